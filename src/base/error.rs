@@ -1,0 +1,209 @@
+//! `Problem`: what failed, why, and what to do next, for a person and for a model.
+
+use std::error::Error;
+use std::fmt;
+
+/// What sort of failure a [`Problem`] is; decides nothing about its wording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The caller gave something that cannot be used.
+    Input,
+    /// A setting, file or environment variable is wrong.
+    Config,
+    /// A key is missing or was refused.
+    Auth,
+    /// A file, tool, program or record does not exist.
+    Missing,
+    /// A fence, gate or restriction forbids it.
+    Refused,
+    /// A time, size or count limit was reached.
+    Limit,
+    /// A socket, a name look-up or a server failed.
+    Network,
+    /// The user, a signal or a parent ended it.
+    Cancelled,
+    /// The operating system refused to read, write or run something.
+    System,
+    /// Marvin itself is at fault.
+    Internal,
+}
+
+/// A failure with the next step attached.
+///
+/// `what` is a sentence about the world, not about code. `next` says what the reader can do. `facts` is a block that helps a
+/// model to orient itself (a directory listing, the text that stands in a file). `why` is the cause underneath, kept for logs.
+#[derive(Debug)]
+pub struct Problem {
+    /// Which sort of failure.
+    pub kind: Kind,
+    /// What happened, one sentence.
+    pub what: String,
+    /// What to do next, one sentence each.
+    pub next: Vec<String>,
+    /// Context worth showing below, several lines.
+    pub facts: Option<String>,
+    /// The cause underneath.
+    pub why: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl Problem {
+    /// A problem of `kind` with the sentence `what`.
+    pub fn new(kind: Kind, what: impl Into<String>) -> Self {
+        Self {
+            kind,
+            what: what.into(),
+            next: Vec::new(),
+            facts: None,
+            why: None,
+        }
+    }
+
+    /// The caller gave something unusable.
+    pub fn input(what: impl Into<String>) -> Self {
+        Self::new(Kind::Input, what)
+    }
+
+    /// A setting is wrong.
+    pub fn config(what: impl Into<String>) -> Self {
+        Self::new(Kind::Config, what)
+    }
+
+    /// Something that was asked for does not exist.
+    pub fn missing(what: impl Into<String>) -> Self {
+        Self::new(Kind::Missing, what)
+    }
+
+    /// A fence or gate forbids it.
+    pub fn refused(what: impl Into<String>) -> Self {
+        Self::new(Kind::Refused, what)
+    }
+
+    /// A limit was reached.
+    pub fn limit(what: impl Into<String>) -> Self {
+        Self::new(Kind::Limit, what)
+    }
+
+    /// A socket or server failed.
+    pub fn network(what: impl Into<String>) -> Self {
+        Self::new(Kind::Network, what)
+    }
+
+    /// Marvin is at fault.
+    pub fn internal(what: impl Into<String>) -> Self {
+        Self::new(Kind::Internal, what)
+    }
+
+    /// The work was stopped by the user, a signal or a parent.
+    pub fn cancelled() -> Self {
+        Self::new(Kind::Cancelled, "Cancelled.")
+    }
+
+    /// The operating system failed: `what` names the act and the thing ("Cannot write notes.md"), the cause is added.
+    pub fn system(what: impl fmt::Display, why: std::io::Error) -> Self {
+        Self::new(Kind::System, format!("{what}: {}.", io_words(&why))).because(why)
+    }
+
+    /// Adds a next step.
+    #[must_use]
+    pub fn next(mut self, hint: impl Into<String>) -> Self {
+        self.next.push(hint.into());
+        self
+    }
+
+    /// Adds the block of facts shown below.
+    #[must_use]
+    pub fn facts(mut self, facts: impl Into<String>) -> Self {
+        self.facts = Some(facts.into());
+        self
+    }
+
+    /// Keeps the cause underneath.
+    #[must_use]
+    pub fn because(mut self, why: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.why = Some(why.into());
+        self
+    }
+
+    /// True when the work was stopped on purpose.
+    pub fn is_cancelled(&self) -> bool {
+        self.kind == Kind::Cancelled
+    }
+
+    /// One line for a person or a log: what, then every next step.
+    pub fn one_line(&self) -> String {
+        let mut line = self.what.clone();
+        for hint in &self.next {
+            line.push(' ');
+            line.push_str(hint);
+        }
+        line.replace(['\n', '\r'], " ")
+    }
+
+    /// The text of a failed tool result: what, next steps, then the facts below.
+    pub fn for_model(&self) -> String {
+        let mut text = format!("Error: {}", self.what);
+        for hint in &self.next {
+            text.push('\n');
+            text.push_str(hint);
+        }
+        if let Some(facts) = &self.facts {
+            text.push_str("\n\n");
+            text.push_str(facts);
+        }
+        text
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.one_line())
+    }
+}
+
+impl Error for Problem {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.why.as_deref().map(|why| why as &(dyn Error + 'static))
+    }
+}
+
+/// The operating system's reason without Rust's "(os error 2)" and in lower case at the start.
+pub fn io_words(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_lowercase().chain(chars).collect()
+    })
+}
+
+/// Words for `Result`s whose error is a [`Problem`].
+pub type Outcome<T> = Result<T, Problem>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_says_what_and_what_next() {
+        let problem = Problem::missing("No file src/mian.rs.")
+            .next("Did you mean src/main.rs?")
+            .facts("src\n  main.rs");
+        assert_eq!(
+            problem.one_line(),
+            "No file src/mian.rs. Did you mean src/main.rs?"
+        );
+        assert_eq!(
+            problem.for_model(),
+            "Error: No file src/mian.rs.\nDid you mean src/main.rs?\n\nsrc\n  main.rs"
+        );
+    }
+
+    #[test]
+    fn operating_system_reasons_read_as_part_of_a_sentence() {
+        let why = std::io::Error::from_raw_os_error(2);
+        assert_eq!(
+            Problem::system("Cannot read x", why).what,
+            "Cannot read x: no such file or directory."
+        );
+    }
+}

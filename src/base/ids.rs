@@ -1,0 +1,39 @@
+//! Random ids and jitter from the operating system.
+
+use std::fmt::Write as _;
+
+/// `count` random bytes as lower-case hexadecimal.
+pub fn hex(count: usize) -> String {
+    let mut bytes = vec![0u8; count];
+    if getrandom::fill(&mut bytes).is_err() {
+        // Without a random source ids only have to differ within this process and moment.
+        let now = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_nanos();
+        let seed = now ^ u128::from(std::process::id());
+        for (byte, from) in bytes.iter_mut().zip(seed.to_le_bytes().into_iter().cycle()) {
+            *byte = from;
+        }
+    }
+    bytes
+        .iter()
+        .fold(String::with_capacity(count * 2), |mut out, byte| {
+            let _ = write!(out, "{byte:02x}");
+            out
+        })
+}
+
+/// An id for a tool call whose provider sent none (contract/provider-quirks.md 26).
+pub fn call() -> String {
+    format!("call_{}", hex(12))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn ids_differ() {
+        assert_ne!(super::call(), super::call());
+        assert_eq!(super::hex(4).len(), 8);
+    }
+}

@@ -1,0 +1,10 @@
+//! Floor 0: what every other floor stands on. No input or output policy, and no knowledge of Marvin's domain.
+
+pub mod cancel;
+pub mod clock;
+pub mod env;
+pub mod error;
+pub mod ids;
+pub mod params;
+pub mod redact;
+pub mod text;

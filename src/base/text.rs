@@ -1,0 +1,162 @@
+//! Cutting, indenting and comparing text, always on character boundaries.
+
+/// The first `max` characters of `text`, with `…` when something was cut.
+pub fn clip(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        None => text.to_owned(),
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+    }
+}
+
+/// The longest prefix of `text` that has at most `max` bytes and ends between characters.
+pub fn head(text: &str, max: usize) -> &str {
+    text.get(..text.floor_char_boundary(max))
+        .unwrap_or_default()
+}
+
+/// The longest suffix of `text` that has at most `max` bytes and begins between characters.
+pub fn tail(text: &str, max: usize) -> &str {
+    let from = text.len().saturating_sub(max);
+    text.get(text.ceil_char_boundary(from)..)
+        .unwrap_or_default()
+}
+
+/// `1 file`, `2 files`.
+pub fn plural(count: usize, noun: &str) -> String {
+    if count == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{count} {noun}s")
+    }
+}
+
+/// 1,234,567.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// The candidates nearest to `word`, best first: those within a third of its length in edits, or beginning with it.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let wanted: Vec<char> = clip(word, 64).to_lowercase().chars().collect();
+    let limit = (wanted.len() / 3).clamp(1, 4);
+    let mut scored: Vec<(usize, &str)> = candidates
+        .into_iter()
+        .filter_map(|candidate| {
+            let other: Vec<char> = candidate.to_lowercase().chars().collect();
+            let edits = distance(&wanted, &other);
+            let within =
+                wanted.len() >= 3 && (other.starts_with(&wanted) || wanted.starts_with(&other));
+            (edits <= limit || within)
+                .then_some((if within { edits.min(limit) } else { edits }, candidate))
+        })
+        .collect();
+    scored.sort_by_key(|(edits, candidate)| (*edits, candidate.len()));
+    scored
+        .into_iter()
+        .take(3)
+        .map(|(_, candidate)| candidate)
+        .collect()
+}
+
+/// `did you mean "x"?` when some candidate is near.
+pub fn did_you_mean<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    let near = nearest(word, candidates);
+    let quoted: Vec<String> = near.iter().map(|n| format!("\"{n}\"")).collect();
+    (!quoted.is_empty()).then(|| format!("did you mean {}?", quoted.join(" or ")))
+}
+
+/// Edits (insert, delete, replace, swap of neighbours) between two words.
+fn distance(a: &[char], b: &[char]) -> usize {
+    let width = b.len() + 1;
+    let mut table = vec![0usize; (a.len() + 1) * width];
+    let at = |table: &Vec<usize>, i: usize, j: usize| {
+        table.get(i * width + j).copied().unwrap_or_default()
+    };
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            let best = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let same = a.get(i - 1) == b.get(j - 1);
+                let mut best = (at(&table, i - 1, j) + 1)
+                    .min(at(&table, i, j - 1) + 1)
+                    .min(at(&table, i - 1, j - 1) + usize::from(!same));
+                if i > 1 && j > 1 && a.get(i - 1) == b.get(j - 2) && a.get(i - 2) == b.get(j - 1) {
+                    best = best.min(at(&table, i - 2, j - 2) + 1);
+                }
+                best
+            };
+            if let Some(cell) = table.get_mut(i * width + j) {
+                *cell = best;
+            }
+        }
+    }
+    at(&table, a.len(), b.len())
+}
+
+/// Makes control characters, escape sequences and bidirectional overrides visible, so that text from outside cannot move a
+/// terminal's cursor. Newlines and tabs stay.
+pub fn visible(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\t' => c.to_string(),
+            c if c.is_control() => format!("\\x{:02x}", u32::from(c)),
+            '\u{200e}'
+            | '\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}'
+            | '\u{feff}' => format!("\\u{{{:04x}}}", u32::from(c)),
+            c => c.to_string(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cuts_never_split_a_character() {
+        assert_eq!(clip("größe", 3), "grö…");
+        assert_eq!(clip("größe", 5), "größe");
+        assert_eq!((head("größe", 3), tail("größe", 3)), ("gr", "ße"));
+    }
+
+    #[test]
+    fn near_words_are_found_and_far_ones_are_not() {
+        assert_eq!(
+            nearest("read_fiel", ["read_file", "tree", "git_log"]),
+            ["read_file"]
+        );
+        assert_eq!(nearest("opnai", ["openai", "ollama"]), ["openai"]);
+        assert_eq!(nearest("completely", ["openai", "ollama"]), [] as [&str; 0]);
+        assert_eq!(
+            did_you_mean("--promt", ["--prompt", "--plain"]).as_deref(),
+            Some("did you mean \"--prompt\"?")
+        );
+    }
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(
+            (thousands(1_234_567).as_str(), thousands(999).as_str()),
+            ("1,234,567", "999")
+        );
+    }
+
+    #[test]
+    fn escapes_become_visible() {
+        assert_eq!(visible("a\x1b[31m\u{202e}b\n"), "a\\x1b[31m\\u{202e}b\n");
+    }
+}

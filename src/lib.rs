@@ -1,0 +1,3 @@
+//! Marvin: a terminal assistant, a coding agent and a sub-agent, in one binary.
+
+pub mod base;
