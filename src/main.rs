@@ -1,1 +1,2 @@
+//! The `marvin` program.
 fn main() {}

@@ -202,9 +202,11 @@ impl Serialize for Property {
         map.serialize_entry("description", field.doc())?;
         match field.kind {
             Type::List(of) => {
-                map.serialize_entry("items", &serde_json::json!({ "type": of.schema_name() }))?
+                map.serialize_entry("items", &serde_json::json!({ "type": of.schema_name() }))?;
             }
-            Type::Choice(words) => map.serialize_entry("enum", words)?,
+            Type::Choice(words) => {
+                map.serialize_entry("enum", words)?;
+            }
             _ => {}
         }
         if let Some(default) = field.default {

@@ -1,0 +1,59 @@
+//! Events: everything a front end can be told while an answer comes about.
+
+use std::time::Duration;
+
+use super::message::ToolCall;
+use super::usage::Turn;
+
+/// How much a notice matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// Worth knowing.
+    Info,
+    /// Something did not go as it should, and work goes on.
+    Warning,
+}
+
+/// One thing that happened. Front ends show it, logs and other programs may keep it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A piece of the answer's visible text.
+    Delta(String),
+    /// A piece of the model's thinking, never part of the answer.
+    Thinking(String),
+    /// The tools of a round are about to run, in call order.
+    ToolsStarted(Vec<ToolCall>),
+    /// One of them ended.
+    ToolDone {
+        /// Id of its call.
+        id: String,
+        /// The tool's name.
+        name: String,
+        /// It failed.
+        failed: bool,
+        /// How long it ran.
+        took: Duration,
+        /// What it said.
+        text: String,
+    },
+    /// A message of the system to the person.
+    Notice(Level, String),
+    /// A model call ended and was counted.
+    Turn(Turn),
+}
+
+/// Whoever is told: the terminal interface by a channel, the non-interactive mode by writing at once.
+///
+/// Called from the turn's thread and from tools' threads. It must not wait for anything but its own output.
+pub trait Listener: Send + Sync {
+    /// Takes one event.
+    fn hear(&self, event: Event);
+}
+
+/// A listener that hears nothing: for single tools and for tests of parts that need none.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Deaf;
+
+impl Listener for Deaf {
+    fn hear(&self, _: Event) {}
+}

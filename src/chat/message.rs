@@ -1,0 +1,117 @@
+//! Messages, tool calls and tool results, as every provider, front end and saved talk shares them.
+
+use serde::{Deserialize, Serialize};
+
+/// One entry of a conversation. The system prompt is not among them: it is built anew for each request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+pub enum Message {
+    /// Words of Marvin to the model between the turns: a summary after compaction, a notice.
+    System {
+        /// The words.
+        text: String,
+    },
+    /// What the person or the calling program said.
+    User(User),
+    /// What the model answered.
+    Assistant(Assistant),
+    /// The result of one tool call.
+    Tool(ToolOutput),
+}
+
+/// A message of the person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct User {
+    /// The words.
+    pub text: String,
+}
+
+/// An answer of the model: text, calls, or both.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Assistant {
+    /// Visible text; empty when there are only calls.
+    pub text: String,
+    /// Tool calls in the order in which the model made them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ToolCall>,
+    /// What this message must carry back to its provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep: Option<Kept>,
+}
+
+/// A tool call as the model wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The provider's id, or one that was made up (contract/provider-quirks.md 26).
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// Raw argument text; making sense of it is the registry's job.
+    pub args: String,
+    /// What this call must carry back to its provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep: Option<Kept>,
+}
+
+/// The answer to one tool call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolOutput {
+    /// Id of the call it answers.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// What the model reads.
+    pub text: String,
+    /// True when the tool failed; never inferred from wording.
+    #[serde(default)]
+    pub failed: bool,
+}
+
+/// Opaque fields that must go back, unchanged, to the provider they came from and to no other
+/// (contract/provider-quirks.md 33-36).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// Name of the provider that sent them.
+    pub provider: String,
+    /// A JSON object as text; its members are put back beside the message's or call's own.
+    pub json: String,
+}
+
+impl Message {
+    /// A message of the person.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::User(User { text: text.into() })
+    }
+
+    /// An answer that is only text.
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self::Assistant(Assistant {
+            text: text.into(),
+            ..Assistant::default()
+        })
+    }
+
+    /// Bytes of text that the message brings into the model's context.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::System { text } => text.len(),
+            Self::User(user) => user.text.len(),
+            Self::Assistant(assistant) => {
+                let calls: usize = assistant
+                    .calls
+                    .iter()
+                    .map(|call| call.name.len() + call.args.len())
+                    .sum();
+                assistant.text.len()
+                    + calls
+                    + assistant.keep.as_ref().map_or(0, |keep| keep.json.len())
+            }
+            Self::Tool(output) => output.text.len() + output.name.len(),
+        }
+    }
+
+    /// True when the message has no text at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

@@ -1,0 +1,220 @@
+//! Putting a conversation in order before it is sent: every call answered once, every answer with its call.
+
+use std::collections::HashSet;
+
+use super::message::{Message, ToolOutput};
+
+/// What a call is answered with when its result was lost.
+const LOST: &str =
+    "Error: this call was interrupted and has no result. Call the tool again if you still need it.";
+
+/// Makes a conversation acceptable to providers: results without a call are dropped, calls without a result get one that
+/// says so, a second result for the same id is dropped, empty assistant messages vanish, and argument text that is not
+/// JSON is replaced by `{}` (contract/interfaces.md 7, provider-quirks.md 37).
+///
+/// Returns how many repairs were made; a conversation in order costs one pass and no allocation for its messages.
+pub fn repair(messages: &mut Vec<Message>) -> usize {
+    if in_order(messages) {
+        return 0;
+    }
+    let mut repairs = 0;
+    let mut out: Vec<Message> = Vec::with_capacity(messages.len());
+    let mut rest = std::mem::take(messages).into_iter().peekable();
+    while let Some(message) = rest.next() {
+        match message {
+            Message::Tool(_) => repairs += 1,
+            Message::Assistant(mut assistant) => {
+                let mut seen = HashSet::new();
+                let before = assistant.calls.len();
+                assistant.calls.retain(|call| seen.insert(call.id.clone()));
+                repairs += before - assistant.calls.len();
+                for call in &mut assistant.calls {
+                    if !is_json(&call.args) {
+                        call.args = "{}".to_owned();
+                        repairs += 1;
+                    }
+                }
+                let mut results: Vec<ToolOutput> = Vec::new();
+                while let Some(Message::Tool(output)) =
+                    rest.next_if(|next| matches!(next, Message::Tool(_)))
+                {
+                    let wanted =
+                        seen.contains(&output.id) && !results.iter().any(|r| r.id == output.id);
+                    if wanted {
+                        results.push(output);
+                    } else {
+                        repairs += 1;
+                    }
+                }
+                if assistant.text.is_empty() && assistant.calls.is_empty() {
+                    repairs += 1;
+                    continue;
+                }
+                let calls: Vec<(String, String)> = assistant
+                    .calls
+                    .iter()
+                    .map(|c| (c.id.clone(), c.name.clone()))
+                    .collect();
+                out.push(Message::Assistant(assistant));
+                for (id, name) in calls {
+                    let result = results
+                        .iter()
+                        .position(|r| r.id == id)
+                        .map(|at| results.swap_remove(at));
+                    out.push(Message::Tool(result.unwrap_or_else(|| {
+                        repairs += 1;
+                        ToolOutput {
+                            id,
+                            name,
+                            text: LOST.to_owned(),
+                            failed: true,
+                        }
+                    })));
+                }
+            }
+            other => out.push(other),
+        }
+    }
+    *messages = out;
+    repairs
+}
+
+/// True when nothing needs repair.
+fn in_order(messages: &[Message]) -> bool {
+    let mut open: Vec<&str> = Vec::new();
+    for message in messages {
+        match message {
+            Message::Tool(output) => match open.first() {
+                Some(id) if *id == output.id => {
+                    open.remove(0);
+                }
+                _ => return false,
+            },
+            _ if !open.is_empty() => return false,
+            Message::Assistant(assistant) => {
+                if assistant.text.is_empty() && assistant.calls.is_empty()
+                    || assistant.calls.iter().any(|c| !is_json(&c.args))
+                {
+                    return false;
+                }
+                open = assistant
+                    .calls
+                    .iter()
+                    .map(|call| call.id.as_str())
+                    .collect();
+                let unique: HashSet<&&str> = open.iter().collect();
+                if unique.len() != open.len() {
+                    return false;
+                }
+            }
+            Message::System { .. } | Message::User(_) => {}
+        }
+    }
+    open.is_empty()
+}
+
+fn is_json(text: &str) -> bool {
+    text == "{}" || serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+/// Where a conversation of more than `cap` messages may be cut so that at most `cap` remain: at a user message, never
+/// between a call and its result (contract/interfaces.md 7). `None` when it is short enough or has no such place.
+pub fn cut_for_cap(messages: &[Message], cap: usize) -> Option<usize> {
+    let least = messages.len().checked_sub(cap).filter(|over| *over > 0)?;
+    (least..messages.len()).find(|at| matches!(messages.get(*at), Some(Message::User(_))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chat::message::{Assistant, ToolCall};
+
+    fn call(id: &str) -> ToolCall {
+        ToolCall {
+            id: id.into(),
+            name: "tree".into(),
+            args: "{}".into(),
+            keep: None,
+        }
+    }
+
+    fn asks(ids: &[&str]) -> Message {
+        Message::Assistant(Assistant {
+            calls: ids.iter().map(|id| call(id)).collect(),
+            ..Assistant::default()
+        })
+    }
+
+    fn answer(id: &str) -> Message {
+        Message::Tool(ToolOutput {
+            id: id.into(),
+            name: "tree".into(),
+            text: "ok".into(),
+            failed: false,
+        })
+    }
+
+    #[test]
+    fn a_conversation_in_order_is_left_alone() {
+        let mut talk = vec![
+            Message::user("a"),
+            asks(&["1", "2"]),
+            answer("1"),
+            answer("2"),
+            Message::assistant("b"),
+        ];
+        let before = talk.clone();
+        assert_eq!(repair(&mut talk), 0);
+        assert_eq!(talk, before);
+    }
+
+    #[test]
+    fn orphans_go_lost_results_are_named_and_doubles_are_dropped() {
+        let mut talk = vec![
+            answer("0"),
+            asks(&["1", "2", "2"]),
+            answer("2"),
+            answer("2"),
+            answer("9"),
+            Message::assistant(""),
+        ];
+        assert!(repair(&mut talk) > 0);
+        assert!(in_order(&talk), "{talk:?}");
+        assert_eq!(talk.len(), 3);
+        assert!(matches!(&talk[1], Message::Tool(r) if r.id == "1" && r.failed && r.text == LOST));
+        assert!(matches!(&talk[2], Message::Tool(r) if r.id == "2" && !r.failed));
+    }
+
+    #[test]
+    fn broken_arguments_never_go_back() {
+        let mut broken = call("1");
+        broken.args = "{\"a\":".into();
+        let mut talk = vec![
+            Message::Assistant(Assistant {
+                calls: vec![broken],
+                ..Assistant::default()
+            }),
+            answer("1"),
+        ];
+        repair(&mut talk);
+        assert!(matches!(&talk[0], Message::Assistant(a) if a.calls[0].args == "{}"));
+    }
+
+    #[test]
+    fn a_cap_cuts_at_a_user_message() {
+        let talk = vec![
+            Message::user("a"),
+            asks(&["1"]),
+            answer("1"),
+            Message::user("b"),
+            Message::assistant("c"),
+        ];
+        assert_eq!(cut_for_cap(&talk, 5), None);
+        assert_eq!(cut_for_cap(&talk, 4), Some(3));
+        assert_eq!(
+            cut_for_cap(&talk, 1),
+            None,
+            "no user message among the last one"
+        );
+    }
+}

@@ -1,0 +1,155 @@
+//! Counting tokens, turns and money of one run, and the `MARVIN_COST:` line.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+/// Tokens of one model call, as the provider reported them or as they were estimated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    /// Tokens of the request.
+    pub input: u64,
+    /// Tokens of the reply.
+    pub output: u64,
+    /// True when no provider said so and the numbers are Marvin's estimate.
+    #[serde(default)]
+    pub estimated: bool,
+}
+
+/// What one model call cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Turn {
+    /// Provider's name.
+    pub provider: String,
+    /// Model's name.
+    pub model: String,
+    /// Its tokens.
+    pub tokens: Tokens,
+    /// US dollars.
+    pub cost: f64,
+}
+
+/// Totals of one run. Children's are added to their parent's.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Totals {
+    /// US dollars.
+    pub cost: f64,
+    /// Model round trips.
+    pub turns: u64,
+    /// Round trips of models that run on this machine.
+    pub local_turns: u64,
+    /// Round trips per model.
+    pub model_turns: BTreeMap<String, u64>,
+    /// US dollars per model.
+    pub model_cost: BTreeMap<String, f64>,
+    /// Tokens per provider.
+    pub provider_tokens: BTreeMap<String, Tokens>,
+    /// Calls per tool.
+    pub tool_calls: BTreeMap<String, u64>,
+}
+
+/// The four keys of the cost line (contract/interfaces.md 4).
+#[derive(Serialize)]
+struct CostLine<'a> {
+    session_cost: f64,
+    llm_turns: u64,
+    model_turns: &'a BTreeMap<String, u64>,
+    model_cost: &'a BTreeMap<String, f64>,
+}
+
+impl Totals {
+    /// Adds one model call.
+    pub fn add_turn(&mut self, turn: &Turn, local: bool) {
+        self.cost += turn.cost;
+        self.turns += 1;
+        self.local_turns += u64::from(local);
+        *self.model_turns.entry(turn.model.clone()).or_default() += 1;
+        *self.model_cost.entry(turn.model.clone()).or_default() += turn.cost;
+        let tokens = self
+            .provider_tokens
+            .entry(turn.provider.clone())
+            .or_default();
+        tokens.input += turn.tokens.input;
+        tokens.output += turn.tokens.output;
+        tokens.estimated |= turn.tokens.estimated;
+    }
+
+    /// The line that ends standard error, without its newline.
+    pub fn cost_line(&self) -> String {
+        let line = CostLine {
+            session_cost: rounded(self.cost),
+            llm_turns: self.turns,
+            model_turns: &self.model_turns,
+            model_cost: &self
+                .model_cost
+                .iter()
+                .map(|(model, cost)| (model.clone(), rounded(*cost)))
+                .collect(),
+        };
+        format!(
+            "MARVIN_COST:{}",
+            serde_json::to_string(&line).unwrap_or_else(|_| "{}".to_owned())
+        )
+    }
+}
+
+/// To a ten-millionth of a dollar, so that sums of floats read as a person would write them.
+fn rounded(cost: f64) -> f64 {
+    (cost * 1e7).round() / 1e7
+}
+
+/// The totals of this run, shared by the loop, the tools and whoever writes the last line.
+#[derive(Debug, Default)]
+pub struct Ledger(Mutex<Totals>);
+
+impl Ledger {
+    /// Changes the totals.
+    pub fn change(&self, how: impl FnOnce(&mut Totals)) {
+        how(&mut self.lock());
+    }
+
+    /// A copy of the totals so far.
+    pub fn totals(&self) -> Totals {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Totals> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cost_line_has_exactly_four_keys_and_no_null() {
+        assert_eq!(
+            Totals::default().cost_line(),
+            r#"MARVIN_COST:{"session_cost":0.0,"llm_turns":0,"model_turns":{},"model_cost":{}}"#
+        );
+        let mut totals = Totals::default();
+        let turn = Turn {
+            provider: "p".into(),
+            model: "m".into(),
+            tokens: Tokens {
+                input: 1,
+                output: 2,
+                estimated: false,
+            },
+            cost: 0.1,
+        };
+        totals.add_turn(&turn, true);
+        totals.add_turn(&turn, true);
+        totals.add_turn(&turn, true);
+        assert_eq!(
+            totals.cost_line(),
+            r#"MARVIN_COST:{"session_cost":0.3,"llm_turns":3,"model_turns":{"m":3},"model_cost":{"m":0.3}}"#
+        );
+        assert_eq!(
+            (totals.local_turns, totals.provider_tokens["p"].output),
+            (3, 6)
+        );
+    }
+}

@@ -1,0 +1,219 @@
+//! The providers as a table: one row adds one.
+
+use super::wire::Wire;
+
+/// One provider.
+#[derive(Debug)]
+pub struct Row {
+    /// Name that `--provider` takes.
+    pub name: &'static str,
+    /// The dialect it speaks.
+    pub wire: Wire,
+    /// Default base address, as `marvin services` prints it.
+    pub base: &'static str,
+    /// Variable that holds the key; `None` when no key is needed.
+    pub key: Option<&'static str>,
+    /// The key may also stand in a file of the variable's name under `~/.ssh/`.
+    pub key_file: bool,
+    /// Default model.
+    pub model: &'static str,
+    /// Runs on this machine: longer first-byte limit, no cost.
+    pub local: bool,
+    /// What it wants or cannot take, beyond its dialect.
+    pub quirks: Quirks,
+}
+
+/// Differences between servers of one dialect (contract/provider-quirks.md).
+#[derive(Debug, Clone, Copy)]
+pub struct Quirks {
+    /// Takes `stream_options: {"include_usage": true}` (quirk 18).
+    pub usage_option: bool,
+    /// `reasoning_effort` may be sent to its GPT models.
+    pub effort: bool,
+    /// Gemini's thinking options may be sent, and only without tools (contract/interfaces.md 6).
+    pub gemini_thinking: bool,
+    /// The thinking of a message that called tools must go back as `reasoning_content` (quirk 35).
+    pub returns_reasoning: bool,
+}
+
+const PLAIN: Quirks = Quirks {
+    usage_option: true,
+    effort: false,
+    gemini_thinking: false,
+    returns_reasoning: false,
+};
+
+const fn keyed(
+    name: &'static str,
+    base: &'static str,
+    key: &'static str,
+    model: &'static str,
+) -> Row {
+    Row {
+        name,
+        wire: Wire::OpenAi,
+        base,
+        key: Some(key),
+        key_file: false,
+        model,
+        local: false,
+        quirks: PLAIN,
+    }
+}
+
+const fn local(name: &'static str, base: &'static str, model: &'static str) -> Row {
+    Row {
+        name,
+        wire: Wire::OpenAi,
+        base,
+        key: None,
+        key_file: false,
+        model,
+        local: true,
+        quirks: PLAIN,
+    }
+}
+
+/// Every provider that is reached over HTTP, in the order in which a usable one is chosen (decisions.md 3).
+pub static ROWS: &[Row] = &[
+    Row {
+        key_file: true,
+        quirks: Quirks {
+            gemini_thinking: true,
+            ..PLAIN
+        },
+        ..keyed(
+            "gemini",
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+            "GEMINI_API_KEY",
+            "gemini-3-pro-preview",
+        )
+    },
+    Row {
+        key_file: true,
+        ..keyed(
+            "groq",
+            "https://api.groq.com/openai/v1",
+            "GROQ_API_KEY",
+            "llama-3.3-70b-versatile",
+        )
+    },
+    Row {
+        quirks: Quirks {
+            effort: true,
+            ..PLAIN
+        },
+        ..keyed(
+            "openai",
+            "https://api.openai.com/v1",
+            "OPENAI_API_KEY",
+            "gpt-5.1",
+        )
+    },
+    Row {
+        wire: Wire::Anthropic,
+        ..keyed(
+            "anthropic",
+            "https://api.anthropic.com",
+            "ANTHROPIC_API_KEY",
+            "claude-sonnet-4-5",
+        )
+    },
+    keyed(
+        "openai-compat",
+        "https://openrouter.ai/api/v1",
+        "OPENAI_COMPAT_API_KEY",
+        "qwen/qwen3-32b",
+    ),
+    keyed(
+        "openrouter",
+        "https://openrouter.ai/api/v1",
+        "OPENROUTER_API_KEY",
+        "qwen/qwen3-32b",
+    ),
+    Row {
+        quirks: Quirks {
+            returns_reasoning: true,
+            ..PLAIN
+        },
+        ..keyed(
+            "deepseek",
+            "https://api.deepseek.com/v1",
+            "DEEPSEEK_API_KEY",
+            "deepseek-chat",
+        )
+    },
+    Row {
+        quirks: Quirks {
+            usage_option: false,
+            ..PLAIN
+        },
+        ..keyed(
+            "mistral",
+            "https://api.mistral.ai/v1",
+            "MISTRAL_API_KEY",
+            "mistral-medium-latest",
+        )
+    },
+    keyed("xai", "https://api.x.ai/v1", "XAI_API_KEY", "grok-4-1-fast"),
+    keyed(
+        "together",
+        "https://api.together.xyz/v1",
+        "TOGETHER_API_KEY",
+        "Qwen/Qwen3-Coder-480B-A35B-Instruct-FP8",
+    ),
+    keyed(
+        "cerebras",
+        "https://api.cerebras.ai/v1",
+        "CEREBRAS_API_KEY",
+        "gpt-oss-120b",
+    ),
+    Row {
+        quirks: Quirks {
+            returns_reasoning: true,
+            ..PLAIN
+        },
+        ..keyed(
+            "moonshot",
+            "https://api.moonshot.ai/v1",
+            "MOONSHOT_API_KEY",
+            "kimi-k2-0905-preview",
+        )
+    },
+    Row {
+        wire: Wire::Ollama,
+        ..local("ollama", "http://localhost:11434", "qwen3-coder:30b")
+    },
+    local("llama-server", "http://localhost:8080/v1", "default"),
+    local("lmstudio", "http://localhost:1234/v1", "default"),
+];
+
+/// The row called `name`.
+pub fn row(name: &str) -> Option<&'static Row> {
+    ROWS.iter().find(|row| row.name == name)
+}
+
+/// `NAME_SUFFIX` in capitals with underscores: `openai-compat`, `MODEL` give `OPENAI_COMPAT_MODEL`
+/// (contract/interfaces.md 6).
+pub fn variable(name: &str, suffix: &str) -> String {
+    format!("{}_{suffix}", name.to_uppercase().replace('-', "_"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_order() {
+        for (i, row) in ROWS.iter().enumerate() {
+            assert!(
+                ROWS.iter().skip(i + 1).all(|other| other.name != row.name),
+                "{} twice",
+                row.name
+            );
+            assert!(!row.base.ends_with('/'), "{}", row.name);
+            assert_eq!(row.key.is_none(), row.local, "{}", row.name);
+        }
+        assert_eq!(variable("openai-compat", "MODEL"), "OPENAI_COMPAT_MODEL");
+    }
+}

@@ -1,0 +1,84 @@
+//! How a model call fails, sorted by what can be done about it.
+
+use std::time::Duration;
+
+use super::provider::Reply;
+use crate::base::error::Problem;
+
+/// The sort of failure; decides retry and fallback (contract/interfaces.md 8, provider-quirks.md 8-16).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    /// 401 or 403: the key is missing or refused.
+    Auth,
+    /// 429: too many requests or tokens; with the wait that the provider named.
+    RateLimited {
+        /// How long to wait, when the provider said.
+        wait: Option<Duration>,
+    },
+    /// 429 that no waiting cures: the quota is used up.
+    Quota,
+    /// The request is larger than the account's whole limit: never fits (quirks 12 and 40).
+    TooLarge,
+    /// The conversation is longer than the model's window.
+    TooLong,
+    /// The model cannot take tools (quirk 16).
+    NoTools,
+    /// The model wrote a malformed tool call; with what it wrote (quirk 15).
+    BadCall {
+        /// The text of the failed generation.
+        wrote: String,
+    },
+    /// Any other 4xx: the request as it stands is refused.
+    Refused,
+    /// 5xx or an error inside the stream.
+    Server,
+    /// No connection, a reset, a name that does not resolve.
+    Network,
+    /// A limit of time: connecting, first byte or silence.
+    Stalled,
+    /// The stream ended before the reply did.
+    Cut,
+    /// What came is not what the protocol promises.
+    Protocol,
+    /// Stopped on purpose.
+    Cancelled,
+}
+
+/// A failed model call.
+#[derive(Debug)]
+pub struct Failure {
+    /// Its sort.
+    pub why: Why,
+    /// What to tell.
+    pub problem: Box<Problem>,
+    /// What had come of the reply; its calls are never run.
+    pub so_far: Box<Reply>,
+}
+
+impl Failure {
+    /// A failure before anything of the reply had come.
+    pub fn new(why: Why, problem: Problem) -> Self {
+        Self {
+            why,
+            problem: Box::new(problem),
+            so_far: Box::default(),
+        }
+    }
+
+    /// Keeps what had come of the reply.
+    #[must_use]
+    pub fn after(mut self, so_far: Reply) -> Self {
+        self.so_far = Box::new(so_far);
+        self
+    }
+
+    /// Stopped on purpose.
+    pub fn cancelled() -> Self {
+        Self::new(Why::Cancelled, Problem::cancelled())
+    }
+
+    /// True when nothing of the answer was shown yet, so that the request may be repeated.
+    pub fn nothing_shown(&self) -> bool {
+        self.so_far.text.is_empty() && self.so_far.calls.is_empty()
+    }
+}

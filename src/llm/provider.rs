@@ -1,0 +1,161 @@
+//! The provider trait, and what goes in and out of it.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use serde_json::value::RawValue;
+
+use super::failure::Failure;
+use crate::base::cancel::Cancel;
+use crate::base::params::Field;
+use crate::chat::message::{Assistant, Kept, Message, ToolCall};
+use crate::chat::usage::Tokens;
+
+/// Something that answers a conversation.
+///
+/// A provider that drives its own tool loop fits the same trait: `stream` returns when the tools of a round are asked for,
+/// the turn stays open in the provider, and the next request's trailing tool messages are its answers.
+pub trait Provider: Send + Sync {
+    /// Its name, as `--provider` takes it.
+    fn name(&self) -> &'static str;
+
+    /// Sends the request and hands over the reply as it arrives; returns when it is complete.
+    ///
+    /// # Errors
+    /// A [`Failure`] says what went wrong and what of the reply had come by then.
+    fn stream(
+        &self,
+        request: &Request<'_>,
+        on: &mut dyn FnMut(Delta<'_>),
+        stop: &Cancel,
+    ) -> Result<Reply, Failure>;
+}
+
+/// One request.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// Model's name at the provider.
+    pub model: &'a str,
+    /// System prompt, built for this request; empty for none.
+    pub system: &'a str,
+    /// The conversation, in order and repaired.
+    pub messages: &'a [Message],
+    /// Tools the model may call; empty in the last, text-only request of a turn.
+    pub offer: &'a Offer,
+    /// How hard to think, where the provider can be told.
+    pub effort: Effort,
+}
+
+/// Reasoning effort (contract/interfaces.md 6: high in coding mode, low otherwise).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// A quick answer.
+    Low,
+    /// Work on code.
+    High,
+}
+
+/// The tools of a request, rendered for the provider's wire only once.
+#[derive(Debug, Default)]
+pub struct Offer {
+    /// The tools in published order.
+    pub tools: Vec<Offered>,
+    rendered: OnceLock<Box<RawValue>>,
+}
+
+impl Offer {
+    /// An offer of `tools`.
+    pub fn new(tools: Vec<Offered>) -> Self {
+        Self {
+            tools,
+            rendered: OnceLock::new(),
+        }
+    }
+
+    /// No tools.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// The tools as JSON in the dialect of the one wire that this offer is sent over; `render` runs once.
+    ///
+    /// An offer belongs to one provider: changing the provider makes a new one.
+    pub fn rendered(&self, render: impl FnOnce(&[Offered]) -> Box<RawValue>) -> &RawValue {
+        self.rendered.get_or_init(|| render(&self.tools))
+    }
+}
+
+/// One tool as the model sees it.
+#[derive(Debug, Clone)]
+pub struct Offered {
+    /// Name that the provider accepts (`[A-Za-z0-9_-]`, at most 64 characters).
+    pub name: Cow<'static, str>,
+    /// What it does, one sentence.
+    pub about: Cow<'static, str>,
+    /// Its parameters.
+    pub params: Params,
+    /// Phrases that call it without a model (decisions.md 4).
+    pub phrases: &'static [&'static str],
+}
+
+/// Parameters of an offered tool.
+#[derive(Debug, Clone)]
+pub enum Params {
+    /// Declared in the source.
+    Declared(&'static [Field]),
+    /// A JSON Schema that came at run time (MCP).
+    Foreign(Box<RawValue>),
+}
+
+/// A piece of a reply as it arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delta<'a> {
+    /// Visible text.
+    Text(&'a str),
+    /// Thinking, kept apart from the answer.
+    Thinking(&'a str),
+}
+
+/// Why the model stopped.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Finish {
+    /// The provider did not say.
+    #[default]
+    Unsaid,
+    /// It was done, or asked for tools.
+    Done,
+    /// It hit the limit of tokens.
+    Length,
+    /// A content filter ended it.
+    Filtered,
+    /// Something else, in the provider's word.
+    Other(String),
+}
+
+/// A reply, whole or as far as it came.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// Visible text.
+    pub text: String,
+    /// Thinking.
+    pub thinking: String,
+    /// Tool calls in order of first sight.
+    pub calls: Vec<ToolCall>,
+    /// What must go back with this message.
+    pub keep: Option<Kept>,
+    /// Tokens, when the provider said.
+    pub usage: Option<Tokens>,
+    /// Why it ended.
+    pub finish: Finish,
+}
+
+impl Reply {
+    /// The message to keep in the conversation.
+    pub fn into_message(self) -> Message {
+        Message::Assistant(Assistant {
+            text: self.text,
+            calls: self.calls,
+            keep: self.keep,
+        })
+    }
+}
