@@ -1,0 +1,412 @@
+//! State files: read with a limit, written whole or not at all, set aside when they cannot be understood.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::base::clock::Clock;
+use crate::base::error::{Outcome, Problem};
+use crate::base::text::thousands;
+
+/// Bytes of a state file that is read whole, at most; far above any honest one.
+pub const STATE_CAP: u64 = 256 * 1024 * 1024;
+
+/// Who may read a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// An existing file keeps its permissions, a new one gets those of the umask.
+    Usual,
+    /// The owner alone (0600), and folders made for it too (0700).
+    Private,
+}
+
+/// The content of a file of at most `cap` bytes; nothing when there is none.
+///
+/// # Errors
+/// It cannot be read, is no ordinary file, or is longer (`Limit`).
+pub fn read(path: &Path, cap: u64) -> Outcome<Option<Vec<u8>>> {
+    let fail = |why| Problem::system(format!("Cannot read {}", path.display()), why);
+    let file = match open_quietly(path) {
+        Ok(file) => file,
+        Err(why) if why.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(why) => return Err(fail(why)),
+    };
+    let about = file.metadata().map_err(fail)?;
+    if !about.is_file() {
+        return Err(Problem::input(format!(
+            "Cannot read {}: it is no ordinary file.",
+            path.display()
+        ))
+        .next("Move it away."));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(about.len().min(cap)).unwrap_or_default());
+    file.take(cap.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(fail)?;
+    if bytes.len() as u64 > cap {
+        return Err(Problem::limit(format!(
+            "{} is larger than {} bytes.",
+            path.display(),
+            thousands(cap)
+        ))
+        .next("Move it away or shorten it."));
+    }
+    Ok(Some(bytes))
+}
+
+/// [`read`] as text.
+///
+/// # Errors
+/// As [`read`]; `Input` when it is not UTF-8, with the place.
+pub fn read_text(path: &Path, cap: u64) -> Outcome<Option<String>> {
+    let Some(bytes) = read(path, cap)? else {
+        return Ok(None);
+    };
+    String::from_utf8(bytes).map(Some).map_err(|why| {
+        let at = why.utf8_error().valid_up_to();
+        let before = why.as_bytes().get(..at).unwrap_or_default();
+        let line = before.iter().filter(|b| **b == b'\n').count() + 1;
+        Problem::input(format!(
+            "{} is not UTF-8 text (line {line}).",
+            path.display()
+        ))
+        .because(why)
+    })
+}
+
+/// A FIFO put in a state file's place must not stop the program.
+fn open_quietly(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default())
+        .open(path)
+}
+
+/// Writes a file: a temporary one beside it, made durable, then renamed. A link stays a link and what it points at is written.
+/// Folders above are made.
+///
+/// # Errors
+/// The disk is full or not writable; the old content is then intact and nothing is left beside it.
+pub fn write(path: &Path, bytes: &[u8], access: Access) -> Outcome<()> {
+    let fail = |why| Problem::system(format!("Cannot write {}", path.display()), why);
+    let target = through_links(path).map_err(fail)?;
+    let dir = folder(&target);
+    make_folder(dir, access)?;
+    let old = match fs::metadata(&target) {
+        Ok(about) if !about.is_file() => {
+            return Err(Problem::input(format!(
+                "Cannot write {}: it is no ordinary file.",
+                path.display()
+            ))
+            .next("Move it away."));
+        }
+        Ok(about) => Some(about.permissions().mode() & 0o7777),
+        Err(why) if why.kind() == ErrorKind::NotFound => None,
+        Err(why) => return Err(fail(why)),
+    };
+    let mode = match (access, old) {
+        (Access::Private, _) => 0o600,
+        (Access::Usual, Some(_)) | (Access::Usual, None) => old.unwrap_or(0o666),
+    };
+    let mut prefix = OsString::from(".");
+    prefix.push(target.file_name().unwrap_or_default());
+    let mut temp = tempfile::Builder::new()
+        .prefix(&prefix)
+        .suffix(".tmp")
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(dir)
+        .map_err(fail)?;
+    let file = temp.as_file_mut();
+    file.write_all(bytes).map_err(fail)?;
+    if old.is_some() {
+        // The umask took bits away that the old file had.
+        file.set_permissions(Permissions::from_mode(mode))
+            .map_err(fail)?;
+    }
+    file.sync_all().map_err(fail)?;
+    temp.persist(&target).map_err(|why| fail(why.error))?;
+    // The rename itself; a file system that cannot do this for folders still has the content.
+    let _ = File::open(dir).and_then(|dir| dir.sync_all());
+    Ok(())
+}
+
+/// Makes a folder and those above it, for the owner alone when `Private`.
+///
+/// # Errors
+/// A part is a file, or the disk is not writable.
+pub fn make_folder(dir: &Path, access: Access) -> Outcome<()> {
+    let mode = match access {
+        Access::Usual => 0o777,
+        Access::Private => 0o700,
+    };
+    DirBuilder::new()
+        .recursive(true)
+        .mode(mode)
+        .create(dir)
+        .map_err(|why| Problem::system(format!("Cannot make the folder {}", dir.display()), why))
+}
+
+/// Adds one line at the end with a single write, durably; makes the file and the folders above it. When the last line was torn
+/// by a crash, the new one starts on its own line.
+///
+/// # Errors
+/// The disk is full or not writable; what was written of the line is taken back.
+pub fn append_line(path: &Path, line: &str, access: Access) -> Outcome<()> {
+    let fail = |why| Problem::system(format!("Cannot add to {}", path.display()), why);
+    if line.contains('\n') {
+        return Err(Problem::internal(format!(
+            "A line for {} holds a line break.",
+            path.display()
+        )));
+    }
+    make_folder(folder(path), access)?;
+    let mut file = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .mode(if access == Access::Private {
+            0o600
+        } else {
+            0o666
+        })
+        .open(path)
+        .map_err(fail)?;
+    // Held for this one write: a line half written by another process looks like a torn one. Where the file system has no
+    // locks, the worst is an empty line.
+    let _ = file.lock();
+    let before = file.metadata().map_err(fail)?.len();
+    let torn = before > 0 && {
+        let mut last = [0];
+        file.seek(SeekFrom::End(-1)).map_err(fail)?;
+        file.read_exact(&mut last).map_err(fail)?;
+        last != *b"\n"
+    };
+    let mut text = String::with_capacity(line.len() + 2);
+    if torn {
+        text.push('\n');
+    }
+    text.push_str(line);
+    text.push('\n');
+    match file.write(text.as_bytes()) {
+        Ok(count) if count == text.len() => file.sync_data().map_err(fail),
+        Ok(count) => {
+            // Only our own bytes, and only while nobody wrote after them.
+            if file
+                .metadata()
+                .is_ok_and(|now| now.len() == before + count as u64)
+            {
+                let _ = file.set_len(before);
+            }
+            Err(fail(ErrorKind::StorageFull.into()))
+        }
+        Err(why) => Err(fail(why)),
+    }
+}
+
+/// Renames a file that cannot be understood to `name.corrupt-YYYYMMDD_HHMMSS`, never over another; gives the new path.
+///
+/// # Errors
+/// The file is gone or its folder is not writable.
+pub fn set_aside(path: &Path, clock: &Clock) -> Outcome<PathBuf> {
+    let fail = |why| Problem::system(format!("Cannot move {} aside", path.display()), why);
+    let stamp = clock.stamp();
+    for attempt in 1..=1_000 {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".corrupt-{stamp}"));
+        if attempt > 1 {
+            name.push(format!("-{attempt}"));
+        }
+        let aside = PathBuf::from(name);
+        // A second name first: unlike a rename it cannot replace a file.
+        match fs::hard_link(path, &aside) {
+            Ok(()) => {
+                fs::remove_file(path).map_err(fail)?;
+                return Ok(aside);
+            }
+            Err(why) if why.kind() == ErrorKind::AlreadyExists => {}
+            Err(why) if why.kind() == ErrorKind::NotFound => return Err(fail(why)),
+            Err(_) if fs::symlink_metadata(&aside).is_ok() => {}
+            Err(_) => {
+                // File systems without second names.
+                fs::rename(path, &aside).map_err(fail)?;
+                return Ok(aside);
+            }
+        }
+    }
+    Err(fail(ErrorKind::AlreadyExists.into()))
+}
+
+/// The folder that holds `path`.
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    }
+}
+
+/// Where a chain of links ends, whether something stands there or not.
+fn through_links(path: &Path) -> std::io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..40 {
+        match fs::read_link(&path) {
+            Ok(target) => path = folder(&path).join(target),
+            Err(why) if matches!(why.kind(), ErrorKind::InvalidInput | ErrorKind::NotFound) => {
+                return Ok(path);
+            }
+            Err(why) => return Err(why),
+        }
+    }
+    Err(rustix::io::Errno::LOOP.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::env::Env;
+    use std::os::unix::fs::symlink;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    fn names(dir: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn writing_makes_folders_keeps_modes_and_follows_links() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/b/state.json");
+        write(&path, b"one", Access::Usual).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o664)).unwrap();
+        write(&path, b"two", Access::Usual).unwrap();
+        assert_eq!(mode(&path), 0o664);
+        let link = dir.path().join("link");
+        symlink("a/b/state.json", &link).unwrap();
+        write(&link, b"three", Access::Usual).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(read_text(&path, 100).unwrap().as_deref(), Some("three"));
+        let dangling = dir.path().join("dangling");
+        symlink("new", &dangling).unwrap();
+        write(&dangling, b"four", Access::Usual).unwrap();
+        assert_eq!(fs::read(dir.path().join("new")).unwrap(), b"four");
+        let secret = dir.path().join("keys/tokens.json");
+        write(&secret, b"{}", Access::Private).unwrap();
+        assert_eq!(
+            (mode(&secret), mode(secret.parent().unwrap())),
+            (0o600, 0o700)
+        );
+        fs::set_permissions(&secret, Permissions::from_mode(0o644)).unwrap();
+        write(&secret, b"{}", Access::Private).unwrap();
+        assert_eq!(mode(&secret), 0o600);
+        assert_eq!(names(path.parent().unwrap()), ["state.json"]);
+    }
+
+    #[test]
+    fn reading_says_what_is_wrong() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        assert!(read(&path, 10).unwrap().is_none());
+        fs::write(&path, "twelve bytes").unwrap();
+        assert_eq!(read(&path, 12).unwrap().unwrap().len(), 12);
+        assert!(read(&path, 11).unwrap_err().what.contains("larger than 11"));
+        fs::write(&path, b"ok\nb\xffd").unwrap();
+        let problem = read_text(&path, 100).unwrap_err();
+        assert!(problem.what.contains("line 2"), "{problem}");
+        assert!(read(dir.path(), 10).unwrap_err().what.contains("ordinary"));
+        assert!(write(dir.path(), b"", Access::Usual).is_err());
+        let problem = write(&path.join("below"), b"", Access::Usual).unwrap_err();
+        assert!(problem.what.contains("Cannot"), "{problem}");
+    }
+
+    #[test]
+    fn lines_are_added_whole_and_a_torn_one_stays_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log.jsonl");
+        append_line(&path, "{}", Access::Usual).unwrap();
+        fs::write(&path, "{}\n{\"to").unwrap();
+        append_line(&path, "[1]", Access::Usual).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{}\n{\"to\n[1]\n");
+        assert!(append_line(&path, "a\nb", Access::Usual).is_err());
+        let writers: Vec<_> = (0..4)
+            .map(|n| {
+                let path = path.clone();
+                std::thread::spawn(move || {
+                    for _ in 0..50 {
+                        append_line(&path, &n.to_string().repeat(200), Access::Usual).unwrap();
+                    }
+                })
+            })
+            .collect();
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let whole = |line: &&str| line.len() == 200 && line.chars().all(|c| line.starts_with(c));
+        assert_eq!(text.lines().filter(whole).count(), 200);
+        assert_eq!(text.lines().count(), 203);
+    }
+
+    #[test]
+    fn setting_aside_never_overwrites() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("chat_log.json");
+        let clock = Clock::new(&Env::from([(
+            "MARVIN_NOW",
+            "2026-11-21T14:30:05+00:00[UTC]",
+        )]));
+        for text in ["one", "two"] {
+            fs::write(&path, text).unwrap();
+            set_aside(&path, &clock).unwrap();
+        }
+        let expected = [
+            "chat_log.json.corrupt-20261121_143005",
+            "chat_log.json.corrupt-20261121_143005-2",
+        ];
+        assert_eq!(names(dir.path()), expected);
+        let first = fs::read_to_string(dir.path().join(expected[0])).unwrap();
+        assert_eq!(first, "one");
+        assert!(set_aside(&path, &clock).is_err());
+    }
+
+    #[test]
+    #[allow(clippy::print_stderr, reason = "a skipped test says so")]
+    fn a_full_disk_names_the_file_and_keeps_the_old_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let mounted = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"])
+            .arg(dir.path())
+            .stderr(std::process::Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success());
+        if !mounted {
+            eprintln!("skipped: no right to mount a small file system");
+            return;
+        }
+        let path = dir.path().join("state");
+        write(&path, b"old\n", Access::Usual).unwrap();
+        let big = "x".repeat(1 << 20);
+        let problems = [
+            write(&path, big.as_bytes(), Access::Usual).unwrap_err(),
+            append_line(&path, &big, Access::Usual).unwrap_err(),
+        ];
+        let left = (names(dir.path()), fs::read_to_string(&path).unwrap());
+        std::process::Command::new("umount")
+            .arg("-l")
+            .arg(dir.path())
+            .status()
+            .unwrap();
+        for problem in problems {
+            let full = problem.what.contains("no space left") || problem.what.contains("storage");
+            assert!(full && problem.what.contains("state"), "{problem}");
+        }
+        assert_eq!(left, (vec!["state".to_owned()], "old\n".to_owned()));
+    }
+}

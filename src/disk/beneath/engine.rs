@@ -1,0 +1,177 @@
+//! Opening a folder beneath a handle, so that nothing on the way can lead out: by the kernel, or by hand.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path};
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags, openat, readlinkat};
+use rustix::io::Errno;
+
+use super::rel::Guarded;
+
+/// Symbolic links followed in one path, as the kernel allows.
+pub(super) const HOPS: usize = 40;
+
+/// Which of the two ways is used. The kernel's is one call and cannot race; the other serves kernels before 5.6, sandboxes that
+/// forbid the call, and other systems, and has the last word on links that name the working directory by its absolute path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Engine {
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    Kernel,
+    #[cfg_attr(target_os = "linux", allow(dead_code))]
+    Walk,
+}
+
+/// Why a path was not opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// It leaves the working directory.
+    Outside,
+    /// Too many symbolic links.
+    Loop,
+    /// It belongs to a part with a fence of its own.
+    Guard(Guarded),
+    /// It is not what the act needs: a folder, a FIFO, a device.
+    Kind(&'static str),
+    /// The name changed under our hands every time we looked.
+    Unsteady,
+    /// Longer than the reader accepts.
+    TooLong { cap: u64 },
+    /// Everything else the system says.
+    Os(Errno),
+}
+
+impl From<Errno> for Stop {
+    fn from(errno: Errno) -> Self {
+        if errno == Errno::LOOP {
+            Self::Loop
+        } else {
+            Self::Os(errno)
+        }
+    }
+}
+
+impl From<std::io::Error> for Stop {
+    fn from(error: std::io::Error) -> Self {
+        Errno::from_io_error(&error).map_or(Self::Os(Errno::IO), Self::from)
+    }
+}
+
+/// How folders are opened: as a place only where the system can, so that no right to read is needed.
+#[cfg(target_os = "linux")]
+pub(super) const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+pub(super) const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+
+/// Opens the folder `path` beneath `root`, following links that stay inside. `base` is the root's own absolute path.
+pub(super) fn folder(
+    engine: Engine,
+    root: BorrowedFd<'_>,
+    base: &Path,
+    path: &OsStr,
+) -> Result<OwnedFd, Stop> {
+    match engine {
+        Engine::Kernel => match by_kernel(root, path) {
+            Err(
+                Errno::NOSYS
+                | Errno::PERM
+                | Errno::INVAL
+                | Errno::AGAIN
+                | Errno::XDEV
+                | Errno::LOOP,
+            ) => by_hand(root, base, path),
+            answer => Ok(answer?),
+        },
+        Engine::Walk => by_hand(root, base, path),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn by_kernel(root: BorrowedFd<'_>, path: &OsStr) -> Result<OwnedFd, Errno> {
+    use rustix::fs::{ResolveFlags, openat2};
+    let path = if path.is_empty() {
+        OsStr::new(".")
+    } else {
+        path
+    };
+    let within = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    // AGAIN: something was renamed while the kernel looked at a "..".
+    for _ in 0..16 {
+        match openat2(root, path, FOLDER, Mode::empty(), within) {
+            Err(Errno::AGAIN) => {}
+            answer => return answer,
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn by_kernel(_root: BorrowedFd<'_>, _path: &OsStr) -> Result<OwnedFd, Errno> {
+    Err(Errno::NOSYS)
+}
+
+/// Part by part with a handle for each, never letting the system follow a link: each link's text is read and walked as well.
+/// A `..` goes back to the handle before, and never above the root.
+fn by_hand(root: BorrowedFd<'_>, base: &Path, path: &OsStr) -> Result<OwnedFd, Stop> {
+    let mut open: Vec<OwnedFd> = Vec::new();
+    let mut todo: Vec<OsString> = Vec::new();
+    let mut hops = 0;
+    push(&mut todo, Path::new(path))?;
+    while let Some(part) = todo.pop() {
+        if part == ".." {
+            open.pop().ok_or(Stop::Outside)?;
+            continue;
+        }
+        let top = open.last().map_or(root, AsFd::as_fd);
+        match openat(top, &part, FOLDER | OFlags::NOFOLLOW, Mode::empty()) {
+            Ok(next) => open.push(next),
+            Err(Errno::NOTDIR | Errno::LOOP | Errno::MLINK) => {
+                let target = link_text(top, &part)?.ok_or(Stop::Os(Errno::NOTDIR))?;
+                hops += 1;
+                if hops > HOPS {
+                    return Err(Stop::Loop);
+                }
+                let target = Path::new(&target);
+                if target.is_absolute() {
+                    let inside = target.strip_prefix(base).map_err(|_| Stop::Outside)?;
+                    open.clear();
+                    push(&mut todo, inside)?;
+                } else {
+                    push(&mut todo, target)?;
+                }
+            }
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    match open.pop() {
+        Some(last) => Ok(last),
+        None => Ok(openat(root, ".", FOLDER, Mode::empty())?),
+    }
+}
+
+/// Puts the parts of a path on the stack, first part on top.
+fn push(todo: &mut Vec<OsString>, path: &Path) -> Result<(), Stop> {
+    let from = todo.len();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => todo.push(name.to_owned()),
+            Component::ParentDir => todo.push("..".into()),
+            Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) => return Err(Stop::Outside),
+        }
+    }
+    if let Some(added) = todo.get_mut(from..) {
+        added.reverse();
+    }
+    Ok(())
+}
+
+/// What the link `name` in `dir` says; nothing when it is no link.
+pub(super) fn link_text(dir: BorrowedFd<'_>, name: &OsStr) -> Result<Option<OsString>, Errno> {
+    match readlinkat(dir, name.as_bytes(), Vec::new()) {
+        Ok(text) => Ok(Some(OsString::from_vec(text.into_bytes()))),
+        Err(Errno::INVAL) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}

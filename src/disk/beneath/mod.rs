@@ -1,0 +1,23 @@
+//! The path fence: every file access of a coding tool goes through a handle on the working directory (contract/interfaces.md 18).
+//!
+//! Three layers, each enough for the attempts it knows: [`Rel`] judges the text; `engine` opens the folder beneath the handle, so
+//! that no link and no swap leads out; `place` climbs back from the opened folder to the root and compares device and inode of
+//! every step, which finds `.tickets`, `.git` and `.marvin/upstream` however they were reached, and refuses a folder that was
+//! moved out meanwhile. Identity was chosen over reading `/proc/self/fd`, which is a text again and exists on one system only.
+
+mod engine;
+mod ignored;
+mod place;
+mod read;
+mod rel;
+mod root;
+mod tree;
+mod write;
+
+#[cfg(test)]
+mod escapes;
+
+pub use read::{Entry, FileKind, Meta};
+pub use rel::Rel;
+pub use root::Root;
+pub use tree::Look;

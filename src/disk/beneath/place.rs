@@ -1,0 +1,237 @@
+//! Where a path leads: its folder as a handle, its last name, and which guarded parts lie on the way.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, Mode, Stat, fstat, openat, statat};
+use rustix::io::Errno;
+
+use super::engine::{self, FOLDER, HOPS, Stop};
+use super::rel::{Guarded, Rel};
+use super::root::Root;
+
+/// Device and inode: the same folder under whatever name.
+pub(super) type Id = (u64, u64);
+
+/// Parts of a path at most; deeper ones would take a handle for each part.
+const DEEPEST: usize = 256;
+
+/// Bytes of a path at most, as the kernel has it.
+const LONGEST: usize = 4_095;
+
+/// Folders climbed at most on the way back to the root: links can lead deeper than the path's own text.
+const CLIMB: usize = 8 * DEEPEST;
+
+/// A name inside an opened folder. Without a name it is the folder itself.
+pub(super) struct Spot {
+    pub(super) dir: OwnedFd,
+    pub(super) name: Option<OsString>,
+    pub(super) guard: Option<Guarded>,
+}
+
+impl Spot {
+    /// The name, for acts that need one.
+    pub(super) fn name(&self) -> Result<&OsStr, Stop> {
+        self.name.as_deref().ok_or(Stop::Kind("a folder"))
+    }
+
+    /// What stands there now, a last link not followed.
+    pub(super) fn stat(&self) -> Result<Stat, Errno> {
+        match &self.name {
+            Some(name) => statat(&self.dir, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW),
+            None => fstat(&self.dir),
+        }
+    }
+}
+
+/// What to do with a link that is the last part.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Last {
+    Follow,
+    Keep,
+}
+
+#[allow(
+    clippy::unnecessary_cast,
+    reason = "the fields' types differ by system"
+)]
+pub(super) fn id(stat: &Stat) -> Id {
+    (stat.st_dev as u64, stat.st_ino as u64)
+}
+
+impl Rel {
+    /// The path for the system.
+    ///
+    /// # Errors
+    /// It is longer or deeper than any that is used.
+    pub(super) fn fitting(&self) -> Result<&OsStr, Stop> {
+        if self.as_str().len() > LONGEST || self.parts().count() > DEEPEST {
+            return Err(Stop::Os(Errno::NAMETOOLONG));
+        }
+        Ok(OsStr::new(self.as_str()))
+    }
+}
+
+impl Root {
+    /// Finds the folder and the last name of `rel`. Tickets are refused here, for every act.
+    pub(super) fn locate(&self, rel: &Rel, last: Last) -> Result<Spot, Stop> {
+        let mut path = rel.fitting()?.to_owned();
+        for _ in 0..=HOPS {
+            let (parent, name) = split(&path);
+            let dir = self.folder(&parent)?;
+            let guard = self.guard(dir.as_fd(), name.as_deref())?;
+            if guard == Some(Guarded::Tickets) {
+                return Err(Stop::Guard(Guarded::Tickets));
+            }
+            let link = match (&name, last) {
+                (Some(name), Last::Follow) => match engine::link_text(dir.as_fd(), name) {
+                    Err(Errno::NOENT) => None,
+                    answer => answer?,
+                },
+                _ => None,
+            };
+            let Some(target) = link else {
+                return Ok(Spot { dir, name, guard });
+            };
+            path = self.beside(&parent, &target)?;
+        }
+        Err(Stop::Loop)
+    }
+
+    /// Opens a folder by a path that may hold `..` from links' texts.
+    pub(super) fn folder(&self, path: &OsStr) -> Result<OwnedFd, Stop> {
+        engine::folder(self.engine, self.handle.as_fd(), &self.path, path)
+    }
+
+    /// The path that a link in `parent` with this text means, relative to the root.
+    fn beside(&self, parent: &OsStr, target: &OsStr) -> Result<OsString, Stop> {
+        if target.as_bytes().starts_with(b"/") {
+            let inside = Path::new(target).strip_prefix(&self.path);
+            return Ok(inside.map_err(|_| Stop::Outside)?.as_os_str().to_owned());
+        }
+        let mut path = parent.to_owned();
+        if !path.is_empty() {
+            path.push("/");
+        }
+        path.push(target);
+        Ok(path)
+    }
+
+    /// Climbs from `dir` to the root: which guarded part, if any, `name` in `dir` (or `dir` itself) belongs to.
+    ///
+    /// A climb that misses the root is [`Stop::Outside`]: the folder was moved away after it was opened.
+    pub(super) fn guard(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: Option<&OsStr>,
+    ) -> Result<Option<Guarded>, Stop> {
+        let known = |path: &str| {
+            statat(&*self.handle, path, AtFlags::empty())
+                .ok()
+                .map(|s| id(&s))
+        };
+        let fences = [
+            (known(".tickets"), Guarded::Tickets),
+            (known(".git"), Guarded::Git),
+            (known(".marvin/upstream"), Guarded::Upstream),
+        ];
+        let fence = |here: Id| {
+            fences
+                .iter()
+                .find(|(id, _)| *id == Some(here))
+                .map(|(_, guard)| *guard)
+        };
+        let mut here = fstat(dir).map(|stat| id(&stat))?;
+        let mut found = name.and_then(|name| self.guard_of_name(dir, here, name, &fence));
+        let mut held: Option<OwnedFd> = None;
+        for _ in 0..CLIMB {
+            found = stricter(found, fence(here));
+            if here == self.id {
+                return Ok(found);
+            }
+            let below = held.as_ref().map_or(dir, AsFd::as_fd);
+            let up = openat(below, "..", FOLDER, Mode::empty())?;
+            let above = id(&fstat(&up)?);
+            if above == here {
+                return Err(Stop::Outside);
+            }
+            let is_git =
+                statat(&up, ".git", AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| id(&stat) == here);
+            found = stricter(found, is_git.then_some(Guarded::Git));
+            here = above;
+            held = Some(up);
+        }
+        Err(Stop::Outside)
+    }
+
+    /// The guarded part that a name is itself, whether it exists yet or not.
+    fn guard_of_name(
+        &self,
+        dir: BorrowedFd<'_>,
+        here: Id,
+        name: &OsStr,
+        fence: &dyn Fn(Id) -> Option<Guarded>,
+    ) -> Option<Guarded> {
+        if here == self.id && name == ".tickets" {
+            return Some(Guarded::Tickets);
+        }
+        if name.eq_ignore_ascii_case(".git") {
+            return Some(Guarded::Git);
+        }
+        let stat = statat(dir, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        fence(id(&stat))
+    }
+}
+
+/// Tickets are fenced for reading too and win over the others.
+fn stricter(a: Option<Guarded>, b: Option<Guarded>) -> Option<Guarded> {
+    match (a, b) {
+        (Some(Guarded::Tickets), _) | (_, Some(Guarded::Tickets)) => Some(Guarded::Tickets),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The folder's path and the last name; a path that ends in `.` or `..` is a folder without a name.
+fn split(path: &OsStr) -> (OsString, Option<OsString>) {
+    let bytes = path.as_bytes();
+    let end = bytes
+        .iter()
+        .rposition(|b| *b != b'/')
+        .map_or(0, |at| at + 1);
+    let bytes = bytes.get(..end).unwrap_or_default();
+    let from = bytes
+        .iter()
+        .rposition(|b| *b == b'/')
+        .map_or(0, |at| at + 1);
+    let (parent, name) = bytes.split_at(from);
+    if matches!(name, b"" | b"." | b"..") {
+        return (OsStr::from_bytes(bytes).to_owned(), None);
+    }
+    (
+        OsStr::from_bytes(parent).to_owned(),
+        Some(OsStr::from_bytes(name).to_owned()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_name_is_split_off() {
+        let parts = |text: &str| {
+            let (parent, name) = split(OsStr::new(text));
+            (
+                parent.into_string().unwrap(),
+                name.map(|n| n.into_string().unwrap()),
+            )
+        };
+        assert_eq!(parts("a/b//"), ("a/".into(), Some("b".into())));
+        assert_eq!(parts("b"), (String::new(), Some("b".into())));
+        assert_eq!(parts("a/.."), ("a/..".into(), None));
+        assert_eq!(parts("."), (".".into(), None));
+        assert_eq!(parts(""), (String::new(), None));
+    }
+}

@@ -1,0 +1,230 @@
+//! Reading beneath the working directory: files, what stands where, and what a folder holds.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::time::{Duration, SystemTime};
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, openat, statat};
+use rustix::io::Errno;
+
+use super::engine::Stop;
+use super::place::{Last, Spot};
+use super::rel::{Guarded, Rel};
+use super::root::Root;
+use crate::base::error::Outcome;
+
+/// Attempts when a name changes between looking and opening.
+const TRIES: usize = 8;
+
+/// What an entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// An ordinary file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link, only where links are not followed.
+    Link,
+    /// A FIFO, a socket or a device.
+    Other,
+}
+
+/// What stands at a path.
+#[derive(Debug, Clone)]
+pub struct Meta {
+    /// What it is, links followed.
+    pub kind: FileKind,
+    /// Bytes.
+    pub len: u64,
+    /// Permission bits.
+    pub mode: u32,
+    /// Last change of the content.
+    pub modified: SystemTime,
+}
+
+/// One entry of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The name; bytes that are not UTF-8 are shown as U+FFFD.
+    pub name: String,
+    /// What it is, a link not followed.
+    pub kind: FileKind,
+}
+
+impl Root {
+    /// Opens an ordinary file for reading. Never blocks on a FIFO or a device.
+    ///
+    /// # Errors
+    /// It is missing, leads outside, belongs to the tickets, or is no ordinary file.
+    pub fn open_read(&self, rel: &Rel) -> Outcome<File> {
+        self.reader(rel)
+            .map(|(file, _)| file)
+            .map_err(|stop| self.problem("read", rel, stop))
+    }
+
+    /// Reads an ordinary file of at most `cap` bytes.
+    ///
+    /// # Errors
+    /// As [`Root::open_read`]; `Limit` when it is longer.
+    pub fn read(&self, rel: &Rel, cap: u64) -> Outcome<Vec<u8>> {
+        self.bytes(rel, cap)
+            .map_err(|stop| self.problem("read", rel, stop))
+    }
+
+    /// What stands at `rel`, links inside followed.
+    ///
+    /// # Errors
+    /// It is missing, leads outside, or belongs to the tickets.
+    pub fn metadata(&self, rel: &Rel) -> Outcome<Meta> {
+        self.locate(rel, Last::Follow)
+            .and_then(|spot| Ok(meta(&spot.stat()?)))
+            .map_err(|stop| self.problem("look at", rel, stop))
+    }
+
+    /// True when something stands at `rel`; a link to nothing does not count.
+    ///
+    /// # Errors
+    /// As [`Root::metadata`], a missing path apart.
+    pub fn exists(&self, rel: &Rel) -> Outcome<bool> {
+        let found = self
+            .locate(rel, Last::Follow)
+            .and_then(|spot| Ok(spot.stat()?));
+        match found {
+            Ok(_) => Ok(true),
+            Err(Stop::Os(Errno::NOENT | Errno::NOTDIR)) if !self.is_gone() => Ok(false),
+            Err(stop) => Err(self.problem("look at", rel, stop)),
+        }
+    }
+
+    /// The entries of a folder sorted by name, without `.`, `..` and the tickets.
+    ///
+    /// # Errors
+    /// It is missing, no folder, leads outside, or belongs to the tickets.
+    pub fn list(&self, rel: &Rel) -> Outcome<Vec<Entry>> {
+        let mut entries = self
+            .entries(rel, usize::MAX)
+            .map_err(|stop| self.problem("list", rel, stop))?;
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    pub(super) fn bytes(&self, rel: &Rel, cap: u64) -> Result<Vec<u8>, Stop> {
+        let (file, len) = self.reader(rel)?;
+        let mut bytes = Vec::with_capacity(usize::try_from(len.min(cap)).unwrap_or_default());
+        file.take(cap.saturating_add(1)).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > cap {
+            return Err(Stop::TooLong { cap });
+        }
+        Ok(bytes)
+    }
+
+    fn reader(&self, rel: &Rel) -> Result<(File, u64), Stop> {
+        for _ in 0..TRIES {
+            let spot = self.locate(rel, Last::Follow)?;
+            let opened = plain(&spot.stat()?).and_then(|()| open_name(&spot, OFlags::RDONLY));
+            match opened {
+                // A link now, where a file was a moment ago.
+                Err(Stop::Loop | Stop::Unsteady) => {}
+                Err(stop) => return Err(stop),
+                Ok(file) => {
+                    let len = file.metadata()?.len();
+                    return Ok((file, len));
+                }
+            }
+        }
+        Err(Stop::Unsteady)
+    }
+
+    /// Opens a folder for listing and checks that it is not, under another name, the tickets' one.
+    pub(super) fn open_folder(&self, rel: &Rel) -> Result<OwnedFd, Stop> {
+        let dir = self.folder(rel.fitting()?)?;
+        match self.guard(dir.as_fd(), None)? {
+            Some(Guarded::Tickets) => Err(Stop::Guard(Guarded::Tickets)),
+            _ => Ok(dir),
+        }
+    }
+
+    /// At most `most` entries in the order of the disk.
+    pub(super) fn entries(&self, rel: &Rel, most: usize) -> Result<Vec<Entry>, Stop> {
+        let dir = self.open_folder(rel)?;
+        let mut entries = Vec::new();
+        let readable = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        for item in Dir::new(openat(&dir, ".", readable, Mode::empty())?)? {
+            let item = item?;
+            let name = item.file_name().to_bytes();
+            let hidden = rel.is_here() && name == b".tickets";
+            if matches!(name, b"." | b"..") || hidden {
+                continue;
+            }
+            if entries.len() == most {
+                break;
+            }
+            let kind = match item.file_type() {
+                FileType::Unknown => statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)
+                    .map_or(FileKind::Other, |stat| meta(&stat).kind),
+                known => kind(known),
+            };
+            entries.push(Entry {
+                name: String::from_utf8_lossy(name).into_owned(),
+                kind,
+            });
+        }
+        if entries.is_empty() && self.is_gone() {
+            return Err(Stop::Os(Errno::NOENT));
+        }
+        Ok(entries)
+    }
+}
+
+/// Opens the spot's name without following a link and without waiting; the result is an ordinary file.
+pub(super) fn open_name(spot: &Spot, how: OFlags) -> Result<File, Stop> {
+    let careful = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let name = spot.name()?.as_bytes();
+    let file = File::from(openat(&spot.dir, name, how | careful, Mode::empty())?);
+    plain(&rustix::fs::fstat(&file)?)?;
+    Ok(file)
+}
+
+/// Refuses what is not an ordinary file.
+pub(super) fn plain(stat: &Stat) -> Result<(), Stop> {
+    Err(Stop::Kind(match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => return Ok(()),
+        FileType::Directory => "a folder",
+        FileType::Fifo => "a named pipe (FIFO)",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        FileType::Symlink => return Err(Stop::Unsteady),
+        FileType::Unknown => "of an unknown kind",
+    }))
+}
+
+fn kind(from: FileType) -> FileKind {
+    match from {
+        FileType::RegularFile => FileKind::File,
+        FileType::Directory => FileKind::Folder,
+        FileType::Symlink => FileKind::Link,
+        FileType::Fifo
+        | FileType::Socket
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Unknown => FileKind::Other,
+    }
+}
+
+#[allow(
+    clippy::unnecessary_cast,
+    clippy::cast_lossless,
+    reason = "the fields' types differ by system"
+)]
+fn meta(stat: &Stat) -> Meta {
+    let since = Duration::from_secs(u64::try_from(stat.st_mtime).unwrap_or_default())
+        + Duration::from_nanos(stat.st_mtime_nsec as u64);
+    Meta {
+        kind: kind(FileType::from_raw_mode(stat.st_mode)),
+        len: u64::try_from(stat.st_size).unwrap_or_default(),
+        mode: stat.st_mode as u32 & 0o7777,
+        modified: SystemTime::UNIX_EPOCH + since,
+    }
+}

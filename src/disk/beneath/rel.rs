@@ -1,0 +1,211 @@
+//! `Rel`: a path as a model may give it, checked by its text alone (contract/interfaces.md 18, rules 1 to 3).
+
+use std::fmt;
+
+/// A normalised path relative to a working directory: no leading slash, no `.`, no `..`, no empty part. The directory itself
+/// is shown as `.`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Rel(String);
+
+/// Why a text is not a [`Rel`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bad {
+    Absolute,
+    Parent,
+    Nul,
+    Tickets,
+    Empty,
+}
+
+impl Rel {
+    /// The working directory itself.
+    pub fn here() -> Self {
+        Self(String::new())
+    }
+
+    pub(super) fn parse(text: &str) -> Result<Self, Bad> {
+        if is_absolute(text) {
+            return Err(Bad::Absolute);
+        }
+        if text.split('/').any(|part| part == "..") {
+            return Err(Bad::Parent);
+        }
+        if text.contains('\0') {
+            return Err(Bad::Nul);
+        }
+        if text.trim().is_empty() {
+            return Err(Bad::Empty);
+        }
+        let parts: Vec<&str> = parts(text).collect();
+        if parts.first() == Some(&".tickets") {
+            return Err(Bad::Tickets);
+        }
+        // Again on the normalised form, so that a `Rel` is always one when it is read back.
+        let path = parts.join("/");
+        if is_absolute(&path) {
+            return Err(Bad::Absolute);
+        }
+        if !path.is_empty() && path.trim().is_empty() {
+            return Err(Bad::Empty);
+        }
+        Ok(Self(path))
+    }
+
+    /// An entry of this folder, by a name that the disk gave.
+    pub(super) fn child(&self, name: &str) -> Self {
+        if self.0.is_empty() {
+            Self(name.to_owned())
+        } else {
+            Self(format!("{}/{name}", self.0))
+        }
+    }
+
+    /// The text, `.` for the directory itself.
+    pub fn as_str(&self) -> &str {
+        if self.0.is_empty() { "." } else { &self.0 }
+    }
+
+    /// True for the working directory itself.
+    pub fn is_here(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The parts from left to right; none for the directory itself.
+    pub fn parts(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.0.split('/').filter(|part| !part.is_empty())
+    }
+
+    /// The last part.
+    pub fn name(&self) -> Option<&str> {
+        self.parts().next_back()
+    }
+
+    /// The folder that holds it; the directory itself holds itself.
+    pub fn parent(&self) -> Self {
+        Self(
+            self.0
+                .rsplit_once('/')
+                .map_or_else(String::new, |(parent, _)| parent.to_owned()),
+        )
+    }
+
+    /// True when `self` is `folder` or lies below it, by whole parts.
+    pub fn is_within(&self, folder: &Self) -> bool {
+        let mut mine = self.parts();
+        folder.parts().all(|part| mine.next() == Some(part))
+    }
+
+    /// True when writing there is refused whatever the disk looks like: repository internals (a hook or a config line runs
+    /// code) and the upstream documents (contract/pipeline.md 12).
+    pub(super) fn write_guard(&self) -> Option<Guarded> {
+        let upstream = Self(".marvin/upstream".to_owned());
+        if self.parts().any(|part| part.eq_ignore_ascii_case(".git")) {
+            Some(Guarded::Git)
+        } else if self.is_within(&upstream) {
+            Some(Guarded::Upstream)
+        } else {
+            None
+        }
+    }
+}
+
+impl fmt::Display for Rel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Parts of the working directory with a fence of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Guarded {
+    Tickets,
+    Git,
+    Upstream,
+}
+
+/// The parts of a slash-separated text without empty ones and `.`.
+pub(super) fn parts(text: &str) -> impl Iterator<Item = &str> {
+    text.split('/').filter(|part| !matches!(*part, "" | "."))
+}
+
+/// A leading slash, a home folder in the shell's spelling, or a drive letter.
+fn is_absolute(text: &str) -> bool {
+    let drive = |text: &str| {
+        let mut bytes = text.bytes();
+        bytes.next().is_some_and(|b| b.is_ascii_alphabetic())
+            && bytes.next() == Some(b':')
+            && matches!(bytes.next(), Some(b'/' | b'\\'))
+    };
+    text.starts_with('/') || text == "~" || text.starts_with("~/") || drive(text)
+}
+
+/// Where a text with `..` would land if it were followed, when that is inside.
+pub(super) fn lands_in_tickets(text: &str) -> bool {
+    let mut stack: Vec<&str> = Vec::new();
+    for part in parts(text) {
+        if part == ".." {
+            stack.pop();
+        } else {
+            stack.push(part);
+        }
+    }
+    stack.first() == Some(&".tickets")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn texts_are_normalised_or_refused_in_the_order_of_the_contract() {
+        let shown = |text: &str| Rel::parse(text).map(|rel| rel.as_str().to_owned());
+        assert_eq!(shown("./src//./main.rs/").as_deref(), Ok("src/main.rs"));
+        assert_eq!(shown(".").as_deref(), Ok("."));
+        assert_eq!(shown("a/...").as_deref(), Ok("a/..."));
+        assert_eq!(shown(".ticketsx/a").as_deref(), Ok(".ticketsx/a"));
+        assert_eq!(shown("sub/.tickets").as_deref(), Ok("sub/.tickets"));
+        for (text, why) in [
+            ("/etc/../x", Bad::Absolute),
+            ("//x", Bad::Absolute),
+            ("~/x", Bad::Absolute),
+            ("C:\\x", Bad::Absolute),
+            ("./~/x", Bad::Absolute),
+            (" /", Bad::Empty),
+            ("..", Bad::Parent),
+            ("a/..", Bad::Parent),
+            ("a/../.tickets\0", Bad::Parent),
+            ("a\0b", Bad::Nul),
+            (".tickets", Bad::Tickets),
+            ("./.tickets/x", Bad::Tickets),
+            (".//.tickets/", Bad::Tickets),
+            ("", Bad::Empty),
+            ("  ", Bad::Empty),
+        ] {
+            assert_eq!(shown(text), Err(why), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn writing_is_guarded_by_whole_parts() {
+        let guard = |text: &str| Rel::parse(text).unwrap().write_guard();
+        assert_eq!(guard(".git/hooks/x"), Some(Guarded::Git));
+        assert_eq!(guard("vendor/lib/.GIT"), Some(Guarded::Git));
+        assert_eq!(guard(".marvin/upstream/TOOLS.md"), Some(Guarded::Upstream));
+        assert_eq!(guard(".marvin/upstream2"), None);
+        assert_eq!(guard(".github/x"), None);
+        assert_eq!(guard(".gitignore"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_rel_never_climbs_and_parses_to_itself(text in "[a./~\\\\: .tickes]{0,12}") {
+            if let Ok(rel) = Rel::parse(&text) {
+                prop_assert!(!rel.as_str().starts_with('/'));
+                prop_assert!(rel.parts().all(|part| part != ".." && part != "."));
+                prop_assert_eq!(Rel::parse(rel.as_str()).ok(), Some(rel.clone()));
+                prop_assert!(rel.is_within(&rel.parent()));
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! `Root`: the working directory as a handle, and the words of its refusals.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{CWD, Mode, fstat, openat};
+use rustix::io::Errno;
+
+use super::engine::{Engine, FOLDER, Stop};
+use super::place::{Id, id};
+use super::rel::{Bad, Guarded, Rel, lands_in_tickets};
+use super::tree::Look;
+use crate::base::error::{Kind, Outcome, Problem};
+use crate::base::text::{clip, nearest, visible};
+
+/// A working directory. Clones share the handle; it stays the same folder when its path is renamed.
+#[derive(Debug, Clone)]
+pub struct Root {
+    pub(super) handle: Arc<OwnedFd>,
+    pub(super) path: PathBuf,
+    pub(super) engine: Engine,
+    pub(super) id: Id,
+}
+
+impl Root {
+    /// Opens a folder as working directory.
+    ///
+    /// # Errors
+    /// The folder is missing, is no folder, or may not be entered.
+    pub fn open(dir: &Path) -> Outcome<Self> {
+        let engine = if cfg!(target_os = "linux") {
+            Engine::Kernel
+        } else {
+            Engine::Walk
+        };
+        Self::open_with(dir, engine)
+    }
+
+    pub(super) fn open_with(dir: &Path, engine: Engine) -> Outcome<Self> {
+        let fail = |why: std::io::Error| {
+            let kind = if why.kind() == std::io::ErrorKind::NotFound {
+                Kind::Missing
+            } else {
+                Kind::System
+            };
+            let mut problem = Problem::system(
+                format!("Cannot use {} as working directory", dir.display()),
+                why,
+            )
+            .next("Name an existing folder.");
+            problem.kind = kind;
+            problem
+        };
+        let path = dir.canonicalize().map_err(fail)?;
+        let handle =
+            openat(CWD, &path, FOLDER, Mode::empty()).map_err(|errno| fail(errno.into()))?;
+        let id = id(&fstat(&handle).map_err(|errno| fail(errno.into()))?);
+        Ok(Self {
+            handle: Arc::new(handle),
+            path,
+            engine,
+            id,
+        })
+    }
+
+    /// The directory's absolute path without links, as it was when opened: for messages and for programs started there.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Judges the text of a path (contract/interfaces.md 18, rules 1 to 3). The disk is asked only when the path is used.
+    ///
+    /// # Errors
+    /// `Refused` for an absolute path, `..`, NUL and `.tickets`; `Input` for an empty path. Each shows the directory.
+    pub fn check(&self, text: &str) -> Outcome<Rel> {
+        Rel::parse(text).map_err(|bad| self.orient(self.refusal(text, bad)))
+    }
+
+    /// [`Root::check`] for a path that is to be written, and a look at the disk: the nearest existing folder must lie inside and
+    /// outside the guarded parts. Nothing is changed.
+    ///
+    /// # Errors
+    /// As [`Root::check`], and what the write itself would be refused for.
+    pub fn check_write(&self, text: &str) -> Outcome<Rel> {
+        let rel = self.check(text)?;
+        self.may_write(&rel)
+            .map_err(|stop| self.problem("write", &rel, stop))?;
+        Ok(rel)
+    }
+
+    fn refusal(&self, text: &str, bad: Bad) -> Problem {
+        let shown = clip(&visible(text), 200);
+        match bad {
+            Bad::Absolute => {
+                let problem = Problem::refused(format!("Absolute paths not allowed: \"{shown}\"."));
+                match self.as_inside(text) {
+                    Some(inside) => problem.next(format!("Use \"{inside}\" for it.")),
+                    None => problem.next("Only files inside the working directory can be used."),
+                }
+            }
+            Bad::Parent => {
+                let problem = Problem::refused(format!(
+                    "Path traversal not allowed: \"{shown}\" contains \"..\"."
+                ));
+                if lands_in_tickets(text) {
+                    return problem.next(TICKETS);
+                }
+                problem.next("Write the path from the working directory down, without \"..\".")
+            }
+            Bad::Nul => Problem::refused(format!("The path \"{shown}\" contains a NUL character.")),
+            Bad::Tickets => self.guarded("", &shown, Guarded::Tickets),
+            Bad::Empty => Problem::input("The path is empty.")
+                .next("Give a path relative to the working directory, such as \"README.md\"."),
+        }
+    }
+
+    /// An absolute path that lies inside, as the relative one that was meant.
+    fn as_inside(&self, text: &str) -> Option<String> {
+        let inside = Path::new(text).strip_prefix(&self.path).ok()?;
+        let rel = Rel::parse(inside.to_str()?).ok()?;
+        Some(rel.as_str().to_owned())
+    }
+
+    fn guarded(&self, act: &str, shown: &str, guard: Guarded) -> Problem {
+        match guard {
+            Guarded::Tickets => Problem::refused(format!(
+                "\"{shown}\" belongs to the tickets, which files tools do not touch."
+            ))
+            .next(TICKETS),
+            Guarded::Git => Problem::refused(format!(
+                "Will not {act} \"{shown}\": a repository's own files are changed by git alone."
+            ))
+            .next("Use the git tools."),
+            Guarded::Upstream => Problem::refused(format!(
+                "Will not {act} \"{shown}\": the upstream documents are read-only."
+            ))
+            .next("Write to another file below .marvin instead."),
+        }
+    }
+
+    /// The refusal or failure in words, with the directory and its listing.
+    pub(super) fn problem(&self, act: &str, rel: &Rel, stop: Stop) -> Problem {
+        let shown = clip(&visible(rel.as_str()), 200);
+        let problem = match stop {
+            Stop::Outside => Problem::refused(format!(
+                "\"{shown}\" leads outside the working directory through a symbolic link."
+            ))
+            .next("Only files inside the working directory can be used."),
+            Stop::Loop => {
+                Problem::refused(format!("\"{shown}\" goes through too many symbolic links."))
+            }
+            Stop::Guard(guard) => self.guarded(act, &shown, guard),
+            Stop::Kind(kind) => {
+                let problem = Problem::refused(format!("Cannot {act} \"{shown}\": it is {kind}."));
+                if kind == "a folder" {
+                    problem.next("Name a file in it, or use tree to see what it holds.")
+                } else {
+                    problem.next("Only ordinary files can be used.")
+                }
+            }
+            Stop::Unsteady => Problem::new(
+                Kind::System,
+                format!(
+                    "Cannot {act} \"{shown}\": something else keeps changing it at the same time."
+                ),
+            )
+            .next("Try again."),
+            Stop::TooLong { cap } => Problem::limit(format!(
+                "\"{shown}\" is larger than {} bytes, the most that is read at once.",
+                crate::base::text::thousands(cap)
+            ))
+            .next("Read a range of lines."),
+            Stop::Os(Errno::NOENT) if !self.is_gone() => {
+                let mut problem = Problem::missing(format!("There is no \"{shown}\"."));
+                if let Some(near) = self.near(rel) {
+                    problem = problem.next(format!("Did you mean \"{near}\"?"));
+                }
+                problem
+            }
+            Stop::Os(Errno::NOTDIR) => Problem::missing(format!(
+                "Cannot {act} \"{shown}\": a part of the path is a file, not a folder."
+            )),
+            Stop::Os(Errno::EXIST) => {
+                Problem::new(Kind::Input, format!("\"{shown}\" exists already."))
+            }
+            Stop::Os(Errno::NAMETOOLONG) => Problem::input(format!(
+                "Cannot {act} \"{shown}\": the name is too long for the file system."
+            )),
+            Stop::Os(errno) => Problem::system(format!("Cannot {act} \"{shown}\""), errno.into()),
+        };
+        self.orient(problem)
+    }
+
+    /// Adds the working directory and its short listing, so that a model can find its way.
+    pub(super) fn orient(&self, problem: Problem) -> Problem {
+        if self.is_gone() {
+            return Problem::missing(format!(
+                "The working directory {} does not exist any more.",
+                self.path.display()
+            ))
+            .next("Choose another with set_working_dir, or make it again and start anew.");
+        }
+        let facts = self.tree(&Rel::here(), &Look::SHORT).unwrap_or_default();
+        problem
+            .next(format!(
+                "The working directory is {}; paths are relative to it.",
+                self.path.display()
+            ))
+            .facts(facts)
+    }
+
+    /// True when the folder behind the handle was deleted.
+    pub(super) fn is_gone(&self) -> bool {
+        if fstat(&*self.handle).is_ok_and(|stat| stat.st_nlink == 0) {
+            return true;
+        }
+        // File systems that count no links of folders: then no entry can be opened, not even the folder itself.
+        openat(&*self.handle, ".", FOLDER, Mode::empty()).is_err()
+    }
+
+    /// The entry whose name is nearest to the one that is missing.
+    fn near(&self, rel: &Rel) -> Option<String> {
+        let parent = rel.parent();
+        let entries = self.entries(&parent, 2_000).ok()?;
+        let names = entries.iter().map(|entry| entry.name.as_str());
+        let name = *nearest(rel.name()?, names).first()?;
+        Some(if parent.is_here() {
+            name.to_owned()
+        } else {
+            format!("{parent}/{name}")
+        })
+    }
+}
+
+const TICKETS: &str = "Use the ticket tools to read and change tickets.";

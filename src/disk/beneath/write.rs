@@ -1,0 +1,251 @@
+//! Writing beneath the working directory: whole files by a temporary name and a rename in the same opened folder.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{
+    Access, AtFlags, Gid, Mode, OFlags, Stat, Uid, accessat, fchmod, fchown, mkdirat, openat,
+    renameat, unlinkat,
+};
+use rustix::io::Errno;
+
+use super::engine::Stop;
+use super::place::{Last, Spot};
+use super::read::{open_name, plain};
+use super::rel::{Guarded, Rel};
+use super::root::Root;
+use crate::base::error::Outcome;
+use crate::base::ids;
+
+/// Modes before the umask.
+const FILE: Mode = Mode::from_raw_mode(0o666);
+const DIR: Mode = Mode::from_raw_mode(0o777);
+
+impl Root {
+    /// Makes a new file and the folders above it.
+    ///
+    /// # Errors
+    /// Something stands there already (a link to nothing too); the fence refuses it; the disk fails, then nothing is left.
+    pub fn create_new(&self, rel: &Rel, bytes: &[u8]) -> Outcome<()> {
+        self.make(rel, bytes)
+            .map_err(|stop| self.problem("create", rel, stop))
+    }
+
+    /// Replaces the content of an existing file, all or nothing; its permissions stay. A link inside stays a link, what it
+    /// points at is replaced.
+    ///
+    /// # Errors
+    /// It is missing, no ordinary file, not writable, or the fence refuses it; the old content is then intact.
+    pub fn replace(&self, rel: &Rel, bytes: &[u8]) -> Outcome<()> {
+        self.writable(rel, Last::Follow)
+            .and_then(|spot| {
+                let old = spot.stat()?;
+                swap_in(&spot, bytes, Some(&old))
+            })
+            .map_err(|stop| self.problem("write", rel, stop))
+    }
+
+    /// [`Root::replace`], or a new file with the folders above it when there is none.
+    ///
+    /// # Errors
+    /// As [`Root::replace`], a missing file apart.
+    pub fn put(&self, rel: &Rel, bytes: &[u8]) -> Outcome<()> {
+        self.put_or_stop(rel, bytes)
+            .map_err(|stop| self.problem("write", rel, stop))
+    }
+
+    /// Adds to the end of an existing file; gives its new length in bytes.
+    ///
+    /// # Errors
+    /// As [`Root::replace`]. What a full disk cut off is taken back.
+    pub fn append(&self, rel: &Rel, bytes: &[u8]) -> Outcome<u64> {
+        self.append_or_stop(rel, bytes)
+            .map_err(|stop| self.problem("append to", rel, stop))
+    }
+
+    /// Renames a file; an existing file at `to` is replaced, folders above it are made.
+    ///
+    /// # Errors
+    /// `from` is missing or no ordinary file, `to` is a folder, or the fence refuses one of them.
+    pub fn rename(&self, from: &Rel, to: &Rel) -> Outcome<()> {
+        let source = self
+            .writable(from, Last::Keep)
+            .and_then(|spot| plain(&spot.stat()?).map(|()| spot))
+            .map_err(|stop| self.problem("move", from, stop))?;
+        self.parents(to)
+            .and_then(|()| self.writable(to, Last::Keep))
+            .and_then(|target| {
+                let (old, new) = (source.name()?, target.name()?);
+                Ok(renameat(
+                    &source.dir,
+                    old.as_bytes(),
+                    &target.dir,
+                    new.as_bytes(),
+                )?)
+            })
+            .map_err(|stop| self.problem("write", to, stop))
+    }
+
+    /// Removes a file or a link (not what it points at).
+    ///
+    /// # Errors
+    /// It is missing, a folder, or the fence refuses it.
+    pub fn remove_file(&self, rel: &Rel) -> Outcome<()> {
+        self.writable(rel, Last::Keep)
+            .and_then(|spot| match spot.stat() {
+                Ok(stat) if rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir() => {
+                    Err(Stop::Kind("a folder"))
+                }
+                Ok(_) => Ok(unlinkat(
+                    &spot.dir,
+                    spot.name()?.as_bytes(),
+                    AtFlags::empty(),
+                )?),
+                Err(errno) => Err(errno.into()),
+            })
+            .map_err(|stop| self.problem("delete", rel, stop))
+    }
+
+    /// The fence's answer for a write, found without changing anything.
+    pub(super) fn may_write(&self, rel: &Rel) -> Result<(), Stop> {
+        if let Some(guard) = rel.write_guard() {
+            return Err(Stop::Guard(guard));
+        }
+        match self.writable(rel, Last::Follow) {
+            Ok(_) => Ok(()),
+            Err(Stop::Os(Errno::NOENT)) if !rel.parent().is_here() => {
+                // Its folder is missing, or its link leads to a missing one: then the folder above decides.
+                self.may_write(&rel.parent())
+            }
+            Err(stop) => Err(stop),
+        }
+    }
+
+    fn writable(&self, rel: &Rel, last: Last) -> Result<Spot, Stop> {
+        if let Some(guard) = rel.write_guard() {
+            return Err(Stop::Guard(guard));
+        }
+        let spot = self.locate(rel, last)?;
+        match spot.guard {
+            Some(guard) => Err(Stop::Guard(guard)),
+            None => Ok(spot),
+        }
+    }
+
+    fn make(&self, rel: &Rel, bytes: &[u8]) -> Result<(), Stop> {
+        self.parents(rel)?;
+        let spot = self.writable(rel, Last::Keep)?;
+        let Some(name) = &spot.name else {
+            return Err(Stop::Os(Errno::EXIST));
+        };
+        let mut file = new_file(&spot.dir, name, FILE)?;
+        let written = file.write_all(bytes).and_then(|()| file.sync_all());
+        if let Err(why) = written {
+            let _ = unlinkat(&spot.dir, name.as_bytes(), AtFlags::empty());
+            return Err(why.into());
+        }
+        Ok(())
+    }
+
+    fn put_or_stop(&self, rel: &Rel, bytes: &[u8]) -> Result<(), Stop> {
+        self.parents(rel)?;
+        let spot = self.writable(rel, Last::Follow)?;
+        match spot.stat() {
+            Ok(old) => swap_in(&spot, bytes, Some(&old)),
+            Err(Errno::NOENT) => swap_in(&spot, bytes, None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn append_or_stop(&self, rel: &Rel, bytes: &[u8]) -> Result<u64, Stop> {
+        let spot = self.writable(rel, Last::Follow)?;
+        plain(&spot.stat()?)?;
+        let mut file = open_name(&spot, OFlags::WRONLY | OFlags::APPEND)?;
+        let before = file.metadata()?.len();
+        if let Err(why) = file.write_all(bytes) {
+            let _ = file.set_len(before);
+            return Err(why.into());
+        }
+        Ok(file.metadata()?.len())
+    }
+
+    /// Makes the folders above `rel`, each opened again through the fence before the next.
+    fn parents(&self, rel: &Rel) -> Result<(), Stop> {
+        let folder = rel.parent();
+        if let Some(guard) = rel.write_guard() {
+            return Err(Stop::Guard(guard));
+        }
+        if folder.is_here() {
+            return Ok(());
+        }
+        match self.folder(folder.fitting()?) {
+            Err(Stop::Os(Errno::NOENT)) => {}
+            answer => return answer.map(drop),
+        }
+        self.parents(&folder)?;
+        let spot = self.writable(&folder, Last::Keep)?;
+        match mkdirat(&spot.dir, spot.name()?.as_bytes(), DIR) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        self.open_written_folder(&folder)
+    }
+
+    fn open_written_folder(&self, folder: &Rel) -> Result<(), Stop> {
+        let dir = self.folder(folder.fitting()?)?;
+        match self.guard(dir.as_fd(), None)? {
+            Some(guard @ (Guarded::Tickets | Guarded::Git | Guarded::Upstream)) => {
+                Err(Stop::Guard(guard))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Writes a temporary file beside the target, makes it durable and renames it over the target's name. The rename replaces the
+/// name itself, so a link that appeared there in between is not followed.
+fn swap_in(spot: &Spot, bytes: &[u8], old: Option<&Stat>) -> Result<(), Stop> {
+    let name = spot.name()?;
+    if let Some(stat) = old {
+        plain(stat)?;
+        accessat(
+            &spot.dir,
+            name.as_bytes(),
+            Access::WRITE_OK,
+            AtFlags::empty(),
+        )?;
+    }
+    let temp = OsString::from(format!(".marvin-{}.tmp", ids::hex(8)));
+    let fill = || -> Result<(), Stop> {
+        let mut file = new_file(&spot.dir, &temp, FILE)?;
+        if let Some(stat) = old {
+            // The owner first: changing it clears some permission bits. Only root may, and it is a courtesy.
+            let _ = fchown(
+                &file,
+                Some(Uid::from_raw(stat.st_uid)),
+                Some(Gid::from_raw(stat.st_gid)),
+            );
+            fchmod(&file, Mode::from_raw_mode(stat.st_mode & 0o7777))?;
+        }
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        Ok(renameat(
+            &spot.dir,
+            temp.as_bytes(),
+            &spot.dir,
+            name.as_bytes(),
+        )?)
+    };
+    fill().inspect_err(|_| {
+        let _ = unlinkat(&spot.dir, temp.as_bytes(), AtFlags::empty());
+    })
+}
+
+/// A file that did not exist before.
+fn new_file(dir: &OwnedFd, name: &OsStr, mode: Mode) -> Result<File, Errno> {
+    let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(dir, name.as_bytes(), new, mode).map(File::from)
+}

@@ -1,0 +1,182 @@
+//! Advisory locks between processes: a `.lock` file beside the state file. The only file that names fs2.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use fs2::FileExt;
+
+use super::atomic::{self, Access, STATE_CAP};
+use crate::base::cancel::Cancel;
+use crate::base::error::{Outcome, Problem};
+
+/// How often a waiting process looks again.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A held lock; released when dropped, and by the system when the process dies. The `.lock` file stays: removing it would let
+/// two processes hold two different files of the same name.
+#[derive(Debug)]
+#[must_use = "the lock is released when dropped"]
+pub struct Lock {
+    file: File,
+}
+
+impl Lock {
+    /// Waits at most `limit` for the lock of `path`, which need not exist. Threads of one process exclude each other too.
+    ///
+    /// # Errors
+    /// `Limit` with the holder's process id when it takes longer; `Cancelled`; the folder is not writable.
+    pub fn take(path: &Path, limit: Duration, stop: &Cancel) -> Outcome<Self> {
+        let name = beside(path);
+        let fail = |why| Problem::system(format!("Cannot lock {}", path.display()), why);
+        if let Some(dir) = name.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+            atomic::make_folder(dir, Access::Usual)?;
+        }
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&name)
+            .map_err(fail)?;
+        let until = Instant::now() + limit;
+        loop {
+            stop.check()?;
+            match FileExt::try_lock_exclusive(&file) {
+                Ok(()) => break,
+                Err(why) if is_held(&why) => {}
+                Err(why) => return Err(fail(why)),
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(timed_out(path, &mut file, limit));
+            }
+            stop.sleep(LOOK.min(left));
+        }
+        // For the message of whoever waits; the lock does not depend on it.
+        let _ = file.set_len(0);
+        let _ = write!(file, "{}", std::process::id());
+        Ok(Self { file })
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let _ = self.file.set_len(0);
+        let _ = FileExt::unlock(&self.file);
+    }
+}
+
+fn is_held(why: &std::io::Error) -> bool {
+    why.kind() == std::io::ErrorKind::WouldBlock
+        || why.raw_os_error() == fs2::lock_contended_error().raw_os_error()
+}
+
+fn timed_out(path: &Path, file: &mut File, limit: Duration) -> Problem {
+    let mut text = String::new();
+    let _ = file.seek(SeekFrom::Start(0));
+    let _ = file.take(20).read_to_string(&mut text);
+    let holder = match text.trim().parse::<u32>() {
+        Ok(pid) => format!("process {pid}"),
+        Err(_) => "another process".to_owned(),
+    };
+    Problem::limit(format!(
+        "{} is in use by {holder}; waited {:.1} s.",
+        path.display(),
+        limit.as_secs_f64()
+    ))
+    .next("Try again, or end that process if it hangs.")
+}
+
+/// The lock file of `path`.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    PathBuf::from(name)
+}
+
+/// Changes a state file under its lock: `change` gets the content (nothing when there is no file) and gives the new one, or
+/// nothing to leave it as it is.
+///
+/// # Errors
+/// The lock, the reading, `change` or the writing failed; the file is then as it was.
+pub fn update(
+    path: &Path,
+    limit: Duration,
+    change: impl FnOnce(Option<Vec<u8>>) -> Outcome<Option<Vec<u8>>>,
+) -> Outcome<()> {
+    update_as(path, Access::Usual, limit, change)
+}
+
+/// [`update`] with the permissions that the file is to have.
+///
+/// # Errors
+/// As [`update`].
+pub fn update_as(
+    path: &Path,
+    access: Access,
+    limit: Duration,
+    change: impl FnOnce(Option<Vec<u8>>) -> Outcome<Option<Vec<u8>>>,
+) -> Outcome<()> {
+    if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+        atomic::make_folder(dir, access)?;
+    }
+    let _lock = Lock::take(path, limit, &Cancel::new())?;
+    match change(atomic::read(path, STATE_CAP)?)? {
+        Some(bytes) => atomic::write(path, &bytes, access),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::error::Kind;
+
+    #[test]
+    fn updates_of_many_threads_are_all_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("sub/count");
+        let add = |old: Option<Vec<u8>>| {
+            let old = old.map_or(0, |b| String::from_utf8(b).unwrap().parse::<u32>().unwrap());
+            Ok(Some((old + 1).to_string().into_bytes()))
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..10 {
+                        update(&path, Duration::from_secs(30), add).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "40");
+        update(&path, Duration::from_secs(1), |_| Ok(None)).unwrap();
+        assert!(update(&path, Duration::from_secs(1), |_| Err(Problem::input("no"))).is_err());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "40");
+    }
+
+    #[test]
+    fn waiting_ends_with_the_holder_named_or_when_cancelled() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state");
+        let held = Lock::take(&path, Duration::ZERO, &Cancel::new()).unwrap();
+        let problem = Lock::take(&path, Duration::from_millis(30), &Cancel::new()).unwrap_err();
+        assert_eq!(problem.kind, Kind::Limit);
+        let pid = format!("process {}", std::process::id());
+        assert!(problem.what.contains(&pid), "{problem}");
+        let stop = Cancel::new();
+        let waiter = {
+            let (path, stop) = (path.clone(), stop.clone());
+            std::thread::spawn(move || Lock::take(&path, Duration::from_secs(60), &stop).map(drop))
+        };
+        stop.fire();
+        assert!(waiter.join().unwrap().unwrap_err().is_cancelled());
+        drop(held);
+        let again = Lock::take(&path, Duration::ZERO, &Cancel::new());
+        assert!(again.is_ok());
+    }
+}

@@ -1,0 +1,9 @@
+//! Files: the ones Marvin owns (state, logs, locks) and the fence around a working directory.
+
+pub mod atomic;
+pub mod beneath;
+pub mod jsonl;
+pub mod lock;
+pub mod paths;
+mod tail;
+pub mod yaml;

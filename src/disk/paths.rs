@@ -1,0 +1,474 @@
+//! `Paths`: the only place that knows what Marvin's files are called (contract/interfaces.md 10). Reads nothing.
+
+use std::path::{Path, PathBuf};
+
+use crate::base::env::Env;
+use crate::base::error::{Outcome, Problem};
+use crate::base::text::{clip, visible};
+
+/// The folder below `~/.config`; the project's old name, kept (contract/interfaces.md 10).
+const CONFIG: &str = ".config/local-finder";
+
+/// Where everything of one user lies.
+#[derive(Debug, Clone)]
+pub struct Paths {
+    home: Option<PathBuf>,
+    config: Option<PathBuf>,
+}
+
+impl Paths {
+    /// Takes `HOME` and `MARVIN_CONFIG_DIR` from the environment. A `HOME` that is not absolute counts as unset: its meaning
+    /// would change with the working directory.
+    pub fn new(env: &Env) -> Self {
+        let home = env
+            .get("HOME")
+            .map(PathBuf::from)
+            .filter(|home| home.is_absolute());
+        let config = env
+            .get("MARVIN_CONFIG_DIR")
+            .map(PathBuf::from)
+            .or_else(|| home.as_ref().map(|home| home.join(CONFIG)));
+        Self { home, config }
+    }
+
+    /// The home folder.
+    ///
+    /// # Errors
+    /// `HOME` is not set.
+    pub fn home(&self) -> Outcome<&Path> {
+        self.home.as_deref().ok_or_else(|| {
+            Problem::config("HOME is not set to an absolute path, so the home folder is unknown.")
+                .next("Set HOME.")
+        })
+    }
+
+    /// The folder of Marvin's own files.
+    ///
+    /// # Errors
+    /// Neither `HOME` nor `MARVIN_CONFIG_DIR` is set.
+    pub fn config(&self) -> Outcome<&Path> {
+        self.config.as_deref().ok_or_else(|| {
+            Problem::config(
+                "Neither HOME nor MARVIN_CONFIG_DIR is set, so there is no place for Marvin's files.",
+            )
+            .next("Set HOME, or MARVIN_CONFIG_DIR to a folder.")
+        })
+    }
+
+    /// A file or folder directly below the configuration folder.
+    fn base(&self, name: &str) -> Outcome<PathBuf> {
+        Ok(self.config()?.join(name))
+    }
+
+    /// The name of the active profile, plain text.
+    pub fn last_profile(&self) -> Outcome<PathBuf> {
+        self.base("last_profile")
+    }
+
+    /// Lifetime totals.
+    pub fn usage(&self) -> Outcome<PathBuf> {
+        self.base("usage.json")
+    }
+
+    /// Settings (decisions.md 18).
+    pub fn settings(&self) -> Outcome<PathBuf> {
+        self.base("config.yaml")
+    }
+
+    /// Settings of the reply flow.
+    pub fn reply(&self) -> Outcome<PathBuf> {
+        self.base("reply.json")
+    }
+
+    /// MCP servers.
+    pub fn mcp(&self) -> Outcome<PathBuf> {
+        self.base("mcp.json")
+    }
+
+    /// What a crash left.
+    pub fn crash_log(&self) -> Outcome<PathBuf> {
+        self.base("crash.log")
+    }
+
+    /// Output that was kept off the full screen.
+    pub fn screen_log(&self) -> Outcome<PathBuf> {
+        self.base("curses.log")
+    }
+
+    /// The bookmarks file that all profiles once shared; imported once.
+    pub fn shared_bookmarks(&self) -> Outcome<PathBuf> {
+        self.base("bookmarks.json")
+    }
+
+    /// The Spotify token file of the original; imported once.
+    pub fn old_spotify_token(&self) -> Outcome<PathBuf> {
+        self.base("spotify_token.json")
+    }
+
+    /// Which messages of ntfy were seen.
+    pub fn ntfy_seen(&self) -> Outcome<PathBuf> {
+        self.base("ntfy/seen.json")
+    }
+
+    /// The script that watches ntfy.
+    pub fn ntfy_watcher(&self) -> Outcome<PathBuf> {
+        self.base("ntfy/ntfy_watcher.sh")
+    }
+
+    /// Scripts and records of alarms.
+    pub fn alarms(&self) -> Outcome<PathBuf> {
+        self.base("alarms")
+    }
+
+    /// The script of one alarm.
+    pub fn alarm_script(&self, label: &str) -> Outcome<PathBuf> {
+        Ok(self
+            .alarms()?
+            .join(format!("{}.sh", file_name("alarm label", label)?)))
+    }
+
+    /// The record of one alarm.
+    pub fn alarm_record(&self, label: &str) -> Outcome<PathBuf> {
+        Ok(self
+            .alarms()?
+            .join(format!("{}.json", file_name("alarm label", label)?)))
+    }
+
+    /// Scripts of calendar reminders.
+    pub fn reminders(&self) -> Outcome<PathBuf> {
+        self.base("calendar_reminders")
+    }
+
+    /// The folder of all profiles.
+    pub fn profiles(&self) -> Outcome<PathBuf> {
+        self.base("profiles")
+    }
+
+    /// The files of one profile.
+    ///
+    /// # Errors
+    /// The name cannot be a folder's name here; no place for Marvin's files.
+    pub fn profile(&self, name: &str) -> Outcome<ProfilePaths> {
+        let name = file_name("profile name", name)?;
+        Ok(ProfilePaths(self.profiles()?.join(name)))
+    }
+
+    /// `~/Notes`.
+    pub fn notes(&self) -> Outcome<PathBuf> {
+        Ok(self.home()?.join("Notes"))
+    }
+
+    /// `~/Downloads`.
+    pub fn downloads(&self) -> Outcome<PathBuf> {
+        Ok(self.home()?.join("Downloads"))
+    }
+
+    /// `~/Downloads/yt-dlp`.
+    pub fn videos(&self) -> Outcome<PathBuf> {
+        Ok(self.downloads()?.join("yt-dlp"))
+    }
+
+    /// `~/github-clones`; a clone lies in `<owner>/<repo>` below.
+    pub fn clones(&self) -> Outcome<PathBuf> {
+        Ok(self.home()?.join("github-clones"))
+    }
+
+    /// Saved articles.
+    pub fn wiki(&self) -> Outcome<PathBuf> {
+        Ok(self.home()?.join(".cache/marvin/wiki"))
+    }
+
+    /// Small things that can be fetched or worked out again.
+    pub fn cache(&self) -> Outcome<PathBuf> {
+        Ok(self.home()?.join(".cache/marvin"))
+    }
+
+    /// `~/.marvin/instructions/<path>.md` for a project folder given as absolute path (contract/interfaces.md 10.2).
+    pub fn instructions_for(&self, project: &Path) -> Outcome<PathBuf> {
+        let text = project.to_string_lossy();
+        let name = text.trim_matches('/').replace('/', "_");
+        let folder = self.home()?.join(".marvin/instructions");
+        Ok(folder.join(format!("{name}.md")))
+    }
+
+    /// Where instructions for a project are looked for, first hit wins (contract/interfaces.md 10.2). Without a home folder the
+    /// project's own places remain.
+    pub fn instructions(&self, project: &Path) -> Vec<PathBuf> {
+        let own = ProjectPaths::new(project);
+        self.instructions_for(project)
+            .into_iter()
+            .chain([own.instructions_beside(), own.instructions()])
+            .collect()
+    }
+}
+
+/// The files of one profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProfilePaths(PathBuf);
+
+impl ProfilePaths {
+    /// The profile's folder.
+    pub fn dir(&self) -> &Path {
+        &self.0
+    }
+
+    /// Preferences, as they are written.
+    pub fn preferences(&self) -> PathBuf {
+        self.0.join("preferences.yaml")
+    }
+
+    /// The other name that preferences are read from when `preferences.yaml` is missing.
+    pub fn preferences_fallback(&self) -> PathBuf {
+        self.0.join("prefs.yaml")
+    }
+
+    /// Saved places.
+    pub fn saved_places(&self) -> PathBuf {
+        self.0.join("saved_places.json")
+    }
+
+    /// The conversation.
+    pub fn chat_log(&self) -> PathBuf {
+        self.0.join("chat_log.json")
+    }
+
+    /// The copy of the conversation made before compaction; `stamp` is YYYYMMDD_HHMMSS.
+    pub fn chat_log_backup(&self, stamp: &str) -> PathBuf {
+        self.0.join(format!("chat_log.json.backup.{stamp}"))
+    }
+
+    /// Input history.
+    pub fn history(&self) -> PathBuf {
+        self.0.join("history")
+    }
+
+    /// OAuth tokens; to be written with mode 0600.
+    pub fn tokens(&self) -> PathBuf {
+        self.0.join("tokens.json")
+    }
+
+    /// Subscriptions of ntfy.
+    pub fn ntfy_subscriptions(&self) -> PathBuf {
+        self.0.join("ntfy_subscriptions.json")
+    }
+
+    /// Bookmarks.
+    pub fn bookmarks(&self) -> PathBuf {
+        self.0.join("bookmarks.json")
+    }
+
+    /// Calendar.
+    pub fn calendar(&self) -> PathBuf {
+        self.0.join("calendar.ics")
+    }
+
+    /// One line for each model turn.
+    pub fn cost_log(&self) -> PathBuf {
+        self.0.join("cost-log.jsonl")
+    }
+
+    /// Debug log of tool calls, off by default.
+    pub fn tool_calls(&self) -> PathBuf {
+        self.0.join("tool-calls.jsonl")
+    }
+
+    /// Memory of the reply flow.
+    pub fn memory(&self) -> PathBuf {
+        self.0.join("memory")
+    }
+
+    /// Backups of contexts without a project.
+    pub fn logs(&self) -> PathBuf {
+        self.0.join("logs")
+    }
+
+    /// Tickets without a project.
+    pub fn tickets(&self) -> PathBuf {
+        self.0.join(".tickets")
+    }
+}
+
+/// The files Marvin keeps in a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectPaths(PathBuf);
+
+impl ProjectPaths {
+    /// The project in this folder.
+    pub fn new(dir: &Path) -> Self {
+        Self(dir.to_owned())
+    }
+
+    /// The project's folder.
+    pub fn dir(&self) -> &Path {
+        &self.0
+    }
+
+    /// `.marvin`.
+    pub fn marvin(&self) -> PathBuf {
+        self.0.join(".marvin")
+    }
+
+    /// The specification.
+    pub fn spec(&self) -> PathBuf {
+        self.marvin().join("spec.md")
+    }
+
+    /// The user experience document.
+    pub fn ux(&self) -> PathBuf {
+        self.marvin().join("ux.md")
+    }
+
+    /// The design.
+    pub fn design(&self) -> PathBuf {
+        self.marvin().join("design.md")
+    }
+
+    /// `.marvin-instructions`, the second place of project instructions.
+    pub fn instructions_beside(&self) -> PathBuf {
+        self.0.join(".marvin-instructions")
+    }
+
+    /// `.marvin/instructions.md`, the third place of project instructions.
+    pub fn instructions(&self) -> PathBuf {
+        self.marvin().join("instructions.md")
+    }
+
+    /// The phase that the pipeline is in.
+    pub fn pipeline_state(&self) -> PathBuf {
+        self.marvin().join("pipeline_state")
+    }
+
+    /// Notes of the project.
+    pub fn notes(&self) -> PathBuf {
+        self.marvin().join("notes")
+    }
+
+    /// Logs and backups of contexts.
+    pub fn logs(&self) -> PathBuf {
+        self.marvin().join("logs")
+    }
+
+    /// What was dumped or summarised for later.
+    pub fn memories(&self) -> PathBuf {
+        self.marvin().join("memories")
+    }
+
+    /// The index of the memories.
+    pub fn memories_index(&self) -> PathBuf {
+        self.memories().join("INDEX.md")
+    }
+
+    /// Read-only documents (contract/pipeline.md 12).
+    pub fn upstream(&self) -> PathBuf {
+        self.marvin().join("upstream")
+    }
+
+    /// Background jobs.
+    pub fn jobs(&self) -> PathBuf {
+        self.marvin().join("jobs")
+    }
+
+    /// The history of one review.
+    pub fn review_history(&self, name: &str) -> Outcome<PathBuf> {
+        let name = file_name("review name", name)?;
+        Ok(self.marvin().join(format!("review-history-{name}.md")))
+    }
+
+    /// Tickets.
+    pub fn tickets(&self) -> PathBuf {
+        self.0.join(".tickets")
+    }
+}
+
+/// A name that becomes a file's: letters, digits, `-` and `_`, at most 64, no `-` in front (sharp-edges.md, Paths).
+fn file_name<'a>(what: &str, name: &'a str) -> Outcome<&'a str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if !name.is_empty() && name.len() <= 64 && !name.starts_with('-') && name.chars().all(plain) {
+        return Ok(name);
+    }
+    Err(Problem::input(format!(
+        "\"{}\" cannot be used as {what}.",
+        clip(&visible(name), 80)
+    ))
+    .next("Use letters, digits, \"-\" and \"_\", at most 64 of them."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_contract() {
+        let paths = Paths::new(&Env::from([("HOME", "/home/ann")]));
+        let base = Path::new("/home/ann/.config/local-finder");
+        assert_eq!(paths.config().unwrap(), base);
+        let profile = paths.profile("main").unwrap();
+        for (path, name) in [
+            (profile.preferences(), "profiles/main/preferences.yaml"),
+            (profile.preferences_fallback(), "profiles/main/prefs.yaml"),
+            (
+                profile.chat_log_backup("20261121_010203"),
+                "profiles/main/chat_log.json.backup.20261121_010203",
+            ),
+            (profile.cost_log(), "profiles/main/cost-log.jsonl"),
+            (paths.last_profile().unwrap(), "last_profile"),
+            (paths.settings().unwrap(), "config.yaml"),
+            (paths.alarm_script("tea").unwrap(), "alarms/tea.sh"),
+            (paths.ntfy_seen().unwrap(), "ntfy/seen.json"),
+        ] {
+            assert_eq!(path, base.join(name));
+        }
+        let project = Path::new("/home/ann/work/app");
+        assert_eq!(
+            paths.instructions(project),
+            [
+                "/home/ann/.marvin/instructions/home_ann_work_app.md",
+                "/home/ann/work/app/.marvin-instructions",
+                "/home/ann/work/app/.marvin/instructions.md",
+            ]
+            .map(PathBuf::from)
+        );
+        assert_eq!(
+            ProjectPaths::new(project).memories_index(),
+            project.join(".marvin/memories/INDEX.md")
+        );
+    }
+
+    #[test]
+    fn no_home_is_a_problem_only_where_it_is_needed() {
+        let none = Paths::new(&Env::default());
+        assert!(
+            none.config()
+                .unwrap_err()
+                .one_line()
+                .contains("MARVIN_CONFIG_DIR")
+        );
+        assert!(none.profile("main").is_err());
+        let moved = Paths::new(&Env::from([
+            ("MARVIN_CONFIG_DIR", "/srv/m"),
+            ("HOME", "rel"),
+        ]));
+        assert_eq!(moved.usage().unwrap(), Path::new("/srv/m/usage.json"));
+        assert!(moved.notes().unwrap_err().what.contains("HOME"));
+        assert_eq!(moved.instructions(Path::new("/p")).len(), 2);
+    }
+
+    #[test]
+    fn names_that_would_leave_their_folder_are_refused() {
+        let paths = Paths::new(&Env::from([("HOME", "/h")]));
+        for name in [
+            "",
+            "..",
+            "a/b",
+            "../../x",
+            "-rf",
+            "a b",
+            "ä",
+            "a\0",
+            &"x".repeat(65),
+        ] {
+            assert!(paths.profile(name).is_err(), "{name:?}");
+            assert!(paths.alarm_record(name).is_err(), "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! YAML in and out as JSON values. The only file that names the YAML crate.
+//!
+//! Writing keeps every key and its order, also unknown ones; comments are lost, because the crate does not keep them.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::atomic;
+use super::lock;
+use crate::base::error::{Outcome, Problem};
+
+/// Bytes of a YAML file at most.
+pub const CAP: u64 = 1024 * 1024;
+
+/// Parses a text; an empty one is `null`. `name` is the file in messages. Keys that are no text become text, tags are dropped.
+///
+/// # Errors
+/// `Input` with line and column; `Limit` above [`CAP`].
+pub fn parse(text: &str, name: &str) -> Outcome<Value> {
+    if text.len() as u64 > CAP {
+        return Err(Problem::limit(format!("{name} is larger than 1 MiB.")).next("Shorten it."));
+    }
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    match serde_yaml::from_str::<serde_yaml::Value>(text) {
+        Ok(value) => Ok(to_json(value)),
+        Err(why) => {
+            let place = why.location().map_or_else(String::new, |at| {
+                format!(" (line {}, column {})", at.line(), at.column())
+            });
+            let words = why.to_string();
+            let words = words
+                .split(" at line ")
+                .next()
+                .unwrap_or_default()
+                .to_owned();
+            Err(
+                Problem::input(format!("{name} is not valid YAML{place}: {words}."))
+                    .next("Mend the line, or move the file away to start anew.")
+                    .because(why),
+            )
+        }
+    }
+}
+
+/// Reads a file; nothing when there is none.
+///
+/// # Errors
+/// As [`parse`]; it cannot be read.
+pub fn read(path: &Path) -> Outcome<Option<Value>> {
+    match atomic::read_text(path, CAP)? {
+        Some(text) => parse(&text, &path.display().to_string()).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The text of a value.
+///
+/// # Errors
+/// Never for what [`parse`] gave.
+pub fn text(value: &Value) -> Outcome<String> {
+    serde_yaml::to_string(value)
+        .map_err(|why| Problem::internal("Cannot write a value as YAML.").because(why))
+}
+
+/// Changes the keys of a file under its lock; a missing or empty file starts without keys. Nothing is written when `change`
+/// leaves all as it was, so comments live until the first real change.
+///
+/// # Errors
+/// The file is no YAML mapping, `change` fails, or the disk does; the file is then as it was.
+pub fn update(
+    path: &Path,
+    limit: Duration,
+    change: impl FnOnce(&mut Map<String, Value>) -> Outcome<()>,
+) -> Outcome<()> {
+    let name = path.display().to_string();
+    lock::update(path, limit, |old| {
+        let old = old.unwrap_or_default();
+        let old = str::from_utf8(&old)
+            .map_err(|why| Problem::input(format!("{name} is not UTF-8 text.")).because(why))?;
+        let mut keys = match parse(old, &name)? {
+            Value::Null => Map::new(),
+            Value::Object(keys) => keys,
+            _ => {
+                return Err(Problem::input(format!(
+                    "{name} is not a list of \"key: value\" lines."
+                ))
+                .next("Mend it, or move it away to start anew."));
+            }
+        };
+        let before = keys.clone();
+        change(&mut keys)?;
+        if keys == before {
+            return Ok(None);
+        }
+        text(&Value::Object(keys)).map(|text| Some(text.into_bytes()))
+    })
+}
+
+fn to_json(value: serde_yaml::Value) -> Value {
+    use serde_yaml::Value as Yaml;
+    match value {
+        Yaml::Null => Value::Null,
+        Yaml::Bool(b) => Value::Bool(b),
+        Yaml::Number(n) => {
+            if let Some(whole) = n.as_i64() {
+                whole.into()
+            } else if let Some(whole) = n.as_u64() {
+                whole.into()
+            } else {
+                // Infinity and not-a-number have no JSON form; their text does.
+                n.as_f64()
+                    .and_then(serde_json::Number::from_f64)
+                    .map_or_else(|| Value::String(n.to_string()), Value::Number)
+            }
+        }
+        Yaml::String(text) => Value::String(text),
+        Yaml::Sequence(items) => items.into_iter().map(to_json).collect(),
+        Yaml::Mapping(pairs) => {
+            let pairs = pairs
+                .into_iter()
+                .map(|(key, value)| (key_text(key), to_json(value)));
+            Value::Object(pairs.collect())
+        }
+        Yaml::Tagged(tagged) => to_json(tagged.value),
+    }
+}
+
+fn key_text(key: serde_yaml::Value) -> String {
+    match to_json(key) {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn values_and_places_of_errors() {
+        let text =
+            "# mine\ndietary: [vegan]\n1: one\nhas_car: no\nkm: 2.5\nat: 12:30\nwhen: 2026-01-02\n";
+        assert_eq!(
+            parse(text, "f").unwrap(),
+            json!({"dietary": ["vegan"], "1": "one", "has_car": "no", "km": 2.5, "at": "12:30", "when": "2026-01-02"})
+        );
+        assert_eq!(parse("", "f").unwrap(), Value::Null);
+        assert_eq!(parse("# only\n", "f").unwrap(), Value::Null);
+        assert_eq!(parse("a: .inf", "f").unwrap(), json!({"a": ".inf"}));
+        for (text, line) in [
+            ("a: 1\nb: [1,\nc: 2\n", "line "),
+            ("a: 1\na: 2\n", "duplicate"),
+        ] {
+            let problem = parse(text, "prefs.yaml").unwrap_err();
+            assert!(problem.what.starts_with("prefs.yaml"), "{problem}");
+            assert!(problem.what.contains(line), "{problem}");
+        }
+        assert!(parse(&"a".repeat(2 << 20), "f").is_err());
+    }
+
+    #[test]
+    fn aliases_that_multiply_are_stopped() {
+        let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for i in 1..12 {
+            let refs = vec![format!("*a{}", i - 1); 10].join(", ");
+            text.push_str(&format!("a{i}: &a{i} [{refs}]\n"));
+        }
+        let problem = parse(&text, "bomb.yaml").unwrap_err();
+        assert!(problem.what.contains("bomb.yaml"), "{problem}");
+    }
+
+    #[test]
+    fn unknown_keys_and_order_survive_and_no_change_writes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("preferences.yaml");
+        let limit = Duration::from_secs(5);
+        std::fs::write(
+            &path,
+            "# comment\nzeta: {odd: [1, {x: y}]}\nbudget: any\nalpha: 1\n",
+        )
+        .unwrap();
+        update(&path, limit, |_| Ok(())).unwrap();
+        assert!(
+            std::fs::read_to_string(&path)
+                .unwrap()
+                .starts_with("# comment")
+        );
+        update(&path, limit, |keys| {
+            keys.insert("budget".into(), "free".into());
+            Ok(())
+        })
+        .unwrap();
+        let value = read(&path).unwrap().unwrap();
+        assert_eq!(
+            value.to_string(),
+            r#"{"zeta":{"odd":[1,{"x":"y"}]},"budget":"free","alpha":1}"#
+        );
+        std::fs::write(&path, "- a\n").unwrap();
+        assert!(update(&path, limit, |_| Ok(())).is_err());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "- a\n");
+    }
+
+    proptest! {
+        #[test]
+        fn text_comes_back_as_it_was(text in "\\PC{0,20}|[ \n:#\\-'\"yesno0-9.~]{0,10}") {
+            let value = json!({"k": text, "list": [text]});
+            let yaml = super::text(&value).unwrap();
+            prop_assert_eq!(parse(&yaml, "f").unwrap(), value);
+        }
+
+        #[test]
+        fn any_text_gives_an_answer(text in "[a-c:\\[\\]{}\\-&*!|> \n\t'\"#%]{0,40}") {
+            let _ = parse(&text, "f");
+        }
+    }
+}
