@@ -1,0 +1,285 @@
+//! Bounded memory of a child's output: its beginning and end here, all of it in a file when asked.
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::base::error::io_words;
+use crate::base::text::thousands;
+
+/// A file with the full text ends here, so that a command that never stops talking cannot fill the disk. Bytes.
+const SPILL_LIMIT: u64 = 1 << 30;
+
+/// How much of a stream to keep.
+#[derive(Debug, Clone, Default)]
+pub struct Keep {
+    /// Bytes kept from the beginning.
+    pub head: usize,
+    /// Bytes kept from the end, after `head` is full.
+    pub tail: usize,
+    /// Where to write the whole stream once it is longer than both together. The file must not exist yet.
+    pub spill: Option<PathBuf>,
+}
+
+impl Keep {
+    /// The first `bytes` bytes and nothing of the rest.
+    pub fn first(bytes: usize) -> Self {
+        Self::ends(bytes, 0)
+    }
+
+    /// `head` bytes from the beginning and `tail` from the end.
+    pub fn ends(head: usize, tail: usize) -> Self {
+        Self {
+            head,
+            tail,
+            spill: None,
+        }
+    }
+}
+
+/// What was kept of a stream.
+#[derive(Debug, Default)]
+pub struct Captured {
+    keep: Keep,
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    total: u64,
+    spill: Option<Spill>,
+}
+
+#[derive(Debug)]
+struct Spill {
+    file: Option<File>,
+    written: u64,
+    failure: Option<String>,
+}
+
+impl Captured {
+    pub(super) fn new(keep: Keep) -> Self {
+        Self {
+            keep,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.total += bytes.len() as u64;
+        self.spill(bytes);
+        let room = self
+            .keep
+            .head
+            .saturating_sub(self.head.len())
+            .min(bytes.len());
+        let (first, rest) = bytes.split_at(room);
+        self.head.extend_from_slice(first);
+        let (_, last) = rest.split_at(rest.len().saturating_sub(self.keep.tail));
+        let excess = (self.tail.len() + last.len()).saturating_sub(self.keep.tail);
+        self.tail.drain(..excess);
+        self.tail.extend(last);
+    }
+
+    /// Called before `bytes` enter the memory, which then still holds everything that came before.
+    fn spill(&mut self, bytes: &[u8]) {
+        let Some(path) = &self.keep.spill else { return };
+        if self.spill.is_none() {
+            if self.total <= (self.keep.head + self.keep.tail) as u64 {
+                return;
+            }
+            let mut spill = Spill::create(path);
+            let (a, b) = self.tail.as_slices();
+            for part in [&self.head, a, b] {
+                spill.write(part);
+            }
+            self.spill = Some(spill);
+        }
+        if let Some(spill) = &mut self.spill {
+            spill.write(bytes);
+        }
+    }
+
+    /// Bytes the child wrote in all.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// True when bytes are missing between beginning and end.
+    pub fn is_cut(&self) -> bool {
+        self.left_out() > 0
+    }
+
+    /// Bytes missing between beginning and end.
+    pub fn left_out(&self) -> u64 {
+        self.total
+            .saturating_sub((self.head.len() + self.tail.len()) as u64)
+    }
+
+    /// The kept bytes, beginning then end, with no mark between them.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = self.head.clone();
+        bytes.extend(&self.tail);
+        bytes
+    }
+
+    /// The file with the full text, when there was too much and it could be written.
+    pub fn file(&self) -> Option<&Path> {
+        let whole = self
+            .spill
+            .as_ref()
+            .is_some_and(|spill| spill.failure.is_none());
+        self.keep.spill.as_deref().filter(|_| whole)
+    }
+
+    /// The kept text; what is not UTF-8 is replaced. A line in brackets stands where text is missing and says how much, and
+    /// where the whole is.
+    pub fn text(&self) -> String {
+        if !self.is_cut() {
+            return String::from_utf8_lossy(&self.bytes()).into_owned();
+        }
+        let tail: Vec<u8> = self.tail.iter().copied().collect();
+        let mut mark = format!("[… {} bytes left out", thousands(self.left_out()));
+        match (&self.keep.spill, &self.spill) {
+            (Some(path), Some(Spill { failure: None, .. })) => {
+                mark.push_str(&format!("; the full text is in {}", path.display()));
+            }
+            (
+                Some(path),
+                Some(Spill {
+                    failure: Some(why), ..
+                }),
+            ) => {
+                mark.push_str(&format!(
+                    "; the full text could not be kept in {}: {why}",
+                    path.display()
+                ));
+            }
+            _ => {}
+        }
+        let mut text = String::from_utf8_lossy(whole_characters(&self.head)).into_owned();
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&mark);
+        text.push_str(" …]\n");
+        text.push_str(&String::from_utf8_lossy(from_character(&tail)));
+        text
+    }
+}
+
+impl Spill {
+    fn create(path: &Path) -> Self {
+        let opened = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path);
+        let (file, failure) = match opened {
+            Ok(file) => (Some(file), None),
+            Err(why) => (None, Some(io_words(&why))),
+        };
+        Self {
+            file,
+            written: 0,
+            failure,
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let Some(file) = &mut self.file else { return };
+        self.written += bytes.len() as u64;
+        let failure = if self.written > SPILL_LIMIT {
+            Some(format!("it stops at {} bytes", thousands(SPILL_LIMIT)))
+        } else {
+            file.write_all(bytes).err().map(|why| io_words(&why))
+        };
+        if failure.is_some() {
+            self.failure = failure;
+            self.file = None;
+        }
+    }
+}
+
+/// `bytes` without an unfinished character at its end.
+fn whole_characters(bytes: &[u8]) -> &[u8] {
+    match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => {
+            bytes.get(..error.valid_up_to()).unwrap_or(bytes)
+        }
+        _ => bytes,
+    }
+}
+
+/// `bytes` without the rest of a character at its beginning.
+fn from_character(bytes: &[u8]) -> &[u8] {
+    let rest = bytes
+        .iter()
+        .take(3)
+        .take_while(|byte| **byte & 0xC0 == 0x80)
+        .count();
+    bytes.get(rest..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fed(keep: Keep, pieces: &[&str]) -> Captured {
+        let mut captured = Captured::new(keep);
+        for piece in pieces {
+            captured.push(piece.as_bytes());
+        }
+        captured
+    }
+
+    #[test]
+    fn what_fits_is_kept_whole() {
+        let captured = fed(Keep::ends(3, 3), &["ab", "cd", "ef"]);
+        assert_eq!(
+            (captured.text().as_str(), captured.is_cut()),
+            ("abcdef", false)
+        );
+    }
+
+    #[test]
+    fn beginning_and_end_stay_whatever_the_pieces() {
+        for pieces in [
+            &["abcdefghij"][..],
+            &["a", "bcdefgh", "ij"],
+            &["abcdefg", "hi", "j"],
+        ] {
+            let captured = fed(Keep::ends(3, 2), pieces);
+            assert_eq!(captured.bytes(), b"abcij");
+            assert_eq!(captured.text(), "abc\n[… 5 bytes left out …]\nij");
+        }
+        assert_eq!(fed(Keep::first(2), &["abc"]).bytes(), b"ab");
+    }
+
+    #[test]
+    fn characters_are_not_cut_in_half() {
+        let captured = fed(Keep::ends(2, 2), &["aößb"]);
+        assert_eq!(captured.text(), "a\n[… 2 bytes left out …]\nb");
+    }
+
+    #[test]
+    fn the_file_has_everything_and_only_exists_when_it_is_needed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out.txt");
+        let keep = Keep {
+            spill: Some(path.clone()),
+            ..Keep::ends(3, 2)
+        };
+        assert_eq!(fed(keep.clone(), &["abcde"]).file(), None);
+        assert!(!path.exists());
+        let captured = fed(keep.clone(), &["ab", "cdefg", "hij"]);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "abcdefghij");
+        assert_eq!(captured.file(), Some(path.as_path()));
+        let again = fed(keep, &["abcdefghij"]);
+        assert_eq!(again.file(), None);
+        assert!(
+            again.text().contains("could not be kept"),
+            "{}",
+            again.text()
+        );
+    }
+}

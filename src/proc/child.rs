@@ -1,0 +1,439 @@
+//! Running a program to its end: its own process group, both pipes drained, a time limit, and a stop sign that kills.
+//!
+//! One thread waits for the child without reaping it; the caller's thread serves the pipes with `poll`. The exit and the stop
+//! sign both arrive as bytes in a wake pipe, so nothing is polled on a clock. The child is reaped only after the stop sign's
+//! closer has forgotten the process id: a recycled id is never signalled.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use super::capture::{Captured, Keep};
+use super::program::find_on_path;
+use super::pump::{EXITED, FIRED, Pump, Split};
+use crate::base::cancel::Cancel;
+use crate::base::error::{Outcome, Problem};
+
+/// Between TERM and KILL when the time is up.
+const GRACE: Duration = Duration::from_secs(2);
+/// Between TERM and KILL when the user does not want to wait any more.
+const CANCEL_GRACE: Duration = Duration::from_millis(100);
+/// How long a child that survived KILL (stuck in the kernel) is waited for.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+
+/// What becomes of processes that the program left behind when it ended by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leftovers {
+    /// The whole group is killed.
+    Kill,
+    /// Those that still hold an output pipe are killed (with their group); a daemon that has let go of them stays.
+    KillHolders,
+    /// They stay.
+    Leave,
+}
+
+/// A program to run, and how.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// A name looked up on `PATH` of `env`, or a path with a slash.
+    pub program: OsString,
+    /// Its arguments; never through a shell.
+    pub args: Vec<OsString>,
+    /// Where it runs; Marvin's own directory when `None`.
+    pub dir: Option<PathBuf>,
+    /// Its whole environment; see [`super::scrub`].
+    pub env: Vec<(String, String)>,
+    /// What it reads; `/dev/null` when `None`.
+    pub input: Option<Vec<u8>>,
+    /// When its group gets TERM.
+    pub limit: Duration,
+    /// Between TERM and KILL after the limit.
+    pub grace: Duration,
+    /// Between TERM and KILL after the stop sign.
+    pub cancel_grace: Duration,
+    /// What to keep of standard output.
+    pub stdout: Keep,
+    /// What to keep of standard error.
+    pub stderr: Keep,
+    /// What becomes of processes it leaves behind.
+    pub leftovers: Leftovers,
+}
+
+impl Run {
+    /// `program` with `args` and `env`, a limit of 30 s, and the first mebibyte of each stream.
+    pub fn new<A: Into<OsString>>(
+        program: impl Into<OsString>,
+        args: impl IntoIterator<Item = A>,
+        env: Vec<(String, String)>,
+    ) -> Self {
+        Self {
+            program: program.into(),
+            args: args.into_iter().map(Into::into).collect(),
+            dir: None,
+            env,
+            input: None,
+            limit: Duration::from_secs(30),
+            grace: GRACE,
+            cancel_grace: CANCEL_GRACE,
+            stdout: Keep::first(1 << 20),
+            stderr: Keep::first(1 << 20),
+            leftovers: Leftovers::Kill,
+        }
+    }
+
+    /// Runs it to its end, its limit or the stop sign, whichever is first; a failing exit status is not a `Problem`.
+    ///
+    /// # Errors
+    /// `Missing` when there is no such program or directory, `Cancelled` when `stop` had fired before the start, `System` when
+    /// the operating system refuses.
+    pub fn run(&self, stop: &Cancel) -> Outcome<Done> {
+        self.start(stop, None)
+    }
+
+    /// As [`Run::run`], but standard output is not kept: each piece ended by the byte `end` (without it) goes to `each`, which
+    /// may end the program early. Pieces are cut at 16 MiB.
+    ///
+    /// # Errors
+    /// As [`Run::run`].
+    pub fn run_split(
+        &self,
+        stop: &Cancel,
+        end: u8,
+        each: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Outcome<Done> {
+        self.start(stop, Some((end, each)))
+    }
+
+    fn start(&self, stop: &Cancel, split: Option<Split<'_>>) -> Outcome<Done> {
+        stop.check()?;
+        let name = self.program.to_string_lossy().into_owned();
+        let cannot = |why| Problem::system(format!("Cannot run {name}"), why);
+        let mut command = self.command(&name)?;
+        let (wake, waker) = io::pipe().map_err(cannot)?;
+        let for_closer = waker.try_clone().map_err(cannot)?;
+        // Without an end of our own, the pipe would look ready for ever once both writers have said their byte.
+        let _held = waker.try_clone().map_err(cannot)?;
+        let begun = Instant::now();
+        let mut child = command.spawn().map_err(|why| match why.kind() {
+            io::ErrorKind::NotFound => missing(&name),
+            io::ErrorKind::InvalidInput => {
+                Problem::input(format!("An argument of {name} contains a NUL character."))
+                    .next("Leave it out.")
+            }
+            io::ErrorKind::ArgumentListTooLong => {
+                Problem::input(format!("The arguments of {name} are too long."))
+                    .next("Put the long text into a file.")
+            }
+            _ => cannot(why),
+        })?;
+        let group = Group::of(&child);
+        let closer = {
+            let group = group.clone();
+            stop.on_fire(move || {
+                group.signal(Signal::TERM);
+                wake_with(for_closer, FIRED);
+            })
+        };
+        let pump = Pump::new(
+            wake,
+            &mut child,
+            self.input.clone(),
+            Captured::new(self.stdout.clone()),
+            Captured::new(self.stderr.clone()),
+            split,
+        );
+        let watching = watch(&child, waker);
+        let mut pump = match (pump, watching) {
+            (Ok(pump), Ok(())) => pump,
+            (Err(why), _) | (_, Err(why)) => {
+                group.signal(Signal::KILL);
+                group.forget();
+                reap(child);
+                return Err(cannot(why));
+            }
+        };
+
+        let course = self.serve(&mut pump, &group, begun);
+        let clear = course.as_ref().map_or(true, |course| match self.leftovers {
+            Leftovers::Kill => true,
+            Leftovers::KillHolders => course.ended || course.held_open,
+            Leftovers::Leave => course.ended,
+        });
+        if clear {
+            group.signal(Signal::KILL);
+        }
+        group.forget();
+        drop(closer);
+        let status = if course.as_ref().is_ok_and(|course| course.exited) {
+            child.wait().ok()
+        } else {
+            reap(child);
+            None
+        };
+        let course = course.map_err(cannot)?;
+        let (stdout, stderr) = pump.finish();
+        Ok(Done {
+            code: status.and_then(|status| status.code()),
+            signal: status.and_then(|status| status.signal()),
+            stdout,
+            stderr,
+            timed_out: course.timed_out,
+            cancelled: course.cancelled,
+            stopped: course.stopped,
+            held_open: course.held_open,
+            limit: self.limit,
+            elapsed: begun.elapsed(),
+        })
+    }
+
+    fn command(&self, name: &str) -> Outcome<Command> {
+        let program = if name.contains('/') {
+            PathBuf::from(&self.program)
+        } else {
+            let path = self.env.iter().find(|(name, _)| name == "PATH");
+            path.and_then(|(_, path)| find_on_path(name, path))
+                .ok_or_else(|| missing(name))?
+        };
+        let mut command = Command::new(program);
+        if let Some(dir) = &self.dir {
+            if !dir.is_dir() {
+                return Err(no_directory(name, dir));
+            }
+            command.current_dir(dir);
+        }
+        command
+            .args(&self.args)
+            .env_clear()
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .stdin(if self.input.is_some() {
+                Stdio::piped()
+            } else {
+                Stdio::null()
+            })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        Ok(command)
+    }
+
+    /// Serves the pipes until the child has ended and its output is read, or as long as patience lasts.
+    fn serve(&self, pump: &mut Pump<'_>, group: &Group, begun: Instant) -> io::Result<Course> {
+        let mut course = Course::default();
+        // When the group gets KILL, once it is being ended; and when it got it.
+        let mut kill_at: Option<Instant> = None;
+        let mut killed: Option<Instant> = None;
+        let mut exited: Option<Instant> = None;
+        loop {
+            if exited.is_some() && pump.is_drained() {
+                break;
+            }
+            let until = match (killed, kill_at, exited) {
+                (Some(killed), _, None) => killed + LAST_WAIT,
+                (Some(killed), _, Some(_)) => killed + QUIET,
+                (None, Some(kill_at), _) => kill_at,
+                (None, None, Some(exited)) => {
+                    (pump.last_read().max(exited) + QUIET).min(exited + LAST_WAIT)
+                }
+                (None, None, None) => begun + self.limit,
+            };
+            let now = Instant::now();
+            if now >= until {
+                if killed.is_some() {
+                    break;
+                } else if kill_at.is_some() {
+                    group.signal(Signal::KILL);
+                    killed = Some(now);
+                } else if exited.is_some() {
+                    course.held_open = true;
+                    break;
+                } else {
+                    course.timed_out = true;
+                    group.signal(Signal::TERM);
+                    kill_at = Some(now + self.grace);
+                }
+                continue;
+            }
+            let seen = pump.turn(until - now)?;
+            let now = Instant::now();
+            if seen.exited {
+                exited = Some(now);
+            }
+            if seen.fired && !course.cancelled {
+                course.cancelled = true;
+                let soon = now + self.cancel_grace;
+                kill_at = Some(kill_at.map_or(soon, |at| at.min(soon)));
+            }
+            if seen.enough && killed.is_none() {
+                course.stopped = true;
+                group.signal(Signal::KILL);
+                killed = Some(now);
+            }
+        }
+        course.exited = exited.is_some();
+        course.ended = kill_at.is_some() || killed.is_some();
+        Ok(course)
+    }
+}
+
+/// After the child has ended: how long its output pipes may stay silent before whoever holds them is given up on.
+const QUIET: Duration = Duration::from_millis(200);
+
+#[derive(Default)]
+struct Course {
+    exited: bool,
+    ended: bool,
+    timed_out: bool,
+    cancelled: bool,
+    stopped: bool,
+    held_open: bool,
+}
+
+/// How a program ended and what it said.
+#[derive(Debug)]
+pub struct Done {
+    /// Its exit status, unless a signal ended it.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Its standard output.
+    pub stdout: Captured,
+    /// Its standard error.
+    pub stderr: Captured,
+    /// The limit was reached and the group was killed.
+    pub timed_out: bool,
+    /// The stop sign fired and the group was killed.
+    pub cancelled: bool,
+    /// The reader of its output had enough.
+    pub stopped: bool,
+    /// It ended, but something it had started kept its output open.
+    pub held_open: bool,
+    /// The limit it ran under.
+    pub limit: Duration,
+    /// From start to end.
+    pub elapsed: Duration,
+}
+
+impl Done {
+    /// True when it ended by itself with status 0.
+    pub fn success(&self) -> bool {
+        self.code == Some(0) && !self.timed_out && !self.cancelled
+    }
+
+    /// `Err(cancelled)` when the stop sign ended it.
+    ///
+    /// # Errors
+    /// `Cancelled`.
+    pub fn unless_cancelled(self) -> Outcome<Self> {
+        if self.cancelled {
+            Err(Problem::cancelled())
+        } else {
+            Ok(self)
+        }
+    }
+
+    /// `exit code: 1`, `killed by signal 9 (KILL)`, `timed out after 60 s; …`: how it ended, in words.
+    pub fn ending(&self) -> String {
+        if self.cancelled {
+            "cancelled; the whole process group was killed".into()
+        } else if self.timed_out {
+            let seconds = self.limit.as_secs_f64();
+            format!("timed out after {seconds} s; the whole process group was killed")
+        } else if let Some(code) = self.code {
+            format!("exit code: {code}")
+        } else if let Some(signal) = self.signal {
+            format!("killed by signal {}", signal_words(signal))
+        } else {
+            "ended without a status".into()
+        }
+    }
+}
+
+fn signal_words(number: i32) -> String {
+    let name = match number {
+        1 => "HUP",
+        2 => "INT",
+        3 => "QUIT",
+        4 => "ILL, an illegal instruction",
+        6 => "ABRT, it aborted",
+        8 => "FPE, an arithmetic error",
+        9 => "KILL",
+        11 => "SEGV, a bad memory access",
+        13 => "PIPE",
+        15 => "TERM",
+        24 => "XCPU, its processor time was used up",
+        25 => "XFSZ, a file grew too large",
+        _ => return number.to_string(),
+    };
+    format!("{number} ({name})")
+}
+
+/// The child's process group, until the child is reaped.
+#[derive(Clone)]
+struct Group(Arc<Mutex<Option<Pid>>>);
+
+impl Group {
+    fn of(child: &Child) -> Self {
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        Self(Arc::new(Mutex::new(pid)))
+    }
+
+    /// Signals every process of the group. Failure means that none is left.
+    fn signal(&self, signal: Signal) {
+        let pid = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pid) = *pid {
+            let _none_left = kill_process_group(pid, signal);
+        }
+    }
+
+    fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// Writes `EXITED` when the child has ended. The child stays a zombie, so its id stays taken.
+fn watch(child: &Child, waker: io::PipeWriter) -> io::Result<()> {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(|| io::Error::other("no process id"))?;
+    thread::Builder::new()
+        .name("child-watch".into())
+        .spawn(move || {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), options) {}
+            wake_with(waker, EXITED);
+        })
+        .map(drop)
+}
+
+fn wake_with(mut waker: io::PipeWriter, byte: u8) {
+    // Nobody listens any more once the caller has returned.
+    let _gone = waker.write_all(&[byte]);
+}
+
+/// Reaps a child that may still take its time, without waiting for it here.
+fn reap(mut child: Child) {
+    let _unreaped = thread::Builder::new()
+        .name("child-reap".into())
+        .spawn(move || child.wait());
+}
+
+fn missing(name: &str) -> Problem {
+    Problem::missing(format!("The program {name} was not found.")).next(format!(
+        "Install {name}, or put the directory it is in on PATH."
+    ))
+}
+
+fn no_directory(name: &str, dir: &Path) -> Problem {
+    Problem::missing(format!(
+        "Cannot run {name} in {}: there is no such directory.",
+        dir.display()
+    ))
+    .next("Set a working directory that exists.")
+}

@@ -1,0 +1,13 @@
+//! Floor 1: child processes: how they are started, what they may see, and the programs Marvin drives.
+
+pub mod capture;
+pub mod child;
+pub mod git;
+pub mod program;
+mod pump;
+pub mod scrub;
+pub mod search;
+pub mod shell;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! Finding a program on the search path of children.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::scrub;
+use crate::base::env::Env;
+
+/// Where the program `name` is installed, looking where children would look. Relative entries of the path are skipped: the
+/// current directory must not decide which program runs.
+pub fn find_program(name: &str, env: &Env) -> Option<PathBuf> {
+    find_on_path(name, &scrub::search_path(env))
+}
+
+/// The first executable file called `name` in the absolute directories of `path`.
+pub(super) fn find_on_path(name: &str, path: &str) -> Option<PathBuf> {
+    if name.is_empty() || name.contains('/') {
+        return None;
+    }
+    path.split(':')
+        .filter(|dir| dir.starts_with('/'))
+        .map(|dir| Path::new(dir).join(name))
+        .find(|file| is_executable(file))
+}
+
+/// True for a regular file that somebody may execute.
+pub(super) fn is_executable(file: &Path) -> bool {
+    file.metadata()
+        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn only_executable_files_in_absolute_directories_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let [first, second] = ["first", "second"].map(|name| dir.path().join(name));
+        for folder in [&first, &second] {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join("prog"), "").unwrap();
+        }
+        fs::create_dir(first.join("folder")).unwrap();
+        fs::set_permissions(second.join("prog"), fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!(".:src:{}:{}", first.display(), second.display());
+        assert_eq!(find_on_path("prog", &path), Some(second.join("prog")));
+        assert_eq!(find_on_path("folder", &path), None);
+        assert_eq!(find_on_path("second/prog", &path), None);
+        assert_eq!(
+            find_program("prog", &Env::from([("PATH", path.as_str())])),
+            Some(second.join("prog"))
+        );
+    }
+}

@@ -1,0 +1,281 @@
+//! The environment that children get: an allow-list, so that a secret nobody thought of stays here.
+//!
+//! A deny-list cannot work: every service names its key as it likes (`HF_HOME` is a folder, `HF_AUTH` is not), and one
+//! missed name hands it to every command a model writes. What is missing from an allow-list shows at once and is added.
+
+use crate::base::env::Env;
+
+/// Passed to every child: who and where the user is, which language, how the network is reached.
+const BASIC: &[&str] = &[
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TMPDIR",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NIX_SSL_CERT_FILE",
+    "http_proxy",
+    "https_proxy",
+    "ftp_proxy",
+    "all_proxy",
+    "no_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "FTP_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "SSH_AUTH_SOCK",
+    "SSH_AGENT_PID",
+    "GNUPGHOME",
+    "NO_COLOR",
+    "LD_LIBRARY_PATH",
+    "SYSTEMROOT",
+    "WSL_DISTRO_NAME",
+    "WSL_INTEROP",
+];
+
+/// Families of variables passed to every child.
+const BASIC_FAMILIES: &[&str] = &["LC_", "XDG_"];
+
+/// Passed to commands besides: the terminal, the desktop, and where tool chains are installed.
+const COMMAND: &[&str] = &[
+    "SHELL",
+    "TERM",
+    "COLORTERM",
+    "CLICOLOR",
+    "COLUMNS",
+    "LINES",
+    "EDITOR",
+    "VISUAL",
+    "BROWSER",
+    "CI",
+    "HOSTNAME",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DESKTOP_SESSION",
+    "PULSE_SERVER",
+    "CC",
+    "CXX",
+    "CFLAGS",
+    "CXXFLAGS",
+    "CPPFLAGS",
+    "LDFLAGS",
+    "MAKEFLAGS",
+    "PKG_CONFIG_PATH",
+    "CMAKE_PREFIX_PATH",
+    "CARGO_HOME",
+    "CARGO_TARGET_DIR",
+    "CARGO_BUILD_JOBS",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "RUSTFLAGS",
+    "RUST_BACKTRACE",
+    "GOPATH",
+    "GOROOT",
+    "GOBIN",
+    "GOCACHE",
+    "GOMODCACHE",
+    "GOPROXY",
+    "GOFLAGS",
+    "GOTOOLCHAIN",
+    "JAVA_HOME",
+    "MAVEN_HOME",
+    "GRADLE_HOME",
+    "GRADLE_USER_HOME",
+    "ANDROID_HOME",
+    "ANDROID_SDK_ROOT",
+    "NVM_DIR",
+    "NODE_ENV",
+    "NODE_PATH",
+    "NODE_EXTRA_CA_CERTS",
+    "PNPM_HOME",
+    "VOLTA_HOME",
+    "BUN_INSTALL",
+    "DENO_DIR",
+    "PYENV_ROOT",
+    "PYTHONUNBUFFERED",
+    "PYTHONDONTWRITEBYTECODE",
+    "UV_CACHE_DIR",
+    "PIPX_HOME",
+    "POETRY_HOME",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "RBENV_ROOT",
+    "GEM_HOME",
+    "GEM_PATH",
+    "BUNDLE_PATH",
+    "ASDF_DIR",
+    "ASDF_DATA_DIR",
+    "SDKMAN_DIR",
+    "DOTNET_ROOT",
+    "DOTNET_CLI_TELEMETRY_OPTOUT",
+    "NIX_PATH",
+    "NIX_PROFILES",
+    "GUIX_PROFILE",
+    "DOCKER_HOST",
+    "DOCKER_CONTEXT",
+    "KUBECONFIG",
+];
+
+/// Words that mark a value as secret wherever they stand at the end of a name; they beat the allow-list, so that neither a
+/// careless addition to it nor a family such as `XDG_` can leak one.
+const SECRET_ENDS: &[&str] = &[
+    "KEY",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "CREDENTIALS",
+];
+
+/// The search path when the environment has none.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// The environment of commands that a person or a model runs, and of helper programs (contract/sharp-edges.md, Processes).
+///
+/// Never in it: `GIT_*`, `MARVIN_*`, `VIRTUAL_ENV`, `CONDA_PREFIX`, `PYTHONHOME`, `LD_PRELOAD`, and whatever ends like a key.
+pub fn command_env(env: &Env) -> Vec<(String, String)> {
+    let mut vars = basic(env);
+    vars.extend(picked(env, |name| COMMAND.contains(&name)));
+    vars.push(("PATH".into(), search_path(env)));
+    vars.sort();
+    vars
+}
+
+/// The environment of git: no terminal, no desktop, no tool chains, nothing git itself would obey, and a search path
+/// without relative entries, so that no file of a repository can pose as one of git's programs.
+pub fn git_env(env: &Env) -> Vec<(String, String)> {
+    let mut vars = basic(env);
+    let path: Vec<String> = search_path(env)
+        .split(':')
+        .filter(|dir| dir.starts_with('/'))
+        .map(str::to_owned)
+        .collect();
+    vars.push(("PATH".into(), path.join(":")));
+    vars.sort();
+    vars
+}
+
+/// The search path of children: the user's, with `~/.local/bin` at the end when it is not there already.
+pub fn search_path(env: &Env) -> String {
+    let path = env.get("PATH").unwrap_or(DEFAULT_PATH);
+    let Some(home) = env.get("HOME").filter(|home| home.starts_with('/')) else {
+        return path.to_owned();
+    };
+    let local = format!("{}/.local/bin", home.trim_end_matches('/'));
+    if path
+        .split(':')
+        .any(|dir| dir.trim_end_matches('/') == local)
+    {
+        path.to_owned()
+    } else {
+        format!("{path}:{local}")
+    }
+}
+
+fn basic(env: &Env) -> Vec<(String, String)> {
+    picked(env, |name| {
+        BASIC.contains(&name) || BASIC_FAMILIES.iter().any(|family| name.starts_with(family))
+    })
+}
+
+fn picked(env: &Env, wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+    env.all()
+        .filter(|(name, value)| wanted(name) && !is_secret(name) && !value.contains('\0'))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    SECRET_ENDS.iter().any(|end| name.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(vars: &[(String, String)]) -> Vec<&str> {
+        vars.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    #[test]
+    fn secrets_and_variables_that_redirect_tools_never_pass() {
+        let never = [
+            "GIT_DIR",
+            "GIT_CONFIG_COUNT",
+            "GIT_AUTHOR_NAME",
+            "VIRTUAL_ENV",
+            "CONDA_PREFIX",
+            "PYTHONHOME",
+            "LD_PRELOAD",
+            "OPENAI_API_KEY",
+            "GITHUB_TOKEN",
+            "SPOTIFY_CLIENT_SECRET",
+            "DB_PASSWORD",
+            "NEWSAPI_KEY",
+            "MARVIN_DEPTH",
+            "MARVIN_COPILOT_API_KEY",
+            "XDG_SESSION_TOKEN",
+            "LC_API_KEY",
+            "BASH_ENV",
+            "ENV",
+            "RIPGREP_CONFIG_PATH",
+            "UNHEARD_OF",
+        ];
+        let env = Env::new(never.map(|name| (name.into(), "x".into())));
+        assert_eq!(names(&command_env(&env)), ["PATH"]);
+        assert_eq!(names(&git_env(&env)), ["PATH"]);
+    }
+
+    #[test]
+    fn commands_get_what_a_person_has_and_git_gets_less() {
+        let env = Env::from([
+            ("HOME", "/home/u"),
+            ("PATH", "/usr/bin:.:bin"),
+            ("LC_TIME", "de_DE.UTF-8"),
+            ("XDG_RUNTIME_DIR", "/run/user/1"),
+            ("SSH_AUTH_SOCK", "/run/agent"),
+            ("https_proxy", "http://proxy:1"),
+            ("DISPLAY", ":0"),
+            ("CARGO_HOME", "/cargo"),
+            ("TERM", "xterm"),
+        ]);
+        assert_eq!(
+            names(&command_env(&env)),
+            [
+                "CARGO_HOME",
+                "DISPLAY",
+                "HOME",
+                "LC_TIME",
+                "PATH",
+                "SSH_AUTH_SOCK",
+                "TERM",
+                "XDG_RUNTIME_DIR",
+                "https_proxy"
+            ]
+        );
+        let git = git_env(&env);
+        assert!(!names(&git).contains(&"DISPLAY") && names(&git).contains(&"HOME"));
+        assert!(git.contains(&("PATH".into(), "/usr/bin:/home/u/.local/bin".into())));
+    }
+
+    #[test]
+    fn the_users_own_programs_are_on_the_path_once() {
+        let path =
+            |path: &str, home: &str| search_path(&Env::from([("PATH", path), ("HOME", home)]));
+        assert_eq!(path("/bin", "/home/u"), "/bin:/home/u/.local/bin");
+        assert_eq!(
+            path("/home/u/.local/bin/:/bin", "/home/u"),
+            "/home/u/.local/bin/:/bin"
+        );
+        assert_eq!(path("/bin", ""), "/bin");
+        assert_eq!(path("", "/h"), "/usr/local/bin:/usr/bin:/bin:/h/.local/bin");
+    }
+}

@@ -1,0 +1,63 @@
+//! Hits as text: blocks of `path:line`, hits marked with `>`, and a count.
+
+use std::fmt::Write as _;
+
+use super::{Found, Search};
+use crate::base::text::{clip, plural, visible};
+
+/// Characters of a line that are shown.
+const WIDTH: usize = 300;
+
+pub(super) fn render(found: &Found, what: &Search<'_>) -> String {
+    let mut out = String::new();
+    let mut before: Option<(&str, u64)> = None;
+    for line in &found.lines {
+        let next =
+            before.is_some_and(|(path, number)| path == line.path && number + 1 == line.number);
+        if before.is_some() && !next && what.context > 0 {
+            out.push_str("--\n");
+        }
+        let mark = if line.hit { '>' } else { ' ' };
+        let text = visible(&clip(&line.text, WIDTH));
+        let _ = writeln!(
+            out,
+            "{mark} {}:{}: {text}",
+            visible(&line.path),
+            line.number
+        );
+        before = Some((&line.path, line.number));
+    }
+    let hits = found.hits();
+    let files: std::collections::BTreeSet<&str> = found
+        .lines
+        .iter()
+        .filter(|line| line.hit)
+        .map(|line| line.path.as_str())
+        .collect();
+    match hits {
+        0 => {
+            let _ = write!(out, "No match for {}", what.pattern);
+            if what.glob != "*" {
+                let _ = write!(out, " in files named {}", what.glob);
+            }
+            out.push('.');
+        }
+        _ => {
+            let _ = write!(
+                out,
+                "{} in {}",
+                plural(hits, "hit"),
+                plural(files.len(), "file")
+            );
+            out.push_str(if found.more {
+                "; there are more, raise max_results or narrow the pattern."
+            } else {
+                "."
+            });
+        }
+    }
+    for trouble in found.troubles.iter().take(5) {
+        let _ = write!(out, "\nNot searched: {trouble}");
+    }
+    out
+}

@@ -1,0 +1,144 @@
+//! The engine that drives ripgrep by its JSON records (contract/services/ripgrep.md).
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use base64::Engine as _;
+use serde::Deserialize;
+
+use super::{Found, LIMIT, Line, Search, VENDOR, is_name};
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::error::{Outcome, Problem};
+use crate::base::text;
+use crate::proc::child::Run;
+use crate::proc::scrub::command_env;
+
+#[derive(Deserialize)]
+#[serde(tag = "type", content = "data", rename_all = "lowercase")]
+enum Record {
+    Match(Shown),
+    Context(Shown),
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Shown {
+    path: Text,
+    lines: Text,
+    line_number: Option<u64>,
+}
+
+/// Text, or bytes in base64 when it is not UTF-8.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Text {
+    Text { text: String },
+    Bytes { bytes: String },
+}
+
+impl Text {
+    fn read(self) -> String {
+        match self {
+            Self::Text { text } => text,
+            Self::Bytes { bytes } => {
+                let bytes = base64::prelude::BASE64_STANDARD
+                    .decode(bytes)
+                    .unwrap_or_default();
+                String::from_utf8_lossy(&bytes).into_owned()
+            }
+        }
+    }
+}
+
+pub(super) fn search(
+    program: &Path,
+    dir: &Path,
+    what: &Search<'_>,
+    env: &Env,
+    stop: &Cancel,
+) -> Outcome<Found> {
+    let mut args: Vec<String> = [
+        "--json",
+        "--no-config",
+        "--sort",
+        "path",
+        "--no-messages",
+        "--crlf",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    args.extend(["-C".to_owned(), what.context.to_string()]);
+    match what.glob {
+        "*" => {}
+        // As a file type a glob leaves .gitignore in force; as -g it would beat it.
+        name if is_name(name) => args.extend([
+            "--type-add".to_owned(),
+            format!("wanted:{name}"),
+            "-t".to_owned(),
+            "wanted".to_owned(),
+        ]),
+        path => args.extend(["-g".to_owned(), path.to_owned()]),
+    }
+    args.extend(
+        VENDOR
+            .iter()
+            .flat_map(|name| ["-g".to_owned(), format!("!{name}/")]),
+    );
+    args.extend([
+        "-e".to_owned(),
+        what.pattern.to_owned(),
+        "--".to_owned(),
+        "./".to_owned(),
+    ]);
+    let mut run = Run::new(program, args, command_env(env));
+    run.dir = Some(dir.to_owned());
+    run.limit = LIMIT;
+    let mut found = Found::default();
+    let done = run
+        .run_split(stop, b'\n', &mut |record| {
+            let (shown, hit) = match serde_json::from_slice(record) {
+                Ok(Record::Match(shown)) => (shown, true),
+                Ok(Record::Context(shown)) => (shown, false),
+                _ => return ControlFlow::Continue(()),
+            };
+            if hit && found.hits() == what.most {
+                found.more = true;
+                return ControlFlow::Break(());
+            }
+            let path = shown.path.read();
+            let text = shown.lines.read();
+            found.lines.push(Line {
+                path: path.strip_prefix("./").unwrap_or(&path).to_owned(),
+                number: shown.line_number.unwrap_or_default(),
+                text: text
+                    .trim_end_matches('\n')
+                    .trim_end_matches('\r')
+                    .to_owned(),
+                hit,
+            });
+            ControlFlow::Continue(())
+        })?
+        .unless_cancelled()?;
+    let said = done.stderr.text();
+    if done.code == Some(2) && found.lines.is_empty() && said.contains("regex") {
+        return Err(not_a_pattern(what.pattern, &said));
+    }
+    if done.timed_out {
+        found
+            .troubles
+            .push(format!("the rest; the search {}", done.ending()));
+    }
+    found
+        .troubles
+        .extend(said.lines().map(|line| text::clip(line, 200)));
+    found.trim(what.context);
+    Ok(found)
+}
+
+/// A pattern that the engine does not take, with its words.
+pub(super) fn not_a_pattern(pattern: &str, said: &str) -> Problem {
+    Problem::input(format!("\"{}\" is no regular expression: {}", text::clip(pattern, 200), text::clip(said.trim(), 600)))
+        .next("Escape characters that are meant as themselves, such as ( [ { . * + ? with a backslash. There is no look-around.")
+}

@@ -1,0 +1,322 @@
+//! Children: limits, stop signs, leftovers, pipes and environment.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::env;
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::error::Kind;
+use crate::proc::capture::Keep;
+use crate::proc::child::{Done, Leftovers, Run};
+use crate::proc::scrub::command_env;
+
+fn sh(script: &str) -> Run {
+    Run::new("sh", ["-c", script], command_env(&env()))
+}
+
+fn run(run: &Run) -> Done {
+    run.run(&Cancel::new()).unwrap()
+}
+
+fn text(done: &Done) -> (String, String) {
+    (done.stdout.text(), done.stderr.text())
+}
+
+/// True while some process of the group `pid` lives.
+fn lives(pid: &str) -> bool {
+    let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+    // A zombie that init has not collected yet is dead enough.
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    rustix::process::test_kill_process(pid).is_ok() && !stat.is_ok_and(|stat| stat.contains(") Z "))
+}
+
+/// Waits for the process to be gone; kernels take a moment after KILL.
+fn dies(pid: &str) -> bool {
+    let begun = Instant::now();
+    while lives(pid) && begun.elapsed() < Duration::from_secs(5) {
+        thread::sleep(Duration::from_millis(5));
+    }
+    !lives(pid)
+}
+
+fn wait_for(file: &Path) -> String {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(10) {
+        if let Ok(text) = std::fs::read_to_string(file)
+            && text.ends_with('\n')
+        {
+            return text;
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    panic!("{} never appeared", file.display());
+}
+
+#[test]
+fn streams_status_and_directory_arrive() {
+    let dir = tempfile::tempdir().unwrap();
+    let real = dir.path().canonicalize().unwrap();
+    let done = run(&Run {
+        dir: Some(real.clone()),
+        ..sh("pwd -P; echo oops >&2; exit 3")
+    });
+    assert_eq!(
+        text(&done),
+        (format!("{}\n", real.display()), "oops\n".into())
+    );
+    assert_eq!(
+        (done.code, done.success(), done.ending().as_str()),
+        (Some(3), false, "exit code: 3")
+    );
+    let done = run(&sh("kill -SEGV $$"));
+    assert_eq!((done.code, done.signal), (None, Some(11)));
+    assert_eq!(
+        done.ending(),
+        "killed by signal 11 (SEGV, a bad memory access)"
+    );
+}
+
+#[test]
+fn standard_input_is_empty_or_what_was_given_however_large() {
+    assert_eq!(text(&run(&sh("cat"))).0, "");
+    let input = vec![b'x'; 3 << 20];
+    let done = run(&Run {
+        input: Some(input.clone()),
+        stdout: Keep::first(8 << 20),
+        ..sh("cat")
+    });
+    assert_eq!(done.stdout.bytes(), input);
+    // A child that does not read is no error.
+    let done = run(&Run {
+        input: Some(input),
+        ..sh("exec <&-; echo ok")
+    });
+    assert_eq!(text(&done).0, "ok\n");
+}
+
+#[test]
+fn missing_programs_and_directories_are_named() {
+    let problem = Run::new("no-such-program", [""; 0], command_env(&env()))
+        .run(&Cancel::new())
+        .unwrap_err();
+    assert_eq!(problem.kind, Kind::Missing);
+    assert_eq!(problem.what, "The program no-such-program was not found.");
+    let run = Run {
+        dir: Some("/no/such/dir".into()),
+        ..sh("true")
+    };
+    let problem = run.run(&Cancel::new()).unwrap_err();
+    assert!(problem.what.contains("/no/such/dir"), "{problem}");
+    let problem = sh("echo \0").run(&Cancel::new()).unwrap_err();
+    assert_eq!(problem.kind, Kind::Input);
+}
+
+#[test]
+fn only_the_given_environment_arrives() {
+    let env = Env::from([
+        ("PATH", env().get("PATH").unwrap()),
+        ("HOME", "/home/u"),
+        ("GIT_DIR", "/x"),
+        ("VIRTUAL_ENV", "/v"),
+        ("OPENAI_API_KEY", "secret"),
+        ("MARVIN_DEPTH", "1"),
+    ]);
+    let done = run(&Run::new("env", [""; 0], command_env(&env)));
+    let out = text(&done).0;
+    let names: Vec<&str> = out
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(names, ["HOME", "PATH"]);
+}
+
+#[test]
+fn the_limit_kills_grandchildren_that_ignore_term() {
+    let begun = Instant::now();
+    let done = run(&Run {
+        limit: Duration::from_millis(300),
+        grace: Duration::from_millis(200),
+        ..sh(
+            "trap '' TERM; (trap '' TERM; sleep 60; sleep 60) & echo $!; echo $$; wait; wait; wait",
+        )
+    });
+    assert!(done.timed_out && !done.success());
+    assert_eq!(
+        done.ending(),
+        "timed out after 0.3 s; the whole process group was killed"
+    );
+    assert!(
+        begun.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        begun.elapsed()
+    );
+    let pids = text(&done).0;
+    assert_eq!(pids.lines().count(), 2);
+    for pid in pids.lines() {
+        assert!(dies(pid), "{pid} still runs");
+    }
+}
+
+#[test]
+fn the_grace_is_not_waited_for_when_the_group_obeys() {
+    let begun = Instant::now();
+    let done = run(&Run {
+        limit: Duration::from_millis(100),
+        grace: Duration::from_secs(30),
+        ..sh("trap 'echo bye; exit 7' TERM; sleep 60 & wait")
+    });
+    assert!(done.timed_out);
+    assert_eq!((done.code, text(&done).0.as_str()), (Some(7), "bye\n"));
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+#[test]
+fn the_stop_sign_ends_it_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let ready = dir.path().join("ready");
+    let stop = Cancel::new();
+    let runner = {
+        let (run, stop) = (
+            sh(&format!("sleep 60 & echo $! > {}; wait", ready.display())),
+            stop.clone(),
+        );
+        thread::spawn(move || run.run(&stop).unwrap())
+    };
+    let pid = wait_for(&ready);
+    let fired = Instant::now();
+    stop.fire();
+    let done = runner.join().unwrap();
+    assert!(
+        fired.elapsed() < Duration::from_millis(200),
+        "{:?}",
+        fired.elapsed()
+    );
+    assert!(done.cancelled && dies(&pid));
+    assert!(done.unless_cancelled().unwrap_err().is_cancelled());
+    assert!(sh("true").run(&stop).unwrap_err().is_cancelled());
+}
+
+#[test]
+fn the_stop_sign_beats_a_child_that_ignores_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let ready = dir.path().join("ready");
+    let stop = Cancel::new();
+    let runner = {
+        let script = format!(
+            "trap '' TERM; echo $$ > {}; while :; do sleep 1; done",
+            ready.display()
+        );
+        let (run, stop) = (sh(&script), stop.clone());
+        thread::spawn(move || run.run(&stop).unwrap())
+    };
+    let pid = wait_for(&ready);
+    let fired = Instant::now();
+    stop.fire();
+    assert!(runner.join().unwrap().cancelled);
+    assert!(
+        fired.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        fired.elapsed()
+    );
+    assert!(dies(&pid));
+}
+
+#[test]
+fn a_grandchild_that_keeps_the_pipe_does_not_hold_us() {
+    let begun = Instant::now();
+    let done = run(&sh("sleep 60 & echo $!"));
+    assert!(
+        begun.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert!(done.held_open && done.success());
+    assert!(dies(&text(&done).0));
+    // The same in a session of its own, where no signal of ours reaches it.
+    let begun = Instant::now();
+    let done = run(&sh("setsid sleep 4 & echo hi"));
+    assert!(
+        begun.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert_eq!(text(&done).0, "hi\n");
+}
+
+#[test]
+fn a_daemon_that_let_go_of_the_pipes_stays_when_wanted() {
+    let script = "sleep 60 >/dev/null 2>&1 & echo $!";
+    let pid = text(&run(&Run {
+        leftovers: Leftovers::KillHolders,
+        ..sh(script)
+    }))
+    .0;
+    assert!(lives(&pid));
+    let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    assert!(dies(&text(&run(&sh(script))).0));
+}
+
+#[test]
+fn both_streams_are_drained_and_memory_stays_small() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("all");
+    let megabytes = 100u64;
+    let done = run(&Run {
+        stdout: Keep {
+            spill: Some(file.clone()),
+            ..Keep::ends(1000, 1000)
+        },
+        stderr: Keep::ends(10, 10),
+        limit: Duration::from_secs(120),
+        ..sh(&format!(
+            "head -c {0} /dev/zero & head -c {0} /dev/zero >&2; wait",
+            megabytes << 20
+        ))
+    });
+    assert_eq!(done.code, Some(0));
+    assert_eq!(
+        (done.stdout.total(), done.stderr.total()),
+        (megabytes << 20, megabytes << 20)
+    );
+    assert_eq!(
+        (done.stdout.bytes().len(), done.stderr.bytes().len()),
+        (2000, 20)
+    );
+    assert_eq!(file.metadata().unwrap().len(), megabytes << 20);
+}
+
+#[test]
+fn output_can_be_read_in_pieces_and_stopped_early() {
+    let mut lines = Vec::new();
+    let begun = Instant::now();
+    let done = sh("yes | head -n 5; printf last; sleep 0")
+        .run_split(&Cancel::new(), b'\n', &mut |line| {
+            lines.push(String::from_utf8_lossy(line).into_owned());
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!(lines, ["y", "y", "y", "y", "y", "last"]);
+    assert!(!done.stopped && done.success());
+    let mut count = 0;
+    let done = sh("yes; sleep 60")
+        .run_split(&Cancel::new(), b'\n', &mut |_| {
+            count += 1;
+            if count == 3 {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        })
+        .unwrap();
+    assert_eq!((count, done.stopped, done.timed_out), (3, true, false));
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}

@@ -1,0 +1,11 @@
+//! Tests of this floor against real processes, repositories and files.
+
+mod child;
+
+use crate::base::env::Env;
+
+/// The search path of this machine and nothing else.
+fn env() -> Env {
+    let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".into());
+    Env::from([("PATH", path.as_str())])
+}
