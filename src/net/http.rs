@@ -1,0 +1,288 @@
+//! The HTTP client: limits per phase, cancellation that closes the socket, connections kept between requests.
+
+use std::fmt;
+use std::io::{ErrorKind, Read};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use ureq::unversioned::transport::{Connector, DefaultConnector};
+use ureq::{Agent, Body, Timeout, http};
+
+use super::transport::{Lookup, Silence, Watch};
+use crate::base::cancel::{Cancel, OnFire};
+
+/// Limits of a request, by phase; nothing limits a body that keeps coming (decisions.md 17).
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Name look-up, connecting and the TLS handshake.
+    pub connect: Duration,
+    /// From the request's last byte to the response's first.
+    pub first_byte: Duration,
+    /// Between two pieces of the body.
+    pub silence: Duration,
+}
+
+/// How a client is set up.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// Its limits.
+    pub limits: Limits,
+    /// The `User-Agent` it names.
+    pub agent: String,
+    /// May use the proxy of the environment; loopback never does.
+    pub proxied: bool,
+    /// Certificates (PEM) to trust instead of the built-in roots (`SSL_CERT_FILE`).
+    pub roots: Option<Vec<u8>>,
+}
+
+/// A client for one service.
+pub struct Client {
+    setup: Setup,
+    silence: Silence,
+    agent: Mutex<Option<Agent>>,
+}
+
+/// How a request failed below HTTP.
+#[derive(Debug)]
+pub enum NetError {
+    /// The token fired.
+    Cancelled,
+    /// A limit passed: which phase, and how long it was.
+    TimedOut(Phase, Duration),
+    /// The connection ended or broke; true when it was before the first byte of the response.
+    Broken {
+        /// Nothing of the response had come.
+        early: bool,
+        /// The system's words.
+        why: String,
+    },
+    /// No connection could be made.
+    Unreachable(String),
+    /// What came is not HTTP.
+    NotHttp(String),
+}
+
+/// Phases that have a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Connecting.
+    Connect,
+    /// Waiting for the first byte.
+    FirstByte,
+    /// Silence inside the body.
+    Silence,
+}
+
+/// A response whose body is still to be read. Reading stops when the request's token fires.
+pub struct Response<'a> {
+    /// Status code.
+    pub status: u16,
+    headers: http::HeaderMap,
+    body: ureq::BodyReader<'static>,
+    silence: &'a Silence,
+    limits: Limits,
+    stop: Cancel,
+    _close: OnFire,
+}
+
+impl Client {
+    /// A client; nothing is opened or read before its first request.
+    pub fn new(setup: Setup) -> Self {
+        Self {
+            silence: Silence::new(setup.limits.silence),
+            setup,
+            agent: Mutex::new(None),
+        }
+    }
+
+    /// Posts `body` and returns when the headers have come.
+    ///
+    /// # Errors
+    /// See [`NetError`]; statuses of 400 and more are responses, and redirects are not followed, so that no key goes astray.
+    pub fn post(
+        &self,
+        url: &str,
+        headers: &[(&str, String)],
+        body: &[u8],
+        stop: &Cancel,
+    ) -> Result<Response<'_>, NetError> {
+        if stop.is_fired() {
+            return Err(NetError::Cancelled);
+        }
+        let agent = self.agent()?;
+        let closing = agent.clone();
+        let close = stop.on_fire(move || closing.shutdown());
+        let mut request = agent.post(url).header("content-type", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, value.as_str());
+        }
+        let result = request.send(body);
+        if stop.is_fired() {
+            self.forget();
+            return Err(NetError::Cancelled);
+        }
+        let response = result.map_err(|error| self.explain(error, true))?;
+        let (parts, body): (_, Body) = response.into_parts();
+        Ok(Response {
+            status: parts.status.as_u16(),
+            headers: parts.headers,
+            body: body.into_with_config().limit(u64::MAX).reader(),
+            silence: &self.silence,
+            limits: self.setup.limits,
+            stop: stop.clone(),
+            _close: close,
+        })
+    }
+
+    /// Drops every connection; the next request opens a new one.
+    pub fn forget(&self) {
+        *self.agent.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn agent(&self) -> Result<Agent, NetError> {
+        let mut kept = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(agent) = kept.as_ref() {
+            return Ok(agent.clone());
+        }
+        let agent = self.build().map_err(NetError::Unreachable)?;
+        Ok(kept.insert(agent).clone())
+    }
+
+    fn build(&self) -> Result<Agent, String> {
+        let Setup {
+            limits,
+            agent,
+            proxied,
+            roots,
+        } = &self.setup;
+        let mut config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .user_agent(agent.as_str())
+            .accept_encoding("identity")
+            .timeout_resolve(Some(limits.connect))
+            .timeout_connect(Some(limits.connect))
+            .timeout_recv_response(Some(limits.first_byte))
+            .input_buffer_size(64 * 1024)
+            .output_buffer_size(32 * 1024);
+        if !proxied {
+            config = config.proxy(None);
+        }
+        if let Some(pem) = roots {
+            let certificates: Vec<_> = ureq::tls::parse_pem(pem)
+                .filter_map(|item| match item {
+                    Ok(ureq::tls::PemItem::Certificate(certificate)) => Some(certificate),
+                    _ => None,
+                })
+                .collect();
+            if certificates.is_empty() {
+                return Err("SSL_CERT_FILE holds no certificate".to_owned());
+            }
+            let tls = ureq::tls::TlsConfig::builder()
+                .root_certs(ureq::tls::RootCerts::new_with_certs(&certificates))
+                .build();
+            config = config.tls_config(tls);
+        }
+        let chain = DefaultConnector::new().chain(Watch(self.silence.clone()));
+        Ok(Agent::with_parts(config.build(), chain, Lookup::default()))
+    }
+
+    fn explain(&self, error: ureq::Error, early: bool) -> NetError {
+        explain(error, early, self.setup.limits)
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("setup", &self.setup)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Response<'_> {
+    /// A header's value as text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// Reads the next piece of the body; 0 at its end.
+    pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, NetError> {
+        let result = self.body.read(buffer);
+        if self.stop.is_fired() {
+            return Err(NetError::Cancelled);
+        }
+        result.map_err(|error| match ureq::Error::from(error) {
+            ureq::Error::Io(inner) => match inner.downcast::<ureq::Error>() {
+                Ok(inner) => explain(inner, false, self.limits),
+                Err(inner) => explain(ureq::Error::Io(inner), false, self.limits),
+            },
+            error => explain(error, false, self.limits),
+        })
+    }
+
+    /// Reads at most `most` bytes of the body; what goes wrong ends it.
+    pub fn read_some(&mut self, most: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut buffer = [0u8; 8192];
+        while out.len() < most {
+            match self.read(&mut buffer) {
+                Ok(0) | Err(_) => break,
+                Ok(count) => out.extend_from_slice(buffer.get(..count).unwrap_or_default()),
+            }
+        }
+        out.truncate(most);
+        out
+    }
+
+    /// Takes the end of a body whose content is complete, so that the connection can serve the next request.
+    ///
+    /// The end is on the wire already or a moment behind; a server that keeps the body open is not waited for.
+    pub fn finish(mut self) {
+        self.silence.set(Duration::from_millis(20));
+        let mut rest = [0u8; 512];
+        for _ in 0..4 {
+            match self.body.read(&mut rest) {
+                Ok(0) | Err(_) => break,
+                Ok(_) => {}
+            }
+        }
+        self.silence.set(self.limits.silence);
+    }
+}
+
+fn explain(error: ureq::Error, early: bool, limits: Limits) -> NetError {
+    match error {
+        ureq::Error::Timeout(Timeout::Resolve | Timeout::Connect) => {
+            NetError::TimedOut(Phase::Connect, limits.connect)
+        }
+        ureq::Error::Timeout(_) if early => NetError::TimedOut(Phase::FirstByte, limits.first_byte),
+        ureq::Error::Timeout(_) => NetError::TimedOut(Phase::Silence, limits.silence),
+        ureq::Error::HostNotFound => {
+            NetError::Unreachable("the host's name does not resolve".to_owned())
+        }
+        ureq::Error::ConnectionFailed => {
+            NetError::Unreachable("no connection could be made".to_owned())
+        }
+        ureq::Error::Io(error) => {
+            let why = crate::base::error::io_words(&error);
+            match error.kind() {
+                ErrorKind::ConnectionReset
+                | ErrorKind::ConnectionAborted
+                | ErrorKind::BrokenPipe
+                | ErrorKind::UnexpectedEof => NetError::Broken { early, why },
+                _ if early => NetError::Unreachable(why),
+                _ => NetError::Broken { early, why },
+            }
+        }
+        ureq::Error::BodyStalled => NetError::Broken {
+            early,
+            why: "the body ended early".to_owned(),
+        },
+        ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
+            NetError::Unreachable(format!("the address is not usable ({error})"))
+        }
+        other => NetError::NotHttp(other.to_string()),
+    }
+}

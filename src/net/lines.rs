@@ -1,0 +1,148 @@
+//! Bytes to lines: ends in LF, CRLF or CR, cut anywhere by the reads, never more than a cap in memory.
+
+/// Longest line or event that is accepted, in bytes; a server that sends more is broken.
+pub const CAP: usize = 32 << 20;
+
+/// A line or an event grew past the cap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLong {
+    /// The cap, in bytes.
+    pub cap: usize,
+}
+
+/// One line, without its end.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line<'b> {
+    /// It lies whole in the read.
+    Whole(&'b [u8]),
+    /// It came in pieces.
+    Joined(Vec<u8>),
+}
+
+impl Line<'_> {
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Whole(bytes) => bytes,
+            Self::Joined(bytes) => bytes,
+        }
+    }
+}
+
+/// Splits reads into lines; the state between two reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lines {
+    partial: Vec<u8>,
+    /// The last read ended in CR: an LF that follows belongs to it.
+    after_cr: bool,
+    cap: usize,
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        Self::with_cap(CAP)
+    }
+}
+
+impl Lines {
+    /// Lines of at most `cap` bytes.
+    pub fn with_cap(cap: usize) -> Self {
+        Self {
+            partial: Vec::new(),
+            after_cr: false,
+            cap,
+        }
+    }
+
+    /// Takes the next line off `rest`; `None` when the read is used up.
+    ///
+    /// # Errors
+    /// When the line is longer than the cap.
+    pub fn next<'b>(&mut self, rest: &mut &'b [u8]) -> Result<Option<Line<'b>>, TooLong> {
+        let Some((first, tail)) = rest.split_first() else {
+            return Ok(None);
+        };
+        if std::mem::take(&mut self.after_cr) && *first == b'\n' {
+            *rest = tail;
+        }
+        let found = line_end(rest).and_then(|at| rest.split_at_checked(at));
+        let (head, tail) = found.unwrap_or((*rest, &[]));
+        if self.partial.len() + head.len() > self.cap {
+            return Err(TooLong { cap: self.cap });
+        }
+        let Some((end, tail)) = tail.split_first() else {
+            self.partial.extend_from_slice(head);
+            *rest = &[];
+            return Ok(None);
+        };
+        *rest = tail;
+        if *end == b'\r' {
+            match tail.split_first() {
+                Some((b'\n', tail)) => *rest = tail,
+                Some(_) => {}
+                None => self.after_cr = true,
+            }
+        }
+        if self.partial.is_empty() {
+            return Ok(Some(Line::Whole(head)));
+        }
+        let mut line = std::mem::take(&mut self.partial);
+        line.extend_from_slice(head);
+        Ok(Some(Line::Joined(line)))
+    }
+
+    /// The last line when the body ended without a line end.
+    pub fn finish(&mut self) -> Option<Vec<u8>> {
+        (!self.partial.is_empty()).then(|| std::mem::take(&mut self.partial))
+    }
+}
+
+/// Where the first CR or LF stands. Looks at blocks of 32 bytes first, which the compiler turns into vector code.
+fn line_end(bytes: &[u8]) -> Option<usize> {
+    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    let clear = bytes
+        .chunks_exact(32)
+        .take_while(|block| !block.iter().fold(false, |hit, byte| hit | is_end(byte)))
+        .count()
+        * 32;
+    let at = bytes.get(clear..)?.iter().position(is_end)?;
+    Some(clear + at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(reads: &[&[u8]]) -> Vec<Vec<u8>> {
+        let mut lines = Lines::default();
+        let mut out = Vec::new();
+        for read in reads {
+            let mut rest = *read;
+            while let Some(line) = lines.next(&mut rest).unwrap() {
+                out.push(line.bytes().to_vec());
+            }
+        }
+        out.extend(lines.finish());
+        out
+    }
+
+    #[test]
+    fn every_line_end_counts_once_wherever_the_read_is_cut() {
+        let text = b"a\r\nb\rc\n\r\n\nlast";
+        let want: Vec<Vec<u8>> = ["a", "b", "c", "", "", "last"]
+            .map(|line| line.as_bytes().to_vec())
+            .into();
+        for at in 0..=text.len() {
+            let (one, two) = text.split_at(at);
+            assert_eq!(split(&[one, two]), want, "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_not_kept_past_the_cap() {
+        let mut lines = Lines::with_cap(100);
+        let read = [b'x'; 64];
+        assert_eq!(lines.next(&mut &read[..]), Ok(None));
+        assert_eq!(lines.next(&mut &read[..]), Err(TooLong { cap: 100 }));
+    }
+}

@@ -1,0 +1,7 @@
+//! Floor 1: sockets and what comes over them.
+
+pub mod http;
+pub mod lines;
+pub mod services;
+pub mod sse;
+mod transport;

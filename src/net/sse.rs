@@ -1,0 +1,296 @@
+//! Bytes to server-sent events: pure, incremental, and without a copy when an event lies whole in one read.
+
+use std::ops::ControlFlow;
+
+use super::lines::{CAP, Line, Lines, TooLong};
+
+/// What a stream holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Item<'a> {
+    /// An event with data.
+    Event {
+        /// Its name; empty when the server gave none.
+        name: &'a str,
+        /// Its `data:` lines, joined by newlines.
+        data: &'a [u8],
+    },
+    /// A line that is no field of the protocol. Some servers report an error in such a line
+    /// (contract/provider-quirks.md 10); web pages and proxies' texts consist of them.
+    Stray(&'a [u8]),
+}
+
+/// Splits reads into events; the state between two reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Events {
+    lines: Lines,
+    name: String,
+    data: Vec<u8>,
+    /// A `data:` line has come since the last event.
+    any: bool,
+    begun: bool,
+    cap: usize,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self::with_cap(CAP)
+    }
+}
+
+/// One line, sorted.
+enum Field<'b> {
+    Blank,
+    Data(&'b [u8]),
+    Name(&'b [u8]),
+    /// A comment, an id, a retry time.
+    Nothing,
+    Stray(&'b [u8]),
+}
+
+impl Events {
+    /// Events of at most `cap` bytes.
+    pub fn with_cap(cap: usize) -> Self {
+        Self {
+            lines: Lines::with_cap(cap),
+            name: String::new(),
+            data: Vec::new(),
+            any: false,
+            begun: false,
+            cap,
+        }
+    }
+
+    /// Takes one read and hands over what it completes; stops early when `on` breaks.
+    ///
+    /// # Errors
+    /// When a line or an event grows past the cap.
+    pub fn feed(
+        &mut self,
+        bytes: &[u8],
+        on: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, TooLong> {
+        let mut rest = bytes;
+        // The data of an event that began in this read: handed over where it lies, copied only when the read ends first.
+        let mut here: Option<&[u8]> = None;
+        while let Some(line) = self.lines.next(&mut rest)? {
+            let first = !std::mem::replace(&mut self.begun, true);
+            let flow = match line {
+                Line::Whole(line) => match sort(line, first) {
+                    Field::Data(data) if !self.any => {
+                        self.any = true;
+                        here = Some(data);
+                        ControlFlow::Continue(())
+                    }
+                    field => self.take(field, &mut here, on)?,
+                },
+                Line::Joined(line) => self.take(sort(&line, first), &mut here, on)?,
+            };
+            if flow.is_break() {
+                return Ok(flow);
+            }
+        }
+        if let Some(data) = here {
+            self.data.extend_from_slice(data);
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// The body ended: an unfinished last line counts as a line, and an event without its blank line as an event.
+    ///
+    /// # Errors
+    /// When the event is larger than the cap.
+    pub fn finish(
+        &mut self,
+        on: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
+    ) -> Result<(), TooLong> {
+        if let Some(line) = self.lines.finish() {
+            let first = !std::mem::replace(&mut self.begun, true);
+            if self.take(sort(&line, first), &mut None, on)?.is_break() {
+                return Ok(());
+            }
+        }
+        self.take(Field::Blank, &mut None, on).map(drop)
+    }
+
+    fn take(
+        &mut self,
+        field: Field<'_>,
+        here: &mut Option<&[u8]>,
+        on: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, TooLong> {
+        match field {
+            Field::Data(data) => {
+                if let Some(earlier) = here.take() {
+                    self.data.extend_from_slice(earlier);
+                }
+                if self.data.len() + data.len() > self.cap {
+                    return Err(TooLong { cap: self.cap });
+                }
+                if std::mem::replace(&mut self.any, true) {
+                    self.data.push(b'\n');
+                }
+                self.data.extend_from_slice(data);
+            }
+            Field::Blank => {
+                let mut flow = ControlFlow::Continue(());
+                if std::mem::take(&mut self.any) {
+                    let data = here.take().unwrap_or(&self.data);
+                    flow = on(Item::Event {
+                        name: &self.name,
+                        data,
+                    });
+                }
+                self.data.clear();
+                self.name.clear();
+                return Ok(flow);
+            }
+            Field::Name(name) => {
+                self.name.clear();
+                self.name.push_str(&String::from_utf8_lossy(name));
+            }
+            Field::Nothing => {}
+            Field::Stray(line) => return Ok(on(Item::Stray(line))),
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// What a line is.
+fn sort(line: &[u8], first: bool) -> Field<'_> {
+    let line = match line.strip_prefix(b"\xEF\xBB\xBF") {
+        Some(rest) if first => rest,
+        _ => line,
+    };
+    if line.is_empty() {
+        return Field::Blank;
+    }
+    if let Some(rest) = line.strip_prefix(b"data") {
+        match rest.split_first() {
+            None => return Field::Data(rest),
+            Some((b':', value)) => return Field::Data(value.strip_prefix(b" ").unwrap_or(value)),
+            Some(_) => {}
+        }
+    }
+    let colon = line.iter().take(8).position(|byte| *byte == b':');
+    let (name, value) = colon
+        .and_then(|at| line.split_at_checked(at))
+        .map_or((line, Default::default()), |(name, value)| {
+            (name, value.get(1..).unwrap_or_default())
+        });
+    match name {
+        b"" | b"id" | b"retry" => Field::Nothing,
+        b"event" => Field::Name(value.strip_prefix(b" ").unwrap_or(value)),
+        _ => Field::Stray(line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Debug, PartialEq, Eq)]
+    enum Seen {
+        Event(String, Vec<u8>),
+        Stray(Vec<u8>),
+    }
+
+    fn events(reads: &[&[u8]]) -> Vec<Seen> {
+        let mut events = Events::default();
+        let mut out = Vec::new();
+        let mut on = |item: Item<'_>| {
+            out.push(match item {
+                Item::Event { name, data } => Seen::Event(name.into(), data.into()),
+                Item::Stray(line) => Seen::Stray(line.into()),
+            });
+            ControlFlow::Continue(())
+        };
+        for read in reads {
+            assert!(events.feed(read, &mut on).unwrap().is_continue());
+        }
+        events.finish(&mut on).unwrap();
+        out
+    }
+
+    fn event(data: &str) -> Seen {
+        Seen::Event(String::new(), data.into())
+    }
+
+    #[test]
+    fn q01_comments_raise_no_event() {
+        assert_eq!(events(&[b": ping\n\n: ping\n\ndata: 1\n\n"]), [event("1")]);
+    }
+
+    #[test]
+    fn q03_every_legal_form_is_read() {
+        let text = "\u{feff}data:1\r\n\r\nevent: error\rdata: a\rdata:  b\r\rid: 7\nretry: 3\ndata\n\ndata: last";
+        let want = [
+            event("1"),
+            Seen::Event("error".into(), b"a\n b".to_vec()),
+            event(""),
+            event("last"),
+        ];
+        assert_eq!(events(&[text.as_bytes()]), want);
+        for at in 0..text.len() {
+            let (one, two) = text.as_bytes().split_at(at);
+            assert_eq!(events(&[one, two]), want, "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn q10_a_line_of_no_known_field_is_handed_over() {
+        assert_eq!(
+            events(&[b"data: 1\n\nerror: {\"message\":\"no\"}\n\n"]),
+            [
+                event("1"),
+                Seen::Stray(b"error: {\"message\":\"no\"}".to_vec())
+            ]
+        );
+        assert_eq!(
+            events(&[b"database: no"]),
+            [Seen::Stray(b"database: no".to_vec())]
+        );
+    }
+
+    #[test]
+    fn a_break_stops_at_once() {
+        let mut seen = 0;
+        let flow = Events::default().feed(b"data: 1\n\ndata: 2\n\n", &mut |_| {
+            seen += 1;
+            ControlFlow::Break(())
+        });
+        assert_eq!((flow, seen), (Ok(ControlFlow::Break(())), 1));
+    }
+
+    #[test]
+    fn an_endless_event_is_refused() {
+        let mut events = Events::with_cap(1000);
+        let mut on = |_: Item<'_>| ControlFlow::Continue(());
+        let refused = (0..100).find_map(|_| {
+            events
+                .feed(b"data: 0123456789012345678901234567890\n", &mut on)
+                .err()
+        });
+        assert_eq!(refused, Some(TooLong { cap: 1000 }));
+    }
+
+    proptest! {
+        #[test]
+        fn any_cut_gives_the_same_events(
+            text in proptest::collection::vec(
+                prop_oneof![Just("data: "), Just("data:"), Just("event: x"), Just("\n"), Just("\r"), Just("\r\n"),
+                            Just(": c"), Just("é"), Just("{}"), Just("error: "), Just("\u{feff}")],
+                0..40,
+            ),
+            cuts in proptest::collection::vec(0usize..200, 0..6),
+        ) {
+            let text = text.concat();
+            let bytes = text.as_bytes();
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+            cuts.extend([0, bytes.len()]);
+            cuts.sort_unstable();
+            let reads: Vec<&[u8]> = cuts.windows(2).map(|w| &bytes[w[0]..w[1]]).collect();
+            prop_assert_eq!(events(&reads), events(&[bytes]));
+        }
+    }
+}

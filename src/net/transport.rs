@@ -1,0 +1,123 @@
+//! A limit on silence inside ureq: how long one read of a body may wait, whatever the whole takes.
+//!
+//! ureq's own limits are for whole phases, which would cut a healthy long stream, or for every read, which would also cut
+//! the wait for a first byte. This connector stands last in the chain and touches nothing but the time a body read may wait.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use ureq::config::Config;
+use ureq::http::Uri;
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{
+    Buffers, ConnectionDetails, Connector, NextTimeout, Transport, time::Duration as Wait,
+};
+use ureq::{Error, Timeout};
+
+/// The longest silence, shared by every connection of a client and changeable between reads.
+#[derive(Debug, Clone)]
+pub(super) struct Silence(Arc<AtomicU64>);
+
+impl Silence {
+    pub(super) fn new(limit: Duration) -> Self {
+        let silence = Self(Arc::default());
+        silence.set(limit);
+        silence
+    }
+
+    pub(super) fn set(&self, limit: Duration) {
+        self.0.store(
+            u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
+            Ordering::Relaxed,
+        );
+    }
+
+    fn get(&self) -> Duration {
+        Duration::from_millis(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// Puts [`Watched`] around whatever connection the chain before it made.
+#[derive(Debug)]
+pub(super) struct Watch(pub(super) Silence);
+
+impl<In: Transport> Connector<In> for Watch {
+    type Out = Watched<In>;
+
+    fn connect(
+        &self,
+        _: &ConnectionDetails,
+        chained: Option<In>,
+    ) -> Result<Option<Self::Out>, Error> {
+        Ok(chained.map(|inner| Watched {
+            inner,
+            silence: self.0.clone(),
+        }))
+    }
+}
+
+/// A connection whose body reads have a limit of silence.
+#[derive(Debug)]
+pub(super) struct Watched<T> {
+    inner: T,
+    silence: Silence,
+}
+
+impl<T: Transport> Transport for Watched<T> {
+    fn buffers(&mut self) -> &mut dyn Buffers {
+        self.inner.buffers()
+    }
+
+    fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), Error> {
+        self.inner.transmit_output(amount, timeout)
+    }
+
+    fn await_input(&mut self, mut timeout: NextTimeout) -> Result<bool, Error> {
+        // While headers are awaited the limit is that of the response; afterwards none is set, and silence is the limit.
+        if timeout.reason != Timeout::RecvResponse {
+            let silence = Wait::from(self.silence.get());
+            if timeout.after > silence {
+                timeout.after = silence;
+                timeout.reason = Timeout::RecvBody;
+            }
+        }
+        self.inner.await_input(timeout)
+    }
+
+    fn is_open(&mut self) -> bool {
+        self.inner.is_open()
+    }
+
+    fn is_tls(&self) -> bool {
+        self.inner.is_tls()
+    }
+}
+
+/// Name look-up that takes an address written as numbers for what it is: ureq's own starts a thread for every look-up.
+#[derive(Debug, Default)]
+pub(super) struct Lookup(DefaultResolver);
+
+impl Resolver for Lookup {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, Error> {
+        let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+        let Ok(ip) = host.parse::<std::net::IpAddr>() else {
+            return self.0.resolve(uri, config, timeout);
+        };
+        let port = uri
+            .port_u16()
+            .unwrap_or(if uri.scheme_str() == Some("https") {
+                443
+            } else {
+                80
+            });
+        let mut addresses = self.empty();
+        addresses.push((ip, port).into());
+        Ok(addresses)
+    }
+}
