@@ -1,0 +1,156 @@
+//! How many tokens a conversation holds: an estimate that costs nothing, and exact counts only near a threshold.
+
+use super::message::Message;
+
+/// Tokens that every message costs beside its text.
+const PER_MESSAGE: u64 = 4;
+/// Texts longer than this are estimated even near a threshold: exactness there costs seconds and changes nothing.
+const EXACT_UP_TO: usize = 1 << 20;
+
+/// Counts a text exactly; loading its tables costs a tenth of a second and 50 MB, so it is called only when needed.
+pub type Exact = fn(&str) -> u64;
+
+/// The exact count in the o200k encoding: right for OpenAI's models, near for the others.
+pub fn o200k(text: &str) -> u64 {
+    tiktoken_rs::o200k_base_singleton()
+        .encode_ordinary(text)
+        .len() as u64
+}
+
+/// Bytes over four, rounded up: measured a little low on code and prose, far too high on padding.
+pub fn estimate(bytes: usize) -> u64 {
+    (bytes as u64).div_ceil(4)
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Counted {
+    len: usize,
+    tokens: u64,
+    exact: bool,
+}
+
+/// Running count of a conversation: each message is counted once, and again only if it changed length.
+#[derive(Debug)]
+pub struct Meter {
+    counted: Vec<Counted>,
+    exact: Exact,
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        Self::new(o200k)
+    }
+}
+
+impl Meter {
+    /// A meter that uses `exact` near a threshold.
+    pub fn new(exact: Exact) -> Self {
+        Self {
+            counted: Vec::new(),
+            exact,
+        }
+    }
+
+    /// Tokens of `messages` and of `beside` bytes that go with them (system prompt, tool schemas).
+    ///
+    /// While the estimate is below 80 % of `threshold` it is the answer. Above, every message that has only an estimate is
+    /// counted exactly, once.
+    pub fn measure(&mut self, messages: &[Message], beside: usize, threshold: u64) -> u64 {
+        let same = self
+            .counted
+            .iter()
+            .zip(messages)
+            .take_while(|(counted, message)| counted.len == message.len())
+            .count();
+        self.counted.truncate(same);
+        for message in messages.iter().skip(same) {
+            let len = message.len();
+            self.counted.push(Counted {
+                len,
+                tokens: estimate(len) + PER_MESSAGE,
+                exact: false,
+            });
+        }
+        let rough = self.total() + estimate(beside);
+        if rough.saturating_mul(10) < threshold.saturating_mul(8) {
+            return rough;
+        }
+        for (counted, message) in self.counted.iter_mut().zip(messages) {
+            if !counted.exact && counted.len <= EXACT_UP_TO {
+                counted.tokens = exact_count(message, self.exact) + PER_MESSAGE;
+                counted.exact = true;
+            }
+        }
+        self.total() + estimate(beside)
+    }
+
+    fn total(&self) -> u64 {
+        self.counted.iter().map(|counted| counted.tokens).sum()
+    }
+}
+
+fn exact_count(message: &Message, exact: Exact) -> u64 {
+    match message {
+        Message::System { text } => exact(text),
+        Message::User(user) => exact(&user.text),
+        Message::Assistant(assistant) => {
+            let calls: u64 = assistant
+                .calls
+                .iter()
+                .map(|call| exact(&call.name) + exact(&call.args))
+                .sum();
+            exact(&assistant.text)
+                + calls
+                + assistant
+                    .keep
+                    .as_ref()
+                    .map_or(0, |keep| estimate(keep.json.len()))
+        }
+        Message::Tool(output) => exact(&output.text) + exact(&output.name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    static COUNTED: AtomicUsize = AtomicUsize::new(0);
+
+    fn counting(text: &str) -> u64 {
+        COUNTED.fetch_add(1, Ordering::SeqCst);
+        text.len() as u64
+    }
+
+    #[test]
+    fn small_talks_never_load_the_tokenizer_and_large_ones_count_each_message_once() {
+        let mut meter = Meter::new(counting);
+        let mut talk = vec![Message::user("x".repeat(400))];
+        assert_eq!(meter.measure(&talk, 0, 1000), 104);
+        assert_eq!(COUNTED.load(Ordering::SeqCst), 0);
+        talk.push(Message::user("x".repeat(4000)));
+        assert_eq!(meter.measure(&talk, 0, 1000), 404 + 4004);
+        assert_eq!(COUNTED.load(Ordering::SeqCst), 2);
+        meter.measure(&talk, 0, 1000);
+        assert_eq!(COUNTED.load(Ordering::SeqCst), 2);
+    }
+
+    #[test]
+    fn a_conversation_that_was_cut_is_counted_anew() {
+        let mut meter = Meter::new(counting);
+        meter.measure(
+            &[Message::user("a".repeat(40)), Message::user("b".repeat(80))],
+            0,
+            1 << 30,
+        );
+        assert_eq!(
+            meter.measure(&[Message::user("b".repeat(80))], 8, 1 << 30),
+            24 + 2
+        );
+    }
+
+    #[test]
+    fn the_real_tokenizer_counts() {
+        assert_eq!(o200k("hello world"), 2);
+    }
+}
