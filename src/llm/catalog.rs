@@ -34,6 +34,22 @@ pub struct Quirks {
     pub gemini_thinking: bool,
     /// The thinking of a message that called tools must go back as `reasoning_content` (quirk 35).
     pub returns_reasoning: bool,
+    /// Which ids of tool calls it takes.
+    pub call_ids: CallIds,
+}
+
+/// Ids of tool calls that a server takes back. It takes its own; those of another provider, from earlier in the conversation,
+/// may have to be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallIds {
+    /// Any text.
+    Any,
+    /// At most 40 characters (OpenAI).
+    Forty,
+    /// Nine letters or digits (Mistral).
+    Nine,
+    /// Letters, digits, `_` and `-` (Anthropic).
+    Plain,
 }
 
 const PLAIN: Quirks = Quirks {
@@ -41,6 +57,7 @@ const PLAIN: Quirks = Quirks {
     effort: false,
     gemini_thinking: false,
     returns_reasoning: false,
+    call_ids: CallIds::Any,
 };
 
 const fn keyed(
@@ -101,6 +118,7 @@ pub static ROWS: &[Row] = &[
     Row {
         quirks: Quirks {
             effort: true,
+            call_ids: CallIds::Forty,
             ..PLAIN
         },
         ..keyed(
@@ -112,6 +130,10 @@ pub static ROWS: &[Row] = &[
     },
     Row {
         wire: Wire::Anthropic,
+        quirks: Quirks {
+            call_ids: CallIds::Plain,
+            ..PLAIN
+        },
         ..keyed(
             "anthropic",
             "https://api.anthropic.com",
@@ -146,6 +168,7 @@ pub static ROWS: &[Row] = &[
     Row {
         quirks: Quirks {
             usage_option: false,
+            call_ids: CallIds::Nine,
             ..PLAIN
         },
         ..keyed(

@@ -28,6 +28,8 @@ pub enum Why {
         /// The text of the failed generation.
         wrote: String,
     },
+    /// 404 without a word about the model: the server does not speak this dialect at this address.
+    NoSuchPath,
     /// Any other 4xx: the request as it stands is refused.
     Refused,
     /// 5xx or an error inside the stream.

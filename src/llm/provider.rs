@@ -19,6 +19,11 @@ pub trait Provider: Send + Sync {
     /// Its name, as `--provider` takes it.
     fn name(&self) -> &'static str;
 
+    /// False for the embedded provider, whose answers cost and count nothing.
+    fn is_model(&self) -> bool {
+        true
+    }
+
     /// Sends the request and hands over the reply as it arrives; returns when it is complete.
     ///
     /// # Errors
@@ -75,6 +80,11 @@ impl Offer {
     /// No tools.
     pub fn none() -> Self {
         Self::default()
+    }
+
+    /// About how many tokens the rendered tools take; 0 before they were rendered.
+    pub fn tokens(&self) -> usize {
+        self.rendered.get().map_or(0, |json| json.get().len() / 4)
     }
 
     /// The tools as JSON in the dialect of the one wire that this offer is sent over; `render` runs once.

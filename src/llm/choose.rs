@@ -1,0 +1,258 @@
+//! Which provider answers, at which address, with which key and model (decisions.md 3, 5, 7; contract/interfaces.md 6).
+
+use std::net::{TcpStream, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::catalog::{self, ROWS, Row};
+use super::offline;
+use crate::base::env::Env;
+use crate::base::error::{Outcome, Problem};
+use crate::base::text;
+use crate::net::services::without_slash;
+
+/// How long a local server may take to answer when nobody named a provider.
+const PROBE: Duration = Duration::from_millis(100);
+
+/// A provider that is reached over HTTP, ready to be asked.
+#[derive(Debug, Clone)]
+pub struct Remote {
+    /// Its row.
+    pub row: &'static Row,
+    /// Base address in force.
+    pub base: String,
+    /// Key, when one is set.
+    pub key: Option<String>,
+}
+
+/// Who answers.
+#[derive(Debug, Clone)]
+pub enum Chosen {
+    /// A provider of the table.
+    Remote(Remote),
+    /// The embedded one.
+    Offline,
+}
+
+impl Chosen {
+    /// The provider's name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Remote(remote) => remote.row.name,
+            Self::Offline => offline::NAME,
+        }
+    }
+}
+
+/// Names that `--provider` takes.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ROWS.iter().map(|row| row.name).chain([offline::NAME])
+}
+
+/// The provider that `named` or the environment names, else the first that can work.
+///
+/// # Errors
+/// An unknown name, or a named provider without its key: a named choice is never changed silently.
+pub fn choose(env: &Env, named: Option<&str>) -> Outcome<Chosen> {
+    match named.or_else(|| env.get("LLM_PROVIDER")) {
+        Some(name) => by_name(env, name),
+        None => Ok(first_that_works(env)),
+    }
+}
+
+fn by_name(env: &Env, name: &str) -> Outcome<Chosen> {
+    if name == offline::NAME {
+        return Ok(Chosen::Offline);
+    }
+    let Some(row) = catalog::row(name) else {
+        let mut problem = Problem::input(format!(
+            "There is no provider \"{}\".",
+            text::clip(&text::visible(name), 40)
+        ));
+        if let Some(hint) = text::did_you_mean(name, names()) {
+            problem = problem.next(format!("Perhaps: {hint}"));
+        }
+        return Err(problem.next(format!(
+            "Providers: {}.",
+            names().collect::<Vec<_>>().join(", ")
+        )));
+    };
+    let remote = remote(env, row);
+    match row.key {
+        // A server of the user's own may want no key.
+        Some(variable) if remote.key.is_none() && remote.base == row.base => {
+            Err(Problem::new(crate::base::error::Kind::Auth, format!("{name} needs a key."))
+                .next(format!("Set {variable}, or choose another provider: --provider NAME (marvin doctor lists them)."))
+            )
+        }
+        _ => Ok(Chosen::Remote(remote)),
+    }
+}
+
+fn first_that_works(env: &Env) -> Chosen {
+    let keyed = ROWS
+        .iter()
+        .filter(|row| row.key.is_some())
+        .map(|row| remote(env, row))
+        .find(|remote| remote.key.is_some());
+    let ollama = || {
+        catalog::row("ollama")
+            .map(|row| remote(env, row))
+            .filter(answers)
+    };
+    keyed
+        .or_else(ollama)
+        .map_or(Chosen::Offline, Chosen::Remote)
+}
+
+/// The row with address and key in force.
+pub fn remote(env: &Env, row: &'static Row) -> Remote {
+    Remote {
+        row,
+        base: base(env, row),
+        key: key(env, row),
+    }
+}
+
+/// The base address: `<NAME>_URL`, else `MARVIN_URL_<ID>`, else the row's.
+pub fn base(env: &Env, row: &Row) -> String {
+    let own = catalog::variable(row.name, "URL");
+    let general = format!("MARVIN_URL_{}", row.name.to_uppercase().replace('-', "_"));
+    without_slash(
+        env.get(&own)
+            .or_else(|| env.get(&general))
+            .unwrap_or(row.base),
+    )
+    .to_owned()
+}
+
+/// The model: `<NAME>_MODEL`, else the row's.
+pub fn model<'a>(env: &'a Env, row: &'a Row) -> &'a str {
+    env.get(&catalog::variable(row.name, "MODEL"))
+        .unwrap_or(row.model)
+}
+
+/// The key: its variable, then for some a file of that name under `~/.ssh/`.
+pub fn key(env: &Env, row: &Row) -> Option<String> {
+    let variable = row.key?;
+    let in_file = || {
+        let path = PathBuf::from(env.get("HOME")?).join(".ssh").join(variable);
+        let text = std::fs::read_to_string(path)
+            .ok()
+            .filter(|_| row.key_file)?;
+        let key = text.trim();
+        (!key.is_empty()).then(|| key.to_owned())
+    };
+    env.get(variable)
+        .map(|key| key.trim().to_owned())
+        .or_else(in_file)
+}
+
+/// True when something listens at the provider's address.
+pub fn answers(remote: &Remote) -> bool {
+    let Ok(uri) = remote.base.parse::<ureq::http::Uri>() else {
+        return false;
+    };
+    let Some(host) = uri.host() else { return false };
+    let port = uri
+        .port_u16()
+        .unwrap_or(if uri.scheme_str() == Some("https") {
+            443
+        } else {
+            80
+        });
+    let addresses = (host.trim_matches(['[', ']']), port).to_socket_addrs();
+    addresses.is_ok_and(|mut addresses| {
+        addresses.any(|address| TcpStream::connect_timeout(&address, PROBE).is_ok())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(vars: &[(&str, &str)], named: Option<&str>) -> Outcome<Chosen> {
+        // Nothing listens at port 1, so the local server is not found whatever runs on this machine.
+        let vars = vars.iter().chain([&("OLLAMA_URL", "http://127.0.0.1:1")]);
+        choose(
+            &Env::new(vars.map(|(k, v)| ((*k).into(), (*v).into()))),
+            named,
+        )
+    }
+
+    #[test]
+    fn the_first_that_can_work_is_taken_in_the_documented_order() {
+        assert_eq!(chosen(&[], None).unwrap().name(), "offline");
+        assert_eq!(
+            chosen(&[("OPENAI_API_KEY", "k"), ("GROQ_API_KEY", "k")], None)
+                .unwrap()
+                .name(),
+            "groq"
+        );
+        assert_eq!(
+            chosen(&[("DEEPSEEK_API_KEY", "k")], None).unwrap().name(),
+            "deepseek"
+        );
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        assert_eq!(
+            choose(&Env::from([("OLLAMA_URL", url.as_str())]), None)
+                .unwrap()
+                .name(),
+            "ollama"
+        );
+    }
+
+    #[test]
+    fn a_named_choice_is_never_changed_silently() {
+        assert!(
+            chosen(&[("GROQ_API_KEY", "k")], Some("openai"))
+                .unwrap_err()
+                .one_line()
+                .contains("Set OPENAI_API_KEY")
+        );
+        assert!(
+            chosen(&[("LLM_PROVIDER", "opnai")], None)
+                .unwrap_err()
+                .one_line()
+                .contains("did you mean \"openai\"?")
+        );
+        assert_eq!(
+            chosen(
+                &[("OPENAI_COMPAT_URL", "http://127.0.0.1:9/v1")],
+                Some("openai-compat")
+            )
+            .unwrap()
+            .name(),
+            "openai-compat"
+        );
+    }
+
+    #[test]
+    fn addresses_and_keys_come_from_the_documented_places() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join(".ssh")).unwrap();
+        std::fs::write(home.path().join(".ssh/GROQ_API_KEY"), "from-file\n").unwrap();
+        std::fs::write(home.path().join(".ssh/OPENAI_API_KEY"), "never\n").unwrap();
+        let env = Env::from([
+            ("HOME", home.path().to_str().unwrap()),
+            ("MARVIN_URL_GROQ", "http://a/"),
+            ("GROQ_MODEL", "m"),
+        ]);
+        let groq = catalog::row("groq").unwrap();
+        assert_eq!(
+            (
+                base(&env, groq).as_str(),
+                key(&env, groq).as_deref(),
+                model(&env, groq)
+            ),
+            ("http://a", Some("from-file"), "m")
+        );
+        assert_eq!(key(&env, catalog::row("openai").unwrap()), None);
+        let env = Env::from([
+            ("MARVIN_URL_OLLAMA", "http://a"),
+            ("OLLAMA_URL", "http://b"),
+        ]);
+        assert_eq!(base(&env, catalog::row("ollama").unwrap()), "http://b");
+    }
+}

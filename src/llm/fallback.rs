@@ -1,0 +1,201 @@
+//! What to do about a failed model call: one decision, fed with what was already shown and done.
+
+use std::time::Duration;
+
+use super::failure::{Failure, Why};
+
+/// The longest wait that is waited for (contract/interfaces.md 8).
+pub const LONGEST_WAIT: Duration = Duration::from_secs(120);
+/// Waits when the provider names none; their number is the number of retries.
+const WAITS: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(60)];
+
+/// What the decision looks at besides the failure.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Situation {
+    /// Waits for this provider's rate limit already made for this request.
+    pub waited: usize,
+    /// The request was already repeated for a malformed tool call.
+    pub repeated: bool,
+    /// Tools were offered.
+    pub tools: bool,
+    /// Text of the turn was shown, in this or an earlier round.
+    pub shown: bool,
+    /// A write tool ran in this turn.
+    pub wrote: bool,
+    /// Another provider could take over (Copilot, signed in, and not the one that failed).
+    pub successor: bool,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// Wait, then send the same request again.
+    Wait(Duration),
+    /// Send the same request again at once.
+    Again,
+    /// Send it again without tools.
+    WithoutTools,
+    /// Let the successor answer.
+    FallBack,
+    /// Show the error.
+    GiveUp,
+}
+
+/// Decides (contract/interfaces.md 8, provider-quirks.md 12-16).
+pub fn decide(failure: &Failure, now: Situation) -> Decision {
+    let clean = failure.nothing_shown();
+    let next = if now.successor && clean && !now.shown && !now.wrote {
+        Decision::FallBack
+    } else {
+        Decision::GiveUp
+    };
+    match &failure.why {
+        Why::RateLimited { wait } if clean => match WAITS.get(now.waited) {
+            Some(default) => {
+                let wait = wait.unwrap_or(*default);
+                if wait > LONGEST_WAIT {
+                    next
+                } else {
+                    Decision::Wait(wait)
+                }
+            }
+            None => next,
+        },
+        Why::BadCall { .. } if clean && !now.repeated => Decision::Again,
+        Why::NoTools if clean && now.tools => Decision::WithoutTools,
+        Why::RateLimited { .. }
+        | Why::Quota
+        | Why::TooLarge
+        | Why::Auth
+        | Why::Network
+        | Why::Server
+        | Why::Stalled
+        | Why::Cut
+        | Why::Protocol => next,
+        Why::BadCall { .. }
+        | Why::NoTools
+        | Why::NoSuchPath
+        | Why::TooLong
+        | Why::Refused
+        | Why::Cancelled => Decision::GiveUp,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::error::Problem;
+    use crate::llm::provider::Reply;
+
+    fn failed(why: Why) -> Failure {
+        Failure::new(why, Problem::network("x"))
+    }
+
+    #[test]
+    fn rate_limits_are_waited_for_twice() {
+        let limited = |secs: Option<u64>| {
+            failed(Why::RateLimited {
+                wait: secs.map(Duration::from_secs),
+            })
+        };
+        let at = |waited| Situation {
+            waited,
+            successor: true,
+            ..Situation::default()
+        };
+        assert_eq!(
+            decide(&limited(Some(7)), at(0)),
+            Decision::Wait(Duration::from_secs(7))
+        );
+        assert_eq!(
+            decide(&limited(None), at(0)),
+            Decision::Wait(Duration::from_secs(30))
+        );
+        assert_eq!(
+            decide(&limited(None), at(1)),
+            Decision::Wait(Duration::from_secs(60))
+        );
+        assert_eq!(decide(&limited(None), at(2)), Decision::FallBack);
+        assert_eq!(decide(&limited(Some(121)), at(0)), Decision::FallBack);
+    }
+
+    #[test]
+    fn nothing_is_repeated_once_text_was_shown_or_a_file_written() {
+        let shown = failed(Why::Server).after(Reply {
+            text: "half".into(),
+            ..Reply::default()
+        });
+        let successor = Situation {
+            successor: true,
+            ..Situation::default()
+        };
+        assert_eq!(decide(&failed(Why::Server), successor), Decision::FallBack);
+        assert_eq!(decide(&shown, successor), Decision::GiveUp);
+        assert_eq!(
+            decide(
+                &failed(Why::Server),
+                Situation {
+                    wrote: true,
+                    ..successor
+                }
+            ),
+            Decision::GiveUp
+        );
+        assert_eq!(
+            decide(
+                &failed(Why::Server),
+                Situation {
+                    shown: true,
+                    ..successor
+                }
+            ),
+            Decision::GiveUp
+        );
+        assert_eq!(
+            decide(&failed(Why::Auth), Situation::default()),
+            Decision::GiveUp,
+            "no successor: the first error stands"
+        );
+    }
+
+    #[test]
+    fn sick_calls_and_toolless_models_get_one_more_try() {
+        let bad = || failed(Why::BadCall { wrote: "{".into() });
+        assert_eq!(decide(&bad(), Situation::default()), Decision::Again);
+        assert_eq!(
+            decide(
+                &bad(),
+                Situation {
+                    repeated: true,
+                    ..Situation::default()
+                }
+            ),
+            Decision::GiveUp
+        );
+        assert_eq!(
+            decide(
+                &failed(Why::NoTools),
+                Situation {
+                    tools: true,
+                    ..Situation::default()
+                }
+            ),
+            Decision::WithoutTools
+        );
+        for why in [Why::Refused, Why::TooLong, Why::Cancelled] {
+            assert_eq!(
+                decide(
+                    &failed(why),
+                    Situation {
+                        successor: true,
+                        ..Situation::default()
+                    }
+                ),
+                Decision::GiveUp
+            );
+        }
+        for why in [Why::Quota, Why::TooLarge] {
+            assert_eq!(decide(&failed(why), Situation::default()), Decision::GiveUp);
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! Known models: windows, prices, limits; a table with a date, and a file that overrides its prices.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::base::error::{Outcome, Problem};
+use crate::chat::usage::Tokens;
+
+/// When the prices were looked up (decisions.md 8).
+pub const PRICES_OF: &str = "2026-01";
+/// US dollars of one premium request of Copilot (contract/interfaces.md 17).
+pub const PREMIUM_REQUEST: f64 = 0.04;
+/// Tools that a request may hold where nothing else is known (contract/provider-quirks.md 38).
+const TOOLS: usize = 128;
+
+/// What is known about one model, or assumed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Facts {
+    /// Tokens that request and reply may have together.
+    pub window: u64,
+    /// Tokens that a reply may have.
+    pub output: u64,
+    /// Its price.
+    pub price: Price,
+    /// Tools that a request may hold.
+    pub tools: usize,
+    /// False when the model is not in the table and everything is a cautious guess.
+    pub known: bool,
+}
+
+/// US dollars for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// Tokens of requests.
+    pub input: f64,
+    /// Tokens of replies.
+    pub output: f64,
+}
+
+/// One line of the table: every model whose name begins so, unless a longer line fits.
+struct Line {
+    begins: &'static str,
+    window: u64,
+    output: u64,
+    price: Price,
+}
+
+const fn line(
+    begins: &'static str,
+    window_k: u64,
+    output_k: u64,
+    input_price: f64,
+    output_price: f64,
+) -> Line {
+    Line {
+        begins,
+        window: window_k * 1000,
+        output: output_k * 1000,
+        price: Price {
+            input: input_price,
+            output: output_price,
+        },
+    }
+}
+
+/// Window and output in thousands of tokens, prices in dollars for a million. The first lines are those of
+/// contract/interfaces.md 17; names stand without the vendor that some services put before them.
+static LINES: &[Line] = &[
+    line("gemini-3-pro", 1048, 64, 1.25, 10.0),
+    line("llama-3.3-70b", 131, 32, 0.59, 0.79),
+    line("gpt-5.1", 400, 128, 2.0, 8.0),
+    line("gpt-5.2", 400, 128, 2.5, 10.0),
+    line("gpt-5.3-codex", 400, 128, 3.0, 12.0),
+    line("claude-haiku-4", 200, 32, 0.8, 4.0),
+    line("claude-sonnet-4", 200, 32, 3.0, 15.0),
+    line("claude-opus-4", 200, 32, 15.0, 75.0),
+    line("qwen3-32b", 131, 32, 0.2, 0.2),
+    // Others, from the services' own price lists.
+    line("gpt-5", 400, 128, 1.25, 10.0),
+    line("gpt-5-mini", 400, 128, 0.25, 2.0),
+    line("gpt-5-nano", 400, 128, 0.05, 0.4),
+    line("gpt-4.1", 1047, 32, 2.0, 8.0),
+    line("gpt-4.1-mini", 1047, 32, 0.4, 1.6),
+    line("gpt-4.1-nano", 1047, 32, 0.1, 0.4),
+    line("gpt-4o", 128, 16, 2.5, 10.0),
+    line("gpt-4o-mini", 128, 16, 0.15, 0.6),
+    line("o3", 200, 100, 2.0, 8.0),
+    line("o4-mini", 200, 100, 1.1, 4.4),
+    line("gpt-oss-120b", 131, 32, 0.35, 0.75),
+    line("gpt-oss-20b", 131, 32, 0.1, 0.5),
+    line("gemini-3-flash", 1048, 64, 0.5, 3.0),
+    line("gemini-2.5-pro", 1048, 64, 1.25, 10.0),
+    line("gemini-2.5-flash", 1048, 64, 0.3, 2.5),
+    line("gemini-2.5-flash-lite", 1048, 64, 0.1, 0.4),
+    line("gemini-2.0-flash", 1048, 8, 0.1, 0.4),
+    line("claude-3-5-haiku", 200, 8, 0.8, 4.0),
+    line("claude-3-7-sonnet", 200, 32, 3.0, 15.0),
+    line("llama-3.1-8b", 131, 8, 0.05, 0.08),
+    line("llama-4", 131, 8, 0.2, 0.6),
+    line("qwen3-coder-480b", 262, 32, 2.0, 2.0),
+    line("qwen3-coder", 262, 32, 0.3, 1.2),
+    line("deepseek-chat", 128, 8, 0.28, 0.42),
+    line("deepseek-reasoner", 128, 64, 0.28, 0.42),
+    line("deepseek-v3", 128, 32, 0.28, 0.42),
+    line("mistral-medium", 131, 32, 0.4, 2.0),
+    line("mistral-small", 131, 32, 0.1, 0.3),
+    line("mistral-large", 262, 32, 0.5, 1.5),
+    line("codestral", 256, 32, 0.3, 0.9),
+    line("devstral", 131, 32, 0.4, 2.0),
+    line("grok-4-1-fast", 2000, 30, 0.2, 0.5),
+    line("grok-4-fast", 2000, 30, 0.2, 0.5),
+    line("grok-4", 256, 64, 3.0, 15.0),
+    line("grok-code-fast", 256, 10, 0.2, 1.5),
+    line("kimi-k2", 262, 32, 0.6, 2.5),
+    line("glm-4.6", 200, 64, 0.6, 2.2),
+];
+
+/// What is known about `model`; `local` when it runs on this machine.
+pub fn facts(local: bool, model: &str) -> Facts {
+    if local {
+        // What `num_ctx` is set to (contract/interfaces.md 6), whatever the model could do.
+        return Facts {
+            window: 32_768,
+            output: 8192,
+            price: FREE,
+            tools: TOOLS,
+            known: true,
+        };
+    }
+    let found = find(model);
+    Facts {
+        window: found.map_or(128_000, |line| line.window),
+        output: found.map_or(8192, |line| line.output),
+        price: found.map_or(UNKNOWN, |line| line.price),
+        tools: TOOLS,
+        known: found.is_some(),
+    }
+}
+
+const FREE: Price = Price {
+    input: 0.0,
+    output: 0.0,
+};
+const UNKNOWN: Price = Price {
+    input: 0.5,
+    output: 1.5,
+};
+
+/// The longest line that `model` begins with, vendor and dots of versions aside.
+fn find(model: &str) -> Option<&'static Line> {
+    let name = bare(model);
+    LINES
+        .iter()
+        .filter(|line| name.starts_with(line.begins))
+        .max_by_key(|line| line.begins.len())
+}
+
+/// `anthropic/claude-haiku-4.5:free` as `claude-haiku-4.5`, in lower case; a bare `haiku-4.5` as Claude's.
+fn bare(model: &str) -> String {
+    let name = model.rsplit('/').next().unwrap_or(model).to_lowercase();
+    let name = name.split(':').next().unwrap_or(&name);
+    let claude = ["haiku-", "sonnet-", "opus-"]
+        .iter()
+        .any(|family| name.starts_with(family));
+    if claude {
+        format!("claude-{name}")
+    } else {
+        name.to_owned()
+    }
+}
+
+/// True for models of the GPT family that take a reasoning effort (contract/interfaces.md 6).
+pub fn takes_effort(model: &str) -> bool {
+    let name = bare(model);
+    let thinks = name.starts_with("gpt-5") && !name.contains("chat")
+        || ["o1", "o3", "o4"]
+            .iter()
+            .any(|series| name == *series || name.starts_with(&format!("{series}-")));
+    thinks
+        && !name.contains("codex")
+        && !name.starts_with("o1-mini")
+        && !name.starts_with("o1-preview")
+}
+
+/// Prices of the user, above those of the table.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Prices(BTreeMap<String, Price>);
+
+impl Prices {
+    /// Reads the text of the file that `MARVIN_PRICES` names: `{"model": {"input": 1.25, "output": 10}}`.
+    ///
+    /// # Errors
+    /// When it is not such an object, or a price is negative.
+    pub fn parse(text: &str) -> Outcome<Self> {
+        let wanted = "Write it as {\"model\": {\"input\": 1.25, \"output\": 10}}, in US dollars for a million tokens.";
+        let prices: BTreeMap<String, Price> = serde_json::from_str(text).map_err(|why| {
+            Problem::config(format!("MARVIN_PRICES cannot be read: {why}."))
+                .next(wanted)
+                .because(why)
+        })?;
+        let wrong = prices
+            .iter()
+            .find(|(_, price)| price.input < 0.0 || price.output < 0.0);
+        if let Some((model, _)) = wrong {
+            return Err(Problem::config(format!(
+                "MARVIN_PRICES has a negative price for {model}."
+            ))
+            .next(wanted));
+        }
+        Ok(Self(prices))
+    }
+
+    /// US dollars of one call, and whether that is an estimate: the model's price or its tokens are not known.
+    pub fn cost(&self, model: &str, local: bool, tokens: Tokens) -> (f64, bool) {
+        let own = self.0.get(model).copied();
+        let facts = facts(local, model);
+        let price = own.unwrap_or(facts.price);
+        let cost = |tokens: u64, price: f64| tokens as f64 * price / 1e6;
+        (
+            cost(tokens.input, price.input) + cost(tokens.output, price.output),
+            tokens.estimated || own.is_none() && !facts.known,
+        )
+    }
+}
+
+/// US dollars of one request to Copilot (contract/interfaces.md 17).
+pub fn premium(model: &str) -> f64 {
+    let times = if model.to_lowercase().contains("opus") {
+        3.0
+    } else {
+        1.0
+    };
+    PREMIUM_REQUEST * times
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::catalog::ROWS;
+
+    fn tokens(input: u64, output: u64) -> Tokens {
+        Tokens {
+            input,
+            output,
+            estimated: false,
+        }
+    }
+
+    #[test]
+    fn the_longest_beginning_wins_and_vendors_do_not_matter() {
+        for (model, input) in [
+            ("gpt-5.1", 2.0),
+            ("gpt-5.1-codex", 2.0),
+            ("gpt-5-mini-2025-08-07", 0.25),
+            ("gpt-5.9", 1.25),
+            ("openai/gpt-4o-mini:free", 0.15),
+            ("qwen/qwen3-32b", 0.2),
+            ("claude-sonnet-4-5", 3.0),
+            ("anthropic/claude-opus-4.6", 15.0),
+            ("haiku-4.5", 0.8),
+        ] {
+            assert_eq!(facts(false, model).price.input, input, "{model}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_guessed_with_care() {
+        let unknown = facts(false, "mystery-1");
+        assert!(!unknown.known);
+        assert_eq!((unknown.window, unknown.tools), (128_000, 128));
+        assert_eq!(facts(true, "mystery-1").window, 32_768);
+        let prices = Prices::default();
+        assert_eq!(
+            prices.cost("mystery-1", false, tokens(1_000_000, 1_000_000)),
+            (2.0, true)
+        );
+        assert_eq!(prices.cost("mystery-1", true, tokens(5, 5)), (0.0, false));
+    }
+
+    #[test]
+    fn every_default_model_of_a_keyed_provider_is_known() {
+        for row in ROWS.iter().filter(|row| !row.local) {
+            assert!(facts(false, row.model).known, "{}: {}", row.name, row.model);
+        }
+    }
+
+    #[test]
+    fn lines_are_unique_and_sane() {
+        for (at, line) in LINES.iter().enumerate() {
+            assert!(
+                LINES[at + 1..]
+                    .iter()
+                    .all(|other| other.begins != line.begins),
+                "{}",
+                line.begins
+            );
+            assert!(
+                line.output <= line.window && line.price.input <= line.price.output,
+                "{}",
+                line.begins
+            );
+            assert_eq!(bare(line.begins), line.begins);
+        }
+    }
+
+    #[test]
+    fn efforts_are_for_thinking_gpt_models_only() {
+        let takes: Vec<&str> = [
+            "gpt-5.1",
+            "gpt-5-mini",
+            "o3",
+            "o4-mini",
+            "gpt-5.3-codex",
+            "gpt-5-chat-latest",
+            "gpt-4o",
+            "o1-mini",
+            "olmo",
+        ]
+        .into_iter()
+        .filter(|model| takes_effort(model))
+        .collect();
+        assert_eq!(takes, ["gpt-5.1", "gpt-5-mini", "o3", "o4-mini"]);
+    }
+
+    #[test]
+    fn own_prices_come_first_and_junk_is_explained() {
+        let prices = Prices::parse(r#"{"m": {"input": 1, "output": 2.5}}"#).unwrap();
+        assert_eq!(
+            prices.cost("m", false, tokens(1_000_000, 2_000_000)),
+            (6.0, false)
+        );
+        for junk in [
+            "",
+            "[]",
+            r#"{"m": 3}"#,
+            r#"{"m": {"input": 1}}"#,
+            r#"{"m": {"input": -1, "output": 1}}"#,
+            r#"{"m": {"input": "1", "output": 1}}"#,
+        ] {
+            let line = Prices::parse(junk).unwrap_err().one_line();
+            assert!(
+                line.starts_with("MARVIN_PRICES ") && line.contains("Write it as"),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn premium_requests() {
+        assert_eq!(
+            (premium("claude-haiku-4.5"), premium("claude-opus-4.6")),
+            (0.04, 0.12)
+        );
+    }
+}

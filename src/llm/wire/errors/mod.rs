@@ -1,0 +1,169 @@
+//! Error answers to failures: what can be done about them, and how a person is told (contract/provider-quirks.md 8-16, 40).
+
+mod said;
+mod sort;
+mod wait;
+
+pub use said::{Code, Said};
+
+pub(crate) use said::first_part;
+
+use super::Asked;
+use crate::base::error::{Kind, Problem};
+use crate::base::{redact, text};
+use crate::llm::catalog::variable;
+use crate::llm::failure::{Failure, Why};
+
+/// The failure that an answer with a status other than 2xx means.
+///
+/// `header` looks a header up by its lower-case name; `body` is the body or its first part.
+pub fn from_response(
+    asked: &Asked,
+    status: u16,
+    header: &dyn Fn(&str) -> Option<String>,
+    body: &[u8],
+) -> Failure {
+    if (300..400).contains(&status) {
+        return redirected(asked, status, header("location").as_deref());
+    }
+    let said = Said::from_body(body);
+    let mut why = sort::why(&said, Some(status), wait::wanted(header, &said.message));
+    if why == Why::Refused && status == 404 && !sort::no_model(&said, Some(status)) {
+        why = Why::NoSuchPath;
+    }
+    failure(asked, why, Some(status), &said)
+}
+
+/// The failure that an error object inside a stream of status 200 means (quirks 8-10).
+pub(super) fn in_stream(asked: &Asked, said: &Said) -> Failure {
+    let wait = wait::wanted(&|_| None, &said.message);
+    let why = sort::why(said, None, wait);
+    failure(asked, why, said.status(), said)
+}
+
+/// A provider's words: without secrets, control characters and line breaks, and not too many of them.
+pub(super) fn quoted(asked: &Asked, words: &str) -> String {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let safe = redact::secrets(&words.join(" "), &asked.secrets).into_owned();
+    text::visible(&text::clip(&safe, 600))
+}
+
+fn redirected(asked: &Asked, status: u16, location: Option<&str>) -> Failure {
+    let name = asked.row.name;
+    let to = location.map_or_else(
+        || "without saying where to".to_owned(),
+        |to| format!("to {}", quoted(asked, to)),
+    );
+    let problem = Problem::new(
+        Kind::Config,
+        format!("{name} redirects ({status}) {to}. It was not followed, so no key was sent there."),
+    )
+    .next(format!(
+        "If that is the right place, set {} to it.",
+        variable(name, "URL")
+    ));
+    Failure::new(Why::Refused, problem)
+}
+
+fn failure(asked: &Asked, why: Why, status: Option<u16>, said: &Said) -> Failure {
+    let name = asked.row.name;
+    let model = &asked.model;
+    let tag = tag(status, said);
+    let message = quoted(asked, &said.message);
+    let message = message.trim_end_matches('.');
+    let because = if message.is_empty() {
+        ".".to_owned()
+    } else {
+        format!(": {message}.")
+    };
+    let other = "choose another provider: --provider NAME (marvin doctor lists them).";
+    let problem = match &why {
+        Why::Auth => {
+            let key = asked.row.key.unwrap_or("the key");
+            let what = if status == Some(403) {
+                format!("{name} refused access{tag}{because}")
+            } else {
+                format!("{name} refused the key{tag}.")
+            };
+            Problem::new(Kind::Auth, what).next(format!("Check {key}, or {other}"))
+        }
+        Why::RateLimited { .. } => {
+            Problem::limit(format!("{name} wants fewer requests{tag}{because}"))
+                .next(format!("Wait a little, or {other}"))
+        }
+        Why::Quota => Problem::limit(format!("The quota at {name} is used up{tag}{because}")).next(
+            format!("Waiting does not help. Check the plan there, or {other}"),
+        ),
+        Why::TooLarge => Problem::limit(format!(
+            "This request is larger than {name} lets this account send{tag}{because}"
+        ))
+        .next(fewer_tools(asked.schema_tokens)),
+        Why::TooLong => Problem::limit(format!(
+            "The conversation is too long for {model} at {name}{tag}{because}"
+        ))
+        .next(
+            "Shorten it or begin a new one, or choose a model with a larger window: --model NAME.",
+        ),
+        Why::NoTools => Problem::refused(format!(
+            "The model {model} at {name} cannot take tools{tag}{because}"
+        ))
+        .next("Choose another model: --model NAME, or go without tools: --tools none."),
+        Why::BadCall { wrote } => {
+            let problem = Problem::new(
+                Kind::Network,
+                format!(
+                    "The model {model} at {name} wrote a tool call that cannot be read{tag}{because}"
+                ),
+            );
+            if wrote.is_empty() {
+                problem
+            } else {
+                let wrote = redact::secrets(wrote, &asked.secrets);
+                problem.facts(format!("It wrote: {}", text::clip(&wrote, 2000)))
+            }
+        }
+        Why::Refused if sort::no_model(said, status) => Problem::missing(format!(
+            "{name} has no model {model}{tag}{because}"
+        ))
+        .next(if asked.row.name == "ollama" {
+            format!("Fetch it with `ollama pull {model}`, or choose another: --model NAME.")
+        } else {
+            "Choose another model: --model NAME.".to_owned()
+        }),
+        Why::NoSuchPath => Problem::missing(format!("{name} knows no such address{tag}{because}"))
+            .next(format!("Check {}.", variable(name, "URL"))),
+        Why::Refused => Problem::refused(format!("{name} refused the request{tag}{because}")),
+        _ => Problem::network(format!("{name} failed{tag}{because}"))
+            .next(format!("Try again later, or {other}")),
+    };
+    Failure::new(why, problem)
+}
+
+/// ` (401 invalid_api_key)`, as far as known.
+fn tag(status: Option<u16>, said: &Said) -> String {
+    let word = match &said.code {
+        Some(Code::Word(word)) if word.parse::<i64>().is_err() => Some(word.as_str()),
+        _ => None,
+    }
+    .or(said.kind.as_deref())
+    .map(|word| text::visible(&text::clip(word, 60)));
+    match (status, word) {
+        (Some(status), Some(word)) => format!(" ({status} {word})"),
+        (Some(status), None) => format!(" ({status})"),
+        (None, Some(word)) => format!(" ({word})"),
+        (None, None) => String::new(),
+    }
+}
+
+/// The way out when the tools do not fit the account (quirk 40).
+fn fewer_tools(schema_tokens: usize) -> String {
+    let ways = "offer fewer tools with --tools GROUP, or choose another model or plan.";
+    if schema_tokens == 0 {
+        return format!("To make it fit, {ways}");
+    }
+    let tokens = text::thousands(u64::try_from(schema_tokens).unwrap_or(u64::MAX));
+    format!("The tool schemas take about {tokens} tokens of it: {ways}")
+}
+
+#[cfg(test)]
+mod tests;

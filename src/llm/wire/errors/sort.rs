@@ -1,0 +1,134 @@
+//! Which sort of failure an error is.
+
+use std::time::Duration;
+
+use super::said::Said;
+use crate::llm::failure::Why;
+
+/// Sorts an error by its status, code, type and words. `status` is absent for an error inside a stream of status 200.
+pub(super) fn why(said: &Said, status: Option<u16>, wait: Option<Duration>) -> Why {
+    let words = said.words();
+    let has = |list: &[&str]| list.iter().any(|word| words.contains(word));
+    let code = status.or_else(|| said.status());
+    let is = |list: &[u16]| code.is_some_and(|code| list.contains(&code));
+
+    if is(&[402]) || out_of_quota(&words, wait) {
+        return Why::Quota;
+    }
+    if has(&["request too large", "request_too_large"]) || never_fits(&words) {
+        return Why::TooLarge;
+    }
+    if !is(&[429]) && too_long(&words) {
+        return Why::TooLong;
+    }
+    if is(&[413]) {
+        return Why::TooLarge;
+    }
+    if no_tools(&words) {
+        return Why::NoTools;
+    }
+    if said.wrote.is_some() || has(&["tool_use_failed"]) {
+        let wrote = said.wrote.clone().unwrap_or_default();
+        return Why::BadCall { wrote };
+    }
+    if is(&[429])
+        || has(&[
+            "rate_limit",
+            "rate limit",
+            "resource_exhausted",
+            "too many requests",
+        ])
+    {
+        return Why::RateLimited { wait };
+    }
+    if is(&[401, 403])
+        || has(&[
+            "api key not valid",
+            "invalid_api_key",
+            "authentication_error",
+        ])
+    {
+        return Why::Auth;
+    }
+    match status {
+        Some(408) | Some(500..) | None => Why::Server,
+        Some(400..) => Why::Refused,
+        Some(_) => Why::Protocol,
+    }
+}
+
+/// No waiting helps. Gemini calls its limit per minute a quota too, but names a wait.
+fn out_of_quota(words: &str, wait: Option<Duration>) -> bool {
+    let plain = [
+        "insufficient_quota",
+        "insufficient balance",
+        "insufficient credit",
+        "billing_hard_limit",
+        "billing_not_active",
+        "credit balance is too low",
+    ];
+    plain.iter().any(|word| words.contains(word))
+        || words.contains("current quota")
+            && wait.is_none()
+            && !words.contains("resource_exhausted")
+}
+
+/// "Limit 7000, Used 6148, Requested 7895": more asked for than the limit is.
+fn never_fits(words: &str) -> bool {
+    let number = |label: &str| -> Option<u64> {
+        words.split(label).skip(1).find_map(|rest| {
+            let digits = rest.find(|c: char| !c.is_ascii_digit())?;
+            rest.get(..digits)?.parse().ok()
+        })
+    };
+    match (number("limit "), number("requested ")) {
+        (Some(limit), Some(requested)) => requested > limit && words.contains("used "),
+        _ => false,
+    }
+}
+
+fn too_long(words: &str) -> bool {
+    [
+        "context_length_exceeded",
+        "exceed_context_size",
+        "too_many_prompt_tokens",
+        "maximum context length",
+        "max context length",
+        "context length",
+        "context window",
+        "input token count",
+        "prompt is too long",
+        "prompt too long",
+        "messages is too long",
+        "exceeds the available context",
+        "maximum prompt length",
+    ]
+    .iter()
+    .any(|word| words.contains(word))
+}
+
+fn no_tools(words: &str) -> bool {
+    [
+        "does not support tools",
+        "not support tool",
+        "support tool use",
+        "tool calling is not supported",
+        "tools are not supported",
+        "tools is not supported",
+        "does not support function",
+    ]
+    .iter()
+    .any(|word| words.contains(word))
+}
+
+/// True when the error is about the model's name, not about the address.
+pub(super) fn no_model(said: &Said, status: Option<u16>) -> bool {
+    let words = said.words();
+    let plain = [
+        "model_not_found",
+        "invalid_model",
+        "valid model",
+        "invalid model",
+    ];
+    status == Some(404) && words.contains("model") || plain.iter().any(|word| words.contains(word))
+}

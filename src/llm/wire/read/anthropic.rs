@@ -1,0 +1,261 @@
+//! Anthropic's messages: one event, or one whole message, into the draft.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::calls::{Args, Piece};
+use super::draft::{Draft, Usage};
+use super::loose::{Count, Text};
+use super::template::Place;
+use crate::llm::provider::Delta;
+use crate::llm::wire::errors::Said;
+
+/// The thinking blocks of a message: signed, and refused by the server when they do not come back as they were.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Blocks(Vec<Thought>);
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+struct Thought {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip)]
+    index: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<String>,
+}
+
+impl Blocks {
+    /// The blocks as a JSON list; `None` without any.
+    pub(super) fn to_keep(&self) -> Option<String> {
+        let whole: Vec<&Thought> = self
+            .0
+            .iter()
+            .filter(|block| block.signature.is_some() || block.data.is_some())
+            .collect();
+        (!whole.is_empty())
+            .then(|| serde_json::to_string(&whole).ok())
+            .flatten()
+    }
+
+    fn begin(&mut self, index: u64, block: &Block<'_>) {
+        let owned = |text: &Text<'_>| text.0.as_deref().map(str::to_owned);
+        self.0.push(if block.kind.filled() == Some("thinking") {
+            Thought {
+                kind: "thinking",
+                index,
+                thinking: Some(owned(&block.thinking).unwrap_or_default()),
+                signature: owned(&block.signature).filter(|text| !text.is_empty()),
+                data: None,
+            }
+        } else {
+            Thought {
+                kind: "redacted_thinking",
+                index,
+                data: owned(&block.data),
+                ..Thought::default()
+            }
+        });
+    }
+
+    fn add(&mut self, index: u64, thinking: &str, signature: &str) {
+        let Some(block) = self.0.iter_mut().rfind(|block| block.index == index) else {
+            return;
+        };
+        if let Some(text) = &mut block.thinking {
+            text.push_str(thinking);
+        }
+        if !signature.is_empty() {
+            block.signature.get_or_insert_default().push_str(signature);
+        }
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Event<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Text<'a>,
+    index: Count,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    content_block: Option<Block<'a>>,
+    #[serde(borrow)]
+    delta: Option<Block<'a>>,
+    usage: Option<Counts>,
+    // A whole message.
+    #[serde(borrow)]
+    content: Option<Vec<Block<'a>>>,
+    #[serde(borrow)]
+    stop_reason: Text<'a>,
+}
+
+/// A content block or a delta; their members do not clash.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Block<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    text: Text<'a>,
+    #[serde(borrow)]
+    thinking: Text<'a>,
+    #[serde(borrow)]
+    signature: Text<'a>,
+    #[serde(borrow)]
+    data: Text<'a>,
+    #[serde(borrow)]
+    partial_json: Text<'a>,
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    stop_reason: Text<'a>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Start {
+    usage: Option<Counts>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Counts {
+    input_tokens: Count,
+    cache_creation_input_tokens: Count,
+    cache_read_input_tokens: Count,
+    output_tokens: Count,
+}
+
+/// Adds one JSON payload to the draft; tells where its text is when it did nothing but say that.
+pub(super) fn apply(
+    data: &[u8],
+    draft: &mut Draft,
+    on: &mut dyn FnMut(Delta<'_>),
+) -> Result<Option<Place>, serde_json::Error> {
+    let event: Event<'_> = serde_json::from_slice(data)?;
+    draft.events += 1;
+    if event.error.is_some() || event.kind.0.is_none() {
+        draft.error = draft.error.take().or_else(|| Said::read(data));
+    }
+    let index = event.index.0.unwrap_or(0);
+    match event.kind.filled().unwrap_or_default() {
+        "message_start" => {
+            let start = event
+                .message
+                .and_then(|raw| serde_json::from_str::<Start>(raw.get()).ok());
+            count(draft, start.and_then(|start| start.usage));
+        }
+        "content_block_start" => {
+            if let Some(block) = &event.content_block {
+                begin(index, block, draft, on);
+            }
+        }
+        "content_block_delta" => {
+            if let Some(delta) = &event.delta {
+                add(index, delta, draft, on);
+                if event.error.is_none() && delta.kind.filled() == Some("text_delta") {
+                    let text = delta.text.filled().unwrap_or_default();
+                    return Ok(Place::of(text, data, false));
+                }
+            }
+        }
+        "message_delta" => {
+            if let Some(word) = event.delta.as_ref().and_then(|d| d.stop_reason.filled()) {
+                draft.finish = Some(word.to_owned());
+            }
+            count(draft, event.usage);
+        }
+        "message_stop" => draft.done = true,
+        "message" => {
+            draft.whole = true;
+            for (index, block) in (0..).zip(event.content.iter().flatten()) {
+                begin(index, block, draft, on);
+            }
+            if let Some(word) = event.stop_reason.filled() {
+                draft.finish = Some(word.to_owned());
+            }
+            count(draft, event.usage);
+        }
+        _ => {}
+    }
+    Ok(None)
+}
+
+fn begin(index: u64, block: &Block<'_>, draft: &mut Draft, on: &mut dyn FnMut(Delta<'_>)) {
+    match block.kind.filled().unwrap_or_default() {
+        "text" => draft.say(block.text.filled().unwrap_or_default(), on),
+        "tool_use" => draft.calls.add(Piece {
+            index: Some(index),
+            id: block.id.filled(),
+            name: block.name.filled(),
+            // A stream begins with an empty object as a place holder and sends the arguments as text.
+            args: match block.input.map(RawValue::get).filter(|json| *json != "{}") {
+                Some(json) => Args::Whole(json),
+                None => Args::None,
+            },
+            extra: None,
+        }),
+        "thinking" | "redacted_thinking" => {
+            draft.blocks.begin(index, block);
+            draft.think(block.thinking.filled().unwrap_or_default(), on);
+        }
+        _ => {}
+    }
+}
+
+fn add(index: u64, delta: &Block<'_>, draft: &mut Draft, on: &mut dyn FnMut(Delta<'_>)) {
+    match delta.kind.filled().unwrap_or_default() {
+        "text_delta" => draft.say(delta.text.filled().unwrap_or_default(), on),
+        "thinking_delta" => {
+            let thinking = delta.thinking.filled().unwrap_or_default();
+            draft.blocks.add(index, thinking, "");
+            draft.think(thinking, on);
+        }
+        "signature_delta" => {
+            let signature = delta.signature.filled().unwrap_or_default();
+            draft.blocks.add(index, "", signature);
+        }
+        "input_json_delta" => draft.calls.add(Piece {
+            index: Some(index),
+            args: Args::Text(delta.partial_json.filled().unwrap_or_default()),
+            ..Piece::default()
+        }),
+        _ => {}
+    }
+}
+
+/// Adds the counts that are there to those known: the request's come first, the reply's last.
+fn count(draft: &mut Draft, counts: Option<Counts>) {
+    let Some(counts) = counts else {
+        return;
+    };
+    let known = draft.usage.unwrap_or_default();
+    let prompt = counts.input_tokens.0.map(|input| {
+        let cached = [
+            counts.cache_creation_input_tokens,
+            counts.cache_read_input_tokens,
+        ];
+        cached
+            .iter()
+            .filter_map(|count| count.0)
+            .fold(input, u64::saturating_add)
+    });
+    let prompt = prompt.or(known.prompt);
+    let completion = counts.output_tokens.0.or(known.completion);
+    draft.count(Usage {
+        prompt,
+        completion,
+        total: prompt.zip(completion).map(|(p, c)| p.saturating_add(c)),
+    });
+}

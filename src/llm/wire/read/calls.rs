@@ -1,0 +1,326 @@
+//! Tool calls put together from the pieces of a stream (contract/provider-quirks.md 23-29, recordings/INDEX.json `assembly`).
+
+use std::collections::HashSet;
+
+use serde::de::IgnoredAny;
+
+use crate::base::ids;
+use crate::chat::message::{Kept, ToolCall};
+use crate::llm::provider::Finish;
+
+/// One piece of one call, as a chunk holds it; absent and empty are the same.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Piece<'a> {
+    pub(super) index: Option<u64>,
+    pub(super) id: Option<&'a str>,
+    pub(super) name: Option<&'a str>,
+    pub(super) args: Args<'a>,
+    /// `extra_content` as JSON (quirk 33).
+    pub(super) extra: Option<&'a str>,
+}
+
+/// Arguments of a piece.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) enum Args<'a> {
+    #[default]
+    None,
+    /// Text to append.
+    Text(&'a str),
+    /// A whole value that is not text: an object.
+    Whole(&'a str),
+}
+
+/// A call so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Slot {
+    index: Option<u64>,
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) args: String,
+    /// The arguments came as an object.
+    pub(super) object: bool,
+    pub(super) extra: Option<String>,
+}
+
+/// The calls so far, in order of first sight.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Calls(Vec<Slot>);
+
+impl Calls {
+    /// Takes one piece.
+    pub(super) fn add(&mut self, piece: Piece<'_>) {
+        let known = match piece.index {
+            Some(_) => self.by_index(&piece),
+            None => self.without_index(&piece),
+        };
+        let at = known.unwrap_or_else(|| {
+            self.0.push(Slot {
+                index: piece.index,
+                ..Slot::default()
+            });
+            self.0.len() - 1
+        });
+        let Some(slot) = self.0.get_mut(at) else {
+            return;
+        };
+        if let (true, Some(id)) = (slot.id.is_empty(), piece.id) {
+            id.clone_into(&mut slot.id);
+        }
+        if let (true, Some(name)) = (slot.name.is_empty(), piece.name) {
+            name.clone_into(&mut slot.name);
+        }
+        match piece.args {
+            Args::None => {}
+            Args::Text(text) => slot.args.push_str(text),
+            Args::Whole(json) => {
+                json.clone_into(&mut slot.args);
+                slot.object = true;
+            }
+        }
+        if let Some(extra) = piece.extra {
+            slot.extra = Some(extra.to_owned());
+        }
+    }
+
+    /// The index is a key: the newest call on it goes on, unless another id comes together with a name (quirks 24 and 27).
+    fn by_index(&self, piece: &Piece<'_>) -> Option<usize> {
+        let on_index = |slot: &Slot| slot.index == piece.index;
+        if let Some(id) = piece.id {
+            let same = self
+                .0
+                .iter()
+                .rposition(|slot| on_index(slot) && slot.id == id);
+            if same.is_some() {
+                return same;
+            }
+        }
+        let newest = self.0.iter().rposition(on_index)?;
+        let slot = self.0.get(newest)?;
+        let other_id = piece.id.is_some() && !slot.id.is_empty();
+        // Some bridges number every call 0 and send no ids: another name after complete arguments can only be another call.
+        let other_name = piece.id.is_none()
+            && piece
+                .name
+                .is_some_and(|name| name != slot.name && !slot.name.is_empty())
+            && is_json(&slot.args);
+        (!(other_id && piece.name.is_some() || other_name)).then_some(newest)
+    }
+
+    /// A new id opens a call, a known one goes on, none goes on with the last call unless that has a name and another
+    /// comes (quirk 23).
+    fn without_index(&self, piece: &Piece<'_>) -> Option<usize> {
+        if let Some(id) = piece.id {
+            return self.0.iter().rposition(|slot| slot.id == id);
+        }
+        let last = self.0.last()?;
+        (piece.name.is_none() || last.name.is_empty()).then(|| self.0.len() - 1)
+    }
+
+    /// The calls as they are on the wire, made-up ids and repairs left out.
+    pub(super) fn slots(&self) -> &[Slot] {
+        &self.0
+    }
+
+    /// True when some call's arguments are broken off.
+    pub(super) fn any_broken(&self) -> bool {
+        self.0
+            .iter()
+            .any(|slot| !slot.args.is_empty() && !is_json(&slot.args))
+    }
+
+    /// The calls to run: with ids, with `{}` for no arguments (quirk 29), without those that the limit of tokens cut off
+    /// (quirk 30). `provider` is who gets the extra content back.
+    pub(super) fn finish(self, finish: &Finish, provider: &str) -> Vec<ToolCall> {
+        let cut = *finish == Finish::Length;
+        let mut ids = HashSet::new();
+        self.0
+            .into_iter()
+            .filter(|slot| !slot.name.is_empty() && (!cut || is_object(&slot.args)))
+            .map(|slot| {
+                let id = if slot.id.is_empty() || ids.contains(&slot.id) {
+                    ids::call()
+                } else {
+                    slot.id
+                };
+                ids.insert(id.clone());
+                let args = match slot.args.trim() {
+                    "" | "null" => "{}".to_owned(),
+                    _ => slot.args,
+                };
+                let keep = slot.extra.map(|extra| Kept {
+                    provider: provider.to_owned(),
+                    json: format!("{{\"extra_content\":{extra}}}"),
+                });
+                ToolCall {
+                    id,
+                    name: slot.name,
+                    args,
+                    keep,
+                }
+            })
+            .collect()
+    }
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{') && is_json(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pieces as index, id, name, arguments; the calls as id, name, arguments.
+    fn assemble(pieces: &[(Option<u64>, &str, &str, &str)]) -> Vec<(String, String, String)> {
+        let mut calls = Calls::default();
+        for (index, id, name, args) in pieces {
+            let filled = |text| Some(text).filter(|text: &&str| !text.is_empty());
+            calls.add(Piece {
+                index: *index,
+                id: filled(*id),
+                name: filled(*name),
+                args: Args::Text(args),
+                extra: None,
+            });
+        }
+        calls
+            .0
+            .into_iter()
+            .map(|slot| (slot.id, slot.name, slot.args))
+            .collect()
+    }
+
+    fn call(id: &str, name: &str, args: &str) -> (String, String, String) {
+        (id.into(), name.into(), args.into())
+    }
+
+    #[test]
+    fn q23_without_index_a_new_id_opens_and_none_goes_on() {
+        assert_eq!(
+            assemble(&[
+                (None, "a", "f", "{\"x\""),
+                (None, "", "", ":1}"),
+                (None, "b", "g", "{"),
+                (None, "b", "g", "}"),
+                (None, "a", "", " "),
+            ]),
+            [call("a", "f", "{\"x\":1} "), call("b", "g", "{}")]
+        );
+        assert_eq!(
+            assemble(&[(None, "", "f", "{}"), (None, "", "g", "{}")]),
+            [call("", "f", "{}"), call("", "g", "{}")]
+        );
+    }
+
+    #[test]
+    fn q24_every_call_numbered_0() {
+        assert_eq!(
+            assemble(&[
+                (Some(0), "a", "f", "{"),
+                (Some(0), "", "", "}"),
+                (Some(0), "b", "f", "{"),
+                (Some(0), "", "", "\"x\":1}"),
+                (Some(0), "a", "", " "),
+            ]),
+            [call("a", "f", "{} "), call("b", "f", "{\"x\":1}")]
+        );
+        assert_eq!(
+            assemble(&[(Some(0), "", "f", "{}"), (Some(0), "", "g", "{}")]),
+            [call("", "f", "{}"), call("", "g", "{}")]
+        );
+    }
+
+    #[test]
+    fn q25_gaps_in_the_index() {
+        assert_eq!(
+            assemble(&[
+                (Some(1), "a", "f", "{"),
+                (Some(7), "b", "g", "{}"),
+                (Some(1), "", "", "}")
+            ]),
+            [call("a", "f", "{}"), call("b", "g", "{}")]
+        );
+    }
+
+    #[test]
+    fn q26_an_empty_id_never_replaces_a_real_one() {
+        assert_eq!(
+            assemble(&[
+                (Some(0), "a", "f", "{"),
+                (Some(0), "", "", "}"),
+                (Some(0), "z", "", "")
+            ]),
+            [call("a", "f", "{}")]
+        );
+        let mut calls = Calls::default();
+        for name in ["f", "g"] {
+            calls.add(Piece {
+                name: Some(name),
+                ..Piece::default()
+            });
+        }
+        let done = calls.finish(&Finish::Done, "p");
+        assert!(done.iter().all(|call| call.id.starts_with("call_")));
+        assert_ne!(done[0].id, done[1].id);
+    }
+
+    #[test]
+    fn q27_id_and_name_in_every_piece() {
+        assert_eq!(
+            assemble(&[
+                (Some(0), "a", "f", "{"),
+                (Some(0), "a", "f", "\"x\":1"),
+                (Some(0), "a", "f", "}")
+            ]),
+            [call("a", "f", "{\"x\":1}")]
+        );
+        assert_eq!(
+            assemble(&[(Some(0), "", "f", "{"), (Some(0), "", "f", "}")]),
+            [call("", "f", "{}")]
+        );
+    }
+
+    #[test]
+    fn q28_an_object_is_the_whole_value() {
+        let mut calls = Calls::default();
+        calls.add(Piece {
+            name: Some("f"),
+            args: Args::Whole("{\"x\":1}"),
+            ..Piece::default()
+        });
+        assert!(calls.slots()[0].object);
+        assert_eq!(calls.finish(&Finish::Done, "p")[0].args, "{\"x\":1}");
+    }
+
+    #[test]
+    fn q29_no_arguments_are_an_empty_object_and_broken_ones_stay_broken() {
+        for (sent, kept) in [("", "{}"), ("null", "{}"), ("{\"a\":", "{\"a\":")] {
+            let mut calls = Calls::default();
+            calls.add(Piece {
+                name: Some("f"),
+                args: Args::Text(sent),
+                ..Piece::default()
+            });
+            assert_eq!(calls.finish(&Finish::Done, "p")[0].args, kept);
+        }
+    }
+
+    #[test]
+    fn q30_a_call_cut_by_the_limit_is_not_run() {
+        let mut calls = Calls::default();
+        for (id, args) in [("a", "{\"x\":1}"), ("b", "{\"x\":"), ("c", "")] {
+            calls.add(Piece {
+                id: Some(id),
+                name: Some("f"),
+                args: Args::Text(args),
+                ..Piece::default()
+            });
+        }
+        let run = calls.finish(&Finish::Length, "p");
+        assert_eq!(run.iter().map(|c| c.id.as_str()).collect::<Vec<_>>(), ["a"]);
+    }
+}

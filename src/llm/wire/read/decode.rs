@@ -1,0 +1,143 @@
+//! The decoder: reads in, text as it comes, a reply or a failure at the end.
+
+use super::framing::{Broken, Reading};
+use crate::base::error::Problem;
+use crate::llm::catalog::variable;
+use crate::llm::failure::{Failure, Why};
+use crate::llm::provider::{Delta, Reply};
+use crate::llm::wire::{Asked, Wire, errors};
+
+/// Whether to read on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// More may come.
+    More,
+    /// The end marker came: stop reading, whatever the connection does (contract/provider-quirks.md 6).
+    Done,
+}
+
+/// Decodes one body of status 200.
+#[derive(Debug)]
+pub struct Decoder {
+    asked: Asked,
+    reading: Reading,
+}
+
+impl Decoder {
+    pub(in crate::llm::wire) fn new(wire: Wire, asked: Asked) -> Self {
+        Self {
+            asked,
+            reading: Reading::new(wire),
+        }
+    }
+
+    /// Takes one read and hands over the text in it.
+    ///
+    /// # Errors
+    /// When the stream holds an error or is no reply; the decoder is of no more use then.
+    pub fn feed(
+        &mut self,
+        bytes: &[u8],
+        on: &mut dyn FnMut(Delta<'_>),
+    ) -> Result<Progress, Failure> {
+        if let Err(why) = self.reading.feed(bytes, on) {
+            self.reading.draft.end_text(on);
+            return Err(self.broken(&why));
+        }
+        if self.reading.draft.error.is_some() {
+            self.reading.draft.end_text(on);
+            self.check_error()?;
+        }
+        Ok(if self.reading.draft.done {
+            Progress::Done
+        } else {
+            Progress::More
+        })
+    }
+
+    /// The body ended, or the end marker came.
+    ///
+    /// # Errors
+    /// When the reply was cut (quirk 5), holds an error, or is none at all.
+    pub fn finish(mut self, on: &mut dyn FnMut(Delta<'_>)) -> Result<Reply, Failure> {
+        if let Err(why) = self.reading.finish(on) {
+            return Err(self.broken(&why));
+        }
+        self.check_error()?;
+        let draft = &self.reading.draft;
+        let strange = !self.reading.stray.is_empty();
+        if draft.events == 0 && !draft.done && strange {
+            let stray = std::mem::take(&mut self.reading.stray);
+            return Err(self.broken(&Broken::Foreign(stray)));
+        }
+        let half_a_call = draft.torn && draft.calls.any_broken();
+        if !draft.done && (draft.finish.is_none() || half_a_call) {
+            return Err(self.cut());
+        }
+        Ok(self.reading.draft.reply(self.asked.row))
+    }
+
+    /// True when everything of the reply has come although the body has not ended: a connection that breaks or falls silent
+    /// now loses nothing (quirks 4 and 6).
+    pub fn is_complete(&self) -> bool {
+        let draft = &self.reading.draft;
+        draft.done || draft.finish.is_some() && !draft.calls.any_broken()
+    }
+
+    /// What has come, for a failure that was found elsewhere: a reset, silence, a cancel. Its calls are left out.
+    pub fn so_far(self) -> Reply {
+        self.reading.draft.so_far()
+    }
+
+    fn take_so_far(&mut self) -> Reply {
+        std::mem::take(&mut self.reading.draft).so_far()
+    }
+
+    fn check_error(&mut self) -> Result<(), Failure> {
+        let draft = &mut self.reading.draft;
+        if let Some(said) = draft.error.take() {
+            let failure = errors::in_stream(&self.asked, &said);
+            return Err(failure.after(self.take_so_far()));
+        }
+        if draft.finish.as_deref() == Some("error") {
+            let name = self.asked.row.name;
+            let problem = Problem::network(format!(
+                "{name} ended the reply with an error and no reason."
+            ))
+            .next("Try again, or choose another provider: --provider NAME.");
+            return Err(Failure::new(Why::Server, problem).after(self.take_so_far()));
+        }
+        Ok(())
+    }
+
+    fn cut(&mut self) -> Failure {
+        let name = self.asked.row.name;
+        let so_far = self.take_so_far();
+        let what = if so_far.text.is_empty() && so_far.thinking.is_empty() {
+            format!("{name} closed the connection without an answer.")
+        } else {
+            format!("The reply of {name} broke off.")
+        };
+        let problem = Problem::network(what).next("Try again.");
+        Failure::new(Why::Cut, problem).after(so_far)
+    }
+
+    fn broken(&mut self, why: &Broken) -> Failure {
+        let name = self.asked.row.name;
+        let what = match why {
+            Broken::TooLong(cap) => {
+                let megabytes = cap / (1024 * 1024);
+                format!("{name} sent more than {megabytes} MB in one piece, which is no reply.")
+            }
+            Broken::Foreign(bytes) => {
+                let part = errors::quoted(&self.asked, &errors::first_part(bytes));
+                format!("{name} answered with something that is no reply of a model: \"{part}\".")
+            }
+        };
+        let problem = Problem::network(what).next(format!(
+            "Check that {} is the address of a model service.",
+            variable(name, "URL")
+        ));
+        Failure::new(Why::Protocol, problem).after(self.take_so_far())
+    }
+}

@@ -1,0 +1,277 @@
+//! A reply while it arrives: what every dialect adds to, and what becomes of it at the end.
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::calls::Calls;
+use super::template::Template;
+use super::think::{Part, Think};
+use super::{anthropic, details};
+use crate::chat::message::Kept;
+use crate::chat::usage::Tokens;
+use crate::llm::catalog::Row;
+use crate::llm::provider::{Delta, Finish, Reply};
+use crate::llm::wire::errors::Said;
+
+/// Tokens as the provider counts them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Usage {
+    pub(super) prompt: Option<u64>,
+    pub(super) completion: Option<u64>,
+    pub(super) total: Option<u64>,
+}
+
+/// The reply so far, close to the wire.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Draft {
+    pub(super) text: String,
+    pub(super) reasoning: String,
+    /// Why the model declines, where that has a place of its own.
+    pub(super) refusal: String,
+    pub(super) calls: Calls,
+    /// The last word about why it ended.
+    pub(super) finish: Option<String>,
+    pub(super) usage: Option<Usage>,
+    pub(super) error: Option<Said>,
+    /// `extra_content` of the message, as JSON.
+    pub(super) extra: Option<String>,
+    /// The lists of `reasoning_details`, as JSON.
+    pub(super) details: Vec<String>,
+    pub(super) blocks: anthropic::Blocks,
+    /// The end marker came.
+    pub(super) done: bool,
+    /// The body ended in the middle of an event.
+    pub(super) torn: bool,
+    /// The provider behind the provider says that the limit of tokens ended it.
+    pub(super) limit: bool,
+    /// The reply came whole instead of in pieces.
+    pub(super) whole: bool,
+    /// JSON payloads read.
+    pub(super) events: usize,
+    pub(super) template: Template,
+    think: Think,
+    told_text: usize,
+    told_thinking: usize,
+}
+
+/// Opaque members that go back with the message.
+#[derive(Serialize)]
+struct Keep<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_details: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<&'a str>,
+    /// Anthropic's thinking blocks; the writer puts them first in the content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_blocks: Option<&'a RawValue>,
+}
+
+impl Draft {
+    /// Adds visible text. Pieces are told together by [`Draft::tell`], at the latest when the sort of text changes.
+    pub(super) fn say(&mut self, piece: &str, on: &mut dyn FnMut(Delta<'_>)) {
+        if piece.is_empty() {
+            return;
+        }
+        if self.told_thinking < self.reasoning.len() {
+            self.tell(on);
+        }
+        self.text.push_str(piece);
+    }
+
+    /// Adds thinking.
+    pub(super) fn think(&mut self, piece: &str, on: &mut dyn FnMut(Delta<'_>)) {
+        if piece.is_empty() {
+            return;
+        }
+        if self.told_text < self.text.len() {
+            self.tell(on);
+        }
+        self.reasoning.push_str(piece);
+    }
+
+    /// Adds text that may begin with thinking between tags (quirk 21).
+    pub(super) fn say_tagged(&mut self, piece: &str, on: &mut dyn FnMut(Delta<'_>)) {
+        self.sort(on, |think, part| think.feed(piece, part));
+    }
+
+    /// Adds thinking that has a place of its own; tags in the text are then just text.
+    pub(super) fn think_apart(&mut self, piece: &str, on: &mut dyn FnMut(Delta<'_>)) {
+        if piece.is_empty() {
+            return;
+        }
+        if self.reasoning.is_empty() {
+            self.sort(on, Think::off);
+        }
+        self.think(piece, on);
+    }
+
+    /// Releases what may have been the beginning of a tag.
+    pub(super) fn end_text(&mut self, on: &mut dyn FnMut(Delta<'_>)) {
+        self.sort(on, Think::finish);
+        self.tell(on);
+    }
+
+    fn sort(
+        &mut self,
+        on: &mut dyn FnMut(Delta<'_>),
+        how: impl FnOnce(&mut Think, &mut dyn FnMut(Part<'_>)),
+    ) {
+        let mut think = std::mem::take(&mut self.think);
+        how(&mut think, &mut |part| match part {
+            Part::Text(piece) => self.say(piece, on),
+            Part::Thinking(piece) => self.think(piece, on),
+        });
+        self.think = think;
+    }
+
+    /// Hands over what was added since the last time.
+    pub(super) fn tell(&mut self, on: &mut dyn FnMut(Delta<'_>)) {
+        let thinking = self.reasoning.get(self.told_thinking..).unwrap_or_default();
+        if !thinking.is_empty() {
+            on(Delta::Thinking(thinking));
+        }
+        self.told_thinking = self.reasoning.len();
+        let text = self.text.get(self.told_text..).unwrap_or_default();
+        if !text.is_empty() {
+            on(Delta::Text(text));
+        }
+        self.told_text = self.text.len();
+    }
+
+    /// Takes the newest counts; a later chunk without counts does not erase them (quirk 18).
+    pub(super) fn count(&mut self, usage: Usage) {
+        if usage != Usage::default() {
+            self.usage = Some(usage);
+        }
+    }
+
+    /// Keeps `extra_content` of the message; several are merged (quirk 33).
+    pub(super) fn keep_extra(&mut self, json: &str) {
+        let merged = self.extra.take().and_then(|have| {
+            let mut have: Value = serde_json::from_str(&have).ok()?;
+            merge(&mut have, serde_json::from_str(json).ok()?);
+            serde_json::to_string(&have).ok()
+        });
+        self.extra = Some(merged.unwrap_or_else(|| json.to_owned()));
+    }
+
+    /// The finished reply.
+    pub(super) fn reply(self, row: &Row) -> Reply {
+        let finish = self.why_finished();
+        let keep = self.keep(row);
+        let usage = self.tokens();
+        Reply {
+            text: self.text,
+            thinking: self.reasoning,
+            calls: self.calls.finish(&finish, row.name),
+            keep,
+            usage,
+            finish,
+        }
+    }
+
+    /// What came of a reply that failed: nothing that could be run.
+    pub(super) fn so_far(self) -> Reply {
+        let finish = self.why_finished();
+        let usage = self.tokens();
+        Reply {
+            text: self.text,
+            thinking: self.reasoning,
+            usage,
+            finish,
+            ..Reply::default()
+        }
+    }
+
+    fn tokens(&self) -> Option<Tokens> {
+        let usage = self.usage?;
+        let input = usage.prompt.unwrap_or(0);
+        // Gemini and xAI leave the thinking out of the completion's count but not out of the total; it is paid for.
+        let rest = usage.total.unwrap_or(0).saturating_sub(input);
+        Some(Tokens {
+            input,
+            output: usage.completion.unwrap_or(0).max(rest),
+            estimated: false,
+        })
+    }
+
+    fn why_finished(&self) -> Finish {
+        if self.text.is_empty() && !self.refusal.is_empty() {
+            return Finish::Other(format!("refusal: {}", self.refusal));
+        }
+        if self.limit {
+            return Finish::Length;
+        }
+        match self.finish.as_deref() {
+            None | Some("") => Finish::Unsaid,
+            Some(
+                "stop" | "STOP" | "tool_calls" | "function_call" | "end_turn" | "tool_use"
+                | "stop_sequence" | "eos" | "COMPLETE",
+            ) => Finish::Done,
+            Some(word) if is_limit(word) => Finish::Length,
+            Some("content_filter" | "refusal" | "safety" | "SAFETY" | "sensitive") => {
+                Finish::Filtered
+            }
+            Some(word) => Finish::Other(word.to_owned()),
+        }
+    }
+
+    fn keep(&self, row: &Row) -> Option<Kept> {
+        let raw = |json: &Option<String>| {
+            let json = json.clone()?;
+            RawValue::from_string(json).ok()
+        };
+        let extra = raw(&self.extra);
+        let details = raw(&details::joined(&self.details, !self.whole));
+        let blocks = raw(&self.blocks.to_keep());
+        let thinking = row.quirks.returns_reasoning
+            && !self.calls.slots().is_empty()
+            && !self.reasoning.is_empty();
+        if extra.is_none() && details.is_none() && blocks.is_none() && !thinking {
+            return None;
+        }
+        let keep = Keep {
+            extra_content: extra.as_deref(),
+            reasoning_details: details.as_deref(),
+            reasoning_content: thinking.then_some(self.reasoning.as_str()),
+            thinking_blocks: blocks.as_deref(),
+        };
+        Some(Kept {
+            provider: row.name.to_owned(),
+            json: serde_json::to_string(&keep).ok()?,
+        })
+    }
+}
+
+/// True for a finish reason that means the limit of tokens.
+pub(super) fn is_limit(word: &str) -> bool {
+    [
+        "length",
+        "max_tokens",
+        "max_output_tokens",
+        "model_length",
+        "model_context_window_exceeded",
+    ]
+    .iter()
+    .any(|limit| word.eq_ignore_ascii_case(limit))
+}
+
+/// Adds `more` to `have`, object by object; later values win.
+fn merge(have: &mut Value, more: Value) {
+    match (have, more) {
+        (Value::Object(have), Value::Object(more)) => {
+            for (name, value) in more {
+                match have.get_mut(&name) {
+                    Some(old) => merge(old, value),
+                    None => {
+                        have.insert(name, value);
+                    }
+                }
+            }
+        }
+        (have, more) => *have = more,
+    }
+}

@@ -1,0 +1,321 @@
+//! Which framing a body has, found by its first byte, and the payloads taken out of it.
+
+use std::ops::ControlFlow;
+
+use serde_json::value::RawValue;
+
+use super::draft::Draft;
+use super::{anthropic, mend, ollama, openai};
+use crate::llm::provider::Delta;
+use crate::llm::wire::Wire;
+use crate::llm::wire::errors::Said;
+use crate::net::lines::{CAP, Lines, TooLong};
+use crate::net::sse::{Events, Item};
+
+/// Largest body that is not a stream, in bytes.
+const WHOLE_CAP: usize = 4 * CAP;
+/// How much of a body that is no reply is kept to be shown, in bytes.
+const JUNK: usize = 4096;
+
+/// A body that is not what the protocol promises.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Broken {
+    /// A line, event or body grew past the cap, in bytes.
+    TooLong(usize),
+    /// A payload that is not JSON (quirk 7), or a page of something else.
+    Foreign(Vec<u8>),
+}
+
+impl From<TooLong> for Broken {
+    fn from(why: TooLong) -> Self {
+        Self::TooLong(why.cap)
+    }
+}
+
+/// The state of reading one body: framing and draft. Equal states read the rest alike, which the tests build on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Reading {
+    wire: Wire,
+    framing: Framing,
+    pub(super) draft: Draft,
+    /// Lines that are no part of the protocol, or a whole body of them.
+    pub(super) stray: Vec<u8>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Framing {
+    /// Nothing but white space has come.
+    Unknown,
+    Sse(Events),
+    Lines(Lines),
+    /// JSON that is not streamed.
+    Whole(Vec<u8>),
+    /// A web page.
+    Junk,
+}
+
+impl Reading {
+    pub(super) fn new(wire: Wire) -> Self {
+        Self {
+            wire,
+            framing: Framing::Unknown,
+            draft: Draft::default(),
+            stray: Vec::new(),
+        }
+    }
+
+    /// Takes one read; nothing more is read once `draft.done`.
+    pub(super) fn feed(
+        &mut self,
+        bytes: &[u8],
+        on: &mut dyn FnMut(Delta<'_>),
+    ) -> Result<(), Broken> {
+        if self.draft.done {
+            return Ok(());
+        }
+        let read = self.push(bytes, on);
+        self.draft.tell(on);
+        read
+    }
+
+    fn push(&mut self, bytes: &[u8], on: &mut dyn FnMut(Delta<'_>)) -> Result<(), Broken> {
+        match &mut self.framing {
+            Framing::Unknown => {
+                // A byte order mark counts as white space.
+                let blank = |byte: &u8| b" \t\r\n\xEF\xBB\xBF".contains(byte);
+                let Some(at) = bytes.iter().position(|byte| !blank(byte)) else {
+                    return Ok(());
+                };
+                let rest = bytes.get(at..).unwrap_or_default();
+                self.framing = match (rest.first(), self.wire) {
+                    (Some(b'<'), _) => Framing::Junk,
+                    (Some(b'{'), Wire::Ollama) => Framing::Lines(Lines::default()),
+                    (Some(b'{' | b'[' | b'"'), _) => Framing::Whole(Vec::new()),
+                    _ => Framing::Sse(Events::default()),
+                };
+                self.push(rest, on)
+            }
+            Framing::Sse(events) => {
+                let (wire, draft, stray) = (self.wire, &mut self.draft, &mut self.stray);
+                let mut broken = None;
+                let flow = events.feed(bytes, &mut |item| {
+                    event(wire, item, draft, stray, on).unwrap_or_else(|why| {
+                        broken = Some(why);
+                        ControlFlow::Break(())
+                    })
+                });
+                broken.map_or(Ok(()), Err)?;
+                Ok(flow.map(drop)?)
+            }
+            Framing::Lines(_) => self.push_lines(bytes, on),
+            Framing::Whole(body) => {
+                if body.len() + bytes.len() > WHOLE_CAP {
+                    return Err(Broken::TooLong(WHOLE_CAP));
+                }
+                body.extend_from_slice(bytes);
+                Ok(())
+            }
+            Framing::Junk => {
+                keep_some(&mut self.stray, bytes);
+                Ok(())
+            }
+        }
+    }
+
+    fn push_lines(&mut self, bytes: &[u8], on: &mut dyn FnMut(Delta<'_>)) -> Result<(), Broken> {
+        let mut rest = bytes;
+        loop {
+            let Framing::Lines(lines) = &mut self.framing else {
+                return self.push(rest, on);
+            };
+            let Some(line) = lines.next(&mut rest)? else {
+                return Ok(());
+            };
+            let line = line.bytes();
+            match payload(self.wire, line, &mut self.draft, on) {
+                Ok(()) => {}
+                // The first line of one object that is spread over many lines.
+                Err(why) if why.is_eof() && self.draft.events == 0 => {
+                    let mut body = line.to_vec();
+                    body.push(b'\n');
+                    self.framing = Framing::Whole(body);
+                }
+                Err(_) => return Err(Broken::Foreign(some(line))),
+            }
+            if self.draft.done {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The body ended.
+    pub(super) fn finish(&mut self, on: &mut dyn FnMut(Delta<'_>)) -> Result<(), Broken> {
+        let read = if self.draft.done {
+            Ok(())
+        } else {
+            self.end(on)
+        };
+        self.draft.end_text(on);
+        read
+    }
+
+    fn end(&mut self, on: &mut dyn FnMut(Delta<'_>)) -> Result<(), Broken> {
+        let wire = self.wire;
+        let draft = &mut self.draft;
+        match &mut self.framing {
+            Framing::Unknown | Framing::Junk => {}
+            Framing::Sse(events) => {
+                let stray = &mut self.stray;
+                // A last event without its end that cannot be read was cut off with the body.
+                let mut torn = false;
+                events.finish(&mut |item| {
+                    torn |= event(wire, item, draft, stray, on).is_err();
+                    ControlFlow::Continue(())
+                })?;
+                draft.torn = torn;
+            }
+            Framing::Lines(lines) => {
+                if let Some(line) = lines.finish() {
+                    draft.torn = payload(wire, &line, draft, on).is_err();
+                }
+            }
+            Framing::Whole(body) => {
+                let body = std::mem::take(body);
+                whole(wire, &body, draft, on)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One item of an event stream.
+fn event(
+    wire: Wire,
+    item: Item<'_>,
+    draft: &mut Draft,
+    stray: &mut Vec<u8>,
+    on: &mut dyn FnMut(Delta<'_>),
+) -> Result<ControlFlow<()>, Broken> {
+    match item {
+        Item::Event { name, data } => {
+            let data = data.trim_ascii();
+            if data == b"[DONE]" {
+                draft.done = true;
+            } else if name == "error" && wire != Wire::Anthropic {
+                // Quirk 9: whatever the data is, it is the error.
+                draft.events += 1;
+                draft.error = draft.error.take().or_else(|| Some(Said::from_body(data)));
+            } else if !data.is_empty() {
+                payload(wire, data, draft, on).map_err(|_| Broken::Foreign(some(data)))?;
+            }
+        }
+        Item::Stray(line) => {
+            let line = line.trim_ascii();
+            // Quirk 10, and bare JSON from proxies that lost their connection.
+            let error = line
+                .strip_prefix(b"error:")
+                .map(|rest| Said::from_body(rest.trim_ascii()))
+                .or_else(|| Said::read(line));
+            match error {
+                Some(error) => {
+                    draft.events += 1;
+                    draft.error.get_or_insert(error);
+                }
+                None => keep_some(stray, &[line, b"\n"].concat()),
+            }
+        }
+    }
+    Ok(if draft.done {
+        ControlFlow::Break(())
+    } else {
+        ControlFlow::Continue(())
+    })
+}
+
+/// One JSON payload; mended and read again when only its text encoding is at fault.
+fn payload(
+    wire: Wire,
+    data: &[u8],
+    draft: &mut Draft,
+    on: &mut dyn FnMut(Delta<'_>),
+) -> Result<(), serde_json::Error> {
+    if let Some((text, thinking)) = draft.template.read(data) {
+        draft.events += 1;
+        match (wire, thinking) {
+            (Wire::OpenAi, false) => draft.say_tagged(&text, on),
+            (Wire::OpenAi, true) => draft.think_apart(&text, on),
+            (_, false) => draft.say(&text, on),
+            (_, true) => draft.think(&text, on),
+        }
+        return Ok(());
+    }
+    if data.trim_ascii().is_empty() {
+        return Ok(());
+    }
+    let apply = match wire {
+        Wire::OpenAi => openai::apply,
+        Wire::Ollama => ollama::apply,
+        Wire::Anthropic => anthropic::apply,
+    };
+    let why = match apply(data, draft, on) {
+        Ok(Some(place)) => {
+            draft.template.learn(data, &place);
+            return Ok(());
+        }
+        Ok(None) => return Ok(()),
+        Err(why) => why,
+    };
+    if let Some(mended) = mend::mended(data) {
+        return apply(&mended, draft, on).map(drop);
+    }
+    // JSON of another shape than a reply's may still be an error's.
+    let said = Said::read(data).ok_or(why)?;
+    draft.events += 1;
+    draft.error.get_or_insert(said);
+    Ok(())
+}
+
+/// A body of JSON that is not framed: one completion, or several values one after another.
+fn whole(
+    wire: Wire,
+    body: &[u8],
+    draft: &mut Draft,
+    on: &mut dyn FnMut(Delta<'_>),
+) -> Result<(), Broken> {
+    draft.whole = true;
+    let foreign = || Broken::Foreign(some(body));
+    let mended = mend::mended(body);
+    let body = mended.as_deref().unwrap_or(body);
+    let mut values = 0;
+    for value in serde_json::Deserializer::from_slice(body).into_iter::<&RawValue>() {
+        let value = match value {
+            Ok(value) => value.get().as_bytes(),
+            Err(why) if why.is_eof() => {
+                draft.torn = true;
+                return Ok(());
+            }
+            Err(_) => return Err(foreign()),
+        };
+        values += 1;
+        if value.starts_with(b"[") {
+            let list: Vec<&RawValue> = serde_json::from_slice(value).map_err(|_| foreign())?;
+            for item in list {
+                payload(wire, item.get().as_bytes(), draft, on).map_err(|_| foreign())?;
+            }
+        } else {
+            payload(wire, value, draft, on).map_err(|_| foreign())?;
+        }
+    }
+    // One value is all there is to come, whether it has a finish reason or not.
+    draft.done |= values == 1;
+    Ok(())
+}
+
+fn some(bytes: &[u8]) -> Vec<u8> {
+    bytes.get(..JUNK).unwrap_or(bytes).to_vec()
+}
+
+fn keep_some(kept: &mut Vec<u8>, more: &[u8]) {
+    let room = JUNK.saturating_sub(kept.len());
+    kept.extend_from_slice(more.get(..room).unwrap_or(more));
+}

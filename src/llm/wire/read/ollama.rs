@@ -1,0 +1,129 @@
+//! Ollama's own `/api/chat`: one line into the draft (contract/provider-quirks.md 32).
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::calls::{Args, Piece};
+use super::draft::{Draft, Usage};
+use super::loose::{Count, Text};
+use super::template::Place;
+use crate::llm::provider::Delta;
+use crate::llm::wire::errors::Said;
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Line<'a> {
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<Message<'a>>,
+    /// Shape of chat completions: a server that only looks like Ollama.
+    choices: Option<serde::de::IgnoredAny>,
+    done: Option<bool>,
+    #[serde(borrow)]
+    done_reason: Text<'a>,
+    prompt_eval_count: Count,
+    eval_count: Count,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Message<'a> {
+    #[serde(borrow)]
+    content: Text<'a>,
+    #[serde(borrow)]
+    thinking: Text<'a>,
+    #[serde(borrow)]
+    tool_calls: Option<Vec<Call<'a>>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Call<'a> {
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(borrow)]
+    function: Option<Function<'a>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Function<'a> {
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+impl Message<'_> {
+    fn place(&self, data: &[u8]) -> Option<Place> {
+        match (self.content.filled(), self.thinking.filled()) {
+            (Some(text), None) => Place::of(text, data, false),
+            (None, Some(text)) => Place::of(text, data, true),
+            _ => None,
+        }
+    }
+}
+
+/// Adds one JSON payload to the draft; tells where its text is when it did nothing but say that.
+pub(super) fn apply(
+    data: &[u8],
+    draft: &mut Draft,
+    on: &mut dyn FnMut(Delta<'_>),
+) -> Result<Option<Place>, serde_json::Error> {
+    let line: Line<'_> = serde_json::from_slice(data)?;
+    if line.choices.is_some() {
+        return super::openai::apply(data, draft, on).map(|_| None);
+    }
+    draft.events += 1;
+    if line.error.is_some() || line.message.is_none() && line.done.is_none() {
+        draft.error = draft.error.take().or_else(|| Said::read(data));
+    }
+    if let Some(message) = &line.message {
+        draft.think(message.thinking.filled().unwrap_or_default(), on);
+        draft.say(message.content.filled().unwrap_or_default(), on);
+        for call in message.tool_calls.iter().flatten() {
+            let function = call.function.as_ref();
+            let raw = function
+                .and_then(|function| function.arguments)
+                .map(RawValue::get);
+            let text = raw
+                .filter(|raw| raw.starts_with('"'))
+                .and_then(|raw| serde_json::from_str::<Text<'_>>(raw).ok())
+                .unwrap_or_default();
+            // Calls come whole: the index, where there is one, is not needed and was 0 for every call in older versions.
+            draft.calls.add(Piece {
+                index: None,
+                id: call.id.filled(),
+                name: function.and_then(|function| function.name.filled()),
+                args: match (&text.0, raw) {
+                    (Some(text), _) => Args::Text(text),
+                    (None, Some(raw)) => Args::Whole(raw),
+                    (None, None) => Args::None,
+                },
+                extra: None,
+            });
+        }
+    }
+    if let Some(word) = line.done_reason.filled() {
+        draft.finish = Some(word.to_owned());
+    }
+    let (prompt, completion) = (line.prompt_eval_count.0, line.eval_count.0);
+    if prompt.is_some() || completion.is_some() {
+        draft.count(Usage {
+            prompt,
+            completion,
+            total: Some(prompt.unwrap_or(0).saturating_add(completion.unwrap_or(0))),
+        });
+    }
+    draft.done |= line.done == Some(true);
+    let only = line.error.is_none()
+        && line.done != Some(true)
+        && line.done_reason.filled().is_none()
+        && prompt.is_none()
+        && completion.is_none();
+    Ok(line
+        .message
+        .filter(|message| only && message.tool_calls.is_none())
+        .and_then(|message| message.place(data)))
+}

@@ -1,0 +1,261 @@
+//! Chat completions: one chunk, or one whole completion, into the draft.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::calls::{Args, Piece};
+use super::draft::{Draft, Usage, is_limit};
+use super::loose::{Content, Count, Text};
+use super::template::Place;
+use crate::llm::provider::Delta;
+use crate::llm::wire::errors::Said;
+
+/// The fields of a chunk that are read; every one may be missing or null.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Chunk<'a> {
+    #[serde(borrow)]
+    choices: Option<First<'a>>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    x_groq: Option<&'a RawValue>,
+}
+
+/// The choice with index 0 of a list that may be empty or hold several.
+#[derive(Default)]
+struct First<'a>(Option<Choice<'a>>);
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Choice<'a> {
+    index: Count,
+    #[serde(borrow)]
+    delta: Option<Part<'a>>,
+    #[serde(borrow)]
+    message: Option<Part<'a>>,
+    #[serde(borrow)]
+    finish_reason: Text<'a>,
+    #[serde(borrow)]
+    native_finish_reason: Text<'a>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+/// A delta or a message.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Part<'a> {
+    #[serde(borrow)]
+    content: Content<'a>,
+    #[serde(borrow)]
+    reasoning_content: Content<'a>,
+    #[serde(borrow)]
+    reasoning: Content<'a>,
+    #[serde(borrow)]
+    refusal: Text<'a>,
+    #[serde(borrow)]
+    tool_calls: Option<Vec<Call<'a>>>,
+    #[serde(borrow)]
+    reasoning_details: Option<&'a RawValue>,
+    #[serde(borrow)]
+    extra_content: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Call<'a> {
+    index: Count,
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(borrow)]
+    function: Option<Function<'a>>,
+    #[serde(borrow)]
+    extra_content: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Function<'a> {
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Counts {
+    prompt_tokens: Count,
+    completion_tokens: Count,
+    total_tokens: Count,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Groq {
+    usage: Option<Counts>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Take;
+        impl<'de> Visitor<'de> for Take {
+            type Value = First<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of choices")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<First<'de>, A::Error> {
+                while let Some(choice) = seq.next_element::<Option<Choice<'de>>>()? {
+                    if let Some(choice) = choice.filter(|choice| choice.index.0.unwrap_or(0) == 0) {
+                        while seq.next_element::<IgnoredAny>()?.is_some() {}
+                        return Ok(First(Some(choice)));
+                    }
+                }
+                Ok(First(None))
+            }
+        }
+        from.deserialize_seq(Take)
+    }
+}
+
+/// Adds one JSON payload to the draft; tells where its text is when it did nothing but say that.
+pub(super) fn apply(
+    data: &[u8],
+    draft: &mut Draft,
+    on: &mut dyn FnMut(Delta<'_>),
+) -> Result<Option<Place>, serde_json::Error> {
+    let chunk: Chunk<'_> = serde_json::from_slice(data)?;
+    draft.events += 1;
+    // Quirk 8: before the choices, which an error chunk may have as well.
+    if chunk.error.is_some() || chunk.choices.is_none() {
+        draft.error = draft.error.take().or_else(|| Said::read(data));
+    }
+    if let Some(counts) = chunk.usage.and_then(read::<Counts>) {
+        draft.count(counts.into());
+    } else if let Some(counts) = chunk.x_groq.and_then(|raw| read::<Groq>(raw)?.usage) {
+        draft.count(counts.into());
+    }
+    let other = chunk.error.is_some() || chunk.usage.is_some() || chunk.x_groq.is_some();
+    let Some(choice) = chunk.choices.and_then(|choices| choices.0) else {
+        return Ok(None);
+    };
+    let only = !other && choice.says_only();
+    if choice.error.is_some() && draft.error.is_none() {
+        let wrapped = choice.error.map(|raw| format!("{{\"error\":{raw}}}"));
+        draft.error = wrapped.and_then(|json| Said::read(json.as_bytes()));
+    }
+    if let Some(word) = choice.finish_reason.filled() {
+        word.clone_into(draft.finish.get_or_insert_default());
+    }
+    // OpenRouter says "tool_calls" for a call that the limit cut off, and keeps the truth here.
+    draft.limit |= choice.native_finish_reason.filled().is_some_and(is_limit);
+    match (choice.delta, choice.message) {
+        (Some(delta), _) => {
+            part(&delta, draft, on);
+            if only {
+                return Ok(delta.place(data));
+            }
+        }
+        // A completion that did not stream; perplexity repeats everything in a message beside the delta.
+        (None, Some(message)) if draft.text.is_empty() && draft.calls.slots().is_empty() => {
+            part(&message, draft, on);
+        }
+        (None, _) => {}
+    }
+    Ok(None)
+}
+
+impl Choice<'_> {
+    /// True when nothing but its delta says anything.
+    fn says_only(&self) -> bool {
+        self.message.is_none()
+            && self.finish_reason.filled().is_none()
+            && self.native_finish_reason.filled().is_none()
+            && self.error.is_none()
+    }
+}
+
+impl Part<'_> {
+    /// Where in `data` its text or thinking is, when it has only one of them and nothing else.
+    fn place(&self, data: &[u8]) -> Option<Place> {
+        let plain = self.refusal.filled().is_none()
+            && self.tool_calls.is_none()
+            && self.reasoning_details.is_none()
+            && self.extra_content.is_none()
+            && self.content.thinking.is_empty();
+        let texts = [
+            (&self.content, false),
+            (&self.reasoning_content, true),
+            (&self.reasoning, true),
+        ];
+        let mut filled = texts.iter().filter(|(content, _)| !content.text.is_empty());
+        let (content, thinking) = filled.next()?;
+        (plain && filled.next().is_none())
+            .then(|| Place::of(&content.text, data, *thinking))
+            .flatten()
+    }
+}
+
+fn part(part: &Part<'_>, draft: &mut Draft, on: &mut dyn FnMut(Delta<'_>)) {
+    let thinking = [&part.reasoning_content, &part.reasoning]
+        .into_iter()
+        .map(|content| &*content.text)
+        .find(|text| !text.is_empty())
+        .unwrap_or(&part.content.thinking);
+    draft.think_apart(thinking, on);
+    draft.say_tagged(&part.content.text, on);
+    if let Some(refusal) = part.refusal.filled() {
+        draft.refusal.push_str(refusal);
+    }
+    if let Some(list) = part.reasoning_details
+        && list.get() != "[]"
+    {
+        draft.details.push(list.get().to_owned());
+    }
+    if let Some(extra) = part.extra_content {
+        draft.keep_extra(extra.get());
+    }
+    for call in part.tool_calls.iter().flatten() {
+        let function = call.function.as_ref();
+        let raw = function
+            .and_then(|function| function.arguments)
+            .map(RawValue::get);
+        let text = raw
+            .filter(|raw| raw.starts_with('"'))
+            .and_then(|raw| serde_json::from_str::<Text<'_>>(raw).ok())
+            .unwrap_or_default();
+        draft.calls.add(Piece {
+            index: call.index.0,
+            id: call.id.filled(),
+            name: function.and_then(|function| function.name.filled()),
+            args: match (&text.0, raw) {
+                (Some(text), _) => Args::Text(text),
+                (None, Some(raw)) => Args::Whole(raw),
+                (None, None) => Args::None,
+            },
+            extra: call.extra_content.map(RawValue::get),
+        });
+    }
+}
+
+fn read<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+impl From<Counts> for Usage {
+    fn from(counts: Counts) -> Self {
+        Self {
+            prompt: counts.prompt_tokens.0,
+            completion: counts.completion_tokens.0,
+            total: counts.total_tokens.0,
+        }
+    }
+}

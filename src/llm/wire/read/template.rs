@@ -1,0 +1,208 @@
+//! The fast way through a stream of text: a payload that differs from the one before only inside its text needs no parser.
+//!
+//! A payload that did nothing but say some text is remembered as the bytes around that text. JSON in which only the inside of
+//! one string changes means the same but for that string, so the next payload with the same bytes around it is read by
+//! comparing them. Everything else goes the ordinary way.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Members whose text is different in every chunk and means nothing: padding against eavesdroppers, times.
+const PADDING: [&[u8]; 3] = [b"\"obfuscation\":\"", b"\"created_at\":\"", b"\"p\":\""];
+
+/// Where a payload holds the text that is all it says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The bytes inside the quotation marks.
+    pub(super) inside: Range<usize>,
+    /// It is thinking, not visible text.
+    pub(super) thinking: bool,
+}
+
+impl Place {
+    /// The place of `text` in `data`; `None` when it is empty or was copied out because of escapes and so lies elsewhere.
+    pub(super) fn of(text: &str, data: &[u8], thinking: bool) -> Option<Self> {
+        let from = text.as_ptr().addr().checked_sub(data.as_ptr().addr())?;
+        let inside = from..from.checked_add(text.len())?;
+        let there = data.get(inside.clone())? == text.as_bytes();
+        let quoted = from > 0 && data.get(from - 1) == Some(&b'"');
+        (there && quoted && !text.is_empty()).then_some(Self { inside, thinking })
+    }
+}
+
+/// The last payload that only said some text, without that text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Template {
+    /// The bytes around the holes, one after another.
+    around: Vec<u8>,
+    /// Where in `around` the strings are left out, and whether one is the text.
+    holes: Vec<(usize, bool)>,
+    thinking: bool,
+}
+
+impl Template {
+    /// Remembers `data`, whose text stands at `place`.
+    pub(super) fn learn(&mut self, data: &[u8], place: &Place) {
+        let mut gaps = vec![(place.inside.clone(), true)];
+        for key in PADDING {
+            let found = data.windows(key.len()).position(|window| window == key);
+            let gap = found.and_then(|at| {
+                let from = at + key.len();
+                Some(from..from + plain_length(data.get(from..)?)?)
+            });
+            gaps.extend(
+                gap.filter(|gap| *gap != place.inside)
+                    .map(|gap| (gap, false)),
+            );
+        }
+        gaps.sort_by_key(|(gap, _)| gap.start);
+        self.around.clear();
+        self.holes.clear();
+        self.thinking = place.thinking;
+        let mut from = 0;
+        for (gap, text) in gaps {
+            self.around
+                .extend_from_slice(data.get(from..gap.start).unwrap_or_default());
+            self.holes.push((self.around.len(), text));
+            from = gap.end;
+        }
+        self.around
+            .extend_from_slice(data.get(from..).unwrap_or_default());
+    }
+
+    /// The text of `data` when only that is new, and whether it is thinking.
+    pub(super) fn read<'a>(&self, data: &'a [u8]) -> Option<(Cow<'a, str>, bool)> {
+        let mut text = None;
+        let (mut at, mut from) = (0, 0);
+        for (to, is_text) in &self.holes {
+            let same = self.around.get(from..*to)?;
+            let rest = data.get(at..)?.strip_prefix(same)?;
+            at += same.len();
+            let length = if *is_text {
+                let (length, escaped) = text_length(rest)?;
+                text = Some(if escaped {
+                    let quoted = data.get(at.checked_sub(1)?..=at + length)?;
+                    Cow::Owned(serde_json::from_slice(quoted).ok()?)
+                } else {
+                    Cow::Borrowed(std::str::from_utf8(rest.get(..length)?).ok()?)
+                });
+                length
+            } else {
+                plain_length(rest)?
+            };
+            at += length;
+            from = *to;
+        }
+        (data.get(at..)? == self.around.get(from..)?).then_some((text?, self.thinking))
+    }
+}
+
+/// Length of the inside of a string that begins here, and whether it has escapes.
+fn text_length(rest: &[u8]) -> Option<(usize, bool)> {
+    let mut escaped = false;
+    let mut skip = false;
+    for (at, byte) in rest.iter().enumerate() {
+        match byte {
+            _ if skip => skip = false,
+            b'"' => return Some((at, escaped)),
+            b'\\' => (escaped, skip) = (true, true),
+            0..0x20 => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Length of the inside of a string of plain characters.
+fn plain_length(rest: &[u8]) -> Option<usize> {
+    let at = rest
+        .iter()
+        .position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20 | 0x7f..))?;
+    (rest.get(at) == Some(&b'"')).then_some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn learned(data: &str, text: &str) -> Template {
+        let from = data.find(text).unwrap();
+        let mut template = Template::default();
+        let inside = from..from + text.len();
+        template.learn(
+            data.as_bytes(),
+            &Place {
+                inside,
+                thinking: false,
+            },
+        );
+        template
+    }
+
+    #[test]
+    fn only_the_text_and_the_padding_may_differ() {
+        let template = learned(
+            r#"{"created_at":"12","c":"hello","n":1,"obfuscation":"x"}"#,
+            "hello",
+        );
+        let read = |data: &str| {
+            template
+                .read(data.as_bytes())
+                .map(|(text, _)| text.into_owned())
+        };
+        for (data, text) in [
+            (
+                r#"{"created_at":"1","c":"größe","n":1,"obfuscation":"abc"}"#,
+                Some("größe"),
+            ),
+            (
+                r#"{"created_at":"","c":"a\"b\n\u00e9","n":1,"obfuscation":""}"#,
+                Some("a\"b\né"),
+            ),
+            (
+                r#"{"created_at":"","c":"","n":1,"obfuscation":""}"#,
+                Some(""),
+            ),
+            (
+                r#"{"created_at":"12","c":"hello","n":2,"obfuscation":"x"}"#,
+                None,
+            ),
+            (
+                r#"{"created_at":"12","c":"a","n":1,"error":1,"c":"a","n":1,"obfuscation":"x"}"#,
+                None,
+            ),
+            (
+                r#"{"created_at":"12","c":"a\q","n":1,"obfuscation":"x"}"#,
+                None,
+            ),
+            (
+                r#"{"created_at":"12","c":"a","n":1,"obfuscation":"x"} "#,
+                None,
+            ),
+            (r#"{"created_at":"12","c":"a"#, None),
+            ("", None),
+        ] {
+            assert_eq!(read(data).as_deref(), text, "{data}");
+        }
+        assert_eq!(
+            template.read(b"{\"created_at\":\"\",\"c\":\"\xFF\",\"n\":1,\"obfuscation\":\"\"}"),
+            None
+        );
+        assert_eq!(Template::default().read(b""), None);
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_is_read_as_the_parser_reads_it(text in ".*", raw in "[a\"\\\\u0-9 ,:{}n]*") {
+            let template = learned(r#"{"a":1,"c":"hello","b":[]}"#, "hello");
+            let whole = format!("{{\"a\":1,\"c\":{},\"b\":[]}}", serde_json::to_string(&text).unwrap());
+            prop_assert_eq!(template.read(whole.as_bytes()), Some((Cow::Owned(text), false)));
+            let whole = format!("{{\"a\":1,\"c\":\"{raw}\",\"b\":[]}}");
+            if let Some((text, _)) = template.read(whole.as_bytes()) {
+                let parsed: serde_json::Value = serde_json::from_str(&whole).unwrap();
+                prop_assert_eq!(parsed, serde_json::json!({"a": 1, "c": text, "b": []}));
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Thinking that comes inside the text, between tags at its start, is split off wherever the stream is cut
+//! (contract/provider-quirks.md 21).
+
+/// The tags that open thinking, each with the one that closes it.
+const TAGS: [(&str, &str); 3] = [
+    ("<think>", "</think>"),
+    ("<thought>", "</thought>"),
+    ("<thinking>", "</thinking>"),
+];
+
+/// Where in the text the stream is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Think {
+    place: Place,
+    /// What may be the beginning of a tag.
+    held: String,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Place {
+    #[default]
+    Start,
+    Inside(&'static str),
+    /// After the closing tag: the blank lines before the answer are not part of it.
+    Gap,
+    Text,
+}
+
+/// What a piece turned out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part<'a> {
+    Text(&'a str),
+    Thinking(&'a str),
+}
+
+impl Think {
+    /// Looks for no tags from here on: this server has another place for thinking.
+    pub(super) fn off(&mut self, on: &mut dyn FnMut(Part<'_>)) {
+        self.finish(on);
+        self.place = Place::Text;
+    }
+
+    /// Sorts one piece of text.
+    pub(super) fn feed(&mut self, piece: &str, on: &mut dyn FnMut(Part<'_>)) {
+        if piece.is_empty() {
+            return;
+        }
+        if self.place == Place::Text {
+            return on(Part::Text(piece));
+        }
+        let mut all = std::mem::take(&mut self.held);
+        all.push_str(piece);
+        match self.place {
+            Place::Text => on(Part::Text(&all)),
+            Place::Start => self.start(all, on),
+            Place::Inside(close) => self.inside(&all, close, on),
+            Place::Gap => self.gap(&all, on),
+        }
+    }
+
+    /// The text ended: what was held back is text, or thinking that never closed.
+    pub(super) fn finish(&mut self, on: &mut dyn FnMut(Part<'_>)) {
+        let held = std::mem::take(&mut self.held);
+        match self.place {
+            _ if held.is_empty() => {}
+            Place::Inside(_) => on(Part::Thinking(&held)),
+            Place::Start | Place::Gap | Place::Text => on(Part::Text(&held)),
+        }
+    }
+
+    fn start(&mut self, all: String, on: &mut dyn FnMut(Part<'_>)) {
+        let word = all.trim_start();
+        let open = TAGS
+            .iter()
+            .find_map(|(open, close)| Some((word.strip_prefix(open)?, *close)));
+        if let Some((rest, close)) = open {
+            self.place = Place::Inside(close);
+            self.inside(rest, close, on);
+        } else if TAGS.iter().any(|(open, _)| open.starts_with(word)) {
+            self.held = all;
+        } else {
+            self.place = Place::Text;
+            on(Part::Text(&all));
+        }
+    }
+
+    fn inside(&mut self, all: &str, close: &'static str, on: &mut dyn FnMut(Part<'_>)) {
+        if let Some((thinking, rest)) = all.split_once(close) {
+            if !thinking.is_empty() {
+                on(Part::Thinking(thinking));
+            }
+            self.place = Place::Gap;
+            return self.gap(rest, on);
+        }
+        let hold = (1..close.len())
+            .rev()
+            .find(|len| close.get(..*len).is_some_and(|head| all.ends_with(head)));
+        let (now, held) = all
+            .split_at_checked(all.len() - hold.unwrap_or(0))
+            .unwrap_or((all, ""));
+        if !now.is_empty() {
+            on(Part::Thinking(now));
+        }
+        held.clone_into(&mut self.held);
+    }
+
+    fn gap(&mut self, all: &str, on: &mut dyn FnMut(Part<'_>)) {
+        let text = all.trim_start();
+        if !text.is_empty() {
+            self.place = Place::Text;
+            on(Part::Text(text));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(pieces: &[&str]) -> (String, String) {
+        let (mut text, mut thinking) = (String::new(), String::new());
+        let mut on = |part: Part<'_>| match part {
+            Part::Text(piece) => text.push_str(piece),
+            Part::Thinking(piece) => thinking.push_str(piece),
+        };
+        let mut think = Think::default();
+        for piece in pieces {
+            think.feed(piece, &mut on);
+        }
+        think.finish(&mut on);
+        (text, thinking)
+    }
+
+    #[test]
+    fn q21_tags_are_found_wherever_they_are_cut() {
+        for (all, text, thinking) in [
+            (
+                "\n<think>\nhm</thi</think>\n\nYes <think>no</think>",
+                "Yes <think>no</think>",
+                "\nhm</thi",
+            ),
+            ("<thought>größe</thought>a", "a", "größe"),
+            ("<think>for ever</th", "", "for ever</th"),
+            ("\n <thin", "\n <thin", ""),
+            ("<b>bold</b>", "<b>bold</b>", ""),
+            ("\n\nplain", "\n\nplain", ""),
+        ] {
+            assert_eq!(
+                split(&[all]),
+                (text.to_owned(), thinking.to_owned()),
+                "{all}"
+            );
+            for at in (0..all.len()).filter(|at| all.is_char_boundary(*at)) {
+                let (one, two) = all.split_at(at);
+                assert_eq!(split(&[one, two]), split(&[all]), "{all} cut at {at}");
+            }
+            let letters: Vec<String> = all.chars().map(String::from).collect();
+            let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
+            assert_eq!(split(&letters), split(&[all]), "{all} by letters");
+        }
+    }
+}

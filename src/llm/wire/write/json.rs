@@ -1,0 +1,120 @@
+//! Pieces of request bodies that the dialects share: opaque members that go back, schemas, arguments as objects.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
+
+use crate::base::params::Schema;
+use crate::chat::message::Kept;
+use crate::llm::catalog::Row;
+use crate::llm::provider::Params;
+
+/// The members of a JSON object, values untouched.
+#[derive(Debug, Default)]
+pub(super) struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'a> Members<'a> {
+    /// What `kept` brings back to `row`; nothing when it came from another provider (contract/provider-quirks.md 36).
+    pub(super) fn for_row(kept: Option<&'a Kept>, row: &Row) -> Self {
+        kept.filter(|kept| kept.provider == row.name)
+            .and_then(|kept| serde_json::from_str(&kept.json).ok())
+            .unwrap_or_default()
+    }
+
+    /// One member.
+    pub(super) fn get(&self, name: &str) -> Option<&'a RawValue> {
+        self.0
+            .iter()
+            .find_map(|(key, value)| (key == name).then_some(*value))
+    }
+
+    /// Writes them into `map`, those called as one of `own` left out.
+    pub(super) fn write<S: SerializeMap>(&self, map: &mut S, own: &[&str]) -> Result<(), S::Error> {
+        for (name, value) in &self.0 {
+            if !own.contains(&name.as_ref()) {
+                map.serialize_entry(name, value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Take;
+        impl<'de> Visitor<'de> for Take {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry::<Cow<'de, str>, &'de RawValue>()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        from.deserialize_map(Take)
+    }
+}
+
+/// Parameters as a JSON Schema.
+pub(super) struct ParamSchema<'a>(pub(super) &'a Params);
+
+impl Serialize for ParamSchema<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Params::Declared(fields) => Schema(fields).serialize(to),
+            Params::Foreign(schema) => object_schema(schema).serialize(to),
+        }
+    }
+}
+
+/// A schema from elsewhere, as every provider takes it: an object with properties, without the name of its standard.
+fn object_schema(schema: &RawValue) -> Map<String, Value> {
+    let mut schema: Map<String, Value> = serde_json::from_str(schema.get()).unwrap_or_default();
+    for name in ["$schema", "$id"] {
+        schema.shift_remove(name);
+    }
+    schema
+        .entry("type")
+        .or_insert_with(|| Value::from("object"));
+    schema
+        .entry("properties")
+        .or_insert_with(|| Value::Object(Map::new()));
+    schema
+}
+
+/// Renders the tools of an offer; a list that cannot be rendered becomes null and is left out.
+pub(super) fn rendered(tools: &impl Serialize) -> Box<RawValue> {
+    to_raw_value(tools).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// Argument text as an object: as it is, out of a JSON text that holds one, or empty.
+pub(super) fn arguments(text: &str) -> Cow<'_, RawValue> {
+    let object = |text: &str| {
+        let text = text.trim();
+        text.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+    };
+    if object(text)
+        && let Ok(raw) = serde_json::from_str::<&RawValue>(text)
+    {
+        return Cow::Borrowed(raw);
+    }
+    let inner: Option<String> = serde_json::from_str(text).ok();
+    let inner = inner.filter(|inner| object(inner));
+    Cow::Owned(
+        inner
+            .and_then(|inner| RawValue::from_string(inner).ok())
+            .or_else(|| RawValue::from_string("{}".to_owned()).ok())
+            .unwrap_or_else(|| RawValue::NULL.to_owned()),
+    )
+}

@@ -1,0 +1,265 @@
+//! The body of a chat completion.
+
+use std::borrow::Cow;
+
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use super::ids::call_id;
+use super::json::{Members, ParamSchema, rendered};
+use crate::chat::message::{Assistant, Message, ToolCall};
+use crate::llm::catalog::Row;
+use crate::llm::models;
+use crate::llm::provider::{Effort, Offered, Request};
+
+/// What Google's manual has for calls that another model made: Gemini 3 refuses calls without a signature.
+#[derive(Serialize)]
+struct Unsigned {
+    google: Signature,
+}
+
+#[derive(Serialize)]
+struct Signature {
+    thought_signature: &'static str,
+}
+
+const UNSIGNED: Unsigned = Unsigned {
+    google: Signature {
+        thought_signature: "skip_thought_signature_validator",
+    },
+};
+
+/// No `max_tokens` is sent that nobody asked for (contract/provider-quirks.md 40).
+#[derive(Serialize)]
+pub(super) struct Body<'a> {
+    model: &'a str,
+    messages: Messages<'a>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_body: Option<Gemini>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+/// Gemini's own options, where its compatible endpoint looks for them.
+#[derive(Serialize)]
+struct Gemini {
+    google: Google,
+}
+
+#[derive(Serialize)]
+struct Google {
+    thinking_config: Thinking,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Thinking {
+    ThinkingLevel(&'static str),
+    ThinkingBudget(u32),
+}
+
+struct Messages<'a> {
+    row: &'a Row,
+    /// Calls that came from elsewhere get [`UNSIGNED`].
+    signs: bool,
+    system: &'a str,
+    messages: &'a [Message],
+}
+
+#[derive(Serialize)]
+struct Plain<'a> {
+    role: &'static str,
+    content: &'a str,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    role: &'static str,
+    tool_call_id: Cow<'a, str>,
+    content: &'a str,
+}
+
+struct Said<'a> {
+    row: &'a Row,
+    signs: bool,
+    assistant: &'a Assistant,
+}
+
+struct Call<'a> {
+    row: &'a Row,
+    unsigned: bool,
+    call: &'a ToolCall,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    arguments: &'a str,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: Declaration<'a>,
+}
+
+#[derive(Serialize)]
+struct Declaration<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: ParamSchema<'a>,
+}
+
+pub(super) fn body<'a>(row: &'a Row, request: &Request<'a>) -> Body<'a> {
+    let offers = !request.offer.tools.is_empty();
+    Body {
+        model: request.model,
+        messages: Messages {
+            row,
+            signs: row.quirks.gemini_thinking && gemini_3(request.model),
+            system: request.system,
+            messages: request.messages,
+        },
+        stream: true,
+        stream_options: row.quirks.usage_option.then_some(StreamOptions {
+            include_usage: true,
+        }),
+        tools: offers.then(|| request.offer.rendered(tools)),
+        reasoning_effort: (row.quirks.effort && models::takes_effort(request.model)).then_some(
+            match request.effort {
+                Effort::Low => "low",
+                Effort::High => "high",
+            },
+        ),
+        extra_body: (row.quirks.gemini_thinking && !offers)
+            .then(|| thinking(request.model))
+            .flatten(),
+    }
+}
+
+/// Thinking options, only ever without tools (contract/interfaces.md 6).
+fn thinking(model: &str) -> Option<Gemini> {
+    let thinking_config = if gemini_3(model) {
+        Thinking::ThinkingLevel("low")
+    } else if model.contains("gemini-2.5") {
+        Thinking::ThinkingBudget(2048)
+    } else {
+        return None;
+    };
+    Some(Gemini {
+        google: Google { thinking_config },
+    })
+}
+
+fn gemini_3(model: &str) -> bool {
+    model.contains("gemini-3")
+}
+
+fn tools(tools: &[Offered]) -> Box<RawValue> {
+    let list: Vec<Tool<'_>> = tools
+        .iter()
+        .map(|tool| Tool {
+            kind: "function",
+            function: Declaration {
+                name: &tool.name,
+                description: &tool.about,
+                parameters: ParamSchema(&tool.params),
+            },
+        })
+        .collect();
+    rendered(&list)
+}
+
+impl Serialize for Messages<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut list = to.serialize_seq(None)?;
+        let mut plain = |role, content| list.serialize_element(&Plain { role, content });
+        if !self.system.is_empty() {
+            plain("system", self.system)?;
+        }
+        for message in self.messages {
+            match message {
+                Message::System { text } => list.serialize_element(&Plain {
+                    role: "system",
+                    content: text,
+                }),
+                Message::User(user) => list.serialize_element(&Plain {
+                    role: "user",
+                    content: &user.text,
+                }),
+                Message::Assistant(assistant) => list.serialize_element(&Said {
+                    row: self.row,
+                    signs: self.signs,
+                    assistant,
+                }),
+                Message::Tool(output) => list.serialize_element(&Answer {
+                    role: "tool",
+                    tool_call_id: call_id(&output.id, self.row),
+                    content: &output.text,
+                }),
+            }?;
+        }
+        list.end()
+    }
+}
+
+impl Serialize for Said<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Assistant { text, calls, keep } = self.assistant;
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("role", "assistant")?;
+        let content = Some(text).filter(|text| !text.is_empty() || calls.is_empty());
+        map.serialize_entry("content", &content)?;
+        if !calls.is_empty() {
+            let row = self.row;
+            let kept = |call: &ToolCall| call.keep.as_ref().is_some_and(|k| k.provider == row.name);
+            let unsigned = self.signs && !calls.iter().any(kept);
+            let calls: Vec<Call<'_>> = calls
+                .iter()
+                .enumerate()
+                .map(|(at, call)| Call {
+                    row,
+                    unsigned: unsigned && at == 0,
+                    call,
+                })
+                .collect();
+            map.serialize_entry("tool_calls", &calls)?;
+        }
+        let own = ["role", "content", "tool_calls"];
+        Members::for_row(keep.as_ref(), self.row).write(&mut map, &own)?;
+        map.end()
+    }
+}
+
+impl Serialize for Call<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let ToolCall {
+            id,
+            name,
+            args,
+            keep,
+        } = self.call;
+        let arguments = if args.is_empty() { "{}" } else { args };
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("id", &call_id(id, self.row))?;
+        map.serialize_entry("type", "function")?;
+        map.serialize_entry("function", &Function { name, arguments })?;
+        if self.unsigned {
+            map.serialize_entry("extra_content", &UNSIGNED)?;
+        }
+        Members::for_row(keep.as_ref(), self.row).write(&mut map, &["id", "type", "function"])?;
+        map.end()
+    }
+}

@@ -1,0 +1,297 @@
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::base::params::{Field, Type};
+use crate::chat::message::{Assistant, Kept, Message, ToolCall, ToolOutput};
+use crate::llm::catalog::row;
+use crate::llm::provider::{Effort, Offer, Offered, Params, Request};
+use crate::llm::wire::Dialect;
+
+const FIELDS: &[Field] = &[Field::new("path", "where", Type::Text, true)];
+
+fn offer() -> Offer {
+    let foreign = r#"{"$schema":"x","properties":{"q":{"type":"string"}}}"#.to_owned();
+    Offer::new(vec![
+        Offered {
+            name: "tree".into(),
+            about: "Show the tree.".into(),
+            params: Params::Declared(FIELDS),
+            phrases: &[],
+        },
+        Offered {
+            name: "ask".into(),
+            about: "Ask.".into(),
+            params: Params::Foreign(RawValue::from_string(foreign).unwrap()),
+            phrases: &[],
+        },
+    ])
+}
+
+fn keep(provider: &str, json: &str) -> Option<Kept> {
+    Some(Kept {
+        provider: provider.into(),
+        json: json.into(),
+    })
+}
+
+fn talk(provider: &str) -> Vec<Message> {
+    vec![
+        Message::user("hi"),
+        Message::Assistant(Assistant {
+            text: String::new(),
+            calls: vec![
+                ToolCall {
+                    id: "a".into(),
+                    name: "tree".into(),
+                    args: r#"{"path":1.0}"#.into(),
+                    keep: keep(
+                        provider,
+                        r#"{"extra_content":{"google":{"thought_signature":"S"}}}"#,
+                    ),
+                },
+                ToolCall {
+                    id: "b".into(),
+                    name: "tree".into(),
+                    args: String::new(),
+                    keep: None,
+                },
+            ],
+            keep: keep(
+                provider,
+                r#"{"reasoning_content":"hm","role":"no","thinking_blocks":[{"type":"thinking","thinking":"t","signature":"s"}]}"#,
+            ),
+        }),
+        answer("a", false),
+        answer("b", true),
+        Message::user("go on"),
+    ]
+}
+
+fn answer(id: &str, failed: bool) -> Message {
+    Message::Tool(ToolOutput {
+        id: id.into(),
+        name: "tree".into(),
+        text: "ok".into(),
+        failed,
+    })
+}
+
+fn text(provider: &str, model: &str, messages: &[Message], offer: &Offer) -> String {
+    let request = Request {
+        model,
+        system: "be brief",
+        messages,
+        offer,
+        effort: Effort::High,
+    };
+    let dialect = Dialect::of(row(provider).unwrap(), "");
+    String::from_utf8(dialect.body(&request)).unwrap()
+}
+
+fn body(provider: &str, model: &str, messages: &[Message], offer: &Offer) -> Value {
+    serde_json::from_str(&text(provider, model, messages, offer)).unwrap()
+}
+
+#[test]
+fn a_chat_completion_request() {
+    assert_eq!(
+        body("openai-compat", "m", &talk("openai-compat"), &offer()),
+        json!({
+            "model": "m",
+            "messages": [
+                {"role": "system", "content": "be brief"},
+                {"role": "user", "content": "hi"},
+                {
+                    "role": "assistant",
+                    "content": null,
+                    "tool_calls": [
+                        {"id": "a", "type": "function", "function": {"name": "tree", "arguments": "{\"path\":1.0}"},
+                         "extra_content": {"google": {"thought_signature": "S"}}},
+                        {"id": "b", "type": "function", "function": {"name": "tree", "arguments": "{}"}},
+                    ],
+                    "reasoning_content": "hm",
+                    "thinking_blocks": [{"type": "thinking", "thinking": "t", "signature": "s"}],
+                },
+                {"role": "tool", "tool_call_id": "a", "content": "ok"},
+                {"role": "tool", "tool_call_id": "b", "content": "ok"},
+                {"role": "user", "content": "go on"},
+            ],
+            "stream": true,
+            "stream_options": {"include_usage": true},
+            "tools": [
+                {"type": "function", "function": {"name": "tree", "description": "Show the tree.", "parameters":
+                    {"type": "object", "properties": {"path": {"type": "string", "description": "where"}}, "required": ["path"]}}},
+                {"type": "function", "function": {"name": "ask", "description": "Ask.", "parameters":
+                    {"properties": {"q": {"type": "string"}}, "type": "object"}}},
+            ],
+        })
+    );
+}
+
+#[test]
+fn q36_what_must_go_back_goes_nowhere_else() {
+    let sent = text("openai-compat", "m", &talk("gemini"), &offer());
+    assert!(
+        !sent.contains("extra_content") && !sent.contains("reasoning_content"),
+        "{sent}"
+    );
+    assert!(!text("mistral", "m", &talk("gemini"), &offer()).contains("stream_options"));
+}
+
+#[test]
+fn no_tools_means_no_tools_member() {
+    for provider in ["openai", "ollama", "anthropic"] {
+        let sent = body(provider, "m", &[Message::user("hi")], &Offer::none());
+        assert_eq!(sent.get("tools"), None, "{provider}");
+    }
+}
+
+#[test]
+fn effort_and_thinking_options_go_only_where_they_are_taken() {
+    let sent =
+        |provider, model, offer: &Offer| body(provider, model, &[Message::user("hi")], offer);
+    assert_eq!(
+        sent("openai", "gpt-5.1", &offer())["reasoning_effort"],
+        "high"
+    );
+    assert_eq!(
+        sent("openai", "gpt-4o", &offer()).get("reasoning_effort"),
+        None
+    );
+    assert_eq!(
+        sent("groq", "gpt-5.1", &offer()).get("reasoning_effort"),
+        None
+    );
+    let thinking = |model, offer: &Offer| {
+        sent("gemini", model, offer)
+            .pointer("/extra_body/google/thinking_config")
+            .cloned()
+    };
+    assert_eq!(
+        thinking("gemini-3-pro-preview", &Offer::none()),
+        Some(json!({"thinking_level": "low"}))
+    );
+    assert_eq!(
+        thinking("gemini-2.5-flash", &Offer::none()),
+        Some(json!({"thinking_budget": 2048}))
+    );
+    assert_eq!(thinking("gemini-3-pro-preview", &offer()), None);
+}
+
+#[test]
+fn q33_signatures_go_back_and_calls_of_others_are_excused() {
+    let calls = |provider| {
+        let sent = body("gemini", "gemini-3-pro-preview", &talk(provider), &offer());
+        sent["messages"][2]["tool_calls"].clone()
+    };
+    let signature = "/0/extra_content/google/thought_signature";
+    assert_eq!(calls("gemini").pointer(signature), Some(&json!("S")));
+    assert_eq!(
+        calls("groq").pointer(signature),
+        Some(&json!("skip_thought_signature_validator"))
+    );
+    assert_eq!(calls("groq")[1].get("extra_content"), None);
+}
+
+#[test]
+fn an_ollama_request() {
+    let mut sent = body("ollama", "qwen3", &talk("ollama"), &offer());
+    assert_eq!(sent["tools"].as_array().map(Vec::len), Some(2));
+    sent.as_object_mut().unwrap().remove("tools");
+    assert_eq!(
+        sent,
+        json!({
+            "model": "qwen3",
+            "messages": [
+                {"role": "system", "content": "be brief"},
+                {"role": "user", "content": "hi"},
+                {"role": "assistant", "content": "", "tool_calls": [
+                    {"id": "a", "function": {"name": "tree", "arguments": {"path": 1.0}}},
+                    {"id": "b", "function": {"name": "tree", "arguments": {}}},
+                ]},
+                {"role": "tool", "content": "ok", "tool_name": "tree", "tool_call_id": "a"},
+                {"role": "tool", "content": "ok", "tool_name": "tree", "tool_call_id": "b"},
+                {"role": "user", "content": "go on"},
+            ],
+            "stream": true,
+            "options": {"num_ctx": 32768},
+        })
+    );
+}
+
+#[test]
+fn an_anthropic_request() {
+    let mark = json!({"type": "ephemeral"});
+    let mut talk = talk("anthropic");
+    talk.push(Message::user(" "));
+    let sent = body("anthropic", "claude-sonnet-4-5", &talk, &offer());
+    assert_eq!(
+        sent,
+        json!({
+            "model": "claude-sonnet-4-5",
+            "max_tokens": 32000,
+            "system": [{"type": "text", "text": "be brief", "cache_control": mark}],
+            "messages": [
+                {"role": "user", "content": [{"type": "text", "text": "hi"}]},
+                {"role": "assistant", "content": [
+                    {"type": "thinking", "thinking": "t", "signature": "s"},
+                    {"type": "tool_use", "id": "a", "name": "tree", "input": {"path": 1.0}},
+                    {"type": "tool_use", "id": "b", "name": "tree", "input": {}},
+                ]},
+                {"role": "user", "content": [
+                    {"type": "tool_result", "tool_use_id": "a", "content": "ok"},
+                    {"type": "tool_result", "tool_use_id": "b", "content": "ok", "is_error": true},
+                    {"type": "text", "text": "go on", "cache_control": mark},
+                ]},
+            ],
+            "stream": true,
+            "tools": [
+                {"name": "tree", "description": "Show the tree.", "input_schema":
+                    {"type": "object", "properties": {"path": {"type": "string", "description": "where"}}, "required": ["path"]}},
+                {"name": "ask", "description": "Ask.", "input_schema":
+                    {"properties": {"q": {"type": "string"}}, "type": "object"}, "cache_control": mark},
+            ],
+        })
+    );
+}
+
+#[test]
+fn an_anthropic_conversation_begins_with_the_user() {
+    let sent = body(
+        "anthropic",
+        "claude-sonnet-4-5",
+        &[Message::assistant("a"), Message::user("b")],
+        &Offer::none(),
+    );
+    let roles: Vec<&str> = sent["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["role"].as_str().unwrap())
+        .collect();
+    assert_eq!(roles, ["user", "assistant", "user"]);
+}
+
+#[test]
+fn arguments_that_are_text_of_an_object_become_the_object() {
+    let with = |args: &str| {
+        let talk = vec![
+            Message::user("hi"),
+            Message::Assistant(Assistant {
+                calls: vec![ToolCall {
+                    id: "a".into(),
+                    name: "tree".into(),
+                    args: args.into(),
+                    keep: None,
+                }],
+                ..Assistant::default()
+            }),
+            answer("a", false),
+        ];
+        body("ollama", "m", &talk, &Offer::none())["messages"][2]["tool_calls"][0]["function"]["arguments"].clone()
+    };
+    assert_eq!(with(r#""{\"x\":1}""#), json!({"x": 1}));
+    assert_eq!(with("[1]"), json!({}));
+    assert_eq!(with("{\"x\":"), json!({}));
+    assert_eq!(with(" {\"x\":1} "), json!({"x": 1}));
+}

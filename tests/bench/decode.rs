@@ -1,0 +1,92 @@
+//! Time that decoding takes per delta: framing, JSON, assembly, in the reads that a socket gives.
+
+#![allow(clippy::print_stdout)]
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use marvin::llm::catalog::row;
+use marvin::llm::provider::Delta;
+use marvin::llm::wire::{Asked, Dialect};
+
+const DELTAS: usize = 100_000;
+
+fn main() {
+    for (name, body) in [
+        ("openai", openai()),
+        ("anthropic", anthropic()),
+        ("ollama", ollama()),
+    ] {
+        for size in [usize::MAX, 16 * 1024, 1400, 240] {
+            let size = size.min(body.len());
+            let best = (0..7)
+                .map(|_| once(name, &body, size))
+                .min()
+                .unwrap_or_default();
+            let nanoseconds = best.as_nanos() as f64 / DELTAS as f64;
+            println!(
+                "{name:<10} reads of {size:>9} bytes, {} bytes a delta: {nanoseconds:>6.1} ns a delta",
+                body.len() / DELTAS
+            );
+        }
+    }
+}
+
+/// Decodes `body` in reads of `size` bytes.
+fn once(name: &str, body: &[u8], size: usize) -> Duration {
+    let Some(row) = row(name) else {
+        return Duration::ZERO;
+    };
+    let mut text = 0;
+    let start = Instant::now();
+    let mut decoder = Dialect::of(row, row.base).decoder(Asked::new(row));
+    let mut on = |delta: Delta<'_>| {
+        if let Delta::Text(piece) = delta {
+            text += piece.len();
+        }
+    };
+    for read in body.chunks(size) {
+        if let Err(failure) = decoder.feed(black_box(read), &mut on) {
+            println!("{failure:?}");
+        }
+    }
+    let reply = decoder.finish(&mut on);
+    let time = start.elapsed();
+    assert!(reply.is_ok_and(|reply| reply.text.len() == text && text > DELTAS));
+    time
+}
+
+fn openai() -> Vec<u8> {
+    let chunk = |n: usize| {
+        format!(
+            "data: {{\"id\":\"chatcmpl-0123456789\",\"object\":\"chat.completion.chunk\",\"created\":1760000000,\"model\":\"gpt-5.1\",\
+             \"system_fingerprint\":\"fp_0123456789\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\" word{n}\"}},\
+             \"logprobs\":null,\"finish_reason\":null}}]}}\n\n"
+        )
+    };
+    let mut body: String = (0..DELTAS).map(chunk).collect();
+    body.push_str("data: [DONE]\n\n");
+    body.into_bytes()
+}
+
+fn anthropic() -> Vec<u8> {
+    let chunk = |n: usize| {
+        format!(
+            "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\" word{n}\"}}}}\n\n"
+        )
+    };
+    let mut body: String = (0..DELTAS).map(chunk).collect();
+    body.push_str("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n");
+    body.into_bytes()
+}
+
+fn ollama() -> Vec<u8> {
+    let chunk = |n: usize| {
+        format!(
+            "{{\"model\":\"qwen3:14b\",\"created_at\":\"2025-10-09T17:58:55.337823Z\",\"message\":{{\"role\":\"assistant\",\"content\":\" word{n}\"}},\"done\":false}}\n"
+        )
+    };
+    let mut body: String = (0..DELTAS).map(chunk).collect();
+    body.push_str("{\"message\":{\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\"}\n");
+    body.into_bytes()
+}
