@@ -1,0 +1,293 @@
+//! Making sense of the argument text of a call: whatever a model wrote, an object comes out, or an explanation.
+
+use serde_json::{Map, Value};
+
+use super::Tool;
+use crate::base::error::{Outcome, Problem};
+use crate::base::params::right_call;
+use crate::base::text;
+
+/// Names under which models put a whole patch.
+const WHOLE_KEYS: [&str; 4] = ["input", "patch", "diff", "patch_text"];
+
+/// Arguments, understood.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Args {
+    /// Named parameters.
+    Named(Map<String, Value>),
+    /// One text instead of parameters, for tools that take one.
+    Whole(String),
+}
+
+/// Reads the raw argument text of a call of `tool` (contract/interfaces.md 7).
+///
+/// Understood are: an object; nothing or null, which is no arguments; a JSON string that holds an object, also encoded
+/// twice; an object followed by junk; for tools that take a whole text, that text bare, as a JSON string or as the value of
+/// an object. Unicode escapes that were escaped twice are mended in every text.
+pub fn understand(tool: &Tool, raw: &str) -> Outcome<Args> {
+    let raw = raw.trim();
+    if tool.whole.is_some()
+        && let Some(whole) = whole_text(raw)
+    {
+        return Ok(Args::Whole(whole));
+    }
+    object(raw, 0)
+        .map(|mut map| {
+            map.values_mut().for_each(mend_unicode);
+            Args::Named(map)
+        })
+        .map_err(|got| {
+            Problem::input(format!(
+                "The arguments of {} must be a JSON object; {got}.",
+                tool.name
+            ))
+            .next(format!(
+                "A right call: {} {}",
+                tool.name,
+                right_call(tool.fields)
+            ))
+        })
+}
+
+/// Argument text as it may be kept and sent again: always a JSON object (contract/provider-quirks.md 37).
+pub fn for_history(raw: &str) -> String {
+    let trimmed = raw.trim();
+    if trimmed.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(trimmed).is_ok() {
+        return trimmed.to_owned();
+    }
+    let map = object(trimmed, 0)
+        .unwrap_or_else(|_| Map::from_iter([("input".to_owned(), Value::from(raw))]));
+    Value::Object(map).to_string()
+}
+
+/// The object in `raw`, or words for what stands there instead. Strings are looked into twice.
+fn object(raw: &str, depth: u8) -> Result<Map<String, Value>, String> {
+    if raw.is_empty() || raw == "null" {
+        return Ok(Map::new());
+    }
+    let mut values = serde_json::Deserializer::from_str(raw).into_iter::<Value>();
+    match values.next() {
+        Some(Ok(Value::Object(map))) => Ok(map),
+        Some(Ok(Value::String(inner))) if depth < 2 => object(inner.trim(), depth + 1),
+        Some(Ok(Value::Array(items))) if items.is_empty() => Ok(Map::new()),
+        // Some models wrap the object in a list of one.
+        Some(Ok(Value::Array(mut items)))
+            if items.len() == 1 && items.first().is_some_and(Value::is_object) =>
+        {
+            match items.pop() {
+                Some(Value::Object(map)) => Ok(map),
+                _ => Err("got a list".to_owned()),
+            }
+        }
+        Some(Ok(other)) => Err(format!("got {}", text::clip(&other.to_string(), 80))),
+        Some(Err(error)) => Err(format!(
+            "got text that is not JSON ({error}): {}",
+            text::clip(raw, 120)
+        )),
+        None => Ok(Map::new()),
+    }
+}
+
+/// The whole text in `raw`: bare, quoted, or the value of an object.
+fn whole_text(raw: &str) -> Option<String> {
+    if let Ok(value) = serde_json::from_str::<Value>(raw) {
+        return match value {
+            Value::String(text) => {
+                whole_text(text.trim()).or_else(|| begins_patch(&text).then_some(text))
+            }
+            Value::Object(map) => {
+                let named = map
+                    .iter()
+                    .find(|(key, _)| WHOLE_KEYS.contains(&key.as_str()))
+                    .and_then(|(_, value)| value.as_str());
+                let patch = || {
+                    map.values()
+                        .filter_map(Value::as_str)
+                        .find(|text| begins_patch(text))
+                };
+                let has_parameters = map.contains_key("old_str");
+                if has_parameters {
+                    None
+                } else {
+                    named.or_else(patch).map(str::to_owned)
+                }
+            }
+            _ => None,
+        };
+    }
+    begins_patch(raw).then(|| raw.to_owned())
+}
+
+fn begins_patch(text: &str) -> bool {
+    let start = text.trim_start();
+    start.starts_with("*** Begin Patch")
+        || start.starts_with("<<") && text::head(start, 64).contains("*** Begin Patch")
+}
+
+/// Turns `\u00e9` written out as six characters into `é`, in every text of a value.
+///
+/// Only where the model plainly wrote escapes instead of characters: the text has no character outside ASCII, and the escape
+/// stands for a visible one. Escapes of control, space and formatting characters stay, because source code means them.
+fn mend_unicode(value: &mut Value) {
+    match value {
+        Value::String(text) if text.is_ascii() && text.contains("\\u") => {
+            if let Some(mended) = mended(text) {
+                *text = mended;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(mend_unicode),
+        Value::Object(map) => map.values_mut().for_each(mend_unicode),
+        _ => {}
+    }
+}
+
+fn mended(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut changed = false;
+    while let Some(at) = rest.find('\\') {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        if let Some((found, len)) = escaped_char(from) {
+            out.push(found);
+            changed = true;
+            rest = from.get(len..).unwrap_or_default();
+        } else {
+            // A backslash and what it escapes stay together, so that `\\u00e9` is left alone.
+            let len = from.chars().take(2).map(char::len_utf8).sum();
+            out.push_str(from.get(..len).unwrap_or(from));
+            rest = from.get(len..).unwrap_or_default();
+        }
+    }
+    out.push_str(rest);
+    changed.then_some(out)
+}
+
+/// The visible character outside ASCII that `text` begins with in escaped form, and the form's length.
+fn escaped_char(text: &str) -> Option<(char, usize)> {
+    let unit = |from: usize| {
+        let digits = text.get(from..from + 6)?.strip_prefix("\\u")?;
+        digits
+            .bytes()
+            .all(|b| b.is_ascii_hexdigit())
+            .then(|| u32::from_str_radix(digits, 16).ok())
+            .flatten()
+    };
+    let high = unit(0)?;
+    let (code, len) = if (0xd800..0xdc00).contains(&high) {
+        let low = unit(6).filter(|low| (0xdc00..0xe000).contains(low))?;
+        (0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00), 12)
+    } else {
+        (high, 6)
+    };
+    let found = char::from_u32(code)?;
+    let hidden = found.is_control()
+        || found.is_whitespace()
+        || matches!(code, 0xad | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfe00..=0xfe0f | 0xfeff);
+    (code >= 0x80 && !hidden).then_some((found, len))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::registry::named;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn named_args(raw: &str) -> Value {
+        match understand(named("tree").unwrap(), raw).unwrap() {
+            Args::Named(map) => Value::Object(map),
+            Args::Whole(_) => panic!("whole"),
+        }
+    }
+
+    #[test]
+    fn every_form_of_an_object_is_understood() {
+        for raw in [
+            r#"{"path":"a"}"#,
+            r#""{\"path\":\"a\"}""#,
+            r#""\"{\\\"path\\\":\\\"a\\\"}\"""#,
+            r#"{"path":"a"}</tool_call>"#,
+            "  {\"path\":\"a\"} \n{\"path\":\"b\"}",
+            r#"[{"path":"a"}]"#,
+        ] {
+            assert_eq!(named_args(raw), json!({"path": "a"}), "{raw}");
+        }
+        for raw in ["", "null", "{}", "[]", "\"\""] {
+            assert_eq!(named_args(raw), json!({}), "{raw}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_object_is_explained() {
+        let text = understand(named("read_file").unwrap(), "src/main.rs")
+            .unwrap_err()
+            .one_line();
+        assert!(
+            text.contains("must be a JSON object")
+                && text.contains("A right call: read_file {\"path\":"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_patch_is_taken_whole_in_every_wrapping() {
+        let patch = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
+        let tool = named("apply_patch").unwrap();
+        for raw in [
+            patch.to_owned(),
+            json!(patch).to_string(),
+            json!({"input": patch}).to_string(),
+            json!({"path": patch}).to_string(),
+        ] {
+            assert_eq!(
+                understand(tool, &raw).unwrap(),
+                Args::Whole(patch.to_owned()),
+                "{raw}"
+            );
+        }
+        let three = json!({"path": "a", "old_str": "*** Begin Patch", "new_str": ""}).to_string();
+        assert!(matches!(understand(tool, &three).unwrap(), Args::Named(_)));
+        assert!(matches!(
+            understand(
+                named("create_file").unwrap(),
+                &json!({"path": "p", "content": patch}).to_string()
+            )
+            .unwrap(),
+            Args::Named(_)
+        ));
+    }
+
+    #[test]
+    fn unicode_escaped_twice_is_mended_where_it_is_plain() {
+        for (raw, want) in [
+            (r#"{"path":"caf\\u00e9 \\ud83d\\ude00"}"#, "café 😀"),
+            (r#"{"path":"a\\\\u00e9"}"#, r"a\\u00e9"),
+            (r#"{"path":"\\u0041\\u200b\\n"}"#, r"\u0041\u200b\n"),
+            (r#"{"path":"é \\u00e9"}"#, r"é \u00e9"),
+            (r#"{"path":"\\ud83d alone \\u12"}"#, r"\ud83d alone \u12"),
+        ] {
+            assert_eq!(named_args(raw)["path"], want, "{raw}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_fall_over(raw in ".{0,200}") {
+            let _ = understand(named("apply_patch").unwrap(), &raw);
+            let _ = understand(named("read_file").unwrap(), &raw);
+        }
+
+        #[test]
+        fn an_object_survives_any_wrapping(key in "[a-z]{1,8}", text in "[ -~é\n]{0,40}") {
+            prop_assume!(!text.contains("\\u"));
+            let object = json!({ key: text });
+            let once = object.to_string();
+            let twice = Value::from(once.clone()).to_string();
+            let thrice = Value::from(twice.clone()).to_string();
+            for raw in [once, twice, thrice] {
+                prop_assert_eq!(named_args(&raw), object.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Running the calls of one round: readers side by side, writers alone and in call order, results in call order.
+
+use std::collections::VecDeque;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, never, select, unbounded};
+
+use super::context::Ctx;
+use super::registry::{self, Ended};
+use super::{Access, Done};
+use crate::base::cancel::Cancel;
+use crate::base::error::{Outcome, Problem};
+use crate::chat::event::Event;
+use crate::chat::message::ToolCall;
+
+/// Most calls that run at once.
+const AT_ONCE: usize = 8;
+/// How long a stopped call gets to end by itself before its thread is left behind.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Runs every call and returns one result for each, in call order.
+///
+/// A writer waits for everything called before it and runs alone, so that a round of read, write, read means what it says.
+pub fn run(ctx: &Ctx, calls: &[ToolCall]) -> Vec<Ended> {
+    let mut ended = Vec::with_capacity(calls.len());
+    let mut rest = calls;
+    while !rest.is_empty() {
+        let readers = rest
+            .iter()
+            .take_while(|call| registry::plan(call).access == Access::Read)
+            .count();
+        let (phase, later) = rest.split_at(readers.max(1));
+        ended.extend(Phase::new(ctx, phase).run());
+        rest = later;
+    }
+    ended
+}
+
+/// Runs one call outside any round, under its limit: for `marvin tool` and for providers that drive their own loop.
+pub fn run_one(ctx: &Ctx, call: &ToolCall) -> Ended {
+    let ended = Phase::new(ctx, std::slice::from_ref(call)).run().pop();
+    ended.unwrap_or_else(|| registry::end(ctx, call, Err(lost(call)), Duration::ZERO))
+}
+
+/// What a call's thread sends when it ends.
+struct Report {
+    at: usize,
+    outcome: Outcome<Done>,
+}
+
+/// A call on its thread.
+struct Running {
+    at: usize,
+    started: Instant,
+    limit: Duration,
+    until: Instant,
+    stop: Cancel,
+    /// Its limit passed and its stop sign fired.
+    late: bool,
+}
+
+/// Calls that may run side by side.
+struct Phase<'a> {
+    ctx: &'a Ctx,
+    calls: &'a [ToolCall],
+    waiting: VecDeque<usize>,
+    running: Vec<Running>,
+    ended: Vec<Option<Ended>>,
+    send: Sender<Report>,
+    receive: Receiver<Report>,
+}
+
+impl<'a> Phase<'a> {
+    fn new(ctx: &'a Ctx, calls: &'a [ToolCall]) -> Self {
+        let (send, receive) = unbounded();
+        let ended = calls.iter().map(|_| None).collect();
+        Self {
+            ctx,
+            calls,
+            waiting: (0..calls.len()).collect(),
+            running: Vec::new(),
+            ended,
+            send,
+            receive,
+        }
+    }
+
+    /// A call that outlives its limit is stopped; one that does not even stop is left to its thread and answered for.
+    fn run(mut self) -> Vec<Ended> {
+        let (wake, mut woken) = unbounded();
+        let _wake = self.ctx.stop.on_fire(move || {
+            let _ = wake.send(());
+        });
+        loop {
+            self.start_waiting();
+            let Some(next) = self.running.iter().map(|call| call.until).min() else {
+                break;
+            };
+            select! {
+                recv(self.receive) -> report => match report {
+                    Ok(report) => self.take(report),
+                    Err(_) => break,
+                },
+                recv(woken) -> _ => {
+                    woken = never();
+                    let until = Instant::now() + GRACE;
+                    self.running.iter_mut().for_each(|call| call.until = call.until.min(until));
+                }
+                default(next.saturating_duration_since(Instant::now())) => self.stop_late(),
+            }
+        }
+        let (ctx, calls) = (self.ctx, self.calls);
+        let all = self.ended.into_iter().zip(calls);
+        all.map(|(ended, call)| {
+            ended.unwrap_or_else(|| registry::end(ctx, call, Err(lost(call)), Duration::ZERO))
+        })
+        .collect()
+    }
+
+    fn start_waiting(&mut self) {
+        while self.running.len() < AT_ONCE
+            && let Some(at) = self.waiting.pop_front()
+            && let Some(call) = self.calls.get(at)
+        {
+            match self.start(at, call.clone()) {
+                Ok(running) => self.running.push(running),
+                Err(problem) => self.finish(at, Err(problem), Duration::ZERO),
+            }
+        }
+    }
+
+    /// Starts one call on a thread of its own, with a stop sign that fires with the turn's.
+    fn start(&self, at: usize, call: ToolCall) -> Outcome<Running> {
+        let limit = registry::plan(&call).limit;
+        let (stop, with_turn) = self.ctx.stop.child();
+        let ctx = Ctx {
+            stop: stop.clone(),
+            ..self.ctx.clone()
+        };
+        let send = self.send.clone();
+        let started = Instant::now();
+        thread::Builder::new()
+            .name("tool".to_owned())
+            .spawn(move || {
+                let _with_turn = with_turn;
+                let outcome = registry::attempt(&ctx, &call);
+                let _ = send.send(Report { at, outcome });
+            })
+            .map_err(|error| Problem::system("Cannot start a thread for the call", error))?;
+        Ok(Running {
+            at,
+            started,
+            limit,
+            until: started + limit,
+            stop,
+            late: false,
+        })
+    }
+
+    fn take(&mut self, report: Report) {
+        let Some(at) = self.running.iter().position(|call| call.at == report.at) else {
+            return;
+        };
+        let call = self.running.swap_remove(at);
+        let outcome = match report.outcome {
+            Err(problem) if call.late && problem.is_cancelled() => Err(self.too_long(&call)),
+            outcome => outcome,
+        };
+        self.finish(call.at, outcome, call.started.elapsed());
+    }
+
+    /// Stops the calls whose time is up, and answers for those that were stopped and did not end.
+    fn stop_late(&mut self) {
+        let now = Instant::now();
+        for mut call in std::mem::take(&mut self.running) {
+            if call.until > now {
+                self.running.push(call);
+            } else if call.late || self.ctx.stop.is_fired() {
+                let problem = if call.late {
+                    self.too_long(&call)
+                } else {
+                    Problem::cancelled()
+                };
+                self.finish(call.at, Err(problem), call.started.elapsed());
+            } else {
+                call.stop.fire();
+                call.late = true;
+                call.until = now + GRACE;
+                self.running.push(call);
+            }
+        }
+    }
+
+    fn too_long(&self, running: &Running) -> Problem {
+        let name = self
+            .calls
+            .get(running.at)
+            .map_or("The call", |call| call.name.as_str());
+        Problem::limit(format!(
+            "{name} was stopped after its limit of {} s.",
+            running.limit.as_secs()
+        ))
+        .next("Ask for less at once, or do it in smaller steps.")
+    }
+
+    /// Makes the call's result, tells who listens and keeps it in its place.
+    fn finish(&mut self, at: usize, outcome: Outcome<Done>, took: Duration) {
+        let Some(call) = self.calls.get(at) else {
+            return;
+        };
+        let ended = registry::end(self.ctx, call, outcome, took);
+        let output = &ended.output;
+        self.ctx.listener.hear(Event::ToolDone {
+            id: output.id.clone(),
+            name: output.name.clone(),
+            failed: output.failed,
+            took,
+            text: output.text.clone(),
+        });
+        if let Some(place) = self.ended.get_mut(at) {
+            *place = Some(ended);
+        }
+    }
+}
+
+fn lost(call: &ToolCall) -> Problem {
+    Problem::internal(format!("{} ended without a result.", call.name))
+}

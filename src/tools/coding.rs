@@ -1,0 +1,115 @@
+//! Module `coding`: the working directory, its tree, and searching it.
+
+use std::path::{Path, PathBuf};
+
+use super::context::Ctx;
+use super::{CHANGE, Done, Effect, READ};
+use crate::base::error::{Outcome, Problem};
+use crate::disk::beneath::{Look, Root};
+use crate::proc::search::{Search, search};
+
+crate::tools! { "coding";
+    /// Choose the directory all coding tools work in.
+    set_working_dir(SetWorkingDir; CHANGE.coding().seconds(5)) {
+        /// absolute path (the one place an absolute path is allowed); ~ expands
+        path: String, example: "~/src/project";
+    } => set_dir;
+
+    /// Report the working directory.
+    get_working_dir(GetWorkingDir; READ.coding().seconds(5)) {
+    } => get_dir, says ["where are you", "working directory", "pwd"];
+
+    /// Regular-expression search in the project.
+    code_grep(CodeGrep; READ.coding().seconds(30).service("ripgrep")) {
+        /// regular expression
+        pattern: String, example: "fn main";
+        /// file name glob
+        glob_filter: String = "*", example: "*.rs", alias: &["glob", "include"];
+        /// lines around a hit
+        context_lines: u32 = 2, min: 0, alias: &["context"];
+        /// cap on hits
+        max_results: u32 = 20, min: 1, alias: &["limit"];
+    } => grep, says ["find {pattern}", "grep {pattern}", "search for {pattern}"];
+
+    /// Show the directory tree.
+    tree(TreeArgs; READ.coding().seconds(15)) {
+        /// relative directory
+        path: String = ".", example: "src";
+        /// levels
+        max_depth: u32 = 3, min: 1, alias: &["depth"];
+        /// hide ignored files
+        respect_gitignore: bool = true;
+    } => show_tree, says ["show the tree", "show the files", "tree", "list files", "list files in {path}"];
+}
+
+/// Most lines of a tree.
+const TREE_LINES: usize = 1_000;
+
+fn set_dir(ctx: &Ctx, args: SetWorkingDir) -> Outcome<Done> {
+    let path = expand(ctx, &args.path);
+    if !path.is_absolute() {
+        return Err(
+            Problem::input(format!("{} is not an absolute path.", args.path))
+                .next("Give it from the root, or from ~."),
+        );
+    }
+    let root = Root::open(&path)?;
+    if let Some(bound) = ctx.world.place.bound()
+        && !root.path().starts_with(&bound)
+    {
+        return Err(Problem::refused(format!(
+            "{} lies outside {}, to which this process is bound.",
+            root.path().display(),
+            bound.display()
+        ))
+        .next("Choose a directory inside it."));
+    }
+    let dir = root.path().to_owned();
+    ctx.world.place.set(root, false);
+    Ok(Done::from(format!("Working directory: {}", dir.display())).and(Effect::WorkingDir(dir)))
+}
+
+fn expand(ctx: &Ctx, path: &str) -> PathBuf {
+    let home = || ctx.world.env.get("HOME").map(Path::new);
+    match path.strip_prefix('~') {
+        Some("") => home().map_or_else(|| PathBuf::from(path), Path::to_owned),
+        Some(rest) if rest.starts_with('/') => home().map_or_else(
+            || PathBuf::from(path),
+            |home| home.join(rest.trim_start_matches('/')),
+        ),
+        _ => PathBuf::from(path),
+    }
+}
+
+fn get_dir(ctx: &Ctx, _: GetWorkingDir) -> Outcome<String> {
+    Ok(match ctx.root() {
+        Ok(root) => root.path().display().to_string(),
+        Err(problem) => problem.one_line(),
+    })
+}
+
+fn grep(ctx: &Ctx, args: CodeGrep) -> Outcome<String> {
+    let root = ctx.root()?;
+    let what = Search {
+        pattern: &args.pattern,
+        glob: &args.glob_filter,
+        context: args.context_lines.min(50) as usize,
+        most: args.max_results.min(1_000) as usize,
+    };
+    search(root.path(), &what, &ctx.world.env, &ctx.stop)
+}
+
+fn show_tree(ctx: &Ctx, args: TreeArgs) -> Outcome<String> {
+    let root = ctx.root()?;
+    let rel = root.check(&args.path)?;
+    root.listing(
+        &rel,
+        &Look {
+            depth: args.max_depth as usize,
+            max_entries: TREE_LINES,
+            marvin: false,
+            respect_gitignore: args.respect_gitignore,
+            count: true,
+        },
+    )
+}

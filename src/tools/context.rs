@@ -1,0 +1,215 @@
+//! What a tool may use: the world of its session, and the call it is part of.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use super::bounds::Bounds;
+use crate::base::cancel::Cancel;
+use crate::base::clock::Clock;
+use crate::base::env::Env;
+use crate::base::error::{Outcome, Problem};
+use crate::chat::event::Listener;
+use crate::chat::usage::Ledger;
+use crate::disk::beneath::Root;
+use crate::disk::paths::Paths;
+
+/// Everything that the tools of one session share.
+pub struct World {
+    /// The environment.
+    pub env: Env,
+    /// Where files are.
+    pub paths: Paths,
+    /// What time it is.
+    pub clock: Clock,
+    /// Which tools are allowed.
+    pub bounds: Bounds,
+    /// The working directory and its fence.
+    pub place: Place,
+    /// How much text `read_file` has handed out.
+    pub reading: ReadBudget,
+    /// How full the model's context is.
+    pub context: ContextGauge,
+    /// What this run used.
+    pub ledger: Ledger,
+    /// Name of the active profile.
+    pub profile: RwLock<String>,
+    /// Values of key variables, hidden in everything that is written down.
+    pub secrets: Vec<String>,
+    /// Asks the person before a command runs; `None` approves (non-interactive mode).
+    pub approve: Option<Box<dyn Approve>>,
+}
+
+/// Decides whether a command may run (contract/interfaces.md 1: confirmation).
+pub trait Approve: Send + Sync {
+    /// `Ok` when the person agrees; the problem says what he answered.
+    fn command(&self, command: &str, dir: &Path, stop: &Cancel) -> Outcome<()>;
+}
+
+impl World {
+    /// A world for `env`, with nothing chosen yet.
+    pub fn new(env: Env, bounds: Bounds) -> Self {
+        Self {
+            paths: Paths::new(&env),
+            clock: Clock::new(&env),
+            bounds,
+            place: Place::default(),
+            reading: ReadBudget::default(),
+            context: ContextGauge::default(),
+            ledger: Ledger::default(),
+            profile: RwLock::new("main".to_owned()),
+            secrets: Vec::new(),
+            approve: None,
+            env,
+        }
+    }
+
+    /// Name of the active profile.
+    pub fn profile(&self) -> String {
+        self.profile
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+/// One call's view: the world, its stop sign, and who listens. Cheap to clone; a call's thread owns one.
+#[derive(Clone)]
+pub struct Ctx {
+    /// The session's world.
+    pub world: Arc<World>,
+    /// Fires when the call must end: cancelled, or out of time.
+    pub stop: Cancel,
+    /// Who is told of progress.
+    pub listener: Arc<dyn Listener>,
+}
+
+impl Ctx {
+    /// The working directory's fence, or a sentence on how to get one (decisions.md 23).
+    pub fn root(&self) -> Outcome<Arc<Root>> {
+        self.world.place.root().ok_or_else(|| {
+            Problem::config(format!("No working directory is set{}.", self.world.place.unset_because()))
+                .next("Start Marvin in a project's folder or with --working-dir DIR, or call set_working_dir with an absolute path.")
+        })
+    }
+}
+
+/// The working directory.
+#[derive(Default)]
+pub struct Place {
+    state: RwLock<PlaceState>,
+}
+
+#[derive(Default, Clone)]
+struct PlaceState {
+    root: Option<Arc<Root>>,
+    /// The directory given at start: a target outside is refused later.
+    bound: Option<PathBuf>,
+    /// The current directory, when it was not taken (home or `/`).
+    untaken: Option<PathBuf>,
+}
+
+impl Place {
+    /// Takes `root`; `given` when it came from `--working-dir` or a parent, so that it cannot be left.
+    pub fn set(&self, root: Root, given: bool) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        if given {
+            state.bound = Some(root.path().to_owned());
+        }
+        state.root = Some(Arc::new(root));
+    }
+
+    /// Remembers the current directory that is no project (home or `/`).
+    pub fn leave_unset(&self, current: PathBuf) {
+        self.state
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .untaken = Some(current);
+    }
+
+    /// The fence of the working directory.
+    pub fn root(&self) -> Option<Arc<Root>> {
+        self.state
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .root
+            .clone()
+    }
+
+    /// The directory that cannot be left, when one was given.
+    pub fn bound(&self) -> Option<PathBuf> {
+        self.state
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .bound
+            .clone()
+    }
+
+    fn unset_because(&self) -> String {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        state.untaken.as_ref().map_or_else(String::new, |dir| {
+            format!(
+                " (the current directory, {}, is not taken for one)",
+                dir.display()
+            )
+        })
+    }
+}
+
+/// Characters that `read_file` has handed out in this session (contract/interfaces.md 9).
+#[derive(Debug, Default)]
+pub struct ReadBudget(Mutex<usize>);
+
+/// From here a result is cut and a warning added.
+pub const READ_WARN: usize = 200_000;
+/// From here reading is refused and the text goes to a file.
+pub const READ_STOP: usize = 300_000;
+
+impl ReadBudget {
+    /// The count, locked so that parallel reads share the budget exactly.
+    pub fn lock(&self) -> MutexGuard<'_, usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tokens in the model's context and the thresholds of its window; the loop writes, tools read.
+#[derive(Debug, Default)]
+pub struct ContextGauge {
+    used: AtomicU64,
+    warn: AtomicU64,
+    hard: AtomicU64,
+}
+
+impl ContextGauge {
+    /// Records the state before a round.
+    pub fn set(&self, used: u64, warn: u64, hard: u64) {
+        self.used.store(used, Ordering::Relaxed);
+        self.warn.store(warn, Ordering::Relaxed);
+        self.hard.store(hard, Ordering::Relaxed);
+    }
+
+    /// Characters that fit below the warning threshold, at a careful three bytes a token; `None` when nobody counts.
+    pub fn room(&self) -> Option<usize> {
+        let warn = self.warn.load(Ordering::Relaxed);
+        let left = warn
+            .saturating_sub(self.used.load(Ordering::Relaxed))
+            .saturating_mul(3);
+        (warn > 0).then(|| usize::try_from(left).unwrap_or(usize::MAX))
+    }
+
+    /// Tokens in use.
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// True when the hard limit is reached.
+    pub fn is_full(&self) -> bool {
+        let hard = self.hard.load(Ordering::Relaxed);
+        hard > 0 && self.used.load(Ordering::Relaxed) >= hard
+    }
+
+    /// Adds the tokens of a result that was just handed out, so that calls of one round see each other.
+    pub fn add(&self, bytes: usize) {
+        self.used.fetch_add(bytes as u64 / 3, Ordering::Relaxed);
+    }
+}

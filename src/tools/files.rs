@@ -1,0 +1,292 @@
+//! Module `files`: reading and writing the project's files behind the fence.
+
+use std::io::Read;
+
+use super::context::{Ctx, READ_STOP, READ_WARN};
+use super::{Done, READ, WRITE, gate, patch};
+use crate::base::error::{Outcome, Problem};
+use crate::base::params::right_call;
+use crate::base::text;
+use crate::disk::beneath::{Rel, Root};
+
+crate::tools! { "files";
+    /// Read a project file with line numbers.
+    read_file(ReadFile; READ.coding().seconds(10)) {
+        /// relative path
+        path: String, example: "src/main.rs";
+        /// first line, 1-based
+        start_line: Option<u64>, min: 1, example: "1", alias: &["start", "from", "offset"];
+        /// last line, inclusive
+        end_line: Option<u64>, min: 1, example: "80", alias: &["end", "to"];
+    } => read, says ["read {path}", "what is in {path}", "show {path}"];
+
+    /// Create a new file.
+    create_file(CreateFile; WRITE.coding().seconds(10)) {
+        /// relative path
+        path: String, example: "notes/plan.md";
+        /// full text; missing or empty is an actionable error
+        content: String, example: "# Plan\n", alias: &["text", "contents"];
+    } => create;
+
+    /// Add text to the end of an existing file.
+    append_file(AppendFile; WRITE.coding().seconds(10)) {
+        /// relative path
+        path: String, example: "notes/plan.md";
+        /// text; missing or empty is an actionable error
+        content: String, example: "One more line\n", alias: &["text", "contents"];
+    } => append;
+
+    /// Replace one exact passage of a file.
+    apply_patch(ApplyPatch; WRITE.coding().seconds(10)) {
+        /// relative path
+        path: String, example: "src/main.rs";
+        /// text that must occur exactly once
+        old_str: String, example: "let x = 1;", alias: &["old_string", "old", "old_text"];
+        /// replacement; empty deletes
+        new_str: String = "", example: "let x = 2;", alias: &["new_string", "new", "new_text"];
+    } => replace, whole apply, says ["replace {old_str} with {new_str} in {path}"];
+}
+
+/// A file above this many bytes is read only in ranges (contract/tools.json, `read_file`).
+const UNASKED: u64 = 10_240;
+/// Most bytes read of a file at all.
+const LARGEST: u64 = 512 << 20;
+/// Fewer characters of room than this are no room.
+const NO_ROOM: usize = 2_000;
+
+fn read(ctx: &Ctx, args: ReadFile) -> Outcome<String> {
+    let root = ctx.root()?;
+    let rel = root.check(&args.path)?;
+    let mut file = root.open_read(&rel)?;
+    let size = file
+        .metadata()
+        .map_err(|why| Problem::system(format!("Cannot read {}", rel.as_str()), why))?
+        .len();
+    let whole = args.start_line.is_none() && args.end_line.is_none();
+    if size > LARGEST {
+        return Err(Problem::limit(format!(
+            "{} has {} bytes, too many to read here.",
+            rel.as_str(),
+            text::thousands(size)
+        ))
+        .next("Use run_command with head, tail or sed -n, or code_grep."));
+    }
+    if whole && size > UNASKED {
+        return Err(too_long(&rel, size, count_lines(&mut file, ctx)));
+    }
+    if ctx.world.context.is_full() {
+        return Err(
+            Problem::limit("The context is full; nothing more can be read into it.")
+                .next("Write down what you have and answer."),
+        );
+    }
+    let from = args.start_line.unwrap_or(1);
+    let to = args.end_line.unwrap_or(u64::MAX);
+    if to < from {
+        return Err(
+            Problem::input(format!("end_line {to} is before start_line {from}."))
+                .next(format!("For example start_line {to}, end_line {from}.")),
+        );
+    }
+    let (shown, total) = numbered(file, from, to, ctx)?;
+    if shown.is_empty() && total > 0 {
+        return Err(Problem::input(format!(
+            "{} has {}; there is no line {from}.",
+            rel.as_str(),
+            text::plural(total, "line")
+        )));
+    }
+    if total == 0 {
+        return Ok(format!("{} is empty.", rel.as_str()));
+    }
+    within_budget(ctx, &root, &rel, shown)
+}
+
+/// `N. text` for the lines of a range, and how many lines there are (as far as they were read).
+fn numbered(file: std::fs::File, from: u64, to: u64, ctx: &Ctx) -> Outcome<(String, usize)> {
+    use std::io::BufRead;
+    let mut reader = std::io::BufReader::with_capacity(64 * 1024, file);
+    let mut shown = String::new();
+    let mut bytes = Vec::new();
+    let mut number = 0u64;
+    loop {
+        bytes.clear();
+        let read = reader
+            .read_until(b'\n', &mut bytes)
+            .map_err(|why| Problem::system("Cannot read the file to its end", why))?;
+        if read == 0 || number >= to || shown.len() > READ_STOP * 4 {
+            break;
+        }
+        ctx.stop.check()?;
+        number += 1;
+        if number == 1 && bytes.iter().take(8_000).any(|byte| *byte == 0) {
+            return Err(Problem::input("The file is binary.")
+                .next("run_command with file, xxd or strings can look into it."));
+        }
+        if number >= from {
+            let line = String::from_utf8_lossy(&bytes);
+            shown.push_str(&format!(
+                "{number}. {}\n",
+                line.trim_end_matches(['\n', '\r'])
+            ));
+        }
+    }
+    Ok((shown, usize::try_from(number).unwrap_or(usize::MAX)))
+}
+
+fn count_lines(file: &mut std::fs::File, ctx: &Ctx) -> u64 {
+    let mut buffer = vec![0u8; 256 * 1024];
+    let mut lines = 0;
+    while let Ok(count) = file.read(&mut buffer) {
+        if count == 0 || ctx.stop.is_fired() {
+            break;
+        }
+        lines += buffer
+            .iter()
+            .take(count)
+            .filter(|byte| **byte == b'\n')
+            .count() as u64;
+    }
+    lines
+}
+
+fn too_long(rel: &Rel, size: u64, lines: u64) -> Problem {
+    let half = (lines / 2).max(1);
+    Problem::limit(format!("{} has {} bytes in {lines} lines; files over 10 KB are read in ranges.", rel.as_str(), text::thousands(size)))
+        .next(format!("For example start_line 1, end_line 100; or start_line {half}, end_line {}. code_grep finds the place.", half + 100))
+}
+
+/// Keeps reading within the session's and the context's budget (contract/interfaces.md 9).
+fn within_budget(ctx: &Ctx, root: &Root, rel: &Rel, shown: String) -> Outcome<String> {
+    let mut spent = ctx.world.reading.lock();
+    if *spent >= READ_STOP {
+        let name = format!(
+            ".marvin/memories/dump-{}.txt",
+            rel.as_str().replace('/', "_")
+        );
+        let dumped = if ctx.world.bounds.readonly {
+            None
+        } else {
+            root.check(&name)
+                .and_then(|to| root.put(&to, shown.as_bytes()))
+                .ok()
+        };
+        let problem = Problem::limit(format!(
+            "{} characters have been read in this session; nothing more is read into it.",
+            text::thousands(READ_STOP as u64)
+        ));
+        return Err(match dumped {
+            Some(()) => problem.next(format!(
+                "The text was put into {name}; search it with run_command and grep."
+            )),
+            None => problem.next("Use code_grep for the few lines that matter."),
+        });
+    }
+    let count = shown.chars().count();
+    let room = ctx
+        .world
+        .context
+        .room()
+        .unwrap_or(usize::MAX)
+        .min(READ_WARN.max(*spent).saturating_sub(*spent).max(NO_ROOM));
+    let budget_room = ctx.world.context.room().unwrap_or(usize::MAX);
+    if budget_room < NO_ROOM.min(count) {
+        return Err(Problem::limit("The context has no room for this text.")
+            .next("Read fewer lines, or write down what you have and answer."));
+    }
+    let (mut out, cut) = if count > room {
+        (text::clip(&shown, room), true)
+    } else {
+        (shown, false)
+    };
+    let given = out.chars().count();
+    *spent += given;
+    ctx.world.context.add(out.len());
+    if cut {
+        out.push_str(&format!("\n[Cut after {given} of {count} characters to stay within the budget. Read a smaller range.]"));
+    }
+    if *spent > READ_WARN {
+        out.push_str(&format!(
+            "\n[{} of {} characters of this session's reading are used.]",
+            text::thousands(*spent as u64),
+            text::thousands(READ_STOP as u64)
+        ));
+    }
+    Ok(out)
+}
+
+/// The fence and the gates for a write to `path`.
+fn writable(ctx: &Ctx, root: &Root, path: &str) -> Outcome<Rel> {
+    let rel = root.check_write(path)?;
+    gate::may_write(&ctx.world, &rel)?;
+    Ok(rel)
+}
+
+fn some_text(tool: &str, content: &str) -> Outcome<()> {
+    if content.is_empty() {
+        return Err(Problem::input(format!("{tool} was called with an empty content.")).next("Give the text itself; long documents start with the first part, append_file adds the rest."));
+    }
+    Ok(())
+}
+
+fn create(ctx: &Ctx, args: CreateFile) -> Outcome<String> {
+    some_text("create_file", &args.content)?;
+    let root = ctx.root()?;
+    let rel = writable(ctx, &root, &args.path)?;
+    if root.exists(&rel)? {
+        return Err(
+            Problem::refused(format!("{} exists already.", rel.as_str()))
+                .next("Change it with apply_patch, or add to it with append_file."),
+        );
+    }
+    root.create_new(&rel, args.content.as_bytes())?;
+    Ok(format!(
+        "Created {} ({} bytes, {}).",
+        rel.as_str(),
+        args.content.len(),
+        text::plural(args.content.lines().count(), "line")
+    ))
+}
+
+fn append(ctx: &Ctx, args: AppendFile) -> Outcome<String> {
+    some_text("append_file", &args.content)?;
+    let root = ctx.root()?;
+    let rel = writable(ctx, &root, &args.path)?;
+    let size = root.append(&rel, args.content.as_bytes())?;
+    Ok(format!(
+        "Appended to {} ({} bytes now).",
+        rel.as_str(),
+        size
+    ))
+}
+
+/// Largest file that is patched.
+const PATCHED: u64 = 64 << 20;
+
+fn replace(ctx: &Ctx, args: ApplyPatch) -> Outcome<String> {
+    let root = ctx.root()?;
+    let rel = writable(ctx, &root, &args.path)?;
+    let bytes = root.read(&rel, PATCHED)?;
+    let before = String::from_utf8(bytes).map_err(|_| {
+        Problem::input(format!("{} is not UTF-8 text.", rel.as_str()))
+            .next("Change it with run_command.")
+    })?;
+    let after = patch::replace_once(&before, &args.old_str, &args.new_str, rel.as_str())?;
+    root.replace(&rel, after.as_bytes())?;
+    Ok(format!("Patched {}.", rel.as_str()))
+}
+
+fn apply(ctx: &Ctx, text: &str) -> Outcome<Done> {
+    let root = ctx.root()?;
+    let Some(bare) = patch::unwrap_patch_text(text) else {
+        return Err(patch::explain_unified_diff(text).unwrap_or_else(|| {
+            Problem::input("This is no patch.").next(format!(
+                "A right call: apply_patch {}",
+                right_call(ApplyPatch::FIELDS)
+            ))
+        }));
+    };
+    let patch = patch::parse(&bare)?;
+    let done = patch::apply(&root, &patch, &|rel| gate::may_write(&ctx.world, rel))?;
+    Ok(done.text().into())
+}

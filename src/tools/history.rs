@@ -1,0 +1,245 @@
+//! Module `history`: the stored conversation: shrinking it and finding what was shrunk away.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::context::Ctx;
+use super::{CHANGE, Done, Effect, READ};
+use crate::base::error::{Outcome, Problem};
+use crate::base::text::{clip, plural, thousands};
+use crate::chat::tokens::estimate;
+use crate::disk::atomic::{self, Access, STATE_CAP};
+use crate::disk::lock;
+
+crate::tools! { "history";
+    /// Shrink the stored conversation.
+    compact_history(CompactHistory; CHANGE.seconds(60)) {
+        /// budget
+        target_tokens: u64 = 50_000, min: 1;
+    } => compact, says ["compact the history"];
+
+    /// Search compacted-away messages.
+    search_history_backups(SearchHistoryBackups; READ.seconds(10)) {
+        /// text
+        query: String, example: "retry";
+        /// how many
+        max_results: u32 = 20, min: 1, max: 50, alias: &["limit"];
+    } => search, says ["search the history for {query}"];
+}
+
+/// Newest entries kept word for word.
+const KEEP: usize = 20;
+/// Characters that older entries are shortened to before any is dropped.
+const SHORT: usize = 400;
+/// Waiting for another Marvin that writes the log.
+const WAIT: Duration = Duration::from_secs(10);
+
+type Entry = Map<String, Value>;
+
+fn compact(ctx: &Ctx, args: CompactHistory) -> Outcome<Done> {
+    let profile = ctx.world.paths.profile(&ctx.world.profile())?;
+    let path = profile.chat_log();
+    let mut report = String::from("There is no stored conversation.");
+    let mut compacted = false;
+    lock::update(&path, WAIT, |before| {
+        let Some(before) = before else {
+            return Ok(None);
+        };
+        let entries: Vec<Entry> = serde_json::from_slice(&before).map_err(|why| {
+            Problem::system(format!("{} is not a chat log", path.display()), why.into())
+                .next("Nothing was changed.")
+        })?;
+        let tokens = weigh(&entries);
+        if tokens <= args.target_tokens {
+            report = format!(
+                "Nothing to do: {} messages hold about {} tokens, within {}.",
+                entries.len(),
+                thousands(tokens),
+                thousands(args.target_tokens)
+            );
+            return Ok(None);
+        }
+        // Without a backup nothing is dropped.
+        let backup = unused(&profile.chat_log_backup(&ctx.world.clock.stamp()));
+        atomic::write(&backup, &before, Access::Private)?;
+        let count = entries.len();
+        let kept = shrink(entries, args.target_tokens);
+        report = format!(
+            "Compacted {count} messages (about {} tokens) to {} (about {}); {} dropped. Backup: {}",
+            thousands(tokens),
+            kept.len(),
+            thousands(weigh(&kept)),
+            plural(count - kept.len(), "message"),
+            backup.display()
+        );
+        compacted = true;
+        let bytes = serde_json::to_vec(&kept)
+            .map_err(|why| Problem::internal(format!("The log cannot be written: {why}.")))?;
+        Ok(Some(bytes))
+    })?;
+    let done = Done::from(report);
+    Ok(if compacted {
+        done.and(Effect::HistoryCompacted)
+    } else {
+        done
+    })
+}
+
+fn text_of(entry: &Entry) -> &str {
+    entry
+        .get("text")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+fn weigh(entries: &[Entry]) -> u64 {
+    entries
+        .iter()
+        .map(|entry| estimate(text_of(entry).len()) + 4)
+        .sum()
+}
+
+/// Shortens the older entries, then drops the oldest, until the budget holds or only the newest are left.
+fn shrink(mut entries: Vec<Entry>, target: u64) -> Vec<Entry> {
+    let older = entries.len().saturating_sub(KEEP);
+    for entry in entries.iter_mut().take(older) {
+        let short = clip(text_of(entry), SHORT);
+        entry.insert("text".to_owned(), Value::from(short));
+    }
+    let mut weight = weigh(&entries);
+    let mut drop = 0;
+    for entry in entries.iter().take(older) {
+        if weight <= target {
+            break;
+        }
+        weight -= estimate(text_of(entry).len()) + 4;
+        drop += 1;
+    }
+    entries.split_off(drop)
+}
+
+/// `path`, or `path-2` and so on when it is taken: backups are never overwritten.
+fn unused(path: &Path) -> PathBuf {
+    let numbered = |n: u32| {
+        if n == 1 {
+            path.to_owned()
+        } else {
+            PathBuf::from(format!("{}-{n}", path.display()))
+        }
+    };
+    (1..)
+        .map(numbered)
+        .find(|path| !path.exists())
+        .unwrap_or_else(|| path.to_owned())
+}
+
+fn search(ctx: &Ctx, args: SearchHistoryBackups) -> Outcome<String> {
+    let query = args.query.trim().to_lowercase();
+    if query.is_empty() {
+        return Err(Problem::input("The query is empty.")
+            .next("Give a word or phrase of the lost message."));
+    }
+    let most = args.max_results as usize;
+    let mut hits = Vec::new();
+    let mut troubles = Vec::new();
+    for path in backups(ctx)? {
+        ctx.stop.check()?;
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        match entries(&path) {
+            Ok(entries) => {
+                hits.extend(entries.iter().filter_map(|entry| hit(&name, entry, &query)));
+            }
+            Err(problem) => troubles.push(problem.one_line()),
+        }
+        if hits.len() >= most {
+            break;
+        }
+    }
+    hits.truncate(most);
+    let mut out = if hits.is_empty() {
+        format!("No backup holds \"{}\".", args.query)
+    } else {
+        hits.join("\n")
+    };
+    for trouble in troubles.iter().take(3) {
+        out.push_str(&format!("\nNot searched: {trouble}"));
+    }
+    Ok(out)
+}
+
+/// Backups of the chat log and of contexts, newest first.
+fn backups(ctx: &Ctx) -> Outcome<Vec<PathBuf>> {
+    let profile = ctx.world.paths.profile(&ctx.world.profile())?;
+    let mut places = vec![
+        (profile.dir().to_owned(), "chat_log.json.backup."),
+        (profile.logs(), "context-backup-"),
+    ];
+    if let Some(root) = ctx.world.place.root() {
+        places.push((root.path().join(".marvin/logs"), "context-backup-"));
+    }
+    let mut found = Vec::new();
+    for (dir, prefix) in places {
+        let names = fs::read_dir(dir)
+            .into_iter()
+            .flatten()
+            .filter_map(Result::ok);
+        found.extend(
+            names
+                .filter(|name| name.file_name().to_string_lossy().starts_with(prefix))
+                .map(|name| name.path()),
+        );
+    }
+    let stamp = |path: &PathBuf| {
+        path.file_name().map(|name| {
+            name.to_string_lossy()
+                .chars()
+                .filter(char::is_ascii_digit)
+                .collect::<String>()
+        })
+    };
+    found.sort_by_key(|path| std::cmp::Reverse(stamp(path)));
+    Ok(found)
+}
+
+/// The entries of a backup: one array, or one object a line.
+fn entries(path: &Path) -> Outcome<Vec<Entry>> {
+    let bytes = atomic::read(path, STATE_CAP)?.unwrap_or_default();
+    if let Ok(entries) = serde_json::from_slice(&bytes) {
+        return Ok(entries);
+    }
+    Ok(bytes
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .collect())
+}
+
+fn hit(name: &str, entry: &Entry, query: &str) -> Option<String> {
+    let text = text_of(entry);
+    let lower = text.to_lowercase();
+    let at = lower.find(query)?;
+    // Lower case can have other lengths; the snippet is then a little off, never between characters.
+    let from = text.floor_char_boundary(at.saturating_sub(80));
+    let snippet = clip(
+        &text.get(from..).unwrap_or_default().replace('\n', " "),
+        160 + query.chars().count(),
+    );
+    let field = |key: &str| {
+        entry
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or("?")
+            .to_owned()
+    };
+    Some(format!(
+        "{name} [{}] {}: {snippet}",
+        field("time"),
+        field("role")
+    ))
+}

@@ -1,0 +1,226 @@
+//! Floor 4: what the model can do. A tool is a row of a table, with its function beside it; one module of tools is one file.
+
+pub mod args;
+pub mod batch;
+pub mod bounds;
+pub mod call_log;
+pub mod context;
+pub mod gate;
+pub mod patch;
+pub mod registry;
+
+mod coding;
+mod files;
+mod git;
+mod history;
+mod shell;
+mod system;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::base::error::Outcome;
+use crate::base::params::Field;
+use context::Ctx;
+
+/// Every tool, one slice a module. A new module adds its line.
+pub static ALL: &[&[Tool]] = &[
+    files::TOOLS,
+    coding::TOOLS,
+    git::TOOLS,
+    shell::TOOLS,
+    system::TOOLS,
+    history::TOOLS,
+];
+
+/// Every tool in catalogue order.
+pub fn all() -> impl Iterator<Item = &'static Tool> {
+    ALL.iter().flat_map(|module| module.iter())
+}
+
+/// The modules, in catalogue order: what `--tools` takes.
+pub fn groups() -> Vec<&'static str> {
+    let mut groups: Vec<&'static str> = all().map(|tool| tool.module).collect();
+    groups.dedup();
+    groups
+}
+
+/// One tool.
+#[derive(Debug)]
+pub struct Tool {
+    /// Name that models call.
+    pub name: &'static str,
+    /// Module of the catalogue; `--tools` takes these.
+    pub module: &'static str,
+    /// What it does, one sentence.
+    pub summary: &'static str,
+    /// Access, limits, modes.
+    pub rules: Rules,
+    /// Parameters in published order.
+    pub fields: &'static [Field],
+    /// Phrases that call it without a model: words and `{parameter}` slots (decisions.md 4).
+    pub phrases: &'static [&'static str],
+    /// Takes arguments that are one text instead of named parameters.
+    pub whole: Option<fn(&Ctx, &str) -> Outcome<Done>>,
+    /// Does the work.
+    pub run: fn(&Ctx, &Map<String, Value>) -> Outcome<Done>,
+}
+
+impl Tool {
+    /// What it does, trimmed of the doc comment's space.
+    pub fn about(&self) -> &'static str {
+        self.summary.trim()
+    }
+}
+
+/// What a tool does to the world; decides which calls of a round may run side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Changes nothing; runs together with other readers.
+    Read,
+    /// Changes Marvin's own state; runs in call order.
+    Change,
+    /// Changes files or runs programs: one of the write tools that `MARVIN_READONLY` removes. Runs in call order.
+    Write,
+}
+
+/// What holds for a tool besides its parameters. Built as `READ.coding().seconds(10)`.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules {
+    /// What it does to the world.
+    pub access: Access,
+    /// Works in the working directory, behind its fence.
+    pub coding: bool,
+    /// May run long; the front end shows progress.
+    pub long: bool,
+    /// Upper bound of one call.
+    pub limit: Duration,
+    /// Parameter (seconds) that sets the bound instead.
+    pub limit_from: Option<&'static str>,
+    /// Program or outside service it stands on.
+    pub service: Option<&'static str>,
+}
+
+/// Changes nothing.
+pub const READ: Rules = Rules::new(Access::Read);
+/// Changes Marvin's own state.
+pub const CHANGE: Rules = Rules::new(Access::Change);
+/// Changes files or runs programs.
+pub const WRITE: Rules = Rules::new(Access::Write);
+
+impl Rules {
+    const fn new(access: Access) -> Self {
+        Self {
+            access,
+            coding: false,
+            long: false,
+            limit: Duration::from_secs(30),
+            limit_from: None,
+            service: None,
+        }
+    }
+
+    /// Works in the working directory.
+    #[must_use]
+    pub const fn coding(mut self) -> Self {
+        self.coding = true;
+        self
+    }
+
+    /// Upper bound of one call.
+    #[must_use]
+    pub const fn seconds(mut self, seconds: u64) -> Self {
+        self.limit = Duration::from_secs(seconds);
+        self
+    }
+
+    /// Stands on this program or service.
+    #[must_use]
+    pub const fn service(mut self, id: &'static str) -> Self {
+        self.service = Some(id);
+        self
+    }
+
+    /// May run long, as long as its parameter `name` says.
+    #[must_use]
+    pub const fn long(mut self, name: &'static str) -> Self {
+        self.long = true;
+        self.limit_from = Some(name);
+        self
+    }
+}
+
+/// What a tool that worked hands back.
+#[derive(Debug, Default)]
+pub struct Done {
+    /// What the model reads.
+    pub text: String,
+    /// What the session must do now.
+    pub effects: Vec<Effect>,
+}
+
+impl From<String> for Done {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            effects: Vec::new(),
+        }
+    }
+}
+
+impl Done {
+    /// Adds an effect.
+    #[must_use]
+    pub fn and(mut self, effect: Effect) -> Self {
+        self.effects.push(effect);
+        self
+    }
+}
+
+/// A change of the session that a tool asks for; tools never hold the session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// The working directory changed; the prompt must be built anew.
+    WorkingDir(PathBuf),
+    /// Leave after this reply, with these words.
+    Exit(String),
+    /// The stored conversation was compacted; load it again.
+    HistoryCompacted,
+}
+
+/// Declares a module's tools: `pub const TOOLS`, and a struct of arguments for each.
+///
+/// ```text
+/// tools! { "system";
+///     /// Facts about this machine.
+///     system_info(SystemInfo; READ.seconds(5)) {} => facts, says ["system info"];
+/// }
+/// ```
+#[macro_export]
+macro_rules! tools {
+    ($module:literal; $(
+        $(#[doc = $about:literal])* $name:ident ( $args:ident ; $rules:expr ) { $($fields:tt)* }
+        => $run:path $(, whole $whole:path)? $(, says [$($phrase:literal),* $(,)?])? ;
+    )*) => {
+        $( $crate::params! { #[doc = concat!("Arguments of `", stringify!($name), "`.")] pub struct $args { $($fields)* } } )*
+
+        /// The tools of this module.
+        pub(super) const TOOLS: &[$crate::tools::Tool] = &[ $( {
+            #[allow(unused_mut, unused_assignments)]
+            let mut whole: Option<fn(&$crate::tools::context::Ctx, &str) -> $crate::base::error::Outcome<$crate::tools::Done>> = None;
+            $( whole = Some($whole); )?
+            $crate::tools::Tool {
+                name: stringify!($name),
+                module: $module,
+                summary: concat!($($about),*),
+                rules: $rules,
+                fields: $args::FIELDS,
+                phrases: &[$($($phrase),*)?],
+                whole,
+                run: |ctx, args| $run(ctx, $args::decode(stringify!($name), args)?).map(Into::into),
+            }
+        } ),* ];
+    };
+}

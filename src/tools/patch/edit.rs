@@ -1,0 +1,327 @@
+//! The chunks of one update applied to a text, without a disk.
+//!
+//! Only lines marked `-` and `+` change: a context line that was found in spite of a different space or dash stays as the file
+//! has it.
+
+use super::parse::{Chunk, Line};
+use super::seek::seek;
+use crate::base::error::{Kind, Problem};
+use crate::base::text::{clip, visible};
+
+/// Lines of the file shown when a place was not found.
+const SHOWN: usize = 10;
+
+/// The text after all chunks. Ends in a line break; new lines take the break of the line they replace, otherwise the one most
+/// used in the file.
+///
+/// # Errors
+/// `Missing` when a chunk's place is not found, with the lines that were sought and what stands nearby. `name` is the file.
+pub fn new_text(old: &str, chunks: &[Chunk], name: &str) -> Result<String, Problem> {
+    let (mark, body) = match old.strip_prefix('\u{feff}') {
+        Some(body) => ("\u{feff}", body),
+        None => ("", old),
+    };
+    let lines = split(body);
+    let texts: Vec<&str> = lines.iter().map(|line| line.text).collect();
+    let mut places: Vec<(usize, &Chunk, usize)> = Vec::new();
+    let mut from = 0;
+    for chunk in chunks {
+        if let Some(anchor) = &chunk.anchor {
+            from = seek(&texts, &[anchor], from, false)
+                .ok_or_else(|| no_anchor(chunk, anchor, &texts, from, name))?
+                + 1;
+        }
+        let wanted = wanted(chunk);
+        if wanted.is_empty() {
+            places.push((texts.len(), chunk, chunk.lines.len()));
+            continue;
+        }
+        let (at, length) = place(&texts, chunk, &wanted, from)
+            .ok_or_else(|| no_place(chunk, &wanted, &texts, from, name))?;
+        places.push((at, chunk, length));
+        from = at + wanted.len().min(texts.len() - at);
+    }
+    // Additions at the end come last whatever their order in the patch; all others are in order already.
+    places.sort_by_key(|(at, ..)| *at);
+    Ok(format!("{mark}{}", rebuild(&lines, &places)))
+}
+
+/// A line and its break.
+struct FileLine<'a> {
+    text: &'a str,
+    end: &'a str,
+}
+
+fn split(text: &str) -> Vec<FileLine<'_>> {
+    text.split_inclusive('\n')
+        .map(|line| {
+            let text = line.strip_suffix('\n').unwrap_or(line);
+            let text = match line.len() - text.len() {
+                0 => text,
+                _ => text.strip_suffix('\r').unwrap_or(text),
+            };
+            FileLine {
+                text,
+                end: line.get(text.len()..).unwrap_or_default(),
+            }
+        })
+        .collect()
+}
+
+/// The break most used in the file; of two equally used ones the first, and a line feed without any.
+fn usual_end<'a>(lines: &[FileLine<'a>]) -> &'a str {
+    let windows = lines.iter().filter(|line| line.end == "\r\n").count();
+    let unix = lines.iter().filter(|line| line.end == "\n").count();
+    let first_is_windows = lines.first().is_some_and(|line| line.end == "\r\n");
+    if windows > unix || (windows == unix && first_is_windows) {
+        "\r\n"
+    } else {
+        "\n"
+    }
+}
+
+/// The lines that must stand in the file.
+fn wanted(chunk: &Chunk) -> Vec<&str> {
+    chunk
+        .lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Keep(text) | Line::Remove(text) => Some(text.as_str()),
+            Line::Add(_) => None,
+        })
+        .collect()
+}
+
+/// Where the chunk stands and how many of its lines count: an empty line at its end may stand for the end of the file.
+fn place(texts: &[&str], chunk: &Chunk, wanted: &[&str], from: usize) -> Option<(usize, usize)> {
+    if let Some(at) = seek(texts, wanted, from, chunk.at_end) {
+        return Some((at, chunk.lines.len()));
+    }
+    let (Some(Line::Keep(text) | Line::Remove(text)), [shorter @ .., _]) =
+        (chunk.lines.last(), wanted)
+    else {
+        return None;
+    };
+    if !text.is_empty() || shorter.is_empty() {
+        return None;
+    }
+    Some((
+        seek(texts, shorter, from, chunk.at_end)?,
+        chunk.lines.len() - 1,
+    ))
+}
+
+fn rebuild(lines: &[FileLine<'_>], places: &[(usize, &Chunk, usize)]) -> String {
+    let usual = usual_end(lines);
+    let mut out = String::new();
+    let mut put = |text: &str, end: &str| {
+        out.push_str(text);
+        out.push_str(if end.is_empty() { usual } else { end });
+    };
+    let mut at = 0;
+    for (place, chunk, length) in places {
+        for line in lines.get(at..*place).unwrap_or_default() {
+            put(line.text, line.end);
+        }
+        at = (*place).max(at);
+        // Breaks of removed lines, waiting for the lines that replace them.
+        let mut ends = std::collections::VecDeque::new();
+        for line in chunk.lines.iter().take(*length) {
+            match line {
+                Line::Keep(_) => {
+                    if let Some(line) = lines.get(at) {
+                        put(line.text, line.end);
+                    }
+                    at += 1;
+                    ends.clear();
+                }
+                Line::Remove(_) => {
+                    ends.push_back(lines.get(at).map_or("", |line| line.end));
+                    at += 1;
+                }
+                Line::Add(text) => put(text, ends.pop_front().unwrap_or_default()),
+            }
+        }
+    }
+    for line in lines.get(at..).unwrap_or_default() {
+        put(line.text, line.end);
+    }
+    out
+}
+
+fn no_anchor(chunk: &Chunk, anchor: &str, texts: &[&str], from: usize, name: &str) -> Problem {
+    let problem = Problem::new(
+        Kind::Missing,
+        format!(
+            "The line \"{}\" after \"@@\" (line {} of the patch) is not in {name}{}.",
+            clip(&visible(anchor), 120),
+            chunk.number,
+            after(from)
+        ),
+    );
+    if anchor.starts_with('-') && anchor.contains(" +") && anchor.contains("@@") {
+        return problem.next("\"@@\" takes no line numbers here: write \"@@\" alone, or a whole line of the file after it.");
+    }
+    hint(problem, &[anchor], texts, from, name)
+}
+
+fn no_place(chunk: &Chunk, wanted: &[&str], texts: &[&str], from: usize, name: &str) -> Problem {
+    let sought: Vec<String> = wanted
+        .iter()
+        .take(SHOWN)
+        .map(|line| clip(&visible(line), 200))
+        .collect();
+    let problem = Problem::new(
+        Kind::Missing,
+        format!(
+            "The expected lines of the change at line {} of the patch are not in {name}{}.",
+            chunk.number,
+            after(from)
+        ),
+    );
+    let mut problem = hint(problem, wanted, texts, from, name);
+    let facts = problem.facts.take().unwrap_or_default();
+    problem.facts(
+        format!("Expected:\n{}\n\n{facts}", sought.join("\n"))
+            .trim_end()
+            .to_owned(),
+    )
+}
+
+fn after(from: usize) -> String {
+    if from == 0 {
+        String::new()
+    } else {
+        format!(" after line {from}")
+    }
+}
+
+/// Says that the place is earlier in the file, or shows the most similar lines.
+fn hint(problem: Problem, wanted: &[&str], texts: &[&str], from: usize, name: &str) -> Problem {
+    if let Some(at) = seek(texts, wanted, 0, false).filter(|_| from > 0) {
+        return problem.next(format!(
+            "They stand at line {}, before an earlier change: put the changes in the order of the file.",
+            at + 1
+        ));
+    }
+    let problem = problem.next(format!("Read {name} again and copy the lines exactly."));
+    match super::replace::similar(texts, wanted) {
+        Some(at) => {
+            let problem = problem.next(format!("The most similar line is line {}.", at + 1));
+            problem.facts(super::replace::numbered(
+                texts,
+                at,
+                wanted.len().clamp(3, SHOWN),
+            ))
+        }
+        None => problem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse::{Section, parse};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn edited(old: &str, body: &str) -> Result<String, Problem> {
+        let text = format!("*** Begin Patch\n*** Update File: f\n{body}\n*** End Patch");
+        let patch = parse(&text).unwrap();
+        let [Section::Update { chunks, .. }] = patch.sections.as_slice() else {
+            panic!("{patch:?}")
+        };
+        new_text(old, chunks, "f")
+    }
+
+    #[test]
+    fn context_keeps_the_files_own_text() {
+        assert_eq!(
+            edited("  a \nb – c\nd\n", "@@\n a\n b - c\n-d\n+D").unwrap(),
+            "  a \nb – c\nD\n"
+        );
+        assert_eq!(edited("\u{feff}a\n", "@@\n-a\n+b").unwrap(), "\u{feff}b\n");
+    }
+
+    #[test]
+    fn line_breaks_follow_the_replaced_line_or_the_file() {
+        assert_eq!(
+            edited("a\r\nb\nc\n", "@@\n-a\n-b\n+A\n+B\n+C").unwrap(),
+            "A\r\nB\nC\nc\n"
+        );
+        assert_eq!(
+            edited("a\r\nb\r\nc", "@@\n a\n+x").unwrap(),
+            "a\r\nx\r\nb\r\nc\r\n"
+        );
+        assert_eq!(edited("", "@@\n+x").unwrap(), "x\n");
+        assert_eq!(edited("x", "@@\n-x").unwrap(), "");
+        assert_eq!(edited("a\n\n", "@@\n-a\n+b").unwrap(), "b\n\n");
+        assert_eq!(edited("a\rb\n", "@@\n-a\rb\n+c").unwrap(), "c\n");
+    }
+
+    #[test]
+    fn an_empty_last_line_may_mean_the_end_of_the_file() {
+        assert_eq!(edited("a\nb\n", "@@\n-b\n+B\n").unwrap(), "a\nB\n");
+        assert_eq!(edited("a\nb\n", "@@\n+z\n@@\n-b\n+B").unwrap(), "a\nB\nz\n");
+    }
+
+    #[test]
+    fn what_is_not_found_is_explained() {
+        let problem =
+            edited("fn one() {\n    let x = 1;\n}\n", "@@\n-    let x = 2;\n+y").unwrap_err();
+        let text = problem.for_model();
+        assert!(
+            text.contains("line 3 of the patch") && text.contains("line 2"),
+            "{text}"
+        );
+        assert!(
+            text.contains("let x = 1;") && text.contains("let x = 2;"),
+            "{text}"
+        );
+        let text = edited("a\nb\n", "@@\n-b\n+B\n@@\n-a\n+A")
+            .unwrap_err()
+            .for_model();
+        assert!(text.contains("line 1, before an earlier change"), "{text}");
+        let text = edited("a\n", "@@ -1,2 +1,2 @@\n-a\n+A")
+            .unwrap_err()
+            .for_model();
+        assert!(text.contains("takes no line numbers"), "{text}");
+    }
+
+    /// An edit script: for each line of the file keep it, remove it, or put something in front of it.
+    fn scripts() -> impl Strategy<Value = Vec<(String, u8, String)>> {
+        proptest::collection::vec(("[a-c ]{0,3}", 0u8..4, "[a-dé]{0,3}"), 1..12)
+    }
+
+    proptest! {
+        #[test]
+        fn a_generated_edit_gives_the_text_it_was_made_from(script in scripts(), crlf: bool) {
+            let end = if crlf { "\r\n" } else { "\n" };
+            let (mut old, mut new, mut body) = (String::new(), String::new(), String::from("@@\n"));
+            for (line, act, added) in &script {
+                if *act >= 2 {
+                    new.push_str(&format!("{added}{end}"));
+                    body.push_str(&format!("+{added}\n"));
+                }
+                old.push_str(&format!("{line}{end}"));
+                if act % 2 == 0 {
+                    new.push_str(&format!("{line}{end}"));
+                    body.push_str(&format!(" {line}\n"));
+                } else {
+                    body.push_str(&format!("-{line}\n"));
+                }
+            }
+            prop_assert_eq!(edited(&old, body.trim_end_matches('\n')).unwrap(), new);
+        }
+
+        #[test]
+        fn any_chunks_give_an_answer(old in "[ab \r\n]{0,20}", body in proptest::collection::vec("(@@( [ab])?|[ +\\-][ab ]{0,2})", 1..8)) {
+            let text = format!("*** Begin Patch\n*** Update File: f\n{}\n*** End Patch", body.join("\n"));
+            if let Ok(patch) = parse(&text)
+                && let [Section::Update { chunks, .. }] = patch.sections.as_slice()
+                && let Ok(new) = new_text(&old, chunks, "f")
+            {
+                prop_assert!(new.is_empty() || new.ends_with('\n'));
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Finding lines in a file although a model's copy of them differs a little: four passes, the strictest first.
+
+/// The first place at or after `from` where `wanted` stands in `lines`. With `at_end` the end of the file is tried first. Nothing
+/// wanted is found at `from`.
+pub(super) fn seek(lines: &[&str], wanted: &[&str], from: usize, at_end: bool) -> Option<usize> {
+    let last = lines.len().checked_sub(wanted.len())?;
+    if at_end && last >= from && PASSES.iter().any(|same| fits(lines, wanted, last, *same)) {
+        return Some(last);
+    }
+    PASSES
+        .iter()
+        .find_map(|same| (from..=last).find(|at| fits(lines, wanted, *at, *same)))
+}
+
+type Same = fn(&str, &str) -> bool;
+
+const PASSES: [Same; 4] = [
+    |a, b| a == b,
+    |a, b| a.trim_end() == b.trim_end(),
+    |a, b| a.trim() == b.trim(),
+    |a, b| plain(a).eq(plain(b)),
+];
+
+fn fits(lines: &[&str], wanted: &[&str], at: usize, same: Same) -> bool {
+    lines
+        .get(at..at + wanted.len())
+        .is_some_and(|found| found.iter().zip(wanted).all(|(a, b)| same(a, b)))
+}
+
+/// The characters of a line with typographic dashes, quotes and spaces as ASCII.
+pub(super) fn plain(line: &str) -> impl Iterator<Item = char> {
+    line.trim().chars().map(|c| match c {
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
+        '\u{2018}'..='\u{201b}' => '\'',
+        '\u{201c}'..='\u{201f}' => '"',
+        '\u{a0}' | '\u{2002}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => ' ',
+        c => c,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stricter_passes_win_over_nearer_places() {
+        let lines = ["  a", "a ", "a"];
+        assert_eq!(seek(&lines, &["a"], 0, false), Some(2));
+        assert_eq!(seek(&lines[..2], &["a"], 0, false), Some(1));
+        assert_eq!(seek(&lines[..1], &["a"], 0, false), Some(0));
+        assert_eq!(
+            seek(&["x — “y”\u{a0}z"], &["x - \"y\" z"], 0, false),
+            Some(0)
+        );
+        assert_eq!(seek(&lines, &["b"], 0, false), None);
+    }
+
+    #[test]
+    fn bounds() {
+        let lines = ["a", "b", "a"];
+        assert_eq!(seek(&lines, &["a"], 1, false), Some(2));
+        assert_eq!(seek(&lines, &["a"], 0, true), Some(2));
+        assert_eq!(seek(&lines, &["b"], 0, true), Some(1));
+        assert_eq!(seek(&lines, &["a"], 3, true), None);
+        assert_eq!(seek(&lines, &["a"; 4], 0, false), None);
+        assert_eq!(seek(&[], &[], 0, false), Some(0));
+        assert_eq!(seek(&lines, &["a"], 9, false), None);
+    }
+}

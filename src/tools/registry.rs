@@ -1,0 +1,148 @@
+//! Finding a tool by name and running one call of it; whatever goes wrong becomes the call's result.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use super::args::{Args, understand};
+use super::bounds::Bounds;
+use super::context::Ctx;
+use super::{Access, Done, Effect, Tool, all, call_log};
+use crate::base::error::{Outcome, Problem};
+use crate::base::text;
+use crate::chat::message::{ToolCall, ToolOutput};
+use crate::llm::provider::{Offer, Offered, Params};
+
+/// The tool called `name`.
+pub fn named(name: &str) -> Option<&'static Tool> {
+    all().find(|tool| tool.name == name)
+}
+
+/// What a process may offer its model: the tools within `bounds`, at most `most` of them
+/// (contract/provider-quirks.md 38).
+pub fn offer(bounds: &Bounds, most: usize) -> Offer {
+    let offered = all()
+        .filter(|tool| bounds.offers(tool))
+        .take(most)
+        .map(|tool| Offered {
+            name: tool.name.into(),
+            about: tool.about().into(),
+            params: Params::Declared(tool.fields),
+            phrases: tool.phrases,
+        });
+    Offer::new(offered.collect())
+}
+
+/// A call that ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// The result for the model.
+    pub output: ToolOutput,
+    /// What the session must do.
+    pub effects: Vec<Effect>,
+    /// How long it ran.
+    pub took: Duration,
+}
+
+/// How a call is to be run, known before it starts.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// What it does to the world; an unknown tool changes nothing.
+    pub access: Access,
+    /// When it is stopped.
+    pub limit: Duration,
+}
+
+/// Looks a call up without running it.
+pub fn plan(call: &ToolCall) -> Plan {
+    let Some(tool) = named(&call.name) else {
+        return Plan {
+            access: Access::Read,
+            limit: Duration::from_secs(5),
+        };
+    };
+    let asked = tool
+        .rules
+        .limit_from
+        .and_then(|field| match understand(tool, &call.args) {
+            Ok(Args::Named(map)) => map
+                .get(field)
+                .and_then(<u64 as crate::base::params::Param>::read),
+            _ => None,
+        });
+    // The tool ends itself at the time it was given; the batch only steps in when it does not.
+    let limit = asked.map_or(tool.rules.limit, Duration::from_secs)
+        + Duration::from_secs(if tool.rules.limit_from.is_some() {
+            5
+        } else {
+            0
+        });
+    Plan {
+        access: tool.rules.access,
+        limit: limit.min(Duration::from_secs(24 * 3600)),
+    }
+}
+
+/// Runs one call to its end. Never panics.
+pub fn attempt(ctx: &Ctx, call: &ToolCall) -> Outcome<Done> {
+    catch_unwind(AssertUnwindSafe(|| dispatch(ctx, &call.name, &call.args))).unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(Problem::internal(format!("{} broke down: {}.", call.name, said.unwrap_or("no reason given")))
+            .next("This is a fault of Marvin's. Go on without this call, or try it with other arguments."))
+    })
+}
+
+/// Turns an outcome into the call's result, logs and counts it.
+pub fn end(ctx: &Ctx, call: &ToolCall, outcome: Outcome<Done>, took: Duration) -> Ended {
+    let (text, failed, effects) = match outcome {
+        Ok(done) => (done.text, false, done.effects),
+        Err(problem) => (problem.for_model(), true, Vec::new()),
+    };
+    call_log::record(&ctx.world, &call.name, &call.args, &text, took);
+    ctx.world.ledger.change(|totals| {
+        *totals
+            .tool_calls
+            .entry(text::clip(&call.name, 64))
+            .or_default() += 1;
+    });
+    Ended {
+        output: ToolOutput {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            text,
+            failed,
+        },
+        effects,
+        took,
+    }
+}
+
+/// Finds, checks and runs a tool: the one way in, for models and for `marvin tool`.
+pub fn dispatch(ctx: &Ctx, name: &str, raw_args: &str) -> Outcome<Done> {
+    ctx.stop.check()?;
+    let tool = named(name).ok_or_else(|| unknown(name, &ctx.world.bounds))?;
+    if let Some(refusal) = ctx.world.bounds.refusal(tool) {
+        return Err(refusal);
+    }
+    match (understand(tool, raw_args)?, tool.whole) {
+        (Args::Named(map), _) => (tool.run)(ctx, &map),
+        (Args::Whole(text), Some(whole)) => whole(ctx, &text),
+        (Args::Whole(_), None) => Err(Problem::internal(format!("{name} takes no text."))),
+    }
+}
+
+/// The answer to a name that no tool has.
+pub fn unknown(name: &str, bounds: &Bounds) -> Problem {
+    let names: Vec<&str> = all()
+        .filter(|tool| bounds.offers(tool))
+        .map(|tool| tool.name)
+        .collect();
+    let problem = Problem::missing(format!(
+        "There is no tool \"{}\".",
+        text::clip(&text::visible(name), 64)
+    ));
+    match text::did_you_mean(name, names.iter().copied()) {
+        Some(hint) => problem.next(format!("Perhaps: {hint}")),
+        None if names.is_empty() => problem.next("No tools are offered here; answer in words."),
+        None => problem.next(format!("The tools are: {}.", names.join(", "))),
+    }
+}

@@ -1,0 +1,52 @@
+//! Module `shell`: commands in the working directory.
+
+use std::time::Duration;
+
+use super::WRITE;
+use super::context::Ctx;
+use crate::base::error::{Outcome, Problem};
+use crate::proc::shell;
+
+crate::tools! { "shell";
+    /// Run a shell command in the working directory.
+    run_command(RunCommand; WRITE.coding().seconds(60).long("timeout")) {
+        /// shell text
+        command: String, example: "cargo test", alias: &["cmd"];
+        /// seconds
+        timeout: u64 = 60, min: 1, alias: &["timeout_s", "seconds"];
+    } => run, says ["run {command}"];
+}
+
+/// Words that delete at once; a nudge towards care, not protection (contract/sharp-edges.md, Processes).
+const NUDGED: [&str; 3] = ["rm", "rmdir", "unlink"];
+
+fn run(ctx: &Ctx, args: RunCommand) -> Outcome<String> {
+    let command = args.command.trim();
+    let first = command.split_whitespace().next().unwrap_or_default();
+    if first.is_empty() {
+        return Err(Problem::input("The command is empty.").next("For example: cargo test"));
+    }
+    if NUDGED.contains(&first) {
+        return Err(Problem::refused(format!("{first} as the first word of a command is refused, because agents have deleted the wrong files with it."))
+            .next("Restore files with git_checkout, or leave them and say so."));
+    }
+    if first == "tk" && ctx.world.env.get("MARVIN_TICKET").is_some() {
+        return Err(
+            Problem::refused("Tickets are not handled through the shell.")
+                .next("Use the ticket tools."),
+        );
+    }
+    let root = ctx.root()?;
+    if let Some(approve) = &ctx.world.approve {
+        approve.command(&shell::preview(command), root.path(), &ctx.stop)?;
+    }
+    let spill = root.path().join(".marvin/logs");
+    shell::run(
+        command,
+        root.path(),
+        &ctx.world.env,
+        Duration::from_secs(args.timeout.min(24 * 3600)),
+        &spill,
+        &ctx.stop,
+    )
+}
