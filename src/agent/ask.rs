@@ -1,0 +1,136 @@
+//! One model call with everything around it: the cost ceiling, waiting and repeating, counting what it used.
+
+use crate::base::error::Problem;
+use crate::chat::event::{Event, Level};
+use crate::chat::tokens::estimate;
+use crate::chat::usage::{Tokens, Turn};
+use crate::llm::failure::{Failure, Why};
+use crate::llm::fallback::{Decision, Situation, decide};
+use crate::llm::models;
+use crate::llm::provider::{Delta, Offer, Provider, Reply, Request};
+use crate::tools::context::Ctx;
+
+/// The provider and model that answer, and what they may cost.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// Who answers.
+    pub provider: &'a dyn Provider,
+    /// Name of the model at the provider.
+    pub model: &'a str,
+    /// It runs on this machine.
+    pub local: bool,
+    /// Prices of the user.
+    pub prices: &'a models::Prices,
+    /// US dollars after which no further call is made.
+    pub max_cost: Option<f64>,
+}
+
+/// Sends `request` until a reply is complete or nothing more can be done.
+///
+/// `before` is what the turn did so far; pieces of the reply go to the listener as they arrive.
+pub fn ask(
+    ctx: &Ctx,
+    asked: Asked<'_>,
+    request: &Request<'_>,
+    before: Situation,
+) -> Result<Reply, Failure> {
+    let mut now = before;
+    let no_tools = Offer::none();
+    let mut offer = request.offer;
+    loop {
+        check_cost(ctx, asked.max_cost)?;
+        now.tools = !offer.tools.is_empty();
+        let request = Request { offer, ..*request };
+        let mut on = |delta: Delta<'_>| {
+            ctx.listener.hear(match delta {
+                Delta::Text(text) => Event::Delta(text.to_owned()),
+                Delta::Thinking(text) => Event::Thinking(text.to_owned()),
+            });
+        };
+        let failure = match asked.provider.stream(&request, &mut on, &ctx.stop) {
+            Ok(reply) => {
+                count(ctx, asked, &request, &reply);
+                return Ok(reply);
+            }
+            Err(failure) => failure,
+        };
+        if failure.so_far.usage.is_some() || !failure.nothing_shown() {
+            count(ctx, asked, &request, &failure.so_far);
+        }
+        match decide(&failure, now) {
+            Decision::Wait(wait) => {
+                now.waited += 1;
+                let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+                let words = format!(
+                    "⚠️ Rate limited by {}. Waiting {seconds}s...",
+                    asked.provider.name()
+                );
+                ctx.listener.hear(Event::Notice(Level::Warning, words));
+                if !ctx.stop.sleep(wait) {
+                    return Err(Failure::cancelled());
+                }
+            }
+            Decision::Again => now.repeated = true,
+            Decision::WithoutTools => {
+                let words = format!(
+                    "⚠️ {} takes no tools; asking again without them.",
+                    request.model
+                );
+                ctx.listener.hear(Event::Notice(Level::Warning, words));
+                offer = &no_tools;
+            }
+            Decision::FallBack | Decision::GiveUp => return Err(failure),
+        }
+    }
+}
+
+fn check_cost(ctx: &Ctx, max: Option<f64>) -> Result<(), Failure> {
+    let Some(max) = max else { return Ok(()) };
+    let spent = ctx.world.ledger.totals().cost;
+    if spent < max {
+        return Ok(());
+    }
+    let problem = Problem::limit(format!(
+        "The cost limit of ${max} is reached (${spent:.4} spent)."
+    ))
+    .next("Raise --max-cost to go on.");
+    Err(Failure::new(Why::Refused, problem))
+}
+
+/// Records the call's tokens and cost; without numbers from the provider they are estimated and marked.
+fn count(ctx: &Ctx, asked: Asked<'_>, request: &Request<'_>, reply: &Reply) {
+    if !asked.provider.is_model() {
+        return;
+    }
+    let tokens = reply.usage.unwrap_or_else(|| {
+        let sent: usize = request
+            .messages
+            .iter()
+            .map(crate::chat::message::Message::len)
+            .sum();
+        let calls: usize = reply
+            .calls
+            .iter()
+            .map(|call| call.args.len() + call.name.len())
+            .sum();
+        Tokens {
+            input: estimate(sent + request.system.len()),
+            output: estimate(reply.text.len() + calls),
+            estimated: true,
+        }
+    });
+    let (cost, estimated) = asked.prices.cost(asked.model, asked.local, tokens);
+    let turn = Turn {
+        provider: asked.provider.name().to_owned(),
+        model: asked.model.to_owned(),
+        tokens: Tokens {
+            estimated,
+            ..tokens
+        },
+        cost,
+    };
+    ctx.world
+        .ledger
+        .change(|totals| totals.add_turn(&turn, asked.local));
+    ctx.listener.hear(Event::Turn(turn));
+}

@@ -1,0 +1,8 @@
+//! Floor 5: how a reply comes about: the plain loop of requests and tool rounds.
+
+pub mod ask;
+pub mod compact;
+pub mod instructions;
+pub mod prompts;
+pub mod system;
+pub mod turn;

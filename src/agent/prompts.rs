@@ -1,0 +1,34 @@
+//! The words sent to models: Markdown files under `src/prompts`, built in, with `{{slot}}`s filled by name.
+
+/// Personality and rules (contract/interfaces.md 11, section 1).
+pub const IDENTITY: &str = include_str!("../prompts/identity.md");
+/// Instructions for work on code (section 6).
+pub const CODING: &str = include_str!("../prompts/coding.md");
+/// What replaces tools in the last request of a turn.
+pub const LAST_ROUND: &str = include_str!("../prompts/last_round.md");
+
+/// `template` with every `{{name}}` replaced by its value.
+pub fn fill(template: &str, slots: &[(&str, &str)]) -> String {
+    let mut out = template.trim_end().to_owned();
+    for (name, value) in slots {
+        out = out.replace(&format!("{{{{{name}}}}}"), value);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_slot_of_every_prompt_is_known() {
+        let slots = [("dir", "x"), ("date", "x")];
+        for prompt in [IDENTITY, CODING, LAST_ROUND] {
+            assert!(
+                !fill(prompt, &slots).contains("{{"),
+                "an unfilled slot in {prompt}"
+            );
+            assert!(!prompt.trim().is_empty());
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The plain loop: request, reply, tools, again; until the model answers in words or the rounds are used up.
+
+use std::collections::HashSet;
+
+use super::ask::{Asked, ask};
+use super::system::{self, Person};
+use super::{compact, prompts};
+use crate::base::ids;
+use crate::chat::budget::Budget;
+use crate::chat::event::{Event, Level};
+use crate::chat::message::{Message, ToolCall};
+use crate::chat::repair::{cut_for_cap, repair};
+use crate::chat::tokens::Meter;
+use crate::llm::failure::Failure;
+use crate::llm::fallback::Situation;
+use crate::llm::models;
+use crate::llm::provider::{Effort, Finish, Offer, Reply, Request};
+use crate::tools::context::Ctx;
+use crate::tools::{Access, Effect, args, batch, registry};
+
+/// How far a turn may go (contract/interfaces.md 7).
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Rounds of tool calls.
+    pub rounds: usize,
+    /// Messages kept in memory.
+    pub cap: usize,
+}
+
+impl Limits {
+    /// The limits of a mode: work on code goes further.
+    pub fn new(coding: bool) -> Self {
+        if coding {
+            Self {
+                rounds: 50,
+                cap: 100,
+            }
+        } else {
+            Self {
+                rounds: 10,
+                cap: 40,
+            }
+        }
+    }
+}
+
+/// A conversation and all that answering it needs.
+pub struct Talk<'a> {
+    /// Who answers.
+    pub asked: Asked<'a>,
+    /// Tools offered, rendered once for the whole session.
+    pub offer: &'a Offer,
+    /// Works in coding mode.
+    pub coding: bool,
+    /// How far it may go.
+    pub limits: Limits,
+    /// Facts about the person.
+    pub person: &'a Person,
+    /// The messages.
+    pub messages: Vec<Message>,
+    /// Their token count.
+    pub meter: Meter,
+}
+
+/// What came of a turn.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// Text of the last reply.
+    pub text: String,
+    /// What tools asked the session to do.
+    pub effects: Vec<Effect>,
+}
+
+impl Talk<'_> {
+    /// Answers the conversation's last message.
+    ///
+    /// # Errors
+    /// The provider's failure, when nothing more can be done about it; what came before it stays in `messages`.
+    pub fn answer(&mut self, ctx: &Ctx) -> Result<Answer, Failure> {
+        let mut answer = Answer::default();
+        let mut now = Situation::default();
+        let last_round = self.limits.rounds;
+        for round in 0..=last_round {
+            let reply = self.request(ctx, now, round == last_round)?;
+            now.shown |= !reply.text.is_empty();
+            self.remark(ctx, &reply);
+            answer.text.clone_from(&reply.text);
+            let calls = if round == last_round {
+                Vec::new()
+            } else {
+                with_own_ids(reply.calls.clone())
+            };
+            self.keep(reply, &calls);
+            if calls.is_empty() {
+                break;
+            }
+            now.wrote |= calls
+                .iter()
+                .any(|call| registry::plan(call).access == Access::Write);
+            ctx.listener.hear(Event::ToolsStarted(calls.clone()));
+            let ended = batch::run(ctx, &calls);
+            let warning = self.warning(ctx);
+            for (at, mut result) in ended.into_iter().enumerate() {
+                if let Some(warning) = warning.as_deref().filter(|_| at + 1 == calls.len()) {
+                    result.output.text.push_str(warning);
+                }
+                answer.effects.extend(result.effects);
+                self.messages.push(Message::Tool(result.output));
+            }
+            if ctx.stop.is_fired() {
+                return Err(Failure::cancelled());
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Puts the conversation in order and within its limits, and asks.
+    fn request(&mut self, ctx: &Ctx, now: Situation, last: bool) -> Result<Reply, Failure> {
+        repair(&mut self.messages);
+        if let Some(at) = cut_for_cap(&self.messages, self.limits.cap) {
+            self.messages.drain(..at);
+        }
+        let mut system = system::prompt(&ctx.world, self.person, self.coding);
+        let none = Offer::none();
+        let offer = if last { &none } else { self.offer };
+        if last {
+            system.push_str("\n\n");
+            system.push_str(prompts::LAST_ROUND.trim_end());
+        }
+        self.fit(ctx, system.len());
+        let request = Request {
+            model: self.asked.model,
+            system: &system,
+            messages: &self.messages,
+            offer,
+            effort: if self.coding {
+                Effort::High
+            } else {
+                Effort::Low
+            },
+        };
+        ask(ctx, self.asked, &request, now)
+    }
+
+    /// Counts the context, compacts it when it is too full, and tells the tools how much room is left.
+    fn fit(&mut self, ctx: &Ctx, system: usize) {
+        let budget = self.budget();
+        let mut used = self.meter.measure(&self.messages, system, budget.warn);
+        if used >= budget.compact {
+            match compact::compact(ctx, &mut self.messages) {
+                Ok(true) => used = self.meter.measure(&self.messages, system, budget.warn),
+                Ok(false) => {}
+                Err(problem) => {
+                    let words = format!(
+                        "The conversation was not compacted, because its backup failed: {problem}"
+                    );
+                    ctx.listener.hear(Event::Notice(Level::Warning, words));
+                }
+            }
+        }
+        ctx.world.context.set(used, budget.warn, budget.hard);
+    }
+
+    fn budget(&self) -> Budget {
+        Budget::for_window(models::facts(self.asked.local, self.asked.model).window)
+    }
+
+    fn warning(&mut self, ctx: &Ctx) -> Option<String> {
+        let budget = self.budget();
+        budget.warning(ctx.world.context.used())
+    }
+
+    /// Says what the person should know of a reply that is not simply an answer.
+    fn remark(&self, ctx: &Ctx, reply: &Reply) {
+        let words = match reply.finish {
+            Finish::Length => format!(
+                "The reply hit {}'s limit of tokens and is cut.",
+                self.asked.model
+            ),
+            Finish::Filtered => format!(
+                "A content filter of {} ended the reply.",
+                self.asked.provider.name()
+            ),
+            _ if reply.text.is_empty() && reply.calls.is_empty() => {
+                format!("{} answered nothing.", self.asked.model)
+            }
+            _ => return,
+        };
+        ctx.listener.hear(Event::Notice(Level::Warning, words));
+    }
+
+    /// Adds the reply to the conversation, its calls as they can be sent again.
+    fn keep(&mut self, mut reply: Reply, calls: &[ToolCall]) {
+        reply.calls = calls
+            .iter()
+            .map(|call| ToolCall {
+                args: args::for_history(&call.args),
+                ..call.clone()
+            })
+            .collect();
+        if !reply.text.is_empty() || !reply.calls.is_empty() {
+            self.messages.push(reply.into_message());
+        }
+    }
+}
+
+/// Gives calls whose id is missing or taken one of their own, so that every call gets exactly one answer.
+fn with_own_ids(mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
+    let mut seen = HashSet::new();
+    for call in &mut calls {
+        if call.id.is_empty() || !seen.insert(call.id.clone()) {
+            call.id = ids::call();
+            seen.insert(call.id.clone());
+        }
+    }
+    calls
+}
