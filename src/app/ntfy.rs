@@ -1,0 +1,62 @@
+//! `--ntfy`: one message when a run ends. Contents are public to whoever knows the topic: no words of the conversation.
+
+use std::time::Duration;
+
+use super::session::agent;
+use super::stream::say;
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::ids;
+use crate::net::http::{Client, Limits, Setup};
+use crate::net::services;
+
+/// Longest wait for the service.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// The topic to use: the one given, or a new one that nobody can guess, which is named on standard error.
+pub fn topic(given: &str) -> String {
+    if !given.is_empty() {
+        return given.to_owned();
+    }
+    let topic = format!("marvin-{}", ids::hex(10));
+    say(&format!("ntfy topic: {topic}"));
+    topic
+}
+
+/// Sends the message; failure to send is ignored (contract/interfaces.md 2).
+pub fn ended(env: &Env, topic: &str, well: bool, took: Duration, cost: f64) {
+    let Some(service) = services::service("ntfy") else {
+        return;
+    };
+    let safe: String = topic
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+        .collect();
+    let base = service.base_in(env).to_owned();
+    let limits = Limits {
+        connect: LIMIT,
+        first_byte: LIMIT,
+        silence: LIMIT,
+    };
+    let client = Client::new(Setup {
+        limits,
+        agent: agent(env),
+        proxied: true,
+        roots: None,
+    });
+    let mut headers = vec![("content-type", "text/plain".to_owned())];
+    if let Some(token) = env.get("NTFY_TOKEN") {
+        headers.push(("authorization", format!("Bearer {token}")));
+    }
+    let words = format!(
+        "Marvin {} after {} s, ${cost:.4}.",
+        if well { "is done" } else { "failed" },
+        took.as_secs()
+    );
+    let _ = client.post(
+        &format!("{base}/{safe}"),
+        &headers,
+        words.as_bytes(),
+        &Cancel::new(),
+    );
+}

@@ -1,0 +1,45 @@
+//! `marvin tool`: one tool without a model, through the same registry, fence and gates (decisions.md, command line).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::session::{self, Start};
+use super::stream::say;
+use crate::base::cancel::Cancel;
+use crate::base::error::Outcome;
+use crate::base::ids;
+use crate::chat::event::Deaf;
+use crate::chat::message::{ToolCall, ToolOutput};
+use crate::disk::beneath::Root;
+use crate::tools::batch;
+use crate::tools::context::Ctx;
+
+/// Runs the tool `name` with `args` (a JSON object) in `given`, else in the current directory wherever it is.
+///
+/// # Errors
+/// The directory does not exist; the tool's own failure is in the output.
+pub fn run(
+    start: &Start,
+    name: &str,
+    args: String,
+    given: Option<&Path>,
+    stop: &Cancel,
+) -> Outcome<ToolOutput> {
+    let mut world = session::world(start, given, &mut |words| say(&format!("Warning: {words}")))?;
+    if let (None, None, Some(current)) = (world.place.root(), given, &start.current) {
+        world.place = Default::default();
+        world.place.set(Root::open(current)?, false);
+    }
+    let ctx = Ctx {
+        world: Arc::new(world),
+        stop: stop.clone(),
+        listener: Arc::new(Deaf),
+    };
+    let call = ToolCall {
+        id: ids::call(),
+        name: name.to_owned(),
+        args,
+        keep: None,
+    };
+    Ok(batch::run_one(&ctx, &call).output)
+}

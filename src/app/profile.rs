@@ -1,0 +1,169 @@
+//! The active profile: its name, and what of it goes into the system prompt (contract/interfaces.md 10).
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::agent::system::Person;
+use crate::base::clock::Clock;
+use crate::base::text::clip;
+use crate::disk::paths::{Paths, ProfilePaths};
+use crate::disk::{atomic, jsonl, yaml};
+use crate::tools::context::World;
+
+/// Entries of the chat log in the prompt, and characters of each.
+const HISTORY: usize = 20;
+const HISTORY_EACH: usize = 200;
+/// Most bytes of a state file that is read whole.
+const CAP: u64 = 16 << 20;
+
+/// The active profile: `last_profile` if it names one that exists, else `main`, else `default` if only that exists.
+pub fn active(paths: &Paths) -> String {
+    let named = paths
+        .last_profile()
+        .ok()
+        .and_then(|path| std::fs::read_to_string(path).ok());
+    let exists = |name: &str| {
+        paths
+            .profile(name)
+            .is_ok_and(|profile| profile.dir().is_dir())
+    };
+    if let Some(name) = named.as_deref().map(str::trim).filter(|name| exists(name)) {
+        return name.to_owned();
+    }
+    let only_default = !exists("main") && exists("default");
+    if only_default { "default" } else { "main" }.to_owned()
+}
+
+/// Reads what the prompt says of the person. Files that are absent say nothing; corrupt ones are set aside and reported.
+pub fn person(world: &World, warn: &mut dyn FnMut(String)) -> Person {
+    // A sub-agent works on a task; the person's life is not part of it.
+    if world.bounds.depth > 0 {
+        return Person::default();
+    }
+    let Ok(profile) = world.paths.profile(&world.profile()) else {
+        return Person::default();
+    };
+    Person {
+        preferences: preferences(&profile, warn),
+        places: places(&profile.saved_places(), &world.clock, warn),
+        history: history(&profile.chat_log(), &world.clock, warn),
+    }
+}
+
+fn preferences(profile: &ProfilePaths, warn: &mut dyn FnMut(String)) -> String {
+    let mut out = String::new();
+    let found = match yaml::read(&profile.preferences()) {
+        Ok(None) => yaml::read(&profile.preferences_fallback()),
+        found => found,
+    };
+    match found {
+        Ok(Some(Value::Object(map))) => {
+            for (key, value) in map.iter().filter(|(_, value)| !is_blank(value)) {
+                let _ = writeln!(out, "{key}: {}", plain(value));
+            }
+        }
+        Ok(_) => {}
+        // Preferences are edited by hand: a slip is reported and the file left for its owner to mend.
+        Err(problem) => warn(problem.one_line()),
+    }
+    out
+}
+
+fn places(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> String {
+    let mut out = String::new();
+    for place in json_array(path, clock, warn) {
+        let text = |key: &str| place.get(key).and_then(Value::as_str).unwrap_or_default();
+        let Some(label) = place.get("label").and_then(Value::as_str) else {
+            continue;
+        };
+        let parts: Vec<&str> = [text("name"), text("address")]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect();
+        let _ = write!(out, "{label}: {}", parts.join(", "));
+        if let (Some(lat), Some(lng)) = (
+            place.get("lat").and_then(Value::as_f64),
+            place.get("lng").and_then(Value::as_f64),
+        ) {
+            let _ = write!(out, " ({lat}, {lng})");
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// The last entries of the chat log, shortened by characters. Reads only the file's end.
+fn history(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> String {
+    let entries = match jsonl::tail_array(path, HISTORY) {
+        Ok(tail) => tail.entries,
+        Err(problem) => {
+            set_aside(path, clock, &problem.one_line(), warn);
+            Vec::new()
+        }
+    };
+    let mut out = String::new();
+    for entry in entries {
+        let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
+        if !text("text").is_empty() {
+            let _ = writeln!(
+                out,
+                "[{}] {}: {}",
+                text("time"),
+                text("role"),
+                clip(&text("text").replace('\n', " "), HISTORY_EACH)
+            );
+        }
+    }
+    out
+}
+
+/// The array in a JSON file; a corrupt file is moved aside and reported, never silently replaced.
+fn json_array(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> Vec<Value> {
+    let bytes = match atomic::read(path, CAP) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Vec::new(),
+        Err(problem) => {
+            warn(problem.one_line());
+            return Vec::new();
+        }
+    };
+    match serde_json::from_slice(&bytes) {
+        Ok(Value::Array(items)) => items,
+        _ => {
+            set_aside(path, clock, "It is no JSON array.", warn);
+            Vec::new()
+        }
+    }
+}
+
+/// Moves a file that cannot be understood out of the way and says where to.
+fn set_aside(path: &Path, clock: &Clock, why: &str, warn: &mut dyn FnMut(String)) {
+    warn(match atomic::set_aside(path, clock) {
+        Ok(aside) => format!(
+            "{} could not be read and was moved to {}. {why}",
+            path.display(),
+            aside.display()
+        ),
+        Err(problem) => problem.one_line(),
+    });
+}
+
+fn is_blank(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.trim().to_owned(),
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,137 @@
+//! Opening a session: its world, its provider, the person it talks to.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+
+use super::settings::Low;
+use super::{profile, variables};
+use crate::agent::system::Person;
+use crate::base::env::Env;
+use crate::base::error::{Outcome, Problem};
+use crate::disk::beneath::Root;
+use crate::llm::choose::{self, Chosen};
+use crate::llm::offline::Offline;
+use crate::llm::provider::Provider;
+use crate::llm::remote::HttpProvider;
+use crate::tools::bounds::Bounds;
+use crate::tools::context::World;
+
+/// Where this process stands when it starts.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// The environment with flags above and `config.yaml` below.
+    pub env: Env,
+    /// The current directory; `None` when it is gone.
+    pub current: Option<PathBuf>,
+    /// Standard input is a terminal.
+    pub stdin_is_terminal: bool,
+}
+
+/// The world of a session in its working directory.
+///
+/// # Errors
+/// The given working directory does not exist, or a tool group does not.
+pub fn world(start: &Start, given: Option<&Path>, warn: &mut dyn FnMut(String)) -> Outcome<World> {
+    let bounds = Bounds::new(&start.env, warn)?;
+    let mut world = World::new(start.env.clone(), bounds);
+    world.secrets = variables::secrets(&start.env);
+    let active = profile::active(&world.paths);
+    *world
+        .profile
+        .get_mut()
+        .unwrap_or_else(PoisonError::into_inner) = active;
+    match (given, &start.current) {
+        (Some(dir), _) => world.place.set(
+            Root::open(dir)
+                .map_err(|problem| problem.next("--working-dir needs a folder that exists."))?,
+            true,
+        ),
+        (None, Some(current)) if is_project(&start.env, current) => {
+            if let Ok(root) = Root::open(current) {
+                world.place.set(root, world.bounds.depth > 0);
+            }
+        }
+        (None, Some(current)) => world.place.leave_unset(current.clone()),
+        (None, None) => {}
+    }
+    Ok(world)
+}
+
+/// The home folder and `/` are no projects (decisions.md 23).
+fn is_project(env: &Env, dir: &Path) -> bool {
+    let home = env.get("HOME").map(Path::new);
+    let same = |other: &Path| {
+        other == dir
+            || other
+                .canonicalize()
+                .is_ok_and(|other| dir.canonicalize().is_ok_and(|dir| dir == other))
+    };
+    dir != Path::new("/") && !home.is_some_and(same)
+}
+
+/// What the prompt says of the person.
+pub fn person(world: &World, warn: &mut dyn FnMut(String)) -> Person {
+    profile::person(world, warn)
+}
+
+/// Who answers, and with which model.
+pub struct Answering {
+    /// The provider.
+    pub provider: Box<dyn Provider>,
+    /// The model's name.
+    pub model: String,
+    /// Runs on this machine.
+    pub local: bool,
+}
+
+/// Chooses provider and model: flags, environment, defaults (contract/interfaces.md 2, 6).
+pub fn answering(low: &Low, env: &Env, warn: &mut dyn FnMut(String)) -> Outcome<Answering> {
+    let chosen = choose::choose(env, low.provider.as_deref())?;
+    let own = low
+        .model
+        .as_deref()
+        .or_else(|| env.get("MARVIN_MODEL").filter(|_| low.non_interactive));
+    match chosen {
+        Chosen::Offline => Ok(Answering {
+            provider: Box::new(Offline),
+            model: own.unwrap_or("offline").to_owned(),
+            local: true,
+        }),
+        Chosen::Remote(remote) => {
+            let model = own
+                .unwrap_or_else(|| choose::model(env, remote.row))
+                .to_owned();
+            let local = remote.row.local;
+            Ok(Answering {
+                provider: Box::new(HttpProvider::new(remote, env, agent(env), warn)?),
+                model,
+                local,
+            })
+        }
+    }
+}
+
+/// The `User-Agent`: one honest name with a contact (decisions.md 10).
+pub fn agent(env: &Env) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let contact = env.get("MARVIN_CONTACT").map(|contact| {
+        contact
+            .chars()
+            .filter(|c| c.is_ascii_graphic())
+            .collect::<String>()
+    });
+    match contact {
+        Some(contact) if !contact.is_empty() => format!("Marvin/{version} (+{contact})"),
+        _ => format!("Marvin/{version}"),
+    }
+}
+
+/// The world, shared.
+pub fn shared(world: World) -> Arc<World> {
+    Arc::new(world)
+}
+
+/// A sentence for what is not built yet.
+pub fn not_built(what: &str, instead: &str) -> Problem {
+    Problem::config(format!("{what} is not part of this version.")).next(instead)
+}

@@ -1,0 +1,115 @@
+//! The listener of the non-interactive mode: text to standard output the moment it comes, notices to standard error
+//! (contract/interfaces.md 3, 4).
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::base::cancel::Cancel;
+use crate::chat::event::{Event, Level, Listener};
+use crate::chat::message::ToolCall;
+
+/// What stands before the names of a round's tools: two spaces, U+1F527, one space.
+const MARKER: &str = "  \u{1f527} ";
+
+/// Writes events as the contract says. A reader that goes away fires the token.
+pub struct Stream {
+    state: Mutex<State>,
+    gone: Cancel,
+    verbose: bool,
+}
+
+struct State {
+    out: File,
+    line_start: bool,
+    broken: bool,
+}
+
+impl Stream {
+    /// A stream to this process's standard output, unbuffered.
+    ///
+    /// # Errors
+    /// Standard output is closed.
+    pub fn new(gone: Cancel, verbose: bool) -> io::Result<Self> {
+        let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+        Ok(Self {
+            state: Mutex::new(State {
+                out,
+                line_start: true,
+                broken: false,
+            }),
+            gone,
+            verbose,
+        })
+    }
+
+    /// Ends the answer's last line. False when the reader went away.
+    pub fn finish(&self) -> bool {
+        let mut state = self.lock();
+        if !state.line_start {
+            self.write(&mut state, "\n");
+        }
+        !state.broken
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, state: &mut State, text: &str) {
+        if state.broken || text.is_empty() {
+            return;
+        }
+        state.line_start = text.ends_with('\n');
+        if state.out.write_all(text.as_bytes()).is_err() {
+            state.broken = true;
+            self.gone.fire();
+        }
+    }
+
+    fn marker(&self, calls: &[ToolCall]) {
+        let mut state = self.lock();
+        let names: Vec<String> = calls
+            .iter()
+            .map(|call| crate::base::text::visible(&call.name).replace('\n', " "))
+            .collect();
+        let newline = if state.line_start { "" } else { "\n" };
+        self.write(
+            &mut state,
+            &format!("{newline}{MARKER}{}\n", names.join(", ")),
+        );
+    }
+}
+
+impl Listener for Stream {
+    fn hear(&self, event: Event) {
+        match event {
+            Event::Delta(text) => {
+                let mut state = self.lock();
+                self.write(&mut state, &text);
+            }
+            Event::ToolsStarted(calls) => self.marker(&calls),
+            Event::Notice(Level::Info | Level::Warning, words) => say(&words),
+            Event::ToolDone {
+                name, failed, took, ..
+            } if self.verbose => {
+                say(&format!(
+                    "{name} {} in {} ms",
+                    if failed { "failed" } else { "ended" },
+                    took.as_millis()
+                ));
+            }
+            Event::Turn(turn) if self.verbose => say(&format!(
+                "{}: {} tokens in, {} out, ${:.6}",
+                turn.model, turn.tokens.input, turn.tokens.output, turn.cost
+            )),
+            Event::Thinking(_) | Event::ToolDone { .. } | Event::Turn(_) => {}
+        }
+    }
+}
+
+/// One line on standard error; a closed one is nobody's loss.
+pub fn say(words: &str) {
+    let _ = writeln!(io::stderr().lock(), "{words}");
+}

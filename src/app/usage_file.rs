@@ -1,0 +1,199 @@
+//! `usage.json` and `cost-log.jsonl`: lifetime totals, merged with the file under a lock because two processes may end together
+//! (contract/interfaces.md 10.1).
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::base::clock::Clock;
+use crate::base::error::{Outcome, Problem};
+use crate::chat::usage::{Totals, Turn};
+use crate::disk::paths::Paths;
+use crate::disk::{atomic, jsonl, lock};
+
+/// How long another Marvin's saving is waited for.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// Adds this run's totals to the file's. A corrupt file is set aside and its successor starts at this run's totals.
+pub fn add(paths: &Paths, clock: &Clock, totals: &Totals) -> Outcome<Option<String>> {
+    if totals == &Totals::default() {
+        return Ok(None);
+    }
+    let path = paths.usage()?;
+    let mut notice = None;
+    lock::update(&path, WAIT, |before| {
+        let mut map = match before.as_deref().map(serde_json::from_slice::<Value>) {
+            Some(Ok(Value::Object(map))) => map,
+            None => Map::new(),
+            Some(_) => {
+                let aside = atomic::set_aside(&path, clock)?;
+                notice = Some(format!(
+                    "{} could not be read and was moved to {}.",
+                    path.display(),
+                    aside.display()
+                ));
+                Map::new()
+            }
+        };
+        merge(&mut map, totals);
+        let mut bytes = serde_json::to_vec_pretty(&map)
+            .map_err(|error| Problem::internal(format!("Usage cannot be written: {error}.")))?;
+        bytes.push(b'\n');
+        Ok(Some(bytes))
+    })?;
+    Ok(notice)
+}
+
+/// Adds to the original's keys; every other key stays as it is.
+fn merge(map: &mut Map<String, Value>, totals: &Totals) {
+    add_number(map, "total_cost", totals.cost);
+    add_count(map, "total_llm_turns", totals.turns);
+    add_count(map, "total_ollama_turns", totals.local_turns);
+    in_object(map, "total_provider_tokens", |providers| {
+        for (provider, used) in &totals.provider_tokens {
+            in_object(providers, provider, |entry| {
+                add_count(entry, "input", used.input);
+                add_count(entry, "output", used.output);
+            });
+        }
+    });
+    in_object(map, "total_calls", |calls| {
+        totals
+            .tool_calls
+            .iter()
+            .for_each(|(tool, count)| add_count(calls, tool, *count));
+    });
+    in_object(map, "total_model_turns", |turns| {
+        totals
+            .model_turns
+            .iter()
+            .for_each(|(model, count)| add_count(turns, model, *count));
+    });
+    in_object(map, "total_model_cost", |costs| {
+        totals
+            .model_cost
+            .iter()
+            .for_each(|(model, cost)| add_number(costs, model, *cost));
+    });
+}
+
+/// Changes the object under `key`; something else there is replaced by one.
+fn in_object(
+    map: &mut Map<String, Value>,
+    key: &str,
+    change: impl FnOnce(&mut Map<String, Value>),
+) {
+    let mut inner = match map.remove(key) {
+        Some(Value::Object(inner)) => inner,
+        _ => Map::new(),
+    };
+    change(&mut inner);
+    map.insert(key.to_owned(), Value::Object(inner));
+}
+
+fn add_count(map: &mut Map<String, Value>, key: &str, by: u64) {
+    let before = map.get(key).and_then(Value::as_u64).unwrap_or_default();
+    map.insert(key.to_owned(), Value::from(before.saturating_add(by)));
+}
+
+fn add_number(map: &mut Map<String, Value>, key: &str, by: f64) {
+    let before = map.get(key).and_then(Value::as_f64).unwrap_or_default();
+    map.insert(key.to_owned(), json!(before + by));
+}
+
+/// One line for a model call, for questions about a period.
+pub fn log_turn(paths: &Paths, profile: &str, when: &str, turn: &Turn) -> Outcome<()> {
+    let line = json!({
+        "ts": when, "provider": turn.provider, "model": turn.model,
+        "input": turn.tokens.input, "output": turn.tokens.output, "estimated": turn.tokens.estimated, "cost": turn.cost,
+    });
+    jsonl::append(&paths.profile(profile)?.cost_log(), &line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::env::Env;
+    use crate::chat::usage::Tokens;
+
+    fn totals() -> Totals {
+        let mut totals = Totals::default();
+        let tokens = Tokens {
+            input: 3,
+            output: 4,
+            estimated: false,
+        };
+        totals.add_turn(
+            &Turn {
+                provider: "p".into(),
+                model: "m".into(),
+                tokens,
+                cost: 0.5,
+            },
+            false,
+        );
+        totals
+    }
+
+    #[test]
+    fn totals_are_added_and_unknown_keys_survive() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::new(&Env::from([(
+            "MARVIN_CONFIG_DIR",
+            home.path().to_str().unwrap(),
+        )]));
+        std::fs::write(
+            paths.usage().unwrap(),
+            r#"{"total_cost": 1.0, "theirs": [1], "total_calls": {"tree": 2}}"#,
+        )
+        .unwrap();
+        add(&paths, &Clock::default(), &totals()).unwrap();
+        add(&paths, &Clock::default(), &totals()).unwrap();
+        let got: Value =
+            serde_json::from_slice(&std::fs::read(paths.usage().unwrap()).unwrap()).unwrap();
+        assert_eq!(
+            (
+                got["total_cost"].as_f64(),
+                &got["theirs"],
+                got["total_llm_turns"].as_u64()
+            ),
+            (Some(2.0), &json!([1]), Some(2))
+        );
+        assert_eq!(
+            got["total_provider_tokens"]["p"],
+            json!({"input": 6, "output": 8})
+        );
+    }
+
+    #[test]
+    fn a_corrupt_file_is_set_aside_and_many_writers_lose_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::new(&Env::from([(
+            "MARVIN_CONFIG_DIR",
+            home.path().to_str().unwrap(),
+        )]));
+        std::fs::write(paths.usage().unwrap(), "{half").unwrap();
+        assert!(
+            add(&paths, &Clock::default(), &totals())
+                .unwrap()
+                .unwrap()
+                .contains("was moved to")
+        );
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    (0..5).for_each(|_| drop(add(&paths, &Clock::default(), &totals()).unwrap()));
+                });
+            }
+        });
+        let got: Value =
+            serde_json::from_slice(&std::fs::read(paths.usage().unwrap()).unwrap()).unwrap();
+        assert_eq!(got["total_llm_turns"].as_u64(), Some(41));
+        let kept = std::fs::read_dir(home.path())
+            .unwrap()
+            .filter_map(Result::ok)
+            .find(|e| e.file_name().to_string_lossy().contains("corrupt"))
+            .unwrap();
+        assert_eq!(std::fs::read_to_string(kept.path()).unwrap(), "{half");
+    }
+}

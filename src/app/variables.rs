@@ -1,0 +1,261 @@
+//! The environment variables as a table, and `config.yaml`, which sets them underneath (decisions.md 18).
+
+use serde_json::Value;
+
+use crate::base::env::Env;
+use crate::base::text;
+use crate::disk::paths::Paths;
+use crate::disk::yaml;
+use crate::llm::catalog::{self, ROWS};
+use crate::net::services::{self, SERVICES};
+
+/// One variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub doc: String,
+    /// Holds a secret: never in a file, a log or a child.
+    pub secret: bool,
+}
+
+/// Variables that are not generated from another table: name and use.
+const OWN: &[(&str, &str)] = &[
+    ("LLM_PROVIDER", "provider, when --provider does not say"),
+    ("MARVIN_MODEL", "model in non-interactive mode"),
+    ("MARVIN_CHAT_MODEL", "Copilot's chat model"),
+    ("MARVIN_CODE_MODEL_HIGH", "model of the tier opus"),
+    ("MARVIN_CODE_MODEL_LOW", "model of the tier codex"),
+    ("MARVIN_CODE_MODEL_PLAN", "model of the tier plan"),
+    ("MARVIN_CODE_MODEL_PLAN_GEN", "model of the tier plan_gen"),
+    (
+        "MARVIN_CODE_MODEL_TEST_WRITER",
+        "model of the tier test_writer",
+    ),
+    (
+        "MARVIN_CODE_MODEL_AUX_REVIEWER",
+        "model of the tier aux_reviewer",
+    ),
+    ("MARVIN_CODE_MODEL_FALLBACK", "model of the tier fallback"),
+    ("MARVIN_DEPTH", "how many Marvins stand above this one"),
+    ("MARVIN_TICKET", "parent ticket of a child"),
+    ("MARVIN_READONLY", "1 takes the write tools away"),
+    (
+        "MARVIN_WRITABLE_FILES",
+        "the only files that may be written, separated by commas",
+    ),
+    ("MARVIN_SUBAGENT_LOG", "file for one JSON line a tool call"),
+    ("MARVIN_DEBUG_ROUNDS", "rounds of pipeline phase 4a"),
+    ("MARVIN_E2E_ROUNDS", "rounds of pipeline phase 4b"),
+    ("MARVIN_FE_ROUNDS", "rounds of pipeline phase 4c"),
+    ("MARVIN_QA_ROUNDS", "rounds of pipeline phase 5"),
+    ("WHISPER_MODEL", "model for speech to text"),
+    ("EDITOR", "editor for preferences"),
+    ("BLENDER_MCP_HOST", "where Blender listens"),
+    ("BLENDER_MCP_PORT", "the port Blender listens at"),
+    (
+        "MARVIN_CONFIG_DIR",
+        "folder of settings and profiles instead of ~/.config/local-finder",
+    ),
+    (
+        "MARVIN_CONTACT",
+        "contact named to services in the User-Agent",
+    ),
+    (
+        "MARVIN_PRICES",
+        "JSON file with prices that override the built-in ones",
+    ),
+    (
+        "MARVIN_CONNECT_TIMEOUT",
+        "seconds to connect to a provider (10)",
+    ),
+    (
+        "MARVIN_FIRST_BYTE_TIMEOUT",
+        "seconds to a reply's first byte (60; servers of this machine 300)",
+    ),
+    (
+        "MARVIN_IDLE_TIMEOUT",
+        "seconds of silence inside a reply (120)",
+    ),
+    ("MARVIN_TOOLS", "tool groups offered, as --tools"),
+    (
+        "MARVIN_ALLOW_PRIVATE",
+        "private addresses that tools may reach: HOST[:PORT] or CIDR, separated by commas",
+    ),
+    ("MARVIN_RECORD_COMMAND", "command that records speech"),
+    ("MARVIN_SPEAK_COMMAND", "command that speaks"),
+    ("MARVIN_COPILOT_CLI", "the Copilot CLI's program"),
+    (
+        "MARVIN_COPILOT_BASE_URL",
+        "base address for the Copilot CLI's own provider",
+    ),
+    (
+        "MARVIN_NO_FALLBACK",
+        "1 keeps Copilot from taking over after a failure",
+    ),
+    ("MARVIN_LEASH", "set by Marvin for its children"),
+    ("MARVIN_NOW", "stops the clock, for tests"),
+    ("NO_COLOR", "no colours"),
+    ("HTTP_PROXY", "proxy for http addresses"),
+    ("HTTPS_PROXY", "proxy for https addresses"),
+    ("ALL_PROXY", "proxy for all addresses"),
+    ("NO_PROXY", "hosts that are reached without a proxy"),
+    (
+        "SSL_CERT_FILE",
+        "certificates to trust instead of the built-in ones",
+    ),
+];
+/// Variables that hold secrets and stand in no other table.
+const OWN_SECRETS: &[(&str, &str)] = &[
+    ("SPOTIFY_CLIENT_SECRET", "secret of the Spotify application"),
+    (
+        "MARVIN_COPILOT_API_KEY",
+        "key for the Copilot CLI's own provider",
+    ),
+    ("NTFY_TOKEN", "token for ntfy"),
+];
+
+/// Every variable that Marvin obeys.
+pub fn all() -> impl Iterator<Item = Variable> {
+    let plain = |(name, doc): &(&str, &str)| Variable {
+        name: (*name).to_owned(),
+        doc: (*doc).to_owned(),
+        secret: false,
+    };
+    let secret = |name: &str, doc: String| Variable {
+        name: name.to_owned(),
+        doc,
+        secret: true,
+    };
+    let mut list: Vec<Variable> = OWN.iter().map(plain).collect();
+    list.extend(
+        OWN_SECRETS
+            .iter()
+            .map(|(name, doc)| secret(name, (*doc).to_owned())),
+    );
+    for row in ROWS {
+        list.extend(
+            row.key
+                .map(|key| secret(key, format!("key of {}", row.name))),
+        );
+        list.push(Variable {
+            name: catalog::variable(row.name, "MODEL"),
+            doc: format!("model of {} ({})", row.name, row.model),
+            secret: false,
+        });
+        list.push(Variable {
+            name: catalog::variable(row.name, "URL"),
+            doc: format!("address of {} ({})", row.name, row.base),
+            secret: false,
+        });
+        list.push(Variable {
+            name: services::variable(row.name),
+            doc: format!("the same, for {}", row.name),
+            secret: false,
+        });
+    }
+    for service in SERVICES {
+        if let Some(key) = service
+            .key
+            .filter(|key| !list.iter().any(|variable| variable.name == *key))
+        {
+            list.push(secret(key, format!("key of {}", service.id)));
+        }
+        list.push(Variable {
+            name: services::variable(service.id),
+            doc: format!("address of {} ({})", service.id, service.base),
+            secret: false,
+        });
+    }
+    list.into_iter()
+}
+
+/// Values of the secret variables that are set, to be hidden in everything that is written down.
+pub fn secrets(env: &Env) -> Vec<String> {
+    all()
+        .filter(|variable| variable.secret)
+        .filter_map(|variable| env.get(&variable.name).map(str::to_owned))
+        .collect()
+}
+
+/// Puts `config.yaml` under the environment; returns what is wrong with it.
+pub fn layer(env: &mut Env) -> Vec<String> {
+    let path = match Paths::new(env).settings() {
+        Ok(path) if path.exists() => path,
+        _ => return Vec::new(),
+    };
+    let map = match yaml::read(&path) {
+        Ok(Some(Value::Object(map))) => map,
+        Ok(None | Some(Value::Null)) => return Vec::new(),
+        Ok(Some(_)) => {
+            return vec![format!(
+                "{} holds no settings of the form NAME: value.",
+                path.display()
+            )];
+        }
+        Err(problem) => return vec![problem.one_line()],
+    };
+    let known: Vec<Variable> = all().collect();
+    let mut warnings = Vec::new();
+    for (name, value) in &map {
+        let shown = text::visible(&text::clip(name, 60));
+        match known.iter().find(|variable| variable.name == *name) {
+            Some(variable) if variable.secret => warnings.push(format!("config.yaml: {shown} is a key; keys are not read from there. Set it in the environment.")),
+            Some(_) => match value {
+                Value::String(text) => env.set_below(name, text.clone()),
+                Value::Bool(flag) => env.set_below(name, if *flag { "1" } else { "0" }.to_owned()),
+                Value::Number(number) => env.set_below(name, number.to_string()),
+                _ => warnings.push(format!("config.yaml: {shown} must be one value.")),
+            },
+            None => {
+                let near = text::did_you_mean(name, known.iter().map(|variable| variable.name.as_str()));
+                warnings.push(format!("config.yaml: there is no setting \"{shown}\"{}", near.map_or_else(|| ".".to_owned(), |near| format!("; {near}"))));
+            }
+        }
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_no_doubles() {
+        let mut names: Vec<String> = all().map(|variable| variable.name).collect();
+        let count = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn the_file_sets_what_the_environment_does_not_and_slips_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(
+            dir.path().join("config.yaml"),
+            "LLM_PROVIDER: groq\nMARVIN_DEPTH: 2\nMARVIN_TOLS: git\nOPENAI_API_KEY: x\n",
+        )
+        .unwrap();
+        let mut env = Env::from([
+            ("MARVIN_CONFIG_DIR", dir.path().to_str().unwrap()),
+            ("MARVIN_DEPTH", "1"),
+        ]);
+        let warnings = layer(&mut env);
+        assert_eq!(
+            (
+                env.get("LLM_PROVIDER"),
+                env.get("MARVIN_DEPTH"),
+                env.get("OPENAI_API_KEY")
+            ),
+            (Some("groq"), Some("1"), None)
+        );
+        assert!(
+            warnings.len() == 2
+                && warnings.concat().contains("\"MARVIN_TOOLS\"")
+                && warnings.concat().contains("keys are not read"),
+            "{warnings:?}"
+        );
+    }
+}
