@@ -1,4 +1,30 @@
 //! Marvin: a terminal assistant, a coding agent and a sub-agent, in one binary.
+//!
+//! # Floors
+//! A file may use its own folder and the floors below it; `tests/suite/floors.rs` reads every import and fails on an upward one.
+//!
+//! | floor | folders | what lives there |
+//! |---|---|---|
+//! | 0 | [`base`] | problems, cancel tokens, environment, parameters declared once, text |
+//! | 1 | [`disk`], [`net`], [`proc`] | files and the path fence; sockets; child processes |
+//! | 2 | [`chat`] | messages, events, usage, token counts: pure data |
+//! | 3 | [`llm`] | providers: wires, choice, retry decisions |
+//! | 4 | [`tools`] | what the model can do: one row a tool |
+//! | 5 | [`agent`] | how a reply comes about: the loop of requests and tool rounds |
+//! | 6 | [`app`] | one run: settings, profile, usage, the non-interactive mode |
+//! | 7 | [`cli`] | the command line |
+//!
+//! # Life of a prompt
+//! `main` → [`run`] → [`cli::run`] parses by the flag table → [`app::headless`] starts a worker and waits for its end, a signal or a
+//! reader that went away → [`agent::turn`] builds the system prompt, asks [`llm`], runs the calls of a round by [`tools::batch`], and
+//! asks again → [`app::stream`] writes the text the moment it comes.
+//!
+//! # Invariants
+//! - Nothing below `app` prints; nothing but `main` asks the operating system for the environment.
+//! - Every wait has a limit and ends when the turn's [`base::cancel::Cancel`] fires.
+//! - Every path from a model goes through [`disk::beneath`]; every child process through [`proc::child`].
+//! - Tools never hold a session: they return effects. Providers never see a tool: they see an offer.
+//! - A tool's failure is a result; only a provider's failure ends a turn.
 
 #![cfg_attr(
     test,
@@ -6,10 +32,25 @@
         clippy::unwrap_used,
         clippy::expect_used,
         clippy::panic,
-        clippy::indexing_slicing
+        clippy::indexing_slicing,
+        clippy::print_stderr
     )
 )]
 
+pub mod agent;
+pub mod app;
 pub mod base;
 pub mod chat;
+pub mod cli;
+pub mod disk;
 pub mod llm;
+pub mod net;
+pub mod proc;
+pub mod tools;
+
+use std::ffi::OsString;
+
+/// Runs Marvin with the arguments after its name and the environment; returns the exit status.
+pub fn run(args: Vec<OsString>, vars: impl IntoIterator<Item = (OsString, OsString)>) -> u8 {
+    cli::run::run(args, base::env::Env::new(vars))
+}

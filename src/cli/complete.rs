@@ -1,0 +1,153 @@
+//! Completion scripts for bash, zsh and fish, from the tables.
+
+use std::fmt::Write as _;
+
+use super::flags::{Complete, FLAGS, Flag, SUBCOMMANDS, Takes, words};
+
+/// The script for a shell; `None` for a shell that is not known.
+pub fn script(shell: &str) -> Option<String> {
+    match shell {
+        "bash" => Some(bash()),
+        "zsh" => Some(zsh()),
+        "fish" => Some(fish()),
+        _ => None,
+    }
+}
+
+/// The shells.
+pub const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
+
+fn shown() -> impl Iterator<Item = &'static Flag> {
+    FLAGS.iter().filter(|flag| !flag.hidden)
+}
+
+fn subcommands() -> Vec<&'static str> {
+    SUBCOMMANDS
+        .iter()
+        .filter(|command| !command.hidden)
+        .map(|command| command.name)
+        .collect()
+}
+
+fn bash() -> String {
+    let longs: Vec<String> = shown().map(|flag| format!("--{}", flag.long)).collect();
+    let mut out = String::from(
+        "_marvin() {\n    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n    case $prev in\n",
+    );
+    for flag in shown().filter(|flag| flag.takes != Takes::Nothing) {
+        let reply = match flag.complete {
+            Complete::File => "COMPREPLY=($(compgen -f -- \"$cur\"))".to_owned(),
+            Complete::Folder => "COMPREPLY=($(compgen -d -- \"$cur\"))".to_owned(),
+            Complete::Nothing => "COMPREPLY=()".to_owned(),
+            Complete::Provider | Complete::Group => format!(
+                "COMPREPLY=($(compgen -W '{}' -- \"$cur\"))",
+                words(flag.complete).join(" ")
+            ),
+        };
+        let _ = writeln!(out, "        --{}) {reply}; return;;", flag.long);
+    }
+    let _ = writeln!(
+        out,
+        "        completions) COMPREPLY=($(compgen -W '{}' -- \"$cur\")); return;;",
+        SHELLS.join(" ")
+    );
+    out.push_str("        tool) COMPREPLY=($(compgen -W \"$(marvin tools 2>/dev/null | awk '{print $1}')\" -- \"$cur\")); return;;\n    esac\n");
+    let _ = writeln!(
+        out,
+        "    if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W '{}' -- \"$cur\"))",
+        longs.join(" ")
+    );
+    let _ = writeln!(
+        out,
+        "    elif [[ $COMP_CWORD == 1 ]]; then COMPREPLY=($(compgen -W '{}' -- \"$cur\")); fi\n}}\ncomplete -o default -F _marvin marvin",
+        subcommands().join(" ")
+    );
+    out
+}
+
+fn zsh() -> String {
+    let quote = |text: &str| {
+        text.replace('\'', "'\\''")
+            .replace('[', "\\[")
+            .replace(']', "\\]")
+            .replace(':', "\\:")
+    };
+    let mut out = String::from("#compdef marvin\n_marvin() {\n    _arguments -s \\\n");
+    for flag in shown() {
+        let value = match flag.takes {
+            Takes::Nothing => String::new(),
+            Takes::Value(name) | Takes::Maybe(name) => {
+                let action = match flag.complete {
+                    Complete::File => "_files".to_owned(),
+                    Complete::Folder => "_files -/".to_owned(),
+                    Complete::Nothing => " ".to_owned(),
+                    Complete::Provider | Complete::Group => {
+                        format!("({})", words(flag.complete).join(" "))
+                    }
+                };
+                format!(
+                    "{}:{}:{action}",
+                    if matches!(flag.takes, Takes::Maybe(_)) {
+                        ":"
+                    } else {
+                        ""
+                    },
+                    quote(name)
+                )
+            }
+        };
+        let equals = if flag.takes == Takes::Nothing {
+            ""
+        } else {
+            "="
+        };
+        let _ = writeln!(
+            out,
+            "        '--{}{equals}[{}]{value}' \\",
+            flag.long,
+            quote(flag.doc)
+        );
+    }
+    let _ = writeln!(
+        out,
+        "        '1:subcommand:({})' \\\n        '*::words:_files'\n}}\n_marvin \"$@\"",
+        subcommands().join(" ")
+    );
+    out
+}
+
+fn fish() -> String {
+    let quote = |text: &str| text.replace('\\', "\\\\").replace('\'', "\\'");
+    let mut out = String::new();
+    for command in SUBCOMMANDS.iter().filter(|command| !command.hidden) {
+        let _ = writeln!(
+            out,
+            "complete -c marvin -n __fish_use_subcommand -f -a {} -d '{}'",
+            command.name,
+            quote(command.doc)
+        );
+    }
+    let _ = writeln!(
+        out,
+        "complete -c marvin -n '__fish_seen_subcommand_from completions' -f -a '{}'",
+        SHELLS.join(" ")
+    );
+    for flag in shown() {
+        let _ = write!(out, "complete -c marvin -l {}", flag.long);
+        if let Some(short) = flag.short {
+            let _ = write!(out, " -s {short}");
+        }
+        if matches!(flag.takes, Takes::Value(_)) {
+            out.push_str(" -r");
+        }
+        match flag.complete {
+            Complete::Folder => out.push_str(" -f -a '(__fish_complete_directories)'"),
+            Complete::Provider | Complete::Group => {
+                let _ = write!(out, " -f -a '{}'", words(flag.complete).join(" "));
+            }
+            Complete::File | Complete::Nothing => {}
+        }
+        let _ = writeln!(out, " -d '{}'", quote(flag.doc));
+    }
+    out
+}

@@ -1,0 +1,240 @@
+//! `marvin doctor`: what works here, and what to do about the rest.
+
+use std::fmt::Write as _;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::app::session::Start;
+use crate::base::cancel::Cancel;
+use crate::base::error::{Outcome, Problem};
+use crate::disk::paths::Paths;
+use crate::llm::catalog::{ROWS, Row};
+use crate::llm::choose;
+use crate::proc::child::Run;
+use crate::proc::program::find_program;
+use crate::proc::scrub::command_env;
+
+/// One finding.
+#[derive(Serialize)]
+struct Finding {
+    area: &'static str,
+    name: String,
+    ok: bool,
+    state: String,
+    advice: String,
+}
+
+/// Programs that tools use: name, what for, what brings it.
+const PROGRAMS: [(&str, &str, &str); 3] = [
+    ("git", "the git tools", "Install the package git."),
+    (
+        "rg",
+        "faster code_grep; a built-in search takes its place",
+        "Install the package ripgrep.",
+    ),
+    ("sh", "run_command", "Install a shell."),
+];
+
+/// The report, as text or JSON.
+pub(super) fn report(words: &[String], start: &Start) -> Outcome<String> {
+    let json = match words {
+        [] => false,
+        [word] if word == "--json" => true,
+        _ => return Err(Problem::input("marvin doctor takes only --json.")),
+    };
+    let mut findings: Vec<Finding> = ROWS.iter().map(|row| provider(row, start)).collect();
+    let chosen = choose::choose(&start.env, None);
+    findings.insert(
+        0,
+        match &chosen {
+            Ok(chosen) => finding(
+                "choice",
+                "provider",
+                chosen.name() != "offline",
+                format!("{} would answer now", chosen.name()),
+                "Set a key below, or run ollama.",
+            ),
+            Err(problem) => finding(
+                "choice",
+                "provider",
+                false,
+                problem.what.clone(),
+                &problem.next.join(" "),
+            ),
+        },
+    );
+    findings.extend(
+        PROGRAMS
+            .iter()
+            .map(|(name, what, advice)| program(name, what, advice, start)),
+    );
+    findings.extend(folders(start));
+    let terminal = std::io::stdout().is_terminal();
+    let term = start.env.get("TERM").unwrap_or("not set");
+    findings.push(finding(
+        "terminal",
+        "stdout",
+        true,
+        format!(
+            "{}, TERM {term}",
+            if terminal {
+                "a terminal"
+            } else {
+                "no terminal"
+            }
+        ),
+        "",
+    ));
+    for (name, default) in [
+        ("MARVIN_CONNECT_TIMEOUT", 10),
+        ("MARVIN_FIRST_BYTE_TIMEOUT", 60),
+        ("MARVIN_IDLE_TIMEOUT", 120),
+    ] {
+        let mut wrong = None;
+        let seconds = start
+            .env
+            .number(name, default, &mut |words| wrong = Some(words));
+        findings.push(finding(
+            "limits",
+            name,
+            wrong.is_none(),
+            wrong.unwrap_or_else(|| format!("{seconds} s")),
+            "Set it to a whole number of seconds.",
+        ));
+    }
+    if json {
+        return serde_json::to_string_pretty(&findings)
+            .map(|text| text + "\n")
+            .map_err(|why| Problem::internal(format!("The report cannot be written: {why}.")));
+    }
+    let mut out = String::new();
+    for found in &findings {
+        let mark = if found.ok { "ok " } else { "-- " };
+        let advice = if found.ok || found.advice.is_empty() {
+            String::new()
+        } else {
+            format!("  → {}", found.advice)
+        };
+        let _ = writeln!(
+            out,
+            "{mark} {:<10} {:<26} {}{advice}",
+            found.area, found.name, found.state
+        );
+    }
+    Ok(out)
+}
+
+fn finding(area: &'static str, name: &str, ok: bool, state: String, advice: &str) -> Finding {
+    Finding {
+        area,
+        name: name.to_owned(),
+        ok,
+        state,
+        advice: if ok { String::new() } else { advice.to_owned() },
+    }
+}
+
+fn provider(row: &'static Row, start: &Start) -> Finding {
+    let remote = choose::remote(&start.env, row);
+    let model = choose::model(&start.env, row);
+    match row.key {
+        Some(key) => {
+            let set = remote.key.is_some();
+            let state = format!(
+                "{key} {}, model {model}",
+                if set { "set" } else { "not set" }
+            );
+            finding("provider", row.name, set, state, &format!("export {key}=…"))
+        }
+        None => {
+            let answers = choose::answers(&remote);
+            let state = format!(
+                "{} {}, model {model}",
+                remote.base,
+                if answers {
+                    "answers"
+                } else {
+                    "does not answer"
+                }
+            );
+            finding(
+                "provider",
+                row.name,
+                answers,
+                state,
+                "Start the server, or leave it.",
+            )
+        }
+    }
+}
+
+fn program(name: &str, what: &str, advice: &str, start: &Start) -> Finding {
+    let Some(path) = find_program(name, &start.env) else {
+        return finding(
+            "program",
+            name,
+            false,
+            format!("not found; wanted for {what}"),
+            advice,
+        );
+    };
+    let mut run = Run::new(&path, ["--version"], command_env(&start.env));
+    run.limit = Duration::from_secs(3);
+    let version = if name == "sh" {
+        String::new()
+    } else {
+        run.run(&Cancel::new())
+            .map(|done| done.stdout.text())
+            .unwrap_or_default()
+    };
+    let version = version.lines().next().unwrap_or_default().to_owned();
+    finding(
+        "program",
+        name,
+        true,
+        format!("{} {version}", path.display()),
+        "",
+    )
+}
+
+fn folders(start: &Start) -> Vec<Finding> {
+    let paths = Paths::new(&start.env);
+    let config = match paths.config() {
+        Ok(dir) => {
+            let dir = dir.to_owned();
+            let writable =
+                std::fs::create_dir_all(&dir).is_ok() && tempfile::tempfile_in(&dir).is_ok();
+            finding(
+                "folder",
+                "settings",
+                writable,
+                format!(
+                    "{}{}",
+                    dir.display(),
+                    if writable { "" } else { " is not writable" }
+                ),
+                "Make it writable, or set MARVIN_CONFIG_DIR.",
+            )
+        }
+        Err(problem) => finding(
+            "folder",
+            "settings",
+            false,
+            problem.what,
+            "Set HOME or MARVIN_CONFIG_DIR.",
+        ),
+    };
+    let current = match &start.current {
+        Some(dir) => finding("folder", "current", true, dir.display().to_string(), ""),
+        None => finding(
+            "folder",
+            "current",
+            false,
+            "the current directory is gone".to_owned(),
+            "Change to one that exists.",
+        ),
+    };
+    vec![config, current]
+}

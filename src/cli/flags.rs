@@ -1,0 +1,407 @@
+//! The flags and subcommands, declared once: parsing, help, completions and the manual page come from these tables.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::app::settings::{Face, Low};
+use crate::base::error::{Outcome, Problem};
+use crate::llm::choose;
+
+/// Whether a flag takes a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    /// None.
+    Nothing,
+    /// One, named so in the help.
+    Value(&'static str),
+    /// The next word, unless that begins with `-` or there is none.
+    Maybe(&'static str),
+}
+
+/// What completes a flag's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Complete {
+    /// Nothing known.
+    Nothing,
+    /// Names of files.
+    File,
+    /// Names of folders.
+    Folder,
+    /// Names of providers.
+    Provider,
+    /// Modules of tools.
+    Group,
+}
+
+/// One flag.
+pub struct Flag {
+    /// Long name, without dashes.
+    pub long: &'static str,
+    /// Short name.
+    pub short: Option<char>,
+    /// Its value.
+    pub takes: Takes,
+    /// What completes the value.
+    pub complete: Complete,
+    /// What it does, one sentence.
+    pub doc: &'static str,
+    /// Accepted and not shown.
+    pub hidden: bool,
+    /// Records what was said.
+    pub apply: fn(&mut Low, OsString) -> Outcome<()>,
+}
+
+const fn flag(
+    long: &'static str,
+    takes: Takes,
+    doc: &'static str,
+    apply: fn(&mut Low, OsString) -> Outcome<()>,
+) -> Flag {
+    Flag {
+        long,
+        short: None,
+        takes,
+        complete: Complete::Nothing,
+        doc,
+        hidden: false,
+        apply,
+    }
+}
+
+impl Flag {
+    const fn short(mut self, short: char) -> Self {
+        self.short = Some(short);
+        self
+    }
+
+    const fn complete(mut self, complete: Complete) -> Self {
+        self.complete = complete;
+        self
+    }
+
+    const fn hidden(mut self) -> Self {
+        self.hidden = true;
+        self
+    }
+}
+
+/// Tiers that `--model TIER=MODEL` knows, with their other names.
+const TIERS: [(&str, &str); 9] = [
+    ("low", "low"),
+    ("codex", "low"),
+    ("high", "high"),
+    ("opus", "high"),
+    ("plan", "plan"),
+    ("plan_gen", "plan_gen"),
+    ("test_writer", "test_writer"),
+    ("aux_reviewer", "aux_reviewer"),
+    ("fallback", "fallback"),
+];
+
+/// The flags of `marvin`.
+pub static FLAGS: &[Flag] = &[
+    flag(
+        "non-interactive",
+        Takes::Nothing,
+        "Answer one prompt on standard output and end.",
+        |low, _| {
+            low.non_interactive = true;
+            Ok(())
+        },
+    ),
+    flag(
+        "prompt",
+        Takes::Value("TEXT"),
+        "The prompt.",
+        |low, value| {
+            low.prompt = Some(text(value, "--prompt")?);
+            Ok(())
+        },
+    ),
+    flag(
+        "prompt-file",
+        Takes::Value("FILE"),
+        "Read the prompt from a file.",
+        |low, value| {
+            low.prompt_file = Some(PathBuf::from(value));
+            Ok(())
+        },
+    )
+    .complete(Complete::File),
+    flag(
+        "stdin",
+        Takes::Nothing,
+        "Append standard input to the prompt, marked as data.",
+        |low, _| {
+            low.stdin = true;
+            Ok(())
+        },
+    ),
+    flag(
+        "working-dir",
+        Takes::Value("DIR"),
+        "Work on the code in this folder; file tools cannot leave it.",
+        |low, value| {
+            low.working_dir = Some(PathBuf::from(value));
+            Ok(())
+        },
+    )
+    .complete(Complete::Folder),
+    flag(
+        "provider",
+        Takes::Value("NAME"),
+        "The language model's provider; marvin doctor lists them.",
+        |low, value| {
+            low.provider = Some(text(value, "--provider")?);
+            Ok(())
+        },
+    )
+    .complete(Complete::Provider),
+    flag(
+        "model",
+        Takes::Value("[TIER=]MODEL"),
+        "The model, or the model of a tier; may be given again.",
+        |low, value| {
+            let value = text(value, "--model")?;
+            match value.split_once('=') {
+                None => low.model = Some(value),
+                Some((tier, model)) => {
+                    let known = TIERS.iter().find(|(name, _)| *name == tier);
+                    let (_, tier) = known.ok_or_else(|| {
+                        let near = crate::base::text::did_you_mean(
+                            tier,
+                            TIERS.iter().map(|(name, _)| *name),
+                        );
+                        Problem::input(format!(
+                            "There is no model tier \"{tier}\"{}",
+                            near.map_or_else(|| ".".to_owned(), |near| format!("; {near}"))
+                        ))
+                        .next(format!(
+                            "Tiers: {}.",
+                            TIERS.map(|(name, _)| name).join(", ")
+                        ))
+                    })?;
+                    low.tiers.push(((*tier).to_owned(), model.to_owned()));
+                }
+            }
+            Ok(())
+        },
+    ),
+    flag(
+        "tools",
+        Takes::Value("GROUP,…"),
+        "Offer only these groups of tools; all and none work too.",
+        |low, value| {
+            low.tools = Some(text(value, "--tools")?);
+            Ok(())
+        },
+    )
+    .complete(Complete::Group),
+    flag(
+        "max-cost",
+        Takes::Value("USD"),
+        "Make no further model call once this much is spent.",
+        |low, value| {
+            let value = text(value, "--max-cost")?;
+            let cost = value
+                .trim_start_matches('$')
+                .parse::<f64>()
+                .ok()
+                .filter(|cost| cost.is_finite() && *cost >= 0.0);
+            low.max_cost = Some(cost.ok_or_else(|| {
+                Problem::input(format!("--max-cost wants US dollars, not \"{value}\"."))
+                    .next("For example: --max-cost 2.50")
+            })?);
+            Ok(())
+        },
+    ),
+    flag(
+        "ntfy",
+        Takes::Maybe("TOPIC"),
+        "Send one message to this ntfy topic when the run ends; without a topic one is made up.",
+        |low, value| {
+            low.ntfy = Some(text(value, "--ntfy")?);
+            Ok(())
+        },
+    ),
+    flag(
+        "design-first",
+        Takes::Nothing,
+        "Run the design pipeline on the working directory.",
+        |low, _| {
+            low.design_first = true;
+            Ok(())
+        },
+    ),
+    flag(
+        "allow-dirty",
+        Takes::Nothing,
+        "With --design-first: begin with uncommitted changes.",
+        |low, _| {
+            low.allow_dirty = true;
+            Ok(())
+        },
+    ),
+    flag(
+        "branch",
+        Takes::Value("NAME"),
+        "With --design-first: the branch to work on.",
+        |low, value| {
+            low.branch = Some(text(value, "--branch")?);
+            Ok(())
+        },
+    ),
+    flag(
+        "plain",
+        Takes::Nothing,
+        "Use the plain interface.",
+        |low, _| {
+            low.face = Some(Face::Plain);
+            Ok(())
+        },
+    ),
+    flag(
+        "curses",
+        Takes::Nothing,
+        "Use the full-screen interface.",
+        |low, _| {
+            low.face = Some(Face::Screen);
+            Ok(())
+        },
+    ),
+    flag(
+        "verbose",
+        Takes::Nothing,
+        "Say on standard error what is done and why it failed.",
+        |low, _| {
+            low.verbose = true;
+            Ok(())
+        },
+    ),
+    flag("help", Takes::Nothing, "Show this help.", |low, _| {
+        low.help = true;
+        Ok(())
+    })
+    .short('h'),
+    flag("version", Takes::Nothing, "Show the version.", |low, _| {
+        low.version = true;
+        Ok(())
+    })
+    .short('V'),
+    flag("no-bytecode", Takes::Nothing, "Ignored.", |_, _| Ok(()))
+        .short('B')
+        .hidden(),
+];
+
+/// A subcommand.
+pub struct Subcommand {
+    /// Its name.
+    pub name: &'static str,
+    /// What follows it.
+    pub usage: &'static str,
+    /// What it does, one sentence.
+    pub doc: &'static str,
+    /// Accepted and not shown.
+    pub hidden: bool,
+}
+
+/// The subcommands.
+pub static SUBCOMMANDS: &[Subcommand] = &[
+    Subcommand {
+        name: "tool",
+        usage: "NAME [key=value …] [--json '{…}'] [--working-dir DIR]",
+        doc: "Run one tool without a model.",
+        hidden: false,
+    },
+    Subcommand {
+        name: "tools",
+        usage: "[--json] [WORD]",
+        doc: "List the tools.",
+        hidden: false,
+    },
+    Subcommand {
+        name: "services",
+        usage: "[--json]",
+        doc: "List the outside services and their addresses.",
+        hidden: false,
+    },
+    Subcommand {
+        name: "doctor",
+        usage: "[--json]",
+        doc: "Say what works here and what to do about the rest.",
+        hidden: false,
+    },
+    Subcommand {
+        name: "completions",
+        usage: "bash|zsh|fish",
+        doc: "Print a completion script for a shell.",
+        hidden: false,
+    },
+    Subcommand {
+        name: "man",
+        usage: "",
+        doc: "Print the manual page.",
+        hidden: false,
+    },
+];
+
+/// The flag with this long name.
+pub fn long(name: &str) -> Option<&'static Flag> {
+    FLAGS.iter().find(|flag| flag.long == name && !flag.hidden)
+}
+
+/// Words that complete a value.
+pub fn words(complete: Complete) -> Vec<&'static str> {
+    match complete {
+        Complete::Provider => choose::names().collect(),
+        Complete::Group => crate::tools::groups()
+            .into_iter()
+            .chain(["all", "none"])
+            .collect(),
+        Complete::Nothing | Complete::File | Complete::Folder => Vec::new(),
+    }
+}
+
+/// A value that must be text.
+pub(super) fn text(value: OsString, flag: &str) -> Outcome<String> {
+    value.into_string().map_err(|value| {
+        Problem::input(format!(
+            "The value of {flag} is not UTF-8: {}",
+            value.to_string_lossy()
+        ))
+        .next(
+            "Put it into a file in UTF-8 and give --prompt-file, or mend the terminal's encoding.",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_are_in_order() {
+        for (i, flag) in FLAGS.iter().enumerate() {
+            assert!(
+                flag.doc.ends_with('.') && !flag.doc.trim_end_matches('.').contains(". "),
+                "{}: one sentence",
+                flag.long
+            );
+            assert!(
+                flag.long
+                    .chars()
+                    .all(|c| c.is_ascii_lowercase() || c == '-'),
+                "{}",
+                flag.long
+            );
+            for other in FLAGS.iter().skip(i + 1) {
+                assert!(
+                    flag.long != other.long && (flag.short.is_none() || flag.short != other.short),
+                    "{} twice",
+                    flag.long
+                );
+            }
+        }
+        assert!(SUBCOMMANDS.iter().all(|command| command.doc.ends_with('.')));
+    }
+}

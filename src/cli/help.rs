@@ -1,0 +1,62 @@
+//! `--help`, from the tables.
+
+use std::fmt::Write as _;
+
+use super::flags::{FLAGS, Flag, SUBCOMMANDS, Takes};
+use crate::app::variables;
+
+/// What Marvin is, in one line.
+pub const ABOUT: &str =
+    "Marvin: a terminal assistant, a coding agent and a sub-agent, in one binary.";
+
+/// The forms of a call.
+pub const USAGE: [&str; 4] = [
+    "marvin [flags] [words of a prompt]",
+    "marvin --non-interactive --prompt TEXT [flags]",
+    "marvin SUBCOMMAND …",
+    "marvin -- words that look like a subcommand",
+];
+
+/// A flag as it is written: `-h, --help`, `--prompt TEXT`.
+pub fn written(flag: &Flag) -> String {
+    let mut out = flag
+        .short
+        .map_or_else(|| "    ".to_owned(), |short| format!("-{short}, "));
+    let _ = write!(out, "--{}", flag.long);
+    match flag.takes {
+        Takes::Nothing => {}
+        Takes::Value(value) => {
+            let _ = write!(out, " {value}");
+        }
+        Takes::Maybe(value) => {
+            let _ = write!(out, " [{value}]");
+        }
+    }
+    out
+}
+
+/// The whole help.
+pub fn help() -> String {
+    let mut out = format!("{ABOUT}\n\nUsage:\n");
+    for usage in USAGE {
+        let _ = writeln!(out, "  {usage}");
+    }
+    out.push_str("\nFlags:\n");
+    for flag in FLAGS.iter().filter(|flag| !flag.hidden) {
+        let _ = writeln!(out, "  {:<28} {}", written(flag), flag.doc);
+    }
+    out.push_str("\nSubcommands:\n");
+    for command in SUBCOMMANDS.iter().filter(|command| !command.hidden) {
+        let _ = writeln!(
+            out,
+            "  {:<28} {}",
+            format!("{} {}", command.name, command.usage).trim_end(),
+            command.doc
+        );
+    }
+    out.push_str("\nVariables (marvin man says more):\n");
+    for variable in variables::all() {
+        let _ = writeln!(out, "  {:<34} {}", variable.name, variable.doc);
+    }
+    out
+}

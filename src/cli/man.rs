@@ -1,0 +1,67 @@
+//! The manual page in roff, from the tables.
+
+use std::fmt::Write as _;
+
+use super::flags::{FLAGS, SUBCOMMANDS};
+use super::help::{ABOUT, USAGE, written};
+use crate::app::variables;
+
+/// The page.
+pub fn page() -> String {
+    let mut out = format!(
+        ".TH MARVIN 1 \"\" \"Marvin {}\"\n.SH NAME\nmarvin \\- {}\n.SH SYNOPSIS\n",
+        env!("CARGO_PKG_VERSION"),
+        roff(ABOUT.trim_start_matches("Marvin: "))
+    );
+    for usage in USAGE {
+        let _ = writeln!(out, ".B {}\n.br", roff(usage));
+    }
+    out.push_str(".SH DESCRIPTION\nWithout a mode flag Marvin answers in the terminal. With \\-\\-non\\-interactive it reads one prompt, writes the answer to standard output as it arrives, and ends; the last line of standard error is the cost as JSON.\n");
+    section(
+        &mut out,
+        "OPTIONS",
+        FLAGS
+            .iter()
+            .filter(|flag| !flag.hidden)
+            .map(|flag| (written(flag).trim().to_owned(), flag.doc.to_owned())),
+    );
+    section(
+        &mut out,
+        "SUBCOMMANDS",
+        SUBCOMMANDS
+            .iter()
+            .filter(|command| !command.hidden)
+            .map(|command| {
+                (
+                    format!("{} {}", command.name, command.usage),
+                    command.doc.to_owned(),
+                )
+            }),
+    );
+    section(
+        &mut out,
+        "ENVIRONMENT",
+        variables::all().map(|variable| (variable.name, variable.doc)),
+    );
+    out.push_str(".SH EXIT STATUS\n0: the prompt ran and the answer was written. 1: anything else. 130, 143: after SIGINT, SIGTERM.\n");
+    out.push_str(".SH FILES\n.TP\n~/.config/local-finder/\nSettings (config.yaml), profiles, usage. MARVIN_CONFIG_DIR replaces it.\n.TP\nPROJECT/.marvin/\nWhat Marvin keeps for a project.\n");
+    out.push_str(".SH EXAMPLES\n.nf\nmarvin \\-\\-non\\-interactive \\-\\-prompt \"show the tree\"\ngit diff | marvin \\-\\-non\\-interactive \\-\\-stdin \\-\\-prompt \"write a commit message\"\nmarvin tool code_grep pattern=TODO\n.fi\n");
+    out
+}
+
+fn section(out: &mut String, heading: &str, rows: impl Iterator<Item = (String, String)>) {
+    let _ = writeln!(out, ".SH {heading}");
+    for (term, text) in rows {
+        let _ = writeln!(out, ".TP\n.B {}\n{}", roff(term.trim()), roff(&text));
+    }
+}
+
+/// Escapes what roff would take for its own.
+fn roff(text: &str) -> String {
+    let text = text.replace('\\', "\\e").replace('-', "\\-");
+    if text.starts_with(['.', '\'']) {
+        format!("\\&{text}")
+    } else {
+        text
+    }
+}

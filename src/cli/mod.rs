@@ -1,0 +1,12 @@
+//! Floor 7: the command line: one table of flags and one of subcommands, and all that is generated from them.
+
+pub mod complete;
+pub mod doctor;
+pub mod flags;
+pub mod help;
+pub mod man;
+pub mod parse;
+pub mod run;
+mod services;
+mod tool;
+mod values;

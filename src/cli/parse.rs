@@ -1,0 +1,208 @@
+//! From arguments to what was said, by the tables of [`super::flags`].
+
+use std::ffi::OsString;
+
+use lexopt::{Arg, Parser};
+
+use super::flags::{self, FLAGS, SUBCOMMANDS, Takes};
+use crate::app::settings::Low;
+use crate::base::error::{Outcome, Problem};
+use crate::base::text;
+
+/// What is to be done.
+#[derive(Debug)]
+pub enum Command {
+    /// Talk, or answer one prompt.
+    Run(Box<Low>),
+    /// A subcommand with its arguments.
+    Sub(&'static str, Vec<OsString>),
+}
+
+/// Parses the arguments after the program's name.
+///
+/// # Errors
+/// An unknown flag (with the nearest one), a missing or superfluous value, text that is not UTF-8.
+pub fn parse(args: Vec<OsString>) -> Outcome<Command> {
+    if let Some(name) = args.first().and_then(|word| word.to_str())
+        && let Some(command) = SUBCOMMANDS.iter().find(|command| command.name == name)
+    {
+        return Ok(Command::Sub(
+            command.name,
+            args.into_iter().skip(1).collect(),
+        ));
+    }
+    let mut low = Low::default();
+    let mut parser = Parser::from_args(args);
+    while let Some(arg) = parser.next().map_err(wrong)? {
+        let (flag, name) = match arg {
+            Arg::Value(word) => {
+                low.words.push(flags::text(word, "the prompt")?);
+                continue;
+            }
+            Arg::Long(name) => (
+                flags::long(name).ok_or_else(|| unknown(name))?,
+                format!("--{name}"),
+            ),
+            Arg::Short(short) => {
+                let flag = FLAGS.iter().find(|flag| flag.short == Some(short));
+                (
+                    flag.ok_or_else(|| unknown(&short.to_string()))?,
+                    format!("-{short}"),
+                )
+            }
+        };
+        let value = match flag.takes {
+            Takes::Nothing => {
+                if let Some(value) = parser.optional_value() {
+                    return Err(Problem::input(format!(
+                        "{name} takes no value, but got \"{}\".",
+                        value.to_string_lossy()
+                    )));
+                }
+                OsString::new()
+            }
+            Takes::Value(what) => one_value(&mut parser, &name, what)?,
+            Takes::Maybe(_) => match parser.optional_value() {
+                Some(value) => value,
+                None => next_word(&mut parser).unwrap_or_default(),
+            },
+        };
+        (flag.apply)(&mut low, value)?;
+    }
+    Ok(Command::Run(Box::new(low)))
+}
+
+/// The flag's value; one that begins with `-` is only taken in the `=` form.
+fn one_value(parser: &mut Parser, name: &str, what: &str) -> Outcome<OsString> {
+    if let Some(value) = parser.optional_value() {
+        return Ok(value);
+    }
+    next_word(parser).ok_or_else(|| {
+        Problem::input(format!("{name} needs a value ({what}).")).next(format!(
+            "A value that begins with a dash is given as {name}=VALUE."
+        ))
+    })
+}
+
+/// Takes the next word unless it begins with `-`.
+fn next_word(parser: &mut Parser) -> Option<OsString> {
+    let mut rest = parser.try_raw_args()?;
+    let fits = rest
+        .peek()
+        .is_some_and(|word| !word.as_encoded_bytes().starts_with(b"-"));
+    if fits { rest.next() } else { None }
+}
+
+fn wrong(error: lexopt::Error) -> Problem {
+    Problem::input(format!("{error}.")).next("marvin --help lists the flags.")
+}
+
+fn unknown(name: &str) -> Problem {
+    let shown = text::visible(&text::clip(name, 60));
+    let dashes = if name.chars().count() == 1 { "-" } else { "--" };
+    let problem = Problem::input(format!("There is no flag \"{dashes}{shown}\"."));
+    let names = FLAGS
+        .iter()
+        .filter(|flag| !flag.hidden)
+        .map(|flag| flag.long);
+    match text::nearest(name, names).first() {
+        Some(near) => problem.next(format!(
+            "Did you mean --{near}? marvin --help lists the flags."
+        )),
+        None => problem.next("marvin --help lists the flags."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn low(args: &[&str]) -> Outcome<Low> {
+        match parse(args.iter().map(Into::into).collect())? {
+            Command::Run(low) => Ok(*low),
+            Command::Sub(name, _) => panic!("subcommand {name}"),
+        }
+    }
+
+    #[test]
+    fn both_forms_of_a_value_are_taken_and_dashes_only_with_equals() {
+        assert_eq!(
+            low(&["--prompt", "a b"]).unwrap().prompt.as_deref(),
+            Some("a b")
+        );
+        assert_eq!(low(&["--prompt=-x"]).unwrap().prompt.as_deref(), Some("-x"));
+        assert!(
+            low(&["--prompt", "--stdin"])
+                .unwrap_err()
+                .one_line()
+                .contains("--prompt=VALUE")
+        );
+        assert!(
+            low(&["--stdin=1"])
+                .unwrap_err()
+                .one_line()
+                .contains("takes no value")
+        );
+        assert!(low(&["-B", "hello", "world"]).unwrap().words == ["hello", "world"]);
+    }
+
+    #[test]
+    fn ntfy_takes_the_next_word_only_when_there_is_one() {
+        assert_eq!(
+            low(&["--ntfy", "topic", "x"]).unwrap().ntfy.as_deref(),
+            Some("topic")
+        );
+        assert_eq!(
+            low(&["--ntfy", "--stdin"]).unwrap().ntfy.as_deref(),
+            Some("")
+        );
+        assert_eq!(low(&["--ntfy"]).unwrap().ntfy.as_deref(), Some(""));
+    }
+
+    #[test]
+    fn models_and_tiers() {
+        let got = low(&[
+            "--model",
+            "m",
+            "--model",
+            "opus=x",
+            "--model",
+            "plan_gen=y=z",
+        ])
+        .unwrap();
+        assert_eq!(
+            (got.model.as_deref(), got.tiers),
+            (
+                Some("m"),
+                vec![
+                    ("high".into(), "x".into()),
+                    ("plan_gen".into(), "y=z".into())
+                ]
+            )
+        );
+        assert!(
+            low(&["--model", "opsu=x"])
+                .unwrap_err()
+                .one_line()
+                .contains("\"opus\"")
+        );
+    }
+
+    #[test]
+    fn slips_are_mended_and_subcommands_are_first_words() {
+        assert!(
+            low(&["--promt", "x"])
+                .unwrap_err()
+                .one_line()
+                .contains("--prompt")
+        );
+        assert!(
+            matches!(parse(vec!["tools".into(), "--json".into()]).unwrap(), Command::Sub("tools", rest) if rest.len() == 1)
+        );
+        assert_eq!(
+            low(&["--", "tools", "--json"]).unwrap().words,
+            ["tools", "--json"]
+        );
+        assert_eq!(low(&["tools shed"]).unwrap().words, ["tools shed"]);
+    }
+}

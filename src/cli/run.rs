@@ -1,0 +1,146 @@
+//! What each command does with this process.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
+
+use super::parse::{Command, parse};
+use super::{complete, doctor, help, man, services, tool};
+use crate::app::session::Start;
+use crate::app::settings::Low;
+use crate::app::stream::say;
+use crate::app::{headless, ntfy, variables};
+use crate::base::env::Env;
+use crate::base::error::{Outcome, Problem};
+use crate::chat::usage::Totals;
+
+/// Runs the command line and gives the exit status (contract/interfaces.md 5).
+pub fn run(args: Vec<OsString>, mut env: Env) -> u8 {
+    // A caller that asked for the non-interactive mode reads a cost line even when the flags were wrong.
+    let machine = args.iter().any(|arg| arg == "--non-interactive");
+    match parse(args) {
+        Ok(Command::Sub(name, rest)) => {
+            warn(variables::layer(&mut env));
+            report(subcommand(name, rest, env))
+        }
+        Ok(Command::Run(low)) if low.help => report(print(&help::help())),
+        Ok(Command::Run(low)) if low.version => {
+            report(print(&format!("marvin {}\n", env!("CARGO_PKG_VERSION"))))
+        }
+        Ok(Command::Run(low)) => {
+            warn(variables::layer(&mut env));
+            low.into_env(&mut env);
+            talk(*low, env)
+        }
+        Err(problem) => {
+            say(&format!("Error: {}", problem.one_line()));
+            if machine {
+                say(&Totals::default().cost_line());
+            }
+            1
+        }
+    }
+}
+
+fn warn(warnings: Vec<String>) {
+    warnings
+        .iter()
+        .for_each(|words| say(&format!("Warning: {words}")));
+}
+
+fn talk(mut low: Low, env: Env) -> u8 {
+    let refusal = if low.design_first && low.working_dir.is_none() {
+        Some(Problem::input("--design-first needs --working-dir DIR."))
+    } else if low.design_first {
+        Some(
+            Problem::config("The design pipeline is not part of this version.")
+                .next("Leave --design-first away and say what to build."),
+        )
+    } else if !low.non_interactive {
+        Some(
+            Problem::config("The interactive interface is not part of this version.")
+                .next("marvin --non-interactive --prompt TEXT answers one prompt; marvin tool runs one tool; marvin doctor says what works here."),
+        )
+    } else {
+        None
+    };
+    if let Some(problem) = refusal {
+        say(&format!("Error: {}", problem.one_line()));
+        if low.non_interactive {
+            say(&Totals::default().cost_line());
+        }
+        return 1;
+    }
+    low.ntfy = low.ntfy.map(|topic| ntfy::topic(&topic));
+    headless::run(low, start(env))
+}
+
+/// The facts about this process that are asked of the operating system once.
+fn start(env: Env) -> Start {
+    Start {
+        env,
+        current: std::env::current_dir().ok(),
+        stdin_is_terminal: io::stdin().is_terminal(),
+    }
+}
+
+fn subcommand(name: &str, args: Vec<OsString>, env: Env) -> Outcome<u8> {
+    let words: Vec<String> = args
+        .into_iter()
+        .map(|arg| super::flags::text(arg, name))
+        .collect::<Outcome<_>>()?;
+    match name {
+        "tool" => tool::run(&words, start(env)),
+        "tools" => print(&tool::catalogue(&words)?).map(|()| 0),
+        "services" => print(&services::list(&words, &env)?).map(|()| 0),
+        "doctor" => print(&doctor::report(&words, &start(env))?).map(|()| 0),
+        "completions" => {
+            let shell = words.first().map_or("", String::as_str);
+            let script = complete::script(shell).ok_or_else(|| {
+                Problem::input(format!("There is no completion script for \"{shell}\"."))
+                    .next(format!("Shells: {}.", complete::SHELLS.join(", ")))
+            })?;
+            print(&script).map(|()| 0)
+        }
+        "man" => print(&man::page()).map(|()| 0),
+        _ => Err(Problem::internal(format!(
+            "The subcommand {name} does nothing."
+        ))),
+    }
+}
+
+fn report<T: Into<Status>>(outcome: Outcome<T>) -> u8 {
+    match outcome {
+        Ok(status) => status.into().0,
+        Err(problem) => {
+            say(&format!("Error: {}", problem.one_line()));
+            if let Some(facts) = &problem.facts {
+                say(facts);
+            }
+            1
+        }
+    }
+}
+
+struct Status(u8);
+
+impl From<()> for Status {
+    fn from((): ()) -> Self {
+        Self(0)
+    }
+}
+
+impl From<u8> for Status {
+    fn from(status: u8) -> Self {
+        Self(status)
+    }
+}
+
+/// Writes to standard output; a reader that has seen enough is no failure.
+pub(super) fn print(text: &str) -> Outcome<()> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(why) if why.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Problem::system("Cannot write to standard output", why))
+        }
+        _ => Ok(()),
+    }
+}
