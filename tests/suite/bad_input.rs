@@ -1,0 +1,243 @@
+//! Bad input of every sort: a clear error, status 1, the cost line, nothing lost.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use serde_json::json;
+
+use crate::support::home::Home;
+use crate::support::run::Done;
+use crate::support::server::{Answer, Exchange, Server};
+use crate::support::wire::openai;
+
+fn fails(answer: Answer) -> Done {
+    let (home, server) = (Home::new(), Server::with([Exchange::any().answer(answer)]));
+    let done = home.ask(&server.url("/v1"), "hi").run().expect(1);
+    assert!(
+        done.errors().contains("Error: ")
+            && done
+                .errors()
+                .lines()
+                .last()
+                .unwrap()
+                .starts_with("MARVIN_COST:"),
+        "{}",
+        done.errors()
+    );
+    done
+}
+
+#[test]
+fn prompts_that_are_no_text() {
+    let home = Home::new();
+    home.write("latin.txt", b"caf\xe9");
+    home.write("binary", b"a\0b");
+    for (path, word) in [
+        ("work", "is a directory"),
+        ("latin.txt", "not UTF-8"),
+        ("binary", "binary"),
+        ("missing", "no such file"),
+    ] {
+        let done = home
+            .marvin()
+            .args([
+                "--non-interactive",
+                "--provider",
+                "offline",
+                "--prompt-file",
+            ])
+            .arg(home.path().join(path))
+            .run()
+            .expect(1);
+        assert!(done.errors().contains(word), "{path}: {}", done.errors());
+    }
+    let done = home
+        .marvin()
+        .arg("--non-interactive")
+        .arg("--prompt")
+        .arg(OsString::from_vec(b"caf\xe9".to_vec()))
+        .env("WEIRD", OsString::from_vec(vec![0xff]))
+        .run()
+        .expect(1);
+    assert!(done.errors().contains("not UTF-8"), "{}", done.errors());
+}
+
+#[test]
+fn a_prompt_of_ten_megabytes_arrives_whole() {
+    let home = Home::new();
+    let server = Server::answering(|_, _| Answer::sse(openai::text(&["ok"])));
+    let file = home.write("big.txt", "word ".repeat(2 << 20));
+    home.ask(&server.url("/v1"), "")
+        .arg("--prompt-file")
+        .arg(&file)
+        .run()
+        .expect(0);
+    assert_eq!(
+        server.request(0).json()["messages"][1]["content"]
+            .as_str()
+            .unwrap()
+            .len(),
+        10 << 20
+    );
+}
+
+#[test]
+fn servers_that_break_off_keep_the_text_and_run_no_half_call() {
+    let frames = openai::text(&["half of it", "never"]);
+    let done = fails(Answer::sse(frames[..2].to_vec()).close());
+    assert_eq!(done.text(), "half of it\n");
+    let call = openai::Stream::new()
+        .call(0, "a", "create_file", "{\"path\":\"x\",\"content\":\"y\"}")
+        .frames();
+    fails(Answer::sse(call).close());
+    fails(
+        Answer::sse(frames[..1].to_vec())
+            .send(&b"data: {\"choices\":[{\"delta\":{\"content\":\"caf\xc3"[..])
+            .close(),
+    );
+    fails(Answer::sse(frames[..1].to_vec()).reset());
+}
+
+#[test]
+fn what_is_no_reply_is_named() {
+    assert!(
+        fails(Answer::text(
+            "text/html",
+            "<html><body>Sign in</body></html>"
+        ))
+        .errors()
+        .contains("Sign in")
+    );
+    assert!(
+        fails(Answer::json(&openai::error(
+            "the model is on strike",
+            "server_error",
+            None
+        )))
+        .errors()
+        .contains("on strike")
+    );
+    assert!(
+        fails(Answer::text("text/event-stream", "x".repeat(40 << 20)))
+            .errors()
+            .contains("openai-compat")
+    );
+}
+
+#[test]
+fn refusals_say_what_to_do() {
+    let error =
+        |status| Answer::json(&openai::error("some words", "some_error", None)).with_status(status);
+    for (status, word) in [
+        (401, "refused the key"),
+        (404, "openai-compat"),
+        (413, "--tools"),
+        (500, "openai-compat"),
+        (529, "openai-compat"),
+    ] {
+        let done = fails(error(status));
+        assert!(done.errors().contains(word), "{status}: {}", done.errors());
+        assert!(!done.errors().contains("test-key"));
+    }
+    assert!(
+        fails(error(429).header("retry-after", "3600"))
+            .errors()
+            .contains("openai-compat")
+    );
+}
+
+#[test]
+fn a_redirect_takes_no_key_along() {
+    let (home, other) = (Home::new(), Server::start().lenient());
+    let server = Server::with([Exchange::any()
+        .answer(Answer::status(307).header("location", &other.url("/v1/chat/completions")))]);
+    let done = home.ask(&server.url("/v1"), "hi").run().expect(1);
+    assert!(done.errors().contains(&other.url("")), "{}", done.errors());
+    assert!(other.requests().is_empty());
+}
+
+#[test]
+fn strange_calls_get_answers() {
+    let many: Vec<_> = (0..500).map(|n| (n, format!("id{}", n / 2))).collect();
+    let server = Server::answering(move |_, n| match n {
+        0 => Answer::sse(
+            openai::Stream::new()
+                .call(0, "a", "tree", "null")
+                .call(1, "b", "tree", "[]")
+                .call(2, "c", "tre", "{}")
+                .call(3, "a", "read_file", "nonsense")
+                .done(),
+        ),
+        1 => Answer::sse(
+            many.iter()
+                .fold(openai::Stream::new(), |stream, (n, id)| {
+                    stream.call(*n, id, "get_working_dir", "{}")
+                })
+                .done(),
+        ),
+        2 => Answer::sse(openai::call(
+            "big",
+            "create_file",
+            json!({"path": "big.txt", "content": "x".repeat(10 << 20)}),
+        )),
+        _ => Answer::sse(openai::text(&["ok"])),
+    });
+    let home = Home::new();
+    home.ask(&server.url("/v1"), "hi").run().expect(0);
+    let results = |n: usize| {
+        server.request(n).json()["messages"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|m| m["role"] == "tool")
+            .map(|m| m["content"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let first = results(1);
+    assert_eq!(first.len(), 4);
+    assert!(
+        first[2].contains("\"tree\"") && first[3].contains("must be a JSON object"),
+        "{first:?}"
+    );
+    assert!(results(2).len() >= 500);
+    assert_eq!(
+        std::fs::metadata(home.work().join("big.txt"))
+            .unwrap()
+            .len(),
+        10 << 20
+    );
+}
+
+#[test]
+fn corrupt_state_is_set_aside_and_reported() {
+    let home = Home::new();
+    let server = Server::answering(|_, _| Answer::sse(openai::text(&["ok"])));
+    home.write("config/usage.json", "{half");
+    home.write("config/profiles/main/saved_places.json", "[{");
+    home.write("config/profiles/main/chat_log.json", "what");
+    home.write("config/profiles/main/preferences.yaml", "a: [");
+    let done = home.ask(&server.url("/v1"), "hi").run().expect(0);
+    assert_eq!(done.text(), "ok\n");
+    assert!(
+        done.errors().matches("was moved to").count() >= 3,
+        "{}",
+        done.errors()
+    );
+    assert!(
+        home.has("config/profiles/main/preferences.yaml"),
+        "what a person edits stays"
+    );
+}
+
+#[test]
+fn two_marvins_ending_at_once_lose_no_usage() {
+    let home = Home::new();
+    let server = Server::answering(|_, _| Answer::sse(openai::text(&["ok"])));
+    let base = server.url("/v1");
+    let running: Vec<_> = (0..6).map(|_| home.ask(&base, "hi").spawn()).collect();
+    running
+        .into_iter()
+        .for_each(|one| drop(one.wait().expect(0)));
+    let usage: serde_json::Value = serde_json::from_str(&home.read("config/usage.json")).unwrap();
+    assert_eq!(usage["total_llm_turns"], 6);
+}

@@ -1,0 +1,271 @@
+//! The non-interactive contract: prompts, standard output, standard error, exit codes (contract/interfaces.md 1-5).
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::home::Home;
+use crate::support::latch::Latch;
+use crate::support::server::{Answer, Exchange, Server};
+use crate::support::wire::openai;
+
+const LONG: Duration = Duration::from_secs(20);
+
+fn says(words: &[&str]) -> Server {
+    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    Server::answering(move |_, _| {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        Answer::sse(openai::text(&words))
+    })
+}
+
+#[test]
+fn an_answer_is_raw_text_with_one_final_newline_and_the_cost_last() {
+    let (home, server) = (Home::new(), says(&["Hello", " there"]));
+    let done = home.ask(&server.url("/v1"), "hi").run().expect(0);
+    assert_eq!(done.text(), "Hello there\n");
+    assert!(done.errors().ends_with('\n'));
+    let cost = done.errors();
+    assert!(
+        cost.lines()
+            .last()
+            .unwrap()
+            .starts_with("MARVIN_COST:{\"session_cost\":"),
+        "{cost}"
+    );
+    assert!(cost.contains("\"llm_turns\":1"));
+    let body = server.request(0).json();
+    assert_eq!(body["stream"], true);
+    assert!(body["tools"].as_array().unwrap().len() >= 21);
+}
+
+#[test]
+fn prompts_have_their_precedence_and_standard_input_comes_last() {
+    let (home, server) = (Home::new(), says(&["ok"]));
+    let file = home.write("prompt.txt", "from the file");
+    let base = server.url("/v1");
+    let plain = |home: &Home| home.ask(&base, " \n");
+    plain(&home)
+        .arg("--prompt-file")
+        .arg(&file)
+        .arg("words")
+        .run()
+        .expect(0);
+    plain(&home).args(["some", "words"]).run().expect(0);
+    plain(&home).stdin("from stdin").run().expect(0);
+    // Somebody else's open pipe must not be read, nor waited for.
+    let running = home.ask(&base, "given").stdin_open().spawn();
+    running.wait_open().expect(0);
+    home.ask(&base, "given")
+        .arg("--stdin")
+        .stdin("data\n")
+        .run()
+        .expect(0);
+    let prompts: Vec<String> = server
+        .requests()
+        .iter()
+        .map(|r| {
+            r.json()["messages"][1]["content"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
+        .collect();
+    assert_eq!(
+        &prompts[..4],
+        ["from the file", "some words", "from stdin", "given"]
+    );
+    assert!(
+        prompts[4].starts_with("given\n") && prompts[4].contains("<stdin>\ndata\n</stdin>"),
+        "{}",
+        prompts[4]
+    );
+}
+
+#[test]
+fn a_missing_prompt_and_wrong_flags_end_with_one_and_a_cost_line() {
+    let home = Home::new();
+    for args in [
+        &["--non-interactive"][..],
+        &["--non-interactive", "--promt", "x"],
+        &["--non-interactive", "--prompt", "x", "--provider", "opnai"],
+        &[
+            "--non-interactive",
+            "--prompt",
+            "x",
+            "--working-dir",
+            "/nowhere/at/all",
+        ],
+    ] {
+        let done = home.marvin().args(args.to_vec()).stdin("").run().expect(1);
+        assert_eq!(done.text(), "");
+        let errors = done.errors();
+        assert!(errors.starts_with("Error: "), "{errors}");
+        assert!(errors.ends_with("MARVIN_COST:{\"session_cost\":0.0,\"llm_turns\":0,\"model_turns\":{},\"model_cost\":{}}\n"), "{errors}");
+    }
+}
+
+#[test]
+fn the_tool_marker_stands_on_its_own_line_with_names_in_call_order() {
+    let (home, server) = (
+        Home::new(),
+        Server::answering(|_, n| match n {
+            0 => Answer::sse(
+                openai::Stream::new()
+                    .text(&["Let me look"])
+                    .call(0, "a", "get_working_dir", "{}")
+                    .call(1, "b", "tree", "{}")
+                    .call(2, "c", "tree", "{}")
+                    .done(),
+            ),
+            _ => Answer::sse(openai::text(&["Done."])),
+        }),
+    );
+    let done = home.ask(&server.url("/v1"), "hi").run().expect(0);
+    assert_eq!(
+        done.text(),
+        "Let me look\n  \u{1f527} get_working_dir, tree, tree\nDone.\n"
+    );
+    let messages = server.request(1).json()["messages"].clone();
+    let ids: Vec<&str> = messages
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|m| m["role"] == "tool")
+        .map(|m| m["tool_call_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids, ["a", "b", "c"]);
+}
+
+#[test]
+fn text_is_out_before_the_next_piece_is_sent() {
+    let (home, latch) = (Home::new(), Latch::new());
+    let frames = openai::text(&["first", "second"]);
+    let rest = frames[2..].concat();
+    let server = Server::with([
+        Exchange::any().answer(Answer::sse(frames[..2].to_vec()).pause(&latch).send(rest))
+    ]);
+    let running = home.ask(&server.url("/v1"), "hi").spawn();
+    running.wait_stdout("first", LONG);
+    assert!(!running.stdout().contains("second"));
+    latch.open();
+    assert_eq!(running.wait().expect(0).text(), "firstsecond\n");
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_run_and_the_request() {
+    let home = Home::new();
+    let server = Server::with([
+        Exchange::any().answer(Answer::sse(openai::text(&["one"])[..2].to_vec()).stall())
+    ]);
+    let done = home
+        .ask(&server.url("/v1"), "hi")
+        .close_stdout_after(3)
+        .run();
+    assert_eq!(done.code(), Some(1), "{}", done.errors());
+    assert!(
+        !done.errors().contains("panic") && !done.errors().contains("Error"),
+        "{}",
+        done.errors()
+    );
+    server.wait_closed(0, LONG);
+}
+
+#[test]
+fn without_a_model_phrases_work_and_the_rest_fails() {
+    let home = Home::new();
+    home.write("work/a.txt", "needle\n");
+    let run = |prompt: &str| {
+        home.marvin()
+            .env("OLLAMA_URL", "http://127.0.0.1:1")
+            .args(["--non-interactive", "--prompt", prompt])
+            .run()
+    };
+    assert!(
+        run("find needle")
+            .expect(0)
+            .text()
+            .contains("> a.txt:1: needle")
+    );
+    let done = run("sing me a song").expect(1);
+    assert!(
+        done.text().is_empty() && done.errors().contains("No language model is set up"),
+        "{}",
+        done.errors()
+    );
+    assert_eq!(done.errors().lines().count(), 3, "two lines and the cost");
+}
+
+#[test]
+fn restrictions_hold_in_the_schema_and_at_dispatch() {
+    let home = Home::new();
+    let server = Server::answering(|_, n| {
+        if n == 0 {
+            Answer::sse(openai::call(
+                "a",
+                "create_file",
+                json!({"path": "x", "content": "y"}),
+            ))
+        } else {
+            Answer::sse(openai::text(&["ok"]))
+        }
+    });
+    let log = home.path().join("log.jsonl");
+    home.ask(&server.url("/v1"), "hi")
+        .env("MARVIN_READONLY", "1")
+        .env("MARVIN_SUBAGENT_LOG", &log)
+        .run()
+        .expect(0);
+    let offered = server.request(0).json()["tools"].to_string();
+    assert!(!offered.contains("create_file") && offered.contains("read_file"));
+    let result = server.request(1).json()["messages"][3]["content"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        result.contains("read-only") && !home.has("work/x"),
+        "{result}"
+    );
+    let line: serde_json::Value =
+        serde_json::from_str(home.read("log.jsonl").lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (line["tool"].as_str(), line["args"].as_str()),
+        (Some("create_file"), Some("path=x, content=y"))
+    );
+}
+
+#[test]
+fn fifty_rounds_then_one_request_without_tools_over_one_connection() {
+    let home = Home::new();
+    let server = Server::answering(|request, _| {
+        if request.json().get("tools").is_some() {
+            Answer::sse(openai::call("", "get_working_dir", json!({})))
+        } else {
+            Answer::sse(openai::text(&["enough"]))
+        }
+    });
+    let done = home.ask(&server.url("/v1"), "hi").run().expect(0);
+    assert!(done.text().ends_with("enough\n"));
+    assert_eq!((server.requests().len(), server.connections()), (51, 1));
+}
+
+#[test]
+fn a_cost_limit_stops_before_the_next_call() {
+    let home = Home::new();
+    let server = Server::answering(|_, _| {
+        Answer::sse(
+            openai::Stream::new()
+                .call(0, "a", "tree", "{}")
+                .finish("tool_calls")
+                .usage(1_000_000, 1)
+                .done(),
+        )
+    });
+    let done = home
+        .ask(&server.url("/v1"), "hi")
+        .args(["--max-cost", "0.1"])
+        .run()
+        .expect(1);
+    assert!(done.errors().contains("cost limit"), "{}", done.errors());
+    assert_eq!(server.requests().len(), 1);
+}

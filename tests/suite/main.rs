@@ -1,0 +1,23 @@
+//! The suite: the built binary and the library over real sockets, files and processes, a module for each area.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod bad_input;
+mod catalogue;
+mod coding_task;
+mod contract;
+mod fence;
+mod floors;
+mod home_selftest;
+mod server_selftest;
+mod signals;
+mod wire_selftest;

@@ -1,0 +1,241 @@
+//! The scripted server proves itself against a client that speaks HTTP by hand.
+
+use std::io::ErrorKind;
+use std::net::TcpStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::support::latch::Latch;
+use crate::support::server::{Answer, Exchange, Server};
+use crate::support::tcp::{Client, Tarpit, refused};
+
+const SOON: Duration = Duration::from_secs(5);
+
+#[test]
+fn keeps_a_connection_for_every_framing_that_allows_it() {
+    let server = Server::with([
+        Exchange::post("/one").answer(Answer::json(&json!({"a": 1}))),
+        Exchange::get("/two").answer(Answer::sse(["data: x\n\n", "data: y\n\n"])),
+        Exchange::post("/three").answer(Answer::status(404).close_delimited().send("gone")),
+    ]);
+    let mut client = Client::connect(server.address());
+    client.request("POST", "/v1/one?q=1", "{}");
+    assert_eq!(client.response().unwrap().body, b"{\"a\":1}");
+    client.request("GET", "/two", "");
+    let second = client.response().unwrap();
+    assert_eq!(second.chunks, [b"data: x\n\n", b"data: y\n\n"]);
+    assert!(second.head.contains("Content-Type: text/event-stream"));
+    client.request("POST", "/three", "");
+    let third = client.response().unwrap();
+    assert_eq!((third.status, third.body), (404, b"gone".to_vec()));
+    assert_eq!(server.connections(), 1);
+    let requests = server.requests();
+    assert_eq!(requests.len(), 3);
+    assert_eq!(requests[0].query("q"), Some("1"));
+    assert!(requests[0].arrived <= requests[1].arrived);
+    assert!(server.answered(2).is_some());
+}
+
+#[test]
+fn reads_chunked_and_pipelined_requests() {
+    let server = Server::answering(|request, n| {
+        Answer::text("text/plain", format!("{n}:{}", request.text()))
+    });
+    let mut client = Client::connect(server.address());
+    let first = "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n";
+    let second = "POST /b HTTP/1.1\r\nContent-Length: 2\r\n\r\nfg";
+    client.send(format!("{first}{second}").as_bytes()).unwrap();
+    assert_eq!(client.response().unwrap().body, b"0:abcde");
+    assert_eq!(client.response().unwrap().body, b"1:fg");
+}
+
+#[test]
+fn matches_on_method_path_and_a_part_of_the_body() {
+    let server = Server::with([
+        Exchange::post("/chat")
+            .body(json!({"messages": [{"role": "user"}], "stream": true}))
+            .answer(Answer::text("text/plain", "by body")),
+        Exchange::any()
+            .below("/files/")
+            .times(2)
+            .by(|_, n| Answer::text("text/plain", n.to_string())),
+    ]);
+    let mut client = Client::connect(server.address());
+    for (method, path, body, wanted) in [
+        ("GET", "/files/b", "", "0"),
+        (
+            "POST",
+            "/v1/chat",
+            r#"{"stream":true,"n":1,"messages":[{"role":"user","content":"x"},{"role":"tool"}]}"#,
+            "by body",
+        ),
+        ("GET", "/files/a?x", "", "1"),
+    ] {
+        client.request(method, path, body);
+        assert_eq!(client.response().unwrap().body, wanted.as_bytes());
+    }
+}
+
+#[test]
+fn stops_at_a_latch_until_the_test_opens_it() {
+    let (head, middle) = (Latch::new(), Latch::new());
+    let answer = Answer::text("text/plain", "ab")
+        .head_after(&head)
+        .pause(&middle)
+        .send("cd");
+    let server = Server::with([Exchange::any().answer(answer)]);
+    let mut client = Client::connect(server.address());
+    client.request("GET", "/", "");
+    head.wait_reached(SOON);
+    assert!(server.answered(0).is_none());
+    head.open();
+    client.head().unwrap();
+    assert_eq!(client.exactly(2).unwrap(), b"ab");
+    middle.wait_reached(SOON);
+    middle.open();
+    assert_eq!(client.exactly(2).unwrap(), b"cd");
+}
+
+#[test]
+fn sees_the_client_leave_during_a_stall_and_before_a_request() {
+    let server = Server::with([Exchange::any().answer(Answer::sse(["data: x\n\n"]).stall())]);
+    let mut client = Client::connect(server.address());
+    client.request("GET", "/", "");
+    client.head().unwrap();
+    assert_eq!(client.chunk().unwrap(), b"data: x\n\n");
+    let left = Instant::now();
+    drop(client);
+    assert!(server.wait_closed(0, SOON) >= left);
+    assert!(server.answered(0).is_none());
+    drop(TcpStream::connect(server.address()).unwrap());
+    server.wait_closed(1, SOON);
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn resets_cuts_and_lies_about_the_length() {
+    let server = Server::with([
+        Exchange::get("/reset").answer(Answer::sse(["data: x\n\n"]).reset()),
+        Exchange::get("/cut").answer(Answer::sse(["data: x\n\n"]).close()),
+        Exchange::get("/lie").answer(Answer::text("text/plain", "abc").claim_length(10)),
+        Exchange::get("/raw").answer(Answer::raw("HTTP/1.1 200 OK\r\n\r\nhalf")),
+    ]);
+    let ask = |path| {
+        let mut client = Client::connect(server.address());
+        client.request("GET", path, "");
+        client
+    };
+    let reset = ask("/reset").rest().unwrap_err();
+    assert_eq!(reset.kind(), ErrorKind::ConnectionReset);
+    let cut = String::from_utf8(ask("/cut").rest().unwrap()).unwrap();
+    assert!(cut.ends_with("9\r\ndata: x\n\n\r\n"), "{cut:?}");
+    let lie = String::from_utf8(ask("/lie").rest().unwrap()).unwrap();
+    assert!(lie.contains("Content-Length: 10\r\n\r\nabc"), "{lie:?}");
+    assert_eq!(ask("/raw").rest().unwrap(), b"HTTP/1.1 200 OK\r\n\r\nhalf");
+    let who = catch_unwind(AssertUnwindSafe(|| server.wait_closed(1, SOON)));
+    assert!(
+        who.is_err(),
+        "the server's own close passed for the client's"
+    );
+}
+
+#[test]
+fn drips_byte_by_byte() {
+    let server = Server::with([Exchange::any().answer(Answer::status(200).chunked().drip("héy"))]);
+    let mut client = Client::connect(server.address());
+    client.request("GET", "/", "");
+    let chunks = client.response().unwrap().chunks;
+    assert_eq!(chunks.len(), 4);
+    assert_eq!(chunks.concat(), "héy".as_bytes());
+}
+
+#[test]
+fn serves_many_connections_at_once() {
+    let gate = Latch::new();
+    let held = gate.clone();
+    let server = Server::answering(move |_, _| Answer::text("text/plain", "ok").head_after(&held));
+    let mut clients: Vec<_> = (0..100)
+        .map(|_| Client::connect(server.address()))
+        .collect();
+    for client in &mut clients {
+        client.request("GET", "/", "");
+    }
+    server.wait_requests(100, SOON);
+    gate.open();
+    for client in &mut clients {
+        assert_eq!(client.response().unwrap().body, b"ok");
+    }
+    assert_eq!(server.connections(), 100);
+}
+
+#[test]
+fn fails_loudly_when_the_script_is_not_followed() {
+    let failure = |play: fn(&Server)| {
+        let server = Server::with([Exchange::post("/wanted").answer(Answer::status(200))]);
+        play(&server);
+        let panic = catch_unwind(AssertUnwindSafe(|| drop(server)));
+        *panic
+            .expect_err("the server ended without complaint")
+            .downcast::<String>()
+            .unwrap()
+    };
+    let unplayed = failure(|_| {});
+    assert!(
+        unplayed.contains("not played (1 left): POST .../wanted"),
+        "{unplayed}"
+    );
+    let unexpected = failure(|server| {
+        let mut client = Client::connect(server.address());
+        client.request("POST", "/wanted", "");
+        client.response().unwrap();
+        client.request("GET", "/other", "body");
+        assert_eq!(client.response().unwrap().status, 400);
+    });
+    assert!(
+        unexpected.contains("unexpected: GET /other body"),
+        "{unexpected}"
+    );
+    assert!(!unexpected.contains("not played"), "{unexpected}");
+}
+
+#[test]
+fn ends_while_answers_stall_and_wait() {
+    let never = Latch::new();
+    let server = Server::with([
+        Exchange::get("/stall").answer(Answer::silence()),
+        Exchange::get("/latch").answer(Answer::status(200).pause(&never)),
+    ]);
+    let mut clients = [
+        Client::connect(server.address()),
+        Client::connect(server.address()),
+    ];
+    clients[0].request("GET", "/stall", "");
+    clients[1].request("GET", "/latch", "");
+    never.wait_reached(SOON);
+    server.wait_requests(2, SOON);
+    let start = Instant::now();
+    drop(server);
+    assert!(
+        start.elapsed() < Duration::from_secs(4),
+        "took {:?}",
+        start.elapsed()
+    );
+    for mut client in clients {
+        // Whatever had been written, the end of the connection follows; a hang would be a timeout error.
+        if let Err(e) = client.rest() {
+            assert_eq!(e.kind(), ErrorKind::ConnectionReset);
+        }
+    }
+}
+
+#[test]
+fn a_tarpit_neither_accepts_nor_refuses() {
+    let tarpit = Tarpit::start();
+    let limit = Duration::from_millis(300);
+    let stuck = TcpStream::connect_timeout(&tarpit.address(), limit).unwrap_err();
+    assert_eq!(stuck.kind(), ErrorKind::TimedOut);
+    let dead = TcpStream::connect_timeout(&refused(), limit).unwrap_err();
+    assert_eq!(dead.kind(), ErrorKind::ConnectionRefused);
+}

@@ -1,0 +1,81 @@
+//! A home of its own for each test: empty folders, an environment with nothing but PATH, and Marvin run in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::run::Marvin;
+
+/// A temporary home with a configuration folder and a working directory in it; gone when dropped.
+pub struct Home {
+    dir: TempDir,
+}
+
+impl Home {
+    /// Fresh folders.
+    pub fn new() -> Self {
+        let dir = TempDir::with_prefix("marvin-test-").expect("a temporary folder");
+        let home = Self { dir };
+        fs::create_dir(home.config()).expect("a configuration folder");
+        fs::create_dir(home.work()).expect("a working directory");
+        home
+    }
+
+    /// The home itself, free of symbolic links.
+    pub fn path(&self) -> PathBuf {
+        self.dir.path().canonicalize().expect("an existing home")
+    }
+
+    /// What `MARVIN_CONFIG_DIR` names.
+    pub fn config(&self) -> PathBuf {
+        self.path().join("config")
+    }
+
+    /// The folder Marvin is started in.
+    pub fn work(&self) -> PathBuf {
+        self.path().join("work")
+    }
+
+    /// Writes a file below the home, with the folders on its way.
+    pub fn write(&self, path: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        write(&self.path().join(path), bytes)
+    }
+
+    /// Reads a file below the home.
+    pub fn read(&self, path: &str) -> String {
+        let path = self.path().join(path);
+        fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    }
+
+    /// Whether something is there below the home.
+    pub fn has(&self, path: &str) -> bool {
+        self.path().join(path).exists()
+    }
+
+    /// The built binary, to be run in this home's working directory with this home's environment.
+    pub fn marvin(&self) -> Marvin {
+        Marvin::new(Path::new(env!("CARGO_BIN_EXE_marvin")))
+            .env("HOME", self.path())
+            .env("MARVIN_CONFIG_DIR", self.config())
+            .dir(&self.work())
+    }
+
+    /// The same as a client of a server that speaks the OpenAI dialect at `base` (`http://127.0.0.1:PORT/v1`),
+    /// non-interactive, with this prompt.
+    pub fn ask(&self, base: &str, prompt: &str) -> Marvin {
+        self.marvin()
+            .env("OPENAI_COMPAT_URL", base)
+            .env("OPENAI_COMPAT_API_KEY", "test-key")
+            .args(["--non-interactive", "--provider", "openai-compat"])
+            .args(["--model", "test-model", "--prompt", prompt])
+    }
+}
+
+/// Writes a file with the folders on its way.
+pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> PathBuf {
+    let folder = path.parent().expect("a file in a folder");
+    fs::create_dir_all(folder).expect("folders on the way");
+    fs::write(path, bytes).expect("a file written");
+    path.to_owned()
+}

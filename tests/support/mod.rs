@@ -1,0 +1,16 @@
+//! What the tests stand on: a scripted HTTP server, provider wire bodies, a home of their own, and real git repositories.
+//!
+//! Shared by several test binaries, each of which uses a part of it.
+
+#![allow(dead_code, unreachable_pub)]
+
+pub mod cost;
+pub mod home;
+pub mod latch;
+pub mod pipe;
+pub mod repo;
+pub mod run;
+pub mod server;
+pub mod shared;
+pub mod tcp;
+pub mod wire;

@@ -1,0 +1,86 @@
+//! Real git repositories for tests, apart from whatever git configuration the machine has.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::home;
+
+/// A repository; a temporary one is gone when dropped.
+pub struct Repo {
+    path: PathBuf,
+    _dir: Option<TempDir>,
+}
+
+impl Repo {
+    /// An empty repository with branch `main` in a temporary folder.
+    pub fn new() -> Self {
+        let dir = TempDir::with_prefix("marvin-repo-").expect("a temporary folder");
+        let path = dir.path().canonicalize().expect("an existing folder");
+        let repo = Self::at(&path);
+        Self {
+            path: repo.path,
+            _dir: Some(dir),
+        }
+    }
+
+    /// An empty repository with branch `main` in this folder, which the test removes itself.
+    pub fn at(path: &Path) -> Self {
+        std::fs::create_dir_all(path).expect("a folder");
+        let repo = Self {
+            path: path.to_owned(),
+            _dir: None,
+        };
+        repo.git(&["init", "--quiet", "--initial-branch=main"]);
+        repo.git(&["config", "user.name", "Arthur Dent"]);
+        repo.git(&["config", "user.email", "arthur@example.org"]);
+        repo
+    }
+
+    /// Where it is, free of symbolic links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a file.
+    pub fn file(&self, path: &str, text: impl AsRef<[u8]>) -> &Self {
+        home::write(&self.path.join(path), text);
+        self
+    }
+
+    /// Reads a file.
+    pub fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.path.join(path)).expect("a file in the repository")
+    }
+
+    /// Commits everything there is and gives the commit's id. Dates are fixed, so ids are the same in every run.
+    pub fn commit(&self, message: &str) -> String {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--allow-empty", "-m", message]);
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    /// Runs git in it and gives its trimmed output; fails the test when git does.
+    pub fn git(&self, args: &[&str]) -> String {
+        let date = "2026-01-01T12:00:00+00:00";
+        let output = Command::new("git")
+            .args(args)
+            .current_dir(&self.path)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &self.path)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_AUTHOR_DATE", date)
+            .env("GIT_COMMITTER_DATE", date)
+            .output()
+            .expect("git on PATH");
+        assert!(
+            output.status.success(),
+            "git {args:?} failed: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+}

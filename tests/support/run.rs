@@ -1,0 +1,324 @@
+//! Runs the built binary as a child in a process group of its own, records what it says and when, and never waits for ever.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::os::unix::process::CommandExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::cost::Cost;
+use super::pipe::{Piece, Pipe, joined};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+enum Input {
+    Null,
+    Bytes(Vec<u8>),
+    Open,
+}
+
+/// A run to be made.
+pub struct Marvin {
+    command: Command,
+    input: Input,
+    limit: Duration,
+    close_stdout_after: Option<usize>,
+}
+
+/// A run under way; killed with its group when dropped.
+pub struct Running {
+    pid: Pid,
+    started: Instant,
+    limit: Duration,
+    out: Arc<Pipe>,
+    err: Arc<Pipe>,
+    stdin: Option<ChildStdin>,
+    ended: Receiver<(ExitStatus, Instant)>,
+    over: bool,
+}
+
+/// A finished run.
+pub struct Done {
+    pub status: ExitStatus,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+    /// Standard output piece by piece as it was read, with the time of each.
+    pub pieces: Vec<Piece>,
+    pub started: Instant,
+    pub ended: Instant,
+}
+
+impl Marvin {
+    /// A run of `program` with nothing in its environment but PATH.
+    pub fn new(program: &Path) -> Self {
+        let mut command = Command::new(program);
+        command.env_clear().process_group(0);
+        if let Some(path) = std::env::var_os("PATH") {
+            command.env("PATH", path);
+        }
+        Self {
+            command,
+            input: Input::Null,
+            limit: Duration::from_secs(60),
+            close_stdout_after: None,
+        }
+    }
+
+    /// Adds an argument.
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.command.arg(arg);
+        self
+    }
+
+    /// Adds arguments.
+    pub fn args<A: Into<OsString>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+        self.command.args(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets a variable.
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Takes a variable away.
+    pub fn without(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// Starts it in this folder.
+    pub fn dir(mut self, dir: &Path) -> Self {
+        self.command.current_dir(dir);
+        self
+    }
+
+    /// Gives it standard input and closes that. Without this or [`Marvin::stdin_open`] it is `/dev/null`.
+    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.input = Input::Bytes(bytes.into());
+        self
+    }
+
+    /// Gives it a standard input that stays open and silent until the test writes or closes.
+    pub fn stdin_open(mut self) -> Self {
+        self.input = Input::Open;
+        self
+    }
+
+    /// Kills the group and fails the test after this long (60 s unless said).
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Closes the reading end of its standard output once so many bytes were read; 0 closes it at once.
+    pub fn close_stdout_after(mut self, bytes: usize) -> Self {
+        self.close_stdout_after = Some(bytes);
+        self
+    }
+
+    /// Runs it to its end.
+    pub fn run(self) -> Done {
+        self.spawn().wait()
+    }
+
+    /// Starts it.
+    pub fn spawn(mut self) -> Running {
+        self.command
+            .stdin(match self.input {
+                Input::Null => Stdio::null(),
+                Input::Bytes(_) | Input::Open => Stdio::piped(),
+            })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let started = Instant::now();
+        let mut child = self.command.spawn().expect("marvin starts");
+        let mut stdin = child.stdin.take();
+        if let Input::Bytes(bytes) = self.input
+            && let Some(mut pipe) = stdin.take()
+        {
+            // A child that does not read its input closes the pipe; that is its right.
+            thread::spawn(move || drop(pipe.write_all(&bytes)));
+        }
+        let out = Pipe::read(
+            child.stdout.take().expect("a pipe"),
+            self.close_stdout_after,
+        );
+        let err = Pipe::read(child.stderr.take().expect("a pipe"), None);
+        Running {
+            pid: Pid::from_child(&child),
+            started,
+            limit: self.limit,
+            out,
+            err,
+            stdin,
+            ended: reap(child),
+            over: false,
+        }
+    }
+}
+
+fn reap(mut child: Child) -> Receiver<(ExitStatus, Instant)> {
+    let (tell, ended) = channel();
+    thread::spawn(move || {
+        let status = child.wait().expect("a child to wait for");
+        let _ = tell.send((status, Instant::now()));
+    });
+    ended
+}
+
+impl Running {
+    /// Its process id, which is also that of its group.
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// Sends a signal to it alone.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(self.pid, signal).expect("a process to signal");
+    }
+
+    /// Sends a signal to its whole group, as a terminal does.
+    pub fn signal_group(&self, signal: Signal) {
+        kill_process_group(self.pid, signal).expect("a group to signal");
+    }
+
+    /// Writes to its standard input, which must be open.
+    pub fn write(&mut self, bytes: &[u8]) {
+        let pipe = self.stdin.as_mut().expect("an open standard input");
+        pipe.write_all(bytes).expect("a child that reads");
+    }
+
+    /// Closes its standard input.
+    pub fn close_stdin(&mut self) {
+        self.stdin = None;
+    }
+
+    /// What it wrote to standard output so far.
+    pub fn stdout(&self) -> String {
+        self.out.text()
+    }
+
+    /// What it wrote to standard error so far.
+    pub fn stderr(&self) -> String {
+        self.err.text()
+    }
+
+    /// Waits until standard output contains `text`; when the piece that completed it was read.
+    pub fn wait_stdout(&self, text: &str, limit: Duration) -> Instant {
+        self.out.wait_for(text, limit).unwrap_or_else(|got| {
+            panic!(
+                "no {text:?} on standard output in {limit:?}, but {got:?}\nstandard error: {}",
+                self.stderr()
+            )
+        })
+    }
+
+    /// Waits until standard error contains `text`; when the piece that completed it was read.
+    pub fn wait_stderr(&self, text: &str, limit: Duration) -> Instant {
+        self.err
+            .wait_for(text, limit)
+            .unwrap_or_else(|got| panic!("no {text:?} on standard error in {limit:?}, but {got:?}"))
+    }
+
+    /// Waits for its end; fails the test, and kills the group, when it or a child of it outlives the limit.
+    pub fn wait(mut self) -> Done {
+        self.stdin = None;
+        self.wait_open()
+    }
+
+    /// The same with standard input left as it is.
+    pub fn wait_open(mut self) -> Done {
+        let Ok((status, ended)) = self.ended.recv_timeout(self.limit) else {
+            panic!(
+                "marvin did not end in {:?}\nstandard output: {:?}\nstandard error: {}",
+                self.limit,
+                self.stdout(),
+                self.stderr()
+            );
+        };
+        let grace = Duration::from_secs(3);
+        let quiet = self.out.wait_end(grace) && self.err.wait_end(grace);
+        assert!(
+            quiet,
+            "marvin ended, but a child of its still holds its output"
+        );
+        self.over = true;
+        let pieces = self.out.pieces();
+        Done {
+            status,
+            stdout: joined(&pieces),
+            stderr: joined(&self.err.pieces()),
+            pieces,
+            started: self.started,
+            ended,
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.over {
+            let _ = kill_process_group(self.pid, Signal::KILL);
+        }
+    }
+}
+
+impl Done {
+    /// The exit status, or nothing when a signal ended it.
+    pub fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
+    /// The signal that ended it, if one did.
+    pub fn signal(&self) -> Option<i32> {
+        self.status.signal()
+    }
+
+    /// How long it ran.
+    pub fn took(&self) -> Duration {
+        self.ended - self.started
+    }
+
+    /// Standard output as text; fails the test when it is not UTF-8.
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.stdout).expect("standard output in UTF-8")
+    }
+
+    /// Standard error as text.
+    pub fn errors(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).into_owned()
+    }
+
+    /// Fails the test with everything that was said unless the status is `code`.
+    pub fn expect(self, code: i32) -> Self {
+        assert_eq!(
+            self.code(),
+            Some(code),
+            "wrong status ({})\nstandard output: {:?}\nstandard error: {}",
+            self.status,
+            String::from_utf8_lossy(&self.stdout),
+            self.errors()
+        );
+        self
+    }
+
+    /// The cost line; fails the test unless it is there once, is the last line, and has exactly its four keys
+    /// (contract/interfaces.md 4).
+    pub fn cost(&self) -> Cost {
+        Cost::last_line(&self.errors())
+    }
+}
+
+/// Where a program is on PATH, for tests that need one.
+pub fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|dir| dir.join(name))
+        .find(|file| file.is_file())
+}

@@ -1,0 +1,170 @@
+//! Plain sockets: a client that speaks HTTP by hand, and an address at which connecting never ends.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
+
+/// A bare connection with a limit on each read, so that no test can hang on it.
+pub struct Client {
+    reader: BufReader<TcpStream>,
+}
+
+/// A response taken apart.
+#[derive(Debug)]
+pub struct Response {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+    /// The body's chunks as they were framed, when they were.
+    pub chunks: Vec<Vec<u8>>,
+}
+
+impl Client {
+    /// Connects, without any proxy.
+    pub fn connect(address: SocketAddr) -> Self {
+        let socket = TcpStream::connect(address).expect("a connection");
+        socket
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .expect("a read limit");
+        Self {
+            reader: BufReader::new(socket),
+        }
+    }
+
+    /// Sends bytes as they are.
+    pub fn send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.reader.get_mut().write_all(bytes)
+    }
+
+    /// Sends a request with a `Content-Length`.
+    pub fn request(&mut self, method: &str, path: &str, body: &str) {
+        let text = format!(
+            "{method} {path} HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        self.send(text.as_bytes()).expect("a request sent");
+    }
+
+    /// Reads a line, without its end.
+    pub fn line(&mut self) -> std::io::Result<String> {
+        let mut line = Vec::new();
+        self.reader.read_until(b'\n', &mut line)?;
+        if line.is_empty() {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(String::from_utf8_lossy(&line).trim_end().to_owned())
+    }
+
+    /// Reads up to the end of the headers.
+    pub fn head(&mut self) -> std::io::Result<String> {
+        let mut head = String::new();
+        loop {
+            let line = self.line()?;
+            if line.is_empty() {
+                return Ok(head);
+            }
+            head += &line;
+            head.push('\n');
+        }
+    }
+
+    /// Reads exactly so many bytes.
+    pub fn exactly(&mut self, size: usize) -> std::io::Result<Vec<u8>> {
+        let mut bytes = vec![0; size];
+        self.reader.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Reads one chunk; empty for the last.
+    pub fn chunk(&mut self) -> std::io::Result<Vec<u8>> {
+        let size = usize::from_str_radix(&self.line()?, 16).expect("a chunk size");
+        let bytes = self.exactly(size)?;
+        self.exactly(2)?;
+        Ok(bytes)
+    }
+
+    /// Reads everything up to the close.
+    pub fn rest(&mut self) -> std::io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.reader.read_to_end(&mut bytes).map(|_| bytes)
+    }
+
+    /// Reads a whole response by its own framing.
+    pub fn response(&mut self) -> std::io::Result<Response> {
+        let head = self.head()?;
+        let field = |name: &str| {
+            head.lines()
+                .filter_map(|line| line.split_once(": "))
+                .find(|(n, _)| n.eq_ignore_ascii_case(name))
+                .map(|(_, value)| value.to_owned())
+        };
+        let status = head.split(' ').nth(1).and_then(|s| s.parse().ok());
+        let mut chunks = Vec::new();
+        let body = if let Some(length) = field("content-length") {
+            self.exactly(length.parse().expect("a length"))?
+        } else if field("transfer-encoding").is_some() {
+            loop {
+                let chunk = self.chunk()?;
+                if chunk.is_empty() {
+                    break chunks.concat();
+                }
+                chunks.push(chunk);
+            }
+        } else {
+            self.rest()?
+        };
+        Ok(Response {
+            status: status.unwrap_or(0),
+            head,
+            body,
+            chunks,
+        })
+    }
+}
+
+/// A listener whose queue is full and that accepts nobody: connecting to it neither works nor fails.
+pub struct Tarpit {
+    address: SocketAddr,
+    _listener: OwnedFd,
+    _fillers: Vec<TcpStream>,
+}
+
+impl Tarpit {
+    /// Fills the queue until a connection attempt is left hanging.
+    pub fn start() -> Self {
+        let listener = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+        bind(&listener, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        listen(&listener, 0).expect("a listening socket");
+        let address = getsockname(&listener).expect("a bound socket");
+        let address: SocketAddr = SocketAddr::try_from(address).expect("an IPv4 address");
+        let mut fillers = Vec::new();
+        while let Ok(filler) = TcpStream::connect_timeout(&address, Duration::from_millis(200)) {
+            fillers.push(filler);
+            assert!(fillers.len() < 64, "the queue of {address} does not fill");
+        }
+        Self {
+            address,
+            _listener: listener,
+            _fillers: fillers,
+        }
+    }
+
+    /// Where connecting hangs.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// `http://127.0.0.1:PORT` followed by `path`.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+}
+
+/// An address of this machine at which nothing listens: connecting fails at once.
+pub fn refused() -> SocketAddr {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    listener.local_addr().expect("a bound listener")
+}
