@@ -1,0 +1,223 @@
+//! The rows of the table: start, one word, many words, tool rounds, size.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::contender::{Contender, Stage, marvin};
+use crate::measure::{Cost, measure};
+use crate::series::{Series, cell, median, paired, time};
+
+const DELTAS: usize = 50_000;
+
+type Row = Vec<(Contender, Series)>;
+
+/// `--version` and the one-word reply; gives the latter, which the streams subtract.
+pub fn whole_processes(stage: &Stage, quick: bool) -> Row {
+    let rounds = if quick { 11 } else { 101 };
+    let home = stage.home("plain");
+    row(
+        stage,
+        "`--version`",
+        rounds,
+        |who| stage.version(who),
+        |_, _| true,
+    );
+    row(
+        stage,
+        "one-shot, 1-token reply",
+        rounds,
+        |who| stage.ask(who, "one", &home, 1),
+        |_, text| text.contains("improbable"),
+    )
+}
+
+/// Many deltas, in large writes and in a write for each; CPU for each delta is what the one-word reply does not use.
+pub fn streams(stage: &Stage, one: &Row, quick: bool) {
+    let rounds = if quick { 3 } else { 15 };
+    let home = stage.home("plain");
+    let words = [
+        "improbable",
+        "towel",
+        "so",
+        "long",
+        "and",
+        "thanks",
+        "for",
+        "the",
+        "fish,",
+    ];
+    let words: Vec<_> = words.into_iter().cycle().take(DELTAS).collect();
+    let words = words.join(" ");
+    for (plan, title) in [("stream", "large writes"), ("each", "a write for each")] {
+        let plan = format!("{plan}-{DELTAS}");
+        let title = format!("{DELTAS} deltas, {title}");
+        let many = row(
+            stage,
+            &title,
+            rounds,
+            |who| stage.ask(who, &plan, &home, 1),
+            |who, text| match who {
+                Contender::Curl => text.matches("\"content\"").count() == DELTAS,
+                _ => text.trim() == words,
+            },
+        );
+        for ((who, many), (_, one)) in many.iter().zip(one) {
+            let cpu = |s: &Series| s.median(|c| c.cpu);
+            let each = cpu(many)
+                .zip(cpu(one))
+                .map(|(many, one)| (many - one) / DELTAS as f64);
+            let name = who.name();
+            let each = cell(each, |s| format!("**{:.3} us**", s * 1e6));
+            println!("| {title}, for each delta | {name} | | {each} | | | |");
+        }
+    }
+}
+
+/// Tool rounds and parallel calls: the time between the last byte of a reply and the last byte of the next request.
+pub fn loops(stage: &Stage, quick: bool) {
+    let repeats = if quick { 2 } else { 9 };
+    let home = stage.home("plain");
+    for who in [Contender::Floor, Contender::Marvin] {
+        let name = who.name();
+        let mut gaps = Vec::new();
+        let mut parallel = Vec::new();
+        let mut problem = None;
+        for _ in 0..repeats {
+            for (plan, requests, list) in
+                [("loop-49", 50, &mut gaps), ("parallel-8", 2, &mut parallel)]
+            {
+                let rounds = if plan == "parallel-8" { 9 } else { requests };
+                match stage_run(stage, who, plan, &home, rounds) {
+                    Ok(stats) if who == Contender::Floor || stats["requests"] == requests => {
+                        list.push(numbers(&stats["gaps"]));
+                    }
+                    Ok(stats) => problem = Some(format!("{} requests", stats["requests"])),
+                    Err(why) => problem = Some(why),
+                }
+            }
+        }
+        if let Some(why) = problem {
+            println!("| tool rounds | {name} | failed: {why} |");
+            continue;
+        }
+        let all = median(gaps.iter().flatten().copied().collect());
+        let late = gaps.iter().flat_map(|run| run.iter().rev().take(5));
+        let late = median(late.copied().collect());
+        let eight = median(
+            parallel
+                .iter()
+                .filter_map(|run| run.first().copied())
+                .collect(),
+        );
+        println!(
+            "| reply to next request, all 49 gaps | {name} | {} |",
+            cell(all, time)
+        );
+        println!(
+            "| the same, rounds 46 to 50 | {name} | {} |",
+            cell(late, time)
+        );
+        println!(
+            "| 8 parallel calls, reply to next request | {name} | {} |",
+            cell(eight, time)
+        );
+    }
+    let marvin = stage_run(stage, Contender::Marvin, "loop-30", &home, 31);
+    let told = marvin.map_or_else(
+        |why| format!("failed: {why}"),
+        |s| {
+            format!(
+                "{} ({} requests, largest {} bytes, {} with tools)",
+                s["connections"], s["requests"], s["largest"], s["with_tools"]
+            )
+        },
+    );
+    println!("| connections of a loop of 30 rounds | marvin | {told} |");
+}
+
+fn stage_run(
+    stage: &Stage,
+    who: Contender,
+    plan: &str,
+    home: &Path,
+    rounds: usize,
+) -> Result<serde_json::Value, String> {
+    stage.server.stats();
+    let command = stage.ask(who, plan, home, rounds);
+    measure(&command, None, stage.dir.path())?;
+    Ok(stage.server.stats())
+}
+
+fn numbers(gaps: &serde_json::Value) -> Vec<f64> {
+    let list = gaps.as_array().into_iter().flatten();
+    list.filter_map(|n| n.as_f64().map(|ns| ns / 1e9)).collect()
+}
+
+/// The size of the binary.
+pub fn size() {
+    let bytes = fs::metadata(marvin()).map_or(0, |m| m.len());
+    println!("| binary | marvin | {:.1} MB |", bytes as f64 / 1e6);
+}
+
+/// The machine, and what the numbers are.
+pub fn conditions(stage: &Stage) -> String {
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cpu = cpu.lines().find_map(|l| l.strip_prefix("model name\t: "));
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let own = measure(&Command::new("/bin/true"), None, stage.dir.path());
+    let own = own.map_or(0, |c| c.peak);
+    format!(
+        "Machine: {}, {cores} cores, Linux {}, load {}. Medians; standard output is a pipe that is drained. \
+         Peaks below {own} KiB cannot be told apart (that is the measuring helper's own).",
+        cpu.unwrap_or("unknown processor"),
+        kernel.trim(),
+        load.split(' ').next().unwrap_or_default()
+    )
+}
+
+/// Measures one row for all contenders and prints it. `right` judges the output of an untimed first run.
+fn row(
+    stage: &Stage,
+    title: &str,
+    rounds: usize,
+    command: impl Fn(Contender) -> Command,
+    right: impl Fn(Contender, &str) -> bool,
+) -> Row {
+    let contenders = stage.contenders();
+    let scratch = stage.dir.path();
+    let output = scratch.join("stdout");
+    let check = |who: &Contender| {
+        measure(&command(*who), Some(&output), scratch)?;
+        let text = fs::read_to_string(&output).map_err(|e| e.to_string())?;
+        right(*who, &text).then_some(()).ok_or_else(|| {
+            let start: String = text.chars().take(40).collect();
+            format!("wrong output {start:?}")
+        })
+    };
+    let run = |who: &Contender| measure(&command(*who), None, scratch);
+    let series = paired(&contenders, rounds, check, run);
+    let floor = series.first().expect("the floor");
+    let (wall, cpu) = (|c: &Cost| c.wall, |c: &Cost| c.cpu);
+    for (who, s) in contenders.iter().zip(&series) {
+        let name = who.name();
+        if let Err(why) = &s.runs {
+            println!("| {title} | {name} | failed: {why} | | | | |");
+            continue;
+        }
+        println!(
+            "| {title} | {name} | {} | {} | {} | {} | {} |",
+            cell(s.median(wall), time),
+            cell(s.median(cpu), time),
+            cell(s.ratio(floor, wall), |r| format!("{r:.2}")),
+            cell(s.ratio(floor, cpu), |r| format!("{r:.2}")),
+            cell(s.peak(), |kib| format!(
+                "{:.1} MB",
+                kib as f64 * 1024.0 / 1e6
+            )),
+        );
+    }
+    contenders.into_iter().zip(series).collect()
+}

@@ -1,0 +1,44 @@
+//! The benchmark of whole processes against a local server; prints a Markdown table.
+//!
+//! usage: `cargo bench [-- --quick]`. `BENCH_AICHAT` names an aichat to compare with where none is on PATH, and
+//! `BENCH_MARVIN` another build of Marvin to measure. All programs of a
+//! row run in turn, round after round; numbers are medians, ratios are medians of the ratios within a round.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    unreachable_pub
+)]
+
+mod clutter;
+mod contender;
+mod measure;
+mod rows;
+mod series;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.first().is_some_and(|a| a == "--measure") {
+        measure::help(&args[1..]);
+        return;
+    }
+    if !args.iter().any(|a| a == "--bench") {
+        return; // `cargo test --all-targets` starts this too.
+    }
+    let quick = args.iter().any(|a| a == "--quick");
+    let stage = contender::Stage::set();
+    println!("| work | program | wall | CPU | x floor (wall) | x floor (CPU) | peak |");
+    println!("|---|---|---|---|---|---|---|");
+    let one = rows::whole_processes(&stage, quick);
+    rows::streams(&stage, &one, quick);
+    println!("\n| work | program | measured |\n|---|---|---|");
+    rows::loops(&stage, quick);
+    rows::size();
+    println!("\n| one-shot of Marvin | wall | CPU | x empty home (wall) | x empty home (CPU) |");
+    println!("|---|---|---|---|---|");
+    clutter::rows(&stage, quick);
+    println!("\n{}", rows::conditions(&stage));
+}
