@@ -1,0 +1,49 @@
+# Lists the recipes.
+default:
+    @just --list
+
+# Builds the release binary.
+build:
+    cargo build --release
+
+# Runs the tests.
+test:
+    cargo test
+
+# Formats the source.
+fmt:
+    cargo fmt
+
+# Lints as CI does.
+lint:
+    cargo clippy --all-targets -- -D warnings
+
+# Everything that CI checks.
+check:
+    cargo fmt --check
+    just lint
+    just test
+
+# Measures Marvin against plain sockets, curl and aichat; prints the table.
+bench:
+    cargo bench --bench run
+
+# Nanoseconds that one streamed piece costs to decode.
+bench-decode:
+    cargo bench --bench decode
+
+# Size of the release binary against its budget.
+size: build
+    scripts/size.sh
+
+# The static binary.
+musl:
+    scripts/musl.sh
+
+# Licences and advisories; wants cargo-deny.
+deny:
+    cargo deny --config scripts/deny.toml check
+
+# The documentation of the source.
+docs:
+    cargo doc --no-deps --document-private-items
