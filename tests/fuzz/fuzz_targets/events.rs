@@ -1,0 +1,29 @@
+//! Server-sent events: any cut gives the same events.
+#![no_main]
+
+use std::ops::ControlFlow;
+
+use libfuzzer_sys::fuzz_target;
+use marvin::net::sse::Events;
+
+fn events(parts: &[&[u8]]) -> Vec<String> {
+    let mut seen = Vec::new();
+    let mut events = Events::with_cap(1 << 16);
+    let mut take = |item: marvin::net::sse::Item<'_>| {
+        seen.push(format!("{item:?}"));
+        ControlFlow::Continue(())
+    };
+    for part in parts {
+        if events.feed(part, &mut take).is_err() {
+            return Vec::new();
+        }
+    }
+    let _ = events.finish(&mut take);
+    seen
+}
+
+fuzz_target!(|data: &[u8]| {
+    let (Some(cut), body) = (data.first(), data.get(1..).unwrap_or_default()) else { return };
+    let (head, tail) = body.split_at(usize::from(*cut).min(body.len()));
+    assert_eq!(events(&[body]), events(&[head, tail]));
+});
