@@ -131,6 +131,6 @@ fn count(ctx: &Ctx, asked: Asked<'_>, request: &Request<'_>, reply: &Reply) {
     };
     ctx.world
         .ledger
-        .change(|totals| totals.add_turn(&turn, asked.local));
+        .add_turn(turn.clone(), asked.local, ctx.world.clock.utc());
     ctx.listener.hear(Event::Turn(turn));
 }

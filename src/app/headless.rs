@@ -90,7 +90,9 @@ fn fail(problem: &Problem) -> u8 {
 }
 
 fn save(world: &World, totals: &Totals) {
-    match usage_file::add(&world.paths, &world.clock, totals) {
+    let logged = usage_file::log_turns(&world.paths, &world.profile(), &world.ledger.turns());
+    let saved = usage_file::add(&world.paths, &world.clock, totals);
+    match logged.and(saved) {
         Ok(None) => {}
         Ok(Some(notice)) => say(&notice),
         Err(problem) => say(&format!("Usage was not recorded: {problem}")),

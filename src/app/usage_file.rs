@@ -1,15 +1,18 @@
 //! `usage.json` and `cost-log.jsonl`: lifetime totals, merged with the file under a lock because two processes may end together
 //! (contract/interfaces.md 10.1).
 
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
 use crate::base::clock::Clock;
 use crate::base::error::{Outcome, Problem};
-use crate::chat::usage::{Totals, Turn};
+use crate::chat::usage::{Logged, Totals};
+use crate::disk::atomic::{self, Access};
+use crate::disk::lock;
 use crate::disk::paths::Paths;
-use crate::disk::{atomic, jsonl, lock};
 
 /// How long another Marvin's saving is waited for.
 const WAIT: Duration = Duration::from_secs(5);
@@ -101,20 +104,39 @@ fn add_number(map: &mut Map<String, Value>, key: &str, by: f64) {
     map.insert(key.to_owned(), json!(before + by));
 }
 
-/// One line for a model call, for questions about a period.
-pub fn log_turn(paths: &Paths, profile: &str, when: &str, turn: &Turn) -> Outcome<()> {
-    let line = json!({
-        "ts": when, "provider": turn.provider, "model": turn.model,
-        "input": turn.tokens.input, "output": turn.tokens.output, "estimated": turn.tokens.estimated, "cost": turn.cost,
-    });
-    jsonl::append(&paths.profile(profile)?.cost_log(), &line)
+/// Adds one line for each model call, for questions about a period. A log that cannot be written is no failure of the run, and
+/// no wait: it is not forced to the disk.
+pub fn log_turns(paths: &Paths, profile: &str, turns: &[Logged]) -> Outcome<()> {
+    let mut lines = String::new();
+    for Logged { ts, turn } in turns {
+        let line = json!({
+            "ts": ts, "provider": turn.provider, "model": turn.model,
+            "input": turn.tokens.input, "output": turn.tokens.output, "estimated": turn.tokens.estimated, "cost": turn.cost,
+        });
+        lines.push_str(&line.to_string());
+        lines.push('\n');
+    }
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let path = paths.profile(profile)?.cost_log();
+    let cannot = |why| Problem::system(format!("Cannot add to {}", path.display()), why);
+    let open = || OpenOptions::new().append(true).create(true).open(&path);
+    let mut file = match open() {
+        Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
+            atomic::make_folder(path.parent().unwrap_or(&path), Access::Usual)?;
+            open().map_err(cannot)?
+        }
+        opened => opened.map_err(cannot)?,
+    };
+    file.write_all(lines.as_bytes()).map_err(cannot)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::base::env::Env;
-    use crate::chat::usage::Tokens;
+    use crate::chat::usage::{Tokens, Turn};
 
     fn totals() -> Totals {
         let mut totals = Totals::default();

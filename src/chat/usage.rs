@@ -99,22 +99,43 @@ fn rounded(cost: f64) -> f64 {
     (cost * 1e7).round() / 1e7
 }
 
-/// The totals of this run, shared by the loop, the tools and whoever writes the last line.
+/// A model call and when it ended (RFC 3339, UTC).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Logged {
+    /// When it ended.
+    pub ts: String,
+    /// What it used.
+    pub turn: Turn,
+}
+
+/// The totals of this run and its single model calls, shared by the loop, the tools and whoever writes the last line.
 #[derive(Debug, Default)]
-pub struct Ledger(Mutex<Totals>);
+pub struct Ledger(Mutex<(Totals, Vec<Logged>)>);
 
 impl Ledger {
-    /// Changes the totals.
-    pub fn change(&self, how: impl FnOnce(&mut Totals)) {
-        how(&mut self.lock());
+    /// Adds one model call, which ended at `ts`.
+    pub fn add_turn(&self, turn: Turn, local: bool, ts: String) {
+        let mut held = self.lock();
+        held.0.add_turn(&turn, local);
+        held.1.push(Logged { ts, turn });
+    }
+
+    /// Counts one call of a tool.
+    pub fn add_tool_call(&self, name: String) {
+        *self.lock().0.tool_calls.entry(name).or_default() += 1;
     }
 
     /// A copy of the totals so far.
     pub fn totals(&self) -> Totals {
-        self.lock().clone()
+        self.lock().0.clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Totals> {
+    /// A copy of the single model calls so far.
+    pub fn turns(&self) -> Vec<Logged> {
+        self.lock().1.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (Totals, Vec<Logged>)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

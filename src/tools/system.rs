@@ -11,6 +11,7 @@ use super::context::Ctx;
 use super::{CHANGE, Done, Effect, READ};
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::thousands;
+use crate::chat::usage::Logged;
 use crate::disk::atomic;
 
 crate::tools! { "system";
@@ -248,6 +249,14 @@ fn window(ctx: &Ctx, period: &str) -> Outcome<String> {
             let entry = models.entry(model.to_owned()).or_default();
             entry.0 += 1;
             entry.1 += line.get("cost").and_then(Value::as_f64).unwrap_or_default();
+        }
+    }
+    // This session's calls are in no file yet.
+    for Logged { ts, turn } in ctx.world.ledger.turns() {
+        if ts.parse::<Timestamp>().is_ok_and(|ts| ts >= since) {
+            let entry = models.entry(turn.model).or_default();
+            entry.0 += 1;
+            entry.1 += turn.cost;
         }
     }
     let (calls, cost) = models

@@ -18,6 +18,7 @@ mod contract;
 mod fence;
 mod floors;
 mod home_selftest;
+mod providers;
 mod server_selftest;
 mod signals;
 mod wire_selftest;
