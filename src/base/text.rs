@@ -76,6 +76,14 @@ pub fn did_you_mean<'a>(
     (!quoted.is_empty()).then(|| format!("did you mean {}?", quoted.join(" or ")))
 }
 
+/// `text` as a sentence of its own: its first letter in upper case.
+pub fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(chars).collect()
+    })
+}
+
 /// Edits (insert, delete, replace, swap of neighbours) between two words.
 fn distance(a: &[char], b: &[char]) -> usize {
     let width = b.len() + 1;

@@ -165,7 +165,7 @@ pub(super) fn catalogue(words: &[String]) -> Outcome<String> {
         return Err(
             Problem::missing("No tool fits that word.").next(near.map_or_else(
                 || "marvin tools lists all.".to_owned(),
-                |near| format!("Perhaps: {near}"),
+                |near| text::capital(&near),
             )),
         );
     }

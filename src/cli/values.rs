@@ -47,7 +47,7 @@ fn unknown(fields: &[Field], key: &str) -> Problem {
         text::visible(&text::clip(key, 40))
     ));
     match text::did_you_mean(key, fields.iter().map(|field| field.name)) {
-        Some(hint) => problem.next(format!("Perhaps: {hint}")),
+        Some(hint) => problem.next(text::capital(&hint)),
         None => problem.next(format!(
             "Parameters: {}.",
             fields

@@ -70,7 +70,7 @@ fn by_name(env: &Env, name: &str) -> Outcome<Chosen> {
             text::clip(&text::visible(name), 40)
         ));
         if let Some(hint) = text::did_you_mean(name, names()) {
-            problem = problem.next(format!("Perhaps: {hint}"));
+            problem = problem.next(text::capital(&hint));
         }
         return Err(problem.next(format!(
             "Providers: {}.",
@@ -215,7 +215,7 @@ mod tests {
             chosen(&[("LLM_PROVIDER", "opnai")], None)
                 .unwrap_err()
                 .one_line()
-                .contains("did you mean \"openai\"?")
+                .contains("Did you mean \"openai\"?")
         );
         assert_eq!(
             chosen(

@@ -122,7 +122,7 @@ fn groups(list: &str) -> Outcome<Option<Vec<&'static str>>> {
                 None => {
                     let mut problem = Problem::input(format!("There is no tool group \"{word}\"."));
                     if let Some(hint) = text::did_you_mean(word, known.iter().copied()) {
-                        problem = problem.next(format!("Perhaps: {hint}"));
+                        problem = problem.next(text::capital(&hint));
                     }
                     return Err(problem.next(format!("Groups: {}, all, none.", known.join(", "))));
                 }
@@ -195,7 +195,7 @@ mod tests {
             Bounds::new(&env, &mut |_| {})
                 .unwrap_err()
                 .one_line()
-                .contains("did you mean \"files\"?")
+                .contains("Did you mean \"files\"?")
         );
     }
 }

@@ -136,7 +136,7 @@ pub fn unknown(name: &str, bounds: &Bounds) -> Problem {
         text::clip(&text::visible(name), 64)
     ));
     match text::did_you_mean(name, names.iter().copied()) {
-        Some(hint) => problem.next(format!("Perhaps: {hint}")),
+        Some(hint) => problem.next(text::capital(&hint)),
         None if names.is_empty() => problem.next("No tools are offered here; answer in words."),
         None => problem.next(format!("The tools are: {}.", names.join(", "))),
     }
