@@ -1,6 +1,7 @@
 //! git as typed calls. Nothing that a repository's own configuration names may run, and nothing of the caller's `GIT_*` counts
 //! (contract/services/git.md).
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ const NOBODY: [&str; 4] = [
     "user.email=marvin@localhost",
 ];
 /// Settings that no repository may choose.
-const FIXED: [&str; 9] = [
+const FIXED: [&str; 12] = [
     "core.quotePath=false",
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -34,7 +35,15 @@ const FIXED: [&str; 9] = [
     "tag.gpgSign=false",
     "log.showSignature=false",
     "submodule.recurse=false",
+    // Clearing up runs gc.recentObjectsHook; a transport that runs any command is never wanted.
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "protocol.ext.allow=never",
 ];
+/// Submodules are told by their commit alone: looking into one obeys its own configuration, which nobody disarmed.
+const UNENTERED: &str = "--ignore-submodules=dirty";
+/// Submodules in submodules that are looked at.
+const DEEPEST: u8 = 4;
 /// Ends of configuration keys whose values are programs, and what replaces a local value.
 const PROGRAMS: [(&str, &str); 16] = [
     (".clean", ""),
@@ -75,12 +84,18 @@ impl<'a> Git<'a> {
 
     /// Short status with branch.
     pub fn status(&self) -> Outcome<String> {
-        self.text(&["status", "--short", "--branch"])
+        self.text(&["status", "--short", "--branch", UNENTERED])
     }
 
     /// Unified diff of the working tree, or of the index; of one path when given.
     pub fn diff(&self, staged: bool, path: Option<&str>) -> Outcome<String> {
-        let mut args = vec!["diff", "--no-ext-diff", "--no-textconv", "--no-color"];
+        let mut args = vec![
+            "diff",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-color",
+            UNENTERED,
+        ];
         args.extend(staged.then_some("--cached"));
         args.push("--");
         args.extend(path);
@@ -148,7 +163,10 @@ impl<'a> Git<'a> {
         let mut done = self.run(&args)?;
         let mut notes = String::new();
         if !done.success() && done.stderr.text().contains("tell me who you are") {
-            done = self.run_with(&NOBODY, &args)?;
+            // Half an identity that the caller gave stays.
+            let mut settings = NOBODY.map(str::to_owned).to_vec();
+            settings.extend(self.identity());
+            done = self.run_with(&settings, &args)?;
             notes.push_str("\nNo identity is configured; committed as Marvin <marvin@localhost>. The configuration is unchanged.");
         }
         if let Some(hook) = self.commit_hook() {
@@ -267,17 +285,52 @@ impl<'a> Git<'a> {
     }
 
     fn run_with<S: AsRef<str>>(&self, settings: &[S], args: &[&str]) -> Outcome<Done> {
-        let mut all: Vec<String> = FIXED
-            .iter()
-            .flat_map(|fixed| ["-c".to_owned(), (*fixed).to_owned()])
-            .collect();
-        all.extend(self.disarm()?);
+        let top = self.at_home()?;
+        let mut all = self.disarm()?;
+        // These look into submodules and have no option against it; the settings reach git in there as well.
+        if let (Some(top), Some(&("add" | "commit" | "checkout"))) = (top, args.first()) {
+            self.disarm_submodules(&top, DEEPEST, &mut all)?;
+        }
         all.extend(settings.iter().map(|setting| setting.as_ref().to_owned()));
         all.extend(args.iter().map(|arg| (*arg).to_owned()));
         self.raw(all)
     }
 
+    /// Refuses a repository whose files are not where it is found: core.worktree would let git read and write anywhere.
+    /// Gives the top directory, or nothing where there is no working tree.
+    fn at_home(&self) -> Outcome<Option<PathBuf>> {
+        let asked = ["rev-parse", "--absolute-git-dir", "--show-toplevel"];
+        let done = self.raw(asked.map(str::to_owned).to_vec())?;
+        let said = done.stdout.text();
+        let mut lines = said.lines();
+        // Not a repository, or a bare one: the call itself says so.
+        let (true, Some(git), Some(top)) = (done.success(), lines.next(), lines.next()) else {
+            return Ok(None);
+        };
+        let entry = Path::new(top).join(".git");
+        let named = match std::fs::read_to_string(&entry) {
+            Ok(text) => text
+                .trim()
+                .strip_prefix("gitdir:")
+                .map(|path| Path::new(top).join(path.trim())),
+            Err(_) => Some(entry),
+        };
+        let same = |a: &Path| a.canonicalize().ok() == Path::new(git).canonicalize().ok();
+        if named.is_some_and(|path| same(&path)) {
+            return Ok(Some(PathBuf::from(top)));
+        }
+        Err(Problem::refused(format!(
+            "The repository's configuration puts its files into another directory, {}.",
+            text::visible(top)
+        ))
+        .next("Remove core.worktree from its configuration."))
+    }
+
     fn raw(&self, args: Vec<String>) -> Outcome<Done> {
+        self.prepared(args).run(self.stop)?.unless_cancelled()
+    }
+
+    fn prepared(&self, args: Vec<String>) -> Run {
         let mut env = git_env(self.env);
         for (name, value) in [
             ("GIT_TERMINAL_PROMPT", "0"),
@@ -285,20 +338,28 @@ impl<'a> Git<'a> {
             ("GIT_EDITOR", "true"),
             ("LC_ALL", "C"),
             ("GIT_OPTIONAL_LOCKS", "0"),
+            // A path is a path: no `:/` to the repository's top, no wildcard that restores everything.
+            ("GIT_LITERAL_PATHSPECS", "1"),
+            // Fetching missing objects starts the program of remote.*.uploadpack, which -c cannot replace.
+            ("GIT_NO_LAZY_FETCH", "1"),
         ] {
             env.retain(|(set, _)| set != name);
             env.push((name.to_owned(), value.to_owned()));
         }
+        let fixed = FIXED.map(|fixed| ["-c".to_owned(), fixed.to_owned()]);
+        let fixed = fixed.into_iter().flatten();
         let mut run = Run::new(
             "git",
-            std::iter::once("--no-pager".to_owned()).chain(args),
+            std::iter::once("--no-pager".to_owned())
+                .chain(fixed)
+                .chain(args),
             env,
         );
         run.dir = Some(self.dir.clone());
         run.limit = LIMIT;
         run.stdout = Keep::ends(OUTPUT / 2, OUTPUT / 2);
         run.stderr = Keep::ends(4096, 4096);
-        run.run(self.stop)?.unless_cancelled()
+        run
     }
 
     /// `-c` settings that take the place of every program the repository's own configuration names, included files too.
@@ -342,6 +403,32 @@ impl<'a> Git<'a> {
         Ok(settings)
     }
 
+    /// The same for the submodules below `top` that are there, and for theirs.
+    fn disarm_submodules(&self, top: &Path, depth: u8, settings: &mut Vec<String>) -> Outcome<()> {
+        let mut found = Vec::new();
+        let asked = ["ls-files", "--stage", "-z"].map(str::to_owned);
+        Git::new(top, self.env, self.stop)
+            .prepared(asked.to_vec())
+            .run_split(self.stop, 0, &mut |entry| {
+                if let Some(path) = entry.strip_prefix(b"160000 ").and_then(after_tab) {
+                    found.push(top.join(std::ffi::OsStr::from_bytes(path)));
+                }
+                std::ops::ControlFlow::Continue(())
+            })?
+            .unless_cancelled()?;
+        for sub in found.iter().filter(|sub| sub.join(".git").exists()) {
+            if depth == 0 {
+                return Err(Problem::refused(format!(
+                    "Submodules lie too deep in each other at {}.",
+                    sub.display()
+                )));
+            }
+            settings.extend(Git::new(sub, self.env, self.stop).disarm()?);
+            self.disarm_submodules(sub, depth - 1, settings)?;
+        }
+        Ok(())
+    }
+
     /// The identity that the caller's environment names, passed on as settings.
     fn identity(&self) -> Vec<String> {
         let pick = |what: &str| {
@@ -357,6 +444,12 @@ impl<'a> Git<'a> {
         }
         settings
     }
+}
+
+/// The path of an entry of `git ls-files --stage`.
+fn after_tab(entry: &[u8]) -> Option<&[u8]> {
+    let at = entry.iter().position(|byte| *byte == b'\t')?;
+    entry.get(at + 1..)
 }
 
 #[cfg(test)]

@@ -1,133 +1,500 @@
-//! Attempts to leave the working directory through the real binary: every one is refused and nothing appears outside.
+//! Escapes from the working directory and files that are none, tried through the real binary.
 
-use std::os::unix::fs::symlink;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use crate::support::home::Home;
+use serde_json::{Value, json};
 
-#[test]
-fn every_way_out_is_refused_with_directions() {
+use crate::support::home::{Home, write};
+use crate::support::repo::Repo;
+use crate::support::run::{Done, program};
+use crate::support::shared::skip;
+
+const SECRET: &str = "what lies outside";
+const ABSOLUTE: &str = "Absolute paths not allowed";
+const PARENT: &str = "Path traversal not allowed";
+const TICKETS: &str = "ticket tools";
+const OUTSIDE: &str = "outside the working directory";
+
+/// A home whose working directory has links in every wrong direction, and a secret beside it.
+fn trap() -> Home {
     let home = Home::new();
-    home.write("secret.txt", "outside");
-    home.write("work-secret/x.txt", "sibling");
-    home.write("work/inside.txt", "inside");
-    home.write("work/.tickets/t.md", "ticket");
-    home.write("work/.git/config", "[core]");
     let work = home.work();
-    symlink(home.path(), work.join("up")).unwrap();
-    symlink(home.path().join("secret.txt"), work.join("link.txt")).unwrap();
-    symlink("up", work.join("chain")).unwrap();
-    symlink(".tickets", work.join("t")).unwrap();
-    symlink("/proc/self/root", work.join("magic")).unwrap();
-    let outside = home.path().join("secret.txt").display().to_string();
-    let paths = [
-        outside.as_str(),
-        "/etc/passwd",
-        "../secret.txt",
-        "a/../../secret.txt",
-        "./../secret.txt",
-        "inside.txt/../../secret.txt",
-        "up/secret.txt",
-        "chain/secret.txt",
-        "link.txt",
-        "magic/etc/passwd",
-        ".tickets/t.md",
-        "./.tickets/t.md",
-        "x/../.tickets/t.md",
-        "t/t.md",
-        "~/secret.txt",
-        "../work-secret/x.txt",
-        "..",
-        "up/../secret.txt",
-    ];
-    let mut attempts = 0;
-    for path in paths {
-        for (tool, rest) in [
-            ("read_file", vec![]),
-            ("create_file", vec!["content=evil"]),
-            ("append_file", vec!["content=evil"]),
-            ("apply_patch", vec!["old_str=outside", "new_str=evil"]),
-        ] {
-            let done = home
-                .marvin()
-                .args(["tool", tool])
-                .arg(format!("path={path}"))
-                .args(rest)
-                .run();
-            assert_eq!(done.code(), Some(1), "{tool} {path}: {}", done.text());
-            assert!(done.text().is_empty());
-            attempts += 1;
+    write(&home.path().join("secret.txt"), SECRET);
+    write(&home.path().join("outside/inner.txt"), SECRET);
+    write(&home.path().join("work-next/file.txt"), SECRET);
+    write(&work.join("a/in.txt"), "inside\n");
+    write(&work.join(".tickets/t1.md"), SECRET);
+    symlink(home.path().join("secret.txt"), work.join("abs-link")).unwrap();
+    symlink("../secret.txt", work.join("rel-link")).unwrap();
+    symlink("../outside", work.join("dir-link")).unwrap();
+    symlink("dir-link", work.join("link-to-link")).unwrap();
+    symlink("a/../../secret.txt", work.join("winding-link")).unwrap();
+    symlink("../new-file.txt", work.join("dangling-link")).unwrap();
+    symlink(".tickets", work.join("tickets-link")).unwrap();
+    symlink("/proc/self/root/etc/passwd", work.join("proc-link")).unwrap();
+    symlink("loop-link", work.join("loop-link")).unwrap();
+    home
+}
+
+fn tool(home: &Home, name: &str, args: &Value) -> Done {
+    home.marvin()
+        .args(["tool", name, "--json", &args.to_string()])
+        .limit(Duration::from_secs(20))
+        .run()
+}
+
+/// Everything below a folder but the working directory: names, and what the files hold.
+fn snapshot(dir: &Path, without: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path == without || path.ends_with("config") {
+            continue;
+        }
+        if path.is_dir() {
+            all.extend(snapshot(&path, without));
+        } else {
+            all.push((path.display().to_string(), fs::read(&path).unwrap()));
         }
     }
-    for path in [
-        ".git/config",
-        ".git/hooks/pre-commit",
-        ".marvin/upstream/x.md",
-    ] {
-        home.marvin()
-            .args(["tool", "create_file"])
-            .arg(format!("path={path}"))
-            .arg("content=evil")
-            .run()
-            .expect(1);
-        attempts += 1;
-    }
-    assert!(attempts >= 40);
-    assert_eq!(
-        (
-            home.read("secret.txt").as_str(),
-            home.read("work-secret/x.txt").as_str(),
-            home.read("work/.tickets/t.md").as_str()
-        ),
-        ("outside", "sibling", "ticket")
-    );
-    let refusal = |path: &str| {
-        home.marvin()
-            .args(["tool", "read_file"])
-            .arg(format!("path={path}"))
-            .run()
-            .errors()
-    };
-    assert!(
-        refusal("/etc/passwd").contains("Absolute paths not allowed")
-            && refusal("/etc/passwd").contains(&work.display().to_string())
-    );
-    assert!(
-        refusal("../x").contains("Path traversal not allowed")
-            && refusal("../x").contains("inside.txt")
-    );
-    assert!(refusal(".tickets/t.md").contains("ticket tools"));
+    all.sort();
+    all
+}
+
+fn add(path: &str) -> Value {
+    json!({ "input": format!("*** Begin Patch\n*** Add File: {path}\n+mine\n*** End Patch") })
+}
+
+fn update(path: &str, to: Option<&str>) -> Value {
+    let to = to.map_or_else(String::new, |to| format!("*** Move to: {to}\n"));
+    json!({ "input": format!("*** Begin Patch\n*** Update File: {path}\n{to}@@\n-inside\n+mine\n*** End Patch") })
+}
+
+fn delete(path: &str) -> Value {
+    json!({ "input": format!("*** Begin Patch\n*** Delete File: {path}\n*** End Patch") })
 }
 
 #[test]
-fn special_files_never_hang_a_tool() {
-    let home = Home::new();
+fn no_attempt_leaves_the_working_directory() {
+    let home = trap();
     let work = home.work();
-    std::process::Command::new("mkfifo")
-        .arg(work.join("fifo"))
+    let secret = home.path().join("secret.txt").display().to_string();
+    let read = |path: &str| ("read_file", json!({ "path": path }));
+    let create = |path: &str| ("create_file", json!({ "path": path, "content": "mine" }));
+    let append = |path: &str| ("append_file", json!({ "path": path, "content": "mine" }));
+    let patch = |path: &str| {
+        (
+            "apply_patch",
+            json!({ "path": path, "old_str": SECRET, "new_str": "mine" }),
+        )
+    };
+    let tree = |path: &str| ("tree", json!({ "path": path }));
+    let blame = |path: &str| ("git_blame", json!({ "path": path }));
+    let diff = |path: &str| ("git_diff", json!({ "path": path }));
+    let checkout = |target: &str| ("git_checkout", json!({ "target": target }));
+    let whole = |args: Value| ("apply_patch", args);
+    let attempts: Vec<((&str, Value), &str)> = vec![
+        (read(&secret), ABSOLUTE),
+        (read("//etc/passwd"), ABSOLUTE),
+        (read("~/secret.txt"), ABSOLUTE),
+        (read("C:\\secret.txt"), ABSOLUTE),
+        (read("../secret.txt"), PARENT),
+        (read("a/../../secret.txt"), PARENT),
+        (read("a/../a/in.txt"), PARENT),
+        (read("./.././secret.txt"), PARENT),
+        (read("../work-next/file.txt"), PARENT),
+        (read("abs-link"), OUTSIDE),
+        (read("rel-link"), OUTSIDE),
+        (read("dir-link/inner.txt"), OUTSIDE),
+        (read("link-to-link/inner.txt"), OUTSIDE),
+        (read("winding-link"), OUTSIDE),
+        (read("proc-link"), OUTSIDE),
+        (read("loop-link"), "link"),
+        (read(".tickets/t1.md"), TICKETS),
+        (read("./.tickets//t1.md"), TICKETS),
+        (read("tickets-link/t1.md"), TICKETS),
+        (read("a\u{0}b"), "NUL"),
+        (create("/tmp/marvin-escape.txt"), ABSOLUTE),
+        (create("../new.txt"), PARENT),
+        (create("dir-link/new.txt"), OUTSIDE),
+        (create("dir-link/deep/new.txt"), OUTSIDE),
+        (create("dangling-link"), OUTSIDE),
+        (create(".tickets/new.md"), TICKETS),
+        (create("tickets-link/new.md"), TICKETS),
+        (create(".git/hooks/post-checkout"), ".git"),
+        (create("a/.GIT/config"), "git alone"),
+        (create(".marvin/upstream/TOOLS.md"), "upstream"),
+        (append(&secret), ABSOLUTE),
+        (append("../secret.txt"), PARENT),
+        (append("rel-link"), OUTSIDE),
+        (append("dir-link/inner.txt"), OUTSIDE),
+        (append(".tickets/t1.md"), TICKETS),
+        (patch(&secret), ABSOLUTE),
+        (patch("../secret.txt"), PARENT),
+        (patch("abs-link"), OUTSIDE),
+        (patch("link-to-link/inner.txt"), OUTSIDE),
+        (patch("tickets-link/t1.md"), TICKETS),
+        (whole(add("/tmp/marvin-escape.txt")), ABSOLUTE),
+        (whole(add("../new.txt")), PARENT),
+        (whole(add("dir-link/new.txt")), OUTSIDE),
+        (whole(add(".tickets/new.md")), TICKETS),
+        (whole(add(".git/hooks/pre-commit")), ".git"),
+        (whole(update("../secret.txt", None)), PARENT),
+        (whole(update("a/in.txt", Some("../moved.txt"))), PARENT),
+        (
+            whole(update("a/in.txt", Some("dir-link/moved.txt"))),
+            OUTSIDE,
+        ),
+        (
+            whole(update("a/in.txt", Some("/tmp/marvin-moved.txt"))),
+            ABSOLUTE,
+        ),
+        (whole(delete("../secret.txt")), PARENT),
+        (whole(delete("dir-link/inner.txt")), OUTSIDE),
+        (whole(delete(".tickets/t1.md")), TICKETS),
+        (tree("/"), ABSOLUTE),
+        (tree(".."), PARENT),
+        (tree("dir-link"), OUTSIDE),
+        (tree(".tickets"), TICKETS),
+        (tree("tickets-link"), TICKETS),
+        (blame("../secret.txt"), PARENT),
+        (blame("rel-link"), OUTSIDE),
+        (diff("/etc/passwd"), ABSOLUTE),
+        (diff("../secret.txt"), PARENT),
+        (checkout("../secret.txt"), PARENT),
+        (checkout("/etc/passwd"), ABSOLUTE),
+        (checkout(".tickets/t1.md"), TICKETS),
+    ];
+    assert!(attempts.len() >= 40);
+    let before = snapshot(&home.path(), &work);
+    let mut faults = Vec::new();
+    for ((name, args), words) in &attempts {
+        let done = tool(&home, name, args);
+        let said = done.errors();
+        let mut fault = |what: &str| faults.push(format!("{name} {args}: {what}: {said}"));
+        if done.code() != Some(1) || !done.stdout.is_empty() {
+            fault("status 1 with nothing on standard output is wanted");
+        }
+        if !said.contains(words) {
+            fault(&format!("does not say {words:?}"));
+        }
+        if said.contains(SECRET) || said.contains("root:x:") {
+            fault("shows what lies outside");
+        }
+        if [ABSOLUTE, PARENT, TICKETS, OUTSIDE].contains(words) {
+            if !said.contains(&work.display().to_string()) {
+                fault("does not name the working directory");
+            }
+            if !said.contains("in.txt") {
+                fault("shows no tree");
+            }
+        }
+        if said.lines().count() > 60 {
+            fault("the tree is not short");
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert_eq!(
+        snapshot(&home.path(), &work),
+        before,
+        "something outside changed"
+    );
+    assert_eq!(
+        fs::read_to_string(work.join("a/in.txt")).unwrap(),
+        "inside\n"
+    );
+    assert!(!Path::new("/tmp/marvin-escape.txt").exists());
+}
+
+#[test]
+fn a_patch_with_one_wrong_path_changes_nothing() {
+    let home = trap();
+    let text = "*** Begin Patch\n*** Add File: fine.txt\n+fine\n*** Update File: a/in.txt\n@@\n-inside\n+changed\n*** Add File: ../x.txt\n+x\n*** End Patch";
+    let done = tool(&home, "apply_patch", &json!({ "input": text })).expect(1);
+    assert!(done.errors().contains(PARENT), "{}", done.errors());
+    assert!(!home.work().join("fine.txt").exists());
+    assert_eq!(
+        fs::read_to_string(home.work().join("a/in.txt")).unwrap(),
+        "inside\n"
+    );
+}
+
+#[test]
+fn only_the_named_files_are_written_in_a_restricted_process() {
+    let home = trap();
+    let run = |name: &str, args: Value| {
+        home.marvin()
+            .env("MARVIN_WRITABLE_FILES", "a/in.txt, ok.txt")
+            .args(["tool", name, "--json", &args.to_string()])
+            .run()
+    };
+    run("create_file", json!({"path": "./ok.txt", "content": "x"})).expect(0);
+    for (name, args) in [
+        ("create_file", json!({"path": "no.txt", "content": "x"})),
+        ("apply_patch", add("no.txt")),
+        ("apply_patch", update("a/in.txt", Some("no.txt"))),
+        ("apply_patch", delete("abs-link")),
+        ("git_checkout", json!({"target": "a/in.txt"})),
+        ("run_command", json!({"command": "touch no.txt"})),
+    ] {
+        let said = run(name, args.clone()).expect(1).errors();
+        assert!(
+            said.contains("ok.txt"),
+            "{name} {args} names no allowed file: {said}"
+        );
+    }
+    assert!(!home.work().join("no.txt").exists());
+}
+
+#[test]
+fn a_path_swapped_for_a_link_between_check_and_use_leads_nowhere() {
+    let home = trap();
+    let work = home.work();
+    let (folder, real, fake) = (
+        work.join("swap"),
+        work.join("swap-real"),
+        work.join("swap-fake"),
+    );
+    write(&real.join("inner.txt"), "inside");
+    symlink("../outside", &fake).unwrap();
+    symlink("swap-real", &folder).unwrap();
+    let over = Arc::new(AtomicBool::new(false));
+    let stop = Arc::clone(&over);
+    let swapper = std::thread::spawn(move || {
+        let next = folder.with_extension("next");
+        let mut turns = 0u64;
+        while !stop.load(Ordering::Relaxed) {
+            let target = if turns.is_multiple_of(2) {
+                "../outside"
+            } else {
+                "swap-real"
+            };
+            symlink(target, &next).unwrap();
+            fs::rename(&next, &folder).unwrap();
+            turns += 1;
+        }
+        turns
+    });
+    let before = fs::read(home.path().join("outside/inner.txt")).unwrap();
+    let (mut inside, mut refused) = (0, 0);
+    let until = Instant::now() + Duration::from_secs(20);
+    let mut rounds = 0;
+    while rounds < 60 || (inside == 0 || refused == 0) && Instant::now() < until {
+        let done = tool(&home, "read_file", &json!({"path": "swap/inner.txt"}));
+        let out = String::from_utf8_lossy(&done.stdout).into_owned() + &done.errors();
+        assert!(!out.contains(SECRET), "{out}");
+        if done.code() == Some(0) {
+            inside += 1;
+        } else {
+            refused += 1;
+        }
+        let name = format!("swap/new-{rounds}.txt");
+        tool(
+            &home,
+            "create_file",
+            &json!({"path": name, "content": "mine"}),
+        );
+        tool(
+            &home,
+            "append_file",
+            &json!({"path": "swap/inner.txt", "content": "mine"}),
+        );
+        rounds += 1;
+    }
+    over.store(true, Ordering::Relaxed);
+    assert!(swapper.join().unwrap() > 100);
+    assert!(
+        inside > 0 && refused > 0,
+        "both states were seen: {inside}, {refused}"
+    );
+    assert_eq!(
+        fs::read(home.path().join("outside/inner.txt")).unwrap(),
+        before
+    );
+    assert_eq!(
+        fs::read_dir(home.path().join("outside")).unwrap().count(),
+        1
+    );
+}
+
+/// A folder with everything that is no ordinary text file.
+fn oddities(work: &Path) {
+    write(&work.join("plain.txt"), "needle in plain\n");
+    write(&work.join("binary.bin"), b"needle\0\x01\x02needle\n");
+    write(&work.join("latin.txt"), b"needle caf\xe9\n");
+    write(&work.join("shut.txt"), "needle behind a lock\n");
+    fs::set_permissions(work.join("shut.txt"), fs::Permissions::from_mode(0o000)).unwrap();
+    fs::File::create(work.join("huge.txt"))
+        .unwrap()
+        .set_len(4 << 30)
+        .unwrap();
+    let status = std::process::Command::new("mkfifo")
+        .arg(work.join("pipe"))
         .status()
         .unwrap();
-    symlink("/dev/zero", work.join("zero")).unwrap();
-    home.write("work/binary", [0u8; 100]);
-    home.write("work/large.txt", "line\n".repeat(5_000));
-    for path in ["fifo", "zero", "binary", "large.txt", "missing"] {
-        home.marvin()
-            .args(["tool", "read_file"])
-            .arg(format!("path={path}"))
-            .run()
-            .expect(1);
+    assert!(status.success());
+    std::os::unix::net::UnixListener::bind(work.join("socket")).unwrap();
+}
+
+#[test]
+fn what_is_no_ordinary_file_is_named_and_nothing_hangs() {
+    let home = Home::new();
+    let work = home.work();
+    oddities(&work);
+    let read = |path: &str| tool(&home, "read_file", &json!({ "path": path }));
+    for (path, words) in [
+        ("pipe", "FIFO"),
+        ("socket", "socket"),
+        ("binary.bin", "binary"),
+        ("huge.txt", "bytes"),
+        (".", "folder"),
+    ] {
+        let done = read(path).expect(1);
+        assert!(done.errors().contains(words), "{path}: {}", done.errors());
+        assert!(
+            done.took() < Duration::from_secs(5),
+            "{path} took {:?}",
+            done.took()
+        );
     }
-    let large = home
-        .marvin()
-        .args(["tool", "read_file", "path=large.txt"])
-        .run()
-        .errors();
     assert!(
-        large.contains("5000 lines") && large.contains("start_line"),
-        "{large}"
+        read("latin.txt")
+            .expect(0)
+            .text()
+            .contains("needle caf\u{fffd}")
     );
-    home.marvin()
-        .args(["tool", "code_grep", "pattern=line"])
-        .run()
-        .expect(0);
-    home.marvin().args(["tool", "tree"]).run().expect(0);
+    for name in ["append_file", "apply_patch"] {
+        let args = json!({"path": "pipe", "content": "x", "old_str": "x"});
+        let done = tool(&home, name, &args).expect(1);
+        assert!(done.errors().contains("FIFO"), "{}", done.errors());
+    }
+    let tree = tool(&home, "tree", &json!({})).expect(0);
+    for name in ["pipe", "socket", "huge.txt", "shut.txt", "plain.txt"] {
+        assert!(tree.text().contains(name), "{name} not in {}", tree.text());
+    }
+    // With and without ripgrep; the huge file is one line of NUL, which is binary.
+    for path in [None, Some("/nowhere")] {
+        let mut run = home.marvin().args(["tool", "code_grep", "pattern=needle"]);
+        if let Some(path) = path {
+            run = run.env("PATH", path);
+        }
+        let done = run.limit(Duration::from_secs(40)).run().expect(0);
+        let text = done.text();
+        assert!(text.contains("plain.txt:1: needle in plain"), "{text}");
+        assert!(
+            !text.contains("binary.bin") && !text.contains("huge.txt"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn devices_are_no_files() {
+    let home = Home::new();
+    let device = home.work().join("zero");
+    let made = std::process::Command::new("mknod")
+        .arg(&device)
+        .args(["c", "1", "5"])
+        .stderr(std::process::Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if !made {
+        return skip("devices_are_no_files", "mknod needs a privilege");
+    }
+    for name in ["read_file", "append_file", "apply_patch"] {
+        let args = json!({"path": "zero", "content": "x", "old_str": "x"});
+        let done = tool(&home, name, &args).expect(1);
+        assert!(done.errors().contains("device"), "{}", done.errors());
+    }
+    let done = tool(&home, "code_grep", &json!({"pattern": "x"})).expect(0);
+    assert!(done.text().starts_with("No match"), "{}", done.text());
+}
+
+#[test]
+fn files_without_permission_are_told_and_the_rest_is_searched() {
+    let name = "files_without_permission_are_told_and_the_rest_is_searched";
+    let home = Home::new();
+    oddities(&home.work());
+    // The superuser reads everything; step down where that is possible.
+    let root = rustix::process::geteuid().is_root();
+    let Some(setpriv) = program("setpriv").filter(|_| root) else {
+        if root {
+            return skip(name, "runs as root, and there is no setpriv");
+        }
+        let said = tool(&home, "read_file", &json!({"path": "shut.txt"}))
+            .expect(1)
+            .errors();
+        return assert!(said.contains("ermission denied"), "{said}");
+    };
+    for dir in [home.path(), home.work(), home.config()] {
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    // The build lies where only root may go.
+    let marvin = home.path().join("marvin");
+    fs::copy(env!("CARGO_BIN_EXE_marvin"), &marvin).unwrap();
+    let mut texts = Vec::new();
+    for path in [std::env::var("PATH").unwrap(), "/nowhere".to_owned()] {
+        let run = |words: &[&str]| {
+            crate::support::run::Marvin::new(&setpriv)
+                .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+                .arg(&marvin)
+                .args(words.iter().copied())
+                .env("PATH", &path)
+                .env("HOME", home.path())
+                .env("MARVIN_CONFIG_DIR", home.config())
+                .dir(&home.work())
+                .run()
+        };
+        let said = run(&["tool", "read_file", "path=shut.txt"])
+            .expect(1)
+            .errors();
+        assert!(said.contains("ermission denied"), "{said}");
+        let found = run(&["tool", "code_grep", "pattern=needle"]).expect(0);
+        assert!(found.text().contains("plain.txt:1"), "{}", found.text());
+        assert!(
+            found.text().contains("Not searched: shut.txt"),
+            "{}",
+            found.text()
+        );
+        texts.push(found.text().to_owned());
+    }
+    assert_eq!(texts[0], texts[1]);
+}
+
+#[test]
+fn git_stays_below_a_working_directory_that_is_a_part_of_the_repository() {
+    let repo = Repo::new();
+    repo.file("top.txt", "top\n")
+        .file("sub/in.txt", "in\n")
+        .commit("start");
+    repo.file("top.txt", "changed\n")
+        .file("sub/in.txt", "changed\n");
+    let home = Home::new();
+    let run = |name: &str, args: Value| {
+        home.marvin()
+            .dir(&repo.path().join("sub"))
+            .args(["tool", name, "--json", &args.to_string()])
+            .run()
+    };
+    for magic in [
+        ":/",
+        ":/top.txt",
+        ":(top)top.txt",
+        ":(exclude)x",
+        ":!x",
+        "*",
+    ] {
+        let done = run("git_diff", json!({ "path": magic }));
+        assert!(!done.text().contains("top.txt"), "{magic}: {}", done.text());
+        run("git_checkout", json!({ "target": magic })).expect(1);
+        assert_eq!(repo.read("top.txt"), "changed\n", "{magic}");
+        assert_eq!(repo.read("sub/in.txt"), "changed\n", "{magic}");
+    }
+    run("git_checkout", json!({"target": "in.txt"})).expect(0);
+    assert_eq!(repo.read("sub/in.txt"), "in\n");
 }

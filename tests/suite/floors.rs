@@ -1,76 +1,207 @@
-//! The floors of the house: a file imports only its own folder and lower floors.
+//! The floors of the house: every import in src points down, and no file has grown out of its one subject.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-/// Folders and their floor; siblings on one floor do not know each other.
-const FLOORS: [(&str, u8); 10] = [
-    ("base", 0),
-    ("disk", 1),
-    ("net", 1),
-    ("proc", 1),
-    ("chat", 2),
-    ("llm", 3),
-    ("tools", 4),
-    ("agent", 5),
-    ("app", 6),
-    ("cli", 7),
+/// The floors from the ground up; those of one row do not know each other.
+const FLOORS: [&[&str]; 8] = [
+    &["base"],
+    &["disk", "net", "proc"],
+    &["chat"],
+    &["llm"],
+    &["tools"],
+    &["agent"],
+    &["app"],
+    &["cli"],
 ];
+/// Lines of a file at most.
+const LONGEST: usize = 800;
 
-fn floor(name: &str) -> Option<u8> {
-    FLOORS
-        .iter()
-        .find(|(folder, _)| *folder == name)
-        .map(|(_, floor)| *floor)
+fn src() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-fn sources(dir: &Path, out: &mut Vec<std::path::PathBuf>) {
-    for entry in std::fs::read_dir(dir).unwrap() {
+fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            sources(&path, out);
-        } else if path.extension().is_some_and(|end| end == "rs") {
-            out.push(path);
+            sources(&path, found);
+        } else if path.extension().is_some_and(|ext| ext == "rs") {
+            found.push(path);
         }
     }
 }
 
-#[test]
-fn nothing_reaches_up_or_sideways() {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut files = Vec::new();
-    sources(&src, &mut files);
-    let mut wrong = Vec::new();
-    for path in files {
-        let here = path
-            .strip_prefix(&src)
-            .unwrap()
-            .components()
-            .next()
-            .unwrap();
-        let here = here.as_os_str().to_string_lossy().into_owned();
-        let Some(mine) = floor(&here) else { continue };
-        let text = std::fs::read_to_string(&path).unwrap();
-        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-        for (at, _) in code.match_indices("crate::") {
-            let rest = code[at + 7..].trim_start_matches('{');
-            let there: String = rest
-                .chars()
-                .take_while(|c| c.is_ascii_lowercase() || *c == '_')
-                .collect();
-            let line = code[..at].lines().count();
-            let comment = code[..at]
-                .lines()
-                .last()
-                .is_some_and(|line| line.trim_start().starts_with("//"));
-            if let Some(theirs) = floor(&there).filter(|_| there != here && !comment)
-                && theirs >= mine
-            {
-                wrong.push(format!(
-                    "{}:{line}: {here} reaches into {there}",
-                    path.display()
-                ));
+/// Every source file with its path from src.
+fn all() -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    sources(&src(), &mut found);
+    found.sort();
+    found
+        .into_iter()
+        .map(|path| {
+            let name = path.strip_prefix(src()).unwrap().display().to_string();
+            (name, fs::read_to_string(path).unwrap())
+        })
+        .collect()
+}
+
+/// The code without comments, and without what only tests see: `#[cfg(test)]` before a block or a statement.
+fn product(text: &str) -> String {
+    let mut out = String::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let indent = line.len() - line.trim_start().len();
+        match line.trim_start() {
+            comment if comment.starts_with("//") => {}
+            "#[cfg(test)]" => {
+                let closing = format!("{}}}", " ".repeat(indent));
+                for skipped in lines.by_ref() {
+                    let level = skipped.len() - skipped.trim_start().len() == indent;
+                    if skipped == closing || (level && skipped.ends_with(';')) {
+                        break;
+                    }
+                }
+            }
+            _ => {
+                out.push_str(line);
+                out.push('\n');
             }
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    out
+}
+
+/// First parts of all `crate::` paths, those in braces too.
+fn imports(code: &str) -> Vec<String> {
+    let word = |text: &str| -> String {
+        text.trim_start()
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || *c == '_')
+            .collect()
+    };
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        // `$crate::` is the same; `lexopt_crate::` would be another.
+        let before = code[..at].chars().next_back();
+        if before.is_some_and(|c| c.is_alphanumeric() || c == '_') {
+            continue;
+        }
+        let rest = &code[at + "crate::".len()..];
+        let Some(group) = rest.strip_prefix('{') else {
+            found.push(word(rest));
+            continue;
+        };
+        let (mut depth, mut start) = (0, 0);
+        for (i, c) in group.char_indices() {
+            match c {
+                '{' => depth += 1,
+                '}' if depth == 0 => {
+                    found.push(word(&group[start..i]));
+                    break;
+                }
+                '}' => depth -= 1,
+                ',' if depth == 0 => {
+                    found.push(word(&group[start..i]));
+                    start = i + 1;
+                }
+                _ => {}
+            }
+        }
+    }
+    found.retain(|name| !name.is_empty());
+    found
+}
+
+fn floor(folder: &str) -> Option<usize> {
+    FLOORS.iter().position(|row| row.contains(&folder))
+}
+
+/// What is wrong with one import, if anything.
+fn fault(file: &str, import: &str) -> Option<String> {
+    let (from, _) = file.split_once('/')?;
+    let Some(to) = floor(import) else {
+        // Macros that a floor exports stand at the crate's root.
+        let exported = ["tools", "params", "choice"];
+        return (!exported.contains(&import))
+            .then(|| format!("{file}: crate::{import} is on no floor"));
+    };
+    let Some(here) = floor(from) else {
+        return Some(format!("{file}: the folder {from} is on no floor"));
+    };
+    (from != import && to >= here)
+        .then(|| format!("{file} ({from}) imports crate::{import}, which is not below it"))
+}
+
+#[test]
+fn every_import_points_down() {
+    let mut faults = Vec::new();
+    let mut edges = 0;
+    for (file, text) in all() {
+        for import in imports(&product(&text)) {
+            edges += 1;
+            faults.extend(fault(&file, &import));
+        }
+    }
+    assert!(edges > 150, "only {edges} imports were found");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn modules_do_not_climb_by_super_either() {
+    let mut faults = Vec::new();
+    for (file, text) in all() {
+        let depth = file.matches('/').count() + usize::from(!file.ends_with("mod.rs"));
+        let code = product(&text);
+        let most = code
+            .match_indices("super::")
+            .map(|(at, _)| {
+                let mut rest = &code[at..];
+                let mut count = 0;
+                while let Some(next) = rest.strip_prefix("super::") {
+                    count += 1;
+                    rest = next;
+                }
+                count
+            })
+            .max()
+            .unwrap_or(0);
+        // A module inside the file may add one; the floor's own folder is the last that may be reached.
+        if file.contains('/') && most >= depth.max(1) {
+            faults.push(format!("{file}: super:: {most} times leaves the floor"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn no_file_is_too_long() {
+    let long: Vec<String> = all()
+        .into_iter()
+        .filter(|(_, text)| text.lines().count() > LONGEST)
+        .map(|(file, text)| format!("{file} has {} lines", text.lines().count()))
+        .collect();
+    assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+#[test]
+fn every_file_opens_with_its_subject() {
+    let silent: Vec<String> = all()
+        .into_iter()
+        .filter(|(_, text)| !text.starts_with("//! "))
+        .map(|(file, _)| file)
+        .collect();
+    assert!(silent.is_empty(), "no //! in: {}", silent.join(", "));
+}
+
+#[test]
+fn the_check_sees_upward_and_sideways_edges() {
+    let code = product(
+        "use crate::{base::a, llm::{b, c}};\n// crate::cli\nuse $crate::net;\n#[cfg(test)]\nmod tests {\n    use crate::app;\n}\nfn f() { crate::proc::run(); }\n#[cfg(test)]\nuse crate::cli;\nuse crate::tools;\n",
+    );
+    assert_eq!(imports(&code), ["base", "llm", "net", "proc", "tools"]);
+    assert!(fault("disk/a.rs", "net").is_some(), "sideways");
+    assert!(fault("chat/a.rs", "llm").is_some(), "upwards");
+    assert!(fault("chat/a.rs", "nowhere").is_some(), "unknown");
+    assert!(fault("chat/a.rs", "disk").is_none() && fault("llm/x/a.rs", "llm").is_none());
 }

@@ -17,6 +17,7 @@ mod coding_task;
 mod contract;
 mod fence;
 mod floors;
+mod git_tools;
 mod home_selftest;
 mod providers;
 mod server_selftest;

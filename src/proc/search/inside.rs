@@ -8,49 +8,45 @@ use std::time::Instant;
 
 use ignore::WalkBuilder;
 use ignore::overrides::OverrideBuilder;
-use ignore::types::TypesBuilder;
 use regex::bytes::{Regex, RegexBuilder};
 
+use super::names::{Names, not_a_glob};
 use super::rg::not_a_pattern;
-use super::{Found, LIMIT, Line, Search, VENDOR, is_name};
+use super::{Found, LIMIT, Line, Search, VENDOR};
 use crate::base::cancel::Cancel;
-use crate::base::error::{Outcome, Problem};
+use crate::base::error::Outcome;
+use crate::base::text::visible;
 
 /// Bytes looked at to tell a binary file.
 const SNIFF: usize = 64 * 1024;
 /// Longest line that is searched; longer ones end the file's search.
 const LONGEST: u64 = 16 << 20;
 
-pub(super) fn search(dir: &Path, what: &Search<'_>, stop: &Cancel) -> Outcome<Found> {
+pub(super) fn search(
+    dir: &Path,
+    what: &Search<'_>,
+    names: &Names,
+    stop: &Cancel,
+) -> Outcome<Found> {
     let pattern = RegexBuilder::new(what.pattern)
         .multi_line(true)
         .crlf(true)
         .build()
         .map_err(|error| not_a_pattern(what.pattern, &error.to_string()))?;
     let mut globs = OverrideBuilder::new(dir);
-    let bad_glob = |error: ignore::Error| {
-        Problem::input(format!("\"{}\" is no file name glob: {error}.", what.glob))
-            .next("For example: *.rs")
-    };
-    let mut types = TypesBuilder::new();
-    match what.glob {
-        "*" => {}
-        name if is_name(name) => {
-            types.add("wanted", name).map_err(bad_glob)?;
-            types.select("wanted");
-        }
-        path => {
-            globs.add(path).map_err(bad_glob)?;
-        }
-    }
     for name in VENDOR {
-        globs.add(&format!("!{name}/")).map_err(bad_glob)?;
+        globs
+            .add(&format!("!{name}/"))
+            .map_err(|error| not_a_glob(name, &error))?;
     }
     let mut walk = WalkBuilder::new(dir);
-    walk.overrides(globs.build().map_err(bad_glob)?)
-        .types(types.build().map_err(bad_glob)?)
-        .follow_links(false)
-        .sort_by_file_path(Path::cmp);
+    walk.overrides(
+        globs
+            .build()
+            .map_err(|error| not_a_glob("the list", &error))?,
+    )
+    .follow_links(false)
+    .sort_by_file_path(Path::cmp);
     let mut found = Found::default();
     let until = Instant::now() + LIMIT;
     for entry in walk.build() {
@@ -73,8 +69,15 @@ pub(super) fn search(dir: &Path, what: &Search<'_>, stop: &Cancel) -> Outcome<Fo
             .unwrap_or(entry.path())
             .to_string_lossy()
             .into_owned();
-        let Ok(file) = File::open(entry.path()) else {
+        if !names.take(&path) {
             continue;
+        }
+        let file = match File::open(entry.path()) {
+            Ok(file) => file,
+            Err(why) => {
+                found.troubles.push(format!("{}: {why}", visible(&path)));
+                continue;
+            }
         };
         if file_hits(file, &path, &pattern, what, stop, &mut found).is_err() {
             continue;

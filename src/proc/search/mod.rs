@@ -1,6 +1,7 @@
 //! Searching a project's text: ripgrep when it is there, the crates it is made of when it is not, and one rendering for both.
 
 mod inside;
+mod names;
 mod render;
 mod rg;
 
@@ -53,16 +54,12 @@ struct Line {
 /// # Errors
 /// A pattern that is no regular expression (with the engine's words), or a search that fails altogether.
 pub fn search(dir: &Path, what: &Search<'_>, env: &Env, stop: &Cancel) -> Outcome<String> {
+    let names = names::Names::new(dir, what)?;
     match find_program("rg", env) {
-        Some(program) => rg::search(&program, dir, what, env, stop),
-        None => inside::search(dir, what, stop),
+        Some(program) => rg::search(&program, dir, what, &names, env, stop),
+        None => inside::search(dir, what, &names, stop),
     }
     .map(|found| render::render(&found, what))
-}
-
-/// True for a glob of file names, as against one of paths or one that leaves something out.
-fn is_name(glob: &str) -> bool {
-    !glob.contains('/') && !glob.starts_with('!')
 }
 
 /// Lines found, in order of path and number; whether there was more; what could not be read.
@@ -112,9 +109,10 @@ mod tests {
             return None;
         };
         let stop = Cancel::new();
-        let a =
-            rg::search(&program, dir, what, &env, &stop).map(|found| render::render(&found, what));
-        let b = inside::search(dir, what, &stop).map(|found| render::render(&found, what));
+        let names = names::Names::new(dir, what).unwrap();
+        let a = rg::search(&program, dir, what, &names, &env, &stop)
+            .map(|found| render::render(&found, what));
+        let b = inside::search(dir, what, &names, &stop).map(|found| render::render(&found, what));
         let words = |result: Outcome<String>| result.unwrap_or_else(|problem| problem.one_line());
         Some((words(a), words(b)))
     }
@@ -155,6 +153,10 @@ mod tests {
             ("(", "*", 2, 5),
             ("-x", "*", 0, 1),
             ("caf", "*", 0, 5),
+            ("TODO", "src/**/*.rs", 0, 9),
+            ("TODO", "!*.rs", 0, 9),
+            ("TODO", "*.{rs,md}", 0, 9),
+            ("TODO", "*.none", 0, 9),
         ] {
             let what = Search {
                 pattern,
@@ -179,26 +181,15 @@ mod tests {
     #[test]
     fn what_is_hidden_ignored_binary_or_vendored_is_not_searched() {
         let dir = tree();
-        let text = inside::search(
-            dir.path(),
-            &Search {
-                pattern: "TODO",
-                glob: "*.rs",
-                context: 1,
-                most: 20,
-            },
-            &Cancel::new(),
-        )
-        .unwrap();
-        let text = render::render(
-            &text,
-            &Search {
-                pattern: "TODO",
-                glob: "*.rs",
-                context: 1,
-                most: 20,
-            },
-        );
+        let what = Search {
+            pattern: "TODO",
+            glob: "*.rs",
+            context: 1,
+            most: 20,
+        };
+        let names = names::Names::new(dir.path(), &what).unwrap();
+        let found = inside::search(dir.path(), &what, &names, &Cancel::new()).unwrap();
+        let text = render::render(&found, &what);
         assert!(
             text.contains("src/main.rs") && text.contains("TODO dash") && text.contains("5 hits"),
             "{text}"

@@ -6,7 +6,8 @@ use std::path::Path;
 use base64::Engine as _;
 use serde::Deserialize;
 
-use super::{Found, LIMIT, Line, Search, VENDOR, is_name};
+use super::names::Names;
+use super::{Found, LIMIT, Line, Search, VENDOR};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
@@ -56,6 +57,7 @@ pub(super) fn search(
     program: &Path,
     dir: &Path,
     what: &Search<'_>,
+    names: &Names,
     env: &Env,
     stop: &Cancel,
 ) -> Outcome<Found> {
@@ -64,22 +66,16 @@ pub(super) fn search(
         "--no-config",
         "--sort",
         "path",
-        "--no-messages",
+        "--no-ignore-messages",
         "--crlf",
     ]
     .map(str::to_owned)
     .to_vec();
     args.extend(["-C".to_owned(), what.context.to_string()]);
-    match what.glob {
-        "*" => {}
-        // As a file type a glob leaves .gitignore in force; as -g it would beat it.
-        name if is_name(name) => args.extend([
-            "--type-add".to_owned(),
-            format!("wanted:{name}"),
-            "-t".to_owned(),
-            "wanted".to_owned(),
-        ]),
-        path => args.extend(["-g".to_owned(), path.to_owned()]),
+    // A type, unlike -g, does not bring back what .gitignore hides.
+    if let Some(plain) = names.plain() {
+        args.extend(["--type-add".to_owned(), format!("wanted:{plain}")]);
+        args.push("--type=wanted".to_owned());
     }
     args.extend(
         VENDOR
@@ -103,14 +99,18 @@ pub(super) fn search(
                 Ok(Record::Context(shown)) => (shown, false),
                 _ => return ControlFlow::Continue(()),
             };
+            let path = shown.path.read();
+            let path = path.strip_prefix("./").unwrap_or(&path).to_owned();
+            if !names.take(&path) {
+                return ControlFlow::Continue(());
+            }
             if hit && found.hits() == what.most {
                 found.more = true;
                 return ControlFlow::Break(());
             }
-            let path = shown.path.read();
             let text = shown.lines.read();
             found.lines.push(Line {
-                path: path.strip_prefix("./").unwrap_or(&path).to_owned(),
+                path,
                 number: shown.line_number.unwrap_or_default(),
                 text: text
                     .trim_end_matches('\n')
@@ -130,11 +130,18 @@ pub(super) fn search(
             .troubles
             .push(format!("the rest; the search {}", done.ending()));
     }
-    found
-        .troubles
-        .extend(said.lines().map(|line| text::clip(line, 200)));
+    found.troubles.extend(said.lines().filter_map(trouble));
     found.trim(what.context);
     Ok(found)
+}
+
+/// A file that could not be read, in the words that the other engine uses.
+fn trouble(line: &str) -> Option<String> {
+    let line = line.strip_prefix("rg: ").unwrap_or(line);
+    let line = line.strip_prefix("./").unwrap_or(line);
+    // With a file name filter that fits nothing, ripgrep explains itself at length; the answer says it already.
+    let about_files = !line.is_empty() && !line.contains("No files were searched");
+    about_files.then(|| text::clip(&text::visible(line), 200))
 }
 
 /// A pattern that the engine does not take, with its words.

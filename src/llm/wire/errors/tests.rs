@@ -1,3 +1,5 @@
+//! Error bodies as providers send them: how they are sorted and worded.
+
 use std::time::Duration;
 
 use super::*;

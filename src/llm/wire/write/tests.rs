@@ -1,3 +1,5 @@
+//! Request bodies of every dialect.
+
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 

@@ -1,0 +1,523 @@
+//! The git tools through the binary: repositories that mean harm, worktrees, submodules, identities, and the caller's GIT_*.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::repo::Repo;
+use crate::support::run::{Done, Marvin};
+
+fn call(home: &Home, dir: &Path, name: &str, args: &Value) -> Marvin {
+    home.marvin()
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .dir(dir)
+        .args(["tool", name, "--json", &args.to_string()])
+}
+
+fn git(home: &Home, dir: &Path, name: &str, args: Value) -> Done {
+    call(home, dir, name, &args).run()
+}
+
+/// Every reading and writing tool once; what they say is not of interest.
+fn all_of_them(home: &Home, dir: &Path) {
+    for (name, args) in [
+        ("git_status", json!({})),
+        ("git_diff", json!({})),
+        ("git_diff", json!({"staged": true})),
+        ("git_log", json!({"oneline": false})),
+        ("git_blame", json!({"path": "a.x"})),
+        ("git_branch", json!({})),
+        ("git_commit", json!({"message": "by a tool"})),
+        ("git_checkout", json!({"target": "other"})),
+        ("git_checkout", json!({"target": "a.x"})),
+        (
+            "git_checkout",
+            json!({"target": "new", "create_branch": true}),
+        ),
+    ] {
+        git(home, dir, name, args);
+    }
+}
+
+/// A script that leaves a mark outside every repository when it runs.
+fn bait(home: &Home) -> (String, std::path::PathBuf) {
+    let mark = home.path().join("ran");
+    let script = home.path().join("bait.sh");
+    fs::write(
+        &script,
+        format!("#!/bin/sh\necho \"$0 $*\" >> {}\ncat\n", mark.display()),
+    )
+    .unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    (script.display().to_string(), mark)
+}
+
+fn poison(repo: &Repo, bait: &str) {
+    for key in [
+        "core.fsmonitor",
+        "core.pager",
+        "core.editor",
+        "core.sshCommand",
+        "core.askPass",
+        "core.alternateRefsCommand",
+        "sequence.editor",
+        "diff.external",
+        "diff.x.command",
+        "diff.x.textconv",
+        "merge.x.driver",
+        "filter.x.clean",
+        "filter.x.smudge",
+        "filter.x.process",
+        "credential.helper",
+        "gpg.program",
+        "gpg.ssh.program",
+        "gpg.ssh.defaultKeyCommand",
+        "gc.recentObjectsHook",
+        "pager.status",
+        "pager.log",
+        "alias.status",
+        "alias.commit",
+        "trailer.x.command",
+        "trailer.x.cmd",
+        "interactive.diffFilter",
+        "uploadpack.packObjectsHook",
+    ] {
+        let shell = if key.starts_with("alias") { "!" } else { "" };
+        repo.git(&["config", key, &format!("{shell}{bait}")]);
+    }
+    for (key, value) in [
+        ("filter.x.required", "true"),
+        ("commit.gpgSign", "true"),
+        ("log.showSignature", "true"),
+        ("gc.auto", "1"),
+        ("gc.autoDetach", "false"),
+        ("maintenance.autoDetach", "false"),
+        ("core.hooksPath", ".githooks"),
+        ("diff.submodule", "diff"),
+        ("status.submoduleSummary", "true"),
+    ] {
+        repo.git(&["config", key, value]);
+    }
+    for dir in [".githooks", ".git/hooks"] {
+        for hook in [
+            "pre-commit",
+            "commit-msg",
+            "post-commit",
+            "post-checkout",
+            "post-index-change",
+            "pre-auto-gc",
+            "reference-transaction",
+        ] {
+            let path = repo.path().join(dir).join(hook);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let _ = fs::remove_file(&path);
+            std::os::unix::fs::symlink(bait, &path).unwrap();
+        }
+    }
+}
+
+#[test]
+fn nothing_that_a_hostile_repository_names_runs() {
+    let home = Home::new();
+    let (bait, mark) = bait(&home);
+    let repo = Repo::new();
+    repo.file(".gitattributes", "*.x filter=x diff=x merge=x\n")
+        .file("a.x", "one\n")
+        .commit("start");
+    repo.git(&["branch", "other"]);
+    repo.file("a.x", "two\n").file("b.x", "new\n");
+    poison(&repo, &bait);
+    all_of_them(&home, repo.path());
+    let ran = fs::read_to_string(&mark).unwrap_or_default();
+    assert_eq!(ran, "", "the repository's programs ran");
+    let log = repo.git(&[
+        "-c",
+        "core.hooksPath=/dev/null",
+        "-c",
+        "log.showSignature=false",
+        "log",
+        "--all",
+        "--format=%s",
+    ]);
+    assert!(log.contains("by a tool"), "{log}");
+}
+
+#[test]
+fn included_files_and_names_in_odd_spelling_run_nothing_either() {
+    let home = Home::new();
+    let (bait, mark) = bait(&home);
+    let repo = Repo::new();
+    repo.file(".gitattributes", "*.x filter=Odd.Name\n*.y filter=inc\n")
+        .file("a.x", "one\n")
+        .file("a.y", "one\n")
+        .commit("start");
+    repo.git(&["branch", "other"]);
+    repo.file(
+        "evil.cfg",
+        format!("[filter \"inc\"]\n\tclean = {bait}\n\tsmudge = {bait}\n"),
+    );
+    repo.git(&["config", "include.path", "../evil.cfg"]);
+    repo.git(&["config", "filter.Odd.Name.clean", &bait]);
+    repo.git(&["config", "filter.Odd.Name.smudge", &bait]);
+    repo.git(&["config", "extensions.worktreeConfig", "true"]);
+    repo.git(&["config", "--worktree", "core.fsmonitor", &bait]);
+    repo.file("a.x", "two\n").file("a.y", "two\n");
+    all_of_them(&home, repo.path());
+    assert_eq!(fs::read_to_string(&mark).unwrap_or_default(), "");
+}
+
+#[test]
+fn a_submodule_that_means_harm_runs_nothing() {
+    let home = Home::new();
+    let (bait, mark) = bait(&home);
+    let repo = Repo::new();
+    repo.file("a.x", "one\n").commit("start");
+    let inner = Repo::at(&repo.path().join("inner"));
+    inner
+        .file(".gitattributes", "*.x filter=x diff=x\n")
+        .file("b.x", "one\n")
+        .commit("inner");
+    repo.git(&["-c", "advice.addEmbeddedRepo=false", "add", "inner"]);
+    repo.commit("with a submodule");
+    repo.git(&["branch", "other"]);
+    poison(&inner, &bait);
+    inner.file("b.x", "two\n");
+    repo.file("a.x", "two\n");
+    all_of_them(&home, repo.path());
+    assert_eq!(fs::read_to_string(&mark).unwrap_or_default(), "");
+}
+
+#[test]
+fn missing_objects_are_not_fetched_by_a_program_of_the_repository() {
+    let home = Home::new();
+    let (bait, mark) = bait(&home);
+    let repo = Repo::new();
+    repo.file("a.x", "one\n").commit("start");
+    let blob = repo.git(&["rev-parse", "HEAD:a.x"]);
+    let object = repo
+        .path()
+        .join(".git/objects")
+        .join(&blob[..2])
+        .join(&blob[2..]);
+    fs::remove_file(object).unwrap();
+    for (key, value) in [
+        ("core.repositoryFormatVersion", "1"),
+        ("extensions.partialClone", "origin"),
+        ("remote.origin.promisor", "true"),
+        ("remote.origin.url", repo.path().to_str().unwrap()),
+        ("remote.origin.uploadpack", &bait),
+        ("protocol.ext.allow", "always"),
+    ] {
+        repo.git(&["config", key, value]);
+    }
+    repo.file("a.x", "two\n");
+    all_of_them(&home, repo.path());
+    assert_eq!(fs::read_to_string(&mark).unwrap_or_default(), "");
+}
+
+#[test]
+fn core_worktree_does_not_move_the_working_directory() {
+    let home = Home::new();
+    let victim = home.path().join("victim");
+    for place in [victim.clone(), home.path()] {
+        fs::create_dir_all(&victim).unwrap();
+        fs::write(victim.join("theirs.txt"), "theirs\n").unwrap();
+        let repo = Repo::at(&home.work().join("repo"));
+        repo.file("theirs.txt", "mine\n").commit("start");
+        repo.git(&["branch", "other"]);
+        repo.git(&["config", "core.worktree", place.to_str().unwrap()]);
+        for (name, args) in [
+            ("git_status", json!({})),
+            ("git_diff", json!({})),
+            ("git_commit", json!({"message": "take it"})),
+            ("git_checkout", json!({"target": "other"})),
+            ("git_checkout", json!({"target": "theirs.txt"})),
+        ] {
+            let done = git(&home, repo.path(), name, args).expect(1);
+            assert!(
+                done.errors().contains("core.worktree"),
+                "{name}: {}",
+                done.errors()
+            );
+        }
+        assert_eq!(
+            fs::read_to_string(victim.join("theirs.txt")).unwrap(),
+            "theirs\n"
+        );
+        assert!(!home.path().join("theirs.txt").exists());
+        fs::remove_dir_all(home.work().join("repo")).unwrap();
+    }
+}
+
+#[test]
+fn worktrees_and_submodules_work() {
+    let home = Home::new();
+    let repo = Repo::at(&home.work().join("main"));
+    repo.file("a.txt", "one\n").commit("start");
+    let tree = home.work().join("tree");
+    repo.git(&[
+        "worktree",
+        "add",
+        "--quiet",
+        "-b",
+        "side",
+        tree.to_str().unwrap(),
+    ]);
+    fs::write(tree.join("a.txt"), "side\n").unwrap();
+    assert!(
+        git(&home, &tree, "git_status", json!({}))
+            .expect(0)
+            .text()
+            .contains("## side")
+    );
+    git(
+        &home,
+        &tree,
+        "git_commit",
+        json!({"message": "from the worktree"}),
+    )
+    .expect(0);
+    assert_eq!(
+        repo.git(&["log", "-1", "--format=%s", "side"]),
+        "from the worktree"
+    );
+    assert_eq!(repo.git(&["log", "-1", "--format=%s", "main"]), "start");
+
+    let library = Repo::at(&home.path().join("library"));
+    library.file("lib.txt", "one\n").commit("library");
+    repo.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        library.path().to_str().unwrap(),
+        "lib",
+    ]);
+    repo.commit("with a submodule");
+    let lib = repo.path().join("lib");
+    fs::write(lib.join("lib.txt"), "two\n").unwrap();
+    git(
+        &home,
+        &lib,
+        "git_commit",
+        json!({"message": "in the submodule"}),
+    )
+    .expect(0);
+    assert!(
+        git(&home, &lib, "git_log", json!({}))
+            .expect(0)
+            .text()
+            .contains("in the submodule")
+    );
+    let status = git(&home, repo.path(), "git_status", json!({})).expect(0);
+    assert!(status.text().contains(" M lib"), "{}", status.text());
+}
+
+#[test]
+fn the_callers_git_variables_do_not_count() {
+    let home = Home::new();
+    let repo = Repo::new();
+    repo.file("a.txt", "one\n").commit("start");
+    let other = Repo::new();
+    other.file("b.txt", "other\n").commit("elsewhere");
+    let git_dir = other.path().join(".git");
+    let run = |name: &str, args: Value| {
+        call(&home, repo.path(), name, &args)
+            .env("GIT_DIR", &git_dir)
+            .env("GIT_WORK_TREE", other.path())
+            .env("GIT_INDEX_FILE", git_dir.join("index"))
+            .env("GIT_OBJECT_DIRECTORY", git_dir.join("objects"))
+            .env("GIT_NAMESPACE", "x")
+            .env("GIT_EXTERNAL_DIFF", "false")
+            .env("GIT_CONFIG_COUNT", "1")
+            .env("GIT_CONFIG_KEY_0", "alias.log")
+            .env("GIT_CONFIG_VALUE_0", "!false")
+            .run()
+    };
+    assert!(run("git_log", json!({})).expect(0).text().contains("start"));
+    repo.file("a.txt", "two\n");
+    assert!(run("git_diff", json!({})).expect(0).text().contains("+two"));
+    run("git_commit", json!({"message": "here"})).expect(0);
+    assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "here");
+    assert_eq!(other.git(&["log", "-1", "--format=%s"]), "elsewhere");
+    // A command sees none of it either.
+    let status = run("run_command", json!({"command": "git status --short; env"})).expect(0);
+    assert!(!status.text().contains("GIT_"), "{}", status.text());
+}
+
+#[test]
+fn commits_carry_the_identity_that_was_given_or_marvins_own() {
+    let home = Home::new();
+    let repo = Repo::new();
+    repo.git(&["config", "--unset", "user.name"]);
+    repo.git(&["config", "--unset", "user.email"]);
+    let config = repo.read(".git/config");
+    let author = || repo.git(&["log", "-1", "--format=%an <%ae> %cn <%ce>"]);
+    repo.file("a.txt", "one\n");
+    let done = git(
+        &home,
+        repo.path(),
+        "git_commit",
+        json!({"message": "first"}),
+    )
+    .expect(0);
+    assert!(
+        done.text().contains("Marvin <marvin@localhost>"),
+        "{}",
+        done.text()
+    );
+    assert_eq!(
+        author(),
+        "Marvin <marvin@localhost> Marvin <marvin@localhost>"
+    );
+    repo.file("a.txt", "two\n");
+    call(
+        &home,
+        repo.path(),
+        "git_commit",
+        &json!({"message": "second"}),
+    )
+    .env("GIT_AUTHOR_NAME", "Ford Prefect")
+    .env("GIT_AUTHOR_EMAIL", "ford@example.org")
+    .run()
+    .expect(0);
+    assert_eq!(
+        author(),
+        "Ford Prefect <ford@example.org> Ford Prefect <ford@example.org>"
+    );
+    assert_eq!(
+        repo.read(".git/config"),
+        config,
+        "the configuration changed"
+    );
+    // Half an identity is completed, not thrown away.
+    repo.file("a.txt", "three\n");
+    call(
+        &home,
+        repo.path(),
+        "git_commit",
+        &json!({"message": "third"}),
+    )
+    .env("GIT_AUTHOR_NAME", "Trillian")
+    .run()
+    .expect(0);
+    assert!(author().starts_with("Trillian <"), "{}", author());
+}
+
+#[test]
+fn commits_name_the_ticket_and_the_hook_that_was_skipped() {
+    let home = Home::new();
+    let (bait, mark) = bait(&home);
+    let repo = Repo::new();
+    repo.file("a.txt", "one\n").commit("start");
+    std::os::unix::fs::symlink(&bait, repo.path().join(".git/hooks/pre-commit")).unwrap();
+    repo.file("a.txt", "two\n");
+    let done = git(
+        &home,
+        repo.path(),
+        "git_commit",
+        json!({"message": "- dash; $(x)\n\nbody"}),
+    )
+    .expect(0);
+    assert!(
+        done.text().contains("pre-commit hook was skipped"),
+        "{}",
+        done.text()
+    );
+    assert_eq!(
+        repo.git(&["log", "-1", "--format=%B"]),
+        "- dash; $(x)\n\nbody"
+    );
+    assert!(!mark.exists());
+    let again = git(&home, repo.path(), "git_commit", json!({"message": "x"})).expect(0);
+    assert!(
+        again.text().contains("nothing to commit"),
+        "{}",
+        again.text()
+    );
+}
+
+#[test]
+fn names_that_are_not_plain_are_shown_and_taken_as_they_are() {
+    let home = Home::new();
+    let repo = Repo::new();
+    for name in ["n\u{e4}me.txt", "with space.txt", "-dash.txt", "*.txt"] {
+        repo.file(name, "one\n");
+    }
+    repo.commit("start");
+    for name in ["n\u{e4}me.txt", "with space.txt", "-dash.txt", "*.txt"] {
+        repo.file(name, "two\n");
+    }
+    let status = git(&home, repo.path(), "git_status", json!({})).expect(0);
+    assert!(status.text().contains("n\u{e4}me.txt"), "{}", status.text());
+    let diff = git(&home, repo.path(), "git_diff", json!({"path": "*.txt"})).expect(0);
+    assert!(!diff.text().contains("space"), "{}", diff.text());
+    let blame = git(
+        &home,
+        repo.path(),
+        "git_blame",
+        json!({"path": "-dash.txt"}),
+    )
+    .expect(0);
+    assert!(blame.text().contains("two"), "{}", blame.text());
+    git(
+        &home,
+        repo.path(),
+        "git_checkout",
+        json!({"target": "*.txt"}),
+    )
+    .expect(0);
+    assert_eq!(
+        (repo.read("*.txt"), repo.read("-dash.txt")),
+        ("one\n".into(), "two\n".into())
+    );
+    git(
+        &home,
+        repo.path(),
+        "git_checkout",
+        json!({"target": "-dash.txt"}),
+    )
+    .expect(1);
+    git(
+        &home,
+        repo.path(),
+        "git_checkout",
+        json!({"target": "./-dash.txt"}),
+    )
+    .expect(0);
+    assert_eq!(repo.read("-dash.txt"), "one\n");
+}
+
+#[test]
+fn outside_a_repository_and_before_the_first_commit_it_is_said_plainly() {
+    let home = Home::new();
+    let done = git(&home, &home.work(), "git_status", json!({})).expect(1);
+    assert!(
+        done.errors().contains("not in a git repository") && done.errors().contains("git init"),
+        "{}",
+        done.errors()
+    );
+    let repo = Repo::new();
+    assert_eq!(
+        git(&home, repo.path(), "git_log", json!({}))
+            .expect(0)
+            .text(),
+        "No commits yet.\n"
+    );
+    assert_eq!(
+        git(&home, repo.path(), "git_branch", json!({}))
+            .expect(0)
+            .text(),
+        "No branches yet.\n"
+    );
+    assert!(
+        git(&home, repo.path(), "git_status", json!({}))
+            .expect(0)
+            .text()
+            .contains("No commits yet")
+    );
+}
