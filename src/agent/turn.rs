@@ -10,7 +10,7 @@ use crate::chat::budget::Budget;
 use crate::chat::event::{Event, Level};
 use crate::chat::message::{Message, ToolCall};
 use crate::chat::repair::{cut_for_cap, repair};
-use crate::chat::tokens::Meter;
+use crate::chat::tokens::{Meter, estimate};
 use crate::llm::failure::Failure;
 use crate::llm::fallback::Situation;
 use crate::llm::models;
@@ -99,7 +99,8 @@ impl Talk<'_> {
                 .any(|call| registry::plan(call).access == Access::Write);
             ctx.listener.hear(Event::ToolsStarted(calls.clone()));
             let ended = batch::run(ctx, &calls);
-            let warning = self.warning(ctx);
+            let said: usize = ended.iter().map(|ended| ended.output.text.len()).sum();
+            let warning = self.warning(ctx, said);
             for (at, mut result) in ended.into_iter().enumerate() {
                 if let Some(warning) = warning.as_deref().filter(|_| at + 1 == calls.len()) {
                     result.output.text.push_str(warning);
@@ -165,9 +166,10 @@ impl Talk<'_> {
         Budget::for_window(models::facts(self.asked.local, self.asked.model).window)
     }
 
-    fn warning(&mut self, ctx: &Ctx) -> Option<String> {
-        let budget = self.budget();
-        budget.warning(ctx.world.context.used())
+    /// The words for a context that is nearly full, now that a round's results of `said` bytes have come.
+    fn warning(&self, ctx: &Ctx, said: usize) -> Option<String> {
+        self.budget()
+            .warning(ctx.world.context.used() + estimate(said))
     }
 
     /// Says what the person should know of a reply that is not simply an answer.

@@ -183,17 +183,12 @@ fn within_budget(ctx: &Ctx, root: &Root, rel: &Rel, shown: String) -> Outcome<St
         });
     }
     let count = shown.chars().count();
-    let room = ctx
-        .world
-        .context
-        .room()
-        .unwrap_or(usize::MAX)
-        .min(READ_WARN.max(*spent).saturating_sub(*spent).max(NO_ROOM));
-    let budget_room = ctx.world.context.room().unwrap_or(usize::MAX);
-    if budget_room < NO_ROOM.min(count) {
+    let in_context = ctx.world.context.room().unwrap_or(usize::MAX);
+    if in_context < NO_ROOM.min(count) {
         return Err(Problem::limit("The context has no room for this text.")
             .next("Read fewer lines, or write down what you have and answer."));
     }
+    let room = in_context.min(READ_STOP.saturating_sub(*spent));
     let (mut out, cut) = if count > room {
         (text::clip(&shown, room), true)
     } else {

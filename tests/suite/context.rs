@@ -1,0 +1,184 @@
+//! The context budget through the real binary: warned, backed up, compacted; and reading that ends.
+
+use serde_json::json;
+
+use crate::support::home::Home;
+use crate::support::server::{Answer, Server};
+use crate::support::wire::openai;
+
+/// A file of 9,900 bytes, just small enough to be read without a range.
+fn page() -> String {
+    (0..180)
+        .map(|n| format!("line {n:03} of a page that says nothing of any use here\n"))
+        .collect()
+}
+
+#[test]
+fn a_small_window_is_warned_of_backed_up_and_compacted() {
+    let home = Home::new();
+    home.write("work/page.txt", page());
+    let server = Server::answering(|_, n| match n {
+        0..14 => Answer::ndjson([format!(
+            "{}\n",
+            json!({"message": {"role": "assistant", "content": format!("The finding of round {n} is worth keeping."), "tool_calls": [{"function": {"name": "run_command", "arguments": {"command": "cat page.txt", "path": "page.txt"}}}]}, "done": true, "done_reason": "stop"})
+        )]),
+        _ => Answer::ndjson([format!(
+            "{}\n",
+            json!({"message": {"role": "assistant", "content": "Done."}, "done": true, "done_reason": "stop"})
+        )]),
+    });
+    let done = home
+        .marvin()
+        .args([
+            "--non-interactive",
+            "--provider",
+            "ollama",
+            "--prompt",
+            "read on",
+        ])
+        .env("OLLAMA_URL", server.url(""))
+        .run()
+        .expect(0);
+    assert!(done.text().ends_with("Done.\n"));
+    assert!(
+        done.errors().contains("Compacting conversation history...")
+            && done
+                .errors()
+                .contains("── Context compacted. Older messages summarized. ──"),
+        "{}",
+        done.errors()
+    );
+    let requests = server.requests();
+    let bodies: Vec<String> = requests
+        .iter()
+        .map(|request| request.json()["messages"].to_string())
+        .collect();
+    let compacted = bodies
+        .iter()
+        .position(|body| body.contains("Summary of "))
+        .expect("a compacted request");
+    assert!(
+        bodies[..=compacted]
+            .iter()
+            .any(|body| body.contains("[Context budget:")),
+        "no warning before it"
+    );
+    let roles: Vec<String> = requests[compacted].json()["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|m| m["role"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(roles[2] != "tool" && roles.len() <= 11, "{roles:?}");
+    let logs: Vec<_> = std::fs::read_dir(home.work().join(".marvin/logs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    let backup = std::fs::read_to_string(
+        logs.iter()
+            .find(|path| path.to_string_lossy().contains("context-backup-"))
+            .unwrap(),
+    )
+    .unwrap();
+    assert!(
+        backup.lines().next().unwrap().contains("read on"),
+        "the first message is in the backup"
+    );
+    let index = home.read("work/.marvin/memories/INDEX.md");
+    assert!(
+        index.contains("- page.txt") && index.contains("The finding of round 0"),
+        "{index}"
+    );
+}
+
+#[test]
+fn reading_is_cut_then_refused_and_put_on_disk() {
+    let home = Home::new();
+    home.write("work/page.txt", page());
+    let server = Server::answering(|_, n| {
+        if n < 40 {
+            Answer::sse(openai::call("", "read_file", json!({"path": "page.txt"})))
+        } else {
+            Answer::sse(openai::text(&["ok"]))
+        }
+    });
+    home.ask(&server.url("/v1"), "read on")
+        .args(["--model", "gpt-5.1"])
+        .run()
+        .expect(0);
+    let results: Vec<String> = server
+        .requests()
+        .iter()
+        .skip(1)
+        .map(|request| {
+            request.json()["messages"]
+                .as_array()
+                .unwrap()
+                .last()
+                .unwrap()["content"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
+        .collect();
+    assert!(
+        results
+            .iter()
+            .any(|text| text.contains("characters of this session's reading are used")),
+        "warned"
+    );
+    assert!(
+        results
+            .last()
+            .unwrap()
+            .contains(".marvin/memories/dump-page.txt.txt"),
+        "{}",
+        results.last().unwrap()
+    );
+    assert!(
+        home.read("work/.marvin/memories/dump-page.txt.txt")
+            .contains("line 100")
+    );
+}
+
+#[test]
+fn a_working_directory_that_is_gone_is_told() {
+    let home = Home::new();
+    let script = "mkdir gone && cd gone && rmdir ../gone && exec \"$0\" --non-interactive --provider offline --prompt 'show the tree'";
+    let done = std::process::Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_marvin")])
+        .current_dir(home.work())
+        .env("HOME", home.path())
+        .env("MARVIN_CONFIG_DIR", home.config())
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(
+        errors.contains("No working directory is set") && errors.contains("--working-dir"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn a_config_folder_that_cannot_be_written_loses_no_answer() {
+    let home = Home::new();
+    let server = Server::answering(|_, _| Answer::sse(openai::text(&["ok"])));
+    home.write("blocked", "a file where the folder should be");
+    let done = home
+        .ask(&server.url("/v1"), "hi")
+        .env("MARVIN_CONFIG_DIR", home.path().join("blocked"))
+        .run();
+    assert_eq!(done.text(), "ok\n");
+    assert!(
+        done.errors().contains("Usage was not recorded")
+            && done
+                .errors()
+                .lines()
+                .last()
+                .unwrap()
+                .starts_with("MARVIN_COST:"),
+        "{}",
+        done.errors()
+    );
+}
