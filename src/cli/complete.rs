@@ -30,14 +30,20 @@ fn subcommands() -> Vec<&'static str> {
 }
 
 fn bash() -> String {
+    // A name with a space is one name; elsewhere spaces part the words.
+    let files = |kind| {
+        format!(
+            "local IFS=$'\\n'; COMPREPLY=($(compgen -{kind} -- \"$cur\")); compopt -o filenames 2>/dev/null"
+        )
+    };
     let longs: Vec<String> = shown().map(|flag| format!("--{}", flag.long)).collect();
     let mut out = String::from(
         "_marvin() {\n    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n    case $prev in\n",
     );
     for flag in shown().filter(|flag| flag.takes != Takes::Nothing) {
         let reply = match flag.complete {
-            Complete::File => "COMPREPLY=($(compgen -f -- \"$cur\"))".to_owned(),
-            Complete::Folder => "COMPREPLY=($(compgen -d -- \"$cur\"))".to_owned(),
+            Complete::File => files('f'),
+            Complete::Folder => files('d'),
             Complete::Nothing => "COMPREPLY=()".to_owned(),
             Complete::Provider | Complete::Group => format!(
                 "COMPREPLY=($(compgen -W '{}' -- \"$cur\"))",

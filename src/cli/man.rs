@@ -58,7 +58,18 @@ fn section(out: &mut String, heading: &str, rows: impl Iterator<Item = (String, 
 
 /// Escapes what roff would take for its own.
 fn roff(text: &str) -> String {
-    let text = text.replace('\\', "\\e").replace('-', "\\-");
+    let text: String = text
+        .replace('\\', "\\e")
+        .replace('-', "\\-")
+        .chars()
+        .map(|c| {
+            if c.is_ascii() {
+                c.to_string()
+            } else {
+                format!("\\[u{:04X}]", u32::from(c))
+            }
+        })
+        .collect();
     if text.starts_with(['.', '\'']) {
         format!("\\&{text}")
     } else {

@@ -169,11 +169,14 @@ impl Captured {
 
 impl Spill {
     fn create(path: &Path) -> Self {
-        let opened = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path);
+        let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        let opened = folder.and_then(|()| {
+            OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(path)
+        });
         let (file, failure) = match opened {
             Ok(file) => (Some(file), None),
             Err(why) => (None, Some(io_words(&why))),

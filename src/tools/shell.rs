@@ -1,10 +1,12 @@
 //! Module `shell`: commands in the working directory.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::WRITE;
 use super::context::Ctx;
 use crate::base::error::{Outcome, Problem};
+use crate::disk::beneath::Root;
 use crate::proc::shell;
 
 crate::tools! { "shell";
@@ -17,8 +19,21 @@ crate::tools! { "shell";
     } => run, says ["run {command}"];
 }
 
+/// The project's log folder.
+const LOGS: &str = ".marvin/logs";
+
 /// Words that delete at once; a nudge towards care, not protection (contract/sharp-edges.md, Processes).
 const NUDGED: [&str; 3] = ["rm", "rmdir", "unlink"];
+
+/// Where long output goes: the project's log folder, or the profile's when a link leads the former out of the project.
+fn logs(ctx: &Ctx, root: &Root) -> Outcome<PathBuf> {
+    let inside = root.check(LOGS).and_then(|rel| root.exists(&rel)).is_ok();
+    if inside {
+        return Ok(root.path().join(LOGS));
+    }
+    let profile = ctx.world.paths.profile(&ctx.world.profile())?;
+    Ok(profile.logs())
+}
 
 fn run(ctx: &Ctx, args: RunCommand) -> Outcome<String> {
     let command = args.command.trim();
@@ -40,7 +55,7 @@ fn run(ctx: &Ctx, args: RunCommand) -> Outcome<String> {
     if let Some(approve) = &ctx.world.approve {
         approve.command(&shell::preview(command), root.path(), &ctx.stop)?;
     }
-    let spill = root.path().join(".marvin/logs");
+    let spill = logs(ctx, &root)?;
     shell::run(
         command,
         root.path(),

@@ -1,79 +1,226 @@
-//! A whole coding task through the real binary: read, search, patch, run the tests, commit.
+//! A whole coding task: a clone of a repository, a scripted model that reads, searches, patches, runs the tests and commits.
 
-use serde_json::json;
+use std::process::Command;
+
+use serde_json::{Value, json};
 
 use crate::support::home::Home;
 use crate::support::repo::Repo;
-use crate::support::server::{Answer, Server};
+use crate::support::server::{Answer, Exchange, Request, Server};
 use crate::support::wire::openai;
+
+/// A small project with a bug and a test that shows it.
+fn fixture() -> Repo {
+    let repo = Repo::new();
+    repo.file("src/sum.sh", "# Adds two numbers.\nsum() {\n    echo $(($1 - $2))\n}\n")
+        .file("README.md", "# Sums\n\nsh test.sh runs the tests.\n")
+        .file(
+            "test.sh",
+            ". ./src/sum.sh\n[ \"$(sum 2 3)\" = 5 ] || { echo \"sum 2 3 is $(sum 2 3), not 5\"; exit 1; }\necho passed\n",
+        )
+        .commit("A project with a bug");
+    repo
+}
+
+/// The tool results of a request by call id.
+fn results(request: &Request) -> Vec<(String, String)> {
+    let body: Value = serde_json::from_slice(&request.body).unwrap();
+    body["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| {
+            (
+                message["tool_call_id"].as_str().unwrap().to_owned(),
+                message["content"].as_str().unwrap().to_owned(),
+            )
+        })
+        .collect()
+}
 
 #[test]
 fn a_bug_is_found_mended_tested_and_committed() {
+    let origin = fixture();
     let home = Home::new();
-    let repo = Repo::at(&home.path().join("project"));
-    repo.file("add.sh", "add() {\n    echo $(($1 - $2))\n}\n")
-        .file(
-            "test.sh",
-            ". ./add.sh\n[ \"$(add 2 3)\" = 5 ] && echo passed || { echo failed; exit 1; }\n",
-        )
-        .commit("Begin");
-    let server = Server::answering(|_, n| match n {
-        0 => Answer::sse(openai::calls(&[
-            ("1", "tree", json!({})),
-            ("2", "code_grep", json!({"pattern": "add\\(\\)"})),
-            ("3", "run_command", json!({"command": "sh test.sh"})),
-        ])),
-        1 => Answer::sse(openai::call("4", "read_file", json!({"path": "add.sh"}))),
-        2 => Answer::sse(openai::call(
-            "5",
-            "apply_patch",
-            json!(
-                "*** Begin Patch\n*** Update File: add.sh\n@@ add() {\n-    echo $(($1 - $2))\n+    echo $(($1 + $2))\n*** End Patch"
+    let clone = home.work().join("sums");
+    let cloned = Command::new("git")
+        .args(["clone", "--quiet"])
+        .args([origin.path(), &clone])
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .status()
+        .unwrap();
+    assert!(cloned.success());
+    let rounds: Vec<Vec<(&str, &str, Value)>> = vec![
+        vec![
+            ("c1", "tree", json!({})),
+            ("c2", "read_file", json!({"path": "README.md"})),
+            ("c3", "code_grep", json!({"pattern": "sum\\(\\)"})),
+        ],
+        vec![("c4", "run_command", json!({"command": "sh test.sh"}))],
+        vec![("c5", "read_file", json!({"path": "src/sum.sh"}))],
+        vec![
+            // A first attempt that fails must not end anything.
+            (
+                "c6",
+                "apply_patch",
+                json!({"path": "src/sum.sh", "old_str": "$1 * $2", "new_str": "$1 + $2"}),
             ),
-        )),
-        3 => Answer::sse(openai::call(
-            "6",
-            "run_command",
-            json!({"command": "sh test.sh"}),
-        )),
-        4 => Answer::sse(openai::call(
-            "7",
-            "git_commit",
-            json!({"message": "Add instead of subtracting"}),
-        )),
-        _ => Answer::sse(openai::text(&["Mended."])),
-    });
+        ],
+        vec![
+            (
+                "c7",
+                "apply_patch",
+                json!({"path": "src/sum.sh", "old_str": "$1 - $2", "new_str": "$1 + $2"}),
+            ),
+            ("c8", "run_command", json!({"command": "sh test.sh"})),
+        ],
+        vec![("c9", "git_diff", json!({}))],
+        vec![
+            (
+                "c10",
+                "git_commit",
+                json!({"message": "Add where it subtracted"}),
+            ),
+            ("c11", "git_log", json!({})),
+        ],
+    ];
+    let count = rounds.len();
+    let server =
+        Server::with([Exchange::post("/chat/completions")
+            .times(count + 1)
+            .by(move |_, n| match rounds.get(n) {
+                Some(calls) => Answer::sse(openai::calls(calls)),
+                None => Answer::sse(openai::text(&["It adds ", "now."])),
+            })]);
+    let log = home.path().join("tools.jsonl");
     let done = home
-        .ask(&server.url("/v1"), "the sum is wrong")
-        .arg("--working-dir")
-        .arg(repo.path())
+        .ask(&server.url("/v1"), "The sum is wrong; mend it and commit.")
+        .dir(&clone)
+        .env("MARVIN_SUBAGENT_LOG", &log)
         .run()
         .expect(0);
-    assert!(done.text().ends_with("Mended.\n"));
-    let result = |request: usize, id: &str| {
-        let messages = server.request(request).json()["messages"].clone();
-        messages
-            .as_array()
-            .unwrap()
-            .iter()
-            .find(|m| m["tool_call_id"] == id)
-            .unwrap()["content"]
-            .as_str()
-            .unwrap()
-            .to_owned()
+    assert!(
+        done.text().trim_end().ends_with("It adds now."),
+        "{}",
+        done.text()
+    );
+    done.cost();
+
+    let last = results(&server.request(count));
+    let said = |id: &str| {
+        let found = last.iter().find(|(call, _)| call == id);
+        found
+            .map(|(_, text)| text.as_str())
+            .unwrap_or_else(|| panic!("no result for {id}"))
     };
-    assert!(result(1, "1").contains("add.sh") && result(1, "2").contains("> add.sh:1: add() {"));
-    assert!(result(1, "3").contains("failed") && result(1, "3").contains("exit code: 1"));
-    assert!(result(2, "4").contains("2.     echo $(($1 - $2))"));
-    assert!(result(3, "5").contains("M add.sh"));
-    assert!(result(4, "6").contains("passed"));
+    assert_eq!(last.len(), 11);
+    assert!(said("c1").contains("sum.sh") && said("c2").contains("1. # Sums"));
     assert!(
-        repo.git(&["log", "--format=%s"])
-            .starts_with("Add instead of subtracting")
+        said("c3").contains("src/sum.sh:2: sum() {"),
+        "{}",
+        said("c3")
     );
     assert!(
-        repo.git(&["status", "--porcelain", "--untracked-files=no"])
-            .trim()
-            .is_empty()
+        said("c4").contains("not 5") && said("c4").contains("exit code: 1"),
+        "{}",
+        said("c4")
     );
+    assert!(said("c6").contains("src/sum.sh"), "{}", said("c6"));
+    assert!(said("c7").contains("Patched src/sum.sh"), "{}", said("c7"));
+    assert!(
+        said("c8").contains("passed") && said("c8").contains("exit code: 0"),
+        "{}",
+        said("c8")
+    );
+    assert!(
+        said("c9").contains("+    echo $(($1 + $2))"),
+        "{}",
+        said("c9")
+    );
+    assert!(
+        said("c11").contains("Add where it subtracted"),
+        "{}",
+        said("c11")
+    );
+
+    let clone = std::fs::canonicalize(clone).unwrap();
+    let git = |args: &[&str]| {
+        let output = Command::new("git")
+            .args(args)
+            .current_dir(&clone)
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    assert_eq!(
+        git(&["log", "--format=%s"]),
+        "Add where it subtracted\nA project with a bug"
+    );
+    assert_eq!(
+        git(&["show", "--format=", "--name-only", "HEAD"]),
+        "src/sum.sh"
+    );
+    assert_eq!(git(&["status", "--porcelain"]), "");
+    assert_eq!(
+        std::fs::read_to_string(clone.join("src/sum.sh")).unwrap(),
+        "# Adds two numbers.\nsum() {\n    echo $(($1 + $2))\n}\n"
+    );
+    assert_eq!(origin.git(&["log", "--format=%s"]), "A project with a bug");
+    let logged = std::fs::read_to_string(log).unwrap();
+    let tools: Vec<String> = logged
+        .lines()
+        .map(|line| {
+            serde_json::from_str::<Value>(line).unwrap()["tool"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
+        .collect();
+    assert_eq!(tools.len(), 11, "{logged}");
+    assert_eq!(server.connections(), 1, "one connection for the whole task");
+}
+
+#[test]
+fn a_read_only_process_reviews_the_same_project_without_touching_it() {
+    let repo = fixture();
+    let home = Home::new();
+    let server = Server::with([
+        Exchange::post("/chat/completions").answer(Answer::sse(openai::calls(&[
+            ("c1", "read_file", json!({"path": "src/sum.sh"})),
+            (
+                "c2",
+                "apply_patch",
+                json!({"path": "src/sum.sh", "old_str": "-", "new_str": "+"}),
+            ),
+            ("c3", "run_command", json!({"command": "echo x > new.txt"})),
+            ("c4", "git_commit", json!({"message": "no"})),
+        ]))),
+        Exchange::post("/chat/completions").answer(Answer::sse(openai::text(&["Seen."]))),
+    ]);
+    home.ask(&server.url("/v1"), "Review this.")
+        .dir(repo.path())
+        .env("MARVIN_READONLY", "1")
+        .run()
+        .expect(0);
+    let offered = String::from_utf8_lossy(&server.request(0).body).into_owned();
+    for name in [
+        "create_file",
+        "append_file",
+        "apply_patch",
+        "git_commit",
+        "git_checkout",
+        "run_command",
+    ] {
+        assert!(
+            !offered.contains(&format!("\"name\":\"{name}\"")),
+            "{name} is offered"
+        );
+    }
+    let said = results(&server.request(1));
+    assert!(said[0].1.contains("sum()"), "{}", said[0].1);
+    for (id, text) in &said[1..] {
+        assert!(text.contains("MARVIN_READONLY"), "{id}: {text}");
+    }
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
 }

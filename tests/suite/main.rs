@@ -14,6 +14,7 @@ mod support;
 mod bad_input;
 mod catalogue;
 mod coding_task;
+mod commands;
 mod context;
 mod contract;
 mod fence;

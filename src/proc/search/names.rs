@@ -34,10 +34,18 @@ impl<'a> Names<'a> {
     }
 
     /// True for a path, relative to the directory searched, that the glob takes.
+    ///
+    /// Hidden ones never: a type, too, brings them back in ripgrep.
     pub(super) fn take(&self, path: &str) -> bool {
-        self.matcher
-            .as_ref()
-            .is_none_or(|matcher| !matcher.matched(path, false).is_ignore())
+        let hidden = path
+            .rsplit('/')
+            .next()
+            .is_some_and(|name| name.starts_with('.'));
+        !hidden
+            && self
+                .matcher
+                .as_ref()
+                .is_none_or(|matcher| !matcher.matched(path, false).is_ignore())
     }
 
     /// The glob when it is about names alone and free of signs that an engine reads in its own way.

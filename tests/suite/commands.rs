@@ -1,0 +1,830 @@
+//! The subcommands and the tools that need no model, through the binary as a person or a script uses it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::home::{Home, write};
+use crate::support::run::{Done, program};
+use crate::support::shared::skip;
+
+fn run(home: &Home, words: &[&str]) -> Done {
+    home.marvin().args(words.iter().copied()).run()
+}
+
+fn said(home: &Home, words: &[&str]) -> String {
+    let done = run(home, words).expect(1);
+    assert_eq!(done.text(), "", "{words:?} wrote to standard output");
+    done.errors()
+}
+
+/// A folder with links to these programs, for a PATH without the others.
+fn programs(home: &Home, names: &[&str]) -> PathBuf {
+    let dir = home.path().join("programs");
+    fs::create_dir_all(&dir).unwrap();
+    for name in names {
+        let target = program(name).unwrap_or_else(|| panic!("{name} on PATH"));
+        std::os::unix::fs::symlink(target, dir.join(name)).unwrap();
+    }
+    dir
+}
+
+/// Gives a program text on standard input; status, output, errors.
+fn pipe(program: &Path, args: &[&str], text: &str) -> (bool, String, String) {
+    use std::io::Write as _;
+    let mut child = Command::new(program)
+        .args(args)
+        .env("LC_ALL", "C.UTF-8")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(text.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (
+        output.status.success(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+#[test]
+fn a_tool_takes_words_or_json_and_gives_its_result_on_standard_output() {
+    let home = Home::new();
+    write(&home.work().join("a.txt"), "one\ntwo\nthree\n");
+    let by_words = run(
+        &home,
+        &[
+            "tool",
+            "read_file",
+            "path=a.txt",
+            "start_line=2",
+            "end_line=2",
+        ],
+    )
+    .expect(0);
+    assert_eq!(
+        (by_words.text(), by_words.errors().as_str()),
+        ("2. two\n", "")
+    );
+    let json = r#"{"path": "a.txt", "start_line": "2", "end_line": 2}"#;
+    assert_eq!(
+        run(&home, &["tool", "read_file", "--json", json])
+            .expect(0)
+            .text(),
+        "2. two\n"
+    );
+    // A word beats the object; a value may hold `=`; an alias is taken.
+    let mixed = run(
+        &home,
+        &["tool", "read_file", "--json", json, "start=3", "end_line=3"],
+    )
+    .expect(0);
+    assert_eq!(mixed.text(), "3. three\n");
+    run(
+        &home,
+        &["tool", "create_file", "path=b.txt", "content=x=y\nz"],
+    )
+    .expect(0);
+    assert_eq!(home.read("work/b.txt"), "x=y\nz");
+    let other = home.path().join("other");
+    write(&other.join("o.txt"), "there\n");
+    let there = run(
+        &home,
+        &[
+            "tool",
+            "read_file",
+            "path=o.txt",
+            "--working-dir",
+            other.to_str().unwrap(),
+        ],
+    )
+    .expect(0);
+    assert_eq!(there.text(), "1. there\n");
+}
+
+#[test]
+fn a_tool_that_fails_says_so_on_standard_error_with_status_1() {
+    let home = Home::new();
+    for (words, wanted) in [
+        (&["tool"][..], "marvin tools"),
+        (&["tool", "read_fle", "path=a"], "read_file"),
+        (&["tool", "read_file"], "path: missing"),
+        (&["tool", "read_file", "pth=a"], "\"path\""),
+        (&["tool", "read_file", "a.txt"], "key=value"),
+        (&["tool", "read_file", "path=a", "--jsno", "{}"], "--json"),
+        (&["tool", "read_file", "--json"], "needs a value"),
+        (&["tool", "read_file", "--json", "[1]"], "JSON object"),
+        (
+            &["tool", "read_file", "--json", "{\"path\": 1"],
+            "JSON object",
+        ),
+        (&["tool", "read_file", "path=absent.txt"], "absent.txt"),
+        (&["tool", "tree", "max_depth=deep"], "whole number"),
+        (&["tool", "tree", "--working-dir", "/no/such"], "/no/such"),
+        (&["tool", "create_file", "path=x.txt", "content="], "empty"),
+        (&["tool", "run_command", "command=rm -rf x"], "refused"),
+        (&["tool", "run_command", "command=  "], "empty"),
+    ] {
+        let said = said(&home, words);
+        assert!(said.contains(wanted), "{words:?}: {wanted:?} not in {said}");
+    }
+    // Everything that is wrong at once, with an example of a right call.
+    let both = said(&home, &["tool", "read_file", "start_line=x", "end_line=y"]);
+    for words in [
+        "path: missing",
+        "start_line",
+        "end_line",
+        "A right call: read_file {",
+    ] {
+        assert!(both.contains(words), "{words} not in {both}");
+    }
+}
+
+#[test]
+fn help_of_every_tool_shows_its_parameters_and_a_call_that_decodes() {
+    let home = Home::new();
+    let tools: Vec<Value> =
+        serde_json::from_str(run(&home, &["tools", "--json"]).expect(0).text()).unwrap();
+    for tool in &tools {
+        let name = tool["name"].as_str().unwrap();
+        let help = run(&home, &["tool", name, "--help"]).expect(0);
+        let text = help.text();
+        assert!(text.contains(tool["summary"].as_str().unwrap()), "{text}");
+        for parameter in tool["parameters"]["properties"].as_object().unwrap().keys() {
+            assert!(
+                text.contains(&format!("  {parameter} ")),
+                "{parameter} not in {text}"
+            );
+        }
+        let example = text.lines().last().unwrap();
+        let (_, call) = example.split_once("--json '").unwrap();
+        let object: Value = serde_json::from_str(call.trim_end_matches('\'')).unwrap();
+        for required in tool["parameters"]["required"].as_array().unwrap() {
+            assert!(
+                !object[required.as_str().unwrap()].is_null(),
+                "{name}: {example}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_catalogue_is_searched_by_word() {
+    let home = Home::new();
+    let all = run(&home, &["tools"]).expect(0);
+    assert!(all.text().lines().count() >= 19, "{}", all.text());
+    let some = run(&home, &["tools", "BLAME"]).expect(0);
+    assert_eq!(some.text().lines().count(), 1);
+    assert!(some.text().starts_with("git_blame "), "{}", some.text());
+    let json: Value =
+        serde_json::from_str(run(&home, &["tools", "--json", "shell"]).expect(0).text()).unwrap();
+    assert!(
+        json.as_array()
+            .unwrap()
+            .iter()
+            .any(|tool| tool["name"] == "run_command")
+    );
+    assert!(said(&home, &["tools", "read_fiel"]).contains("read_file"));
+    assert!(said(&home, &["tools", "--jsno"]).contains("--json"));
+}
+
+#[test]
+fn services_and_doctor_are_read_by_programs_too() {
+    let home = Home::new();
+    let services: Vec<Value> = serde_json::from_str(
+        home.marvin()
+            .env("GROQ_API_KEY", "sk-secret-value")
+            .env("MARVIN_URL_NOMINATIM", "http://127.0.0.1:9")
+            .args(["services", "--json"])
+            .run()
+            .expect(0)
+            .text(),
+    )
+    .unwrap();
+    let service = |id: &str| {
+        services
+            .iter()
+            .find(|row| row["id"] == id)
+            .unwrap_or_else(|| panic!("no {id}"))
+    };
+    assert_eq!(service("groq")["key_set"], true);
+    assert_eq!(service("openai")["key_set"], false);
+    assert_eq!(service("openai")["override_variable"], "MARVIN_URL_OPENAI");
+    assert_eq!(service("nominatim")["base"], "http://127.0.0.1:9");
+    for row in &services {
+        for key in [
+            "id",
+            "base",
+            "override_variable",
+            "key_variable",
+            "key_set",
+            "tools",
+        ] {
+            assert!(row.get(key).is_some(), "{key} missing in {row}");
+        }
+    }
+    let done = home
+        .marvin()
+        .env("GROQ_API_KEY", "sk-secret-value")
+        .args(["doctor", "--json"])
+        .run()
+        .expect(0);
+    assert!(!done.text().contains("sk-secret-value"));
+    let findings: Vec<Value> = serde_json::from_str(done.text()).unwrap();
+    let finding = |area: &str, name: &str| {
+        findings
+            .iter()
+            .find(|row| row["area"] == area && row["name"] == name)
+            .unwrap_or_else(|| panic!("no {area} {name}"))
+    };
+    assert_eq!(finding("provider", "groq")["ok"], true);
+    assert_eq!(finding("program", "git")["ok"], true);
+    assert!(
+        finding("program", "git")["state"]
+            .as_str()
+            .unwrap()
+            .contains("git version")
+    );
+    assert_eq!(finding("folder", "settings")["ok"], true);
+    for row in &findings {
+        let advised = row["ok"] == true || !row["advice"].as_str().unwrap().is_empty();
+        assert!(advised, "no advice: {row}");
+    }
+    // Nothing at all: no programs, no folder to write to.
+    let bare = home
+        .marvin()
+        .env("PATH", "/nowhere")
+        .env("MARVIN_CONFIG_DIR", "/proc/nowhere")
+        .args(["doctor"])
+        .run()
+        .expect(0);
+    assert!(
+        bare.text().contains("Install the package git."),
+        "{}",
+        bare.text()
+    );
+    assert!(bare.text().contains("MARVIN_CONFIG_DIR"), "{}", bare.text());
+}
+
+#[test]
+fn slips_get_the_nearest_right_name() {
+    let home = Home::new();
+    for (words, wanted) in [
+        (&["--promt", "x"][..], "--prompt"),
+        (&["--non-interactiv"], "--non-interactive"),
+        (&["--providr=x"], "--provider"),
+        (&["--workingdir", "x"], "--working-dir"),
+        (
+            &[
+                "--non-interactive",
+                "--provider",
+                "anthropc",
+                "--prompt",
+                "x",
+            ],
+            "anthropic",
+        ),
+        (
+            &["--non-interactive", "--provider", "Groq ", "--prompt", "x"],
+            "groq",
+        ),
+        (
+            &["--non-interactive", "--tools", "fils", "--prompt", "x"],
+            "files",
+        ),
+        (&["tool", "git_comit", "message=x"], "git_commit"),
+        (&["completions", "bahs"], "bash"),
+    ] {
+        let done = run(&home, words).expect(1);
+        assert!(
+            done.errors().contains(wanted),
+            "{words:?}: {}",
+            done.errors()
+        );
+        if words.contains(&"--non-interactive") {
+            done.cost();
+        }
+    }
+}
+
+#[test]
+fn bash_takes_the_completions_and_completes() {
+    let home = Home::new();
+    let script = run(&home, &["completions", "bash"]).expect(0);
+    let bash = program("bash").expect("bash");
+    let (fine, _, errors) = pipe(&bash, &["-n"], script.text());
+    assert!(fine && errors.is_empty(), "{errors}");
+    let dir = Path::new(env!("CARGO_BIN_EXE_marvin"))
+        .parent()
+        .unwrap()
+        .display()
+        .to_string();
+    write(&home.work().join("prompt file.txt"), "x");
+    let complete = |words: &[&str]| -> Vec<String> {
+        let line: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+        let asked = format!(
+            "PATH=\"{dir}:$PATH\"\ncd '{}'\n{}\nCOMP_WORDS=(marvin {})\nCOMP_CWORD={}\n_marvin\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"\ncomplete -p marvin >&2\n",
+            home.work().display(),
+            script.text(),
+            line.join(" "),
+            words.len()
+        );
+        let (fine, out, errors) = pipe(&bash, &["--norc"], &asked);
+        assert!(fine && errors.contains("_marvin marvin"), "{errors}");
+        out.lines()
+            .filter(|line| !line.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    assert_eq!(complete(&["--promp"]), ["--prompt", "--prompt-file"]);
+    let pro = complete(&["--pro"]);
+    assert_eq!(pro, ["--prompt", "--prompt-file", "--provider"]);
+    assert!(complete(&["--provider", "gro"]) == ["groq"]);
+    assert!(complete(&["--non-interactive", "--tools", "fi"]).contains(&"files".to_owned()));
+    assert_eq!(complete(&["compl"]), ["completions"]);
+    assert_eq!(complete(&["completions", "z"]), ["zsh"]);
+    assert_eq!(complete(&["tool", "git_bl"]), ["git_blame"]);
+    assert_eq!(complete(&["--prompt-file", "promp"]), ["prompt file.txt"]);
+}
+
+#[test]
+fn the_other_shells_take_theirs() {
+    let home = Home::new();
+    for (shell, args) in [("zsh", &["-n"][..]), ("fish", &["--no-execute"])] {
+        let script = run(&home, &["completions", shell]).expect(0);
+        assert!(script.text().contains("prompt-file"), "{}", script.text());
+        let Some(program) = program(shell) else {
+            skip(
+                "the_other_shells_take_theirs",
+                &format!("{shell} is not installed"),
+            );
+            continue;
+        };
+        let file = home.write("script", script.text());
+        let (fine, _, errors) = pipe(&program, &[args, &[file.to_str().unwrap()]].concat(), "");
+        assert!(fine && errors.is_empty(), "{shell}: {errors}");
+    }
+}
+
+#[test]
+fn the_manual_page_renders_and_names_everything() {
+    let home = Home::new();
+    let page = run(&home, &["man"]).expect(0);
+    assert!(
+        page.text().is_ascii(),
+        "groff takes bytes above 127 for Latin-1"
+    );
+    let Some(groff) = program("groff") else {
+        return skip(
+            "the_manual_page_renders_and_names_everything",
+            "groff is not installed",
+        );
+    };
+    let (fine, text, errors) = pipe(
+        &groff,
+        &["-man", "-Tutf8", "-ww", "-P-cbou", "-rLL=200n"],
+        page.text(),
+    );
+    assert!(fine && errors.is_empty(), "{errors}");
+    let help = run(&home, &["--help"]).expect(0);
+    let flags = help
+        .text()
+        .split_whitespace()
+        .filter(|word| word.starts_with("--"));
+    let plain = |text: &str| text.replace(['\u{2010}', '\u{2212}'], "-");
+    let text = plain(&text);
+    for flag in flags {
+        let flag = flag.trim_matches(|c: char| !c.is_alphanumeric() && c != '-');
+        assert!(text.contains(flag), "{flag} is not in the manual page");
+    }
+    for word in [
+        "completions",
+        "EXIT STATUS",
+        "MARVIN_CONFIG_DIR",
+        "OPENAI_API_KEY",
+        "\u{2026}",
+    ] {
+        assert!(text.contains(word), "{word} is not in the manual page");
+    }
+}
+
+#[test]
+fn a_command_gives_output_errors_and_its_end() {
+    let home = Home::new();
+    let done = run(
+        &home,
+        &[
+            "tool",
+            "run_command",
+            "command=echo out; echo err >&2; exit 3",
+        ],
+    )
+    .expect(0);
+    assert_eq!(done.text(), "out\nstderr:\nerr\nexit code: 3\n");
+    // Standard input is empty, so that nothing waits for it.
+    let done = home
+        .marvin()
+        .args(["tool", "run_command", "command=cat; echo end"])
+        .stdin_open()
+        .spawn()
+        .wait_open()
+        .expect(0);
+    assert_eq!(done.text(), "end\nexit code: 0\n");
+    let place = run(&home, &["tool", "run_command", "command=pwd -P"]).expect(0);
+    assert!(
+        place.text().starts_with(&home.work().display().to_string()),
+        "{}",
+        place.text()
+    );
+}
+
+#[test]
+fn a_command_that_outlives_its_time_is_killed_with_its_group() {
+    let home = Home::new();
+    let pids = home.path().join("pids");
+    let command = format!(
+        "trap '' TERM; (trap '' TERM; echo $BASHPID $$ >> {0}; sleep 300) & echo $! >> {0}; echo begun; sleep 300",
+        pids.display()
+    );
+    let done = home
+        .marvin()
+        .env("SHELL", "/bin/bash")
+        .args([
+            "tool",
+            "run_command",
+            "timeout=1",
+            &format!("command={command}"),
+        ])
+        .limit(Duration::from_secs(20))
+        .run();
+    let all = String::from_utf8_lossy(&done.stdout).into_owned() + &done.errors();
+    assert!(
+        all.contains("begun") && all.contains("timed out after 1 s"),
+        "{all}"
+    );
+    assert!(done.took() < Duration::from_secs(10), "{:?}", done.took());
+    for pid in fs::read_to_string(&pids).unwrap().split_whitespace() {
+        let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let dead = state.is_empty() || state.contains(") Z ");
+        assert!(dead, "process {pid} lives on: {state}");
+    }
+}
+
+#[test]
+fn a_signal_ends_the_command_too() {
+    let home = Home::new();
+    let mark = home.path().join("pid");
+    let running = home
+        .marvin()
+        .args([
+            "tool",
+            "run_command",
+            &format!("command=echo $$ > {}; sleep 300", mark.display()),
+        ])
+        .spawn();
+    let until = std::time::Instant::now() + Duration::from_secs(10);
+    let pid = loop {
+        let text = fs::read_to_string(&mark).unwrap_or_default();
+        if text.ends_with('\n') {
+            break text.trim().to_owned();
+        }
+        assert!(
+            std::time::Instant::now() < until,
+            "the command did not begin"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    running.signal(rustix::process::Signal::INT);
+    let done = running.wait();
+    assert!(done.took() < Duration::from_secs(10));
+    assert_ne!(done.code(), Some(0));
+    let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    assert!(state.is_empty() || state.contains(") Z "), "{state}");
+}
+
+#[test]
+fn long_output_is_clipped_and_whole_on_disk() {
+    let home = Home::new();
+    let done = run(
+        &home,
+        &[
+            "tool",
+            "run_command",
+            "command=seq 1 100000; seq 1 90000 >&2",
+        ],
+    )
+    .expect(0);
+    let text = done.text();
+    assert!(text.len() < 60_000, "{} bytes", text.len());
+    assert!(
+        text.starts_with("1\n2\n") && text.contains("\n100000\n") && text.contains("\n90000\n"),
+        "{text}"
+    );
+    let files: Vec<&str> = text
+        .split_whitespace()
+        .map(|word| word.trim_matches(['[', ']', ';', '\u{2026}', ',']))
+        .filter(|word| word.starts_with('/') && word.ends_with(".txt"))
+        .collect();
+    assert_eq!(files.len(), 2, "{text}");
+    let whole = |last: u32| -> String { (1..=last).map(|n| format!("{n}\n")).collect() };
+    assert_eq!(fs::read_to_string(files[0]).unwrap(), whole(100_000));
+    assert_eq!(fs::read_to_string(files[1]).unwrap(), whole(90_000));
+    assert!(files[0].starts_with(&home.work().display().to_string()));
+    // A log folder that is a link out of the project is not followed.
+    let other = Home::new();
+    fs::create_dir(other.path().join("outside")).unwrap();
+    std::os::unix::fs::symlink("../outside", other.work().join(".marvin")).unwrap();
+    run(&other, &["tool", "run_command", "command=seq 1 100000"]).expect(0);
+    assert_eq!(
+        fs::read_dir(other.path().join("outside")).unwrap().count(),
+        0
+    );
+}
+
+#[test]
+fn no_key_reaches_a_command() {
+    let home = Home::new();
+    let keys = [
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "GROQ_API_KEY",
+        "GEMINI_API_KEY",
+        "OPENAI_COMPAT_API_KEY",
+        "NTFY_TOKEN",
+        "GITHUB_TOKEN",
+        "SPOTIFY_CLIENT_SECRET",
+        "NEWSAPI_KEY",
+        "AWS_SECRET_ACCESS_KEY",
+        "HF_AUTH",
+        "GIT_DIR",
+        "VIRTUAL_ENV",
+        "CONDA_PREFIX",
+        "BASH_ENV",
+        "LD_PRELOAD",
+        "MARVIN_TICKET_TOKEN",
+    ];
+    let mut run = home.marvin().args([
+        "tool",
+        "run_command",
+        "command=env; cat /proc/self/environ | tr '\\0' '\\n'",
+    ]);
+    for key in keys {
+        run = run.env(key, "hunter2");
+    }
+    let done = run.env("LANG", "C.UTF-8").run().expect(0);
+    assert!(!done.text().contains("hunter2"), "{}", done.text());
+    assert!(
+        done.text().contains("LANG=C.UTF-8") && done.text().contains("PATH="),
+        "{}",
+        done.text()
+    );
+}
+
+#[test]
+fn searching_gives_the_same_with_and_without_ripgrep() {
+    if program("rg").is_none() {
+        return skip(
+            "searching_gives_the_same_with_and_without_ripgrep",
+            "rg is not installed",
+        );
+    }
+    let home = Home::new();
+    let work = home.work();
+    for (name, text) in [
+        (
+            "src/main.rs",
+            "fn main() {\n    // TODO one\n    work();\n}\n\nfn work() {\n    // TODO two\n}\n",
+        ),
+        ("src/long.rs", &format!("// TODO {}\n", "x".repeat(5_000))),
+        ("sp ace/-x.rs", "// TODO dash\r\nnext\r\n"),
+        ("a:b.md", "TODO colon\n"),
+        ("n\u{e4}me.txt", "TODO \u{e4}\n"),
+        ("ignored/x.rs", "// TODO ignored\n"),
+        (".gitignore", "ignored/\n[broken\n"),
+        (".hidden.rs", "// TODO hidden\n"),
+        ("node_modules/x.rs", "// TODO vendored\n"),
+        ("last.txt", "no newline TODO"),
+        ("escape.txt", "TODO \u{1b}[31mred\n"),
+    ] {
+        write(&work.join(name), text);
+    }
+    fs::create_dir(work.join(".git")).unwrap();
+    let bare = programs(&home, &["sh"]);
+    for args in [
+        json!({"pattern": "TODO"}),
+        json!({"pattern": "TODO", "glob_filter": "*.rs"}),
+        json!({"pattern": "TODO", "glob_filter": "src/**"}),
+        json!({"pattern": "TODO", "glob_filter": "!*.rs"}),
+        json!({"pattern": "TODO", "glob_filter": "ignored/x.rs"}),
+        json!({"pattern": "TODO", "glob_filter": "*.{md,txt}", "context_lines": 0}),
+        json!({"pattern": "TODO", "max_results": 3}),
+        json!({"pattern": "(?i)todo (one|TWO)", "context_lines": 1}),
+        json!({"pattern": "^fn \\w+\\(\\)"}),
+        json!({"pattern": "--files"}),
+        json!({"pattern": "one$"}),
+        json!({"pattern": "dash$"}),
+        json!({"pattern": "nowhere at all"}),
+        json!({"pattern": "TODO", "glob_filter": "*.none"}),
+    ] {
+        let search = |path: Option<&Path>| {
+            let mut run = home.marvin();
+            if let Some(path) = path {
+                run = run.env("PATH", path);
+            }
+            let done = run
+                .args(["tool", "code_grep", "--json", &args.to_string()])
+                .run()
+                .expect(0);
+            done.text().to_owned()
+        };
+        let (with, without) = (search(None), search(Some(&bare)));
+        assert_eq!(with, without, "{args}");
+        assert!(
+            !with.contains("vendored")
+                && !with.contains("TODO ignored")
+                && !with.contains('\u{1b}'),
+            "{args}: {with}"
+        );
+    }
+    for path in [std::env::var("PATH").unwrap(), bare.display().to_string()] {
+        let bad = home
+            .marvin()
+            .env("PATH", path)
+            .args(["tool", "code_grep", "pattern=a(b"])
+            .run()
+            .expect(1);
+        assert!(
+            bad.errors().contains("a(b") && bad.errors().contains("no regular expression"),
+            "{}",
+            bad.errors()
+        );
+    }
+}
+
+#[test]
+fn usage_is_told_for_the_session_a_period_and_the_lifetime() {
+    let home = Home::new();
+    home.write("config/usage.json", json!({"total_cost": 1.5, "total_llm_turns": 12, "total_model_turns": {"m": 12}, "extra": 1}).to_string());
+    let line = |ts: &str, cost: f64| {
+        json!({"ts": ts, "provider": "p", "model": "m", "cost": cost}).to_string()
+    };
+    let now = moment();
+    let log = [
+        line("2020-01-01T00:00:00Z", 5.0),
+        "not json".to_owned(),
+        line(&now, 0.25),
+        line(&now, 0.5),
+    ]
+    .join("\n");
+    home.write("config/profiles/main/cost-log.jsonl", log + "\n");
+    let text = |words: &[&str]| {
+        run(&home, &[&["tool", "get_usage"], words].concat())
+            .expect(0)
+            .text()
+            .to_owned()
+    };
+    assert!(
+        text(&[]).starts_with("This session: $0.0000, 0 model calls"),
+        "{}",
+        text(&[])
+    );
+    let lifetime = text(&["include_lifetime=true"]);
+    assert!(
+        lifetime.contains("This session") && lifetime.contains("Lifetime: $1.5000, 12 model calls"),
+        "{lifetime}"
+    );
+    for period in ["24h", "7d", "2021-01-01"] {
+        let text = text(&[&format!("period={period}")]);
+        assert!(text.contains("$0.7500, 2 model calls"), "{period}: {text}");
+    }
+    assert!(text(&["period=2019-12-31"]).contains("$5.7500, 3 model calls"));
+    assert!(text(&["period=all"]).contains("Lifetime: $1.5000"));
+    assert!(said(&home, &["tool", "get_usage", "period=someday"]).contains("24h"));
+}
+
+/// This moment in the form of the log, from the system's own clock.
+fn moment() -> String {
+    let output = Command::new("date")
+        .args(["-u", "+%Y-%m-%dT%H:%M:%SZ"])
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn the_stored_talk_is_compacted_with_a_backup_and_the_backup_is_searched() {
+    let home = Home::new();
+    let none = run(&home, &["tool", "compact_history"]).expect(0);
+    assert!(
+        none.text().contains("no stored conversation"),
+        "{}",
+        none.text()
+    );
+    let entries: Vec<Value> = (0..100)
+        .map(|n| json!({"role": if n % 2 == 0 { "you" } else { "assistant" }, "text": format!("message {n} {}", "word ".repeat(300)), "time": "14:30", "own": n}))
+        .collect();
+    let before = json!(entries).to_string();
+    home.write("config/profiles/main/chat_log.json", &before);
+    let fine = run(&home, &["tool", "compact_history", "target_tokens=1000000"]).expect(0);
+    assert!(fine.text().contains("Nothing to do"), "{}", fine.text());
+    let done = run(&home, &["tool", "compact_history", "target_tokens=10000"]).expect(0);
+    assert!(
+        done.text().contains("Compacted 100 messages") && done.text().contains("Backup: "),
+        "{}",
+        done.text()
+    );
+    let backup = done
+        .text()
+        .trim()
+        .rsplit_once("Backup: ")
+        .unwrap()
+        .1
+        .to_owned();
+    assert_eq!(fs::read_to_string(&backup).unwrap(), before);
+    let after: Vec<Value> =
+        serde_json::from_str(&home.read("config/profiles/main/chat_log.json")).unwrap();
+    assert!(
+        after.len() < 100 && after[after.len() - 20..] == entries[80..],
+        "{} entries",
+        after.len()
+    );
+    let found = run(
+        &home,
+        &["tool", "search_history_backups", "query=MESSAGE 3 "],
+    )
+    .expect(0);
+    assert!(
+        found.text().contains("14:30") && found.text().contains("assistant: message 3 word"),
+        "{}",
+        found.text()
+    );
+    // The other kind of backup: lines beside the project.
+    write(
+        &home
+            .work()
+            .join(".marvin/logs/context-backup-20260101_120000.jsonl"),
+        json!({"role": "assistant", "text": "the lost towel"}).to_string() + "\n",
+    );
+    let found = run(&home, &["tool", "search_history_backups", "query=towel"]).expect(0);
+    assert!(found.text().contains("the lost towel"), "{}", found.text());
+    let none = run(&home, &["tool", "search_history_backups", "query=vogon"]).expect(0);
+    assert!(none.text().contains("No backup"), "{}", none.text());
+    let few = run(
+        &home,
+        &[
+            "tool",
+            "search_history_backups",
+            "query=message",
+            "max_results=3",
+        ],
+    )
+    .expect(0);
+    assert_eq!(few.text().lines().count(), 3, "{}", few.text());
+    // A log that is none is left as it is.
+    home.write("config/profiles/main/chat_log.json", "{broken");
+    assert!(said(&home, &["tool", "compact_history"]).contains("Nothing was changed"));
+    assert_eq!(home.read("config/profiles/main/chat_log.json"), "{broken");
+}
+
+#[test]
+fn without_a_working_directory_the_tools_use_the_current_one_and_a_dead_one_is_told() {
+    let home = Home::new();
+    home.write("in-home.txt", "x");
+    let tree = home
+        .marvin()
+        .dir(&home.path())
+        .args(["tool", "tree", "max_depth=1"])
+        .run()
+        .expect(0);
+    assert!(tree.text().contains("in-home.txt"), "{}", tree.text());
+    let gone = home.path().join("gone");
+    fs::create_dir(&gone).unwrap();
+    let command = format!(
+        "rmdir '{}'; exec '{}' tool tree",
+        gone.display(),
+        env!("CARGO_BIN_EXE_marvin")
+    );
+    let done = crate::support::run::Marvin::new(Path::new("/bin/sh"))
+        .args(["-c", &command])
+        .env("HOME", home.path())
+        .env("MARVIN_CONFIG_DIR", home.config())
+        .dir(&gone)
+        .run()
+        .expect(1);
+    assert!(
+        done.errors().contains("--working-dir") || done.errors().contains("gone"),
+        "{}",
+        done.errors()
+    );
+}
