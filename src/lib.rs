@@ -12,7 +12,7 @@
 //! | 4 | [`tools`] | what the model can do: one row a tool |
 //! | 5 | [`agent`] | how a reply comes about: the loop of requests and tool rounds |
 //! | 6 | [`app`] | one run: settings, profile, usage, the non-interactive mode |
-//! | 7 | [`cli`] | the command line |
+//! | 7 | [`ui`], [`cli`] | what a person sees and types into; the command line |
 //!
 //! # Life of a prompt
 //! `main` → [`run`] → [`cli::run`] parses by the flag table → [`app::headless`] starts a worker and waits for its end, a signal or a
@@ -47,6 +47,7 @@ pub mod llm;
 pub mod net;
 pub mod proc;
 pub mod tools;
+pub mod ui;
 
 use std::ffi::OsString;
 

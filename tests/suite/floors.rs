@@ -12,7 +12,7 @@ const FLOORS: [&[&str]; 8] = [
     &["tools"],
     &["agent"],
     &["app"],
-    &["cli"],
+    &["ui", "cli"],
 ];
 /// Lines of a file at most.
 const LONGEST: usize = 800;

@@ -1,0 +1,1 @@
+//! The input line: several lines of text, edited.

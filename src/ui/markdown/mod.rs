@@ -1,0 +1,1 @@
+//! Markdown, split into blocks as it streams and laid out block by block.

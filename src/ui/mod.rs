@@ -1,0 +1,5 @@
+//! Floor 7: what a person sees and types into.
+
+pub mod editor;
+pub mod markdown;
+pub mod text;

@@ -1,0 +1,1 @@
+//! Text as a terminal takes it: cleaned, measured, wrapped.
