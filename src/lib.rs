@@ -15,8 +15,8 @@
 //! | 7 | [`ui`], [`cli`] | what a person sees and types into; the command line |
 //!
 //! # Life of a prompt
-//! `main` → [`run`] → [`cli::run`] parses by the flag table → [`app::headless`] starts a worker and waits for its end, a signal or a
-//! reader that went away → [`agent::turn`] builds the system prompt, asks [`llm`], runs the calls of a round by [`tools::batch`], and
+//! `main` → [`run`] → [`cli::run`] parses by the flag table → [`app::headless`] runs the turn, watched for signals and a
+//! reader that goes away ([`app::watch`]) → [`agent::turn`] builds the system prompt, asks [`llm`], runs the calls of a round by [`tools::batch`], and
 //! asks again → [`app::stream`] writes the text the moment it comes.
 //!
 //! # Invariants

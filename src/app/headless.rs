@@ -1,22 +1,18 @@
 //! The non-interactive mode: one prompt in, the answer on standard output, the cost as the last line of standard error
 //! (contract/interfaces.md 1-5).
 //!
-//! A worker runs the turn and writes the answer; the main thread sleeps in `poll` until the worker ends, a signal comes or the
-//! reader of standard output goes away. So no wait of the worker can delay the end of the process.
+//! The turn runs on the main thread; [`Watch`] stops it from its own.
 
-use std::io::{self, Write};
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
-use std::time::{Duration, Instant};
-
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::time::Instant;
 
 use super::session::{self, Start};
 use super::settings::Low;
 use super::stream::{Stream, say};
+use super::watch::Watch;
 use super::{ntfy, usage_file};
 use crate::agent::ask::Asked;
 use crate::agent::turn::{Limits, Talk};
@@ -30,52 +26,85 @@ use crate::llm::models;
 use crate::tools::context::{Ctx, World};
 use crate::tools::registry;
 
-/// How long the worker gets after a signal to end its children and requests.
-const AFTER_SIGNAL: Duration = Duration::from_millis(150);
-
-/// Why the main thread woke for good.
-enum Woken {
-    Done,
-    Signal(i32),
-}
-
-/// What the worker shares: its world as soon as there is one, and how it ended.
-#[derive(Default)]
-struct Shared {
-    world: Mutex<Option<Arc<World>>>,
-    end: Mutex<Option<Outcome<()>>>,
+/// What the end of the run needs, from whichever thread it comes.
+struct Run {
+    low: Low,
+    start: Start,
+    began: Instant,
+    stop: Cancel,
+    /// The turn's world, as soon as there is one.
+    world: OnceLock<Arc<World>>,
+    ended: AtomicBool,
 }
 
 /// Runs to the end and gives the exit status; the cost line is always the last on standard error.
 pub fn run(low: Low, start: Start) -> u8 {
-    let began = Instant::now();
-    let stop = Cancel::new();
-    let shared = Arc::new(Shared::default());
-    let status = match supervise(low.clone(), start.clone(), &stop, &shared) {
-        Ok(Woken::Signal(signal)) => u8::try_from(128 + signal).unwrap_or(1),
-        Ok(Woken::Done) => match lock(&shared.end).take() {
-            Some(Ok(())) => 0,
-            Some(Err(problem)) => fail(&problem),
-            None => fail(&Problem::internal("The turn ended without a result.")),
-        },
-        Err(problem) => fail(&problem),
+    let run = Arc::new(Run {
+        low,
+        start,
+        began: Instant::now(),
+        stop: Cancel::new(),
+        world: OnceLock::new(),
+        ended: AtomicBool::new(false),
+    });
+    let late = Arc::clone(&run);
+    let watch = Watch::start(run.stop.clone(), move |signal| {
+        // The turn hangs where nothing reaches it, in a name lookup for instance: the run ends without it.
+        if let Some(status) = late.end(after(signal)) {
+            std::process::exit(status.into());
+        }
+    });
+    let status = match watch {
+        Ok(watch) => {
+            let outcome = catch_unwind(AssertUnwindSafe(|| work(&run))).unwrap_or_else(|_| {
+                Err(Problem::internal(
+                    "Marvin broke down. This is a fault of its own.",
+                ))
+            });
+            watch.signal().map_or_else(|| said(outcome), after)
+        }
+        Err(why) => fail(&Problem::system("Cannot watch for signals", why)),
     };
-    let world = lock(&shared.world).clone();
-    let totals = world
-        .as_ref()
-        .map_or_else(Totals::default, |world| world.ledger.totals());
-    if let Some(world) = &world {
-        save(world, &totals);
-    }
-    if let Some(topic) = &low.ntfy {
-        ntfy::ended(&start.env, topic, status == 0, began.elapsed(), totals.cost);
-    }
-    say(&totals.cost_line());
-    status
+    run.end(status).unwrap_or_else(|| {
+        loop {
+            // The watcher is ending the process.
+            thread::park();
+        }
+    })
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// The exit status after a signal (decisions.md 9).
+fn after(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(1)
+}
+
+fn said(outcome: Outcome<()>) -> u8 {
+    match outcome {
+        Ok(()) => 0,
+        Err(problem) => fail(&problem),
+    }
+}
+
+impl Run {
+    /// Records the usage, sends the message to ntfy and prints the cost line; only the first caller gets the status back.
+    fn end(&self, status: u8) -> Option<u8> {
+        if self.ended.swap(true, Ordering::SeqCst) {
+            return None;
+        }
+        let totals = self
+            .world
+            .get()
+            .map_or_else(Totals::default, |world| world.ledger.totals());
+        if let Some(world) = self.world.get() {
+            save(world, &totals);
+        }
+        if let Some(topic) = &self.low.ntfy {
+            let took = self.began.elapsed();
+            ntfy::ended(&self.start.env, topic, status == 0, took, totals.cost);
+        }
+        say(&totals.cost_line());
+        Some(status)
+    }
 }
 
 /// `Error: …` on one line, facts below it; nothing for a reader that went away.
@@ -99,90 +128,9 @@ fn save(world: &World, totals: &Totals) {
     }
 }
 
-/// Starts the worker and waits for what comes first.
-fn supervise(low: Low, start: Start, stop: &Cancel, shared: &Arc<Shared>) -> Outcome<Woken> {
-    let system = |why| Problem::system("Cannot watch for signals", why);
-    let signals =
-        [SIGINT, SIGTERM, SIGHUP].map(|signal| watch(signal).map(|stream| (signal, stream)));
-    let signals: Vec<(i32, UnixStream)> = signals
-        .into_iter()
-        .collect::<io::Result<_>>()
-        .map_err(system)?;
-    let (done, mut finished) = UnixStream::pair().map_err(system)?;
-    let worker = {
-        let (stop, shared) = (stop.clone(), Arc::clone(shared));
-        move || {
-            let end = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                work(&low, &start, &stop, &shared)
-            }));
-            *lock(&shared.end) = Some(end.unwrap_or_else(|_| {
-                Err(Problem::internal(
-                    "Marvin broke down. This is a fault of its own.",
-                ))
-            }));
-            let _ = finished.write_all(b".");
-        }
-    };
-    thread::Builder::new()
-        .name("turn".to_owned())
-        .spawn(worker)
-        .map_err(|why| Problem::system("Cannot start a thread", why))?;
-    let woken = wait(&done, &signals, stop);
-    if let Woken::Signal(_) = woken {
-        stop.fire();
-        let until = Timespec {
-            tv_sec: 0,
-            tv_nsec: i64::try_from(AFTER_SIGNAL.as_nanos()).unwrap_or_default(),
-        };
-        let _ = poll(&mut [PollFd::new(&done, PollFlags::IN)], Some(&until));
-    }
-    Ok(woken)
-}
-
-fn watch(signal: i32) -> io::Result<UnixStream> {
-    let (read, write) = UnixStream::pair()?;
-    signal_hook::low_level::pipe::register(signal, write)?;
-    Ok(read)
-}
-
-/// Sleeps until the worker is done or a signal comes. A reader that goes away stops the turn, whose end is then awaited.
-fn wait(done: &UnixStream, signals: &[(i32, UnixStream)], stop: &Cancel) -> Woken {
-    let stdout = io::stdout();
-    let mut reader_gone = false;
-    loop {
-        let mut fds = vec![PollFd::new(done, PollFlags::IN)];
-        fds.extend(
-            signals
-                .iter()
-                .map(|(_, stream)| PollFd::new(stream, PollFlags::IN)),
-        );
-        if !reader_gone {
-            // No events asked for: only an error or hang-up wakes, which is what a closed pipe gives.
-            fds.push(PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::empty()));
-        }
-        if poll(&mut fds, None).is_err() {
-            continue;
-        }
-        let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
-        let came = signals
-            .iter()
-            .zip(ready.iter().skip(1))
-            .find(|(_, ready)| **ready);
-        if let Some(((signal, _), _)) = came {
-            return Woken::Signal(*signal);
-        }
-        if ready.first() == Some(&true) {
-            return Woken::Done;
-        }
-        if ready.get(signals.len() + 1) == Some(&true) {
-            reader_gone = true;
-            stop.fire();
-        }
-    }
-}
-
 /// The run itself.
-fn work(low: &Low, start: &Start, stop: &Cancel, shared: &Shared) -> Outcome<()> {
+fn work(run: &Run) -> Outcome<()> {
+    let (low, start, stop) = (&run.low, &run.start, &run.stop);
     let mut warn = |words: String| say(&format!("Warning: {words}"));
     let prompt = low.prompt(start.stdin_is_terminal)?;
     let world = Arc::new(session::world(
@@ -190,7 +138,7 @@ fn work(low: &Low, start: &Start, stop: &Cancel, shared: &Shared) -> Outcome<()>
         low.working_dir.as_deref(),
         &mut warn,
     )?);
-    *lock(&shared.world) = Some(Arc::clone(&world));
+    let _ = run.world.set(Arc::clone(&world));
     let answering = session::answering(low, &start.env, &mut warn)?;
     let prices = prices(&start.env)?;
     let facts = models::facts(answering.local, &answering.model);

@@ -9,3 +9,4 @@ pub mod settings;
 pub mod stream;
 pub mod usage_file;
 pub mod variables;
+pub mod watch;

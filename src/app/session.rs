@@ -14,7 +14,7 @@ use crate::llm::offline::Offline;
 use crate::llm::provider::Provider;
 use crate::llm::remote::HttpProvider;
 use crate::tools::bounds::Bounds;
-use crate::tools::context::World;
+use crate::tools::context::{Secrets, World};
 
 /// Where this process stands when it starts.
 #[derive(Debug, Clone)]
@@ -34,7 +34,8 @@ pub struct Start {
 pub fn world(start: &Start, given: Option<&Path>, warn: &mut dyn FnMut(String)) -> Outcome<World> {
     let bounds = Bounds::new(&start.env, warn)?;
     let mut world = World::new(start.env.clone(), bounds);
-    world.secrets = variables::secrets(&start.env);
+    let env = start.env.clone();
+    world.secrets = Secrets::new(Box::new(move || variables::secrets(&env)));
     let active = profile::active(&world.paths);
     *world
         .profile

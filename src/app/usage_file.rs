@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::error::{Outcome, Problem};
 use crate::chat::usage::{Logged, Totals};
-use crate::disk::atomic::{self, Access};
-use crate::disk::lock;
+use crate::disk::atomic::{self, Access, STATE_CAP};
+use crate::disk::lock::Lock;
 use crate::disk::paths::Paths;
 
 /// How long another Marvin's saving is waited for.
@@ -24,26 +25,26 @@ pub fn add(paths: &Paths, clock: &Clock, totals: &Totals) -> Outcome<Option<Stri
     }
     let path = paths.usage()?;
     let mut notice = None;
-    lock::update(&path, WAIT, |before| {
-        let mut map = match before.as_deref().map(serde_json::from_slice::<Value>) {
-            Some(Ok(Value::Object(map))) => map,
-            None => Map::new(),
-            Some(_) => {
-                let aside = atomic::set_aside(&path, clock)?;
-                notice = Some(format!(
-                    "{} could not be read and was moved to {}.",
-                    path.display(),
-                    aside.display()
-                ));
-                Map::new()
-            }
-        };
-        merge(&mut map, totals);
-        let mut bytes = serde_json::to_vec_pretty(&map)
-            .map_err(|error| Problem::internal(format!("Usage cannot be written: {error}.")))?;
-        bytes.push(b'\n');
-        Ok(Some(bytes))
-    })?;
+    let _lock = Lock::take(&path, WAIT, &Cancel::new())?;
+    let before = atomic::read(&path, STATE_CAP)?;
+    let mut map = match before.as_deref().map(serde_json::from_slice::<Value>) {
+        Some(Ok(Value::Object(map))) => map,
+        None => Map::new(),
+        Some(_) => {
+            let aside = atomic::set_aside(&path, clock)?;
+            notice = Some(format!(
+                "{} could not be read and was moved to {}.",
+                path.display(),
+                aside.display()
+            ));
+            Map::new()
+        }
+    };
+    merge(&mut map, totals);
+    let mut bytes = serde_json::to_vec_pretty(&map)
+        .map_err(|error| Problem::internal(format!("Usage cannot be written: {error}.")))?;
+    bytes.push(b'\n');
+    atomic::replace(&path, &bytes, Access::Usual)?;
     Ok(notice)
 }
 

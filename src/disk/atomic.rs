@@ -84,12 +84,24 @@ fn open_quietly(path: &Path) -> std::io::Result<File> {
         .open(path)
 }
 
-/// Writes a file: a temporary one beside it, made durable, then renamed. A link stays a link and what it points at is written.
-/// Folders above are made.
+/// Writes a file: a temporary one beside it, made durable, then renamed; a link stays a link and what it points at is written.
+/// Folders above are made. When this returns, a power cut cannot take the new content back.
 ///
 /// # Errors
 /// The disk is full or not writable; the old content is then intact and nothing is left beside it.
 pub fn write(path: &Path, bytes: &[u8], access: Access) -> Outcome<()> {
+    let target = replace(path, bytes, access)?;
+    // The rename itself; a file system that cannot do this for folders still has the content.
+    let _ = File::open(folder(&target)).and_then(|dir| dir.sync_all());
+    Ok(())
+}
+
+/// [`write`] without forcing the rename to the disk: a power cut in the next seconds may leave the old content, whole. For counters,
+/// whose loss costs less than the wait at the end of each run. Gives the path behind links.
+///
+/// # Errors
+/// As [`write`].
+pub fn replace(path: &Path, bytes: &[u8], access: Access) -> Outcome<PathBuf> {
     let fail = |why| Problem::system(format!("Cannot write {}", path.display()), why);
     let target = through_links(path).map_err(fail)?;
     let dir = folder(&target);
@@ -127,9 +139,7 @@ pub fn write(path: &Path, bytes: &[u8], access: Access) -> Outcome<()> {
     }
     file.sync_all().map_err(fail)?;
     temp.persist(&target).map_err(|why| fail(why.error))?;
-    // The rename itself; a file system that cannot do this for folders still has the content.
-    let _ = File::open(dir).and_then(|dir| dir.sync_all());
-    Ok(())
+    Ok(target)
 }
 
 /// Makes a folder and those above it, for the owner alone when `Private`.

@@ -165,7 +165,7 @@ impl Client {
             .timeout_connect(Some(limits.connect))
             .timeout_recv_response(Some(limits.first_byte))
             .input_buffer_size(64 * 1024)
-            .output_buffer_size(32 * 1024);
+            .output_buffer_size(16 * 1024);
         if !proxied {
             config = config.proxy(None);
         }

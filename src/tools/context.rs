@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::bounds::Bounds;
 use crate::base::cancel::Cancel;
@@ -34,11 +34,14 @@ pub struct World {
     pub ledger: Ledger,
     /// Name of the active profile.
     pub profile: RwLock<String>,
-    /// Values of key variables, hidden in everything that is written down.
-    pub secrets: Vec<String>,
+    /// Values of key variables, hidden in everything that is written down; gathered when first needed.
+    pub secrets: Secrets,
     /// Asks the person before a command runs; `None` approves (non-interactive mode).
     pub approve: Option<Box<dyn Approve>>,
 }
+
+/// Secrets that are looked up once, by the floor that knows their names.
+pub type Secrets = LazyLock<Vec<String>, Box<dyn FnOnce() -> Vec<String> + Send>>;
 
 /// Decides whether a command may run (contract/interfaces.md 1: confirmation).
 pub trait Approve: Send + Sync {
@@ -58,7 +61,7 @@ impl World {
             context: ContextGauge::default(),
             ledger: Ledger::default(),
             profile: RwLock::new("main".to_owned()),
-            secrets: Vec::new(),
+            secrets: Secrets::new(Box::new(Vec::new)),
             approve: None,
             env,
         }

@@ -1,0 +1,91 @@
+//! Signals, and a reader of standard output that goes away: watched on a thread of its own, so that the turn can run on the main
+//! thread (one heap, no hand-over of the answer) and still none of its waits delays the end of the process.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+use signal_hook::low_level::pipe;
+
+use crate::base::cancel::Cancel;
+
+/// The signals that end a run.
+const WATCHED: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+/// How long the turn gets after a signal to end its children and requests.
+const GRACE: Duration = Duration::from_millis(150);
+
+/// A running watch; it lasts as long as the process.
+pub struct Watch {
+    came: Arc<AtomicUsize>,
+}
+
+impl Watch {
+    /// Fires `stop` when a signal comes or the reader is gone. When the process still lives a moment after a signal, `late` runs on
+    /// the watching thread with the signal's number.
+    ///
+    /// # Errors
+    /// The system has no handler, pipe or thread left.
+    pub fn start(stop: Cancel, late: impl FnOnce(i32) + Send + 'static) -> io::Result<Self> {
+        let came = Arc::new(AtomicUsize::new(0));
+        let (woken, wake) = UnixStream::pair()?;
+        for signal in WATCHED {
+            // In this order: the number stands when the pipe wakes the watcher.
+            let number = usize::try_from(signal).unwrap_or_default();
+            flag::register_usize(signal, Arc::clone(&came), number)?;
+            pipe::register(signal, wake.try_clone()?)?;
+        }
+        let watch = Self {
+            came: Arc::clone(&came),
+        };
+        thread::Builder::new()
+            .name("watch".to_owned())
+            .spawn(move || {
+                sleep(&woken, &stop);
+                thread::sleep(GRACE);
+                late(number(&came).unwrap_or(SIGTERM));
+            })?;
+        Ok(watch)
+    }
+
+    /// The signal that came, if one did.
+    pub fn signal(&self) -> Option<i32> {
+        number(&self.came)
+    }
+}
+
+fn number(came: &AtomicUsize) -> Option<i32> {
+    i32::try_from(came.load(Ordering::SeqCst))
+        .ok()
+        .filter(|signal| *signal > 0)
+}
+
+/// Returns when a signal came, having fired `stop`. Makes no allocation: a thread's first one costs it a heap of its own.
+fn sleep(woken: &UnixStream, stop: &Cancel) {
+    let stdout = io::stdout();
+    let signal = || PollFd::new(woken, PollFlags::IN);
+    // No events asked for: only an error or hang-up wakes, which is what a closed pipe gives.
+    let reader = PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::empty());
+    let mut fds = [signal(), reader];
+    loop {
+        let polled = poll(&mut fds, None);
+        let [signal, reader] = &fds;
+        let (came, gone) = (!signal.revents().is_empty(), !reader.revents().is_empty());
+        if polled.is_ok() && (came || gone) {
+            stop.fire();
+        }
+        if polled.is_ok() && came {
+            return;
+        }
+        if polled.is_ok() && gone {
+            break;
+        }
+    }
+    while poll(&mut [signal()], None).is_err() {}
+}
