@@ -60,31 +60,24 @@ pub struct Talk<'a> {
     pub messages: Vec<Message>,
     /// Their token count.
     pub meter: Meter,
-}
-
-/// What came of a turn.
-#[derive(Debug, Default)]
-pub struct Answer {
-    /// Text of the last reply.
-    pub text: String,
-    /// What tools asked the session to do.
+    /// What tools asked the session to do; it holds also when the turn fails later.
     pub effects: Vec<Effect>,
 }
 
 impl Talk<'_> {
-    /// Answers the conversation's last message.
+    /// Answers the conversation's last message; returns the text of the last reply.
     ///
     /// # Errors
     /// The provider's failure, when nothing more can be done about it; what came before it stays in `messages`.
-    pub fn answer(&mut self, ctx: &Ctx) -> Result<Answer, Failure> {
-        let mut answer = Answer::default();
+    pub fn answer(&mut self, ctx: &Ctx) -> Result<String, Failure> {
+        let mut text = String::new();
         let mut now = Situation::default();
         let last_round = self.limits.rounds;
         for round in 0..=last_round {
             let reply = self.request(ctx, now, round == last_round)?;
             now.shown |= !reply.text.is_empty();
             self.remark(ctx, &reply);
-            answer.text.clone_from(&reply.text);
+            text.clone_from(&reply.text);
             let calls = if round == last_round {
                 Vec::new()
             } else {
@@ -105,14 +98,14 @@ impl Talk<'_> {
                 if let Some(warning) = warning.as_deref().filter(|_| at + 1 == calls.len()) {
                     result.output.text.push_str(warning);
                 }
-                answer.effects.extend(result.effects);
+                self.effects.extend(result.effects);
                 self.messages.push(Message::Tool(result.output));
             }
             if ctx.stop.is_fired() {
                 return Err(Failure::cancelled());
             }
         }
-        Ok(answer)
+        Ok(text)
     }
 
     /// Puts the conversation in order and within its limits, and asks.

@@ -9,15 +9,14 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Instant;
 
-use super::session::{self, Start};
 use super::settings::Low;
+use super::setup::{self, Start};
 use super::stream::{Stream, say};
 use super::watch::Watch;
 use super::{ntfy, usage_file};
 use crate::agent::ask::Asked;
 use crate::agent::turn::{Limits, Talk};
 use crate::base::cancel::Cancel;
-use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
 use crate::chat::message::Message;
 use crate::chat::tokens::Meter;
@@ -95,8 +94,8 @@ impl Run {
             .world
             .get()
             .map_or_else(Totals::default, |world| world.ledger.totals());
-        if let Some(world) = self.world.get() {
-            save(world, &totals);
+        if let Some(notice) = self.world.get().and_then(|world| usage_file::save(world)) {
+            say(&notice);
         }
         if let Some(topic) = &self.low.ntfy {
             let took = self.began.elapsed();
@@ -118,40 +117,22 @@ fn fail(problem: &Problem) -> u8 {
     1
 }
 
-fn save(world: &World, totals: &Totals) {
-    let logged = usage_file::log_turns(&world.paths, &world.profile(), &world.ledger.turns());
-    let saved = usage_file::add(&world.paths, &world.clock, totals);
-    match logged.and(saved) {
-        Ok(None) => {}
-        Ok(Some(notice)) => say(&notice),
-        Err(problem) => say(&format!("Usage was not recorded: {problem}")),
-    }
-}
-
 /// The run itself.
 fn work(run: &Run) -> Outcome<()> {
     let (low, start, stop) = (&run.low, &run.start, &run.stop);
     let mut warn = |words: String| say(&format!("Warning: {words}"));
     let prompt = low.prompt(start.stdin_is_terminal)?;
-    let world = Arc::new(session::world(
-        start,
-        low.working_dir.as_deref(),
-        &mut warn,
-    )?);
+    let world = Arc::new(setup::world(start, low.working_dir.as_deref(), &mut warn)?);
     let _ = run.world.set(Arc::clone(&world));
-    let answering = session::answering(low, &start.env, &mut warn)?;
-    let prices = prices(&start.env)?;
+    let answering = setup::answering(low, &start.env, &mut warn)?;
+    let prices = setup::prices(&start.env)?;
     let facts = models::facts(answering.local, &answering.model);
-    let person = session::person(&world, &mut warn);
+    let person = setup::person(&world, &mut warn);
     let stream = Arc::new(
         Stream::new(stop.clone(), low.verbose)
             .map_err(|why| Problem::system("Cannot write to standard output", why))?,
     );
-    let ctx = Ctx {
-        world: Arc::clone(&world),
-        stop: stop.clone(),
-        listener: stream.clone(),
-    };
+    let ctx = Ctx::new(Arc::clone(&world), stop.clone(), stream.clone());
     let offer = registry::offer(&world.bounds, facts.tools);
     let mut talk = Talk {
         asked: Asked {
@@ -167,6 +148,7 @@ fn work(run: &Run) -> Outcome<()> {
         person: &person,
         messages: vec![Message::user(prompt)],
         meter: Meter::default(),
+        effects: Vec::new(),
     };
     let answer = talk.answer(&ctx);
     let written = stream.finish();
@@ -176,14 +158,4 @@ fn work(run: &Run) -> Outcome<()> {
     } else {
         Err(Problem::cancelled())
     }
-}
-
-/// The user's prices, when `MARVIN_PRICES` names a file with them.
-fn prices(env: &Env) -> Outcome<models::Prices> {
-    let Some(path) = env.get("MARVIN_PRICES") else {
-        return Ok(models::Prices::default());
-    };
-    let text = std::fs::read_to_string(path)
-        .map_err(|why| Problem::system(format!("Cannot read MARVIN_PRICES ({path})"), why))?;
-    models::Prices::parse(&text)
 }

@@ -1,11 +1,11 @@
 //! Floor 6: the state of one run: settings, profile, usage, and the modes that drive a turn.
 
+pub mod by_hand;
 pub mod headless;
 pub mod ntfy;
-pub mod one_tool;
 pub mod profile;
-pub mod session;
 pub mod settings;
+pub mod setup;
 pub mod stream;
 pub mod usage_file;
 pub mod variables;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::session::agent;
+use super::setup::agent;
 use super::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;

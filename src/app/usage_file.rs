@@ -14,9 +14,21 @@ use crate::chat::usage::{Logged, Totals};
 use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::lock::Lock;
 use crate::disk::paths::Paths;
+use crate::tools::context::World;
 
 /// How long another Marvin's saving is waited for.
 const WAIT: Duration = Duration::from_secs(5);
+
+/// Saves what the ledger holds unsaved; returns a notice for the person when there is one.
+pub fn save(world: &World) -> Option<String> {
+    let book = world.ledger.take_unsaved();
+    let logged = log_turns(&world.paths, &world.profile(), &book.turns);
+    let saved = add(&world.paths, &world.clock, &book.totals);
+    match logged.and(saved) {
+        Ok(notice) => notice,
+        Err(problem) => Some(format!("Usage was not recorded: {problem}")),
+    }
+}
 
 /// Adds this run's totals to the file's. A corrupt file is set aside and its successor starts at this run's totals.
 pub fn add(paths: &Paths, clock: &Clock, totals: &Totals) -> Outcome<Option<String>> {

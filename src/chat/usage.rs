@@ -108,35 +108,67 @@ pub struct Logged {
     pub turn: Turn,
 }
 
-/// The totals of this run and its single model calls, shared by the loop, the tools and whoever writes the last line.
+/// What was used: totals, and the single model calls behind them.
+#[derive(Debug, Clone, Default)]
+pub struct Book {
+    /// Sums.
+    pub totals: Totals,
+    /// The model calls in order.
+    pub turns: Vec<Logged>,
+}
+
+/// What this run used, shared by the loop, the tools and whoever saves or shows it.
 #[derive(Debug, Default)]
-pub struct Ledger(Mutex<(Totals, Vec<Logged>)>);
+pub struct Ledger(Mutex<Books>);
+
+#[derive(Debug, Default)]
+struct Books {
+    all: Book,
+    /// What nobody has taken yet to save it.
+    unsaved: Book,
+}
 
 impl Ledger {
     /// Adds one model call, which ended at `ts`.
     pub fn add_turn(&self, turn: Turn, local: bool, ts: String) {
-        let mut held = self.lock();
-        held.0.add_turn(&turn, local);
-        held.1.push(Logged { ts, turn });
+        let logged = Logged { ts, turn };
+        let mut books = self.lock();
+        for book in books.both() {
+            book.totals.add_turn(&logged.turn, local);
+            book.turns.push(logged.clone());
+        }
     }
 
     /// Counts one call of a tool.
-    pub fn add_tool_call(&self, name: String) {
-        *self.lock().0.tool_calls.entry(name).or_default() += 1;
+    pub fn add_tool_call(&self, name: &str) {
+        for book in self.lock().both() {
+            *book.totals.tool_calls.entry(name.to_owned()).or_default() += 1;
+        }
     }
 
     /// A copy of the totals so far.
     pub fn totals(&self) -> Totals {
-        self.lock().0.clone()
+        self.lock().all.totals.clone()
     }
 
     /// A copy of the single model calls so far.
     pub fn turns(&self) -> Vec<Logged> {
-        self.lock().1.clone()
+        self.lock().all.turns.clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, (Totals, Vec<Logged>)> {
+    /// What came since the last time, for saving; the caller answers for it from now on.
+    pub fn take_unsaved(&self) -> Book {
+        std::mem::take(&mut self.lock().unsaved)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Books> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Books {
+    fn both(&mut self) -> [&mut Book; 2] {
+        [&mut self.all, &mut self.unsaved]
     }
 }
 
@@ -172,5 +204,16 @@ mod tests {
             (totals.local_turns, totals.provider_tokens["p"].output),
             (3, 6)
         );
+    }
+
+    #[test]
+    fn what_is_taken_to_be_saved_is_given_once_and_the_totals_stay() {
+        let ledger = Ledger::default();
+        ledger.add_tool_call("tree");
+        assert_eq!(ledger.take_unsaved().totals.tool_calls["tree"], 1);
+        ledger.add_tool_call("tree");
+        assert_eq!(ledger.take_unsaved().totals.tool_calls["tree"], 1);
+        assert_eq!(ledger.take_unsaved().totals, Totals::default());
+        assert_eq!(ledger.totals().tool_calls["tree"], 2);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::app::session::Start;
+use crate::app::setup::Start;
 use crate::base::cancel::Cancel;
 use crate::base::error::{Outcome, Problem};
 use crate::disk::paths::Paths;

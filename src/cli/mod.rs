@@ -9,4 +9,3 @@ pub mod parse;
 pub mod run;
 mod services;
 mod tool;
-mod values;

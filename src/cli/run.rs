@@ -5,8 +5,9 @@ use std::io::{self, IsTerminal, Write};
 
 use super::parse::{Command, parse};
 use super::{complete, doctor, help, man, services, tool};
-use crate::app::session::Start;
+use crate::app::by_hand::catalogue;
 use crate::app::settings::Low;
+use crate::app::setup::Start;
 use crate::app::stream::say;
 use crate::app::{headless, ntfy, variables};
 use crate::base::env::Env;
@@ -90,7 +91,7 @@ fn subcommand(name: &str, args: Vec<OsString>, env: Env) -> Outcome<u8> {
         .collect::<Outcome<_>>()?;
     match name {
         "tool" => tool::run(&words, start(env)),
-        "tools" => print(&tool::catalogue(&words)?).map(|()| 0),
+        "tools" => print(&catalogue::list(&words)?).map(|()| 0),
         "services" => print(&services::list(&words, &env)?).map(|()| 0),
         "doctor" => print(&doctor::report(&words, &start(env))?).map(|()| 0),
         "completions" => {

@@ -10,7 +10,6 @@ use super::scrub::command_env;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::error::Outcome;
-use crate::base::text;
 
 /// Bytes kept of each stream's beginning and end.
 const HEAD: usize = 8 * 1024;
@@ -76,9 +75,4 @@ fn shell(env: &Env) -> PathBuf {
     })
     .or_else(|| find_program("sh", env))
     .unwrap_or_else(|| PathBuf::from("/bin/sh"))
-}
-
-/// A command as a person is shown it before he approves: escapes and control characters made visible.
-pub fn preview(command: &str) -> String {
-    text::visible(command)
 }

@@ -1,12 +1,13 @@
 //! Running the calls of one round: readers side by side, writers alone and in call order, results in call order.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, never, select, unbounded};
 
-use super::context::Ctx;
+use super::context::{Ctx, Pauses};
 use super::registry::{self, Ended};
 use super::{Access, Done};
 use crate::base::cancel::Cancel;
@@ -54,10 +55,23 @@ struct Running {
     at: usize,
     started: Instant,
     limit: Duration,
+    /// When its time is up, were it not for its pauses.
     until: Instant,
+    pauses: Arc<Pauses>,
     stop: Cancel,
     /// Its limit passed and its stop sign fired.
     late: bool,
+}
+
+impl Running {
+    /// When its time is up; once it was stopped no pause helps any more.
+    fn due(&self) -> Instant {
+        if self.stop.is_fired() {
+            self.until
+        } else {
+            self.until + self.pauses.total()
+        }
+    }
 }
 
 /// Calls that may run side by side.
@@ -94,7 +108,7 @@ impl<'a> Phase<'a> {
         });
         loop {
             self.start_waiting();
-            let Some(next) = self.running.iter().map(|call| call.until).min() else {
+            let Some(next) = self.running.iter().map(Running::due).min() else {
                 break;
             };
             select! {
@@ -134,8 +148,10 @@ impl<'a> Phase<'a> {
     fn start(&self, at: usize, call: ToolCall) -> Outcome<Running> {
         let limit = registry::plan(&call).limit;
         let (stop, with_turn) = self.ctx.stop.child();
+        let pauses = Arc::new(Pauses::default());
         let ctx = Ctx {
             stop: stop.clone(),
+            pauses: Arc::clone(&pauses),
             ..self.ctx.clone()
         };
         let send = self.send.clone();
@@ -153,6 +169,7 @@ impl<'a> Phase<'a> {
             started,
             limit,
             until: started + limit,
+            pauses,
             stop,
             late: false,
         })
@@ -174,7 +191,7 @@ impl<'a> Phase<'a> {
     fn stop_late(&mut self) {
         let now = Instant::now();
         for mut call in std::mem::take(&mut self.running) {
-            if call.until > now {
+            if call.due() > now {
                 self.running.push(call);
             } else if call.late || self.ctx.stop.is_fired() {
                 let problem = if call.late {

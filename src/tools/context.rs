@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use super::bounds::Bounds;
 use crate::base::cancel::Cancel;
@@ -85,9 +86,54 @@ pub struct Ctx {
     pub stop: Cancel,
     /// Who is told of progress.
     pub listener: Arc<dyn Listener>,
+    /// Time that the call spent waiting for the person, which its limit does not count.
+    pub pauses: Arc<Pauses>,
+}
+
+/// How long a call waited for an answer of the person.
+#[derive(Debug, Default)]
+pub struct Pauses(Mutex<Paused>);
+
+#[derive(Debug, Default)]
+struct Paused {
+    total: Duration,
+    since: Option<Instant>,
+}
+
+impl Pauses {
+    /// Runs `wait` with the call's time standing still.
+    pub fn during<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.lock().since = Some(Instant::now());
+        let answer = wait();
+        let mut paused = self.lock();
+        if let Some(since) = paused.since.take() {
+            paused.total += since.elapsed();
+        }
+        answer
+    }
+
+    /// All such time until now.
+    pub fn total(&self) -> Duration {
+        let paused = self.lock();
+        paused.total + paused.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Paused> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Ctx {
+    /// A view of `world` for work outside any call.
+    pub fn new(world: Arc<World>, stop: Cancel, listener: Arc<dyn Listener>) -> Self {
+        Self {
+            world,
+            stop,
+            listener,
+            pauses: Arc::default(),
+        }
+    }
+
     /// The working directory's fence, or a sentence on how to get one (decisions.md 23).
     pub fn root(&self) -> Outcome<Arc<Root>> {
         self.world.place.root().ok_or_else(|| {

@@ -98,7 +98,7 @@ pub fn end(ctx: &Ctx, call: &ToolCall, outcome: Outcome<Done>, took: Duration) -
         Err(problem) => (problem.for_model(), true, Vec::new()),
     };
     call_log::record(&ctx.world, &call.name, &call.args, &text, took);
-    ctx.world.ledger.add_tool_call(text::clip(&call.name, 64));
+    ctx.world.ledger.add_tool_call(&text::clip(&call.name, 64));
     Ended {
         output: ToolOutput {
             id: call.id.clone(),

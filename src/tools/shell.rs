@@ -53,7 +53,8 @@ fn run(ctx: &Ctx, args: RunCommand) -> Outcome<String> {
     }
     let root = ctx.root()?;
     if let Some(approve) = &ctx.world.approve {
-        approve.command(&shell::preview(command), root.path(), &ctx.stop)?;
+        ctx.pauses
+            .during(|| approve.command(command, root.path(), &ctx.stop))?;
     }
     let spill = logs(ctx, &root)?;
     shell::run(

@@ -1,7 +1,7 @@
 //! Opening a session: its world, its provider, the person it talks to.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 
 use super::settings::Low;
 use super::{profile, variables};
@@ -10,6 +10,7 @@ use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
 use crate::disk::beneath::Root;
 use crate::llm::choose::{self, Chosen};
+use crate::llm::models;
 use crate::llm::offline::Offline;
 use crate::llm::provider::Provider;
 use crate::llm::remote::HttpProvider;
@@ -112,6 +113,16 @@ pub fn answering(low: &Low, env: &Env, warn: &mut dyn FnMut(String)) -> Outcome<
     }
 }
 
+/// The user's prices, when `MARVIN_PRICES` names a file with them.
+pub fn prices(env: &Env) -> Outcome<models::Prices> {
+    let Some(path) = env.get("MARVIN_PRICES") else {
+        return Ok(models::Prices::default());
+    };
+    let text = std::fs::read_to_string(path)
+        .map_err(|why| Problem::system(format!("Cannot read MARVIN_PRICES ({path})"), why))?;
+    models::Prices::parse(&text)
+}
+
 /// The `User-Agent`: one honest name with a contact (decisions.md 10).
 pub fn agent(env: &Env) -> String {
     let version = env!("CARGO_PKG_VERSION");
@@ -125,14 +136,4 @@ pub fn agent(env: &Env) -> String {
         Some(contact) if !contact.is_empty() => format!("Marvin/{version} (+{contact})"),
         _ => format!("Marvin/{version}"),
     }
-}
-
-/// The world, shared.
-pub fn shared(world: World) -> Arc<World> {
-    Arc::new(world)
-}
-
-/// A sentence for what is not built yet.
-pub fn not_built(what: &str, instead: &str) -> Problem {
-    Problem::config(format!("{what} is not part of this version.")).next(instead)
 }

@@ -1,4 +1,4 @@
-//! `key=value` words of `marvin tool` as an argument object, converted by the parameters' types.
+//! `key=value` words as an argument object, converted by the parameters' types.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,10 @@ use crate::base::params::{Field, Type};
 use crate::base::text;
 
 /// Reads `key=value` words: a list takes commas or the key again, `key=` is the empty text.
-pub(super) fn object(
+///
+/// # Errors
+/// An unknown parameter, a word that is no pair, or `json` that is no object.
+pub fn object(
     fields: &[Field],
     words: &[String],
     json: Option<&str>,

@@ -1,9 +1,14 @@
-//! `marvin tool`: one tool without a model, through the same registry, fence and gates (decisions.md, command line).
+//! Tools called by hand, without a model, through the same registry, fence and gates: `marvin tool` and `!tool` (decisions.md,
+//! command line).
+
+pub mod catalogue;
+pub mod values;
+pub mod words;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use super::session::{self, Start};
+use super::setup::{self, Start};
 use super::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::error::Outcome;
@@ -25,16 +30,12 @@ pub fn run(
     given: Option<&Path>,
     stop: &Cancel,
 ) -> Outcome<ToolOutput> {
-    let mut world = session::world(start, given, &mut |words| say(&format!("Warning: {words}")))?;
+    let mut world = setup::world(start, given, &mut |words| say(&format!("Warning: {words}")))?;
     if let (None, None, Some(current)) = (world.place.root(), given, &start.current) {
         world.place = Default::default();
         world.place.set(Root::open(current)?, false);
     }
-    let ctx = Ctx {
-        world: Arc::new(world),
-        stop: stop.clone(),
-        listener: Arc::new(Deaf),
-    };
+    let ctx = Ctx::new(Arc::new(world), stop.clone(), Arc::new(Deaf));
     let call = ToolCall {
         id: ids::call(),
         name: name.to_owned(),
