@@ -1,6 +1,9 @@
 //! Floor 6: the state of one run: settings, profile, usage, and the modes that drive a turn.
 
+pub mod chat_log;
 pub mod headless;
+pub mod input_history;
+pub mod news;
 pub mod ntfy;
 pub mod one_tool;
 pub mod profile;

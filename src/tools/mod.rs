@@ -188,6 +188,8 @@ pub enum Effect {
     Exit(String),
     /// The stored conversation was compacted; load it again.
     HistoryCompacted,
+    /// This profile is the active one now: load it, build the prompt anew and send the message that caused it again, once.
+    SwitchProfile(String),
 }
 
 /// Declares a module's tools: `pub const TOOLS`, and a struct of arguments for each.
