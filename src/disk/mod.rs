@@ -5,5 +5,6 @@ pub mod beneath;
 pub mod jsonl;
 pub mod lock;
 pub mod paths;
+pub mod profiles;
 mod tail;
 pub mod yaml;

@@ -188,6 +188,15 @@ pub enum Effect {
     Exit(String),
     /// The stored conversation was compacted; load it again.
     HistoryCompacted,
+    /// This profile is the active one now: load it, build the prompt anew and send the message that caused it again, once.
+    SwitchProfile(String),
+}
+
+impl Effect {
+    /// True for a switch of the profile.
+    pub fn switches(&self) -> bool {
+        matches!(self, Self::SwitchProfile(_))
+    }
 }
 
 /// Declares a module's tools: `pub const TOOLS`, and a struct of arguments for each.

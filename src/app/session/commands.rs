@@ -1,0 +1,288 @@
+//! What a typed line means: one of the commands of contract/interfaces.md 12, a line for the shell, or a message.
+//!
+//! One table yields the reading, the help and the completions.
+
+use crate::base::error::{Outcome, Problem};
+
+/// What a line asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Shell mode on or off.
+    ShellMode,
+    /// Coding mode on or off.
+    CodingMode,
+    /// A command for the shell, in the background when asked for.
+    Shell {
+        /// Its text.
+        text: String,
+        /// It runs beside the conversation.
+        background: bool,
+    },
+    /// Edit `preferences.yaml`.
+    Preferences,
+    /// List the profiles.
+    Profiles,
+    /// Switch to a profile, or make it; none shows them.
+    Profile(Option<String>),
+    /// Show what was used.
+    Usage,
+    /// List the saved places.
+    Saved,
+    /// Take back the last exchange.
+    Undo,
+    /// Show the commands.
+    Help,
+    /// Show the catalogue, or the tools that fit a word.
+    Tools(Option<String>),
+    /// Run one tool: its name and `key=value` words.
+    Tool(Vec<String>),
+    /// Show the model, or choose provider and model.
+    Model(Vec<String>),
+    /// Something that a later version brings, by name.
+    NotBuilt(&'static str),
+    /// Leave.
+    Quit,
+}
+
+/// One row: how it is written, what it does, and how the words after its name are read.
+pub struct Row {
+    /// Names, the usual one first.
+    pub names: &'static [&'static str],
+    /// Words after the name, for the help.
+    pub args: &'static str,
+    /// What it does.
+    pub about: &'static str,
+    /// Reads what stands after the name.
+    read: fn(&str) -> Outcome<Command>,
+    /// Only without words after it; with some it is a message.
+    bare: bool,
+}
+
+const fn bare(
+    names: &'static [&'static str],
+    about: &'static str,
+    read: fn(&str) -> Outcome<Command>,
+) -> Row {
+    Row {
+        names,
+        args: "",
+        about,
+        read,
+        bare: true,
+    }
+}
+
+const fn taking(
+    names: &'static [&'static str],
+    args: &'static str,
+    about: &'static str,
+    read: fn(&str) -> Outcome<Command>,
+) -> Row {
+    Row {
+        names,
+        args,
+        about,
+        read,
+        bare: false,
+    }
+}
+
+/// Every command, in the order of the help.
+pub static ROWS: &[Row] = &[
+    bare(&["!help"], "this list", |_| Ok(Command::Help)),
+    taking(
+        &["!tools"],
+        "[WORD]",
+        "the tools, or those that fit a word",
+        |rest| Ok(Command::Tools(one(rest))),
+    ),
+    taking(
+        &["!tool"],
+        "NAME key=value …",
+        "run one tool without a model",
+        |rest| words(rest).map(Command::Tool),
+    ),
+    taking(
+        &["!model"],
+        "[PROVIDER] [MODEL]",
+        "who answers; with names, change it",
+        |rest| words(rest).map(Command::Model),
+    ),
+    taking(
+        &["!profile"],
+        "[NAME]",
+        "go on under another profile, made if new",
+        |rest| Ok(Command::Profile(one(rest))),
+    ),
+    bare(&["!undo"], "take back the last exchange", |_| {
+        Ok(Command::Undo)
+    }),
+    bare(
+        &["!code"],
+        "coding mode on or off: more rounds, project instructions",
+        |_| Ok(Command::CodingMode),
+    ),
+    bare(
+        &["!shell", "!sh"],
+        "shell mode on or off: each line is a command",
+        |_| Ok(Command::ShellMode),
+    ),
+    taking(
+        &["!sh", "!"],
+        "COMMAND",
+        "run a command; with & at its end beside the talk",
+        shell,
+    ),
+    bare(&["preferences"], "edit your preferences in $EDITOR", |_| {
+        Ok(Command::Preferences)
+    }),
+    bare(&["profiles"], "list the profiles", |_| Ok(Command::Profiles)),
+    bare(&["saved"], "list the saved places", |_| Ok(Command::Saved)),
+    bare(&["usage"], "what was used and what it cost", |_| {
+        Ok(Command::Usage)
+    }),
+    bare(&["!voice"], "listen continuously (not built yet)", |_| {
+        Ok(Command::NotBuilt("Voice"))
+    }),
+    taking(
+        &["!v"],
+        "[SECONDS]",
+        "record and transcribe (not built yet)",
+        |_| Ok(Command::NotBuilt("Voice")),
+    ),
+    bare(
+        &["!blender"],
+        "test the Blender connection (not built yet)",
+        |_| Ok(Command::NotBuilt("Blender")),
+    ),
+    taking(
+        &["!pro"],
+        "TEXT",
+        "ask Copilot once (not built yet)",
+        |_| Ok(Command::NotBuilt("Copilot")),
+    ),
+    bare(&["quit", "exit"], "leave", |_| Ok(Command::Quit)),
+];
+
+/// What `line` asks for; `None` when it is a message. Case does not matter in names, and `usage of X` is a message.
+///
+/// # Errors
+/// A command whose words cannot be read.
+pub fn read(line: &str) -> Option<Outcome<Command>> {
+    let line = line.trim();
+    let (name, rest) = line
+        .split_once(char::is_whitespace)
+        .map_or((line, ""), |(name, rest)| (name, rest.trim()));
+    let fits = |row: &&Row| {
+        row.names.iter().any(|own| own.eq_ignore_ascii_case(name))
+            && if row.bare {
+                rest.is_empty()
+            } else {
+                // `!sh` alone is the mode.
+                !(rest.is_empty() && row.names.contains(&"!sh"))
+            }
+    };
+    if let Some(row) = ROWS.iter().find(fits) {
+        return Some((row.read)(rest));
+    }
+    let command = line.strip_prefix('!')?.trim();
+    Some(shell(command))
+}
+
+/// The list that `!help` shows.
+pub fn help() -> String {
+    let left = |row: &Row| format!("{} {}", row.names.join(", "), row.args);
+    let width = ROWS
+        .iter()
+        .map(|row| left(row).chars().count())
+        .max()
+        .unwrap_or_default();
+    let mut out = String::new();
+    for row in ROWS {
+        out.push_str(&format!("{:<width$}  {}\n", left(row), row.about));
+    }
+    out.push_str("\nAny other !COMMAND runs in your shell; @path in a message attaches a file.\n");
+    out
+}
+
+fn one(rest: &str) -> Option<String> {
+    (!rest.is_empty()).then(|| rest.to_owned())
+}
+
+fn words(rest: &str) -> Outcome<Vec<String>> {
+    shlex::split(rest)
+        .ok_or_else(|| Problem::input("A quote is not closed.").next("Close it, or escape it with \\."))
+}
+
+fn shell(text: &str) -> Outcome<Command> {
+    let (text, background) = match text.strip_suffix('&') {
+        Some(before) if !before.ends_with('&') => (before.trim_end(), true),
+        _ => (text, false),
+    };
+    if text.is_empty() {
+        return Err(Problem::input("There is no command after the \"!\".")
+            .next("For example: !ls. All commands: !help."));
+    }
+    Ok(Command::Shell {
+        text: text.to_owned(),
+        background,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(line: &str) -> Option<Command> {
+        read(line).map(Result::unwrap)
+    }
+
+    fn shell_line(text: &str, background: bool) -> Option<Command> {
+        Some(Command::Shell {
+            text: text.to_owned(),
+            background,
+        })
+    }
+
+    #[test]
+    fn exact_words_are_commands_and_sentences_are_messages() {
+        assert_eq!(command(" Usage "), Some(Command::Usage));
+        assert_eq!(command("usage of X"), None);
+        assert_eq!(command("quit smoking"), None);
+        assert_eq!(command("EXIT"), Some(Command::Quit));
+        assert_eq!(command("what does !ls do"), None);
+        assert_eq!(command("!voice"), Some(Command::NotBuilt("Voice")));
+        assert_eq!(command("!v 7"), Some(Command::NotBuilt("Voice")));
+        assert_eq!(command("!sh"), Some(Command::ShellMode));
+        assert_eq!(command("!shell"), Some(Command::ShellMode));
+        assert_eq!(command("!model groq"), Some(Command::Model(vec!["groq".to_owned()])));
+    }
+
+    #[test]
+    fn the_rest_goes_to_the_shell() {
+        assert_eq!(command("!ls -l"), shell_line("ls -l", false));
+        assert_eq!(command("! ls"), shell_line("ls", false));
+        assert_eq!(command("!sh help"), shell_line("help", false));
+        assert_eq!(command("!sleep 9 &"), shell_line("sleep 9", true));
+        assert_eq!(command("!a && b"), shell_line("a && b", false));
+        assert_eq!(command("!help me"), shell_line("help me", false));
+        assert!(read("!").unwrap().is_err());
+        assert!(read("!tool x a='b").unwrap().is_err());
+        let tool = vec!["tree".to_owned(), "path=a b".to_owned()];
+        assert_eq!(command("!tool tree path='a b'"), Some(Command::Tool(tool)));
+    }
+
+    #[test]
+    fn every_row_reads_its_own_names() {
+        for row in ROWS {
+            for name in row.names {
+                let line = if row.bare {
+                    (*name).to_owned()
+                } else {
+                    format!("{name} x")
+                };
+                assert!(read(&line).is_some_and(|got| got.is_ok()), "{line}");
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What workers tell the session: one queue for all of them, and a bell that rings when there is something in it.
+//!
+//! Pieces of text that wait for the session are joined, so that a reader who looks thirty times a second never holds up a stream
+//! of five thousand pieces, and the queue stays as small as the text itself.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::approve::Question;
+use super::turn::TurnEnd;
+use crate::app::chat_log::Entry;
+use crate::app::setup::Answering;
+use crate::base::error::Outcome;
+use crate::chat::event::{Event, Listener};
+
+/// Something a worker says.
+#[derive(Debug)]
+pub enum Note {
+    /// The running turn says something.
+    Event(u64, Event),
+    /// A tool of a turn waits for the person.
+    Question(Question),
+    /// The turn is over.
+    Ended(u64, Box<TurnEnd>),
+    /// A provider was chosen, or cannot be.
+    Chosen(Outcome<Box<Answering>>),
+    /// A command of the person ended.
+    Command {
+        /// Which.
+        id: u64,
+        /// What it printed and how it ended.
+        outcome: Outcome<String>,
+    },
+    /// Text that was asked for: a list, a report, a tool's result.
+    Listing(Outcome<String>),
+    /// A word of the system.
+    Notice(String),
+    /// Conversation to go on from, read from the profile's log.
+    Loaded {
+        /// The profile.
+        profile: String,
+        /// The last entries.
+        entries: Vec<Entry>,
+    },
+    /// The profile is switched on disk.
+    Switched(Outcome<Switched>),
+    /// The last exchange is out of the log.
+    Undone(Outcome<()>),
+}
+
+/// A profile that is active now.
+#[derive(Debug)]
+pub struct Switched {
+    /// Its name.
+    pub name: String,
+    /// It did not exist before.
+    pub created: bool,
+    /// The end of its conversation.
+    pub entries: Vec<Entry>,
+    /// The message that caused the switch, to be sent once more.
+    pub resend: Option<String>,
+}
+
+/// The queue.
+pub struct Inbox {
+    notes: Mutex<VecDeque<Note>>,
+    bell: Sender<()>,
+}
+
+impl Inbox {
+    /// An empty queue and its bell: one message waits in it whenever notes wait.
+    pub fn new() -> (Arc<Self>, Receiver<()>) {
+        let (bell, rung) = bounded(1);
+        let inbox = Self {
+            notes: Mutex::default(),
+            bell,
+        };
+        (Arc::new(inbox), rung)
+    }
+
+    /// Adds a note and rings.
+    pub fn put(&self, note: Note) {
+        let mut notes = self.lock();
+        match (notes.back_mut(), note) {
+            (
+                Some(Note::Event(turn, Event::Delta(before))),
+                Note::Event(same, Event::Delta(more)),
+            )
+            | (
+                Some(Note::Event(turn, Event::Thinking(before))),
+                Note::Event(same, Event::Thinking(more)),
+            ) if *turn == same => before.push_str(&more),
+            (_, note) => notes.push_back(note),
+        }
+        drop(notes);
+        // A bell that is ringing already needs no second ring.
+        let _ = self.bell.try_send(());
+    }
+
+    /// Everything that waits.
+    pub fn take(&self) -> VecDeque<Note> {
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Note>> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Passes a turn's events on, with its number.
+pub(super) struct Relay {
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) turn: u64,
+}
+
+impl Listener for Relay {
+    fn hear(&self, event: Event) {
+        self.inbox.put(Note::Event(self.turn, event));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_pieces_of_one_turn_are_joined_and_the_bell_rings_once() {
+        let (inbox, rung) = Inbox::new();
+        let say = |turn, text: &str| inbox.put(Note::Event(turn, Event::Delta(text.to_owned())));
+        say(1, "a");
+        say(1, "b");
+        inbox.put(Note::Event(1, Event::Thinking("t".to_owned())));
+        say(1, "c");
+        say(2, "d");
+        assert_eq!(rung.len(), 1);
+        let texts: Vec<String> = inbox
+            .take()
+            .into_iter()
+            .map(|note| match note {
+                Note::Event(turn, Event::Delta(text) | Event::Thinking(text)) => {
+                    format!("{turn}{text}")
+                }
+                other => format!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(texts, ["1ab", "1t", "1c", "2d"]);
+        assert!(inbox.take().is_empty());
+    }
+}

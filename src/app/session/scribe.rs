@@ -1,0 +1,76 @@
+//! Everything the session writes to disk, one after another on a thread of its own: the interface never waits for a disk or for
+//! another Marvin's lock, and what was said first is written first.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// The queue of things to write. Its thread starts with the first of them.
+#[derive(Default)]
+pub(super) struct Scribe {
+    work: Option<Sender<Work>>,
+}
+
+impl Scribe {
+    /// Has `work` done after all that was given before.
+    pub(super) fn put(&mut self, work: impl FnOnce() + Send + 'static) {
+        let work: Work = Box::new(work);
+        let unsent = match self.thread().send(work) {
+            Ok(()) => return,
+            Err(unsent) => unsent.0,
+        };
+        // There was no thread left to start: late is better than never.
+        unsent();
+    }
+
+    /// As [`Scribe::put`]; the receiver hears when it is done.
+    pub(super) fn put_and_tell(&mut self, work: impl FnOnce() + Send + 'static) -> Receiver<()> {
+        let (done, told) = bounded(1);
+        self.put(move || {
+            work();
+            let _ = done.try_send(());
+        });
+        told
+    }
+
+    /// Waits until all is written, at most `limit`. False when it was not.
+    pub(super) fn finish(&mut self, limit: Duration) -> bool {
+        if self.work.is_none() {
+            return true;
+        }
+        let until = Instant::now() + limit;
+        self.put_and_tell(|| {}).recv_deadline(until).is_ok()
+    }
+
+    fn thread(&mut self) -> &Sender<Work> {
+        self.work.get_or_insert_with(|| {
+            let (give, take) = unbounded::<Work>();
+            let _ = thread::Builder::new()
+                .name("scribe".to_owned())
+                .spawn(move || take.iter().for_each(|work| work()));
+            give
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Arc, Mutex};
+
+    #[test]
+    fn work_is_done_in_order_and_finish_waits_for_it() {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let mut scribe = Scribe::default();
+        assert!(scribe.finish(Duration::ZERO), "nothing to wait for");
+        for n in 0..100 {
+            let seen = Arc::clone(&seen);
+            scribe.put(move || seen.lock().unwrap().push(n));
+        }
+        assert!(scribe.finish(Duration::from_secs(60)));
+        assert_eq!(*seen.lock().unwrap(), (0..100).collect::<Vec<_>>());
+    }
+}

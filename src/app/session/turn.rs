@@ -1,0 +1,128 @@
+//! One turn on a thread of its own: attachments, the loop, and what is saved when it ends.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use crossbeam_channel::Receiver;
+
+use super::attach;
+use super::inbox::{Inbox, Note, Relay};
+use crate::agent::ask::Asked;
+use crate::agent::turn::{Limits, Talk};
+use crate::app::setup::Answering;
+use crate::app::{setup, usage_file};
+use crate::base::cancel::Cancel;
+use crate::base::error::Problem;
+use crate::chat::event::{Event, Level, Listener};
+use crate::chat::message::Message;
+use crate::chat::tokens::Meter;
+use crate::llm::failure::{Failure, Why};
+use crate::llm::models::Prices;
+use crate::llm::provider::Offer;
+use crate::tools::Effect;
+use crate::tools::context::{Ctx, World};
+
+/// How long the request waits until the person's message is on disk: another Marvin may hold the log.
+const SAVED: Duration = Duration::from_secs(6);
+
+/// Everything a turn needs, its own.
+pub(super) struct Job {
+    pub(super) id: u64,
+    pub(super) world: Arc<World>,
+    pub(super) answering: Arc<Answering>,
+    pub(super) offer: Arc<Offer>,
+    pub(super) prices: Arc<Prices>,
+    pub(super) max_cost: Option<f64>,
+    pub(super) coding: bool,
+    /// The conversation before the message.
+    pub(super) messages: Vec<Message>,
+    pub(super) meter: Meter,
+    /// The message as it was typed.
+    pub(super) text: String,
+    pub(super) stop: Cancel,
+    pub(super) inbox: Arc<Inbox>,
+    /// Hears when the message is in the log.
+    pub(super) saved: Receiver<()>,
+}
+
+/// How a turn ended.
+#[derive(Debug)]
+pub struct TurnEnd {
+    /// The conversation with all that came; `None` after a breakdown.
+    pub(super) talk: Option<(Vec<Message>, Meter)>,
+    /// What tools asked the session to do.
+    pub(super) effects: Vec<Effect>,
+    /// Why there is no answer, if there is none.
+    pub(super) failure: Option<Failure>,
+}
+
+impl Job {
+    /// Starts the turn's thread. It sends exactly one [`Note::Ended`], also when it breaks down.
+    pub(super) fn start(self) -> Result<(), Problem> {
+        let (inbox, id) = (Arc::clone(&self.inbox), self.id);
+        thread::Builder::new()
+            .name("turn".to_owned())
+            .spawn(move || {
+                let end = catch_unwind(AssertUnwindSafe(|| self.run())).unwrap_or_else(|_| TurnEnd {
+                    talk: None,
+                    effects: Vec::new(),
+                    failure: Some(Failure::new(
+                        Why::Protocol,
+                        Problem::internal("Marvin broke down while answering. This is a fault of its own."),
+                    )),
+                });
+                inbox.put(Note::Ended(id, Box::new(end)));
+            })
+            .map(drop)
+            .map_err(|why| Problem::system("Cannot start a thread for the answer", why))
+    }
+
+    fn run(self) -> TurnEnd {
+        let listener: Arc<dyn Listener> = Arc::new(Relay {
+            inbox: Arc::clone(&self.inbox),
+            turn: self.id,
+        });
+        let notice = |words: String| listener.hear(Event::Notice(Level::Warning, words));
+        let ctx = Ctx::new(Arc::clone(&self.world), self.stop.clone(), Arc::clone(&listener));
+        let _ = self.saved.recv_timeout(SAVED);
+        let person = setup::person(&self.world, &mut |words| notice(words));
+        let mut messages = self.messages;
+        let said = attach::with_files(&self.text, &self.world, &mut |words| notice(words));
+        messages.push(Message::user(said));
+        let mut talk = Talk {
+            asked: Asked {
+                provider: self.answering.provider.as_ref(),
+                model: &self.answering.model,
+                local: self.answering.local,
+                prices: &self.prices,
+                max_cost: self.max_cost,
+            },
+            offer: &self.offer,
+            coding: self.coding,
+            limits: Limits {
+                until_switch: true,
+                ..Limits::new(self.coding)
+            },
+            person: &person,
+            messages,
+            meter: self.meter,
+            effects: Vec::new(),
+        };
+        let failure = talk.answer(&ctx).err();
+        if let Some(so_far) = failure.as_ref().map(|failure| &failure.so_far)
+            && !so_far.text.is_empty()
+        {
+            talk.messages.push(Message::assistant(so_far.text.clone()));
+        }
+        if let Some(words) = usage_file::save(&self.world) {
+            notice(words);
+        }
+        TurnEnd {
+            talk: Some((talk.messages, talk.meter)),
+            effects: talk.effects,
+            failure,
+        }
+    }
+}
