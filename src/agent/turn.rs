@@ -25,6 +25,8 @@ pub struct Limits {
     pub rounds: usize,
     /// Messages kept in memory.
     pub cap: usize,
+    /// The turn ends when a tool switches the profile: the session sends the message again under the new one.
+    pub until_switch: bool,
 }
 
 impl Limits {
@@ -34,11 +36,13 @@ impl Limits {
             Self {
                 rounds: 50,
                 cap: 100,
+                until_switch: false,
             }
         } else {
             Self {
                 rounds: 10,
                 cap: 40,
+                until_switch: false,
             }
         }
     }
@@ -103,6 +107,9 @@ impl Talk<'_> {
             }
             if ctx.stop.is_fired() {
                 return Err(Failure::cancelled());
+            }
+            if self.limits.until_switch && self.effects.iter().any(Effect::switches) {
+                break;
             }
         }
         Ok(text)

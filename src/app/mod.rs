@@ -7,6 +7,7 @@ pub mod input_history;
 pub mod news;
 pub mod ntfy;
 pub mod profile;
+pub mod session;
 pub mod settings;
 pub mod setup;
 pub mod stream;

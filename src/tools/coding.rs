@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::context::Ctx;
+use super::context::{Ctx, Matter};
 use super::{CHANGE, Done, Effect, READ};
 use crate::base::error::{Outcome, Problem};
 use crate::disk::beneath::{Look, Root};
@@ -65,6 +65,10 @@ fn set_dir(ctx: &Ctx, args: SetWorkingDir) -> Outcome<Done> {
         .next("Choose a directory inside it."));
     }
     let dir = root.path().to_owned();
+    let inside = |now: &Root| dir.starts_with(now.path());
+    if !ctx.world.place.root().is_some_and(|now| inside(&now)) {
+        ctx.approve(Matter::WorkingDir { dir: dir.clone() })?;
+    }
     ctx.world.place.set(root, false);
     Ok(Done::from(format!("Working directory: {}", dir.display())).and(Effect::WorkingDir(dir)))
 }

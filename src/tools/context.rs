@@ -1,6 +1,6 @@
 //! What a tool may use: the world of its session, and the call it is part of.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -37,17 +37,34 @@ pub struct World {
     pub profile: RwLock<String>,
     /// Values of key variables, hidden in everything that is written down; gathered when first needed.
     pub secrets: Secrets,
-    /// Asks the person before a command runs; `None` approves (non-interactive mode).
+    /// Asks the person before something that he may not want; `None` approves (non-interactive mode).
     pub approve: Option<Box<dyn Approve>>,
 }
 
 /// Secrets that are looked up once, by the floor that knows their names.
 pub type Secrets = LazyLock<Vec<String>, Box<dyn FnOnce() -> Vec<String> + Send>>;
 
-/// Decides whether a command may run (contract/interfaces.md 1: confirmation).
+/// What a tool wants the person to agree to (contract/interfaces.md 1: confirmation).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Matter {
+    /// Running a command.
+    Command {
+        /// The shell text, as the model wrote it.
+        command: String,
+        /// Where it would run.
+        dir: PathBuf,
+    },
+    /// Leaving the working directory for another.
+    WorkingDir {
+        /// The other one.
+        dir: PathBuf,
+    },
+}
+
+/// Asks whoever can agree.
 pub trait Approve: Send + Sync {
-    /// `Ok` when the person agrees; the problem says what he answered.
-    fn command(&self, command: &str, dir: &Path, stop: &Cancel) -> Outcome<()>;
+    /// `Ok` when the person agrees; the problem says what he answered. Waits until he does or `stop` fires.
+    fn ask(&self, matter: Matter, stop: &Cancel) -> Outcome<()>;
 }
 
 impl World {
@@ -66,6 +83,12 @@ impl World {
             approve: None,
             env,
         }
+    }
+
+    /// Makes `name` the active profile of this session.
+    pub fn set_profile(&self, name: &str) {
+        let mut profile = self.profile.write().unwrap_or_else(PoisonError::into_inner);
+        name.clone_into(&mut profile);
     }
 
     /// Name of the active profile.
@@ -124,6 +147,17 @@ impl Pauses {
 }
 
 impl Ctx {
+    /// Asks the person about `matter`, where there is one to ask; the call's time stands still meanwhile.
+    ///
+    /// # Errors
+    /// He does not want it, or the call was stopped.
+    pub fn approve(&self, matter: Matter) -> Outcome<()> {
+        match &self.world.approve {
+            Some(approve) => self.pauses.during(|| approve.ask(matter, &self.stop)),
+            None => Ok(()),
+        }
+    }
+
     /// A view of `world` for work outside any call.
     pub fn new(world: Arc<World>, stop: Cancel, listener: Arc<dyn Listener>) -> Self {
         Self {
@@ -249,6 +283,12 @@ impl ContextGauge {
     /// Tokens in use.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
+    }
+
+    /// Percent of the hard limit in use; `None` when nobody counts.
+    pub fn percent(&self) -> Option<u64> {
+        let hard = self.hard.load(Ordering::Relaxed);
+        (hard > 0).then(|| self.used().saturating_mul(100) / hard)
     }
 
     /// True when the hard limit is reached.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::WRITE;
-use super::context::Ctx;
+use super::context::{Ctx, Matter};
 use crate::base::error::{Outcome, Problem};
 use crate::disk::beneath::Root;
 use crate::proc::shell;
@@ -52,10 +52,10 @@ fn run(ctx: &Ctx, args: RunCommand) -> Outcome<String> {
         );
     }
     let root = ctx.root()?;
-    if let Some(approve) = &ctx.world.approve {
-        ctx.pauses
-            .during(|| approve.command(command, root.path(), &ctx.stop))?;
-    }
+    ctx.approve(Matter::Command {
+        command: command.to_owned(),
+        dir: root.path().to_owned(),
+    })?;
     let spill = logs(ctx, &root)?;
     shell::run(
         command,

@@ -36,11 +36,16 @@ pub fn run(
         world.place.set(Root::open(current)?, false);
     }
     let ctx = Ctx::new(Arc::new(world), stop.clone(), Arc::new(Deaf));
-    let call = ToolCall {
+    let call = call(name, args);
+    Ok(batch::run_one(&ctx, &call).output)
+}
+
+/// A call of `name` with `args`, a JSON object.
+pub fn call(name: &str, args: String) -> ToolCall {
+    ToolCall {
         id: ids::call(),
         name: name.to_owned(),
         args,
         keep: None,
-    };
-    Ok(batch::run_one(&ctx, &call).output)
+    }
 }

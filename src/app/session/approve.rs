@@ -91,7 +91,9 @@ impl Approve for Asker {
                 always.insert(matter);
                 Ok(())
             }
-            Verdict::No => Err(declined(&matter).next("Do not try it again in other words. Ask what he wants, or go on without it.")),
+            Verdict::No => Err(declined(&matter).next(
+                "Do not try it again in other words. Ask what he wants, or go on without it.",
+            )),
             Verdict::NoBecause(why) => Err(declined(&matter).next(format!("He says: {why}"))),
         }
     }
@@ -110,8 +112,10 @@ fn refused_unasked(matter: &Matter) -> Problem {
         Matter::Command { .. } => "Commands need the user's agreement",
         Matter::WorkingDir { .. } => "Changing the working directory needs the user's agreement",
     };
-    Problem::refused(format!("{what}, and standard input is no terminal to ask on."))
-        .next("Run Marvin on a terminal, or with --non-interactive, which approves everything.")
+    Problem::refused(format!(
+        "{what}, and standard input is no terminal to ask on."
+    ))
+    .next("Run Marvin on a terminal, or with --non-interactive, which approves everything.")
 }
 
 #[cfg(test)]
@@ -136,7 +140,12 @@ mod tests {
     }
 
     /// What an asker says when the person answers `verdict`; `None` drops the question.
-    fn asked(asker: &Asker, inbox: &Inbox, rung: &crossbeam_channel::Receiver<()>, verdict: Option<Verdict>) -> Outcome<()> {
+    fn asked(
+        asker: &Asker,
+        inbox: &Inbox,
+        rung: &crossbeam_channel::Receiver<()>,
+        verdict: Option<Verdict>,
+    ) -> Outcome<()> {
         thread::scope(|scope| {
             let asking = scope.spawn(|| asker.ask(command("make"), &Cancel::new()));
             rung.recv().unwrap();
@@ -157,7 +166,10 @@ mod tests {
         assert!(no.one_line().contains("He says: use just test"));
         assert!(asked(&asker, &inbox, &rung, None).is_err());
         assert!(asked(&asker, &inbox, &rung, Some(Verdict::Always)).is_ok());
-        assert!(asker.ask(command("make"), &Cancel::new()).is_ok(), "asked again after always");
+        assert!(
+            asker.ask(command("make"), &Cancel::new()).is_ok(),
+            "asked again after always"
+        );
         assert!(inbox.take().is_empty());
     }
 

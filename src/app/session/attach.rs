@@ -36,20 +36,37 @@ fn names(said: &str) -> Vec<String> {
     let mut rest = said;
     let mut before = None;
     while let Some(at) = rest.find('@') {
-        let starts = rest.get(..at).unwrap_or_default().chars().next_back().or(before).is_none_or(char::is_whitespace);
+        let starts = rest
+            .get(..at)
+            .unwrap_or_default()
+            .chars()
+            .next_back()
+            .or(before)
+            .is_none_or(char::is_whitespace);
         let after = rest.get(at + 1..).unwrap_or_default();
-        let (name, len) = match after.strip_prefix('"').and_then(|quoted| quoted.split_once('"')) {
+        let (name, len) = match after
+            .strip_prefix('"')
+            .and_then(|quoted| quoted.split_once('"'))
+        {
             Some((name, _)) => (name, name.len() + 2),
             None => {
                 let end = after.find(char::is_whitespace).unwrap_or(after.len());
                 let word = after.get(..end).unwrap_or_default();
-                (word.trim_end_matches(['.', ',', ';', ':', '?', '!', ')']), end)
+                (
+                    word.trim_end_matches(['.', ',', ';', ':', '?', '!', ')']),
+                    end,
+                )
             }
         };
         if starts && !name.is_empty() && !found.iter().any(|known| known == name) {
             found.push(name.to_owned());
         }
-        before = after.get(..len).unwrap_or_default().chars().next_back().or(Some('@'));
+        before = after
+            .get(..len)
+            .unwrap_or_default()
+            .chars()
+            .next_back()
+            .or(Some('@'));
         rest = after.get(len..).unwrap_or_default();
     }
     found
@@ -73,9 +90,15 @@ fn read(path: &Path, meta: &fs::Metadata, world: &World) -> Result<String, Strin
     let mut used = world.reading.lock();
     let left = READ_STOP.saturating_sub(*used);
     if left == 0 {
-        return Err(format!("{READ_STOP} characters were read in this session already."));
+        return Err(format!(
+            "{READ_STOP} characters were read in this session already."
+        ));
     }
-    let most = EACH.min(if *used < READ_WARN { READ_WARN - *used } else { left });
+    let most = EACH.min(if *used < READ_WARN {
+        READ_WARN - *used
+    } else {
+        left
+    });
     let mut bytes = Vec::new();
     fs::File::open(path)
         .and_then(|file| file.take(most as u64 + 4).read_to_end(&mut bytes))
@@ -104,7 +127,11 @@ fn listing(path: &Path) -> String {
                 .take(1_000)
                 .map(|entry| {
                     let slash = entry.file_type().is_ok_and(|kind| kind.is_dir());
-                    format!("{}{}", entry.file_name().to_string_lossy(), if slash { "/" } else { "" })
+                    format!(
+                        "{}{}",
+                        entry.file_name().to_string_lossy(),
+                        if slash { "/" } else { "" }
+                    )
                 })
                 .collect()
         })
@@ -115,7 +142,10 @@ fn listing(path: &Path) -> String {
 
 /// Data with a heading, fenced so that it reads as data.
 fn block(name: &str, kind: &str, content: &str) -> String {
-    format!("\n\n<{kind} name={name:?}>\n{}\n</{kind}>", content.trim_end_matches('\n'))
+    format!(
+        "\n\n<{kind} name={name:?}>\n{}\n</{kind}>",
+        content.trim_end_matches('\n')
+    )
 }
 
 #[cfg(test)]
@@ -133,7 +163,10 @@ mod tests {
 
     #[test]
     fn names_stand_at_the_beginning_of_a_word() {
-        assert_eq!(names("see @a.rs, @\"b c\" and x@y.z (@d) @a.rs @"), ["a.rs", "b c"]);
+        assert_eq!(
+            names("see @a.rs, @\"b c\" and x@y.z (@d) @a.rs @"),
+            ["a.rs", "b c"]
+        );
         assert_eq!(names("@é @日本.txt"), ["é", "日本.txt"]);
     }
 
@@ -147,7 +180,10 @@ mod tests {
         let mut said = Vec::new();
         let mut attach = |text: &str| with_files(text, &world, &mut |words| said.push(words));
         assert_eq!(attach("hi @nobody"), "hi @nobody");
-        assert_eq!(attach("@a.txt"), "@a.txt\n\n<file name=\"a.txt\">\nalpha\n</file>");
+        assert_eq!(
+            attach("@a.txt"),
+            "@a.txt\n\n<file name=\"a.txt\">\nalpha\n</file>"
+        );
         assert_eq!(attach("@bin"), "@bin");
         assert!(attach("@big").contains("[Cut: 100000 of 250000 bytes."));
         attach("@big");

@@ -136,7 +136,9 @@ pub static ROWS: &[Row] = &[
     bare(&["preferences"], "edit your preferences in $EDITOR", |_| {
         Ok(Command::Preferences)
     }),
-    bare(&["profiles"], "list the profiles", |_| Ok(Command::Profiles)),
+    bare(&["profiles"], "list the profiles", |_| {
+        Ok(Command::Profiles)
+    }),
     bare(&["saved"], "list the saved places", |_| Ok(Command::Saved)),
     bare(&["usage"], "what was used and what it cost", |_| {
         Ok(Command::Usage)
@@ -210,8 +212,9 @@ fn one(rest: &str) -> Option<String> {
 }
 
 fn words(rest: &str) -> Outcome<Vec<String>> {
-    shlex::split(rest)
-        .ok_or_else(|| Problem::input("A quote is not closed.").next("Close it, or escape it with \\."))
+    shlex::split(rest).ok_or_else(|| {
+        Problem::input("A quote is not closed.").next("Close it, or escape it with \\.")
+    })
 }
 
 fn shell(text: &str) -> Outcome<Command> {
@@ -255,7 +258,10 @@ mod tests {
         assert_eq!(command("!v 7"), Some(Command::NotBuilt("Voice")));
         assert_eq!(command("!sh"), Some(Command::ShellMode));
         assert_eq!(command("!shell"), Some(Command::ShellMode));
-        assert_eq!(command("!model groq"), Some(Command::Model(vec!["groq".to_owned()])));
+        assert_eq!(
+            command("!model groq"),
+            Some(Command::Model(vec!["groq".to_owned()]))
+        );
     }
 
     #[test]

@@ -14,9 +14,9 @@ use crate::app::chat_log::Entry;
 use crate::app::setup::Answering;
 use crate::base::error::Outcome;
 use crate::chat::event::{Event, Listener};
+use crate::tools::registry::Ended;
 
 /// Something a worker says.
-#[derive(Debug)]
 pub enum Note {
     /// The running turn says something.
     Event(u64, Event),
@@ -37,12 +37,14 @@ pub enum Note {
     Listing(Outcome<String>),
     /// A word of the system.
     Notice(String),
-    /// Conversation to go on from, read from the profile's log.
-    Loaded {
-        /// The profile.
-        profile: String,
-        /// The last entries.
-        entries: Vec<Entry>,
+    /// The end of the log, to go on from.
+    Loaded(Vec<Entry>),
+    /// A tool that the person called ended.
+    Called {
+        /// Which.
+        id: u64,
+        /// Its result.
+        ended: Box<Ended>,
     },
     /// The profile is switched on disk.
     Switched(Outcome<Switched>),
@@ -142,7 +144,7 @@ mod tests {
                 Note::Event(turn, Event::Delta(text) | Event::Thinking(text)) => {
                     format!("{turn}{text}")
                 }
-                other => format!("{other:?}"),
+                _ => "something else".to_owned(),
             })
             .collect();
         assert_eq!(texts, ["1ab", "1t", "1c", "2d"]);

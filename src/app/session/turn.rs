@@ -65,14 +65,17 @@ impl Job {
         thread::Builder::new()
             .name("turn".to_owned())
             .spawn(move || {
-                let end = catch_unwind(AssertUnwindSafe(|| self.run())).unwrap_or_else(|_| TurnEnd {
-                    talk: None,
-                    effects: Vec::new(),
-                    failure: Some(Failure::new(
-                        Why::Protocol,
-                        Problem::internal("Marvin broke down while answering. This is a fault of its own."),
-                    )),
-                });
+                let end =
+                    catch_unwind(AssertUnwindSafe(|| self.run())).unwrap_or_else(|_| TurnEnd {
+                        talk: None,
+                        effects: Vec::new(),
+                        failure: Some(Failure::new(
+                            Why::Protocol,
+                            Problem::internal(
+                                "Marvin broke down while answering. This is a fault of its own.",
+                            ),
+                        )),
+                    });
                 inbox.put(Note::Ended(id, Box::new(end)));
             })
             .map(drop)
@@ -85,7 +88,11 @@ impl Job {
             turn: self.id,
         });
         let notice = |words: String| listener.hear(Event::Notice(Level::Warning, words));
-        let ctx = Ctx::new(Arc::clone(&self.world), self.stop.clone(), Arc::clone(&listener));
+        let ctx = Ctx::new(
+            Arc::clone(&self.world),
+            self.stop.clone(),
+            Arc::clone(&listener),
+        );
         let _ = self.saved.recv_timeout(SAVED);
         let person = setup::person(&self.world, &mut |words| notice(words));
         let mut messages = self.messages;

@@ -1,0 +1,346 @@
+//! A conversation with a person: one session behind both faces of the interface.
+//!
+//! A face gives it what the person does ([`Session::submit`], [`Session::cancel`]), calls [`Session::receive`] when the bell rings,
+//! and shows what [`Session::shows`] yields. The session lives on the face's thread and never waits: answers, commands, lists and
+//! everything on disk have threads of their own that report by [`inbox`].
+
+pub mod approve;
+mod attach;
+pub mod commands;
+mod inbox;
+mod listing;
+mod notes;
+mod orders;
+mod records;
+mod scribe;
+mod shell;
+pub mod show;
+mod talk;
+mod turn;
+mod usage;
+mod welcome;
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::Receiver;
+
+use super::chat_log::ChatLog;
+use super::input_history::InputHistory;
+use super::news::News;
+use super::settings::Low;
+use super::setup::{self, Answering, Start};
+use super::usage_file;
+use crate::base::cancel::Cancel;
+use crate::base::error::Outcome;
+use crate::chat::message::Message;
+use crate::chat::tokens::Meter;
+use crate::disk::yaml;
+use crate::llm::models::Prices;
+use crate::llm::provider::Offer;
+use crate::tools::context::World;
+use approve::{Asker, Asking};
+use commands::Command;
+use inbox::Inbox;
+use scribe::Scribe;
+use show::{Running, Show, Status};
+
+/// Entries of the chat log that a session begins with (contract/interfaces.md 7).
+const SEED: usize = 20;
+/// How long a cancelled turn may take to end by itself; after that the session goes on without it.
+const GRACE: Duration = Duration::from_millis(120);
+/// How long leaving waits for what is still to be written (contract/sharp-edges.md: a limit on cleaning up).
+const LEAVING: Duration = Duration::from_secs(2);
+
+/// Who answers.
+enum Brain {
+    /// Being chosen.
+    Choosing,
+    /// This one.
+    Ready {
+        answering: Arc<Answering>,
+        offer: Arc<Offer>,
+    },
+    /// None can, and why.
+    Failed(String),
+}
+
+/// The turn that runs.
+struct Turn {
+    id: u64,
+    stop: Cancel,
+    since: Instant,
+    /// The message as it was typed.
+    said: String,
+    /// The message was sent again after a switch of the profile.
+    resent: bool,
+    /// The answer's text so far.
+    text: String,
+    /// The next piece of text begins after a round of tools.
+    gap: bool,
+    /// Names of the tools that run.
+    tools: Vec<(String, String)>,
+    /// When the person stopped it.
+    cancelled: Option<Instant>,
+}
+
+/// A message that waits for its turn.
+struct Queued {
+    text: String,
+    resent: bool,
+}
+
+/// A conversation with a person.
+pub struct Session {
+    low: Low,
+    world: Arc<World>,
+    inbox: Arc<Inbox>,
+    scribe: Scribe,
+    brain: Brain,
+    prices: Arc<Prices>,
+    messages: Vec<Message>,
+    meter: Meter,
+    /// Messages as they were typed, newest last: what `!undo` takes back.
+    said: Vec<String>,
+    coding: bool,
+    /// Where lines of shell mode run.
+    shell: Option<PathBuf>,
+    current: Option<PathBuf>,
+    turn: Option<Turn>,
+    queue: VecDeque<Queued>,
+    jobs: Vec<shell::Job>,
+    history: Option<Arc<Mutex<InputHistory>>>,
+    news: News,
+    /// Number of the next turn or job.
+    next: u64,
+    /// Changes under way (profile, model, log) that must be done before the next message goes.
+    holding: usize,
+    greeted: bool,
+    leaving: Option<String>,
+    shows: Vec<Show>,
+}
+
+impl Session {
+    /// Opens the active profile's conversation. The second value rings when [`Session::receive`] has something to do.
+    ///
+    /// # Errors
+    /// The working directory does not exist, a tool group does not, or a prices file cannot be read.
+    pub fn open(low: Low, start: Start, asking: Asking) -> Outcome<(Self, Receiver<()>)> {
+        let (inbox, bell) = Inbox::new();
+        let mut shows = Vec::new();
+        let mut warn = |words: String| shows.push(Show::System(words));
+        let mut world = setup::world(&start, low.working_dir.as_deref(), &mut warn)?;
+        world.approve = Some(Box::new(Asker::new(asking, Arc::clone(&inbox))));
+        let prices = setup::prices(&start.env)?;
+        let past = match world.paths.profile(&world.profile()) {
+            Ok(profile) => ChatLog::new(profile.chat_log(), &world.clock).seed(SEED, &mut warn),
+            Err(problem) => {
+                warn(problem.one_line());
+                Vec::new()
+            }
+        };
+        let mut session = Self {
+            coding: low.working_dir.is_some(),
+            world: Arc::new(world),
+            inbox,
+            scribe: Scribe::default(),
+            brain: Brain::Choosing,
+            prices: Arc::new(prices),
+            messages: Vec::new(),
+            meter: Meter::default(),
+            said: Vec::new(),
+            shell: None,
+            current: start.current,
+            turn: None,
+            queue: VecDeque::new(),
+            jobs: Vec::new(),
+            history: None,
+            news: News::default(),
+            next: 0,
+            holding: 0,
+            greeted: false,
+            leaving: None,
+            shows,
+            low,
+        };
+        session.seed(&past);
+        if !past.is_empty() {
+            session.shows.push(Show::Past(past));
+        }
+        session.choose(session.low.provider.clone(), session.low.model.clone());
+        Ok((session, bell))
+    }
+
+    /// What is new to show, in order.
+    pub fn shows(&mut self) -> Vec<Show> {
+        std::mem::take(&mut self.shows)
+    }
+
+    /// The session's world, for completions.
+    pub fn world(&self) -> &Arc<World> {
+        &self.world
+    }
+
+    /// True while an answer comes, a command runs in the foreground, or a change is under way: a plain face waits so long.
+    pub fn busy(&self) -> bool {
+        self.turn.is_some()
+            || self.holding > 0
+            || !self.queue.is_empty()
+            || matches!(self.brain, Brain::Choosing)
+            || self.jobs.iter().any(|job| !job.background)
+    }
+
+    /// Messages that wait for their turn, in order.
+    pub fn queue(&self) -> impl Iterator<Item = &str> {
+        self.queue.iter().map(|queued| queued.text.as_str())
+    }
+
+    /// Takes the last waiting message back.
+    pub fn take_back(&mut self) -> Option<String> {
+        self.queue.pop_back().map(|queued| queued.text)
+    }
+
+    /// Earlier input, oldest first; the file is read when it is first wanted.
+    pub fn history(&mut self) -> Vec<String> {
+        let history = self.input_history();
+        let held = history.lock().unwrap_or_else(PoisonError::into_inner);
+        held.entries().to_vec()
+    }
+
+    /// Takes a line, or several, that the person sent.
+    pub fn submit(&mut self, line: &str) {
+        let line = line.trim();
+        if line.is_empty() {
+            return;
+        }
+        self.remember(line);
+        self.poll_news();
+        match (commands::read(line), &self.shell) {
+            (Some(Ok(Command::Quit)), Some(_)) if line.eq_ignore_ascii_case("exit") => {
+                self.command(Command::ShellMode);
+            }
+            (Some(Ok(command)), shell)
+                if shell.is_none() || line.starts_with('!') || command == Command::Quit =>
+            {
+                self.command(command);
+            }
+            (_, Some(_)) => self.shell_line(line),
+            (Some(Err(problem)), None) => self.shows.push(Show::Failed(problem)),
+            (_, None) => {
+                self.queue.push_back(Queued {
+                    text: line.to_owned(),
+                    resent: false,
+                });
+                self.go_on();
+            }
+        }
+    }
+
+    /// Stops what runs: the answer, else the last command in the foreground. False when nothing does.
+    pub fn cancel(&mut self) -> bool {
+        if let Some(turn) = self.turn.as_mut().filter(|turn| turn.cancelled.is_none()) {
+            turn.cancelled = Some(Instant::now());
+            turn.stop.fire();
+            return true;
+        }
+        let job = self
+            .jobs
+            .iter()
+            .rev()
+            .find(|job| !job.background && !job.stop.is_fired());
+        if let Some(job) = job {
+            job.stop.fire();
+        }
+        job.is_some() || self.turn.is_some()
+    }
+
+    /// When [`Session::receive`] wants to be called although the bell has not rung.
+    pub fn deadline(&self) -> Option<Instant> {
+        Some(self.turn.as_ref()?.cancelled? + GRACE)
+    }
+
+    /// Takes in what the workers said.
+    pub fn receive(&mut self) {
+        let inbox = Arc::clone(&self.inbox);
+        for note in inbox.take() {
+            self.note(note);
+        }
+        if self
+            .deadline()
+            .is_some_and(|deadline| Instant::now() >= deadline)
+        {
+            self.abandon();
+        }
+    }
+
+    /// The person closed his editor on the preferences.
+    pub fn edited(&mut self, path: &Path) {
+        self.shows.push(match yaml::read(path) {
+            Ok(_) => Show::System("Preferences are as you left them.".to_owned()),
+            Err(problem) => Show::Failed(problem),
+        });
+    }
+
+    /// Ends everything and writes what is left to write, within two seconds. Words for the person when something was not saved.
+    pub fn close(mut self) -> Option<String> {
+        let began = Instant::now();
+        for job in &self.jobs {
+            job.stop.fire();
+        }
+        if self.turn.is_some() {
+            self.cancel();
+            while self.turn.is_some() && began.elapsed() < GRACE * 2 {
+                thread::sleep(Duration::from_millis(5));
+                self.receive();
+            }
+        }
+        let words = usage_file::save(&self.world);
+        let left = LEAVING.saturating_sub(began.elapsed());
+        if self.scribe.finish(left) {
+            words
+        } else {
+            Some(
+                "The end of the conversation was not saved: another Marvin holds the chat log."
+                    .to_owned(),
+            )
+        }
+    }
+
+    /// The state for a status line.
+    pub fn status(&self) -> Status {
+        let (provider, model) = match &self.brain {
+            Brain::Ready { answering, .. } => {
+                (Some(answering.provider.name()), answering.model.clone())
+            }
+            Brain::Choosing | Brain::Failed(_) => (None, String::new()),
+        };
+        let turn = self.turn.iter().map(|turn| Running {
+            what: match turn.tools.last() {
+                Some((_, name)) => name.clone(),
+                None => "answering".to_owned(),
+            },
+            since: turn.since,
+            background: false,
+        });
+        let jobs = self.jobs.iter().map(|job| Running {
+            what: job.command.clone(),
+            since: job.since,
+            background: job.background,
+        });
+        Status {
+            provider,
+            model,
+            profile: self.world.profile(),
+            messages: self.messages.len(),
+            cost: self.world.ledger.totals().cost,
+            context: self.world.context.percent(),
+            coding: self.coding,
+            shell: self.shell.clone(),
+            topics: 0,
+            running: turn.chain(jobs).collect(),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What the session does with the notes of its workers.
+
+use std::sync::Arc;
+
+use super::inbox::Note;
+use super::show::Show;
+use super::{Brain, Session, welcome};
+use crate::app::setup::Answering;
+use crate::base::error::Outcome;
+use crate::chat::event::Event;
+use crate::llm::models;
+use crate::tools::registry;
+
+impl Session {
+    pub(super) fn note(&mut self, note: Note) {
+        match note {
+            Note::Event(id, event) => self.event(id, event),
+            Note::Question(question) => self.shows.push(Show::Ask(question)),
+            Note::Ended(id, end) => {
+                if let Some(turn) = self.turn.take_if(|turn| turn.id == id) {
+                    self.end(turn, *end);
+                }
+            }
+            Note::Chosen(outcome) => self.chosen(outcome),
+            Note::Command { id, outcome } => self.command_ended(id, outcome),
+            Note::Called { id, ended } => {
+                self.jobs.retain(|job| job.id != id);
+                self.shows.push(Show::Listing(ended.output.text));
+                self.effects(ended.effects, None);
+                self.go_on();
+            }
+            Note::Listing(Ok(listing)) => self.shows.push(Show::Listing(listing)),
+            Note::Listing(Err(problem)) => self.shows.push(Show::Failed(problem)),
+            Note::Notice(words) => self.shows.push(Show::System(words)),
+            Note::Loaded(entries) => {
+                self.holding -= 1;
+                self.seed(&entries);
+                self.go_on();
+            }
+            Note::Switched(outcome) => self.switched(outcome),
+            Note::Undone(outcome) => {
+                self.holding -= 1;
+                if let Err(problem) = outcome {
+                    self.shows.push(Show::Failed(problem));
+                }
+                self.go_on();
+            }
+        }
+    }
+
+    pub(super) fn event(&mut self, id: u64, event: Event) {
+        let Some(turn) = self.turn.as_mut().filter(|turn| turn.id == id) else {
+            return;
+        };
+        match &event {
+            Event::Delta(piece) => {
+                if std::mem::take(&mut turn.gap) && !turn.text.is_empty() {
+                    turn.text.push_str("\n\n");
+                }
+                turn.text.push_str(piece);
+            }
+            Event::ToolsStarted(calls) => {
+                turn.gap = true;
+                turn.tools = calls
+                    .iter()
+                    .map(|call| (call.id.clone(), call.name.clone()))
+                    .collect();
+            }
+            Event::ToolDone { id, .. } => turn.tools.retain(|(running, _)| running != id),
+            Event::Thinking(_) | Event::Notice(..) | Event::Turn(_) => {}
+        }
+        self.shows.push(Show::Event(event));
+    }
+
+    pub(super) fn chosen(&mut self, outcome: Outcome<Box<Answering>>) {
+        self.holding -= 1;
+        match outcome {
+            Ok(answering) => {
+                let most = models::facts(answering.local, &answering.model).tools;
+                let words = format!(
+                    "{} answers, with {}.",
+                    answering.provider.name(),
+                    answering.model
+                );
+                if self.greeted {
+                    self.shows.push(Show::System(words));
+                } else {
+                    self.greet(&answering);
+                }
+                self.brain = Brain::Ready {
+                    answering: Arc::from(answering),
+                    offer: Arc::new(registry::offer(&self.world.bounds, most)),
+                };
+            }
+            Err(problem) => {
+                // A change that fails leaves the one who answered so far.
+                if matches!(self.brain, Brain::Choosing) {
+                    self.brain = Brain::Failed(problem.one_line());
+                }
+                self.shows.push(Show::Failed(problem));
+            }
+        }
+        self.greeted = true;
+        self.go_on();
+    }
+
+    pub(super) fn greet(&mut self, answering: &Answering) {
+        let offline = !answering.provider.is_model();
+        if self.said.is_empty() || offline {
+            let words = welcome::words(&self.world.env, answering, self.said.is_empty());
+            self.shows.push(Show::Listing(words));
+        } else {
+            let profile = self.world.profile();
+            let words = format!(
+                "Resumed: profile {profile}, {} ({}).",
+                answering.provider.name(),
+                answering.model
+            );
+            self.shows.push(Show::System(words));
+        }
+    }
+}

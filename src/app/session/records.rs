@@ -1,0 +1,133 @@
+//! What the session reads and writes: the chat log, the input history, news; and the threads it has work done on.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use crossbeam_channel::Receiver;
+
+use super::Session;
+use super::inbox::Note;
+use super::show::Show;
+use crate::agent::turn::Limits;
+use crate::app::chat_log::{self, ChatLog, Role};
+use crate::app::input_history::InputHistory;
+use crate::base::cancel::Cancel;
+use crate::base::error::{Outcome, Problem};
+use crate::chat::repair::cut_for_cap;
+use crate::chat::tokens::Meter;
+use crate::tools::context::World;
+
+impl Session {
+    pub(super) fn seed(&mut self, entries: &[chat_log::Entry]) {
+        self.messages = chat_log::messages(entries);
+        if let Some(at) = cut_for_cap(&self.messages, Limits::new(self.coding).cap) {
+            self.messages.drain(..at);
+        }
+        self.meter = Meter::default();
+        let yours = entries.iter().filter(|entry| entry.role == Role::You);
+        self.said = yours.map(|entry| entry.text.clone()).collect();
+    }
+
+    pub(super) fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    pub(super) fn remember(&mut self, line: &str) {
+        let (history, inbox, line) = (
+            self.input_history(),
+            Arc::clone(&self.inbox),
+            line.to_owned(),
+        );
+        self.scribe.put(move || {
+            let mut held = history.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Err(problem) = held.add(&line) {
+                inbox.put(Note::Notice(problem.one_line()));
+            }
+        });
+    }
+
+    pub(super) fn input_history(&mut self) -> Arc<Mutex<InputHistory>> {
+        if let Some(history) = &self.history {
+            return Arc::clone(history);
+        }
+        let path = self
+            .world
+            .paths
+            .profile(&self.world.profile())
+            .map(|profile| profile.history());
+        let shows = &mut self.shows;
+        let opened = InputHistory::open(path.unwrap_or_default(), &mut |words| {
+            shows.push(Show::System(words))
+        });
+        let history = Arc::new(Mutex::new(opened));
+        self.history = Some(Arc::clone(&history));
+        history
+    }
+
+    pub(super) fn poll_news(&mut self) {
+        let Ok(profile) = self.world.paths.profile(&self.world.profile()) else {
+            return;
+        };
+        let inbox = Arc::clone(&self.inbox);
+        let deliver = move |news: Vec<String>| {
+            news.into_iter()
+                .for_each(|words| inbox.put(Note::Notice(words)))
+        };
+        self.news.poll(
+            &self.world.env,
+            &profile,
+            &self.world.clock,
+            &Cancel::new(),
+            deliver,
+        );
+    }
+
+    /// Adds an entry to the chat log; the receiver hears when it is there.
+    pub(super) fn log(&mut self, role: Role, said: &str) -> Receiver<()> {
+        let (log, inbox, said) = (self.chat_log(), Arc::clone(&self.inbox), said.to_owned());
+        self.scribe.put_and_tell(move || {
+            let mut warn = |words| inbox.put(Note::Notice(words));
+            let saved = log.and_then(|log| log.append(&[(role, said.as_str())], &mut warn));
+            if let Err(problem) = saved {
+                warn(format!(
+                    "The conversation is not saved: {}",
+                    problem.one_line()
+                ));
+            }
+        })
+    }
+
+    pub(super) fn chat_log(&self) -> Outcome<ChatLog> {
+        let profile = self.world.paths.profile(&self.world.profile())?;
+        Ok(ChatLog::new(profile.chat_log(), &self.world.clock))
+    }
+
+    /// Does something with the log, in its order, that must be done before the next message goes.
+    pub(super) fn with_log(&mut self, act: impl FnOnce(ChatLog) + Send + 'static) {
+        match self.chat_log() {
+            Ok(log) => {
+                self.holding += 1;
+                self.scribe.put(move || act(log));
+            }
+            Err(problem) => self.shows.push(Show::Failed(problem)),
+        }
+    }
+
+    /// Makes a text on a thread and shows it.
+    pub(super) fn list(&mut self, make: impl FnOnce(&World) -> Outcome<String> + Send + 'static) {
+        let (world, inbox) = (Arc::clone(&self.world), Arc::clone(&self.inbox));
+        self.work("list", move || inbox.put(Note::Listing(make(&world))));
+    }
+
+    /// Runs `work` on a thread; false, and shown, when there is none left.
+    pub(super) fn work(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> bool {
+        let begun = thread::Builder::new().name(name.to_owned()).spawn(work);
+        if let Err(why) = begun {
+            self.shows
+                .push(Show::Failed(Problem::system("Cannot start a thread", why)));
+            return false;
+        }
+        true
+    }
+}

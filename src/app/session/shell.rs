@@ -1,0 +1,105 @@
+//! Commands that the person types himself: no gate, no fence, two minutes, and what they print goes into the talk
+//! (contract/interfaces.md 12, 14).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::inbox::{Inbox, Note};
+use crate::base::cancel::Cancel;
+use crate::base::error::{Outcome, Problem};
+use crate::proc::shell;
+use crate::tools::context::World;
+
+/// How long a command may run, and one in the background.
+const LIMIT: Duration = Duration::from_secs(120);
+const BACKGROUND: Duration = Duration::from_secs(24 * 3600);
+
+/// A command that runs.
+pub(super) struct Job {
+    pub(super) id: u64,
+    pub(super) command: String,
+    pub(super) background: bool,
+    pub(super) since: Instant,
+    pub(super) stop: Cancel,
+}
+
+impl Job {
+    /// Starts `command` in `dir` on a thread of its own, which reports its end.
+    pub(super) fn start(
+        id: u64,
+        command: String,
+        background: bool,
+        dir: PathBuf,
+        world: &Arc<World>,
+        inbox: &Arc<Inbox>,
+    ) -> Outcome<Self> {
+        let stop = Cancel::new();
+        let (world, inbox) = (Arc::clone(world), Arc::clone(inbox));
+        let (text, halt) = (command.clone(), stop.clone());
+        thread::Builder::new()
+            .name("command".to_owned())
+            .spawn(move || {
+                let outcome = world.paths.profile(&world.profile()).and_then(|profile| {
+                    let limit = if background { BACKGROUND } else { LIMIT };
+                    shell::run(&text, &dir, &world.env, limit, &profile.logs(), &halt)
+                });
+                inbox.put(Note::Command { id, outcome });
+            })
+            .map_err(|why| Problem::system("Cannot start a thread for the command", why))?;
+        Ok(Self {
+            id,
+            command,
+            background,
+            since: Instant::now(),
+            stop,
+        })
+    }
+}
+
+/// The directory that a line of nothing but `cd DIR` goes to from `now`; `None` for any other line. Each line runs in a shell of
+/// its own, so this one is the session's to remember.
+///
+/// # Errors
+/// There is no such directory.
+pub(super) fn change_dir(line: &str, now: &Path, home: Option<&Path>) -> Option<Outcome<PathBuf>> {
+    let words = shlex::split(line)?;
+    let to = match words.as_slice() {
+        [cd] if cd == "cd" => home.map_or_else(|| PathBuf::from("/"), Path::to_owned),
+        [cd, to] if cd == "cd" => match (to.strip_prefix('~'), home) {
+            (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
+                home.join(rest.trim_start_matches('/'))
+            }
+            _ => now.join(to),
+        },
+        _ => return None,
+    };
+    Some(match to.canonicalize() {
+        Ok(dir) if dir.is_dir() => Ok(dir),
+        Ok(_) => Err(Problem::input(format!("{} is no directory.", to.display()))),
+        Err(why) => Err(Problem::system(
+            format!("Cannot go to {}", to.display()),
+            why,
+        )),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cd_alone_is_remembered_and_everything_else_is_a_command() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        std::fs::create_dir(top.join("a b")).unwrap();
+        let go = |line: &str| change_dir(line, &top, Some(&top));
+        assert_eq!(go("cd 'a b'").unwrap().unwrap(), top.join("a b"));
+        assert_eq!(go("cd").unwrap().unwrap(), top);
+        assert_eq!(go("cd ~/'a b'").unwrap().unwrap(), top.join("a b"));
+        assert!(go("cd nowhere").unwrap().is_err());
+        assert!(go("cd a && ls").is_none());
+        assert!(go("ls").is_none());
+    }
+}

@@ -1,0 +1,150 @@
+//! Messages and their answers: the queue, the turn that runs, how it ends.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::show::{End, Show};
+use super::turn::{self, TurnEnd};
+use super::{Brain, Queued, Session, Turn};
+use crate::app::chat_log::Role;
+use crate::app::setup::Answering;
+use crate::base::cancel::Cancel;
+use crate::base::error::Problem;
+use crate::chat::message::Message;
+use crate::llm::provider::Offer;
+use crate::tools::Effect;
+
+impl Session {
+    /// Sends the next waiting message, if nothing is in its way.
+    pub(super) fn go_on(&mut self) {
+        if self.turn.is_some() || self.holding > 0 || self.leaving.is_some() {
+            return;
+        }
+        match &self.brain {
+            Brain::Choosing => {}
+            Brain::Failed(why) => {
+                let why = why.clone();
+                while let Some(queued) = self.queue.pop_front() {
+                    let time = self.world.clock.hour_minute();
+                    let text = queued.text;
+                    self.shows.push(Show::You { text, time });
+                    let problem = Problem::config(why.clone())
+                        .next("!model PROVIDER chooses another one for this session.");
+                    self.shows.push(Show::Failed(problem));
+                }
+            }
+            Brain::Ready { answering, offer } => {
+                let (answering, offer) = (Arc::clone(answering), Arc::clone(offer));
+                if let Some(queued) = self.queue.pop_front() {
+                    self.begin(queued, answering, offer);
+                }
+            }
+        }
+    }
+
+    pub(super) fn begin(&mut self, queued: Queued, answering: Arc<Answering>, offer: Arc<Offer>) {
+        let Queued { text, resent } = queued;
+        let id = self.number();
+        let stop = Cancel::new();
+        let time = self.world.clock.hour_minute();
+        self.shows.push(Show::You {
+            text: text.clone(),
+            time,
+        });
+        let saved = self.log(Role::You, &text);
+        let job = turn::Job {
+            id,
+            world: Arc::clone(&self.world),
+            answering,
+            offer,
+            prices: Arc::clone(&self.prices),
+            max_cost: self.low.max_cost,
+            coding: self.coding,
+            messages: self.messages.clone(),
+            meter: std::mem::take(&mut self.meter),
+            text: text.clone(),
+            stop: stop.clone(),
+            inbox: Arc::clone(&self.inbox),
+            saved,
+        };
+        self.turn = Some(Turn {
+            id,
+            stop,
+            since: Instant::now(),
+            said: text.clone(),
+            resent,
+            text: String::new(),
+            gap: false,
+            tools: Vec::new(),
+            cancelled: None,
+        });
+        self.said.push(text);
+        if let Err(problem) = job.start() {
+            self.turn = None;
+            self.shows.push(Show::Failed(problem));
+        }
+    }
+
+    /// The person stopped the answer and its worker hangs where nothing reaches it: the session goes on with what was shown.
+    pub(super) fn abandon(&mut self) {
+        if let Some(turn) = self.turn.take() {
+            let end = TurnEnd {
+                talk: None,
+                effects: Vec::new(),
+                failure: None,
+            };
+            self.end(turn, end);
+        }
+    }
+
+    pub(super) fn end(&mut self, turn: Turn, end: TurnEnd) {
+        let stopped = turn.cancelled.is_some();
+        let how = match (&end.failure, stopped) {
+            (None, false) => End::Complete,
+            (Some(failure), false) if !failure.problem.is_cancelled() => End::Failed,
+            (None, true) if end.talk.is_some() => End::Complete,
+            _ => End::Stopped,
+        };
+        match end.talk {
+            Some((messages, meter)) => (self.messages, self.meter) = (messages, meter),
+            None => {
+                self.messages.push(Message::user(turn.said.clone()));
+                if !turn.text.is_empty() {
+                    self.messages.push(Message::assistant(turn.text.clone()));
+                }
+            }
+        }
+        if !turn.text.trim().is_empty() {
+            let mark = match how {
+                End::Complete => "",
+                End::Stopped => "\n\n[stopped]",
+                End::Failed => "\n\n[cut by a failure]",
+            };
+            self.log(Role::Assistant, &format!("{}{mark}", turn.text));
+        }
+        self.shows.push(Show::AnswerEnd(how));
+        if let (End::Failed, Some(failure)) = (how, end.failure) {
+            self.shows.push(Show::Failed(*failure.problem));
+        }
+        self.effects(end.effects, (!turn.resent).then_some(turn.said));
+        if let Some(words) = self.leaving.take() {
+            self.shows.push(Show::Leave(words));
+        }
+        self.go_on();
+    }
+
+    /// Does what tools asked for; `said` is the message to send again should the profile have changed.
+    pub(super) fn effects(&mut self, effects: Vec<Effect>, said: Option<String>) {
+        for effect in effects {
+            match effect {
+                Effect::WorkingDir(dir) => {
+                    let words = format!("Working directory: {}", dir.display());
+                    self.shows.push(Show::System(words));
+                }
+                Effect::Exit(words) => self.leaving = Some(words),
+                Effect::HistoryCompacted => self.reload(),
+                Effect::SwitchProfile(name) => self.switch(name, said.clone()),
+            }
+        }
+    }
+}

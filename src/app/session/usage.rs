@@ -1,0 +1,231 @@
+//! `usage`: what this session, the last days and all of life cost, as bars where people would rather look than read.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use jiff::{Timestamp, civil::Date};
+use serde_json::Value;
+
+use crate::base::error::Outcome;
+use crate::base::text::{clip, plural, thousands};
+use crate::disk::atomic::{self, STATE_CAP};
+use crate::tools::context::World;
+
+/// Days in the chart.
+const DAYS: i32 = 14;
+/// Columns of the longest bar.
+const BAR: f64 = 24.0;
+/// Bytes of the cost log that are looked at: years of ordinary use.
+const LOG_TAIL: u64 = 8 << 20;
+
+/// What was used of something.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+struct Sum {
+    turns: u64,
+    tokens: u64,
+    cost: f64,
+}
+
+/// The report.
+pub(super) fn report(world: &World) -> Outcome<String> {
+    let mut out = session(world);
+    let today = world.clock.now().date();
+    let log = world.paths.profile(&world.profile())?.cost_log();
+    let (days, models) = read_log(&log, today, &world.clock.now().time_zone().clone());
+    if !days.is_empty() {
+        out.push_str("\nDays\n");
+        let rows: Vec<(String, Sum)> = (0..DAYS)
+            .rev()
+            .filter_map(|back| today.checked_sub(jiff::Span::new().days(back)).ok())
+            .map(|day| {
+                let name = day.strftime("%a %d %b").to_string();
+                (name, days.get(&day).copied().unwrap_or_default())
+            })
+            .collect();
+        bars(&mut out, &rows);
+        out.push_str("\nModels, the same days\n");
+        let mut rows: Vec<(String, Sum)> = models.into_iter().collect();
+        rows.sort_by(|(_, a), (_, b)| b.cost.total_cmp(&a.cost).then(b.tokens.cmp(&a.tokens)));
+        rows.truncate(12);
+        bars(&mut out, &rows);
+    }
+    out.push_str(&lifetime(world)?);
+    Ok(out)
+}
+
+fn session(world: &World) -> String {
+    let totals = world.ledger.totals();
+    let tokens: u64 = totals
+        .provider_tokens
+        .values()
+        .map(|used| used.input + used.output)
+        .sum();
+    format!(
+        "This session: {}, {} tokens, ${:.4}\n",
+        plural(
+            usize::try_from(totals.turns).unwrap_or(usize::MAX),
+            "model call"
+        ),
+        thousands(tokens),
+        totals.cost
+    )
+}
+
+/// Sums of the chart's days, by day and by model. Lines that cannot be read are passed over.
+fn read_log(
+    path: &Path,
+    today: Date,
+    zone: &jiff::tz::TimeZone,
+) -> (BTreeMap<Date, Sum>, BTreeMap<String, Sum>) {
+    let mut days: BTreeMap<Date, Sum> = BTreeMap::new();
+    let mut models: BTreeMap<String, Sum> = BTreeMap::new();
+    let first = today
+        .checked_sub(jiff::Span::new().days(DAYS - 1))
+        .unwrap_or(today);
+    for line in tail(path).lines() {
+        let Ok(line) = serde_json::from_str::<Value>(line) else {
+            continue;
+        };
+        let number = |key: &str| line.get(key).and_then(Value::as_u64).unwrap_or_default();
+        let day = line
+            .get("ts")
+            .and_then(Value::as_str)
+            .and_then(|ts| ts.parse::<Timestamp>().ok())
+            .map(|ts| ts.to_zoned(zone.clone()).date());
+        let Some(day) = day.filter(|day| (first..=today).contains(day)) else {
+            continue;
+        };
+        let model = line
+            .get("model")
+            .and_then(Value::as_str)
+            .unwrap_or("unknown");
+        let model = models.entry(clip(model, 32)).or_default();
+        for sum in [days.entry(day).or_default(), model] {
+            sum.turns += 1;
+            sum.tokens += number("input") + number("output");
+            sum.cost += line.get("cost").and_then(Value::as_f64).unwrap_or_default();
+        }
+    }
+    (days, models)
+}
+
+/// The end of the log; a first line that is cut is no JSON and passed over.
+fn tail(path: &Path) -> String {
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let len = file.metadata()?.len();
+        file.seek(SeekFrom::Start(len.saturating_sub(LOG_TAIL)))?;
+        let mut bytes = Vec::new();
+        file.take(LOG_TAIL).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
+}
+
+/// One bar a row: by money where any was spent, else by tokens.
+fn bars(out: &mut String, rows: &[(String, Sum)]) {
+    let paid = rows.iter().any(|(_, sum)| sum.cost > 0.0);
+    #[allow(clippy::cast_precision_loss)]
+    let size = |sum: &Sum| if paid { sum.cost } else { sum.tokens as f64 };
+    let most = rows.iter().map(|(_, sum)| size(sum)).fold(0.0, f64::max);
+    let name = rows
+        .iter()
+        .map(|(name, _)| name.chars().count())
+        .max()
+        .unwrap_or_default();
+    for (label, sum) in rows {
+        let bar = bar(if most > 0.0 { size(sum) / most } else { 0.0 });
+        let said = if sum.turns == 0 {
+            String::new()
+        } else {
+            format!("${:.4}  {} tokens", sum.cost, thousands(sum.tokens))
+        };
+        let line = format!("  {label:<name$}  {bar}  {said}");
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+}
+
+/// A bar for a share between 0 and 1, in eighths of a column.
+fn bar(share: f64) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let eighths = (share.clamp(0.0, 1.0) * BAR * 8.0).round() as usize;
+    // Something is never shown as nothing.
+    let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
+    let mut bar = "█".repeat(eighths / 8);
+    bar.push_str(EIGHTHS.get(eighths % 8).copied().unwrap_or_default());
+    bar
+}
+
+fn lifetime(world: &World) -> Outcome<String> {
+    let Some(bytes) = atomic::read(&world.paths.usage()?, STATE_CAP)? else {
+        return Ok(String::new());
+    };
+    let Ok(all) = serde_json::from_slice::<Value>(&bytes) else {
+        return Ok("\nThe lifetime totals in usage.json cannot be read.\n".to_owned());
+    };
+    let cost = all
+        .get("total_cost")
+        .and_then(Value::as_f64)
+        .unwrap_or_default();
+    let turns = all
+        .get("total_llm_turns")
+        .and_then(Value::as_u64)
+        .unwrap_or_default();
+    Ok(format!(
+        "\nLifetime: {} model calls, ${cost:.4}\n",
+        thousands(turns)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::env::Env;
+    use crate::tools::bounds::Bounds;
+
+    #[test]
+    fn bars_show_days_and_models_to_scale() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env::from([
+            ("MARVIN_CONFIG_DIR", home.path().to_str().unwrap()),
+            ("MARVIN_NOW", "2026-03-10T12:00:00+00:00[UTC]"),
+            ("TZ", "UTC"),
+        ]);
+        let world = World::new(env, Bounds::default());
+        let log = world.paths.profile("main").unwrap().cost_log();
+        std::fs::create_dir_all(log.parent().unwrap()).unwrap();
+        let line = |ts: &str, model: &str, cost: f64| {
+            format!(
+                "{{\"ts\":\"{ts}\",\"model\":\"{model}\",\"input\":1000,\"output\":10,\"cost\":{cost}}}\n"
+            )
+        };
+        let text = line("2026-03-10T08:00:00Z", "big", 0.5)
+            + "{torn\n"
+            + &line("2026-03-09T08:00:00Z", "small", 0.25)
+            + &line("2026-01-01T08:00:00Z", "old", 9.0);
+        std::fs::write(log, text).unwrap();
+        let report = report(&world).unwrap();
+        let row = |name: &str| {
+            report
+                .lines()
+                .find(|line| line.contains(name))
+                .unwrap()
+                .to_owned()
+        };
+        let blocks = |line: &str| line.matches('█').count();
+        assert_eq!((blocks(&row("10 Mar")), blocks(&row("09 Mar"))), (24, 12));
+        assert_eq!((blocks(&row("big")), blocks(&row("small"))), (24, 12));
+        assert!(!report.contains("old"), "{report}");
+        assert!(row("10 Mar").contains("$0.5000  1,010 tokens"));
+    }
+
+    #[test]
+    fn the_smallest_share_still_shows() {
+        assert_eq!((bar(0.0), bar(0.0001)), (String::new(), "▏".to_owned()));
+        assert_eq!(bar(1.0).chars().count(), 24);
+    }
+}

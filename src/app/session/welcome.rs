@@ -1,0 +1,73 @@
+//! The first words of a session (contract/interfaces.md 13; design: the first start with nothing set up).
+
+use std::fmt::Write as _;
+
+use crate::app::setup::Answering;
+use crate::base::env::Env;
+use crate::llm::catalog::{ROWS, Row};
+use crate::llm::choose;
+use crate::tools;
+
+/// Names given in full; the others are in `marvin doctor`.
+const NAMED: [&str; 5] = ["ollama", "openai", "gemini", "groq", "anthropic"];
+
+/// The welcome: what works, and without a model what would bring one. `new` when nothing was said here before.
+pub(super) fn words(env: &Env, answering: &Answering, new: bool) -> String {
+    if !answering.provider.is_model() {
+        return offline(env, new);
+    }
+    format!(
+        "Here I am. {} answers, with {}.\nSay what you want done. !help lists the commands, F1 the keys.\n",
+        answering.provider.name(),
+        answering.model
+    )
+}
+
+fn offline(env: &Env, new: bool) -> String {
+    let mut out = String::new();
+    out.push_str(if new {
+        "Brain the size of a planet, and no language model set up. Typical.\n\n"
+    } else {
+        "Still no language model set up.\n\n"
+    });
+    let _ = writeln!(
+        out,
+        "Working right now, offline: {}.",
+        tools::groups().join(", ")
+    );
+    out.push_str("  try   show the tree      git status      what is in README.md\n");
+    out.push_str("  or    !tools git         !tool code_grep pattern=TODO\n\n");
+    out.push_str("To give me something to think with, one of:\n");
+    for name in NAMED {
+        if let Some(row) = ROWS.iter().find(|row| row.name == name) {
+            let (how, looked) = setting(env, row);
+            let _ = writeln!(out, "  {name:<10} {how:<44} ({looked})");
+        }
+    }
+    let others: Vec<&str> = ROWS
+        .iter()
+        .map(|row| row.name)
+        .filter(|name| !NAMED.contains(name))
+        .collect();
+    let _ = writeln!(out, "  and {}: marvin doctor", others.join(", "));
+    out
+}
+
+/// The one line that sets a provider up, and what was found when it was looked for.
+fn setting(env: &Env, row: &'static Row) -> (String, String) {
+    let remote = choose::remote(env, row);
+    match row.key {
+        Some(variable) => {
+            let looked = match (remote.key.is_some(), row.key_file) {
+                (true, _) => "set".to_owned(),
+                (false, true) => format!("not set, no ~/.ssh/{variable}"),
+                (false, false) => "not set".to_owned(),
+            };
+            (format!("export {variable}=…"), looked)
+        }
+        None => (
+            format!("ollama serve, ollama pull {}", row.model),
+            format!("looked: {} does not answer", remote.base),
+        ),
+    }
+}
