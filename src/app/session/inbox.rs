@@ -17,7 +17,7 @@ use crate::chat::event::{Event, Listener};
 use crate::tools::registry::Ended;
 
 /// Something a worker says.
-pub enum Note {
+pub(super) enum Note {
     /// The running turn says something.
     Event(u64, Event),
     /// A tool of a turn waits for the person.
@@ -54,26 +54,26 @@ pub enum Note {
 
 /// A profile that is active now.
 #[derive(Debug)]
-pub struct Switched {
+pub(super) struct Switched {
     /// Its name.
-    pub name: String,
+    pub(super) name: String,
     /// It did not exist before.
-    pub created: bool,
+    pub(super) created: bool,
     /// The end of its conversation.
-    pub entries: Vec<Entry>,
+    pub(super) entries: Vec<Entry>,
     /// The message that caused the switch, to be sent once more.
-    pub resend: Option<String>,
+    pub(super) resend: Option<String>,
 }
 
 /// The queue.
-pub struct Inbox {
+pub(super) struct Inbox {
     notes: Mutex<VecDeque<Note>>,
     bell: Sender<()>,
 }
 
 impl Inbox {
     /// An empty queue and its bell: one message waits in it whenever notes wait.
-    pub fn new() -> (Arc<Self>, Receiver<()>) {
+    pub(super) fn new() -> (Arc<Self>, Receiver<()>) {
         let (bell, rung) = bounded(1);
         let inbox = Self {
             notes: Mutex::default(),
@@ -83,7 +83,7 @@ impl Inbox {
     }
 
     /// Adds a note and rings.
-    pub fn put(&self, note: Note) {
+    pub(super) fn put(&self, note: Note) {
         let mut notes = self.lock();
         match (notes.back_mut(), note) {
             (
@@ -102,7 +102,7 @@ impl Inbox {
     }
 
     /// Everything that waits.
-    pub fn take(&self) -> VecDeque<Note> {
+    pub(super) fn take(&self) -> VecDeque<Note> {
         std::mem::take(&mut *self.lock())
     }
 

@@ -58,7 +58,7 @@ impl Session {
             .map(|profile| profile.history());
         let shows = &mut self.shows;
         let opened = InputHistory::open(path.unwrap_or_default(), &mut |words| {
-            shows.push(Show::System(words))
+            shows.push(Show::System(words));
         });
         let history = Arc::new(Mutex::new(opened));
         self.history = Some(Arc::clone(&history));
@@ -72,7 +72,7 @@ impl Session {
         let inbox = Arc::clone(&self.inbox);
         let deliver = move |news: Vec<String>| {
             news.into_iter()
-                .for_each(|words| inbox.put(Note::Notice(words)))
+                .for_each(|words| inbox.put(Note::Notice(words)));
         };
         self.news.poll(
             &self.world.env,

@@ -49,7 +49,7 @@ pub(super) struct Job {
 
 /// How a turn ended.
 #[derive(Debug)]
-pub struct TurnEnd {
+pub(super) struct TurnEnd {
     /// The conversation with all that came; `None` after a breakdown.
     pub(super) talk: Option<(Vec<Message>, Meter)>,
     /// What tools asked the session to do.
