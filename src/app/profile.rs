@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::chat_log::{ChatLog, Entry};
 use crate::agent::system::Person;
 use crate::base::clock::Clock;
 use crate::base::error::Outcome;
 use crate::base::text::clip;
 use crate::disk::paths::{Paths, ProfilePaths};
-use crate::disk::{atomic, jsonl, yaml};
+use crate::disk::{atomic, yaml};
 use crate::tools::context::World;
 
 /// Entries of the chat log in the prompt, and characters of each.
@@ -60,7 +61,7 @@ pub fn person(world: &World, warn: &mut dyn FnMut(String)) -> Person {
     Person {
         preferences: preferences(&profile, warn),
         places: places(&profile.saved_places(), &world.clock, warn),
-        history: history(&profile.chat_log(), &world.clock, warn),
+        history: history(&ChatLog::new(profile.chat_log(), &world.clock), warn),
     }
 }
 
@@ -107,26 +108,11 @@ fn places(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> String {
 }
 
 /// The last entries of the chat log, shortened by characters. Reads only the file's end.
-fn history(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> String {
-    let entries = match jsonl::tail_array(path, HISTORY) {
-        Ok(tail) => tail.entries,
-        Err(problem) => {
-            set_aside(path, clock, &problem.one_line(), warn);
-            Vec::new()
-        }
-    };
+fn history(log: &ChatLog, warn: &mut dyn FnMut(String)) -> String {
     let mut out = String::new();
-    for entry in entries {
-        let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
-        if !text("text").is_empty() {
-            let _ = writeln!(
-                out,
-                "[{}] {}: {}",
-                text("time"),
-                text("role"),
-                clip(&text("text").replace('\n', " "), HISTORY_EACH)
-            );
-        }
+    for Entry { role, text, time } in log.seed(HISTORY, warn) {
+        let text = clip(&text.replace('\n', " "), HISTORY_EACH);
+        let _ = writeln!(out, "[{time}] {}: {text}", role.word());
     }
     out
 }

@@ -1,11 +1,12 @@
 //! The last entries of a JSON array in a file, reading only its end.
 //!
 //! Read backwards, valid JSON needs no memory of what came before: outside a string there is no backslash, so a quote with an
-//! even number of them in front opens or closes a string. What ends like a whole array but is torn in the middle of a text is
-//! the one thing this cannot see; it shows when the file is next read whole.
+//! even number of them in front opens or closes a string. A file torn in the middle of a text can end like a whole array, but what
+//! then passes for its last entry holds no quotes: such an entry is not believed, and the file is read whole.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -21,7 +22,10 @@ const WINDOW: u64 = 64 * 1024;
 pub struct Tail {
     /// In the order of the file.
     pub entries: Vec<Map<String, Value>>,
-    /// The file ends in the middle of an entry or without its bracket; whole entries before that are given.
+    /// Where each of them stands in the file, in bytes.
+    pub spans: Vec<Range<u64>>,
+    /// The file ends in the middle of an entry, without its bracket, or in zeroes that a power cut left; whole entries before that
+    /// are given.
     pub torn: bool,
 }
 
@@ -56,12 +60,7 @@ pub fn tail_array(path: &Path, n: usize) -> Outcome<Tail> {
             .read_to_end(&mut window)
             .map_err(fail)?;
         match backwards(&window, n, from == 0) {
-            Scan::Found(entries) => {
-                return Ok(Tail {
-                    entries,
-                    torn: false,
-                });
-            }
+            Scan::Found(found) => return Ok(found.tail(from)),
             Scan::More if from > 0 && size < STATE_CAP => size = size.saturating_mul(2),
             Scan::More | Scan::Strange => break,
         }
@@ -75,8 +74,41 @@ pub fn tail_array(path: &Path, n: usize) -> Outcome<Tail> {
     })
 }
 
+/// Entries found backwards, last first, with their places in the window.
+#[derive(Default)]
+struct Found(Vec<(Map<String, Value>, Range<usize>)>);
+
+impl Found {
+    /// Keeps what stands between two separators when it is an entry.
+    fn keep(&mut self, window: &[u8], place: Range<usize>) -> bool {
+        let item = window.get(place.clone()).unwrap_or_default();
+        match serde_json::from_slice::<Map<String, Value>>(item) {
+            Ok(entry) if !entry.is_empty() => {
+                let start = place.end - item.trim_ascii_start().len();
+                self.0.push((entry, start..start + item.trim_ascii().len()));
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The entries in the order of the file, for a window that begins at `from`.
+    fn tail(self, from: u64) -> Tail {
+        let (entries, places): (Vec<_>, Vec<_>) = self.0.into_iter().rev().unzip();
+        let spans = places
+            .into_iter()
+            .map(|place| from + place.start as u64..from + place.end as u64)
+            .collect();
+        Tail {
+            entries,
+            spans,
+            torn: false,
+        }
+    }
+}
+
 enum Scan {
-    Found(Vec<Map<String, Value>>),
+    Found(Found),
     /// The window begins too late.
     More,
     /// Not the end of an array of objects.
@@ -93,14 +125,13 @@ fn backwards(window: &[u8], n: usize, whole: bool) -> Scan {
             Scan::Strange
         };
     };
-    let mut found: Vec<Map<String, Value>> = Vec::new();
+    let mut found = Found::default();
     let mut end = body.len();
     let mut depth = 0usize;
     let mut in_string = false;
     let mut at = body.len();
     while at > 0 {
-        if found.len() == n {
-            found.reverse();
+        if found.0.len() == n {
             return Scan::Found(found);
         }
         at -= 1;
@@ -121,20 +152,19 @@ fn backwards(window: &[u8], n: usize, whole: bool) -> Scan {
             Some(b'[') if depth > 0 => depth -= 1,
             Some(b'[') => {
                 let item = body.get(at + 1..end).unwrap_or_default();
-                let first = found.is_empty() && item.trim_ascii().is_empty();
-                if !(first || keep(item, &mut found)) || !is_start(before) {
+                let none = found.0.is_empty() && item.trim_ascii().is_empty();
+                if !(none || found.keep(window, at + 1..end)) || !is_start(before) {
                     return Scan::Strange;
                 }
                 if !whole {
                     return Scan::Strange;
                 }
-                found.truncate(n);
-                found.reverse();
+                found.0.truncate(n);
                 return Scan::Found(found);
             }
             Some(b'{') => return Scan::Strange,
             Some(b',') if depth == 0 => {
-                if !keep(body.get(at + 1..end).unwrap_or_default(), &mut found) {
+                if !found.keep(window, at + 1..end) {
                     return Scan::Strange;
                 }
                 end = at;
@@ -154,56 +184,59 @@ fn is_start(before: &[u8]) -> bool {
         .is_empty()
 }
 
-fn keep(item: &[u8], found: &mut Vec<Map<String, Value>>) -> bool {
-    match serde_json::from_slice(item) {
-        Ok(entry) => {
-            found.push(entry);
-            true
-        }
-        Err(_) => false,
-    }
-}
-
 /// Reads entries from the start until the array or the file ends.
 fn forwards(bytes: &[u8], n: usize) -> Result<Tail, String> {
-    let text = bytes
-        .strip_prefix(b"\xef\xbb\xbf")
-        .unwrap_or(bytes)
-        .trim_ascii();
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     // An interrupted first write, or a file system's zeroes after a power cut.
-    if text.iter().all(|b| *b == 0) {
-        return Ok(Tail {
-            entries: Vec::new(),
-            torn: !text.is_empty(),
-        });
+    let blank = |b: &u8| *b == 0 || b.is_ascii_whitespace();
+    let rest_blank = text.iter().rev().take_while(|b| blank(b)).count();
+    let (text, after) = text.split_at(text.len() - rest_blank);
+    let zeroes = after.contains(&0);
+    let end = bytes.len() - rest_blank;
+    let mut tail = Tail {
+        torn: zeroes,
+        ..Tail::default()
+    };
+    if text.is_empty() {
+        return Ok(tail);
     }
-    let Some((b'[', mut rest)) = text.split_first() else {
+    let Some((b'[', mut rest)) = text.trim_ascii_start().split_first() else {
         return Err("it does not begin with \"[\"".to_owned());
     };
-    let mut entries: Vec<Map<String, Value>> = Vec::new();
     let torn = loop {
         rest = rest.trim_ascii_start();
         match rest.split_first() {
             None => break true,
             Some((b']', after)) if after.trim_ascii().is_empty() => break false,
             Some((b']', _)) => return Err("something follows its \"]\"".to_owned()),
-            Some((b',', after)) if !entries.is_empty() => rest = after.trim_ascii_start(),
-            _ if entries.is_empty() => {}
-            _ => return Err(format!("a comma is missing after entry {}", entries.len())),
+            Some((b',', after)) if !tail.entries.is_empty() => rest = after.trim_ascii_start(),
+            _ if tail.entries.is_empty() => {}
+            _ => {
+                return Err(format!(
+                    "a comma is missing after entry {}",
+                    tail.entries.len()
+                ));
+            }
         }
         let mut stream = serde_json::Deserializer::from_slice(rest).into_iter();
         match stream.next() {
             None => break true,
             Some(Ok(entry)) => {
-                entries.push(entry);
-                rest = rest.get(stream.byte_offset()..).unwrap_or_default();
+                let start = (end - rest.len()) as u64;
+                let length = stream.byte_offset();
+                tail.entries.push(entry);
+                tail.spans.push(start..start + length as u64);
+                rest = rest.get(length..).unwrap_or_default();
             }
             Some(Err(why)) if why.is_eof() => break true,
-            Some(Err(why)) => return Err(format!("entry {}: {why}", entries.len() + 1)),
+            Some(Err(why)) => return Err(format!("entry {}: {why}", tail.entries.len() + 1)),
         }
     };
-    entries.drain(..entries.len().saturating_sub(n));
-    Ok(Tail { entries, torn })
+    tail.torn |= torn;
+    let surplus = tail.entries.len().saturating_sub(n);
+    tail.entries.drain(..surplus);
+    tail.spans.drain(..surplus);
+    Ok(tail)
 }
 
 #[cfg(test)]
@@ -244,7 +277,15 @@ mod tests {
             // Any window: what begins in the middle is enough or says that it is not.
             let from = if small { text.len().saturating_sub(cut) } else { 0 };
             match backwards(&text.as_bytes()[from..], n, from == 0) {
-                Scan::Found(entries) => prop_assert_eq!(&entries[..], last),
+                Scan::Found(found) => {
+                    let tail = found.tail(from as u64);
+                    prop_assert_eq!(&tail.entries[..], last);
+                    for (entry, span) in tail.entries.iter().zip(&tail.spans) {
+                        let there = &text.as_bytes()[span.start as usize..span.end as usize];
+                        prop_assert_eq!((there[0], there[there.len() - 1]), (b'{', b'}'));
+                        prop_assert_eq!(&serde_json::from_slice::<Map<String, Value>>(there).unwrap(), entry);
+                    }
+                }
                 Scan::More => prop_assert!(from > 0),
                 Scan::Strange => prop_assert!(from > 0 && all.len() < n.max(1), "strange: {}", &text[from..]),
             }
@@ -266,6 +307,10 @@ mod tests {
             let tail = tail_array(&path, 100).unwrap();
             prop_assert_eq!(tail.torn, !cut.is_empty());
             prop_assert!(all.starts_with(&tail.entries));
+            for (entry, span) in tail.entries.iter().zip(&tail.spans) {
+                let there = &cut[span.start as usize..span.end as usize];
+                prop_assert_eq!(&serde_json::from_slice::<Map<String, Value>>(there).unwrap(), entry);
+            }
             let whole = tail.entries.len();
             let next = serde_json::to_string(&all[..(whole + 1).min(all.len())]).unwrap();
             prop_assert!(whole == all.len() || cut.len() < next.len(), "an entry was lost");
@@ -288,6 +333,12 @@ mod tests {
         assert_eq!(read(" [ ] \n").unwrap(), Tail::default());
         assert_eq!(read("\u{feff}[{}]").unwrap().entries.len(), 1);
         assert!(read("\0\0\0").unwrap().torn);
+        let zeroes = read("\u{feff}[{\"a\": 1},\n{\"b\": 2}]\n\0\0\0").unwrap();
+        assert_eq!((zeroes.entries.len(), zeroes.torn), (2, true));
+        assert_eq!(zeroes.spans[1], 14..22);
+        // Torn inside a text that looks like the end of an array.
+        let tail = read(r#"[{"role":"you","text":"a"},{"role":"you","text":"b},{}]"#).unwrap();
+        assert_eq!((tail.entries.len(), tail.torn), (1, true));
         for text in ["{}", "[1, 2]", "[{}] x", "[{} {}]", "[{},{\"a\":}]", "null"] {
             assert!(read(text).is_err(), "{text}");
         }

@@ -1,0 +1,248 @@
+//! The log on real files: its form, its layouts, torn ends, links, taking back, compaction.
+
+use super::*;
+use crate::chat::message::Message;
+use std::os::unix::fs::symlink;
+
+/// A log in a folder of its own, and the warnings of whoever uses it.
+struct Case {
+    dir: tempfile::TempDir,
+    log: ChatLog,
+    warned: Vec<String>,
+}
+
+impl Case {
+    fn new(text: impl AsRef<[u8]>) -> Self {
+        let case = Self::missing();
+        fs::write(case.log.path(), text).unwrap();
+        case
+    }
+
+    fn missing() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let env = crate::base::env::Env::from([("MARVIN_NOW", "2026-11-21T14:30:05+00:00[UTC]")]);
+        let log = ChatLog::new(dir.path().join("chat_log.json"), &Clock::new(&env));
+        Self {
+            dir,
+            log,
+            warned: Vec::new(),
+        }
+    }
+
+    fn say(&mut self, role: Role, text: &str) {
+        let warned = &mut self.warned;
+        self.log
+            .append(&[(role, text)], &mut |w| warned.push(w))
+            .unwrap();
+    }
+
+    fn seed(&mut self, n: usize) -> Vec<String> {
+        let warned = &mut self.warned;
+        let entries = self.log.seed(n, &mut |w| warned.push(w));
+        entries.into_iter().map(|entry| entry.text).collect()
+    }
+
+    fn undo(&mut self, said: Option<&str>) -> Outcome<Vec<Entry>> {
+        let warned = &mut self.warned;
+        self.log.undo_last_exchange(said, &mut |w| warned.push(w))
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(self.log.path()).unwrap()
+    }
+
+    fn parsed(&self) -> Vec<Value> {
+        serde_json::from_str(&self.text()).unwrap()
+    }
+}
+
+#[test]
+fn a_new_log_is_in_the_form_of_the_contract() {
+    let mut case = Case::missing();
+    assert_eq!(case.seed(5), [] as [&str; 0]);
+    assert!(!case.log.path().exists(), "reading made a file");
+    case.say(Role::You, " \n");
+    assert!(!case.log.path().exists(), "an empty text was stored");
+    case.say(Role::You, "a \"quoted\"\nline \u{1b}[0m");
+    case.say(Role::Assistant, "b");
+    assert_eq!(
+        case.text(),
+        "[\n{\"role\":\"you\",\"text\":\"a \\\"quoted\\\"\\nline \\u001b[0m\",\"time\":\"14:30\"},\n\
+         {\"role\":\"assistant\",\"text\":\"b\",\"time\":\"14:30\"}\n]\n"
+    );
+    assert_eq!(case.seed(1), ["b"]);
+    assert_eq!(case.warned, [] as [String; 0]);
+}
+
+#[test]
+fn the_layout_of_the_file_is_kept_and_every_old_byte() {
+    let old = r#"{"role": "you", "text": "x", "time": "2026-01-02T03:04:05Z"}"#;
+    let strange = r#"{"kind": 7, "role": "oracle", "text": "y", "parts": [{"a": []}]}"#;
+    for (before, kept, added) in [
+        (
+            format!("[{old},{strange}]"),
+            format!("[{old},{strange}"),
+            "{\"role\":\"you\"",
+        ),
+        (
+            format!("\u{feff}[\n  {old},\n  {strange}\n]"),
+            format!("\u{feff}[\n  {old},\n  {strange},\n  "),
+            "{\"role\":\"you\"",
+        ),
+        (
+            "[\n    {\n        \"text\": \"z\"\n    }\n]\n\n".to_owned(),
+            "[\n    {\n        \"text\": \"z\"\n    },\n    {\n".to_owned(),
+            "      \"role\": \"you\",\n",
+        ),
+        (" [ ] ".to_owned(), "[\n".to_owned(), "{\"role\""),
+    ] {
+        let mut case = Case::new(&before);
+        case.say(Role::You, "new");
+        let text = case.text();
+        assert!(text.starts_with(&kept), "{text}");
+        assert!(text.contains(added) && text.ends_with("\n]\n"), "{text}");
+        case.say(Role::Assistant, "newer");
+        assert_eq!(case.seed(2), ["new", "newer"]);
+        assert_eq!(case.undo(Some("new")).unwrap().len(), 2);
+        let text = case.text();
+        let bom = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let now: Value = serde_json::from_str(bom).unwrap();
+        let then: Value =
+            serde_json::from_str(before.strip_prefix('\u{feff}').unwrap_or(&before)).unwrap();
+        assert_eq!(now, then);
+        assert_eq!(case.warned, [] as [String; 0]);
+    }
+}
+
+#[test]
+fn a_torn_end_is_mended_at_every_byte() {
+    let mut whole = Case::missing();
+    whole.say(Role::You, "one");
+    whole.say(Role::Assistant, "tw\u{f6} },{}]");
+    let text = whole.text();
+    let second = text.rfind(",\n").unwrap();
+    for at in 1..text.len() - 1 {
+        if text.as_bytes()[..at].trim_ascii_end().ends_with(b"\n]") {
+            continue;
+        }
+        let mut case = Case::new(&text.as_bytes()[..at]);
+        case.say(Role::You, "three");
+        let texts: Vec<String> = case
+            .parsed()
+            .iter()
+            .map(|e| e["text"].as_str().unwrap().to_owned())
+            .collect();
+        let both = at >= text.rfind('}').unwrap() + 1;
+        let one = at >= second;
+        let expected: &[&str] = match (both, one) {
+            (true, _) => &["one", "tw\u{f6} },{}]", "three"],
+            (_, true) => &["one", "three"],
+            _ => &["three"],
+        };
+        assert_eq!(texts, expected, "cut at {at}");
+        assert_eq!(case.warned.len(), 1, "cut at {at}: {:?}", case.warned);
+        let mut seen = Case::new(&text.as_bytes()[..at]);
+        seen.seed(3);
+        assert_eq!(seen.parsed().len(), expected.len() - 1, "seeding mends too");
+    }
+}
+
+#[test]
+fn what_is_no_log_is_moved_aside_and_a_link_stays_a_link() {
+    let mut case = Case::missing();
+    let real = case.dir.path().join("elsewhere.json");
+    fs::write(&real, "{\"not\": \"a log\"}").unwrap();
+    symlink("elsewhere.json", case.log.path()).unwrap();
+    assert_eq!(case.seed(3), [] as [&str; 0]);
+    assert!(case.warned[0].contains("elsewhere.json.corrupt-20261121_143005"));
+    case.say(Role::You, "anew");
+    assert!(case.log.path().is_symlink());
+    assert!(fs::read_to_string(&real).unwrap().contains("anew"));
+    let aside = case
+        .dir
+        .path()
+        .join("elsewhere.json.corrupt-20261121_143005");
+    assert_eq!(fs::read_to_string(aside).unwrap(), "{\"not\": \"a log\"}");
+    case.log
+        .compact(0, &|_| "s".to_owned(), &mut |_| {})
+        .unwrap()
+        .unwrap();
+    assert!(case.log.path().is_symlink());
+    assert!(fs::read_to_string(&real).unwrap().contains("\"s\""));
+}
+
+#[test]
+fn a_folder_in_its_place_is_a_problem_and_nothing_more() {
+    let mut case = Case::missing();
+    fs::create_dir(case.log.path()).unwrap();
+    assert_eq!(case.seed(3), [] as [&str; 0]);
+    assert!(case.warned[0].contains("no ordinary file"));
+    assert!(case.log.append(&[(Role::You, "x")], &mut |_| {}).is_err());
+    assert!(case.log.path().is_dir());
+}
+
+#[test]
+fn the_last_exchange_is_taken_back_and_no_more() {
+    let mut case = Case::missing();
+    assert_eq!(case.undo(None).unwrap_err().kind, Kind::Missing);
+    case.say(Role::System, "welcome");
+    case.say(Role::You, "first");
+    case.say(Role::Assistant, "1");
+    let before = case.text();
+    case.say(Role::You, "second");
+    for n in 0..100 {
+        case.say(Role::Assistant, &format!("part {n}"));
+    }
+    assert_eq!(case.undo(Some("first")).unwrap_err().kind, Kind::Refused);
+    let taken = case.undo(Some("second")).unwrap();
+    assert_eq!((taken.len(), taken[0].text.as_str()), (101, "second"));
+    assert_eq!(case.text(), before);
+    assert_eq!(case.undo(None).unwrap().len(), 2);
+    assert!(case.undo(None).is_err());
+    assert_eq!(case.seed(9), ["welcome"]);
+    let mut only = Case::new("[{\"role\":\"you\",\"text\":\"x\"}]");
+    only.undo(None).unwrap();
+    assert_eq!(only.parsed(), [] as [Value; 0]);
+}
+
+#[test]
+fn compaction_keeps_the_last_entries_word_for_word_and_a_copy_of_all() {
+    let mut case = Case::missing();
+    for n in 0..30 {
+        case.say(Role::You, &format!("entry {n}"));
+    }
+    let before = case.text();
+    let summary = |old: &[Entry]| format!("{} from {}", old.len(), old[0].text);
+    let mut backups = Vec::new();
+    for keep in [20, 5] {
+        let made = case
+            .log
+            .compact(keep, &summary, &mut |_| {})
+            .unwrap()
+            .unwrap();
+        assert_eq!(made.kept, keep);
+        backups.push(made.backup);
+    }
+    assert_eq!(fs::read_to_string(&backups[0]).unwrap(), before);
+    let name = backups[1].file_name().unwrap().to_string_lossy();
+    assert_eq!(name, "chat_log.json.backup.20261121_143005-2");
+    let parsed = case.parsed();
+    assert_eq!(parsed[0]["role"], "system");
+    assert_eq!(parsed[0]["text"], "16 from 10 from entry 0");
+    assert_eq!(parsed[1]["text"], "entry 25");
+    assert!(before.ends_with(&case.text()[case.text().find("},\n").unwrap() + 3..]));
+    let none = case.log.compact(6, &summary, &mut |_| {}).unwrap();
+    assert_eq!(none, None);
+}
+
+#[test]
+fn only_the_talk_goes_to_a_model() {
+    let case = Case::new(
+        r#"[{"role":"system","text":"s"},{"role":"user","text":"u"},{"role":"assistant","text":"a"},{"role":"x","text":"x"}]"#,
+    );
+    let entries = case.log.seed(9, &mut |_| {});
+    assert_eq!(
+        messages(&entries),
+        [Message::user("u"), Message::assistant("a")]
+    );
+}
