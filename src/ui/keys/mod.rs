@@ -1,0 +1,262 @@
+//! Keys: one table says what each does, and both the mapping and the help overlay are read from it.
+
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+/// What a key asks for. The input editor does the editing ones; the rest are the interface's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Put this character at the cursor; the only action that is not in the table.
+    Insert(char),
+    /// Submit the input (after a backslash: a new line instead).
+    Send,
+    /// Break the line at the cursor.
+    Newline,
+    /// To the character before.
+    Left,
+    /// To the next character.
+    Right,
+    /// To the beginning of the word.
+    WordLeft,
+    /// To the end of the word.
+    WordRight,
+    /// To the beginning of the line.
+    LineStart,
+    /// To the end of the line.
+    LineEnd,
+    /// A row up; on the first row the history entry before.
+    Up,
+    /// A row down; on the last row the next history entry.
+    Down,
+    /// Delete the character before the cursor.
+    EraseBack,
+    /// Delete the character under the cursor.
+    EraseForward,
+    /// Kill back to the beginning of the word.
+    KillWordBack,
+    /// Kill back to the blank before.
+    KillBlankBack,
+    /// Kill to the end of the word.
+    KillWordForward,
+    /// Kill the whole line.
+    KillLine,
+    /// Kill to the end of the line.
+    KillToEnd,
+    /// Insert what was killed last.
+    Yank,
+    /// Replace what was just yanked by the kill before it.
+    YankPop,
+    /// Take back the last edit.
+    Undo,
+    /// Do again what was taken back.
+    Redo,
+    /// Search the input history; again: the older match.
+    Search,
+    /// Complete the word at the cursor; again: the next candidate.
+    Complete,
+    /// The candidate before.
+    CompleteBack,
+    /// Close what is open, cancel what runs, or clear the input; never quits.
+    Escape,
+    /// Cancel what runs; idle: clear the input, a second time within 2 s: leave.
+    Cancel,
+    /// Leave.
+    Quit,
+    /// Suspend to the shell.
+    Suspend,
+    /// Draw everything anew.
+    Redraw,
+    /// Half a screen up in the chat.
+    PageUp,
+    /// Half a screen down in the chat.
+    PageDown,
+    /// A line up in the chat.
+    ScrollUp,
+    /// A line down in the chat.
+    ScrollDown,
+    /// To the beginning of the chat.
+    Top,
+    /// To the end of the chat.
+    Bottom,
+    /// Show the keys.
+    Help,
+    /// Copy the last reply to the clipboard.
+    CopyReply,
+    /// Copy the last block of code to the clipboard.
+    CopyCode,
+    /// Fold or unfold the last tool result.
+    Unfold,
+    /// Fold or unfold all tool results.
+    UnfoldAll,
+    /// Edit the input in `$EDITOR`.
+    OpenEditor,
+    /// A question: yes, this once.
+    Yes,
+    /// A question: yes, and not again for this exact command.
+    Always,
+    /// A question: no.
+    No,
+    /// A question: no, with a word to the model.
+    NoBecause,
+}
+
+/// Where a key is pressed; some keys mean something else there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Situation {
+    /// The input has text.
+    Typing,
+    /// The input has none.
+    Empty,
+    /// A question waits for its answer.
+    Asked,
+}
+
+/// When a row of the table holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum When {
+    /// Everywhere.
+    Always,
+    /// In the input, with or without text.
+    Input,
+    /// Only in an empty input, before the rows of the input.
+    Empty,
+    /// Only while a question waits, before all others.
+    Asked,
+}
+
+/// A key with its modifiers, as the table writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    code: KeyCode,
+    modifiers: KeyModifiers,
+}
+
+impl Key {
+    const fn plain(code: KeyCode) -> Self {
+        Self {
+            code,
+            modifiers: KeyModifiers::NONE,
+        }
+    }
+
+    const fn with(modifiers: KeyModifiers, code: KeyCode) -> Self {
+        Self { code, modifiers }
+    }
+
+    /// The key of an event, whatever way the terminal told it; `None` for a key let go.
+    fn of(event: &KeyEvent) -> Option<Self> {
+        if event.kind == KeyEventKind::Release {
+            return None;
+        }
+        let mut modifiers =
+            event.modifiers & (KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT);
+        let code = match event.code {
+            // Shift is in the character already, and in the name of the key.
+            KeyCode::Char(c) => {
+                modifiers.remove(KeyModifiers::SHIFT);
+                KeyCode::Char(if modifiers.is_empty() {
+                    c
+                } else {
+                    c.to_ascii_lowercase()
+                })
+            }
+            KeyCode::BackTab => {
+                modifiers.remove(KeyModifiers::SHIFT);
+                KeyCode::BackTab
+            }
+            KeyCode::Tab if modifiers.contains(KeyModifiers::SHIFT) => {
+                modifiers.remove(KeyModifiers::SHIFT);
+                KeyCode::BackTab
+            }
+            code => code,
+        };
+        Some(Self { code, modifiers })
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (modifier, name) in [
+            (KeyModifiers::CONTROL, "Ctrl-"),
+            (KeyModifiers::ALT, "Alt-"),
+            (KeyModifiers::SHIFT, "Shift-"),
+        ] {
+            if self.modifiers.contains(modifier) {
+                f.write_str(name)?;
+            }
+        }
+        match self.code {
+            KeyCode::Char(c) if self.modifiers.is_empty() => write!(f, "{c}"),
+            KeyCode::Char(c) => write!(f, "{}", c.to_ascii_uppercase()),
+            KeyCode::F(n) => write!(f, "F{n}"),
+            KeyCode::BackTab => f.write_str("Shift-Tab"),
+            KeyCode::PageUp => f.write_str("PgUp"),
+            KeyCode::PageDown => f.write_str("PgDn"),
+            code => write!(f, "{code:?}"),
+        }
+    }
+}
+
+/// What `event` asks for in this situation; `None` for a key that means nothing there.
+///
+/// A character without Ctrl and Alt is text where no row of the table claims it, but not in answer to a question.
+pub fn action(event: &KeyEvent, situation: Situation) -> Option<Action> {
+    let key = Key::of(event)?;
+    let rows: &[When] = match situation {
+        Situation::Typing => &[When::Input, When::Always],
+        Situation::Empty => &[When::Empty, When::Input, When::Always],
+        Situation::Asked => &[When::Asked, When::Always],
+    };
+    let bound = rows.iter().find_map(|when| {
+        table::ROWS
+            .iter()
+            .find(|row| row.when == *when && row.keys.contains(&key))
+            .map(|row| row.action)
+    });
+    bound.or(match key.code {
+        KeyCode::Char(c) if key.modifiers.is_empty() && situation != Situation::Asked => {
+            Some(Action::Insert(c))
+        }
+        _ => None,
+    })
+}
+
+/// The keys of one subject, for the help overlay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Heading.
+    pub title: &'static str,
+    /// Keys (`Ctrl-A, Home`) and what they do.
+    pub lines: Vec<(String, &'static str)>,
+}
+
+/// The whole table as help, in its order.
+pub fn help() -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for row in table::ROWS {
+        let keys: Vec<String> = row.keys.iter().map(Key::to_string).collect();
+        let line = (keys.join(", "), row.doc);
+        match groups.iter_mut().find(|group| group.title == row.group) {
+            Some(group) => group.lines.push(line),
+            None => groups.push(Group {
+                title: row.group,
+                lines: vec![line],
+            }),
+        }
+    }
+    groups
+}
+
+/// The first key of an action as the help writes it (`Ctrl-R`), for hints in the interface; `None` for plain text.
+pub fn name(action: Action) -> Option<String> {
+    table::ROWS
+        .iter()
+        .find(|row| row.action == action)
+        .and_then(|row| row.keys.first())
+        .map(Key::to_string)
+}

@@ -1,0 +1,139 @@
+use std::collections::HashSet;
+
+use super::table::ROWS;
+use super::*;
+
+fn press(code: KeyCode, modifiers: KeyModifiers) -> KeyEvent {
+    KeyEvent::new(code, modifiers)
+}
+
+fn typing(code: KeyCode, modifiers: KeyModifiers) -> Option<Action> {
+    action(&press(code, modifiers), Situation::Typing)
+}
+
+#[test]
+fn no_key_means_two_things_in_one_place() {
+    for places in [
+        &[When::Input, When::Always][..],
+        &[When::Empty][..],
+        &[When::Asked][..],
+    ] {
+        let mut seen = HashSet::new();
+        for row in ROWS.iter().filter(|row| places.contains(&row.when)) {
+            for key in row.keys {
+                assert!(seen.insert(key), "{key} is bound twice in {places:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_key_of_the_table_is_found_where_it_holds() {
+    for row in ROWS {
+        let situation = match row.when {
+            When::Always | When::Input => Situation::Typing,
+            When::Empty => Situation::Empty,
+            When::Asked => Situation::Asked,
+        };
+        for key in row.keys {
+            assert_eq!(
+                action(&press(key.code, key.modifiers), situation),
+                Some(row.action),
+                "{key}"
+            );
+        }
+    }
+}
+
+#[test]
+fn help_shows_every_row_with_its_keys_and_a_sentence() {
+    let groups = help();
+    let lines: Vec<_> = groups.iter().flat_map(|group| &group.lines).collect();
+    assert_eq!(lines.len(), ROWS.len());
+    for row in ROWS {
+        assert!(!row.doc.is_empty() && !row.keys.is_empty());
+        assert!(
+            lines.iter().any(|(keys, doc)| *doc == row.doc
+                && row
+                    .keys
+                    .iter()
+                    .all(|key| keys.split(", ").any(|k| k == key.to_string()))),
+            "{} is missing",
+            row.doc
+        );
+    }
+    let titles: HashSet<_> = groups.iter().map(|group| group.title).collect();
+    assert_eq!(titles.len(), groups.len());
+    assert_eq!(name(Action::Search).as_deref(), Some("Ctrl-R"));
+    assert_eq!(name(Action::PageUp).as_deref(), Some("PgUp"));
+}
+
+#[test]
+fn a_key_let_go_does_nothing() {
+    let mut event = press(KeyCode::Enter, KeyModifiers::NONE);
+    assert_eq!(action(&event, Situation::Typing), Some(Action::Send));
+    event.kind = KeyEventKind::Release;
+    assert_eq!(action(&event, Situation::Typing), None);
+    event.kind = KeyEventKind::Repeat;
+    assert_eq!(action(&event, Situation::Typing), Some(Action::Send));
+}
+
+#[test]
+fn shift_is_part_of_a_character_and_of_its_name() {
+    assert_eq!(
+        typing(KeyCode::Char('A'), KeyModifiers::SHIFT),
+        Some(Action::Insert('A'))
+    );
+    assert_eq!(
+        typing(
+            KeyCode::Char('R'),
+            KeyModifiers::CONTROL | KeyModifiers::SHIFT
+        ),
+        Some(Action::Search)
+    );
+    assert_eq!(
+        typing(KeyCode::BackTab, KeyModifiers::SHIFT),
+        Some(Action::CompleteBack)
+    );
+    assert_eq!(
+        typing(KeyCode::Tab, KeyModifiers::SHIFT),
+        Some(Action::CompleteBack)
+    );
+    assert_eq!(
+        typing(KeyCode::Enter, KeyModifiers::SHIFT),
+        Some(Action::Newline)
+    );
+}
+
+#[test]
+fn a_key_may_mean_something_else_in_an_empty_input_and_before_a_question() {
+    let d = press(KeyCode::Char('d'), KeyModifiers::CONTROL);
+    assert_eq!(action(&d, Situation::Empty), Some(Action::Quit));
+    assert_eq!(action(&d, Situation::Typing), Some(Action::EraseForward));
+    let help = press(KeyCode::Char('?'), KeyModifiers::NONE);
+    assert_eq!(action(&help, Situation::Empty), Some(Action::Help));
+    assert_eq!(action(&help, Situation::Typing), Some(Action::Insert('?')));
+    let tab = press(KeyCode::Tab, KeyModifiers::NONE);
+    assert_eq!(action(&tab, Situation::Empty), Some(Action::Unfold));
+    assert_eq!(action(&tab, Situation::Typing), Some(Action::Complete));
+    let y = press(KeyCode::Char('y'), KeyModifiers::NONE);
+    assert_eq!(action(&y, Situation::Asked), Some(Action::Yes));
+    let x = press(KeyCode::Char('x'), KeyModifiers::NONE);
+    assert_eq!(action(&x, Situation::Asked), None);
+    let stop = press(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    assert_eq!(action(&stop, Situation::Asked), Some(Action::No));
+    let quit = press(KeyCode::Char('q'), KeyModifiers::CONTROL);
+    assert_eq!(action(&quit, Situation::Asked), Some(Action::Quit));
+}
+
+#[test]
+fn unknown_chords_are_no_text() {
+    assert_eq!(typing(KeyCode::Char('x'), KeyModifiers::ALT), None);
+    assert_eq!(
+        typing(
+            KeyCode::Char('q'),
+            KeyModifiers::ALT | KeyModifiers::CONTROL
+        ),
+        None
+    );
+}
