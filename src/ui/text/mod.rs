@@ -1,1 +1,7 @@
-//! Text as a terminal takes it: cleaned, measured, wrapped.
+//! Text as a terminal takes it: cleaned, measured, wrapped, coloured.
+
+pub mod clean;
+pub mod diff;
+pub mod theme;
+pub mod width;
+pub mod wrap;

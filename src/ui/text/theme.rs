@@ -1,0 +1,168 @@
+//! Colours by what they mean, so that light and dark backgrounds, sixteen colours and none all work.
+//!
+//! Only the terminal's own sixteen names are used, never black or white: the person chose what they look like. Every role
+//! differs by a modifier too where it would otherwise be told by colour alone.
+
+use ratatui::style::{Color, Modifier, Style};
+
+/// How many colours the terminal takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColorMode {
+    /// No colours; bold, underline and the like stay.
+    None,
+    /// The sixteen names.
+    Ansi16,
+    /// The table of 256.
+    Ansi256,
+    /// 24 bits.
+    True,
+}
+
+impl ColorMode {
+    /// Decides from the values of `NO_COLOR`, `TERM` and `COLORTERM`. A `NO_COLOR` that is not empty wins; so does a terminal
+    /// that calls itself dumb.
+    pub fn detect(no_color: Option<&str>, term: Option<&str>, colorterm: Option<&str>) -> Self {
+        let term = term.unwrap_or_default().to_ascii_lowercase();
+        let colorterm = colorterm.unwrap_or_default().to_ascii_lowercase();
+        if no_color.is_some_and(|value| !value.is_empty()) || matches!(term.as_str(), "" | "dumb") {
+            return Self::None;
+        }
+        if matches!(colorterm.as_str(), "truecolor" | "24bit") || term.ends_with("-direct") {
+            return Self::True;
+        }
+        if term.contains("256") {
+            return Self::Ansi256;
+        }
+        Self::Ansi16
+    }
+}
+
+/// One style for each thing a person should be able to tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Theme {
+    /// What it was made for.
+    pub mode: ColorMode,
+    /// Ordinary text: the terminal's own colours.
+    pub text: Style,
+    /// The label of what the person wrote.
+    pub you: Style,
+    /// The label of what the model wrote.
+    pub assistant: Style,
+    /// Notices.
+    pub system: Style,
+    /// Tool lines.
+    pub tool: Style,
+    /// Failures.
+    pub error: Style,
+    /// The one accent: what is selected or active.
+    pub accent: Style,
+    /// What may be overlooked: times, hints, addresses behind links.
+    pub dim: Style,
+    /// Inline code, and code no table knows.
+    pub code: Style,
+    /// Headings.
+    pub heading: Style,
+    /// The words of a link.
+    pub link: Style,
+    /// Quoted text.
+    pub quote: Style,
+    /// Bullets, numbers of lists, lines of tables.
+    pub marker: Style,
+    /// Lines a change adds.
+    pub added: Style,
+    /// Lines a change removes.
+    pub removed: Style,
+    /// The part of an added line that differs.
+    pub added_part: Style,
+    /// The part of a removed line that differs.
+    pub removed_part: Style,
+    /// Keywords.
+    pub keyword: Style,
+    /// Strings.
+    pub string: Style,
+    /// Comments.
+    pub comment: Style,
+    /// Numbers and constants.
+    pub number: Style,
+    /// Names that stand out: keys, tags, types, variables.
+    pub name: Style,
+}
+
+impl Theme {
+    /// The theme for a number of colours.
+    pub fn new(mode: ColorMode) -> Self {
+        let plain = Style::new();
+        let bold = plain.add_modifier(Modifier::BOLD);
+        let dim = plain.add_modifier(Modifier::DIM);
+        let color = |style: Style, color: Color| match mode {
+            ColorMode::None => style,
+            ColorMode::Ansi16 | ColorMode::Ansi256 | ColorMode::True => style.fg(color),
+        };
+        Self {
+            mode,
+            text: plain,
+            you: color(bold, Color::Cyan),
+            assistant: color(bold, Color::Green),
+            system: color(plain, Color::Yellow),
+            tool: color(plain, Color::Magenta),
+            error: color(bold, Color::Red),
+            accent: color(bold, Color::Cyan),
+            dim,
+            code: match mode {
+                ColorMode::None => bold,
+                ColorMode::Ansi16 | ColorMode::Ansi256 | ColorMode::True => plain.fg(Color::Cyan),
+            },
+            heading: color(bold, Color::Magenta),
+            link: color(plain.add_modifier(Modifier::UNDERLINED), Color::Blue),
+            quote: plain.add_modifier(Modifier::ITALIC),
+            marker: color(plain, Color::Cyan),
+            added: color(plain, Color::Green),
+            removed: color(plain, Color::Red),
+            added_part: color(bold.add_modifier(Modifier::UNDERLINED), Color::Green),
+            removed_part: color(bold.add_modifier(Modifier::UNDERLINED), Color::Red),
+            keyword: color(bold, Color::Magenta),
+            string: color(plain, Color::Green),
+            comment: dim.add_modifier(Modifier::ITALIC),
+            number: color(plain, Color::Yellow),
+            name: color(plain, Color::Blue),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_decides() {
+        use ColorMode::{Ansi16, Ansi256, None as Off, True};
+        for (no_color, term, colorterm, want) in [
+            (None, Some("xterm-256color"), None, Ansi256),
+            (None, Some("xterm-256color"), Some("truecolor"), True),
+            (None, Some("xterm-direct"), None, True),
+            (None, Some("linux"), None, Ansi16),
+            (Some(""), Some("linux"), None, Ansi16),
+            (Some("1"), Some("xterm-256color"), Some("truecolor"), Off),
+            (None, Some("dumb"), Some("truecolor"), Off),
+            (None, None, None, Off),
+        ] {
+            assert_eq!(
+                ColorMode::detect(no_color, term, colorterm),
+                want,
+                "{no_color:?} {term:?} {colorterm:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn without_colours_no_style_names_one() {
+        let shown = format!("{:?}", Theme::new(ColorMode::None));
+        for name in ["red", "green", "blue", "cyan", "magenta", "yellow"] {
+            assert!(!shown.to_lowercase().contains(name), "{name}: {shown}");
+        }
+        let theme = Theme::new(ColorMode::None);
+        assert_ne!(theme.heading, theme.text);
+        assert_ne!(theme.code, theme.text);
+        assert_ne!(theme.added_part, theme.added);
+    }
+}

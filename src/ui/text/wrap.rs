@@ -1,0 +1,301 @@
+//! Styled text wrapped to a width, so that what is selected with a mouse is the text and nothing else.
+//!
+//! Rows are broken between grapheme clusters as the buffer places them, never inside a wide one. No row gets a decoration of
+//! its own; what stands before it ([`Hang`]) is the caller's choice.
+
+use super::width;
+use ratatui::text::{Line, Span};
+use unicode_segmentation::UnicodeSegmentation;
+
+/// What stands before the first row and before the following ones: a bullet, then blanks of the same width.
+#[derive(Clone, Debug, Default)]
+pub struct Hang {
+    /// Before the first row.
+    pub first: Vec<Span<'static>>,
+    /// Before the others.
+    pub rest: Vec<Span<'static>>,
+}
+
+impl Hang {
+    /// `columns` blanks before every row.
+    pub fn blanks(columns: usize) -> Self {
+        let blanks = match columns {
+            0 => Vec::new(),
+            _ => vec![Span::raw(" ".repeat(columns))],
+        };
+        Self {
+            first: blanks.clone(),
+            rest: blanks,
+        }
+    }
+}
+
+/// Wraps at blanks and between wide characters; a word longer than a row is broken where the row ends. Blanks at a soft break
+/// and at the end of a line are dropped, newlines begin rows. At least one row comes back. A hang that leaves less than two
+/// columns is left out.
+pub fn words(spans: &[Span<'_>], width: usize, hang: &Hang) -> Vec<Line<'static>> {
+    wrap(spans, width, hang, Break::Words)
+}
+
+/// Breaks where the row ends and keeps every blank: for code.
+pub fn hard(spans: &[Span<'_>], width: usize, hang: &Hang) -> Vec<Line<'static>> {
+    wrap(spans, width, hang, Break::Anywhere)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Break {
+    Words,
+    Anywhere,
+}
+
+/// One cluster: where it stands in the spans and what it takes.
+#[derive(Clone, Copy)]
+struct Cell {
+    span: usize,
+    start: usize,
+    end: usize,
+    columns: usize,
+    sort: Sort,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Blank,
+    Newline,
+    /// Ends a sentence or a bracket: does not begin a row.
+    Closing,
+    Letter,
+}
+
+fn wrap(spans: &[Span<'_>], width: usize, hang: &Hang, how: Break) -> Vec<Line<'static>> {
+    let room = |hang: &[Span<'static>]| {
+        let taken = width::of_spans(hang);
+        match width.checked_sub(taken) {
+            Some(room) if room >= 2 || taken == 0 => (room.max(1), true),
+            _ => (width.max(1), false),
+        }
+    };
+    let (first, rest) = (room(&hang.first), room(&hang.rest));
+    let cells = cells(spans, first.0.min(rest.0));
+    let mut out = Vec::new();
+    for line in cells.split(|cell| cell.sort == Sort::Newline) {
+        let mut from = match how {
+            Break::Words => excess(line, first.0.min(rest.0)),
+            Break::Anywhere => 0,
+        };
+        loop {
+            let ((columns, fits), before) = match out.is_empty() {
+                true => (first, &hang.first),
+                false => (rest, &hang.rest),
+            };
+            let left = line.get(from..).unwrap_or_default();
+            let (end, next) = row(left, columns, how);
+            let before = if fits { before.as_slice() } else { &[] };
+            out.push(built(before, left.get(..end).unwrap_or_default(), spans));
+            from += next;
+            if from >= line.len() {
+                break;
+            }
+        }
+    }
+    out
+}
+
+/// Blanks at the beginning of a line that go beyond half the room: an indent must leave some for the words.
+fn excess(line: &[Cell], room: usize) -> usize {
+    let blanks = line.iter().take_while(|cell| cell.sort == Sort::Blank);
+    let wide: usize = blanks.clone().map(|cell| cell.columns).sum();
+    let over = wide.saturating_sub(room / 2);
+    over.min(blanks.count())
+}
+
+/// How many of the cells stand on the row, and where the next row begins; beyond the last one when there is none.
+fn row(cells: &[Cell], room: usize, how: Break) -> (usize, usize) {
+    let mut used = 0;
+    let mut seen = false;
+    let mut best: Option<(usize, usize)> = None;
+    let mut blanks_from = None;
+    for (at, cell) in cells.iter().enumerate() {
+        if how == Break::Words && cell.sort == Sort::Blank {
+            blanks_from.get_or_insert(at);
+            used += cell.columns;
+            continue;
+        }
+        if how == Break::Words && seen {
+            if let Some(end) = blanks_from {
+                best = Some((end, at));
+            } else if splits(cells.get(at.wrapping_sub(1)), cell) {
+                best = Some((at, at));
+            }
+        }
+        if used + cell.columns > room && cell.columns > 0 {
+            return match best {
+                Some(best) => best,
+                None if at == 0 => (1, 1),
+                None => (at, at),
+            };
+        }
+        blanks_from = None;
+        seen = true;
+        used += cell.columns;
+    }
+    (blanks_from.unwrap_or(cells.len()), cells.len())
+}
+
+/// Whether a row may end between two clusters that no blank separates: beside a wide one, but not before punctuation.
+fn splits(before: Option<&Cell>, cell: &Cell) -> bool {
+    let wide = cell.columns > 1 || before.is_some_and(|before| before.columns > 1);
+    wide && cell.columns > 0 && cell.sort != Sort::Closing
+}
+
+/// The clusters of the spans; one that is wider than `room` falls apart into its characters.
+fn cells(spans: &[Span<'_>], room: usize) -> Vec<Cell> {
+    let mut out = Vec::with_capacity(spans.iter().map(|span| span.content.len()).sum());
+    for (span, text) in spans.iter().enumerate() {
+        for (start, cluster) in text.content.grapheme_indices(true) {
+            let columns = width::of_cluster(cluster);
+            if columns > room.max(2) {
+                let characters = cluster.char_indices().map(|(at, character)| {
+                    let end = at + character.len_utf8();
+                    cell(span, start + at, cluster.get(at..end).unwrap_or_default())
+                });
+                out.extend(characters);
+            } else {
+                out.push(Cell {
+                    columns,
+                    ..cell(span, start, cluster)
+                });
+            }
+        }
+    }
+    out
+}
+
+fn cell(span: usize, start: usize, cluster: &str) -> Cell {
+    Cell {
+        span,
+        start,
+        end: start + cluster.len(),
+        columns: width::of_cluster(cluster),
+        sort: match cluster {
+            "\n" | "\r\n" => Sort::Newline,
+            " " | "\u{3000}" => Sort::Blank,
+            "." | "," | ";" | ":" | "!" | "?" | ")" | "]" | "}" | "、" | "。" | "，" | "．"
+            | "！" | "？" | "：" | "；" | "）" | "」" | "』" | "】" | "》" | "〉" | "ー" | "…" => {
+                Sort::Closing
+            }
+            _ => Sort::Letter,
+        },
+    }
+}
+
+/// The row of these cells: neighbours in a span become one span again.
+fn built(before: &[Span<'static>], cells: &[Cell], spans: &[Span<'_>]) -> Line<'static> {
+    if cells.is_empty() && before.iter().all(|span| span.content.trim().is_empty()) {
+        return Line::default();
+    }
+    let mut row = before.to_vec();
+    for run in cells.chunk_by(|left, right| left.span == right.span) {
+        if let (Some(first), Some(last)) = (run.first(), run.last())
+            && let Some(span) = spans.get(first.span)
+            && let Some(text) = span.content.get(first.start..last.end)
+        {
+            row.push(Span::styled(text.to_owned(), span.style));
+        }
+    }
+    Line::from(row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use ratatui::style::{Color, Style};
+
+    fn rows(text: &str, width: usize) -> Vec<String> {
+        shown(&words(
+            &[Span::raw(text.to_owned())],
+            width,
+            &Hang::default(),
+        ))
+    }
+
+    fn shown(lines: &[Line<'_>]) -> Vec<String> {
+        lines.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn breaks_at_blanks_and_drops_them() {
+        assert_eq!(rows("the quick  brown fox ", 9), ["the quick", "brown fox"]);
+        assert_eq!(rows("  indented text", 10), ["  indented", "text"]);
+        assert_eq!(rows("a\n\nb", 10), ["a", "", "b"]);
+        assert_eq!(rows("", 10), [""]);
+        assert_eq!(rows("a  b", 10), ["a  b"]);
+    }
+
+    #[test]
+    fn long_words_and_wide_ones_break_where_they_must() {
+        assert_eq!(rows("see abcdefghij", 4), ["see", "abcd", "efgh", "ij"]);
+        assert_eq!(rows("日本語です。", 5), ["日本", "語で", "す。"]);
+        assert_eq!(rows("日本", 1), ["日", "本"]);
+        assert_eq!(rows("👩‍👩‍👧‍👦👩‍👩‍👧‍👦", 3), ["👩‍👩‍👧‍👦", "👩‍👩‍👧‍👦"]);
+        assert_eq!(
+            rows("e\u{301}e\u{301}e\u{301}", 2),
+            ["e\u{301}e\u{301}", "e\u{301}"]
+        );
+        assert_eq!(rows("שלום עולם", 5), ["שלום", "עולם"]);
+    }
+
+    #[test]
+    fn styles_and_hanging_blanks_stay() {
+        let red = Style::new().fg(Color::Red);
+        let hang = Hang {
+            first: vec![Span::raw("- ")],
+            rest: vec![Span::raw("  ")],
+        };
+        let lines = words(&[Span::raw("ab "), Span::styled("cd ef", red)], 5, &hang);
+        assert_eq!(shown(&lines), ["- ab", "  cd", "  ef"]);
+        assert_eq!(lines[1].spans[1].style, red);
+        let lines = words(&[Span::raw("abc")], 3, &hang);
+        assert_eq!(shown(&lines), ["abc"], "no room for the hang");
+    }
+
+    #[test]
+    fn code_keeps_its_blanks() {
+        let lines = hard(&[Span::raw("a    b  ")], 3, &Hang::default());
+        assert_eq!(shown(&lines), ["a  ", "  b", "  "]);
+    }
+
+    fn any_text() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            Just("word ".to_owned()),
+            Just("  ".to_owned()),
+            Just("\n".to_owned()),
+            Just("日本語".to_owned()),
+            Just("👩‍👩‍👧‍👦".to_owned()),
+            Just("e\u{301}\u{302}".to_owned()),
+            Just("ｶﾞﾞﾞ".to_owned()),
+            Just("שלום".to_owned()),
+            "\\PC{0,6}",
+        ];
+        proptest::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn rows_fit_and_nothing_visible_is_lost(
+            texts in proptest::collection::vec(any_text(), 1..4),
+            width in 2usize..40,
+            indent in 0usize..6,
+        ) {
+            let spans: Vec<Span<'_>> = texts.iter().map(|text| Span::raw(text.clone())).collect();
+            let bare = |text: &str| text.replace([' ', '\n', '\u{3000}'], "");
+            for lines in [words(&spans, width, &Hang::blanks(indent)), hard(&spans, width, &Hang::blanks(indent))] {
+                for line in &lines {
+                    prop_assert!(width::of_spans(&line.spans) <= width, "{line:?}");
+                }
+                prop_assert_eq!(bare(&shown(&lines).concat()), bare(&texts.concat()));
+            }
+        }
+    }
+}
