@@ -2,4 +2,5 @@
 
 pub mod editor;
 pub mod markdown;
+pub mod term;
 pub mod text;
