@@ -3,4 +3,5 @@
 pub mod editor;
 pub mod keys;
 pub mod markdown;
+pub mod term;
 pub mod text;

@@ -1,0 +1,60 @@
+//! The terminal itself: what is taken from it and given back, the bytes that draw a screen, and what a person does to it.
+//!
+//! [`guard::Guard`] takes the terminal and gives it back on every way out; [`screen::Screen`] writes the fewest bytes that turn the
+//! last frame into the next; [`input::Keyboard`] and [`signals::Signals`] send batches of [`Input`] over one channel and sleep
+//! without wake-ups. Nothing here asks the terminal a question, so nothing waits for an answer.
+
+pub mod crash;
+pub mod guard;
+pub mod input;
+pub mod keys;
+mod pen;
+pub mod screen;
+pub mod signals;
+pub mod tty;
+
+use ratatui::crossterm::event::KeyEvent;
+use ratatui::layout::Size;
+
+/// What a person, or the system, did to the terminal. They travel in batches: everything that was there at once is one `Vec`, so
+/// that a burst of keys is drawn once (contract/sharp-edges.md, Terminal).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// One key.
+    Key(KeyEvent),
+    /// Text put in at once, lines ended by `\n`; control characters other than that are as they came.
+    Paste(String),
+    /// The terminal has this size now.
+    Resize(Size),
+    /// A signal came.
+    Signal(Caught),
+    /// The terminal is gone; sent once, nothing but signals follows.
+    Gone,
+}
+
+/// A signal that concerns the interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caught {
+    /// SIGINT, sent from outside: in raw mode Ctrl-C is a key.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+    /// SIGHUP.
+    HangUp,
+    /// SIGTSTP, sent from outside; answer with [`guard::Guard::suspend`].
+    Suspend,
+    /// SIGCONT: the process was stopped and goes on; answer with [`guard::Guard::renew`] and [`screen::Screen::invalidate`].
+    Resume,
+}
+
+impl Caught {
+    /// The exit status of a run that this signal ends; nothing for those that do not end one.
+    pub fn exit_status(self) -> Option<u8> {
+        match self {
+            Self::Interrupt => Some(130),
+            Self::Terminate => Some(143),
+            Self::HangUp => Some(129),
+            Self::Suspend | Self::Resume => None,
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Bytes for a terminal that knows where its cursor stands and which style is on: moves by the shortest way, says no style twice.
+
+use std::io::Write as _;
+
+use ratatui::style::{Color, Modifier};
+
+/// The style of a cell as the terminal knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Look {
+    pub(super) fg: Color,
+    pub(super) bg: Color,
+    pub(super) modifier: Modifier,
+}
+
+impl Look {
+    pub(super) const PLAIN: Self = Self {
+        fg: Color::Reset,
+        bg: Color::Reset,
+        modifier: Modifier::empty(),
+    };
+
+    /// The modifiers that show on a blank cell.
+    const ON_BLANKS: Modifier = Modifier::REVERSED
+        .union(Modifier::UNDERLINED)
+        .union(Modifier::CROSSED_OUT);
+
+    /// What of this style shows on a blank cell. A reversed one shows everything.
+    pub(super) fn of_blank(self) -> Self {
+        if self.modifier.contains(Modifier::REVERSED) {
+            return self;
+        }
+        let modifier = self.modifier & Self::ON_BLANKS;
+        let fg = if modifier.is_empty() {
+            Color::Reset
+        } else {
+            self.fg
+        };
+        Self {
+            fg,
+            modifier,
+            ..self
+        }
+    }
+}
+
+/// The terminal's side of the conversation. Positions count from 0.
+#[derive(Debug, Clone)]
+pub(super) struct Pen {
+    bytes: Vec<u8>,
+    /// Nothing when unknown: before the first move, after the last column, after a character of doubtful width.
+    at: Option<(u16, u16)>,
+    look: Look,
+    width: u16,
+}
+
+impl Pen {
+    /// A pen on a screen of this width whose cursor was left at `at` with this style on.
+    pub(super) fn new(width: u16, at: Option<(u16, u16)>, look: Look) -> Self {
+        Self {
+            bytes: Vec::new(),
+            at,
+            look,
+            width,
+        }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(super) fn at(&self) -> Option<(u16, u16)> {
+        self.at
+    }
+
+    pub(super) fn look(&self) -> Look {
+        self.look
+    }
+
+    /// Raw bytes that move nothing.
+    pub(super) fn put(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Notes where the bytes put last left the cursor.
+    pub(super) fn stand(&mut self, x: u16, y: u16) {
+        self.at = Some((x, y));
+    }
+
+    /// Forgets where the cursor stands.
+    pub(super) fn lose(&mut self) {
+        self.at = None;
+    }
+
+    /// Writes a cell's symbol, `columns` wide, where the cursor stands.
+    pub(super) fn write(&mut self, symbol: &str, columns: u16) {
+        self.put(symbol.as_bytes());
+        // In the last column terminals differ on where the cursor is.
+        self.at = self
+            .at
+            .map(|(x, y)| (x.saturating_add(columns), y))
+            .filter(|(x, _)| *x < self.width);
+    }
+
+    /// Moves to column `x` of row `y`.
+    pub(super) fn go(&mut self, x: u16, y: u16) {
+        if self.at == Some((x, y)) {
+            return;
+        }
+        let absolute = absolute(x, y);
+        let relative = self.at.and_then(|from| relative(from, (x, y)));
+        match relative.filter(|bytes| bytes.len() < absolute.len()) {
+            Some(bytes) => self.put(&bytes),
+            None => self.put(&absolute),
+        }
+        self.at = Some((x, y));
+    }
+
+    /// Switches to a style, by the changes or by starting anew, whichever is shorter.
+    pub(super) fn style(&mut self, look: Look) {
+        if look == self.look {
+            return;
+        }
+        let changes = sgr(&changes(self.look, look));
+        let anew = sgr(&format!("0{}", prefixed(&changes_from_plain(look))));
+        let shorter = if look == Look::PLAIN {
+            "\x1b[m".to_owned()
+        } else if anew.len() < changes.len() {
+            anew
+        } else {
+            changes
+        };
+        self.put(shorter.as_bytes());
+        self.look = look;
+    }
+}
+
+fn sgr(codes: &str) -> String {
+    format!("\x1b[{codes}m")
+}
+
+fn prefixed(codes: &str) -> String {
+    if codes.is_empty() {
+        String::new()
+    } else {
+        format!(";{codes}")
+    }
+}
+
+fn changes_from_plain(to: Look) -> String {
+    changes(Look::PLAIN, to)
+}
+
+/// The codes that turn one style into another, parted by semicolons.
+fn changes(from: Look, to: Look) -> String {
+    let mut codes: Vec<String> = Vec::new();
+    // Bold and dim have one code that takes both away.
+    const WEIGHT: Modifier = Modifier::BOLD.union(Modifier::DIM);
+    let mut on = from.modifier;
+    if !(on & WEIGHT).difference(to.modifier).is_empty() {
+        codes.push("22".to_owned());
+        on = on.difference(WEIGHT);
+    }
+    const BLINKS: Modifier = Modifier::SLOW_BLINK.union(Modifier::RAPID_BLINK);
+    if !(on & BLINKS).difference(to.modifier).is_empty() {
+        codes.push("25".to_owned());
+        on = on.difference(BLINKS);
+    }
+    for (modifier, set, clear) in [
+        (Modifier::BOLD, "1", "22"),
+        (Modifier::DIM, "2", "22"),
+        (Modifier::ITALIC, "3", "23"),
+        (Modifier::UNDERLINED, "4", "24"),
+        (Modifier::SLOW_BLINK, "5", "25"),
+        (Modifier::RAPID_BLINK, "6", "25"),
+        (Modifier::REVERSED, "7", "27"),
+        (Modifier::HIDDEN, "8", "28"),
+        (Modifier::CROSSED_OUT, "9", "29"),
+    ] {
+        match (on.contains(modifier), to.modifier.contains(modifier)) {
+            (false, true) => codes.push(set.to_owned()),
+            (true, false) => codes.push(clear.to_owned()),
+            _ => {}
+        }
+    }
+    if from.fg != to.fg {
+        codes.push(colour(to.fg, 30));
+    }
+    if from.bg != to.bg {
+        codes.push(colour(to.bg, 40));
+    }
+    codes.join(";")
+}
+
+/// The code of a colour; `base` is 30 for the text and 40 for what is behind it.
+fn colour(colour: Color, base: u8) -> String {
+    let bright = base + 60;
+    match colour {
+        Color::Reset => (base + 9).to_string(),
+        Color::Black => base.to_string(),
+        Color::Red => (base + 1).to_string(),
+        Color::Green => (base + 2).to_string(),
+        Color::Yellow => (base + 3).to_string(),
+        Color::Blue => (base + 4).to_string(),
+        Color::Magenta => (base + 5).to_string(),
+        Color::Cyan => (base + 6).to_string(),
+        Color::Gray => (base + 7).to_string(),
+        Color::DarkGray => bright.to_string(),
+        Color::LightRed => (bright + 1).to_string(),
+        Color::LightGreen => (bright + 2).to_string(),
+        Color::LightYellow => (bright + 3).to_string(),
+        Color::LightBlue => (bright + 4).to_string(),
+        Color::LightMagenta => (bright + 5).to_string(),
+        Color::LightCyan => (bright + 6).to_string(),
+        Color::White => (bright + 7).to_string(),
+        Color::Indexed(n) => format!("{};5;{n}", base + 8),
+        Color::Rgb(r, g, b) => format!("{};2;{r};{g};{b}", base + 8),
+    }
+}
+
+fn absolute(x: u16, y: u16) -> Vec<u8> {
+    let text = match (x, y) {
+        (0, 0) => "\x1b[H".to_owned(),
+        (0, _) => format!("\x1b[{}H", y.saturating_add(1)),
+        (_, 0) => format!("\x1b[;{}H", x.saturating_add(1)),
+        _ => format!("\x1b[{};{}H", y.saturating_add(1), x.saturating_add(1)),
+    };
+    text.into_bytes()
+}
+
+/// The shortest way from where the cursor is known to be; nothing when that is not worth looking for.
+fn relative(from: (u16, u16), to: (u16, u16)) -> Option<Vec<u8>> {
+    let (fx, fy) = from;
+    let (x, y) = to;
+    let mut straight = vertical(fy, y)?;
+    straight.extend(horizontal(fx, x));
+    let mut returning = vec![b'\r'];
+    returning.extend(vertical(fy, y)?);
+    returning.extend(horizontal(0, x));
+    Some(if returning.len() < straight.len() {
+        returning
+    } else {
+        straight
+    })
+}
+
+fn vertical(from: u16, to: u16) -> Option<Vec<u8>> {
+    match to.checked_sub(from) {
+        // The row exists, so a line feed never scrolls.
+        Some(down) if down <= 4 => Some(vec![b'\n'; usize::from(down)]),
+        Some(_) => None,
+        None => Some(counted(from - to, b'A')),
+    }
+}
+
+fn horizontal(from: u16, to: u16) -> Vec<u8> {
+    match to.checked_sub(from) {
+        Some(0) => Vec::new(),
+        Some(right) => counted(right, b'C'),
+        None if from - to <= 3 => vec![8; usize::from(from - to)],
+        None => counted(from - to, b'D'),
+    }
+}
+
+fn counted(count: u16, command: u8) -> Vec<u8> {
+    let mut bytes = b"\x1b[".to_vec();
+    if count > 1 {
+        let _ = write!(bytes, "{count}");
+    }
+    bytes.push(command);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moved(from: (u16, u16), to: (u16, u16)) -> String {
+        let mut pen = Pen::new(80, Some(from), Look::PLAIN);
+        pen.go(to.0, to.1);
+        String::from_utf8(pen.bytes().to_vec()).unwrap()
+    }
+
+    #[test]
+    fn the_cursor_goes_the_shortest_way() {
+        for (from, to, bytes) in [
+            ((5, 5), (5, 5), ""),
+            ((0, 0), (0, 1), "\n"),
+            ((70, 3), (0, 4), "\r\n"),
+            ((10, 3), (11, 3), "\x1b[C"),
+            ((10, 3), (8, 3), "\x08\x08"),
+            ((10, 3), (60, 3), "\x1b[50C"),
+            ((60, 20), (0, 0), "\x1b[H"),
+            ((60, 20), (0, 3), "\x1b[4H"),
+            ((60, 20), (9, 0), "\x1b[;10H"),
+            ((10, 3), (10, 2), "\x1b[A"),
+            ((3, 3), (44, 13), "\x1b[14;45H"),
+        ] {
+            assert_eq!(moved(from, to), bytes, "{from:?} to {to:?}");
+        }
+    }
+
+    #[test]
+    fn a_style_is_said_by_its_changes() {
+        let red = Look {
+            fg: Color::Red,
+            ..Look::PLAIN
+        };
+        let bold = Look {
+            modifier: Modifier::BOLD,
+            ..red
+        };
+        let dim = Look {
+            modifier: Modifier::DIM,
+            ..red
+        };
+        let mut pen = Pen::new(80, None, Look::PLAIN);
+        for look in [red, red, bold, dim, Look::PLAIN] {
+            pen.style(look);
+        }
+        let text = String::from_utf8(pen.bytes().to_vec()).unwrap();
+        assert_eq!(text, "\x1b[31m\x1b[1m\x1b[22;2m\x1b[m");
+    }
+}

@@ -1,0 +1,481 @@
+//! The screen as it is and as it should be: widgets draw into a buffer, and only what differs is written, in one piece.
+//!
+//! ratatui's own terminal says the style and the place of every changed run and knows no scrolling; over a slow line that costs
+//! several times the text. Here a caller may say that rows moved, blanks at a row's end are erased, and the cursor takes short ways.
+
+use std::io::{self, Write};
+use std::ops::Range;
+
+use ratatui::buffer::{Buffer, Cell, CellWidth};
+use ratatui::layout::{Position, Rect, Size};
+use ratatui::style::{Color, Modifier};
+use unicode_width::UnicodeWidthChar as _;
+
+use super::pen::{Look, Pen};
+
+/// Bytes from which a frame is sent as one synchronized update with the cursor hidden; smaller ones cannot be seen half done.
+const LARGE: usize = 512;
+/// Unchanged cells that are written again rather than jumped over.
+const GAP: usize = 3;
+/// Style off, whole screen scrolls, lines wrap, cursor home, all blank.
+const CLEAR: &[u8] = b"\x1b[m\x1b[r\x1b[?7h\x1b[H\x1b[2J";
+/// What stands in the cells behind a wide character.
+const COVERED: &str = "";
+
+/// Whether colours are written; without them bold, underline, reverse and the rest remain (`NO_COLOR`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colours {
+    /// As the cells have them.
+    On,
+    /// None at all.
+    Off,
+}
+
+/// A hint that whole rows moved since the last frame. It is taken only when that makes the frame shorter, so a wrong one does no harm.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scroll {
+    /// The rows that moved, as screen rows from 0.
+    pub rows: Range<u16>,
+    /// By how many rows upwards; negative when downwards.
+    pub up: i16,
+}
+
+/// A terminal screen drawn by differences.
+#[derive(Debug)]
+pub struct Screen<W: Write> {
+    out: W,
+    colours: Colours,
+    /// What the terminal shows, settled (see [`settle`]).
+    shown: Buffer,
+    /// What the caller draws.
+    frame: Buffer,
+    /// False when nothing is known of what the terminal shows.
+    known: bool,
+    at: Option<(u16, u16)>,
+    look: Look,
+    /// Whether the cursor shows; nothing when unknown.
+    cursor: Option<bool>,
+}
+
+impl<W: Write> Screen<W> {
+    /// A screen of this size about which nothing is known yet: the first frame paints all of it.
+    pub fn new(out: W, size: Size, colours: Colours) -> Self {
+        let area = Rect::from((Position::ORIGIN, size));
+        Self {
+            out,
+            colours,
+            shown: Buffer::empty(area),
+            frame: Buffer::empty(area),
+            known: false,
+            at: None,
+            look: Look::PLAIN,
+            cursor: None,
+        }
+    }
+
+    /// The whole screen; its corner is the origin.
+    pub fn area(&self) -> Rect {
+        self.frame.area
+    }
+
+    /// The next frame, blank after each [`Screen::flush`].
+    pub fn frame(&mut self) -> &mut Buffer {
+        &mut self.frame
+    }
+
+    /// Draws a frame with `paint`, which gives back where the cursor shows, and flushes it.
+    ///
+    /// # Errors
+    /// As [`Screen::flush`].
+    pub fn draw(
+        &mut self,
+        paint: impl FnOnce(&mut Buffer, Rect) -> Option<Position>,
+    ) -> io::Result<usize> {
+        let area = self.area();
+        let cursor = paint(&mut self.frame, area);
+        self.flush(cursor, None)
+    }
+
+    /// Writes what the frame changes, with the cursor shown at `cursor` or hidden, and begins the next frame. Gives back the bytes
+    /// written, 0 when nothing differs.
+    ///
+    /// # Errors
+    /// The terminal cannot be written to; the next frame paints everything.
+    pub fn flush(
+        &mut self,
+        cursor: Option<Position>,
+        scroll: Option<&Scroll>,
+    ) -> io::Result<usize> {
+        settle(&mut self.frame, self.colours);
+        let mut pen = if self.known {
+            let plain = self.paint(None);
+            let scrolled = scroll.and_then(|scroll| self.paint(Some(scroll)));
+            match (plain, scrolled) {
+                (Some(plain), Some(scrolled)) if scrolled.bytes().len() < plain.bytes().len() => {
+                    scrolled
+                }
+                (Some(pen), _) | (None, Some(pen)) => pen,
+                (None, None) => self.pen(),
+            }
+        } else {
+            self.repaint()
+        };
+        let area = self.area();
+        let cursor = cursor.map(|at| {
+            (
+                at.x.min(area.width.saturating_sub(1)),
+                at.y.min(area.height.saturating_sub(1)),
+            )
+        });
+        let large = pen.bytes().len() > LARGE;
+        let mut bytes = Vec::new();
+        if large {
+            bytes.extend_from_slice(b"\x1b[?2026h");
+            if self.cursor != Some(false) {
+                bytes.extend_from_slice(b"\x1b[?25l");
+                self.cursor = Some(false);
+            }
+        }
+        if let Some((x, y)) = cursor {
+            pen.go(x, y);
+        }
+        if self.cursor != Some(cursor.is_some()) {
+            pen.put(if cursor.is_some() {
+                b"\x1b[?25h"
+            } else {
+                b"\x1b[?25l"
+            });
+        }
+        bytes.extend_from_slice(pen.bytes());
+        if large {
+            bytes.extend_from_slice(b"\x1b[?2026l");
+        }
+        if !bytes.is_empty() {
+            let sent = self.out.write_all(&bytes).and_then(|()| self.out.flush());
+            if let Err(e) = sent {
+                self.invalidate();
+                self.frame.reset();
+                return Err(e);
+            }
+        }
+        self.known = true;
+        self.cursor = Some(cursor.is_some());
+        (self.at, self.look) = (pen.at(), pen.look());
+        std::mem::swap(&mut self.shown, &mut self.frame);
+        self.frame.reset();
+        Ok(bytes.len())
+    }
+
+    /// The terminal has another size (or says so): everything is painted anew. What was drawn since the last flush is lost.
+    pub fn resize(&mut self, size: Size) {
+        let area = Rect::from((Position::ORIGIN, size));
+        self.shown = Buffer::empty(area);
+        self.frame = Buffer::empty(area);
+        self.invalidate();
+    }
+
+    /// Somebody else wrote to the terminal: the next frame paints everything.
+    pub fn invalidate(&mut self) {
+        self.known = false;
+        self.cursor = None;
+    }
+
+    /// What the bytes go to.
+    pub fn out(&mut self) -> &mut W {
+        &mut self.out
+    }
+
+    fn pen(&self) -> Pen {
+        Pen::new(self.area().width, self.at, self.look)
+    }
+
+    fn repaint(&self) -> Pen {
+        let mut pen = Pen::new(self.area().width, None, Look::PLAIN);
+        pen.put(CLEAR);
+        pen.stand(0, 0);
+        let blank = Buffer::empty(self.area());
+        differences(&mut pen, &blank, &self.frame);
+        pen
+    }
+
+    /// The bytes from what is shown to the frame; nothing when the hint cannot be followed.
+    fn paint(&self, scroll: Option<&Scroll>) -> Option<Pen> {
+        let mut pen = self.pen();
+        match scroll {
+            None => differences(&mut pen, &self.shown, &self.frame),
+            Some(scroll) => {
+                let moved = scrolled(&self.shown, scroll)?;
+                move_rows(&mut pen, scroll, self.area().height);
+                differences(&mut pen, &moved, &self.frame);
+            }
+        }
+        Some(pen)
+    }
+}
+
+/// Brings every cell into the one form in which it is compared and written: nothing that moves the cursor, no half of a wide
+/// character, no style that does not show.
+fn settle(frame: &mut Buffer, colours: Colours) {
+    let width = usize::from(frame.area.width).max(1);
+    for row in frame.content.chunks_mut(width) {
+        let mut rest = row;
+        while let Some((lead, behind)) = rest.split_first_mut() {
+            let covers = settle_symbol(lead, behind.len());
+            if colours == Colours::Off {
+                (lead.fg, lead.bg) = (Color::Reset, Color::Reset);
+            }
+            if lead.symbol() == " " {
+                let look = look(lead).of_blank();
+                (lead.fg, lead.bg, lead.modifier) = (look.fg, look.bg, look.modifier);
+            }
+            let (covered, next) = behind.split_at_mut(covers.min(behind.len()));
+            for cell in covered {
+                cell.clone_from(lead);
+                cell.set_symbol(COVERED);
+            }
+            rest = next;
+        }
+    }
+}
+
+/// Makes a symbol one that can be written; how many cells behind it, of `room`, it covers.
+fn settle_symbol(cell: &mut Cell, room: usize) -> usize {
+    let symbol = cell.symbol();
+    if let [b' '..=b'~'] = symbol.as_bytes() {
+        return 0;
+    }
+    if symbol.chars().any(|c| c.is_control() || turns(c)) {
+        cell.set_symbol("\u{fffd}");
+        return 0;
+    }
+    let columns = usize::from(symbol.cell_width());
+    if columns == 0 || columns > room + 1 {
+        cell.set_symbol(" ");
+        return 0;
+    }
+    columns - 1
+}
+
+/// Characters that turn the direction of the text behind them, past the end of their cell.
+fn turns(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn look(cell: &Cell) -> Look {
+    Look {
+        fg: cell.fg,
+        bg: cell.bg,
+        modifier: cell.modifier,
+    }
+}
+
+fn same(a: &Cell, b: &Cell) -> bool {
+    look(a) == look(b) && a.symbol() == b.symbol()
+}
+
+fn is_blank(cell: &Cell) -> bool {
+    cell.symbol() == " " && look(cell) == Look::PLAIN
+}
+
+/// What is shown after the rows moved; nothing when the hint makes no sense here.
+fn scrolled(shown: &Buffer, scroll: &Scroll) -> Option<Buffer> {
+    let by = usize::from(scroll.up.unsigned_abs());
+    let rows = usize::from(scroll.rows.start)..usize::from(scroll.rows.end);
+    if by == 0 || by >= rows.len() || rows.end > usize::from(shown.area.height) {
+        return None;
+    }
+    let mut moved = shown.clone();
+    let width = usize::from(shown.area.width);
+    let cells = moved
+        .content
+        .get_mut(rows.start * width..rows.end * width)?;
+    if scroll.up > 0 {
+        cells.rotate_left(by * width);
+        let fresh = cells.len() - by * width;
+        cells.get_mut(fresh..)?.fill(Cell::EMPTY);
+    } else {
+        cells.rotate_right(by * width);
+        cells.get_mut(..by * width)?.fill(Cell::EMPTY);
+    }
+    Some(moved)
+}
+
+/// Line feeds at the bottom of a scroll region, or reverse ones at its top: every terminal has these.
+fn move_rows(pen: &mut Pen, scroll: &Scroll, height: u16) {
+    let Range { start, end } = scroll.rows;
+    let region = !(start == 0 && end == height);
+    // The rows that come in have the style that is on.
+    pen.style(Look::PLAIN);
+    if region {
+        let rows = format!("\x1b[{};{end}r", start.saturating_add(1));
+        pen.put(rows.as_bytes());
+        pen.stand(0, 0);
+    }
+    let by = usize::from(scroll.up.unsigned_abs());
+    if scroll.up > 0 {
+        pen.go(0, end.saturating_sub(1));
+        pen.put(&vec![b'\n'; by]);
+    } else {
+        pen.go(0, start);
+        pen.put(&b"\x1bM".repeat(by));
+    }
+    if region {
+        pen.put(b"\x1b[r");
+        pen.stand(0, 0);
+    }
+}
+
+fn differences(pen: &mut Pen, old: &Buffer, new: &Buffer) {
+    let width = usize::from(new.area.width).max(1);
+    let rows = old.content.chunks(width).zip(new.content.chunks(width));
+    for (y, (old, new)) in (0..new.area.height).zip(rows) {
+        if old.iter().zip(new).any(|(old, new)| !same(old, new)) {
+            Row::new(pen, y, old, new).write();
+        }
+    }
+}
+
+/// One row on its way from old to new.
+struct Row<'a> {
+    pen: &'a mut Pen,
+    y: u16,
+    old: &'a [Cell],
+    new: &'a [Cell],
+    /// From here on the old row is blank: it was erased.
+    erased: usize,
+    /// Up to here the terminal may show anything, behind a character on whose width terminals differ.
+    doubtful: usize,
+    /// From here on the new row is blank.
+    tail: usize,
+}
+
+impl<'a> Row<'a> {
+    fn new(pen: &'a mut Pen, y: u16, old: &'a [Cell], new: &'a [Cell]) -> Self {
+        let tail = new.iter().rposition(|cell| !is_blank(cell));
+        Self {
+            pen,
+            y,
+            old,
+            new,
+            erased: usize::MAX,
+            doubtful: 0,
+            tail: tail.map_or(0, |last| last + 1),
+        }
+    }
+
+    fn write(&mut self) {
+        for x in 0..self.new.len() {
+            if !self.dirty(x) {
+                continue;
+            }
+            if x >= self.tail && (x..self.new.len()).filter(|x| self.dirty(*x)).count() > GAP {
+                self.erase(x);
+                return;
+            }
+            self.write_cell(x);
+        }
+    }
+
+    fn dirty(&self, x: usize) -> bool {
+        let Some(new) = self.new.get(x) else {
+            return false;
+        };
+        if x < self.doubtful {
+            return true;
+        }
+        if x >= self.erased {
+            return !is_blank(new);
+        }
+        self.old.get(x).is_none_or(|old| !same(old, new))
+    }
+
+    fn write_cell(&mut self, x: usize) {
+        let Some(cell) = self.new.get(x).filter(|cell| cell.symbol() != COVERED) else {
+            return;
+        };
+        let (new, symbol) = (self.new, cell.symbol());
+        let columns = 1 + new
+            .iter()
+            .skip(x + 1)
+            .take_while(|cell| cell.symbol() == COVERED)
+            .count()
+            .min(symbol.len());
+        let most = widest(symbol, columns);
+        if most.is_some() && x < self.erased {
+            self.erase(x);
+            self.erased = x;
+        }
+        self.go(x);
+        self.style_for(cell);
+        let Some(most) = most else {
+            self.pen.write(symbol, column(columns));
+            return;
+        };
+        // A terminal that gives each part its own columns must not run into the next row.
+        let wraps = x + most > self.new.len();
+        if wraps {
+            self.pen.put(b"\x1b[?7l");
+        }
+        self.pen.write(symbol, column(columns));
+        if wraps {
+            self.pen.put(b"\x1b[?7h");
+        }
+        self.pen.lose();
+        self.doubtful = x + most;
+    }
+
+    /// Moves to column `x`; over a few cells that stand in the same style, by writing them again.
+    fn go(&mut self, x: usize) {
+        if let Some((from, y)) = self.pen.at() {
+            let gap = self.new.get(usize::from(from)..x).unwrap_or_default();
+            let look = self.pen.look();
+            let plain = |cell: &Cell| {
+                cell.symbol().len() == 1 && (self::look(cell) == look || shows_as(cell, look))
+            };
+            if y == self.y && gap.len() <= GAP && gap.iter().all(plain) {
+                for cell in gap {
+                    self.pen.write(cell.symbol(), 1);
+                }
+            }
+        }
+        self.pen.go(column(x), self.y);
+    }
+
+    fn style_for(&mut self, cell: &Cell) {
+        if !shows_as(cell, self.pen.look()) {
+            self.pen.style(look(cell));
+        }
+    }
+
+    fn erase(&mut self, x: usize) {
+        self.go(x);
+        if self.pen.look().of_blank() != Look::PLAIN {
+            self.pen.style(Look::PLAIN);
+        }
+        self.pen.put(b"\x1b[K");
+    }
+}
+
+/// A blank that looks the same in the style that is on.
+fn shows_as(cell: &Cell, on: Look) -> bool {
+    look(cell) == on
+        || (cell.symbol() == " "
+            && !on.modifier.contains(Modifier::REVERSED)
+            && look(cell) == on.of_blank())
+}
+
+fn column(x: usize) -> u16 {
+    u16::try_from(x).unwrap_or(u16::MAX)
+}
+
+/// For a cluster on whose width terminals differ, the most columns that one may give it: those that do not join its parts, or
+/// do not widen a character that asks for its picture.
+fn widest(symbol: &str, columns: usize) -> Option<usize> {
+    if symbol.len() == 1 {
+        return None;
+    }
+    let widths = symbol.chars().map(|c| c.width().unwrap_or(0));
+    let sum: usize = widths.clone().sum();
+    let parts = widths.filter(|width| *width > 0).count();
+    (parts > 1 || sum != columns).then(|| sum.max(columns))
+}

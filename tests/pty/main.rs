@@ -1,0 +1,2 @@
+//! A real terminal.
+fn main() {}
