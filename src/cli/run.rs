@@ -14,30 +14,44 @@ use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
 use crate::chat::usage::Totals;
 
-/// Runs the command line and gives the exit status (contract/interfaces.md 5).
-pub fn run(args: Vec<OsString>, mut env: Env) -> u8 {
+/// What is left to do when the command line is read.
+pub enum Next {
+    /// Nothing: this is the exit status.
+    Done(u8),
+    /// A conversation with a person.
+    Talk(Box<Low>, Start),
+}
+
+impl From<u8> for Next {
+    fn from(status: u8) -> Self {
+        Self::Done(status)
+    }
+}
+
+/// Runs the command line as far as it needs no person (contract/interfaces.md 5).
+pub fn run(args: Vec<OsString>, mut env: Env) -> Next {
     // A caller that asked for the non-interactive mode reads a cost line even when the flags were wrong.
     let machine = args.iter().any(|arg| arg == "--non-interactive");
     match parse(args) {
         Ok(Command::Sub(name, rest)) => {
             warn(variables::layer(&mut env));
-            report(subcommand(name, rest, env))
+            report(subcommand(name, rest, env)).into()
         }
-        Ok(Command::Run(low)) if low.help => report(print(&help::help())),
+        Ok(Command::Run(low)) if low.help => report(print(&help::help())).into(),
         Ok(Command::Run(low)) if low.version => {
-            report(print(&format!("marvin {}\n", env!("CARGO_PKG_VERSION"))))
+            report(print(&format!("marvin {}\n", env!("CARGO_PKG_VERSION")))).into()
         }
         Ok(Command::Run(low)) => {
             warn(variables::layer(&mut env));
             low.into_env(&mut env);
-            talk(*low, env)
+            talk(low, env)
         }
         Err(problem) => {
             say(&format!("Error: {}", problem.one_line()));
             if machine {
                 say(&Totals::default().cost_line());
             }
-            1
+            Next::Done(1)
         }
     }
 }
@@ -48,31 +62,32 @@ fn warn(warnings: Vec<String>) {
         .for_each(|words| say(&format!("Warning: {words}")));
 }
 
-fn talk(mut low: Low, env: Env) -> u8 {
-    let refusal = if low.design_first && low.working_dir.is_none() {
-        Some(Problem::input("--design-first needs --working-dir DIR."))
-    } else if low.design_first {
-        Some(
-            Problem::config("The design pipeline is not part of this version.")
-                .next("Leave --design-first away and say what to build."),
-        )
-    } else if !low.non_interactive {
-        Some(
-            Problem::config("The interactive interface is not part of this version.")
-                .next("marvin --non-interactive --prompt TEXT answers one prompt; marvin tool runs one tool; marvin doctor says what works here."),
-        )
-    } else {
-        None
-    };
-    if let Some(problem) = refusal {
+fn talk(mut low: Box<Low>, env: Env) -> Next {
+    if let Some(problem) = refusal(&low) {
         say(&format!("Error: {}", problem.one_line()));
         if low.non_interactive {
             say(&Totals::default().cost_line());
         }
-        return 1;
+        return Next::Done(1);
     }
     low.ntfy = low.ntfy.map(|topic| ntfy::topic(&topic));
-    headless::run(low, start(env))
+    if low.non_interactive {
+        Next::Done(headless::run(*low, start(env)))
+    } else {
+        Next::Talk(low, start(env))
+    }
+}
+
+fn refusal(low: &Low) -> Option<Problem> {
+    if !low.design_first {
+        return None;
+    }
+    Some(if low.working_dir.is_none() {
+        Problem::input("--design-first needs --working-dir DIR.")
+    } else {
+        Problem::config("The design pipeline is not part of this version.")
+            .next("Leave --design-first away and say what to build.")
+    })
 }
 
 /// The facts about this process that are asked of the operating system once.

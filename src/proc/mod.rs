@@ -2,6 +2,7 @@
 
 pub mod capture;
 pub mod child;
+pub mod editor;
 pub mod git;
 pub mod program;
 mod pump;

@@ -1,0 +1,50 @@
+//! The person's editor, on the terminal that Marvin lends it.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::program::find_program;
+use super::scrub::command_env;
+use crate::base::env::Env;
+use crate::base::error::{Outcome, Problem};
+
+/// What is tried when `EDITOR` is not set (contract/interfaces.md 15: `nano`).
+const USUAL: [&str; 3] = ["nano", "vim", "vi"];
+
+/// Opens `path` in `$EDITOR` and waits until the person closes it. The caller has given the terminal back before.
+///
+/// # Errors
+/// There is no such program, or it ends with a failure.
+pub fn edit(path: &Path, env: &Env) -> Outcome<()> {
+    let words = match env.get("VISUAL").or_else(|| env.get("EDITOR")) {
+        Some(text) => shlex::split(text).unwrap_or_default(),
+        None => USUAL
+            .iter()
+            .find(|name| find_program(name, env).is_some())
+            .map(|name| vec![(*name).to_owned()])
+            .unwrap_or_default(),
+    };
+    let set = "Set EDITOR to the editor you use.";
+    let (name, args) = words
+        .split_first()
+        .ok_or_else(|| Problem::missing("There is no editor.").next(set))?;
+    let program = if name.contains('/') {
+        Path::new(name).to_owned()
+    } else {
+        find_program(name, env)
+            .ok_or_else(|| Problem::missing(format!("There is no program {name}.")).next(set))?
+    };
+    let ended = Command::new(program)
+        .args(args)
+        .arg(path)
+        .env_clear()
+        .envs(command_env(env))
+        .stdin(Stdio::inherit())
+        .status()
+        .map_err(|why| Problem::system(format!("Cannot run {name}"), why))?;
+    if ended.success() {
+        Ok(())
+    } else {
+        Err(Problem::input(format!("{name} ended with {ended}.")).next(set))
+    }
+}

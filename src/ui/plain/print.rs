@@ -1,0 +1,218 @@
+//! Writing the conversation as lines: labels, no cursor movement, nothing of what came from outside that a terminal would obey.
+
+use std::io::{self, Write};
+
+use ratatui::style::{Color, Style};
+
+use crate::app::chat_log::{Entry, Role};
+use crate::app::session::approve::Question;
+use crate::app::session::show::{End, Show};
+use crate::base::env::Env;
+use crate::base::error::Problem;
+use crate::base::text;
+use crate::chat::event::Event;
+use crate::tools::context::Matter;
+use crate::ui::text::clean::{Cleaner, clean};
+use crate::ui::text::theme::{ColorMode, Theme};
+
+/// The mark before the names of a round's tools, as on standard output of the non-interactive mode.
+const MARKER: &str = "  \u{1f527} ";
+
+/// Writes what a session shows.
+pub(super) struct Printer {
+    theme: Theme,
+    cleaner: Cleaner,
+    /// The answer's label is written.
+    answering: bool,
+    line_start: bool,
+    /// Nobody reads any more.
+    gone: bool,
+}
+
+impl Printer {
+    pub(super) fn new(terminal: bool, env: &Env) -> Self {
+        let mode = ColorMode::detect(env.get("NO_COLOR"), env.get("TERM"), env.get("COLORTERM"));
+        Self {
+            theme: Theme::new(if terminal { mode } else { ColorMode::None }),
+            cleaner: Cleaner::default(),
+            answering: false,
+            line_start: true,
+            gone: false,
+        }
+    }
+
+    /// The reader of standard output went away.
+    pub(super) fn gone(&self) -> bool {
+        self.gone
+    }
+
+    /// A word of the system.
+    pub(super) fn system(&mut self, words: &str) {
+        self.labelled("[System] ", self.theme.system, words);
+    }
+
+    /// A failure, with what stands below it.
+    pub(super) fn error(&mut self, problem: &Problem) {
+        self.labelled("[Error] ", self.theme.error, &problem.one_line());
+        if let Some(facts) = &problem.facts {
+            self.block(facts);
+        }
+    }
+
+    /// What was read from a pipe, behind its prompt.
+    pub(super) fn echo(&mut self, prompt: &str, text: &str) {
+        self.labelled(prompt, self.theme.you, text);
+    }
+
+    /// Ends a line that is begun.
+    pub(super) fn end_line(&mut self) {
+        if !self.line_start {
+            self.write("\n");
+        }
+    }
+
+    /// What Marvin wants to do, before the person is asked.
+    pub(super) fn question(&mut self, question: &Question) {
+        match &question.matter {
+            Matter::Command { command, dir } => {
+                self.system("Marvin wants to run this command:");
+                self.block(&indented(&text::visible(command)));
+                self.block(&format!("  in {}", dir.display()));
+            }
+            Matter::WorkingDir { dir } => {
+                self.system(&format!("Marvin wants to work in {}.", dir.display()));
+            }
+        }
+    }
+
+    pub(super) fn show(&mut self, show: Show) {
+        match show {
+            Show::Past(entries) => entries.iter().for_each(|entry| self.past(entry)),
+            // The line is on the screen, or was printed when it was read.
+            Show::You { .. } => {}
+            Show::Event(event) => self.event(event),
+            Show::AnswerEnd(end) => {
+                self.end_line();
+                self.answering = false;
+                self.cleaner = Cleaner::default();
+                if end == End::Stopped {
+                    self.system("Stopped.");
+                }
+            }
+            Show::Failed(problem) => self.error(&problem),
+            Show::System(words) => self.system(&words),
+            Show::Listing(listing) => self.block(&listing),
+            Show::Ran { output, .. } => self.block(&output),
+            Show::Undone(said) => {
+                let words = format!("Taken back: {}", text::clip(&said, 200));
+                self.system(&words);
+            }
+            Show::Ask(_) | Show::Edit(_) | Show::Leave(_) => {}
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::Delta(piece) => {
+                let mut safe = String::with_capacity(piece.len());
+                self.cleaner.push(&piece, &mut safe);
+                if !std::mem::replace(&mut self.answering, true) {
+                    self.end_line();
+                    self.label("Marvin: ", self.theme.assistant);
+                }
+                self.write(&safe);
+            }
+            Event::ToolsStarted(calls) => {
+                self.end_line();
+                self.answering = false;
+                let names: Vec<String> = calls
+                    .iter()
+                    .map(|call| clean(&call.name).replace('\n', " "))
+                    .collect();
+                self.label(&format!("{MARKER}{}", names.join(", ")), self.theme.tool);
+                self.write("\n");
+            }
+            Event::ToolDone {
+                name,
+                failed: true,
+                text: said,
+                ..
+            } => {
+                let first = said.lines().next().unwrap_or_default();
+                self.system(&format!("{name} failed. {}", text::clip(first, 300)));
+            }
+            Event::Notice(_, words) => self.system(&words),
+            Event::Thinking(_) | Event::ToolDone { .. } | Event::Turn(_) => {}
+        }
+    }
+
+    fn past(&mut self, entry: &Entry) {
+        let (label, style) = match entry.role {
+            Role::You => ("You: ", self.theme.you),
+            Role::Assistant => ("Marvin: ", self.theme.assistant),
+            Role::System | Role::Other => ("[System] ", self.theme.system),
+        };
+        let time = match entry.time.as_str() {
+            "" => String::new(),
+            time => format!("{} ", clean(time)),
+        };
+        self.end_line();
+        self.write(&time);
+        self.labelled(label, style, &entry.text);
+    }
+
+    /// A label and words behind it, as lines of their own.
+    fn labelled(&mut self, label: &str, style: Style, words: &str) {
+        if self.answering {
+            self.end_line();
+            self.answering = false;
+        }
+        self.label(label, style);
+        self.write(&clean(words.trim_end()));
+        self.write("\n");
+    }
+
+    /// Lines as they stand.
+    fn block(&mut self, text: &str) {
+        self.end_line();
+        self.write(&clean(text.trim_end()));
+        self.write("\n");
+    }
+
+    fn label(&mut self, label: &str, style: Style) {
+        match style.fg.and_then(sgr) {
+            Some(code) => self.write(&format!("\x1b[{code}m{label}\x1b[0m")),
+            None => self.write(label),
+        }
+    }
+
+    fn write(&mut self, text: &str) {
+        if self.gone || text.is_empty() {
+            return;
+        }
+        self.line_start = text.ends_with('\n');
+        let mut out = io::stdout().lock();
+        self.gone = out
+            .write_all(text.as_bytes())
+            .and_then(|()| out.flush())
+            .is_err();
+    }
+}
+
+/// The code of one of the colours that the theme names.
+fn sgr(colour: Color) -> Option<u8> {
+    Some(match colour {
+        Color::Red => 31,
+        Color::Green => 32,
+        Color::Yellow => 33,
+        Color::Blue => 34,
+        Color::Magenta => 35,
+        Color::Cyan => 36,
+        _ => return None,
+    })
+}
+
+fn indented(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(|line| format!("  {line}")).collect();
+    lines.join("\n")
+}

@@ -1,0 +1,100 @@
+//! Reading what the person types: with rustyline on a terminal, line by line from anything else.
+
+use std::io::{self, BufRead, Read};
+
+use rustyline::config::Configurer;
+use rustyline::error::ReadlineError;
+use rustyline::history::MemHistory;
+use rustyline::{Config, Editor};
+
+use super::print::Printer;
+use crate::base::env::Env;
+
+/// Longest line that is taken from a pipe.
+const LINE: u64 = 64 << 20;
+
+/// What came of reading.
+pub(super) enum Line {
+    /// A line, without its end.
+    Text(String),
+    /// There is no more.
+    End,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+/// Where lines come from.
+pub(super) enum Reader {
+    /// A terminal with a person.
+    Terminal {
+        editor: Box<Editor<(), MemHistory>>,
+        /// How much of the history it knows.
+        known: bool,
+    },
+    /// A pipe, a file, or a terminal that rustyline cannot drive.
+    Lines,
+}
+
+impl Reader {
+    pub(super) fn new(terminal: bool, env: &Env) -> Self {
+        let colours = env.get("NO_COLOR").is_none();
+        let config = Config::builder()
+            .max_history_size(1_000)
+            .map(|config| config.auto_add_history(true).bracketed_paste(true).build());
+        let editor = config.and_then(|config| Editor::with_history(config, MemHistory::new()));
+        match editor {
+            Ok(mut editor) if terminal => {
+                if !colours {
+                    editor.set_color_mode(rustyline::ColorMode::Disabled);
+                }
+                Self::Terminal {
+                    editor: Box::new(editor),
+                    known: false,
+                }
+            }
+            _ => Self::Lines,
+        }
+    }
+
+    /// Gives the editor the history, the first time.
+    pub(super) fn remember(&mut self, history: impl FnOnce() -> Vec<String>) {
+        if let Self::Terminal { editor, known } = self
+            && !std::mem::replace(known, true)
+        {
+            for entry in history() {
+                let _ = editor.add_history_entry(entry.replace('\n', " "));
+            }
+        }
+    }
+
+    /// The next line. On a terminal the prompt is the editor's; from a pipe what was read is printed behind it, so that the
+    /// output reads as a conversation.
+    pub(super) fn line(&mut self, prompt: &str, printer: &mut Printer) -> Line {
+        match self {
+            Self::Terminal { editor, .. } => match editor.readline(prompt) {
+                Ok(text) => Line::Text(text),
+                Err(ReadlineError::Interrupted) => Line::Interrupted,
+                Err(_) => Line::End,
+            },
+            Self::Lines => {
+                let line = next_line();
+                if let Line::Text(text) = &line {
+                    printer.echo(prompt, text);
+                }
+                line
+            }
+        }
+    }
+}
+
+fn next_line() -> Line {
+    let mut bytes = Vec::new();
+    let read = io::stdin().lock().take(LINE).read_until(b'\n', &mut bytes);
+    match read {
+        Ok(0) | Err(_) => Line::End,
+        Ok(_) => {
+            let text = String::from_utf8_lossy(&bytes);
+            Line::Text(text.trim_end_matches(['\n', '\r']).to_owned())
+        }
+    }
+}
