@@ -11,16 +11,18 @@ use crate::base::clock::Clock;
 use crate::base::error::Outcome;
 use crate::base::text::clip;
 use crate::disk::paths::{Paths, ProfilePaths};
-use crate::disk::{atomic, yaml};
+use crate::disk::{atomic, preferences, yaml};
 use crate::tools::context::World;
+
+pub use crate::disk::profiles::{active, name, names, switch};
 
 /// Entries of the chat log in the prompt, and characters of each.
 const HISTORY: usize = 20;
 const HISTORY_EACH: usize = 200;
 /// Most bytes of a state file that is read whole.
 const CAP: u64 = 16 << 20;
-
-pub use crate::disk::profiles::{active, name, switch};
+/// Most bytes of a file whose entries are counted for a list.
+const GLANCE: u64 = 1 << 20;
 
 /// A profile as `profiles` lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,8 +39,25 @@ pub struct Listed {
 
 /// All profiles by name; counts cost a glance each.
 pub fn list(paths: &Paths, active: &str) -> Vec<Listed> {
-    let _ = (paths, active);
-    Vec::new()
+    let listed = |name: String| {
+        let profile = paths.profile(&name).ok()?;
+        let places = atomic::read(&profile.saved_places(), GLANCE).ok().flatten();
+        Some(Listed {
+            active: name == active,
+            places: places.map_or(0, |bytes| length(&bytes)),
+            log_bytes: std::fs::metadata(profile.chat_log()).map_or(0, |about| about.len()),
+            name,
+        })
+    };
+    names(paths)
+        .into_iter()
+        .filter_map(listed)
+        .collect()
+}
+
+/// Members of a JSON array.
+fn length(bytes: &[u8]) -> usize {
+    serde_json::from_slice::<Vec<serde::de::IgnoredAny>>(bytes).map_or(0, |items| items.len())
 }
 
 /// The path of the profile's `preferences.yaml`, made with comments when there is none: what `preferences` opens in the editor.
@@ -46,7 +65,9 @@ pub fn list(paths: &Paths, active: &str) -> Vec<Listed> {
 /// # Errors
 /// The name cannot be used, or the disk is not writable.
 pub fn preferences_file(paths: &Paths, name: &str) -> Outcome<PathBuf> {
-    Ok(paths.profile(name)?.preferences())
+    let profile = paths.profile(name)?;
+    preferences::make(&profile)?;
+    Ok(profile.preferences())
 }
 
 /// Reads what the prompt says of the person. Files that are absent say nothing; corrupt ones are set aside and reported.
@@ -59,13 +80,13 @@ pub fn person(world: &World, warn: &mut dyn FnMut(String)) -> Person {
         return Person::default();
     };
     Person {
-        preferences: preferences(&profile, warn),
+        preferences: preferences_text(&profile, warn),
         places: places(&profile.saved_places(), &world.clock, warn),
         history: history(&ChatLog::new(profile.chat_log(), &world.clock), warn),
     }
 }
 
-fn preferences(profile: &ProfilePaths, warn: &mut dyn FnMut(String)) -> String {
+fn preferences_text(profile: &ProfilePaths, warn: &mut dyn FnMut(String)) -> String {
     let mut out = String::new();
     let found = match yaml::read(&profile.preferences()) {
         Ok(None) => yaml::read(&profile.preferences_fallback()),
@@ -163,5 +184,40 @@ fn plain(value: &Value) -> String {
         Value::String(text) => text.trim().to_owned(),
         Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::env::Env;
+
+    #[test]
+    fn profiles_are_listed_with_what_they_hold() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path().to_str().unwrap();
+        let paths = Paths::new(&Env::from([("MARVIN_CONFIG_DIR", dir)]));
+        assert_eq!(list(&paths, "main"), []);
+        for name in ["main", "ann"] {
+            switch(&paths, name).unwrap();
+        }
+        let ann = paths.profile("ann").unwrap();
+        std::fs::write(
+            ann.saved_places(),
+            r#"[{"label": "home"}, {"label": "work"}]"#,
+        )
+        .unwrap();
+        std::fs::write(ann.chat_log(), "[]").unwrap();
+        let found = list(&paths, "ann");
+        let row = |row: &Listed| (row.name.clone(), row.active, row.places, row.log_bytes);
+        assert_eq!(
+            found.iter().map(row).collect::<Vec<_>>(),
+            [
+                ("ann".to_owned(), true, 2, 2),
+                ("main".to_owned(), false, 0, 0)
+            ]
+        );
+        let path = preferences_file(&paths, "main").unwrap();
+        assert!(std::fs::read_to_string(path).unwrap().starts_with("# "));
     }
 }

@@ -5,6 +5,8 @@ pub mod beneath;
 pub mod jsonl;
 pub mod lock;
 pub mod paths;
+pub mod preferences;
 pub mod profiles;
 mod tail;
 pub mod yaml;
+mod yaml_lines;

@@ -1,7 +1,6 @@
 //! Profiles as folders: which exist, which is active, making one (contract/interfaces.md 10).
 
 use std::fs;
-use std::time::Duration;
 
 use super::atomic::{self, Access};
 use super::paths::Paths;
@@ -80,6 +79,53 @@ pub fn switch(paths: &Paths, name: &str) -> Outcome<bool> {
         format!("{name}\n").as_bytes(),
         Access::Usual,
     )?;
-    let _ = Duration::ZERO;
     Ok(new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::env::Env;
+
+    #[test]
+    fn the_active_profile_is_the_last_one_that_exists() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path().to_str().unwrap();
+        let paths = Paths::new(&Env::from([("MARVIN_CONFIG_DIR", dir)]));
+        assert_eq!(active(&paths), "main");
+        fs::create_dir_all(home.path().join("profiles/default")).unwrap();
+        fs::create_dir_all(home.path().join("profiles/not a name")).unwrap();
+        assert_eq!(active(&paths), "default");
+        assert!(switch(&paths, "main").unwrap());
+        assert_eq!(active(&paths), "main");
+        assert!(!switch(&paths, "default").unwrap());
+        assert_eq!(active(&paths), "default");
+        assert_eq!(names(&paths), ["default", "main"]);
+        for gone in ["gone", "../..", "", "\u{0}", "not a name"] {
+            fs::write(paths.last_profile().unwrap(), gone).unwrap();
+            assert_eq!(active(&paths), "main", "{gone:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_becomes_a_name_or_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path().to_str().unwrap();
+        let paths = Paths::new(&Env::from([("MARVIN_CONFIG_DIR", dir)]));
+        assert_eq!(name(&paths, " Ann Lee ").unwrap(), "ann_lee");
+        fs::create_dir_all(home.path().join("profiles/Work")).unwrap();
+        assert_eq!(name(&paths, "work").unwrap(), "Work");
+        for bad in [
+            "",
+            "..",
+            ".",
+            "a/b",
+            "a\nb",
+            "-x",
+            "j\u{f6}rg",
+            &"x".repeat(65),
+        ] {
+            assert!(name(&paths, bad).is_err(), "{bad:?}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! YAML in and out as JSON values. The only file that names the YAML crate.
 //!
-//! Writing keeps every key and its order, also unknown ones; comments are lost, because the crate does not keep them.
+//! Writing keeps every key and its order, also unknown ones. Comments are kept by changing only the lines of the keys that changed;
+//! where that does not give what was meant, the file is written anew without them, because the crate does not keep them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::atomic;
 use super::lock;
+use super::yaml_lines;
 use crate::base::error::{Outcome, Problem};
 
 /// Bytes of a YAML file at most.
@@ -65,7 +67,7 @@ pub fn text(value: &Value) -> Outcome<String> {
 }
 
 /// Changes the keys of a file under its lock; a missing or empty file starts without keys. Nothing is written when `change`
-/// leaves all as it was, so comments live until the first real change.
+/// leaves all as it was.
 ///
 /// # Errors
 /// The file is no YAML mapping, `change` fails, or the disk does; the file is then as it was.
@@ -74,12 +76,27 @@ pub fn update(
     limit: Duration,
     change: impl FnOnce(&mut Map<String, Value>) -> Outcome<()>,
 ) -> Outcome<()> {
+    update_from(path, limit, || Ok(String::new()), change)
+}
+
+/// [`update`] with the text that a missing file starts from.
+///
+/// # Errors
+/// As [`update`].
+pub fn update_from(
+    path: &Path,
+    limit: Duration,
+    beginning: impl FnOnce() -> Outcome<String>,
+    change: impl FnOnce(&mut Map<String, Value>) -> Outcome<()>,
+) -> Outcome<()> {
     let name = path.display().to_string();
     lock::update(path, limit, |old| {
-        let old = old.unwrap_or_default();
-        let old = str::from_utf8(&old)
-            .map_err(|why| Problem::input(format!("{name} is not UTF-8 text.")).because(why))?;
-        let mut keys = match parse(old, &name)? {
+        let old = match old {
+            Some(bytes) => String::from_utf8(bytes)
+                .map_err(|why| Problem::input(format!("{name} is not UTF-8 text.")).because(why))?,
+            None => beginning()?,
+        };
+        let mut keys = match parse(&old, &name)? {
             Value::Null => Map::new(),
             Value::Object(keys) => keys,
             _ => {
@@ -94,8 +111,31 @@ pub fn update(
         if keys == before {
             return Ok(None);
         }
-        text(&Value::Object(keys)).map(|text| Some(text.into_bytes()))
+        rewritten(&old, &before, keys).map(|text| Some(text.into_bytes()))
     })
+}
+
+/// The text with the changes from `before` to `after`, comments kept if that can be done.
+fn rewritten(old: &str, before: &Map<String, Value>, after: Map<String, Value>) -> Outcome<String> {
+    let mut new = old.to_owned();
+    for key in before.keys().filter(|key| !after.contains_key(*key)) {
+        new = yaml_lines::with(&new, key, None);
+    }
+    for (key, value) in after
+        .iter()
+        .filter(|(key, value)| before.get(*key) != Some(value))
+    {
+        let one = Map::from_iter([(key.clone(), value.clone())]);
+        let lines = text(&Value::Object(one))?;
+        new = yaml_lines::with(&new, key, Some(&lines));
+    }
+    let after = Value::Object(after);
+    let same = match parse(&new, "") {
+        Ok(Value::Null) => after.as_object().is_some_and(Map::is_empty),
+        Ok(value) => value == after,
+        Err(_) => false,
+    };
+    if same { Ok(new) } else { text(&after) }
 }
 
 fn to_json(value: serde_yaml::Value) -> Value {
@@ -194,6 +234,8 @@ mod tests {
             Ok(())
         })
         .unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("# comment\n"), "{text}");
         let value = read(&path).unwrap().unwrap();
         assert_eq!(
             value.to_string(),
@@ -202,6 +244,32 @@ mod tests {
         std::fs::write(&path, "- a\n").unwrap();
         assert!(update(&path, limit, |_| Ok(())).is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "- a\n");
+    }
+
+    #[test]
+    fn forms_that_cannot_be_changed_line_by_line_are_written_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("preferences.yaml");
+        for (text, kept) in [
+            ("# c\n{a: 1, b: [x]}\n", false),
+            ("a: &x [1]\nb: *x\n", false),
+            ("? a\n: 1\nb: 2\n", false),
+            ("# c\r\na: 1\r\nb: 2\r\n", true),
+            ("%YAML 1.2\n---\na: >-\n  long\n  text # no comment\n", true),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let mut expected = parse(text, "f").unwrap();
+            update(&path, Duration::from_secs(5), |keys| {
+                keys.insert("a".into(), json!(["new", "c: d"]));
+                Ok(())
+            })
+            .unwrap();
+            expected["a"] = json!(["new", "c: d"]);
+            assert_eq!(read(&path).unwrap().unwrap(), expected, "{text}");
+            let now = std::fs::read_to_string(&path).unwrap();
+            let first = text.split('\n').next().unwrap();
+            assert!(!kept || now.starts_with(first), "{now}");
+        }
     }
 
     proptest! {

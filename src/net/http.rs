@@ -106,17 +106,37 @@ impl Client {
         body: &[u8],
         stop: &Cancel,
     ) -> Result<Response<'_>, NetError> {
+        self.send(stop, |agent| {
+            let request = agent.post(url).header("content-type", "application/json");
+            with_headers(request, headers).send(body)
+        })
+    }
+
+    /// Asks for `url` and returns when the headers have come.
+    ///
+    /// # Errors
+    /// As [`Client::post`].
+    pub fn get(
+        &self,
+        url: &str,
+        headers: &[(&str, String)],
+        stop: &Cancel,
+    ) -> Result<Response<'_>, NetError> {
+        self.send(stop, |agent| with_headers(agent.get(url), headers).call())
+    }
+
+    fn send(
+        &self,
+        stop: &Cancel,
+        request: impl FnOnce(&Agent) -> Result<http::Response<Body>, ureq::Error>,
+    ) -> Result<Response<'_>, NetError> {
         if stop.is_fired() {
             return Err(NetError::Cancelled);
         }
         let agent = self.agent()?;
         let closing = agent.clone();
         let close = stop.on_fire(move || closing.shutdown());
-        let mut request = agent.post(url).header("content-type", "application/json");
-        for (name, value) in headers {
-            request = request.header(*name, value.as_str());
-        }
-        let result = request.send(body);
+        let result = request(&agent);
         if stop.is_fired() {
             self.forget();
             return Err(NetError::Cancelled);
@@ -191,6 +211,16 @@ impl Client {
     fn explain(&self, error: ureq::Error, early: bool) -> NetError {
         explain(error, early, self.setup.limits)
     }
+}
+
+fn with_headers<T>(
+    mut request: ureq::RequestBuilder<T>,
+    headers: &[(&str, String)],
+) -> ureq::RequestBuilder<T> {
+    for (name, value) in headers {
+        request = request.header(*name, value.as_str());
+    }
+    request
 }
 
 impl fmt::Debug for Client {

@@ -13,6 +13,7 @@ mod coding;
 mod files;
 mod git;
 mod history;
+mod profiles;
 mod shell;
 mod system;
 
@@ -33,6 +34,7 @@ pub static ALL: &[&[Tool]] = &[
     shell::TOOLS,
     system::TOOLS,
     history::TOOLS,
+    profiles::TOOLS,
 ];
 
 /// Every tool in catalogue order.

@@ -8,7 +8,9 @@ use crate::support::home::Home;
 use crate::support::shared::shared;
 
 /// The modules of this version, without the two review tools.
-const MODULES: [&str; 6] = ["files", "coding", "git", "shell", "system", "history"];
+const MODULES: [&str; 7] = [
+    "files", "coding", "git", "shell", "system", "history", "profiles",
+];
 const LATER: [&str; 2] = ["review_codebase", "review_status"];
 
 fn published() -> Vec<Value> {

@@ -1,0 +1,107 @@
+//! What a server says of a topic, and the notices made of it (contract/services/ntfy.md).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+
+use super::file::Seen;
+use crate::base::text::clip;
+
+/// Notices of one topic at most.
+const MOST: usize = 5;
+/// Characters of a title and of a message at most.
+const TITLE: usize = 200;
+const MESSAGE: usize = 2_000;
+
+/// New messages of one topic.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct News {
+    /// Title and message in one, oldest first.
+    texts: Vec<String>,
+    /// The last message, to be remembered.
+    pub(super) last: Option<Seen>,
+}
+
+/// Reads an answer line by line. `seen` is dropped, and everything before it: a server that no longer knows the last id sends all
+/// that it has.
+pub(super) fn read(body: &[u8], seen: &Seen) -> News {
+    let messages: Vec<Map<String, Value>> = body
+        .split(|b| *b == b'\n')
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .filter(|line: &Map<String, Value>| word(line, "event") == "message")
+        .collect();
+    let known = |line: &Map<String, Value>| seen.id.as_deref() == Some(word(line, "id"));
+    let new: Vec<&Map<String, Value>> = match messages.iter().rposition(known) {
+        Some(at) => messages.iter().skip(at + 1).collect(),
+        None => {
+            let everything = messages.iter().any(|line| time(line) < seen.time);
+            let fresh = |line: &&Map<String, Value>| {
+                time(line) > seen.time || (time(line) == seen.time && !everything)
+            };
+            messages.iter().filter(fresh).collect()
+        }
+    };
+    News {
+        last: new.last().map(|line| Seen {
+            id: Some(word(line, "id").to_owned()).filter(|id| super::file::is_name(id)),
+            time: time(line),
+        }),
+        texts: new.into_iter().map(said).collect(),
+    }
+}
+
+impl News {
+    /// The notices, oldest first, the newest when there are many.
+    pub(super) fn notices(&self, label: &str) -> Vec<String> {
+        let skipped = self.texts.len().saturating_sub(MOST);
+        let mut notices: Vec<String> = self
+            .texts
+            .iter()
+            .skip(skipped)
+            .map(|text| format!("🔔 {label}: {text}"))
+            .collect();
+        if skipped > 0 {
+            notices.push(format!("🔔 {label}: … {skipped} more"));
+        }
+        notices
+    }
+}
+
+fn said(line: &Map<String, Value>) -> String {
+    let title = clip(word(line, "title").trim(), TITLE);
+    let message = message(line);
+    if title.is_empty() {
+        message
+    } else {
+        format!("{title} — {message}")
+    }
+}
+
+fn message(line: &Map<String, Value>) -> String {
+    let text = word(line, "message").trim();
+    let decoded = match word(line, "encoding") {
+        "base64" => STANDARD
+            .decode(text)
+            .ok()
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .unwrap_or_else(|| "(binary message)".to_owned()),
+        _ => text.to_owned(),
+    };
+    let attached = line
+        .get("attachment")
+        .and_then(Value::as_object)
+        .map(|file| word(file, "name"));
+    match (decoded.is_empty(), attached) {
+        (true, Some(name)) => format!("(attachment {})", clip(name, TITLE)),
+        (true, None) => "(no text)".to_owned(),
+        (false, _) => clip(&decoded, MESSAGE),
+    }
+}
+
+fn word<'a>(line: &'a Map<String, Value>, key: &str) -> &'a str {
+    line.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn time(line: &Map<String, Value>) -> i64 {
+    line.get("time").and_then(Value::as_i64).unwrap_or_default()
+}

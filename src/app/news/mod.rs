@@ -1,0 +1,223 @@
+//! News of the profile's ntfy subscriptions, asked for with every message that is sent (contract/interfaces.md 14).
+
+mod answer;
+mod file;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Sender, unbounded};
+
+use super::session::agent;
+use crate::base::cancel::Cancel;
+use crate::base::clock::Clock;
+use crate::base::env::Env;
+use crate::disk::paths::ProfilePaths;
+use crate::net::http::{Client, Limits, Setup};
+use crate::net::services;
+
+use answer::News as Answer;
+use file::{Seen, Subscription};
+
+/// Longest time of a poll, all topics together.
+const LIMIT: Duration = Duration::from_secs(2);
+/// Requests at once.
+const AT_ONCE: usize = 8;
+/// Topics asked for in one poll.
+const TOPICS: usize = 64;
+/// Bytes of an answer that are read.
+const ANSWER_CAP: usize = 1 << 20;
+/// A shorter file holds no subscription: `[]`, `{}` and white space.
+const SHORTEST: u64 = 8;
+
+/// Asks for news, one poll at a time, and remembers what was seen, also when the file cannot be written.
+#[derive(Debug, Default)]
+pub struct News {
+    busy: Arc<AtomicBool>,
+    seen: Arc<Mutex<Memory>>,
+}
+
+type Memory = BTreeMap<(PathBuf, String), Seen>;
+
+impl News {
+    /// Starts a poll on a thread of its own that ends within about two seconds and hands its notices, if any, to `deliver`.
+    /// False when nothing was started: there are no subscriptions, or a poll is under way. Failures are silent.
+    pub fn poll(
+        &self,
+        env: &Env,
+        profile: &ProfilePaths,
+        clock: &Clock,
+        stop: &Cancel,
+        deliver: impl FnOnce(Vec<String>) + Send + 'static,
+    ) -> bool {
+        let path = profile.ntfy_subscriptions();
+        let worth = fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() >= SHORTEST);
+        if !worth || self.busy.swap(true, Ordering::SeqCst) {
+            return false;
+        }
+        let work = Work {
+            path,
+            env: env.clone(),
+            clock: clock.clone(),
+            stop: stop.clone(),
+            seen: Arc::clone(&self.seen),
+            _busy: Busy(Arc::clone(&self.busy)),
+        };
+        let start = thread::Builder::new().name("news".to_owned());
+        start
+            .spawn(move || {
+                let notices = work.run();
+                drop(work);
+                if !notices.is_empty() {
+                    deliver(notices);
+                }
+            })
+            .is_ok()
+    }
+}
+
+/// Lowers the flag on every way out.
+struct Busy(Arc<AtomicBool>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+}
+
+/// One poll.
+struct Work {
+    path: PathBuf,
+    env: Env,
+    clock: Clock,
+    stop: Cancel,
+    seen: Arc<Mutex<Memory>>,
+    _busy: Busy,
+}
+
+impl Work {
+    fn run(&self) -> Vec<String> {
+        let mut notices = Vec::new();
+        let subscriptions = file::read(&self.path, &self.clock, &mut |w| notices.push(w));
+        let asked: Vec<Subscription> = subscriptions
+            .into_iter()
+            .take(TOPICS)
+            .map(|subscription| self.remembered(subscription))
+            .collect();
+        let answers = self.ask(&asked);
+        let mut seen = BTreeMap::new();
+        for subscription in &asked {
+            let Some(answer) = answers.get(&subscription.topic) else {
+                continue;
+            };
+            notices.extend(answer.notices(&subscription.label));
+            let last = answer
+                .last
+                .clone()
+                .unwrap_or_else(|| subscription.seen.clone());
+            self.remember(&subscription.topic, &last);
+            seen.insert(subscription.topic.clone(), last);
+        }
+        if !seen.is_empty() {
+            // A file that cannot be written is no trouble of the conversation; this process remembers by itself.
+            let _ = file::remember(&self.path, &seen, &self.clock.utc());
+        }
+        notices
+    }
+
+    /// The subscription with what this process saw of it, when that is newer than the file.
+    fn remembered(&self, mut subscription: Subscription) -> Subscription {
+        let key = (self.path.clone(), subscription.topic.clone());
+        let memory = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(seen) = memory.get(&key)
+            && seen.time >= subscription.seen.time
+        {
+            subscription.seen = seen.clone();
+        }
+        subscription
+    }
+
+    fn remember(&self, topic: &str, seen: &Seen) {
+        if seen.id.is_some() {
+            let key = (self.path.clone(), topic.to_owned());
+            let mut memory = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            memory.insert(key, seen.clone());
+        }
+    }
+
+    /// Asks for all topics, some at once; what has not come when the time is over is left out.
+    fn ask(&self, asked: &[Subscription]) -> BTreeMap<String, Answer> {
+        let mut answers = BTreeMap::new();
+        let Some(service) = services::service("ntfy").filter(|_| !asked.is_empty()) else {
+            return answers;
+        };
+        let base = service.base_in(&self.env);
+        let client = Client::new(Setup {
+            limits: Limits {
+                connect: LIMIT,
+                first_byte: LIMIT,
+                silence: LIMIT,
+            },
+            agent: agent(&self.env),
+            proxied: true,
+            roots: None,
+        });
+        let (stop, _linked) = self.stop.child();
+        let end = Instant::now() + LIMIT;
+        thread::scope(|scope| {
+            let (tell, told) = unbounded();
+            let share = asked.len().div_ceil(AT_ONCE);
+            for part in asked.chunks(share.max(1)) {
+                let (tell, stop, client) = (tell.clone(), stop.clone(), &client);
+                scope.spawn(move || self.ask_in_turn(client, base, part, &stop, &tell));
+            }
+            drop(tell);
+            while let Ok((topic, answer)) = told.recv_deadline(end) {
+                answers.insert(topic, answer);
+            }
+            stop.fire();
+        });
+        answers
+    }
+
+    fn ask_in_turn(
+        &self,
+        client: &Client,
+        base: &str,
+        part: &[Subscription],
+        stop: &Cancel,
+        tell: &Sender<(String, Answer)>,
+    ) {
+        for subscription in part {
+            let url = format!(
+                "{base}/{}/json?poll=1&since={}",
+                subscription.topic,
+                subscription.since()
+            );
+            let mut headers = Vec::new();
+            if let Some(token) = self.env.get("NTFY_TOKEN") {
+                headers.push(("authorization", format!("Bearer {token}")));
+            }
+            let Ok(mut response) = client.get(&url, &headers, stop) else {
+                continue;
+            };
+            if response.status != 200 {
+                continue;
+            }
+            let body = response.read_some(ANSWER_CAP);
+            if stop.is_fired() {
+                return;
+            }
+            let answer = answer::read(&body, &subscription.seen);
+            let _ = tell.send((subscription.topic.clone(), answer));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
