@@ -268,7 +268,7 @@ mod tests {
             "",
             "two words",
             "line\n!to",
-            "me@home",
+            "to me@home",
             "!tool tree path=x",
             "@\"a b\" x",
         ] {

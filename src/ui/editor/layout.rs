@@ -172,14 +172,12 @@ fn cut(text: &str, line: usize, number: usize) -> Option<usize> {
     let to = text.floor_char_boundary(from + REACH);
     let reach = text.get(from..to)?;
     let window = reach.split('\n').next().unwrap_or_default();
-    let places = || {
-        let chars = window.char_indices().map(|(at, _)| from + at);
-        chars.filter(|at| is_boundary(text, line, *at))
-    };
+    let places = || window.char_indices().map(|(at, _)| from + at);
     let after_blank = |at: &usize| text.as_bytes().get(at - 1) == Some(&b' ');
     places()
-        .find(after_blank)
-        .or_else(|| places().next())
+        .filter(after_blank)
+        .find(|at| is_boundary(text, line, *at))
+        .or_else(|| places().find(|at| is_boundary(text, line, *at)))
         .or((!window.is_empty()).then_some(from))
 }
 

@@ -9,6 +9,8 @@ use super::layout::{Block, Row};
 
 /// Hidden rows are counted up to this many.
 pub const COUNTED: usize = 99;
+/// Bytes looked at for that; beyond them there are [`COUNTED`] rows.
+const COUNTED_BYTES: usize = 8 << 10;
 
 /// What to draw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,9 +19,9 @@ pub struct View {
     pub rows: Vec<String>,
     /// Column and row of the cursor, always inside.
     pub cursor: (usize, usize),
-    /// Rows hidden above; counting stops at [`COUNTED`].
+    /// Rows hidden above; [`COUNTED`] means that many or more.
     pub above: usize,
-    /// Rows hidden below; counting stops at [`COUNTED`].
+    /// Rows hidden below; [`COUNTED`] means that many or more.
     pub below: usize,
 }
 
@@ -191,8 +193,18 @@ pub(super) fn view(
     }
 }
 
+/// Rows from here to the edge of the text, as far as counting goes.
 fn count<'a>(mut from: Spot<'a>, step: fn(&mut Spot<'a>) -> bool) -> usize {
-    (0..COUNTED).take_while(|_| step(&mut from)).count()
+    let start = from.row().start;
+    for rows in 0..COUNTED {
+        if !step(&mut from) {
+            return rows;
+        }
+        if from.row().start.abs_diff(start) > COUNTED_BYTES {
+            break;
+        }
+    }
+    COUNTED
 }
 
 /// The direction of a motion from row to row.
