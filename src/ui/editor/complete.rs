@@ -1,8 +1,14 @@
-//! Completion of the word at the cursor.
+//! Completion: which word stands at the cursor, what it could become, and the menu of candidates.
 
-/// Where candidates come from; what is not implemented has none.
+use super::paste::clean;
+use crate::base::text::tail;
+
+/// Bytes before the cursor that are looked at.
+const REACH: usize = 4096;
+
+/// Where candidates come from; what an implementation leaves out has none.
 pub trait Sources {
-    /// Commands and words that work at the beginning of a line, with their `!` (`!tools`, `preferences`).
+    /// Commands and words that work at the beginning of the input, as they are typed (`!tools`, `preferences`).
     fn commands(&self) -> Vec<String> {
         Vec::new()
     }
@@ -26,7 +32,8 @@ pub trait Sources {
     fn parameters(&self, _tool: &str) -> Vec<String> {
         Vec::new()
     }
-    /// Paths in the folder that `typed` points into, each beginning as `typed` does up to its last `/`; folders end in `/`.
+    /// What is in the folder that `typed` points into (`src/ma` points into `src/`), each with that folder before it, folders
+    /// with `/` at their end.
     fn paths(&self, _typed: &str) -> Vec<String> {
         Vec::new()
     }
@@ -35,6 +42,171 @@ pub trait Sources {
 /// No candidates.
 impl Sources for () {}
 
+/// What a word may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A command or word of the beginning.
+    Command,
+    /// A path after `@`.
+    Path,
+    /// A profile's name.
+    Profile,
+    /// A provider's name.
+    Provider,
+    /// A model of this provider.
+    Model(String),
+    /// A tool's name.
+    Tool,
+    /// A parameter of this tool.
+    Parameter(String),
+}
+
+/// The word before the cursor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// Where it begins in the text, with its `@`.
+    pub start: usize,
+    /// What was typed of it, without `@` and quote.
+    pub typed: String,
+    /// What it may be.
+    pub kind: Kind,
+}
+
+/// The word that ends at `cursor`, if it is one that can be completed.
+pub fn word(text: &str, cursor: usize) -> Option<Word> {
+    let before = text.get(..cursor)?;
+    let near = tail(before, REACH);
+    let line = near.rsplit('\n').next().unwrap_or_default();
+    let line_start = cursor - line.len();
+    let make = |from: usize, typed: &str, kind| Word {
+        start: line_start + from,
+        typed: typed.to_owned(),
+        kind,
+    };
+    if let Some((from, typed)) = quoted(line) {
+        return Some(make(from, typed, Kind::Path));
+    }
+    let from = line
+        .char_indices()
+        .rfind(|(_, c)| c.is_whitespace())
+        .map_or(0, |(at, c)| at + c.len_utf8());
+    let (head, typed) = line.split_at_checked(from)?;
+    if let Some(path) = typed.strip_prefix('@') {
+        return Some(make(from, path, Kind::Path));
+    }
+    if line_start > 0 {
+        return None;
+    }
+    let words: Vec<&str> = head.split_whitespace().collect();
+    let command = words.first().map(|word| word.to_lowercase());
+    let kind = match (command.as_deref(), words.get(1..).unwrap_or_default()) {
+        (None, _) if !typed.is_empty() => Kind::Command,
+        (Some("!profile"), []) => Kind::Profile,
+        (Some("!model"), []) => Kind::Provider,
+        (Some("!model"), [provider]) => Kind::Model((*provider).to_owned()),
+        (Some("!tool" | "!tools"), []) => Kind::Tool,
+        (Some("!tool"), [tool, ..]) if !typed.contains('=') => Kind::Parameter((*tool).to_owned()),
+        _ => return None,
+    };
+    Some(make(from, typed, kind))
+}
+
+/// An open `@"…` at the end of `line`: where it begins and what it holds.
+fn quoted(line: &str) -> Option<(usize, &str)> {
+    let from = line.rfind("@\"")?;
+    let free = line.get(..from)?.chars().next_back();
+    let typed = line.get(from + 2..)?;
+    (free.is_none_or(char::is_whitespace) && !typed.contains('"')).then_some((from, typed))
+}
+
+impl Word {
+    /// What it could become: what begins like it first (case aside), then what contains it.
+    pub fn candidates(&self, sources: &dyn Sources) -> Vec<String> {
+        let all = match &self.kind {
+            Kind::Command => sources.commands(),
+            Kind::Path => sources.paths(&self.typed),
+            Kind::Profile => sources.profiles(),
+            Kind::Provider => sources.providers(),
+            Kind::Model(provider) => sources.models(provider),
+            Kind::Tool => sources.tools(),
+            Kind::Parameter(tool) => sources.parameters(tool),
+        };
+        let folder = match self.kind {
+            Kind::Path => self.typed.rfind('/').map_or(0, |slash| slash + 1),
+            _ => 0,
+        };
+        let (folder, typed) = self.typed.split_at_checked(folder).unwrap_or_default();
+        let typed = typed.to_lowercase();
+        let mut ranked: Vec<(bool, String)> = all
+            .into_iter()
+            .filter(|candidate| fits_a_line(candidate))
+            .filter_map(|candidate| {
+                let name = candidate.strip_prefix(folder)?.to_lowercase();
+                name.contains(&typed)
+                    .then(|| (!name.starts_with(&typed), candidate))
+            })
+            .collect();
+        // Stable: the order of the source stays within a rank.
+        ranked.sort_by_key(|(inside, _)| *inside);
+        ranked.into_iter().map(|(_, candidate)| candidate).collect()
+    }
+
+    /// What all candidates begin with, if it is more than what was typed.
+    pub fn common(&self, candidates: &[String]) -> Option<String> {
+        let mut common = candidates.first()?.as_str();
+        for candidate in candidates {
+            let same = common
+                .char_indices()
+                .zip(candidate.chars())
+                .find(|((_, a), b)| a != b)
+                .map(|((at, _), _)| at)
+                .unwrap_or_else(|| common.len().min(candidate.len()));
+            common = common.get(..same)?;
+        }
+        let longer = common.len() > self.typed.len()
+            && common
+                .to_lowercase()
+                .starts_with(&self.typed.to_lowercase());
+        longer.then(|| common.to_owned())
+    }
+
+    /// How a candidate, or the beginning of one, is written in the text.
+    pub fn written(&self, candidate: &str, whole: Whole) -> String {
+        let blanks = candidate.contains(char::is_whitespace);
+        let open = candidate.ends_with('/') || whole == Whole::No;
+        match self.kind {
+            Kind::Path if blanks && open => format!("@\"{candidate}"),
+            Kind::Path if blanks => format!("@\"{candidate}\""),
+            Kind::Path => format!("@{candidate}"),
+            Kind::Parameter(_) if whole == Whole::Yes => format!("{candidate}="),
+            _ => candidate.to_owned(),
+        }
+    }
+
+    /// Whether a blank follows a finished candidate: not where typing goes on in the same word.
+    pub fn ends_with(&self, candidate: &str) -> bool {
+        match self.kind {
+            Kind::Path => !candidate.ends_with('/'),
+            Kind::Parameter(_) => false,
+            _ => true,
+        }
+    }
+}
+
+/// Whether a candidate is written in full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whole {
+    /// It is.
+    Yes,
+    /// Only its beginning is.
+    No,
+}
+
+/// A name that can be typed: file names may hold anything.
+fn fits_a_line(candidate: &str) -> bool {
+    !candidate.is_empty() && !candidate.contains(['\n', '\t', '"']) && clean(candidate) == candidate
+}
+
 /// The open menu of candidates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Menu {
@@ -42,4 +214,122 @@ pub struct Menu {
     pub candidates: Vec<String>,
     /// The one that stands in the text now.
     pub selected: Option<usize>,
+    pub(super) word: Word,
+}
+
+impl Menu {
+    /// The candidate that stands in the text now.
+    pub fn candidate(&self) -> Option<&str> {
+        let candidate = self.candidates.get(self.selected?)?;
+        Some(candidate)
+    }
+
+    /// Selects the next candidate or the one before, round and round.
+    pub(super) fn step(&mut self, forward: bool) {
+        let count = self.candidates.len().max(1);
+        self.selected = Some(match self.selected {
+            None if forward => 0,
+            None => count - 1,
+            Some(at) if forward => (at + 1) % count,
+            Some(at) => (at + count - 1) % count,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at_end(text: &str) -> Option<(usize, String, Kind)> {
+        word(text, text.len()).map(|word| (word.start, word.typed, word.kind))
+    }
+
+    fn is(text: &str, start: usize, typed: &str, kind: Kind) {
+        assert_eq!(
+            at_end(text),
+            Some((start, typed.to_owned(), kind)),
+            "{text:?}"
+        );
+    }
+
+    #[test]
+    fn the_word_at_the_cursor_is_found_with_its_kind() {
+        is("!to", 0, "!to", Kind::Command);
+        is("pref", 0, "pref", Kind::Command);
+        is("!profile ", 9, "", Kind::Profile);
+        is("!MODEL g", 7, "g", Kind::Provider);
+        is("!model groq ll", 12, "ll", Kind::Model("groq".into()));
+        is("!tool we", 6, "we", Kind::Tool);
+        is("!tool tree pa", 11, "pa", Kind::Parameter("tree".into()));
+        is("look at @src/ma", 8, "src/ma", Kind::Path);
+        is("look at @\"my no", 8, "my no", Kind::Path);
+        is("\u{e9}t\u{e9}\n@", 6, "", Kind::Path);
+        for none in [
+            "",
+            "two words",
+            "line\n!to",
+            "to me@home",
+            "!tool tree path=x",
+            "@\"a b\" x",
+        ] {
+            assert_eq!(at_end(none), None, "{none:?}");
+        }
+    }
+
+    struct Some3;
+    impl Sources for Some3 {
+        fn profiles(&self) -> Vec<String> {
+            ["homework", "Work", "workshop", "bad\x1b[2J", "a\nb"]
+                .map(str::to_owned)
+                .to_vec()
+        }
+        fn paths(&self, typed: &str) -> Vec<String> {
+            assert!(typed.starts_with("src/"), "{typed}");
+            ["src/Main.rs", "src/mail box/", "src/domain.rs"]
+                .map(str::to_owned)
+                .to_vec()
+        }
+    }
+
+    #[test]
+    fn what_begins_like_the_word_comes_before_what_contains_it() {
+        let word = word("!profile work", 13).unwrap();
+        assert_eq!(word.candidates(&Some3), ["Work", "workshop", "homework"]);
+    }
+
+    #[test]
+    fn names_that_would_reach_the_terminal_raw_are_no_candidates() {
+        let word = word("!profile ", 9).unwrap();
+        assert_eq!(word.candidates(&Some3), ["homework", "Work", "workshop"]);
+    }
+
+    #[test]
+    fn paths_are_matched_in_their_folder_and_quoted_when_they_have_blanks() {
+        let word = word("see @src/ma", 11).unwrap();
+        let candidates = word.candidates(&Some3);
+        assert_eq!(
+            candidates,
+            ["src/Main.rs", "src/mail box/", "src/domain.rs"]
+        );
+        assert_eq!(word.written("src/Main.rs", Whole::Yes), "@src/Main.rs");
+        assert_eq!(
+            word.written("src/mail box/", Whole::Yes),
+            "@\"src/mail box/",
+            "open: the path goes on"
+        );
+        assert_eq!(word.written("a b", Whole::Yes), "@\"a b\"");
+        assert!(word.ends_with("a b") && !word.ends_with("src/mail box/"));
+    }
+
+    #[test]
+    fn the_common_beginning_must_go_on_from_what_was_typed() {
+        let word = word("!to", 3).unwrap();
+        let list = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            word.common(&list(&["!tools", "!tool"])).as_deref(),
+            Some("!tool")
+        );
+        assert_eq!(word.common(&list(&["!tools", "!undo"])), None);
+        assert_eq!(word.common(&[]), None);
+    }
 }

@@ -1,10 +1,29 @@
-//! The input line: several lines of text, edited.
+//! The input: several lines of text, edited by the actions of the key table, without a terminal.
 
+mod act;
+mod buffer;
+mod cells;
 pub mod complete;
+mod history;
+mod kill;
+mod layout;
+mod menu;
+pub mod paste;
+mod search;
+#[cfg(test)]
+mod tests;
+mod undo;
 pub mod view;
 
-use crate::ui::keys::Action;
-use complete::Sources;
+use std::ops::Range;
+
+use crate::ui::keys::{Action, Situation};
+use buffer::Buffer;
+use complete::Menu;
+use history::History;
+use kill::Ring;
+use search::Search;
+use undo::Manner;
 use view::View;
 
 /// What an action did to the editor.
@@ -14,9 +33,9 @@ pub enum Outcome {
     Nothing,
     /// Text, cursor, search or menu changed: draw again.
     Changed,
-    /// The input was sent and is empty now.
+    /// The input was sent as it stood, and is empty now. [`Editor::remember`] puts it into the history.
     Submit(String),
-    /// Not the editor's: the interface decides.
+    /// Not the editor's, or nothing for it to do: the interface decides.
     Pass(Action),
 }
 
@@ -25,53 +44,155 @@ pub enum Outcome {
 pub struct Searching<'a> {
     /// What was typed.
     pub query: &'a str,
-    /// Whether nothing (more) was found.
+    /// Whether nothing, or nothing more, was found; the last match stays in sight.
     pub failed: bool,
 }
 
-/// The multi-line input.
+/// The multi-line input with its history, completion menu and search.
 #[derive(Default)]
-pub struct Editor {}
+pub struct Editor {
+    buffer: Buffer,
+    ring: Ring,
+    history: History,
+    search: Option<Search>,
+    menu: Option<Menu>,
+    /// What the last yank put into the text, while nothing else was done.
+    yanked: Option<Range<usize>>,
+    /// The column that moving from row to row keeps.
+    goal: Option<usize>,
+    /// The last key walked in the history: the next one goes on, whatever row the cursor is in.
+    walking: bool,
+    /// The first byte in view, and the width it was laid out for.
+    top: usize,
+    width: usize,
+}
 
 impl Editor {
-    /// An empty input.
+    /// An empty input without a history.
     pub fn new() -> Self {
         Self::default()
     }
-    /// Does what a key asked for.
-    pub fn act(&mut self, _action: Action, _sources: &dyn Sources) -> Outcome {
-        Outcome::Nothing
-    }
-    /// Inserts typed text at the cursor.
-    pub fn insert(&mut self, _text: &str) {}
-    /// Inserts pasted text at the cursor as one step.
-    pub fn paste(&mut self, _text: &str) {}
-    /// The whole text.
+
+    /// The whole text, also while a search shows something else.
     pub fn text(&self) -> &str {
-        ""
+        self.buffer.text()
     }
-    /// Replaces the text (undoable), cursor at its end.
-    pub fn set_text(&mut self, _text: &str) {}
-    /// Empties the input (undoable).
-    pub fn clear(&mut self) {}
+
     /// Whether there is no text.
     pub fn is_empty(&self) -> bool {
-        true
+        self.buffer.text().is_empty()
     }
-    /// Replaces the history, newest last.
-    pub fn set_history(&mut self, _entries: Vec<String>) {}
-    /// Adds the newest history entry.
-    pub fn remember(&mut self, _entry: &str) {}
-    /// The running history search.
+
+    /// Where the cursor is in [`Editor::text`], in bytes; always between two characters as people see them.
+    pub fn cursor(&self) -> usize {
+        self.buffer.cursor()
+    }
+
+    /// Which rows of the key table hold now, questions aside.
+    pub fn situation(&self) -> Situation {
+        if self.is_empty() && self.search.is_none() {
+            Situation::Empty
+        } else {
+            Situation::Typing
+        }
+    }
+
+    /// Inserts text that was typed, however much the terminal gave at once: one character goes on with the word for undo, more
+    /// are a step of their own. While a search runs it goes to the query.
+    pub fn insert(&mut self, text: &str) -> Outcome {
+        let text = paste::clean(text);
+        if let Some(search) = &mut self.search {
+            let line = text.lines().next().unwrap_or_default();
+            search.push(line, self.history.entries());
+            return Outcome::Changed;
+        }
+        self.settle();
+        let manner = if text.chars().nth(1).is_none() {
+            Manner::Typed
+        } else {
+            Manner::Whole
+        };
+        self.menu = None;
+        changed(self.buffer.insert(&text, manner))
+    }
+
+    /// Inserts pasted text as one step, cleaned ([`paste::clean`]) and with its lines.
+    pub fn paste(&mut self, text: &str) -> Outcome {
+        if self.search.is_some() {
+            return self.insert(text);
+        }
+        let text = paste::clean(text);
+        self.settle();
+        self.menu = None;
+        changed(self.buffer.insert(&text, Manner::Whole))
+    }
+
+    /// Replaces the text (one step to undo), cursor at its end: what comes back from an external editor or the queue.
+    pub fn set_text(&mut self, text: &str) {
+        self.settle();
+        (self.menu, self.search) = (None, None);
+        let all = 0..self.buffer.text().len();
+        self.buffer.replace(all, &paste::clean(text), Manner::Whole);
+    }
+
+    /// Empties the input (one step to undo), closes search and menu, and ends the walk in the history.
+    pub fn clear(&mut self) {
+        self.set_text("");
+        self.history.rest();
+    }
+
+    /// Replaces the history, newest last; a draft stays.
+    pub fn set_history(&mut self, entries: Vec<String>) {
+        self.history.set(entries);
+    }
+
+    /// Adds the newest history entry, unless it is blank or the newest already.
+    pub fn remember(&mut self, entry: &str) {
+        self.history.push(entry);
+    }
+
+    /// The running history search; the rows show its match.
     pub fn searching(&self) -> Option<Searching<'_>> {
-        None
+        self.search.as_ref().map(|search| Searching {
+            query: search.query(),
+            failed: search.failed(),
+        })
     }
+
     /// The open completion menu.
-    pub fn menu(&self) -> Option<&complete::Menu> {
-        None
+    pub fn menu(&self) -> Option<&Menu> {
+        self.menu.as_ref()
     }
-    /// The visible rows at `width` columns, at most `max_rows`.
-    pub fn rows(&mut self, _width: usize, _max_rows: usize) -> View {
-        View::default()
+
+    /// The visible rows at `width` columns, at most `max_rows`, without the prompt. The view scrolls only as far as the cursor
+    /// demands; moving from row to row uses the width of the last call.
+    pub fn rows(&mut self, width: usize, max_rows: usize) -> View {
+        self.width = width;
+        let size = (width, max_rows);
+        match self.search.as_ref().and_then(Search::found) {
+            Some((found, at)) => view::view(found, layout::settle(found, at), &mut 0, size),
+            None => view::view(
+                self.buffer.text(),
+                self.buffer.cursor(),
+                &mut self.top,
+                size,
+            ),
+        }
+    }
+
+    /// Forgets what only holds from one key to the next.
+    fn settle(&mut self) {
+        self.ring.seal();
+        self.yanked = None;
+        self.goal = None;
+        self.walking = false;
+    }
+}
+
+fn changed(whether: bool) -> Outcome {
+    if whether {
+        Outcome::Changed
+    } else {
+        Outcome::Nothing
     }
 }

@@ -1,14 +1,233 @@
-//! The visible rows of the input.
+//! The visible rows of the input and the cursor in them, and moving from row to row.
+//!
+//! The last column is kept for the cursor and for the blank that a full row ends with.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::cells::Cell;
+use super::layout::{Block, Row};
+
+/// Hidden rows are counted up to this many.
+pub const COUNTED: usize = 99;
+/// Bytes looked at for that; beyond them there are [`COUNTED`] rows.
+const COUNTED_BYTES: usize = 8 << 10;
 
 /// What to draw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
-    /// Rows, none wider than asked for.
+    /// Rows without control characters, none wider than asked for.
     pub rows: Vec<String>,
-    /// Column and row of the cursor.
+    /// Column and row of the cursor, always inside.
     pub cursor: (usize, usize),
-    /// Rows hidden above; counting stops at 99.
+    /// Rows hidden above; [`COUNTED`] means that many or more.
     pub above: usize,
-    /// Rows hidden below; counting stops at 99.
+    /// Rows hidden below; [`COUNTED`] means that many or more.
     pub below: usize,
+}
+
+/// Columns for text in a view of `width`.
+fn columns(width: usize) -> usize {
+    width.saturating_sub(1).max(1)
+}
+
+/// A row with what is needed to walk to its neighbours.
+#[derive(Clone)]
+struct Spot<'a> {
+    text: &'a str,
+    columns: usize,
+    block: Block,
+    rows: Vec<Row>,
+    index: usize,
+}
+
+impl<'a> Spot<'a> {
+    /// The row in which a cursor at `at` stands.
+    fn at(text: &'a str, at: usize, columns: usize) -> Self {
+        let block = Block::at(text, at.min(text.len()));
+        let rows = block.rows(text, columns);
+        let index = rows.iter().rposition(|row| row.start <= at).unwrap_or(0);
+        Self {
+            text,
+            columns,
+            block,
+            rows,
+            index,
+        }
+    }
+
+    fn row(&self) -> Row {
+        let end = Row {
+            start: self.block.end,
+            end: self.block.end,
+            last: true,
+        };
+        self.rows.get(self.index).copied().unwrap_or(end)
+    }
+
+    fn up(&mut self) -> bool {
+        if self.index == 0 {
+            let Some(block) = self.block.before(self.text) else {
+                return false;
+            };
+            self.enter(block);
+            self.index = self.rows.len();
+        }
+        self.index = self.index.saturating_sub(1);
+        true
+    }
+
+    fn down(&mut self) -> bool {
+        if self.index + 1 < self.rows.len() {
+            self.index += 1;
+            return true;
+        }
+        let Some(block) = self.block.after(self.text) else {
+            return false;
+        };
+        self.enter(block);
+        self.index = 0;
+        true
+    }
+
+    fn enter(&mut self, block: Block) {
+        self.rows = block.rows(self.text, self.columns);
+        self.block = block;
+    }
+
+    /// The characters of the row: place, cell, and the column it begins in.
+    fn cells(&self) -> impl Iterator<Item = (usize, Cell<'a>, usize)> {
+        let row = self.row();
+        let columns = self.columns;
+        let shown = self.text.get(row.start..row.end).unwrap_or_default();
+        shown
+            .grapheme_indices(true)
+            .scan(0, move |x, (at, grapheme)| {
+                let cell = Cell::of(grapheme, *x, columns);
+                let column = *x;
+                *x += cell.width;
+                Some((row.start + at, cell, column))
+            })
+    }
+
+    /// The row as it is drawn.
+    fn drawn(&self) -> String {
+        self.cells()
+            .filter(|(_, cell, x)| x + cell.width <= self.columns)
+            .map(|(_, cell, _)| cell.text)
+            .collect()
+    }
+
+    /// The column of the place `at`.
+    fn column(&self, at: usize) -> usize {
+        self.cells()
+            .take_while(|(start, ..)| *start < at)
+            .last()
+            .map_or(0, |(_, cell, x)| x + cell.width)
+    }
+
+    /// The place in this row nearest to column `x`, not after it.
+    fn place(&self, x: usize) -> usize {
+        let row = self.row();
+        let end = self.cells().last().map_or(0, |(_, cell, x)| x + cell.width);
+        if row.last && end <= x {
+            return row.end;
+        }
+        self.cells()
+            .take_while(|(_, _, column)| *column <= x)
+            .last()
+            .map_or(row.start, |(at, ..)| at)
+    }
+}
+
+/// At most `max_rows` rows of `text` at `width` columns with the cursor's among them; `top` is where the view began, and is
+/// moved no further than the cursor demands.
+pub(super) fn view(
+    text: &str,
+    cursor: usize,
+    top: &mut usize,
+    (width, max_rows): (usize, usize),
+) -> View {
+    if width == 0 || max_rows == 0 {
+        return View::default();
+    }
+    let at_cursor = Spot::at(text, cursor, columns(width));
+    let mut first = Spot::at(text, (*top).min(text.len()), columns(width));
+    let target = at_cursor.row().start;
+    if first.row().start > target {
+        first = at_cursor.clone();
+    } else {
+        let mut seeker = first.clone();
+        let mut steps = 1;
+        while seeker.row().start < target && steps < max_rows && seeker.down() {
+            steps += 1;
+        }
+        if seeker.row().start != target {
+            first = at_cursor.clone();
+            for _ in 1..max_rows {
+                first.up();
+            }
+        }
+    }
+    // A text that became shorter leaves no gap below.
+    let mut last = first.clone();
+    let below_first = (1..max_rows).take_while(|_| last.down()).count();
+    for _ in below_first + 1..max_rows {
+        first.up();
+    }
+    *top = first.row().start;
+
+    let mut view = View {
+        above: count(first.clone(), Spot::up),
+        below: count(last, Spot::down),
+        ..View::default()
+    };
+    let mut spot = first;
+    loop {
+        if spot.row().start == target {
+            view.cursor = (at_cursor.column(cursor).min(width - 1), view.rows.len());
+        }
+        view.rows.push(spot.drawn());
+        if view.rows.len() >= max_rows || !spot.down() {
+            return view;
+        }
+    }
+}
+
+/// Rows from here to the edge of the text, as far as counting goes.
+fn count<'a>(mut from: Spot<'a>, step: fn(&mut Spot<'a>) -> bool) -> usize {
+    let start = from.row().start;
+    for rows in 0..COUNTED {
+        if !step(&mut from) {
+            return rows;
+        }
+        if from.row().start.abs_diff(start) > COUNTED_BYTES {
+            break;
+        }
+    }
+    COUNTED
+}
+
+/// The direction of a motion from row to row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Vertical {
+    Up,
+    Down,
+}
+
+/// Where a cursor at `cursor` comes by one row up or down, near column `goal` (its own if not given), and that column; `None`
+/// at the edge of the text.
+pub(super) fn vertical(
+    text: &str,
+    cursor: usize,
+    width: usize,
+    goal: Option<usize>,
+    way: Vertical,
+) -> Option<(usize, usize)> {
+    let mut spot = Spot::at(text, cursor, columns(width));
+    let goal = goal.unwrap_or_else(|| spot.column(cursor));
+    let moved = match way {
+        Vertical::Up => spot.up(),
+        Vertical::Down => spot.down(),
+    };
+    moved.then(|| (spot.place(goal), goal))
 }

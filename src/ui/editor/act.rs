@@ -1,0 +1,234 @@
+//! What each action does in the input, in a running search, and to the history.
+
+use std::ops::Range;
+
+use super::buffer::Buffer;
+use super::complete::Sources;
+use super::kill::Side;
+use super::search::Search;
+use super::undo::Manner;
+use super::view::{self, Vertical};
+use super::{Editor, Outcome, changed};
+use crate::ui::keys::Action;
+
+/// Columns to lay rows out for before the first frame.
+const WIDTH: usize = 80;
+
+impl Editor {
+    /// Does what a key asked for; `sources` are asked for candidates only by completion.
+    pub fn act(&mut self, action: Action, sources: &dyn Sources) -> Outcome {
+        if is_for_the_interface(action) {
+            return Outcome::Pass(action);
+        }
+        if self.search.is_some() {
+            return self.act_in_search(action, sources);
+        }
+        if let Some(outcome) = self.act_in_menu(action, sources) {
+            return outcome;
+        }
+        self.act_in_text(action, sources)
+    }
+
+    pub(super) fn act_in_text(&mut self, action: Action, sources: &dyn Sources) -> Outcome {
+        self.settle_for(action);
+        let buffer = &mut self.buffer;
+        match action {
+            Action::Insert(c) => return self.insert(c.encode_utf8(&mut [0; 4])),
+            Action::Send => return self.send(),
+            Action::Newline => changed(buffer.insert("\n", Manner::Whole)),
+            Action::Left => changed(buffer.go(buffer.left())),
+            Action::Right => changed(buffer.go(buffer.right())),
+            Action::WordLeft => changed(buffer.go(buffer.word_left())),
+            Action::WordRight => changed(buffer.go(buffer.word_right())),
+            Action::LineStart => changed(buffer.go(buffer.line().start)),
+            Action::LineEnd => changed(buffer.go(buffer.line().end)),
+            Action::Up => self.vertical(Vertical::Up),
+            Action::Down => self.vertical(Vertical::Down),
+            Action::EraseBack => {
+                changed(buffer.replace(buffer.left()..buffer.cursor(), "", Manner::Erased))
+            }
+            Action::EraseForward => {
+                changed(buffer.replace(buffer.cursor()..buffer.right(), "", Manner::Erased))
+            }
+            Action::KillWordBack => self.kill(Side::Before, |b| b.word_left()..b.cursor()),
+            Action::KillBlankBack => self.kill(Side::Before, |b| b.blank_left()..b.cursor()),
+            Action::KillWordForward => self.kill(Side::After, |b| b.cursor()..b.word_right()),
+            Action::KillLine => self.kill(Side::Before, whole_line),
+            Action::KillToEnd => self.kill(Side::After, to_end),
+            Action::Yank => self.yank(),
+            Action::YankPop => self.yank_pop(),
+            Action::Undo => changed(buffer.undo()),
+            Action::Redo => changed(buffer.redo()),
+            Action::Search => {
+                self.search = Some(Search::default());
+                Outcome::Changed
+            }
+            Action::Complete => self.complete(sources),
+            Action::CompleteBack => Outcome::Nothing,
+            other => Outcome::Pass(other),
+        }
+    }
+
+    /// Forgets what this action does not go on with.
+    fn settle_for(&mut self, action: Action) {
+        let (walking, goal, yanked) = (self.walking, self.goal, self.yanked.take());
+        let kills = matches!(
+            action,
+            Action::KillWordBack
+                | Action::KillBlankBack
+                | Action::KillWordForward
+                | Action::KillLine
+                | Action::KillToEnd
+        );
+        if !kills {
+            self.ring.seal();
+        }
+        let vertical = matches!(action, Action::Up | Action::Down);
+        self.walking = vertical && walking;
+        self.goal = goal.filter(|_| vertical);
+        self.yanked = yanked.filter(|_| action == Action::YankPop);
+    }
+
+    /// Submits, unless there is nothing to submit or a backslash before the cursor asks for a new line.
+    fn send(&mut self) -> Outcome {
+        let cursor = self.buffer.cursor();
+        let line = self.buffer.slice(self.buffer.line().start..cursor);
+        let escaped = line.ends_with('\\') && !line.ends_with("\\\\");
+        if escaped && self.buffer.line().end == cursor {
+            return changed(self.buffer.replace(cursor - 1..cursor, "\n", Manner::Whole));
+        }
+        if self.buffer.text().trim().is_empty() {
+            return Outcome::Nothing;
+        }
+        let text = std::mem::take(&mut self.buffer).into_text();
+        self.history.rest();
+        self.top = 0;
+        Outcome::Submit(text)
+    }
+
+    /// A row up or down, or an entry of the history where there is no row.
+    fn vertical(&mut self, way: Vertical) -> Outcome {
+        let width = if self.width == 0 { WIDTH } else { self.width };
+        if !self.walking {
+            let (text, cursor) = (self.buffer.text(), self.buffer.cursor());
+            if let Some((to, goal)) = view::vertical(text, cursor, width, self.goal, way) {
+                self.goal = Some(goal);
+                return changed(self.buffer.go(to));
+            }
+        }
+        let entry = match way {
+            Vertical::Up => self.history.older(self.buffer.text()),
+            Vertical::Down => self.history.newer(self.buffer.text()),
+        };
+        let Some(entry) = entry else {
+            return Outcome::Nothing;
+        };
+        self.buffer = Buffer::of(super::paste::clean(&entry).into_owned());
+        self.walking = true;
+        self.top = 0;
+        Outcome::Changed
+    }
+
+    fn kill(&mut self, side: Side, what: fn(&Buffer) -> Range<usize>) -> Outcome {
+        let range = what(&self.buffer);
+        self.ring.kill(self.buffer.slice(range.clone()), side);
+        changed(self.buffer.replace(range, "", Manner::Whole))
+    }
+
+    fn yank(&mut self) -> Outcome {
+        let start = self.buffer.cursor();
+        let Some(text) = self.ring.last() else {
+            return Outcome::Nothing;
+        };
+        self.yanked = Some(start..start + text.len());
+        changed(self.buffer.insert(text, Manner::Whole))
+    }
+
+    fn yank_pop(&mut self) -> Outcome {
+        let Some(range) = self.yanked.take() else {
+            return Outcome::Nothing;
+        };
+        let Some(text) = self.ring.turn() else {
+            return Outcome::Nothing;
+        };
+        self.yanked = Some(range.start..range.start + text.len());
+        changed(self.buffer.replace(range, text, Manner::Whole))
+    }
+
+    /// Enter, Tab and motions take the match into the input to be looked at and sent; Esc and Ctrl-C leave the input as it was.
+    fn act_in_search(&mut self, action: Action, sources: &dyn Sources) -> Outcome {
+        let Some(search) = &mut self.search else {
+            return Outcome::Nothing;
+        };
+        let entries = self.history.entries();
+        match action {
+            Action::Insert(c) => search.push(c.encode_utf8(&mut [0; 4]), entries),
+            Action::EraseBack => search.pop(entries),
+            Action::Search | Action::Up => search.older(entries),
+            Action::Down => search.newer(entries),
+            Action::Escape | Action::Cancel => self.search = None,
+            Action::Send | Action::Complete | Action::Left | Action::Right => self.accept_found(),
+            other => {
+                self.accept_found();
+                // The match is in the input now, whatever the action does there.
+                return match self.act_in_text(other, sources) {
+                    Outcome::Nothing => Outcome::Changed,
+                    outcome => outcome,
+                };
+            }
+        }
+        Outcome::Changed
+    }
+
+    fn accept_found(&mut self) {
+        let Some(search) = self.search.take() else {
+            return;
+        };
+        if let Some((text, at)) = search.found() {
+            let all = 0..self.buffer.text().len();
+            self.buffer.replace(all, text, Manner::Whole);
+            self.buffer.go(at);
+        }
+    }
+}
+
+/// Actions that neither edit nor close anything here.
+fn is_for_the_interface(action: Action) -> bool {
+    matches!(
+        action,
+        Action::Quit
+            | Action::Suspend
+            | Action::Redraw
+            | Action::PageUp
+            | Action::PageDown
+            | Action::ScrollUp
+            | Action::ScrollDown
+            | Action::Top
+            | Action::Bottom
+            | Action::Help
+            | Action::CopyReply
+            | Action::CopyCode
+            | Action::Unfold
+            | Action::UnfoldAll
+            | Action::Yes
+            | Action::Always
+            | Action::No
+            | Action::NoBecause
+    )
+}
+
+/// The line of the cursor; of an empty one the newline before it.
+fn whole_line(buffer: &Buffer) -> Range<usize> {
+    let line = buffer.line();
+    if line.is_empty() {
+        line.start.saturating_sub(1)..line.end
+    } else {
+        line
+    }
+}
+
+/// The rest of the line; at its end the newline.
+fn to_end(buffer: &Buffer) -> Range<usize> {
+    let (cursor, end) = (buffer.cursor(), buffer.line().end);
+    cursor..if cursor == end { buffer.right() } else { end }
+}

@@ -1,0 +1,161 @@
+//! The text with its cursor: edits, motions, undo.
+//!
+//! One string: a key in a text of megabytes moves bytes in memory, which takes less than a millisecond, and nothing else grows
+//! with the text ([`super::layout`]). The cursor is always between two characters as people see them.
+
+use std::ops::Range;
+
+use super::layout;
+use super::undo::{Log, Manner};
+
+/// Text, cursor and the steps that led there.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Buffer {
+    text: String,
+    cursor: usize,
+    log: Log,
+}
+
+impl Buffer {
+    /// A text without a past, cursor at its end.
+    pub(super) fn of(text: String) -> Self {
+        Self {
+            cursor: text.len(),
+            text,
+            log: Log::default(),
+        }
+    }
+
+    /// The text alone.
+    pub(super) fn into_text(self) -> String {
+        self.text
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Where the cursor is, in bytes.
+    pub(super) fn cursor(&self) -> usize {
+        self.cursor
+    }
+
+    /// The text in `range`; empty for a range that cuts a character.
+    pub(super) fn slice(&self, range: Range<usize>) -> &str {
+        self.text.get(range).unwrap_or_default()
+    }
+
+    /// Moves the cursor to the character at or after `at`. Says whether it moved.
+    pub(super) fn go(&mut self, at: usize) -> bool {
+        let at = layout::settle(&self.text, at);
+        self.log.seal();
+        std::mem::replace(&mut self.cursor, at) != at
+    }
+
+    /// Puts `new` in place of `range`, cursor after it. Says whether anything changed.
+    pub(super) fn replace(&mut self, range: Range<usize>, new: &str, manner: Manner) -> bool {
+        let Some(old) = self.text.get(range.clone()) else {
+            return false;
+        };
+        let changes = old != new;
+        if changes {
+            self.log.note(range.clone(), old, new, self.cursor, manner);
+            self.set(range, new);
+        }
+        changes
+    }
+
+    /// Like [`Self::replace`] as a step of its own, also when nothing changes.
+    pub(super) fn force(&mut self, range: Range<usize>, new: &str) {
+        let Some(old) = self.text.get(range.clone()) else {
+            return;
+        };
+        self.log
+            .note(range.clone(), old, new, self.cursor, Manner::Whole);
+        self.set(range, new);
+    }
+
+    /// Inserts at the cursor.
+    pub(super) fn insert(&mut self, new: &str, manner: Manner) -> bool {
+        self.replace(self.cursor..self.cursor, new, manner)
+    }
+
+    /// Takes the last step back.
+    pub(super) fn undo(&mut self) -> bool {
+        let Some(step) = self.log.undo().cloned() else {
+            return false;
+        };
+        self.set(step.at..step.at + step.inserted.len(), &step.removed);
+        self.cursor = layout::settle(&self.text, step.cursor);
+        true
+    }
+
+    /// Does the step taken back last again.
+    pub(super) fn redo(&mut self) -> bool {
+        let Some(step) = self.log.redo().cloned() else {
+            return false;
+        };
+        self.set(step.at..step.at + step.removed.len(), &step.inserted);
+        true
+    }
+
+    /// Takes the last step back as if it had never been.
+    pub(super) fn revert(&mut self) {
+        self.undo();
+        self.log.forget_undone();
+    }
+
+    fn set(&mut self, range: Range<usize>, new: &str) {
+        let end = range.start + new.len();
+        self.text.replace_range(range, new);
+        self.cursor = layout::settle(&self.text, end);
+    }
+
+    /// The place of the character before the cursor.
+    pub(super) fn left(&self) -> usize {
+        layout::previous(&self.text, self.cursor)
+    }
+
+    /// The place after the character at the cursor.
+    pub(super) fn right(&self) -> usize {
+        layout::next(&self.text, self.cursor)
+    }
+
+    /// The line of the cursor, without its newline.
+    pub(super) fn line(&self) -> Range<usize> {
+        layout::line_start(&self.text, self.cursor)..layout::line_end(&self.text, self.cursor)
+    }
+
+    /// Where the word at or before the cursor begins.
+    pub(super) fn word_left(&self) -> usize {
+        let before = self.slice(0..self.cursor);
+        let word = before.trim_end_matches(|c| !is_letter(c));
+        let start = word.trim_end_matches(|c| is_letter(c) || is_mark(c)).len();
+        // Marks there are drawn on what stands before the word.
+        let marked = self.slice(start..self.cursor);
+        self.cursor - marked.trim_start_matches(is_mark).len()
+    }
+
+    /// Where the word at or after the cursor ends.
+    pub(super) fn word_right(&self) -> usize {
+        let after = self.slice(self.cursor..self.text.len());
+        let word = after.trim_start_matches(|c| !is_letter(c));
+        let rest = word.trim_start_matches(|c| is_letter(c) || is_mark(c));
+        self.text.len() - rest.len()
+    }
+
+    /// Where what stands between the cursor and the blank before it begins.
+    pub(super) fn blank_left(&self) -> usize {
+        let before = self.slice(0..self.cursor);
+        let word = before.trim_end_matches(char::is_whitespace);
+        word.trim_end_matches(|c: char| !c.is_whitespace()).len()
+    }
+}
+
+fn is_letter(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+fn is_mark(c: char) -> bool {
+    !is_letter(c) && unicode_width::UnicodeWidthChar::width(c) == Some(0)
+}

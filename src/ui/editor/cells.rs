@@ -1,0 +1,86 @@
+//! What a character looks like in the cells of a terminal, measured as the screen buffer measures it.
+
+use std::borrow::Cow;
+
+use ratatui::buffer::CellWidth;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Columns from one tab stop to the next.
+const TAB: usize = 4;
+/// Bytes of a character that are drawn at most: stacks of marks end somewhere.
+const DRAWN: usize = 128;
+
+/// A character (grapheme cluster) as it is drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cell<'a> {
+    /// What is drawn.
+    pub(super) text: Cow<'a, str>,
+    /// Columns it takes.
+    pub(super) width: usize,
+    /// Whether a row may end after it.
+    pub(super) blank: bool,
+}
+
+impl<'a> Cell<'a> {
+    /// The cell of `grapheme` in column `x` of a row with `columns` for text.
+    pub(super) fn of(grapheme: &'a str, x: usize, columns: usize) -> Self {
+        let first = grapheme.chars().next().unwrap_or(' ');
+        match first {
+            ' '..='~' if grapheme.len() == 1 => Self {
+                blank: first == ' ',
+                ..Self::letter(grapheme.into(), 1)
+            },
+            '\t' => {
+                let width = (TAB - x % TAB).min(columns.saturating_sub(x)).max(1);
+                Self {
+                    blank: true,
+                    ..Self::letter(" ".repeat(width).into(), width)
+                }
+            }
+            first if first.is_control() => Self::fitting(shown(first), columns),
+            _ => {
+                let drawn = grapheme
+                    .get(..grapheme.floor_char_boundary(DRAWN))
+                    .unwrap_or_default();
+                match usize::from(drawn.cell_width()) {
+                    0 if !is_mark(first) => Self::fitting(shown(first), columns),
+                    // A mark with nothing to stand on gets the circle that fonts have for it.
+                    0 => Self::letter(format!("\u{25cc}{drawn}").into(), 1),
+                    width if width > columns => Self::letter("?".into(), 1),
+                    width => Self::letter(drawn.into(), width),
+                }
+            }
+        }
+    }
+
+    fn letter(text: Cow<'a, str>, width: usize) -> Self {
+        Self {
+            text,
+            width,
+            blank: false,
+        }
+    }
+
+    fn fitting(text: String, columns: usize) -> Self {
+        if text.len() > columns {
+            Self::letter("?".into(), 1)
+        } else {
+            let width = text.len();
+            Self::letter(text.into(), width)
+        }
+    }
+}
+
+/// A character that has no shape of its own, in ASCII: `^[` for Escape, `<200b>` for what takes no column.
+fn shown(c: char) -> String {
+    match u32::from(c) {
+        code @ 0..0x20 => char::from_u32(code + 0x40).map_or_else(String::new, |c| format!("^{c}")),
+        0x7f => "^?".to_owned(),
+        code => format!("<{code:02x}>"),
+    }
+}
+
+/// Whether a character without width is drawn on the one before it: it extends a letter, and is no joiner.
+fn is_mark(c: char) -> bool {
+    c != '\u{200d}' && c != '\u{200c}' && format!("a{c}").graphemes(true).count() == 1
+}

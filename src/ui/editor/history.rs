@@ -1,0 +1,126 @@
+//! What was sent before: walking through it, where each entry keeps what was changed in it until something is sent.
+
+use std::collections::HashMap;
+
+/// The entries, newest last, and the place of the walk: after the last one is the draft.
+#[derive(Clone, Debug, Default)]
+pub(super) struct History {
+    entries: Vec<String>,
+    at: usize,
+    edits: HashMap<usize, String>,
+}
+
+impl History {
+    /// Takes other entries; a draft stays.
+    pub(super) fn set(&mut self, entries: Vec<String>) {
+        let draft = self.edits.remove(&self.entries.len());
+        self.edits.clear();
+        self.at = entries.len();
+        self.edits.extend(draft.map(|draft| (self.at, draft)));
+        self.entries = entries;
+    }
+
+    /// The entries, newest last.
+    pub(super) fn entries(&self) -> &[String] {
+        &self.entries
+    }
+
+    /// Adds the newest entry, unless it is blank or the newest already.
+    pub(super) fn push(&mut self, entry: &str) {
+        if entry.trim().is_empty() || self.entries.last().is_some_and(|last| last == entry) {
+            return;
+        }
+        let draft = self.entries.len();
+        if let Some(text) = self.edits.remove(&draft) {
+            self.edits.insert(draft + 1, text);
+        }
+        if self.at == draft {
+            self.at += 1;
+        }
+        self.entries.push(entry.to_owned());
+    }
+
+    /// The entry before; `current` is what the input holds now.
+    pub(super) fn older(&mut self, current: &str) -> Option<String> {
+        self.walk(self.at.checked_sub(1)?, current)
+    }
+
+    /// The entry after, or the draft.
+    pub(super) fn newer(&mut self, current: &str) -> Option<String> {
+        self.walk(self.at + 1, current)
+    }
+
+    fn walk(&mut self, to: usize, current: &str) -> Option<String> {
+        if to > self.entries.len() {
+            return None;
+        }
+        if self.shown(self.at) != current {
+            self.edits.insert(self.at, current.to_owned());
+        }
+        self.at = to;
+        Some(self.shown(to).to_owned())
+    }
+
+    fn shown(&self, at: usize) -> &str {
+        let entry = || self.entries.get(at).map_or("", String::as_str);
+        self.edits.get(&at).map_or_else(entry, String::as_str)
+    }
+
+    /// Ends the walk: the input was sent or emptied.
+    pub(super) fn rest(&mut self) {
+        self.at = self.entries.len();
+        self.edits.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn three() -> History {
+        let mut history = History::default();
+        history.set(["one", "two", "three"].map(str::to_owned).to_vec());
+        history
+    }
+
+    #[test]
+    fn the_draft_comes_back() {
+        let mut history = three();
+        assert_eq!(history.older("draft").as_deref(), Some("three"));
+        assert_eq!(history.older("three").as_deref(), Some("two"));
+        assert_eq!(history.newer("two").as_deref(), Some("three"));
+        assert_eq!(history.newer("three").as_deref(), Some("draft"));
+        assert_eq!(history.newer("draft"), None);
+    }
+
+    #[test]
+    fn a_changed_entry_keeps_its_change_until_something_is_sent() {
+        let mut history = three();
+        history.older("");
+        assert_eq!(history.older("three!").as_deref(), Some("two"));
+        assert_eq!(history.newer("two").as_deref(), Some("three!"));
+        history.rest();
+        assert_eq!(history.older("").as_deref(), Some("three"));
+    }
+
+    #[test]
+    fn the_walk_ends_at_the_oldest() {
+        let mut history = three();
+        for _ in 0..3 {
+            history.older("");
+        }
+        assert_eq!(history.older("one"), None);
+    }
+
+    #[test]
+    fn blanks_and_repetitions_are_not_kept_and_a_push_keeps_the_draft() {
+        let mut history = three();
+        history.older("draft");
+        history.push(" \n");
+        history.push("three");
+        history.push("four");
+        assert_eq!(history.entries().len(), 4);
+        history.newer("three");
+        assert_eq!(history.newer("four").as_deref(), Some("draft"));
+    }
+}

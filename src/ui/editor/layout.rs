@@ -1,0 +1,240 @@
+//! Where characters and rows of a text begin, found near a place: the work does not grow with the text.
+//!
+//! A long line is cut into blocks of some kilobytes, always between two characters as people see them (grapheme clusters), and a
+//! block begins a row. So a row's place depends on its block alone, and a line of megabytes costs what a short one does.
+
+use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
+
+use super::cells::Cell;
+
+/// Bytes of a block, about.
+const BLOCK: usize = 4096;
+/// Bytes after a block's nominal end in which a better place to cut is looked for.
+const REACH: usize = 256;
+/// Bytes on both sides that decide whether a place is between two characters.
+const CONTEXT: usize = 512;
+
+/// One row on the screen: the bytes it shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    /// First byte.
+    pub(super) start: usize,
+    /// After the last byte.
+    pub(super) end: usize,
+    /// Whether a line of the text ends here.
+    pub(super) last: bool,
+}
+
+/// A line of the text, or a part of a long one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Block {
+    line: usize,
+    /// First byte.
+    pub(super) start: usize,
+    /// After the last byte.
+    pub(super) end: usize,
+    /// Whether a line of the text ends here.
+    pub(super) last: bool,
+}
+
+impl Block {
+    /// The block that holds the place `at`; a place before a line end belongs to the line.
+    pub(super) fn at(text: &str, at: usize) -> Self {
+        let at = text.floor_char_boundary(at);
+        Self::in_line(text, line_start(text, at), at)
+    }
+
+    fn in_line(text: &str, line: usize, at: usize) -> Self {
+        let (number, start) = (0..=at.saturating_sub(line) / BLOCK)
+            .rev()
+            .find_map(|number| {
+                let start = cut(text, line, number)?;
+                (start <= at).then_some((number, start))
+            })
+            .unwrap_or((0, line));
+        let nominal = text.ceil_char_boundary(line + (number + 1) * BLOCK);
+        let (end, last) = match text.get(start..nominal).and_then(|part| part.find('\n')) {
+            Some(length) => (start + length, true),
+            None => match cut(text, line, number + 1) {
+                Some(next) => (next, false),
+                None => (line_end(text, nominal), true),
+            },
+        };
+        Self {
+            line,
+            start,
+            end,
+            last,
+        }
+    }
+
+    /// The block before.
+    pub(super) fn before(&self, text: &str) -> Option<Self> {
+        let at = text.floor_char_boundary(self.start.checked_sub(1)?);
+        Some(if self.start > self.line {
+            Self::in_line(text, self.line, at)
+        } else {
+            Self::at(text, at)
+        })
+    }
+
+    /// The block after.
+    pub(super) fn after(&self, text: &str) -> Option<Self> {
+        if !self.last {
+            Some(Self::in_line(text, self.line, self.end))
+        } else if self.end < text.len() {
+            Some(Self::in_line(text, self.end + 1, self.end + 1))
+        } else {
+            None
+        }
+    }
+
+    /// The text shown.
+    pub(super) fn text<'a>(&self, text: &'a str) -> &'a str {
+        text.get(self.start..self.end).unwrap_or_default()
+    }
+
+    /// Its characters with their places in the text.
+    pub(super) fn graphemes<'a>(
+        &self,
+        text: &'a str,
+    ) -> impl DoubleEndedIterator<Item = (usize, &'a str)> {
+        let start = self.start;
+        self.text(text)
+            .grapheme_indices(true)
+            .map(move |(at, grapheme)| (start + at, grapheme))
+    }
+
+    /// Its rows at `columns` for text; one blank may stand in the column after.
+    pub(super) fn rows(&self, text: &str, columns: usize) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let mut start = self.start;
+        let mut x = 0;
+        // After the last blank of this row, and the columns before it.
+        let mut blank: Option<(usize, usize)> = None;
+        let mut hangs = false;
+        let mut finish = |start, end| {
+            rows.push(Row {
+                start,
+                end,
+                last: false,
+            });
+        };
+        for (at, grapheme) in self.graphemes(text) {
+            let mut cell = Cell::of(grapheme, x, columns);
+            while hangs || (x > 0 && x + cell.width > columns && !cell.blank) {
+                // The word that does not fit moves down, or a part of it when it fills the row alone.
+                let (from, before) = blank.take().filter(|_| !hangs).unwrap_or((at, x));
+                finish(start, from);
+                start = from;
+                x -= before;
+                hangs = false;
+                cell = Cell::of(grapheme, x, columns);
+            }
+            if cell.blank {
+                hangs = x >= columns;
+                blank = Some((at + grapheme.len(), x + cell.width));
+            }
+            x += cell.width;
+        }
+        finish(start, self.end);
+        if hangs && self.last {
+            finish(self.end, self.end);
+        }
+        if let Some(row) = rows.last_mut() {
+            row.last = self.last;
+        }
+        rows
+    }
+}
+
+/// Where the line of `at` begins.
+pub(super) fn line_start(text: &str, at: usize) -> usize {
+    text.get(..at)
+        .and_then(|before| before.rfind('\n'))
+        .map_or(0, |newline| newline + 1)
+}
+
+/// Where the line of `at` ends: at its newline or the end of the text.
+pub(super) fn line_end(text: &str, at: usize) -> usize {
+    text.get(at..)
+        .and_then(|after| after.find('\n'))
+        .map_or(text.len(), |length| at + length)
+}
+
+/// Where block `number` of the line at `line` begins: after a blank if one is near, else between two characters; `None` where the
+/// line ends before.
+fn cut(text: &str, line: usize, number: usize) -> Option<usize> {
+    if number == 0 {
+        return Some(line);
+    }
+    let from = text.ceil_char_boundary(line + number * BLOCK);
+    let to = text.floor_char_boundary(from + REACH);
+    let reach = text.get(from..to)?;
+    let window = reach.split('\n').next().unwrap_or_default();
+    let places = || window.char_indices().map(|(at, _)| from + at);
+    let after_blank = |at: &usize| text.as_bytes().get(at - 1) == Some(&b' ');
+    places()
+        .filter(after_blank)
+        .find(|at| is_boundary(text, line, *at))
+        .or_else(|| places().find(|at| is_boundary(text, line, *at)))
+        .or((!window.is_empty()).then_some(from))
+}
+
+/// Whether `at` is between two characters, judged by what stands near.
+fn is_boundary(text: &str, line: usize, at: usize) -> bool {
+    let from = text.ceil_char_boundary(at.saturating_sub(CONTEXT).max(line));
+    let to = text.floor_char_boundary(at + CONTEXT);
+    let window = text.get(from..to).unwrap_or_default();
+    GraphemeCursor::new(at - from, window.len(), true)
+        .is_boundary(window, 0)
+        .unwrap_or(true)
+}
+
+/// The place after the character at `at`; the end of a line is one character.
+pub(super) fn next(text: &str, at: usize) -> usize {
+    let block = Block::at(text, at);
+    if at >= block.end {
+        return if block.last {
+            (at + 1).min(text.len())
+        } else {
+            at
+        };
+    }
+    let rest = text.get(at..block.end).unwrap_or_default();
+    at + rest.graphemes(true).next().map_or(0, str::len)
+}
+
+/// The place of the character before `at`.
+pub(super) fn previous(text: &str, at: usize) -> usize {
+    let block = Block::at(text, at);
+    if at <= block.start {
+        return match block.before(text) {
+            Some(before) if before.last => before.end,
+            Some(before) => last_before(text, &before, at),
+            None => 0,
+        };
+    }
+    last_before(text, &block, at)
+}
+
+fn last_before(text: &str, block: &Block, at: usize) -> usize {
+    block
+        .graphemes(text)
+        .map(|(start, _)| start)
+        .take_while(|start| *start < at)
+        .last()
+        .unwrap_or(block.start)
+}
+
+/// The nearest place between two characters that is not before `at`.
+pub(super) fn settle(text: &str, at: usize) -> usize {
+    let at = text.ceil_char_boundary(at.min(text.len()));
+    let block = Block::at(text, at);
+    block
+        .graphemes(text)
+        .map(|(start, _)| start)
+        .chain([block.end])
+        .find(|start| *start >= at)
+        .unwrap_or(at)
+}

@@ -1,0 +1,95 @@
+//! The completion menu over the input: opening it, going through it, leaving it.
+
+use super::complete::{self, Menu, Sources, Whole};
+use super::undo::Manner;
+use super::{Editor, Outcome, changed};
+use crate::ui::keys::Action;
+
+impl Editor {
+    /// Completes the word at the cursor as far as it is clear, and opens the menu when it is not.
+    pub(super) fn complete(&mut self, sources: &dyn Sources) -> Outcome {
+        let Some(menu) = self.look_up(sources) else {
+            return Outcome::Nothing;
+        };
+        if let [only] = menu.candidates.as_slice() {
+            return changed(self.finish(&menu.word, only));
+        }
+        if let Some(common) = menu.word.common(&menu.candidates) {
+            let written = menu.word.written(&common, Whole::No);
+            let range = menu.word.start..self.buffer.cursor();
+            self.buffer.replace(range, &written, Manner::Whole);
+        }
+        // The word as it stands now: candidates stay the same.
+        self.menu = complete::word(self.buffer.text(), self.buffer.cursor())
+            .map(|word| Menu { word, ..menu });
+        Outcome::Changed
+    }
+
+    /// The candidates for the word at the cursor, if there are any.
+    fn look_up(&self, sources: &dyn Sources) -> Option<Menu> {
+        let word = complete::word(self.buffer.text(), self.buffer.cursor())?;
+        let candidates = word.candidates(sources);
+        (!candidates.is_empty()).then_some(Menu {
+            candidates,
+            selected: None,
+            word,
+        })
+    }
+
+    /// What an action means while the menu is open; `None` when it is not, or the action goes on without it.
+    pub(super) fn act_in_menu(&mut self, action: Action, sources: &dyn Sources) -> Option<Outcome> {
+        let mut menu = self.menu.take()?;
+        match action {
+            Action::Complete | Action::CompleteBack | Action::Up | Action::Down => {
+                self.take_back(&menu);
+                menu.step(matches!(action, Action::Complete | Action::Down));
+                let written = menu
+                    .candidate()
+                    .map(|candidate| menu.word.written(candidate, Whole::Yes))?;
+                let range = menu.word.start..self.buffer.cursor();
+                // A candidate that reads like the word already leaves nothing to take back.
+                self.buffer.force(range, &written);
+                self.menu = Some(menu);
+                Some(Outcome::Changed)
+            }
+            Action::Send => {
+                let candidate = menu.candidate()?.to_owned();
+                self.take_back(&menu);
+                self.finish(&menu.word, &candidate);
+                Some(Outcome::Changed)
+            }
+            Action::Escape | Action::Cancel => {
+                self.take_back(&menu);
+                Some(Outcome::Changed)
+            }
+            Action::Insert(_) | Action::EraseBack => {
+                let outcome = self.act_in_text(action, sources);
+                self.menu = self.look_up(sources);
+                Some(match outcome {
+                    Outcome::Nothing => Outcome::Changed,
+                    outcome => outcome,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes the selected candidate out of the text again.
+    fn take_back(&mut self, menu: &Menu) {
+        if menu.selected.is_some() {
+            self.buffer.revert();
+        }
+    }
+
+    /// Writes a candidate in full, with a blank where the word ends.
+    fn finish(&mut self, word: &complete::Word, candidate: &str) -> bool {
+        let cursor = self.buffer.cursor();
+        let mut written = word.written(candidate, Whole::Yes);
+        let after = self.buffer.slice(cursor..self.buffer.text().len());
+        if word.ends_with(candidate) && !after.starts_with(' ') {
+            written.push(' ');
+        }
+        self.buffer
+            .replace(word.start..cursor, &written, Manner::Whole)
+    }
+}

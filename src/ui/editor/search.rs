@@ -1,0 +1,180 @@
+//! The incremental search through the history.
+
+use regex::{Regex, RegexBuilder};
+
+use super::paste::clean;
+
+/// A running search.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Search {
+    query: String,
+    found: Option<Found>,
+    failed: bool,
+}
+
+/// An entry that matches.
+#[derive(Clone, Debug)]
+struct Found {
+    index: usize,
+    text: String,
+    at: usize,
+}
+
+impl Search {
+    pub(super) fn query(&self) -> &str {
+        &self.query
+    }
+
+    /// Whether there is no (further) match.
+    pub(super) fn failed(&self) -> bool {
+        self.failed
+    }
+
+    /// The entry found, and where the query stands in it.
+    pub(super) fn found(&self) -> Option<(&str, usize)> {
+        self.found
+            .as_ref()
+            .map(|found| (found.text.as_str(), found.at))
+    }
+
+    /// Goes on typing the query: the match stays while it matches.
+    pub(super) fn push(&mut self, text: &str, entries: &[String]) {
+        self.query.push_str(text);
+        let from = self.found.as_ref().map_or(entries.len(), |f| f.index + 1);
+        self.look(
+            entries
+                .get(..from)
+                .unwrap_or_default()
+                .iter()
+                .enumerate()
+                .rev(),
+        );
+    }
+
+    /// Takes the last character of the query back and looks from the newest entry again.
+    pub(super) fn pop(&mut self, entries: &[String]) {
+        let shorter = super::layout::previous(&self.query, self.query.len());
+        self.query.truncate(shorter);
+        self.found = None;
+        self.look(entries.iter().enumerate().rev());
+    }
+
+    /// The next older match.
+    pub(super) fn older(&mut self, entries: &[String]) {
+        let to = self.found.as_ref().map_or(entries.len(), |f| f.index);
+        self.look(
+            entries
+                .get(..to)
+                .unwrap_or_default()
+                .iter()
+                .enumerate()
+                .rev(),
+        );
+    }
+
+    /// The next newer match.
+    pub(super) fn newer(&mut self, entries: &[String]) {
+        let from = self.found.as_ref().map_or(entries.len(), |f| f.index + 1);
+        self.look(entries.iter().enumerate().skip(from));
+    }
+
+    /// Takes the first entry that matches and reads otherwise than the one found; keeps that one when there is none.
+    fn look<'e>(&mut self, entries: impl Iterator<Item = (usize, &'e String)>) {
+        let Some(pattern) = pattern(&self.query) else {
+            self.found = None;
+            self.failed = false;
+            return;
+        };
+        let shown = self.found.take();
+        let still = |found: &Found| pattern.find(&found.text).map(|hit| hit.start());
+        let mut hits = entries.filter_map(|(index, entry)| {
+            let at = pattern.find(entry)?.start();
+            Some((index, entry, at))
+        });
+        let next = hits.find(|(index, entry, _)| {
+            shown
+                .as_ref()
+                .is_none_or(|shown| shown.index == *index || shown.text != **entry)
+        });
+        self.failed = next.is_none();
+        self.found = match next {
+            Some((index, entry, at)) => {
+                let before = clean(entry.get(..at).unwrap_or_default()).len();
+                Some(Found {
+                    index,
+                    text: clean(entry).into_owned(),
+                    at: before,
+                })
+            }
+            None => shown.map(|shown| Found {
+                at: still(&shown).unwrap_or(shown.at),
+                ..shown
+            }),
+        };
+    }
+}
+
+/// The query as a pattern: upper case in it is meant, lower case is not. `None` for an empty one.
+fn pattern(query: &str) -> Option<Regex> {
+    if query.is_empty() {
+        return None;
+    }
+    RegexBuilder::new(&regex::escape(query))
+        .case_insensitive(!query.chars().any(char::is_uppercase))
+        .build()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries() -> Vec<String> {
+        [
+            "cargo test",
+            "Make tea",
+            "cargo fmt",
+            "cargo fmt",
+            "more tea",
+        ]
+        .map(str::to_owned)
+        .to_vec()
+    }
+
+    fn found(search: &Search) -> (Option<(&str, usize)>, bool) {
+        (search.found(), search.failed())
+    }
+
+    #[test]
+    fn narrows_from_the_newest_and_goes_on_to_older_ones() {
+        let (entries, mut search) = (entries(), Search::default());
+        search.push("ca", &entries);
+        assert_eq!(found(&search), (Some(("cargo fmt", 0)), false));
+        search.older(&entries);
+        assert_eq!(found(&search), (Some(("cargo test", 0)), false));
+        search.older(&entries);
+        assert_eq!(
+            found(&search),
+            (Some(("cargo test", 0)), true),
+            "the last match stays in sight"
+        );
+        search.newer(&entries);
+        assert_eq!(found(&search), (Some(("cargo fmt", 0)), false));
+    }
+
+    #[test]
+    fn upper_case_is_meant_and_deleting_looks_anew() {
+        let (entries, mut search) = (entries(), Search::default());
+        search.push("t", &entries);
+        search.push("ea", &entries);
+        assert_eq!(found(&search), (Some(("more tea", 5)), false));
+        search.push("x", &entries);
+        assert!(search.failed());
+        for _ in 0..4 {
+            search.pop(&entries);
+        }
+        assert_eq!(found(&search), (None, false));
+        search.push("M", &entries);
+        assert_eq!(found(&search), (Some(("Make tea", 0)), false));
+    }
+}

@@ -1,0 +1,230 @@
+use super::*;
+use Action::*;
+
+fn with_history() -> Editor {
+    let mut editor = Editor::new();
+    editor.set_history(
+        ["cargo test", "two\nlines", "make tea"]
+            .map(str::to_owned)
+            .to_vec(),
+    );
+    editor
+}
+
+#[test]
+fn up_walks_into_the_history_and_down_gives_the_draft_back() {
+    let mut editor = with_history();
+    type_in(&mut editor, "draft");
+    for expected in ["make tea|", "two\nlines|", "cargo test|"] {
+        assert_eq!(press(&mut editor, Up), Outcome::Changed);
+        assert_eq!(shown(&editor), expected);
+    }
+    assert_eq!(press(&mut editor, Up), Outcome::Nothing);
+    for expected in ["two\nlines|", "make tea|", "draft|"] {
+        press(&mut editor, Down);
+        assert_eq!(shown(&editor), expected);
+    }
+    assert_eq!(press(&mut editor, Down), Outcome::Nothing);
+}
+
+#[test]
+fn inside_several_lines_up_moves_the_cursor_first() {
+    let mut editor = with_history();
+    editor.set_text("long line\nx\nlast line");
+    press(&mut editor, Up);
+    assert_eq!(shown(&editor), "long line\nx|\nlast line");
+    press(&mut editor, Up);
+    assert_eq!(
+        shown(&editor),
+        "long line|\nx\nlast line",
+        "the column is kept"
+    );
+    press(&mut editor, Up);
+    assert_eq!(shown(&editor), "make tea|");
+    press(&mut editor, Up);
+    press(&mut editor, Left);
+    press(&mut editor, Up);
+    assert_eq!(shown(&editor), "two|\nlines", "after a motion rows count");
+}
+
+#[test]
+fn up_moves_by_rows_as_they_are_wrapped() {
+    let mut editor = with_history();
+    editor.set_text("aaa bbb ccc");
+    editor.rows(5, 10);
+    press(&mut editor, Up);
+    assert_eq!(shown(&editor), "aaa bbb| ccc");
+    assert_eq!(editor.rows(5, 10).cursor, (3, 1));
+}
+
+#[test]
+fn what_is_remembered_comes_first() {
+    let mut editor = with_history();
+    editor.remember("newest");
+    press(&mut editor, Up);
+    assert_eq!(editor.text(), "newest");
+}
+
+#[test]
+fn searching_shows_the_match_and_takes_it_only_when_told() {
+    let mut editor = with_history();
+    type_in(&mut editor, "draft");
+    press(&mut editor, Search);
+    assert_eq!(editor.rows(20, 3).rows, ["draft"]);
+    type_in(&mut editor, "te");
+    assert_eq!(
+        editor.searching(),
+        Some(Searching {
+            query: "te",
+            failed: false
+        })
+    );
+    let view = editor.rows(20, 3);
+    assert_eq!((view.rows, view.cursor), (vec!["make tea".into()], (5, 0)));
+    press(&mut editor, Search);
+    assert_eq!(editor.rows(20, 3).rows, ["cargo test"]);
+    assert_eq!(editor.text(), "draft");
+    press(&mut editor, Escape);
+    assert_eq!(
+        (shown(&editor).as_str(), editor.searching()),
+        ("draft|", None)
+    );
+
+    press(&mut editor, Search);
+    type_in(&mut editor, "CARGO");
+    assert!(editor.searching().unwrap().failed, "upper case is meant");
+    for _ in 0..5 {
+        press(&mut editor, EraseBack);
+    }
+    editor.insert("cargo");
+    assert_eq!(
+        press(&mut editor, Send),
+        Outcome::Changed,
+        "not sent unseen"
+    );
+    assert_eq!(shown(&editor), "|cargo test");
+    press(&mut editor, Undo);
+    assert_eq!(editor.text(), "draft");
+}
+
+#[test]
+fn an_edit_takes_the_match_and_edits_it() {
+    let mut editor = with_history();
+    press(&mut editor, Search);
+    assert_eq!(editor.situation(), Situation::Typing);
+    type_in(&mut editor, "tea");
+    press(&mut editor, LineEnd);
+    assert_eq!(shown(&editor), "make tea|");
+    assert_eq!(editor.searching(), None);
+    press(&mut editor, Search);
+    assert_eq!(press(&mut editor, PageUp), Outcome::Pass(PageUp));
+    assert!(editor.searching().is_some());
+}
+
+struct House;
+impl Sources for House {
+    fn commands(&self) -> Vec<String> {
+        ["!tools", "!tool", "!undo", "preferences"]
+            .map(str::to_owned)
+            .to_vec()
+    }
+    fn profiles(&self) -> Vec<String> {
+        ["work", "play"].map(str::to_owned).to_vec()
+    }
+    fn parameters(&self, tool: &str) -> Vec<String> {
+        assert_eq!(tool, "tree");
+        vec!["path".to_owned()]
+    }
+    fn paths(&self, typed: &str) -> Vec<String> {
+        let all = ["src/", "my notes/", "my notes/a b.md", "my notes/a c.md"];
+        let folder = typed.rfind('/').map_or(0, |slash| slash + 1);
+        all.iter()
+            .filter(|path| {
+                path.strip_prefix(&typed[..folder]).is_some_and(|name| {
+                    !name.is_empty() && !name.trim_end_matches('/').contains('/')
+                })
+            })
+            .map(|&path| path.to_owned())
+            .collect()
+    }
+}
+
+fn tab(text: &str, actions: &[Action]) -> (String, Editor) {
+    let mut editor = at(text);
+    for action in actions {
+        editor.act(*action, &House);
+    }
+    (shown(&editor), editor)
+}
+
+#[test]
+fn one_candidate_is_written_with_its_blank() {
+    for (before, expected) in [
+        ("!und|", "!undo |"),
+        ("pre|", "preferences |"),
+        ("!profile w|", "!profile work |"),
+        ("!profile w| x", "!profile work| x"),
+        ("!tool tree |", "!tool tree path=|"),
+        ("see @sr|", "see @src/|"),
+        ("see @my|", "see @\"my notes/|"),
+        ("see @\"my notes/a b|", "see @\"my notes/a b.md\" |"),
+        ("nothing here|", "nothing here|"),
+    ] {
+        let (text, editor) = tab(before, &[Complete]);
+        assert_eq!((text.as_str(), editor.menu()), (expected, None));
+        let (undone, _) = tab(before, &[Complete, Undo]);
+        assert_eq!(undone, before);
+    }
+}
+
+#[test]
+fn several_candidates_are_written_as_far_as_they_agree_and_listed() {
+    let (text, editor) = tab("!t|", &[Complete]);
+    assert_eq!(text, "!tool|");
+    let menu = editor.menu().unwrap();
+    assert_eq!(
+        (menu.candidates.as_slice(), menu.selected),
+        (&["!tools".to_owned(), "!tool".to_owned()][..], None)
+    );
+    let (text, _) = tab("see @\"my notes/|", &[Complete]);
+    assert_eq!(text, "see @\"my notes/a |");
+}
+
+#[test]
+fn tab_goes_round_the_menu_and_esc_gives_the_word_back() {
+    assert_eq!(tab("!profile |", &[Complete]).0, "!profile |");
+    assert_eq!(tab("!profile |", &[Complete, Complete]).0, "!profile work|");
+    let round = [Complete, Complete, Complete, Complete];
+    assert_eq!(tab("!profile |", &round).0, "!profile work|");
+    assert_eq!(
+        tab("!profile |", &[Complete, CompleteBack]).0,
+        "!profile play|"
+    );
+    let (text, editor) = tab("!profile |", &[Complete, Down, Down, Escape]);
+    assert_eq!((text.as_str(), editor.menu()), ("!profile |", None));
+    let (text, mut editor) = tab("!profile |", &[Complete, Complete, Send]);
+    assert_eq!((text.as_str(), editor.menu()), ("!profile work |", None));
+    assert_eq!(
+        editor.act(Send, &House),
+        Outcome::Submit("!profile work ".into())
+    );
+}
+
+#[test]
+fn enter_without_a_choice_sends_and_typing_narrows() {
+    let (_, mut editor) = tab("!profile |", &[Complete]);
+    assert!(editor.menu().is_some());
+    editor.act(Insert('p'), &House);
+    assert_eq!(editor.menu().unwrap().candidates, ["play"]);
+    assert_eq!(
+        editor.act(Send, &House),
+        Outcome::Submit("!profile p".into())
+    );
+    assert_eq!(editor.menu(), None);
+}
+
+#[test]
+fn the_way_through_the_menu_leaves_one_step_to_undo() {
+    let (text, _) = tab("!profile |", &[Complete, Complete, Complete, Send, Undo]);
+    assert_eq!(text, "!profile |");
+}

@@ -1,0 +1,163 @@
+use std::time::{Duration, Instant};
+
+use super::*;
+use Action::*;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+fn rows(text: &str, width: usize) -> (Vec<String>, (usize, usize)) {
+    let view = at(text).rows(width, 50);
+    (view.rows, view.cursor)
+}
+
+fn looks(text: &str, width: usize, expected: &[&str], cursor: (usize, usize)) {
+    let (rows, found) = rows(text, width);
+    assert_eq!(
+        (rows.join("/"), found),
+        (expected.join("/"), cursor),
+        "{text:?}"
+    );
+}
+
+#[test]
+fn rows_break_between_words_and_the_cursor_has_a_column_of_its_own() {
+    looks("", 10, &[""], (0, 0));
+    looks("hello world", 12, &["hello world"], (11, 0));
+    looks("hello world|x", 12, &["hello ", "worldx"], (5, 1));
+    looks("hello |world", 8, &["hello ", "world"], (0, 1));
+    looks("hello| world", 6, &["hello", "world"], (5, 0));
+    looks("hello |", 6, &["hello", ""], (0, 1));
+    looks("abcdefgh|", 5, &["abcd", "efgh"], (4, 1));
+    looks("abcd|efgh", 5, &["abcd", "efgh"], (0, 1));
+    looks("a\n\nb|", 5, &["a", "", "b"], (1, 2));
+    looks("a\n|", 5, &["a", ""], (0, 1));
+    looks("ab cdefghij|", 5, &["ab ", "cdef", "ghij"], (4, 2));
+}
+
+#[test]
+fn wide_characters_emoji_marks_and_right_to_left_text_take_their_columns() {
+    looks("日本語|", 6, &["日本", "語"], (2, 1));
+    looks("日|本語", 7, &["日本語"], (2, 0));
+    looks(
+        "👩\u{200d}👩\u{200d}👧|x",
+        9,
+        &["👩\u{200d}👩\u{200d}👧x"],
+        (2, 0),
+    );
+    looks("e\u{301}|a", 9, &["e\u{301}a"], (1, 0));
+    looks("\u{301}|a", 9, &["\u{25cc}\u{301}a"], (1, 0));
+    looks("🇩🇪|x", 9, &["🇩🇪x"], (2, 0));
+    looks("של|ום", 9, &["שלום"], (2, 0));
+    looks("日|", 2, &["?"], (1, 0));
+}
+
+#[test]
+fn tabs_go_to_their_stops_and_what_has_no_shape_gets_one() {
+    looks("a\tb|", 20, &["a   b"], (5, 0));
+    looks(
+        "\x1b|[\u{7f}\u{200b}\u{202e}",
+        40,
+        &["^[[^?<200b><202e>"],
+        (2, 0),
+    );
+    looks("abc\t|d", 5, &["abc ", "d"], (0, 1));
+}
+
+#[test]
+fn the_view_scrolls_no_further_than_the_cursor_demands() {
+    let mut editor = at("1\n2\n3\n4\n5\n6");
+    let view = editor.rows(10, 3);
+    assert_eq!((view.rows.join(""), view.cursor), ("456".into(), (1, 2)));
+    assert_eq!((view.above, view.below), (3, 0));
+    for (action, rows, y) in [
+        (Up, "456", 1),
+        (Up, "456", 0),
+        (Up, "345", 0),
+        (Down, "345", 1),
+        (Down, "345", 2),
+        (Down, "456", 2),
+    ] {
+        press(&mut editor, action);
+        let view = editor.rows(10, 3);
+        assert_eq!((view.rows.join("").as_str(), view.cursor.1), (rows, y));
+    }
+    press(&mut editor, KillLine);
+    press(&mut editor, KillLine);
+    let view = editor.rows(10, 3);
+    assert_eq!(view.rows.join(""), "345", "no gap below");
+    assert_eq!(editor.rows(10, 50).above, 0);
+    assert_eq!(editor.rows(0, 3), View::default());
+    assert_eq!(editor.rows(3, 0), View::default());
+}
+
+#[test]
+fn hidden_rows_are_counted_up_to_a_limit() {
+    let mut editor = at(&"x\n".repeat(1000));
+    let view = editor.rows(10, 3);
+    assert_eq!((view.above, view.below), (view::COUNTED, 0));
+}
+
+/// The screen agrees: the character under the cursor is the one after it in the text.
+#[test]
+fn the_screen_buffer_has_the_character_of_the_cursor_under_it() {
+    let text = "a日👩\u{200d}👧e\u{301}ｶﾞ🇩🇪של\u{200b}ום ❤\u{fe0f}x นำ้ क्षि لا z";
+    let places: Vec<(usize, &str)> =
+        unicode_segmentation::UnicodeSegmentation::grapheme_indices(text, true).collect();
+    for width in [80, 20, 9] {
+        for (place, grapheme) in &places {
+            let mut editor = at(text);
+            editor.buffer.go(*place);
+            let view = editor.rows(width, 50);
+            let area = Rect::new(0, 0, width as u16, view.rows.len() as u16);
+            let mut screen = ratatui::buffer::Buffer::empty(area);
+            for (y, row) in view.rows.iter().enumerate() {
+                screen.set_string(0, y as u16, row, Style::default());
+            }
+            let cell = &screen[(view.cursor.0 as u16, view.cursor.1 as u16)];
+            let expected = if *grapheme == "\u{200b}" {
+                "<"
+            } else {
+                grapheme
+            };
+            assert_eq!(cell.symbol(), expected, "at {place}, width {width}");
+        }
+    }
+}
+
+/// Limits far above what is needed, for slow machines and builds without optimisation, and far below laying out the whole text, which takes seconds.
+fn quick(what: &str, mut work: impl FnMut()) {
+    let start = Instant::now();
+    for _ in 0..20 {
+        work();
+    }
+    let each = start.elapsed() / 20;
+    assert!(each < Duration::from_millis(250), "{what}: {each:?}");
+}
+
+#[test]
+fn megabytes_are_pasted_at_once_and_edited_as_a_line_is() {
+    let long_line = "word 日本 ".repeat(500_000);
+    let no_blanks = "x".repeat(5_000_000);
+    let many_lines = "some line of text\n".repeat(300_000);
+    let marks = format!("a{}", "\u{301}".repeat(1_000_000));
+    for text in [long_line, no_blanks, many_lines, marks] {
+        let mut editor = Editor::new();
+        editor.paste(&text);
+        assert_eq!(editor.text().len(), text.len());
+        for _ in 0..3 {
+            editor.rows(80, 10);
+            quick("typing and drawing", || {
+                press(&mut editor, Insert('x'));
+                editor.rows(80, 10);
+            });
+            quick("moving", || {
+                press(&mut editor, Left);
+                press(&mut editor, Up);
+                press(&mut editor, EraseBack);
+                editor.rows(80, 10);
+            });
+            let middle = editor.text().len() / 2;
+            editor.buffer.go(middle);
+        }
+    }
+}

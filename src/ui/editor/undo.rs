@@ -1,0 +1,145 @@
+//! Undo and redo: edits as steps, where a typed word or a run of deletions is one.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// Steps kept at most.
+const STEPS: usize = 1000;
+/// Bytes of text kept in them at most, the newest step aside.
+const BYTES: usize = 32 << 20;
+
+/// How an edit joins the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// Typed: goes on with the word being typed.
+    Typed,
+    /// Deleted character by character: goes on with the deletion.
+    Erased,
+    /// A step of its own.
+    Whole,
+}
+
+/// One edit: `removed` stood at `at`, now `inserted` does.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) at: usize,
+    pub(super) removed: String,
+    pub(super) inserted: String,
+    /// The cursor before the edit.
+    pub(super) cursor: usize,
+    manner: Manner,
+}
+
+impl Step {
+    fn bytes(&self) -> usize {
+        self.removed.len() + self.inserted.len()
+    }
+}
+
+/// The steps done and those taken back.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Log {
+    done: VecDeque<Step>,
+    undone: Vec<Step>,
+    bytes: usize,
+    sealed: bool,
+}
+
+impl Log {
+    /// Notes an edit that is being made: `removed` stands at `range`, `inserted` is to stand there.
+    pub(super) fn note(
+        &mut self,
+        range: Range<usize>,
+        removed: &str,
+        inserted: &str,
+        cursor: usize,
+        manner: Manner,
+    ) {
+        self.undone.clear();
+        let sealed = std::mem::take(&mut self.sealed);
+        let joined = !sealed
+            && self
+                .done
+                .back_mut()
+                .is_some_and(|last| join(last, &range, removed, inserted, manner));
+        self.bytes += removed.len() + inserted.len();
+        if !joined {
+            self.done.push_back(Step {
+                at: range.start,
+                removed: removed.to_owned(),
+                inserted: inserted.to_owned(),
+                cursor,
+                manner,
+            });
+        }
+        while self.done.len() > STEPS || (self.bytes > BYTES && self.done.len() > 1) {
+            self.bytes -= self.done.pop_front().map_or(0, |step| step.bytes());
+        }
+    }
+
+    /// The next edit begins a step.
+    pub(super) fn seal(&mut self) {
+        self.sealed = true;
+    }
+
+    /// The last step, to be taken back.
+    pub(super) fn undo(&mut self) -> Option<&Step> {
+        let step = self.done.pop_back()?;
+        self.bytes -= step.bytes();
+        self.sealed = true;
+        self.undone.push(step);
+        self.undone.last()
+    }
+
+    /// The step taken back last, to be done again.
+    pub(super) fn redo(&mut self) -> Option<&Step> {
+        let step = self.undone.pop()?;
+        self.bytes += step.bytes();
+        self.sealed = true;
+        self.done.push_back(step);
+        self.done.back()
+    }
+
+    /// Forgets what was taken back.
+    pub(super) fn forget_undone(&mut self) {
+        self.undone.clear();
+    }
+}
+
+/// Lets `last` take the edit in, if the two are one step.
+fn join(
+    last: &mut Step,
+    range: &Range<usize>,
+    removed: &str,
+    inserted: &str,
+    manner: Manner,
+) -> bool {
+    if last.manner != manner {
+        return false;
+    }
+    match manner {
+        Manner::Whole => false,
+        Manner::Typed => {
+            let word_begins = last.inserted.ends_with(char::is_whitespace)
+                && !inserted.starts_with(char::is_whitespace);
+            let joins = removed.is_empty()
+                && range.start == last.at + last.inserted.len()
+                && !word_begins
+                && !inserted.contains('\n');
+            if joins {
+                last.inserted.push_str(inserted);
+            }
+            joins
+        }
+        Manner::Erased if range.end == last.at => {
+            last.removed.insert_str(0, removed);
+            last.at = range.start;
+            true
+        }
+        Manner::Erased if range.start == last.at => {
+            last.removed.push_str(removed);
+            true
+        }
+        Manner::Erased => false,
+    }
+}
