@@ -1,2 +1,15 @@
-//! A real terminal.
-fn main() {}
+//! Real terminals: the emulator's side of them, and what must be true of a program that takes one.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod app;
+mod pty_selftest;
+mod terminal;

@@ -8,6 +8,7 @@ pub mod cost;
 pub mod home;
 pub mod latch;
 pub mod pipe;
+pub mod pty;
 pub mod repo;
 pub mod run;
 pub mod server;

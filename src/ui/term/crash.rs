@@ -1,1 +1,137 @@
-//! The crash report.
+//! The crash report: a panic becomes a file, and the terminal is given back before anything is said about it.
+
+use std::backtrace::Backtrace;
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::panic::{self, PanicHookInfo};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::{self, ThreadId};
+
+use crate::base::redact;
+
+/// Something that gives the terminal back.
+pub(super) trait GiveBack: Send + Sync {
+    /// Gives it back if it is taken; true when it was.
+    fn give_back(&self) -> bool;
+    /// Whether it is taken.
+    fn taken(&self) -> bool;
+}
+
+/// What is known of panics while the terminal is taken.
+#[derive(Debug)]
+pub(super) struct Crashes {
+    file: Option<PathBuf>,
+    /// The thread that draws: when it panics, the interface is over.
+    drawing: ThreadId,
+    /// What to say when the terminal is given back, from panics of other threads.
+    said: Mutex<Option<String>>,
+}
+
+impl Crashes {
+    pub(super) fn new(file: Option<PathBuf>) -> Self {
+        Self {
+            file,
+            drawing: thread::current().id(),
+            said: Mutex::new(None),
+        }
+    }
+
+    /// The sentence about a panic of another thread, once.
+    pub(super) fn take(&self) -> Option<String> {
+        self.said().take()
+    }
+
+    /// Whether another thread panicked.
+    pub(super) fn any(&self) -> bool {
+        self.said().is_some()
+    }
+
+    fn said(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Puts a hook before the one there is, for as long as `terminal` lives. A panic of the drawing thread gives the terminal back and
+/// names the report; one of another thread leaves the interface standing and is named when it ends.
+pub(super) fn watch<T: GiveBack + 'static>(terminal: &Arc<T>, crashes: &Arc<Crashes>) {
+    let (terminal, crashes) = (Arc::downgrade(terminal), Arc::downgrade(crashes));
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if !report(&terminal, &crashes, info) {
+            before(info);
+        }
+    }));
+}
+
+/// False when the terminal is not taken, so that the panic is somebody else's to report.
+fn report<T: GiveBack>(
+    terminal: &Weak<T>,
+    crashes: &Weak<Crashes>,
+    info: &PanicHookInfo<'_>,
+) -> bool {
+    let (Some(terminal), Some(crashes)) = (terminal.upgrade(), crashes.upgrade()) else {
+        return false;
+    };
+    if !terminal.taken() {
+        return false;
+    }
+    let drawing = thread::current().id() == crashes.drawing;
+    if drawing {
+        terminal.give_back();
+    }
+    let told = describe(info);
+    let text = redact::secrets(&told, &[]);
+    let written = crashes
+        .file
+        .as_deref()
+        .map(|file| (file, save(file, &text)));
+    let sentence = match written {
+        Some((file, Ok(()))) => format!("Marvin crashed. The report is in {}.\n", file.display()),
+        Some((file, Err(why))) => format!(
+            "Marvin crashed, and {} cannot be written: {why}.\n{text}",
+            file.display()
+        ),
+        None => format!("Marvin crashed.\n{text}"),
+    };
+    if drawing {
+        say(&sentence);
+    } else {
+        *crashes.said() = Some(sentence);
+    }
+    true
+}
+
+/// Writes to standard error; nobody is left to hear that it failed.
+pub(super) fn say(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+fn describe(info: &PanicHookInfo<'_>) -> String {
+    let mut text = String::new();
+    let thread = thread::current();
+    let _ = writeln!(
+        text,
+        "Marvin {} crashed at {}, thread {}.\n",
+        env!("CARGO_PKG_VERSION"),
+        jiff::Timestamp::now(),
+        thread.name().unwrap_or("without a name")
+    );
+    let _ = writeln!(text, "{info}\n\n{}", Backtrace::force_capture());
+    text
+}
+
+/// Adds a report for its owner's eyes only: two threads may crash.
+fn save(file: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(file)?
+        .write_all(text.as_bytes())
+}

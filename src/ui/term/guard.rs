@@ -1,42 +1,177 @@
-//! Takes the terminal.
-use std::io;
+//! Takes the terminal (raw mode, the other screen, bracketed paste) and gives it back as it was found on every way out.
+//!
+//! No mouse reports and no keyboard extensions are asked for: what is never taken cannot be left behind by `kill -9`.
+
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustix::process::{Signal, getpgid, getpgrp, getppid, getsid, kill_current_process_group};
+use rustix::stdio;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use signal_hook::consts::SIGCONT;
+use signal_hook::low_level::{pipe, unregister};
+
+use super::crash::{self, Crashes, GiveBack};
 use super::input::Keyboard;
+use super::tty::Tty;
 
-/// The terminal, taken.
+/// The other screen, bracketed paste.
+const TAKE: &[u8] = b"\x1b[?1049h\x1b[?2004h";
+/// The end of a synchronized update, style off, whole screen scrolls, lines wrap, pastes unmarked, cursor shown, the first screen.
+const GIVE: &[u8] = b"\x1b[?2026l\x1b[m\x1b[r\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[?1049l";
+
+/// The terminal, taken; given back when this is dropped. Make it on the thread that draws.
 #[derive(Debug)]
-pub struct Guard {}
+pub struct Guard {
+    terminal: Arc<Terminal>,
+    crashes: Arc<Crashes>,
+}
+
+/// Gives the terminal back from any thread; see [`Guard::restorer`].
+#[derive(Debug, Clone)]
+pub struct Restorer(Arc<Terminal>);
+
+impl Restorer {
+    /// Gives the terminal back if it is taken.
+    pub fn restore(&self) {
+        self.0.give_back();
+    }
+}
 
 impl Guard {
-    /// Enters.
+    /// Takes the terminal on standard input and output. A panic is reported to `crash_file`, or on standard error without one.
     ///
     /// # Errors
-    /// No terminal.
-    pub fn enter(_crash: Option<PathBuf>) -> io::Result<Self> {
-        Ok(Self {})
+    /// Standard input is no terminal, or it is gone.
+    pub fn enter(crash_file: Option<PathBuf>) -> io::Result<Self> {
+        let terminal = Arc::new(Terminal::default());
+        let crashes = Arc::new(Crashes::new(crash_file));
+        // Before the terminal is changed, so that no panic finds it taken and unwatched.
+        crash::watch(&terminal, &crashes);
+        terminal.take()?;
+        Ok(Self { terminal, crashes })
     }
-    /// Gives the terminal back; true if anything was.
-    pub fn restore(&self) {}
-    /// Takes the terminal again (after SIGCONT).
+
+    /// Gives the terminal back; nothing happens when it was already.
+    pub fn restore(&self) {
+        self.terminal.give_back();
+    }
+
+    /// A way to give the terminal back from another thread, for a watchdog that ends a process whose drawing thread hangs.
+    pub fn restorer(&self) -> Restorer {
+        Restorer(Arc::clone(&self.terminal))
+    }
+
+    /// Takes the terminal again, whatever somebody did to it: after SIGCONT. The screen must be painted anew.
     ///
     /// # Errors
     /// The terminal is gone.
     pub fn renew(&self) -> io::Result<()> {
-        Ok(())
+        self.terminal.take()
     }
-    /// Stops the process group as Ctrl-Z does, returns when it goes on; false when nobody could resume it.
+
+    /// Gives the terminal back and stops the process group, as Ctrl-Z does in a shell; returns when it goes on, with the terminal
+    /// taken again. Nothing happens and false is returned when no shell could wake it: a session of its own, as under `ssh host
+    /// marvin`. The screen must be painted anew.
     ///
     /// # Errors
-    /// The terminal is gone.
+    /// The terminal is gone, or the system refuses to stop the group.
     pub fn suspend(&self) -> io::Result<bool> {
+        if !can_be_resumed() {
+            return Ok(false);
+        }
+        let (mut woken, wake) = UnixStream::pair()?;
+        let handler = pipe::register(SIGCONT, wake)?;
+        self.terminal.give_back();
+        let stopped = kill_current_process_group(Signal::STOP);
+        // The stop may strike after the call returned; only SIGCONT says that it is over.
+        if stopped.is_ok() {
+            while let Err(e) = woken.read(&mut [0]) {
+                if e.kind() != io::ErrorKind::Interrupted {
+                    break;
+                }
+            }
+        }
+        unregister(handler);
+        self.terminal.take()?;
+        stopped?;
         Ok(true)
     }
-    /// Runs something that needs the terminal as it was ($EDITOR).
+
+    /// Runs `run` with the terminal given back and nobody reading it, and takes it again: for `$EDITOR`. The screen must be painted
+    /// anew.
     ///
     /// # Errors
-    /// The terminal is gone.
-    pub fn run_outside<T>(&self, _keys: &Keyboard, run: impl FnOnce() -> T) -> io::Result<T> {
-        Ok(run())
+    /// The terminal is gone; `run` has run.
+    pub fn run_outside<T>(&self, keyboard: &Keyboard, run: impl FnOnce() -> T) -> io::Result<T> {
+        let _paused = keyboard.pause();
+        self.terminal.give_back();
+        let result = run();
+        self.terminal.take()?;
+        Ok(result)
+    }
+
+    /// Whether a thread other than this guard's panicked; the report is named when the guard is dropped.
+    pub fn crashed(&self) -> bool {
+        self.crashes.any()
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.terminal.give_back();
+        if let Some(said) = self.crashes.take() {
+            crash::say(&said);
+        }
+    }
+}
+
+/// A stopped process group is woken by a shell of its session that is not in it. A group without one would sleep for ever.
+fn can_be_resumed() -> bool {
+    let group = getpgrp();
+    let (Ok(session), Some(parent)) = (getsid(None), getppid()) else {
+        return false;
+    };
+    group != session && getsid(Some(parent)) == Ok(session) && getpgid(Some(parent)).is_ok()
+}
+
+/// The terminal's state: how it was found while it is taken.
+#[derive(Debug, Default)]
+struct Terminal(Mutex<Option<Termios>>);
+
+impl Terminal {
+    fn take(&self) -> io::Result<()> {
+        let mut found = self.found();
+        let now = tcgetattr(stdio::stdin())?;
+        let mut raw = now.clone();
+        raw.make_raw();
+        // Taken twice, what was found first counts.
+        found.get_or_insert(now);
+        // Keys typed so far are kept: they are meant for us.
+        tcsetattr(stdio::stdin(), OptionalActions::Now, &raw)?;
+        Tty.write_all(TAKE)
+    }
+
+    fn found(&self) -> MutexGuard<'_, Option<Termios>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl GiveBack for Terminal {
+    fn give_back(&self) -> bool {
+        let mut found = self.found();
+        let Some(as_found) = found.take() else {
+            return false;
+        };
+        // A terminal that is gone needs nothing, and nobody could be told.
+        let _ = Tty.write_all(GIVE);
+        let _ = tcsetattr(stdio::stdin(), OptionalActions::Now, &as_found);
+        true
+    }
+
+    fn taken(&self) -> bool {
+        self.found().is_some()
     }
 }

@@ -1,24 +1,240 @@
-//! Reads.
-use std::io;
+//! The thread that reads the terminal: it sleeps until something comes, sends all that is there as one batch, and can be told to
+//! leave the terminal alone while another program has it.
+
+use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use crossbeam_channel::Sender;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::stdio;
 
 use super::Input;
+use super::keys::Parser;
 
-/// The thread that reads the terminal.
+/// Bytes of one batch at most.
+const BATCH: usize = 1 << 20;
+/// Bytes at once from which more is likely to be under way, and how long to wait for that.
+const FLOOD: usize = 512;
+const LINGER: Duration = Duration::from_millis(4);
+
+/// The thread that reads standard input, which is a terminal; dropping this ends it.
 #[derive(Debug)]
-pub struct Keyboard {}
+pub struct Keyboard {
+    shared: Arc<Shared>,
+    wake: UnixStream,
+}
+
+/// The terminal's input is left alone while this lives.
+#[derive(Debug)]
+pub struct Paused<'a>(&'a Keyboard);
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    pause: bool,
+    paused: bool,
+    stop: bool,
+    ended: bool,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.changed
+            .wait(state)
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Keyboard {
-    /// Starts it.
+    /// Starts the thread. The channel should be unbounded: a reader that waits for its listener cannot be paused by it.
     ///
     /// # Errors
-    /// No pipe or thread.
-    pub fn start(_to: Sender<Vec<Input>>) -> io::Result<Self> {
-        Ok(Self {})
+    /// The system has no socket or thread left.
+    pub fn start(to: Sender<Vec<Input>>) -> io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let (woken, wake) = UnixStream::pair()?;
+        woken.set_nonblocking(true)?;
+        let thread = Arc::clone(&shared);
+        thread::Builder::new()
+            .name("keyboard".to_owned())
+            .spawn(move || {
+                let mut reader = Reader {
+                    parser: Parser::default(),
+                    bytes: Vec::new(),
+                    woken,
+                    to,
+                };
+                reader.run(&thread);
+                thread.state().ended = true;
+                thread.changed.notify_all();
+            })?;
+        Ok(Self { shared, wake })
     }
-    /// Leaves the terminal's input alone from now on.
-    pub fn pause(&self) {}
-    /// Reads again.
-    pub fn resume(&self) {}
+
+    /// Returns when the thread no longer touches the terminal.
+    pub fn pause(&self) -> Paused<'_> {
+        self.shared.state().pause = true;
+        self.wake();
+        let mut state = self.shared.state();
+        while !state.paused && !state.ended {
+            state = self.shared.wait(state);
+        }
+        drop(state);
+        Paused(self)
+    }
+
+    fn wake(&self) {
+        // Fails only when the thread is gone, or when many such bytes wait already.
+        let _ = (&self.wake).write(&[0]);
+    }
+}
+
+impl Drop for Paused<'_> {
+    fn drop(&mut self) {
+        self.0.shared.state().pause = false;
+        self.0.shared.changed.notify_all();
+    }
+}
+
+impl Drop for Keyboard {
+    fn drop(&mut self) {
+        self.shared.state().stop = true;
+        self.shared.changed.notify_all();
+        self.wake();
+    }
+}
+
+struct Reader {
+    parser: Parser,
+    bytes: Vec<u8>,
+    woken: UnixStream,
+    to: Sender<Vec<Input>>,
+}
+
+/// What ended a wait.
+enum Woken {
+    Bytes,
+    Told,
+    Late,
+}
+
+/// How reading ended.
+enum Read {
+    /// Nothing more for now.
+    Dry,
+    /// The terminal is gone.
+    Gone,
+}
+
+impl Reader {
+    fn run(&mut self, shared: &Shared) {
+        loop {
+            let mut batch = Vec::new();
+            let mut gone = false;
+            match self.sleep() {
+                Err(_) => gone = true,
+                Ok(Woken::Told) => {
+                    if !obey(shared) {
+                        return;
+                    }
+                }
+                Ok(Woken::Late) => self.parser.give_up(&mut batch),
+                Ok(Woken::Bytes) => {
+                    gone = matches!(self.read(), Read::Gone);
+                    self.parser.feed(&self.bytes, &mut batch);
+                    self.bytes.clear();
+                    self.bytes.shrink_to(FLOOD);
+                }
+            }
+            if gone {
+                self.parser.give_up(&mut batch);
+                batch.push(Input::Gone);
+            }
+            if !batch.is_empty() && self.to.send(batch).is_err() || gone {
+                return;
+            }
+        }
+    }
+
+    /// Sleeps until there is something to do; without a limit unless a key came in part.
+    fn sleep(&self) -> io::Result<Woken> {
+        let stdin = stdio::stdin();
+        let mut fds = [
+            PollFd::new(&self.woken, PollFlags::IN),
+            PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN),
+        ];
+        let limit = self.parser.patience().and_then(timespec);
+        match poll(&mut fds, limit.as_ref()) {
+            Ok(0) => return Ok(Woken::Late),
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok(Woken::Told),
+            Err(e) => return Err(e.into()),
+        }
+        let [told, _] = &fds;
+        if told.revents().is_empty() {
+            return Ok(Woken::Bytes);
+        }
+        while matches!(rustix::io::read(&self.woken, &mut [0; 16]), Ok(1..)) {}
+        Ok(Woken::Told)
+    }
+
+    /// Reads all that is there, and while much comes, what follows within moments.
+    fn read(&mut self) -> Read {
+        let mut buffer = [0; 16 << 10];
+        loop {
+            match rustix::io::read(stdio::stdin(), &mut buffer) {
+                Ok(0) => return Read::Gone,
+                Ok(n) => self
+                    .bytes
+                    .extend_from_slice(buffer.get(..n).unwrap_or_default()),
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => return Read::Dry,
+                Err(_) => return Read::Gone,
+            }
+            if self.bytes.len() >= BATCH || !self.more() {
+                return Read::Dry;
+            }
+        }
+    }
+
+    fn more(&self) -> bool {
+        let stdin = stdio::stdin();
+        let limit = if self.bytes.len() < FLOOD {
+            Duration::ZERO
+        } else {
+            LINGER
+        };
+        let mut fds = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
+        matches!(poll(&mut fds, timespec(limit).as_ref()), Ok(1..))
+    }
+}
+
+fn timespec(time: Duration) -> Option<Timespec> {
+    Timespec::try_from(time).ok()
+}
+
+/// Does what the state asks for; false to end.
+fn obey(shared: &Shared) -> bool {
+    let mut state = shared.state();
+    while state.pause && !state.stop {
+        state.paused = true;
+        shared.changed.notify_all();
+        state = shared.wait(state);
+    }
+    state.paused = false;
+    !state.stop
 }

@@ -19,6 +19,10 @@ const LARGE: usize = 512;
 const GAP: usize = 3;
 /// Style off, whole screen scrolls, lines wrap, cursor home, all blank.
 const CLEAR: &[u8] = b"\x1b[m\x1b[r\x1b[?7h\x1b[H\x1b[2J";
+/// Stands for what must not be written.
+const UNFIT: &str = "?";
+/// Joins pictures into one.
+const JOINER: char = '\u{200d}';
 /// What stands in the cells behind a wide character.
 const COVERED: &str = "";
 
@@ -244,8 +248,8 @@ fn settle_symbol(cell: &mut Cell, room: usize) -> usize {
     if let [b' '..=b'~'] = symbol.as_bytes() {
         return 0;
     }
-    if symbol.chars().any(|c| c.is_control() || turns(c)) {
-        cell.set_symbol("\u{fffd}");
+    if symbol.chars().any(unfit) {
+        cell.set_symbol(UNFIT);
         return 0;
     }
     let columns = usize::from(symbol.cell_width());
@@ -256,9 +260,10 @@ fn settle_symbol(cell: &mut Cell, room: usize) -> usize {
     columns - 1
 }
 
-/// Characters that turn the direction of the text behind them, past the end of their cell.
-fn turns(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Characters that do more than stand in their cell: they control, turn the direction of the text behind them, or are a broken
+/// byte's mark, which some terminals leave out.
+fn unfit(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffd}')
 }
 
 fn look(cell: &Cell) -> Look {
@@ -309,7 +314,8 @@ fn move_rows(pen: &mut Pen, scroll: &Scroll, height: u16) {
     if region {
         let rows = format!("\x1b[{};{end}r", start.saturating_add(1));
         pen.put(rows.as_bytes());
-        pen.stand(0, 0);
+        // Home, say most terminals; the region's top, say some.
+        pen.lose();
     }
     let by = usize::from(scroll.up.unsigned_abs());
     if scroll.up > 0 {
@@ -411,17 +417,10 @@ impl<'a> Row<'a> {
             self.pen.write(symbol, column(columns));
             return;
         };
-        // A terminal that gives each part its own columns must not run into the next row.
-        let wraps = x + most > self.new.len();
-        if wraps {
-            self.pen.put(b"\x1b[?7l");
-        }
-        self.pen.write(symbol, column(columns));
-        if wraps {
-            self.pen.put(b"\x1b[?7h");
-        }
+        self.pen
+            .write(fitting(symbol, new.len() - x), column(columns));
         self.pen.lose();
-        self.doubtful = x + most;
+        self.doubtful = x + most.min(new.len() - x);
     }
 
     /// Moves to column `x`; over a few cells that stand in the same style, by writing them again.
@@ -479,3 +478,21 @@ fn widest(symbol: &str, columns: usize) -> Option<usize> {
     let parts = widths.filter(|width| *width > 0).count();
     (parts > 1 || sum != columns).then(|| sum.max(columns))
 }
+
+/// As much of a cluster as stays in `room` columns even on a terminal that gives each part its own, lest it run into the next row.
+fn fitting(symbol: &str, room: usize) -> &str {
+    let mut used = 0;
+    let end = symbol.char_indices().find(|(_, c)| {
+        used += c.width().unwrap_or(0);
+        used > room
+    });
+    end.map_or(symbol, |(at, _)| {
+        symbol
+            .get(..at)
+            .unwrap_or_default()
+            .trim_end_matches(JOINER)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,20 +1,60 @@
-//! Signals.
+//! Signals that concern the interface, as input: a thread that sleeps until one comes.
+
 use std::io;
+use std::thread;
 
 use crossbeam_channel::Sender;
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
+use signal_hook::iterator::{Handle, Signals as Caller};
 
-use super::Input;
+use super::{Caught, Input, tty};
 
-/// The thread that waits for signals.
+const WATCHED: [i32; 6] = [SIGWINCH, SIGTERM, SIGHUP, SIGINT, SIGTSTP, SIGCONT];
+
+/// The thread that waits for signals; dropping this ends it. The signals then do nothing rather than what the system does.
 #[derive(Debug)]
-pub struct Signals {}
+pub struct Signals {
+    handle: Handle,
+}
 
 impl Signals {
-    /// Starts it.
+    /// Starts the thread. A size that changed comes as [`Input::Resize`].
     ///
     /// # Errors
-    /// No handler or thread.
-    pub fn start(_to: Sender<Vec<Input>>) -> io::Result<Self> {
-        Ok(Self {})
+    /// The system has no handler, pipe or thread left.
+    pub fn start(to: Sender<Vec<Input>>) -> io::Result<Self> {
+        let mut caller = Caller::new(WATCHED)?;
+        let handle = caller.handle();
+        thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || {
+                for signal in caller.forever() {
+                    if let Some(input) = input(signal)
+                        && to.send(vec![input]).is_err()
+                    {
+                        return;
+                    }
+                }
+            })?;
+        Ok(Self { handle })
     }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.handle.close();
+    }
+}
+
+fn input(signal: i32) -> Option<Input> {
+    let caught = match signal {
+        SIGWINCH => return Some(Input::Resize(tty::size())),
+        SIGINT => Caught::Interrupt,
+        SIGTERM => Caught::Terminate,
+        SIGHUP => Caught::HangUp,
+        SIGTSTP => Caught::Suspend,
+        SIGCONT => Caught::Resume,
+        _ => return None,
+    };
+    Some(Input::Signal(caught))
 }
