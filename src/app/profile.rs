@@ -49,10 +49,7 @@ pub fn list(paths: &Paths, active: &str) -> Vec<Listed> {
             name,
         })
     };
-    names(paths)
-        .into_iter()
-        .filter_map(listed)
-        .collect()
+    names(paths).into_iter().filter_map(listed).collect()
 }
 
 /// Members of a JSON array.

@@ -1,0 +1,482 @@
+//! The conversation on the screen: pieces in a row, and the part of them in sight.
+//!
+//! Only what is in sight is laid out, and what was laid out is kept while it stays near: the cost of a frame depends on the
+//! screen, not on the talk. Where the person looks is held by piece and row, so that nothing moves under his eyes when more
+//! arrives below.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Instant;
+
+use ratatui::text::{Line, Span};
+
+use super::piece::{LONG, Piece, Sheet, Tone, Who, running, spinner, texts};
+use super::tool::Call;
+use crate::app::chat_log::{Entry, Role};
+use crate::app::session::show::{End, Show};
+use crate::chat::event::Event;
+use crate::ui::markdown::split::{Block, Kind, Splitter};
+use crate::ui::text::clean::{Cleaner, clean, clean_line};
+use crate::ui::text::theme::Theme;
+use crate::ui::text::width;
+
+/// Laid-out pieces that are kept.
+const KEPT: usize = 256;
+
+type Rows = Rc<Vec<Line<'static>>>;
+
+/// A row of the conversation: a piece, and a row of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct Spot {
+    piece: usize,
+    row: usize,
+}
+
+/// An answer that is arriving.
+#[derive(Default)]
+struct Open {
+    cleaner: Cleaner,
+    splitter: Splitter,
+    /// Something of it came.
+    begun: bool,
+}
+
+/// The conversation.
+pub(super) struct Chat {
+    pieces: Vec<Piece>,
+    open: Open,
+    /// Since when an answer has been waited for.
+    waiting: Option<Instant>,
+    /// The first row in sight; nothing when the end is.
+    top: Option<Spot>,
+    kept: HashMap<usize, Rows>,
+    width: usize,
+    /// The last whole reply, as the model wrote it.
+    reply: String,
+    unfold_all: bool,
+}
+
+/// The rows in sight.
+pub(super) struct Sight {
+    /// Rows with where they stand in the conversation.
+    pub(super) rows: Vec<(Spot, Line<'static>)>,
+    /// More stands below.
+    pub(super) more: bool,
+}
+
+impl Chat {
+    pub(super) fn new() -> Self {
+        Self {
+            pieces: Vec::new(),
+            open: Open::default(),
+            waiting: None,
+            top: None,
+            kept: HashMap::new(),
+            width: 0,
+            reply: String::new(),
+            unfold_all: false,
+        }
+    }
+
+    /// Takes in what the session shows.
+    pub(super) fn show(&mut self, show: &Show, now: Instant) {
+        match show {
+            Show::Past(entries) => entries.iter().for_each(|entry| self.past(entry)),
+            Show::You { text, time } => {
+                self.say(Who::You, time);
+                self.pieces.extend(texts(Tone::Plain, &clean(text)));
+                self.waiting = Some(now);
+                self.reply.clear();
+                self.top = None;
+            }
+            Show::Event(event) => self.event(event, now),
+            Show::AnswerEnd(end) => self.end(*end),
+            Show::Failed(problem) => {
+                let mut text = format!("Error: {}", problem.one_line());
+                if let Some(facts) = &problem.facts {
+                    text.push('\n');
+                    text.push_str(facts);
+                }
+                self.add(Tone::Error, &text);
+            }
+            Show::System(words) => self.add(Tone::System, words),
+            Show::Listing(text) => self.add(Tone::Listing, text),
+            Show::Ran { command, output } => {
+                self.add(Tone::Dim, &format!("$ {command}"));
+                self.pieces.extend(texts(Tone::Listing, &clean(output)));
+            }
+            Show::Undone(_) => self.undo(),
+            Show::Leave(words) if !words.is_empty() => self.add(Tone::System, words),
+            Show::Ask(_) | Show::Edit(_) | Show::Leave(_) => {}
+        }
+    }
+
+    /// Text of its own, after an empty row; cleaned here.
+    pub(super) fn add(&mut self, tone: Tone, text: &str) {
+        self.close();
+        self.gap();
+        self.pieces.extend(texts(tone, &clean(text)));
+    }
+
+    /// True while something on the screen changes with time alone.
+    pub(super) fn moves(&self) -> bool {
+        self.waiting.is_some() || self.pieces.iter().rev().take(64).any(Piece::moves)
+    }
+
+    /// The last reply, as the model wrote it.
+    pub(super) fn reply(&self) -> Option<&str> {
+        Some(self.reply.trim_end()).filter(|reply| !reply.is_empty())
+    }
+
+    /// The text of the last block of code.
+    pub(super) fn code(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        for piece in self.pieces.iter().rev() {
+            match piece {
+                Piece::Block(block) => match &block.kind {
+                    Kind::Code { opens, closes, .. } => {
+                        if *closes && !parts.is_empty() {
+                            break;
+                        }
+                        parts.push(code_lines(block, *opens, *closes));
+                        if *opens {
+                            break;
+                        }
+                    }
+                    _ if parts.is_empty() => {}
+                    _ => break,
+                },
+                _ if parts.is_empty() => {}
+                _ => break,
+            }
+        }
+        parts.reverse();
+        (!parts.is_empty()).then(|| parts.concat())
+    }
+
+    /// Unfolds the last tool result, or folds it again; false when there is none.
+    pub(super) fn unfold(&mut self) -> bool {
+        for (at, piece) in self.pieces.iter_mut().enumerate().rev() {
+            if let Piece::Tool(call) = piece {
+                call.unfolded = !call.unfolded;
+                self.kept.remove(&at);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Unfolds all tool results, or folds them.
+    pub(super) fn unfold_all(&mut self) {
+        self.unfold_all = !self.unfold_all;
+        for piece in &mut self.pieces {
+            if let Piece::Tool(call) = piece {
+                call.unfolded = self.unfold_all;
+            }
+        }
+        self.kept.clear();
+    }
+
+    // ---- what is said ----
+
+    fn past(&mut self, entry: &Entry) {
+        match entry.role {
+            Role::You => {
+                self.say(Who::You, &entry.time);
+                self.pieces.extend(texts(Tone::Plain, &clean(&entry.text)));
+            }
+            Role::Assistant => {
+                self.say(Who::Marvin, &entry.time);
+                self.open.begun = true;
+                self.piece_of_answer(&entry.text);
+                self.close();
+            }
+            Role::System | Role::Other => self.add(Tone::System, &entry.text),
+        }
+    }
+
+    fn event(&mut self, event: &Event, now: Instant) {
+        match event {
+            Event::Delta(text) => {
+                self.reply.push_str(text);
+                if !self.open.begun {
+                    self.waiting = None;
+                    self.say(Who::Marvin, "");
+                    self.open.begun = true;
+                }
+                self.piece_of_answer(text);
+            }
+            Event::ToolsStarted(calls) => {
+                self.close();
+                self.reply.clear();
+                self.waiting = None;
+                if !matches!(self.pieces.last(), Some(Piece::Tool(_))) {
+                    self.gap();
+                }
+                let calls = calls.iter().map(|call| {
+                    let mut call = Call::new(call, now);
+                    call.unfolded = self.unfold_all;
+                    Piece::Tool(Box::new(call))
+                });
+                self.pieces.extend(calls);
+            }
+            Event::ToolDone {
+                id,
+                failed,
+                took,
+                text,
+                ..
+            } => {
+                for (at, piece) in self.pieces.iter_mut().enumerate().rev() {
+                    if let Piece::Tool(call) = piece
+                        && call.runs()
+                        && call.id() == id
+                    {
+                        call.finish(*failed, *took, text);
+                        self.kept.remove(&at);
+                        break;
+                    }
+                }
+                if !self.pieces.iter().rev().take(600).any(Piece::moves) {
+                    self.waiting = Some(now);
+                }
+            }
+            Event::Notice(_, words) => self.add(Tone::System, words),
+            Event::Thinking(_) | Event::Turn(_) => {}
+        }
+    }
+
+    fn end(&mut self, end: End) {
+        self.close();
+        self.waiting = None;
+        for (at, piece) in self.pieces.iter_mut().enumerate().rev().take(600) {
+            if let Piece::Tool(call) = piece
+                && call.runs()
+            {
+                call.finish(true, std::time::Duration::ZERO, "stopped");
+                self.kept.remove(&at);
+            }
+        }
+        if end == End::Stopped {
+            self.pieces.extend(texts(Tone::Dim, "stopped"));
+        }
+    }
+
+    /// Takes the last message and all after it out of sight.
+    fn undo(&mut self) {
+        self.close();
+        let you = |piece: &Piece| matches!(piece, Piece::Label { who: Who::You, .. });
+        let Some(at) = self.pieces.iter().rposition(you) else {
+            return;
+        };
+        self.pieces.truncate(at);
+        if matches!(self.pieces.last(), Some(Piece::Gap)) {
+            self.pieces.pop();
+        }
+        self.forget_from(self.pieces.len());
+        self.top = self.top.filter(|top| top.piece < self.pieces.len());
+        self.add(Tone::Dim, "taken back");
+    }
+
+    fn say(&mut self, who: Who, time: &str) {
+        self.close();
+        self.gap();
+        self.pieces.push(Piece::Label {
+            who,
+            time: clean_line(time),
+        });
+    }
+
+    fn gap(&mut self) {
+        if !matches!(self.pieces.last(), None | Some(Piece::Gap)) {
+            self.pieces.push(Piece::Gap);
+        }
+    }
+
+    fn piece_of_answer(&mut self, text: &str) {
+        let mut safe = String::with_capacity(text.len());
+        self.open.cleaner.push(text, &mut safe);
+        let mut done = Vec::new();
+        self.open.splitter.push(&safe, &mut done);
+        self.take(done);
+    }
+
+    /// Finishes the answer that is arriving.
+    fn close(&mut self) {
+        if !self.open.begun {
+            return;
+        }
+        let mut open = std::mem::take(&mut self.open);
+        let mut done = Vec::new();
+        open.splitter.finish(&mut done);
+        self.take(done);
+        self.forget_from(self.pieces.len());
+    }
+
+    fn take(&mut self, done: Vec<Block>) {
+        if done.is_empty() {
+            return;
+        }
+        self.forget_from(self.pieces.len());
+        let shown = done.into_iter().filter(|block| block.kind != Kind::Blank);
+        self.pieces.extend(shown.map(Piece::Block));
+    }
+
+    fn forget_from(&mut self, piece: usize) {
+        self.kept.retain(|at, _| *at < piece);
+    }
+
+    // ---- what is in sight ----
+
+    /// Pieces, with those that only stand at the end for now: what is arriving, what is waited for, what is queued.
+    fn tail(&self, queue: &[String], sheet: Sheet<'_>) -> Vec<Rows> {
+        let mut tail = Vec::new();
+        if let Some(block) = self.open.splitter.open().filter(|block| block.kind != Kind::Blank) {
+            tail.push(Rc::new(Piece::Block(block).rows(sheet)));
+        }
+        if let Some(since) = self.waiting {
+            let time = sheet.now.saturating_duration_since(since);
+            let hint = if time >= LONG { "  Esc to stop" } else { "" };
+            let words = format!("{} thinking {}{hint}", spinner(since, sheet.now), running(time));
+            let row = Line::styled(width::clip(&words, sheet.width), sheet.theme.dim);
+            tail.push(Rc::new(vec![Line::default(), row]));
+        }
+        for text in queue {
+            let words = format!("queued  {}", clean_line(crate::base::text::head(text, 2_000)));
+            let row = Line::from(Span::styled(width::clip(&words, sheet.width), sheet.theme.dim));
+            tail.push(Rc::new(vec![row]));
+        }
+        tail
+    }
+
+    fn rows(&mut self, at: usize, tail: &[Rows], sheet: Sheet<'_>) -> Option<Rows> {
+        if let Some(after) = at.checked_sub(self.pieces.len()) {
+            return tail.get(after).cloned();
+        }
+        let piece = self.pieces.get(at)?;
+        if let Some(rows) = self.kept.get(&at).filter(|_| !piece.moves()) {
+            return Some(Rc::clone(rows));
+        }
+        let rows = Rc::new(piece.rows(sheet));
+        if self.kept.len() >= KEPT {
+            self.kept.clear();
+        }
+        self.kept.insert(at, Rc::clone(&rows));
+        Some(rows)
+    }
+
+    /// The `height` rows in sight.
+    pub(super) fn sight(&mut self, height: usize, queue: &[String], sheet: Sheet<'_>) -> Sight {
+        if self.width != sheet.width {
+            self.width = sheet.width;
+            self.kept.clear();
+        }
+        let tail = self.tail(queue, sheet);
+        let last = self.last_top(height, &tail, sheet);
+        if self.top.is_some_and(|top| top >= last) {
+            self.top = None;
+        }
+        let top = self.top.unwrap_or(last);
+        let mut rows = Vec::with_capacity(height);
+        let mut at = top.piece;
+        let mut skip = top.row;
+        while rows.len() < height
+            && let Some(piece) = self.rows(at, &tail, sheet)
+        {
+            for (row, line) in piece.iter().enumerate().skip(skip).take(height - rows.len()) {
+                rows.push((Spot { piece: at, row }, line.clone()));
+            }
+            (at, skip) = (at + 1, 0);
+        }
+        Sight {
+            rows,
+            more: self.top.is_some(),
+        }
+    }
+
+    /// The first row in sight when the last one is.
+    fn last_top(&mut self, height: usize, tail: &[Rows], sheet: Sheet<'_>) -> Spot {
+        let end = Spot {
+            piece: self.pieces.len() + tail.len(),
+            row: 0,
+        };
+        self.up(end, height, tail, sheet)
+    }
+
+    /// The row `by` rows above `from`.
+    fn up(&mut self, from: Spot, by: usize, tail: &[Rows], sheet: Sheet<'_>) -> Spot {
+        let mut spot = from;
+        let mut left = by;
+        while left > spot.row {
+            left -= spot.row;
+            let Some(piece) = spot.piece.checked_sub(1) else {
+                return Spot::default();
+            };
+            let rows = self.rows(piece, tail, sheet).map_or(0, |rows| rows.len());
+            spot = Spot { piece, row: rows };
+        }
+        spot.row -= left;
+        spot
+    }
+
+    /// The row `by` rows below `from`, or beyond the end.
+    fn down(&mut self, from: Spot, by: usize, tail: &[Rows], sheet: Sheet<'_>) -> Spot {
+        let mut spot = from;
+        let mut left = by;
+        while let Some(rows) = self.rows(spot.piece, tail, sheet) {
+            let here = rows.len().saturating_sub(spot.row);
+            if left < here {
+                spot.row += left;
+                return spot;
+            }
+            left -= here;
+            spot = Spot {
+                piece: spot.piece + 1,
+                row: 0,
+            };
+        }
+        spot
+    }
+
+    /// Scrolls by rows, up when negative; `height` rows are in sight.
+    pub(super) fn scroll(&mut self, by: isize, height: usize, queue: &[String], sheet: Sheet<'_>) {
+        let tail = self.tail(queue, sheet);
+        let last = self.last_top(height, &tail, sheet);
+        let top = self.top.unwrap_or(last);
+        let distance = by.unsigned_abs();
+        let to = if by < 0 {
+            self.up(top, distance, &tail, sheet)
+        } else {
+            self.down(top, distance, &tail, sheet)
+        };
+        self.top = (to < last).then_some(to);
+    }
+
+    /// To the beginning of the conversation.
+    pub(super) fn to_top(&mut self) {
+        self.top = Some(Spot::default());
+    }
+
+    /// To its end.
+    pub(super) fn to_end(&mut self) {
+        self.top = None;
+    }
+}
+
+/// The lines of a block of code without its fences.
+fn code_lines(block: &Block, opens: bool, closes: bool) -> String {
+    let text = block.text.trim_start_matches('\n');
+    let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+    if opens && !lines.is_empty() {
+        lines.remove(0);
+    }
+    if closes {
+        lines.pop();
+    }
+    lines.concat()
+}
+
+/// What a theme and a moment make of a conversation; for tests and the view.
+pub(super) fn sheet(width: usize, theme: &Theme, now: Instant) -> Sheet<'_> {
+    Sheet { width, theme, now }
+}
