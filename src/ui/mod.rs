@@ -6,11 +6,25 @@ pub mod markdown;
 mod plain;
 pub mod term;
 pub mod text;
+mod tui;
 
-use crate::app::settings::Low;
+use std::io::{self, IsTerminal};
+
+use crate::app::settings::{Face, Low};
 use crate::app::setup::Start;
 
 /// Talks with a person until he leaves; returns the exit status.
 pub fn run(low: Low, start: Start) -> u8 {
-    plain::run(low, start)
+    if is_plain(&low, &start) {
+        plain::run(low, start)
+    } else {
+        tui::run(low, start)
+    }
+}
+
+/// Asked for, or no terminal to draw on (contract/interfaces.md 1).
+fn is_plain(low: &Low, start: &Start) -> bool {
+    let terminal = start.stdin_is_terminal && io::stdout().is_terminal();
+    let dumb = matches!(start.env.get("TERM"), None | Some("dumb"));
+    low.face == Some(Face::Plain) || !terminal || (dumb && low.face.is_none())
 }

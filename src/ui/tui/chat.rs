@@ -331,19 +331,34 @@ impl Chat {
     /// Pieces, with those that only stand at the end for now: what is arriving, what is waited for, what is queued.
     fn tail(&self, queue: &[String], sheet: Sheet<'_>) -> Vec<Rows> {
         let mut tail = Vec::new();
-        if let Some(block) = self.open.splitter.open().filter(|block| block.kind != Kind::Blank) {
+        if let Some(block) = self
+            .open
+            .splitter
+            .open()
+            .filter(|block| block.kind != Kind::Blank)
+        {
             tail.push(Rc::new(Piece::Block(block).rows(sheet)));
         }
         if let Some(since) = self.waiting {
             let time = sheet.now.saturating_duration_since(since);
             let hint = if time >= LONG { "  Esc to stop" } else { "" };
-            let words = format!("{} thinking {}{hint}", spinner(since, sheet.now), running(time));
+            let words = format!(
+                "{} thinking {}{hint}",
+                spinner(since, sheet.now),
+                running(time)
+            );
             let row = Line::styled(width::clip(&words, sheet.width), sheet.theme.dim);
             tail.push(Rc::new(vec![Line::default(), row]));
         }
         for text in queue {
-            let words = format!("queued  {}", clean_line(crate::base::text::head(text, 2_000)));
-            let row = Line::from(Span::styled(width::clip(&words, sheet.width), sheet.theme.dim));
+            let words = format!(
+                "queued  {}",
+                clean_line(crate::base::text::head(text, 2_000))
+            );
+            let row = Line::from(Span::styled(
+                width::clip(&words, sheet.width),
+                sheet.theme.dim,
+            ));
             tail.push(Rc::new(vec![row]));
         }
         tail
@@ -383,7 +398,12 @@ impl Chat {
         while rows.len() < height
             && let Some(piece) = self.rows(at, &tail, sheet)
         {
-            for (row, line) in piece.iter().enumerate().skip(skip).take(height - rows.len()) {
+            for (row, line) in piece
+                .iter()
+                .enumerate()
+                .skip(skip)
+                .take(height - rows.len())
+            {
                 rows.push((Spot { piece: at, row }, line.clone()));
             }
             (at, skip) = (at + 1, 0);

@@ -191,7 +191,10 @@ mod tests {
 
     #[test]
     fn long_text_becomes_bounded_parts_and_nothing_is_lost() {
-        let text = (0..200).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
+        let text = (0..200)
+            .map(|n| format!("line {n}"))
+            .collect::<Vec<_>>()
+            .join("\n");
         let joined = |text: &str| {
             let parts = texts(Tone::Plain, text);
             let parts: Vec<String> = parts

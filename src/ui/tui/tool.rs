@@ -88,9 +88,16 @@ fn about(call: &ToolCall, args: Option<&Value>) -> String {
         return clean_line(crate::base::text::head(&call.args, ARG));
     };
     let fields = registry::named(&call.name).map_or(&[][..], |tool| tool.fields);
-    let required = fields.iter().filter(|field| field.required).map(|field| field.name);
+    let required = fields
+        .iter()
+        .filter(|field| field.required)
+        .map(|field| field.name);
     let mut names: Vec<&str> = required.collect();
-    names.extend(map.keys().map(String::as_str).filter(|key| !fields.iter().any(|field| field.required && field.name == *key)));
+    names.extend(map.keys().map(String::as_str).filter(|key| {
+        !fields
+            .iter()
+            .any(|field| field.required && field.name == *key)
+    }));
     let mut words = Vec::new();
     for name in names {
         // What an edit writes is shown as a change below.
@@ -100,10 +107,17 @@ fn about(call: &ToolCall, args: Option<&Value>) -> String {
         match map.get(name) {
             None | Some(Value::Null) => {}
             Some(Value::String(text)) => words.push(clean_line(crate::base::text::head(text, ARG))),
-            Some(other) if fields.iter().any(|field| field.name == name && field.required) => {
+            Some(other)
+                if fields
+                    .iter()
+                    .any(|field| field.name == name && field.required) =>
+            {
                 words.push(clean_line(crate::base::text::head(&other.to_string(), ARG)));
             }
-            Some(other) => words.push(clean_line(&format!("{name}={}", crate::base::text::head(&other.to_string(), ARG)))),
+            Some(other) => words.push(clean_line(&format!(
+                "{name}={}",
+                crate::base::text::head(&other.to_string(), ARG)
+            ))),
         }
         if words.len() == 3 {
             break;
@@ -136,13 +150,20 @@ fn change(call: &ToolCall, args: Option<&Value>) -> Option<Change> {
 /// The rows of a call.
 pub(super) fn rows(call: &Call, sheet: Sheet<'_>) -> Vec<Line<'static>> {
     let theme = sheet.theme;
-    let changed = call.end.as_ref().filter(|end| !end.failed).and_then(|_| drawn(call, sheet));
+    let changed = call
+        .end
+        .as_ref()
+        .filter(|end| !end.failed)
+        .and_then(|_| drawn(call, sheet));
     let left = format!("🔧 {}  {}", call.name, call.about);
     let (right, style): (String, Style) = match (&call.end, &changed) {
         (None, _) => {
             let time = sheet.now.saturating_duration_since(call.since);
             let hint = if time >= LONG { "  Esc to stop" } else { "" };
-            (format!("{} {}{hint}", spinner(call.since, sheet.now), running(time)), theme.accent)
+            (
+                format!("{} {}{hint}", spinner(call.since, sheet.now), running(time)),
+                theme.accent,
+            )
         }
         (Some(end), _) if end.failed => (format!("✗ failed {}", took(end.took)), theme.error),
         (Some(_), Some(drawn)) => (format!("+{} −{}", drawn.added, drawn.removed), theme.dim),
@@ -155,7 +176,11 @@ pub(super) fn rows(call: &Call, sheet: Sheet<'_>) -> Vec<Line<'static>> {
             rows.extend(result(&end.text, sheet));
         } else if end.failed {
             let first = end.text.lines().next().unwrap_or_default().to_owned();
-            rows.extend(wrap::words(&[Span::styled(first, theme.error)], sheet.width, &Hang::blanks(3)));
+            rows.extend(wrap::words(
+                &[Span::styled(first, theme.error)],
+                sheet.width,
+                &Hang::blanks(3),
+            ));
         }
     }
     rows
@@ -218,8 +243,15 @@ mod tests {
 
     #[test]
     fn one_line_says_what_matters() {
-        let mut grep = call("code_grep", r#"{"context_lines": 3, "pattern": "retry\n", "glob_filter": "*.rs"}"#);
-        assert!(text(&grep, 60)[0].starts_with("🔧 code_grep  retry"), "{:?}", text(&grep, 60));
+        let mut grep = call(
+            "code_grep",
+            r#"{"context_lines": 3, "pattern": "retry\n", "glob_filter": "*.rs"}"#,
+        );
+        assert!(
+            text(&grep, 60)[0].starts_with("🔧 code_grep  retry"),
+            "{:?}",
+            text(&grep, 60)
+        );
         assert!(text(&grep, 60)[0].ends_with("11s  Esc to stop"));
         grep.finish(false, Duration::from_millis(100), "a\nb");
         assert_eq!(text(&grep, 60).len(), 1);
@@ -230,10 +262,16 @@ mod tests {
 
     #[test]
     fn a_failure_shows_its_first_line_and_an_edit_its_change() {
-        let mut edit = call("apply_patch", r#"{"path": "a.rs", "old_text": "one\n", "new_text": "two\nthree\n"}"#);
+        let mut edit = call(
+            "apply_patch",
+            r#"{"path": "a.rs", "old_text": "one\n", "new_text": "two\nthree\n"}"#,
+        );
         edit.finish(true, Duration::ZERO, "Error: no such text\nmore");
         assert!(text(&edit, 50)[1].contains("Error: no such text"));
-        let mut edit = call("apply_patch", r#"{"path": "a.rs", "old_text": "one\n", "new_text": "two\nthree\n"}"#);
+        let mut edit = call(
+            "apply_patch",
+            r#"{"path": "a.rs", "old_text": "one\n", "new_text": "two\nthree\n"}"#,
+        );
         edit.finish(false, Duration::ZERO, "ok");
         let rows = text(&edit, 50);
         assert!(rows[0].ends_with("+2 −1"), "{rows:?}");

@@ -1,0 +1,413 @@
+//! The full-screen interface: what the person does becomes calls of the session, what the session shows becomes a frame.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::ask::{self, Asked};
+use super::chat::{Chat, sheet};
+use super::clipboard;
+use super::piece::Tone;
+use super::sources::Candidates;
+use super::view::{self, Placed, Scene};
+use crate::app::session::Session;
+use crate::app::session::approve::{Question, Verdict};
+use crate::app::session::show::Show;
+use crate::chat::event::Event;
+use crate::ui::editor::{Editor, Outcome};
+use crate::ui::keys::{self, Action, Situation};
+use crate::ui::term::screen::Screen;
+use crate::ui::term::{Caught, Input};
+use crate::ui::text::theme::Theme;
+use crate::ui::text::width;
+
+/// Within this time a second Ctrl-C leaves.
+const TWICE: Duration = Duration::from_secs(2);
+/// The exit status after that.
+const INTERRUPTED: u8 = 130;
+/// The exit status when the terminal is gone.
+const GONE: u8 = 129;
+/// Most bytes of the model's words that are kept for the reason of a question.
+const SAID: usize = 2_000;
+
+/// What the loop around the interface has to do for it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// Stop this process until the shell wakes it.
+    Suspend,
+    /// The terminal was away: take it again.
+    Renew,
+    /// Open a file of the session in the person's editor.
+    Edit(PathBuf),
+    /// Open the input in it.
+    EditInput,
+    /// Paint everything anew.
+    Repaint,
+    /// Leave with this status.
+    Leave(u8),
+}
+
+/// The interface.
+pub(super) struct App {
+    pub(super) session: Session,
+    chat: Chat,
+    editor: Editor,
+    /// The editor knows the history.
+    recalled: bool,
+    asked: Option<Asked>,
+    /// Questions behind the one that is shown.
+    waiting: VecDeque<Question>,
+    /// The draft that stood in the input when a word to the model was asked for.
+    draft: String,
+    help: Option<usize>,
+    flash: Option<String>,
+    interrupted: Option<Instant>,
+    /// The model's latest words.
+    said: String,
+    theme: Theme,
+    placed: Placed,
+    columns: usize,
+    pub(super) wishes: VecDeque<Wish>,
+}
+
+impl App {
+    pub(super) fn new(session: Session, theme: Theme) -> Self {
+        Self {
+            session,
+            chat: Chat::new(),
+            editor: Editor::new(),
+            recalled: false,
+            asked: None,
+            waiting: VecDeque::new(),
+            draft: String::new(),
+            help: None,
+            flash: None,
+            interrupted: None,
+            said: String::new(),
+            theme,
+            placed: Placed::default(),
+            columns: 80,
+            wishes: VecDeque::new(),
+        }
+    }
+
+    /// Takes in what the session has to show. True when there was something.
+    pub(super) fn receive(&mut self) -> bool {
+        self.session.receive();
+        let shows = self.session.shows();
+        let any = !shows.is_empty();
+        for show in shows {
+            self.show(show);
+        }
+        any
+    }
+
+    fn show(&mut self, show: Show) {
+        self.chat.show(&show, Instant::now());
+        match show {
+            Show::Event(Event::Delta(text)) => {
+                self.said.push_str(&text);
+                if self.said.len() > 2 * SAID {
+                    self.said = crate::base::text::tail(&self.said, SAID).to_owned();
+                }
+            }
+            Show::You { .. } => self.said.clear(),
+            Show::AnswerEnd(_) => {
+                self.waiting.clear();
+                if self.asked.take().is_some_and(|asked| asked.why) {
+                    self.restore_draft();
+                }
+            }
+            Show::Ask(question) => {
+                self.waiting.push_back(question);
+                self.next_question();
+            }
+            Show::Undone(said) if self.editor.is_empty() => self.editor.set_text(&said),
+            Show::Edit(path) => self.wishes.push_back(Wish::Edit(path)),
+            Show::Leave(_) => self.wishes.push_back(Wish::Leave(0)),
+            _ => {}
+        }
+    }
+
+    /// True while the screen changes with time alone.
+    pub(super) fn moves(&self) -> bool {
+        self.chat.moves()
+            || self
+                .session
+                .status()
+                .running
+                .iter()
+                .any(|running| !running.background)
+    }
+
+    /// Takes in what the person and the system did.
+    pub(super) fn input(&mut self, batch: Vec<Input>) {
+        for input in batch {
+            match input {
+                Input::Key(key) => {
+                    let situation = match (&self.asked, self.help) {
+                        (Some(asked), None) if !asked.why => Situation::Asked,
+                        _ => self.editor.situation(),
+                    };
+                    if let Some(action) = keys::action(&key, situation) {
+                        self.flash = None;
+                        self.act(action);
+                    }
+                }
+                Input::Paste(text) if self.help.is_none() => {
+                    self.editor.paste(&text);
+                }
+                Input::Paste(_) => {}
+                Input::Resize(_) => {}
+                Input::Signal(Caught::Suspend) => self.wishes.push_back(Wish::Suspend),
+                Input::Signal(Caught::Resume) => self.wishes.push_back(Wish::Renew),
+                Input::Signal(signal) => {
+                    let status = signal.exit_status().unwrap_or(1);
+                    self.wishes.push_back(Wish::Leave(status));
+                }
+                Input::Gone => self.wishes.push_back(Wish::Leave(GONE)),
+            }
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        if self.help.is_some() && self.act_in_help(action) {
+            return;
+        }
+        if matches!(action, Action::Up | Action::Search) {
+            if action == Action::Up && self.editor.is_empty() && self.take_back() {
+                return;
+            }
+            self.recall();
+        }
+        match self.editor.act(action, &Candidates(&self.session)) {
+            Outcome::Nothing | Outcome::Changed => {}
+            Outcome::Submit(text) => self.submit(&text),
+            Outcome::Pass(action) => self.pass(action),
+        }
+    }
+
+    /// What the editor leaves to the interface.
+    fn pass(&mut self, action: Action) {
+        match action {
+            Action::Escape => self.escape(),
+            Action::Cancel => self.cancel(),
+            Action::Quit => self.wishes.push_back(Wish::Leave(0)),
+            Action::Suspend => self.wishes.push_back(Wish::Suspend),
+            Action::Redraw => self.wishes.push_back(Wish::Repaint),
+            Action::PageUp => self.scroll(-self.page()),
+            Action::PageDown => self.scroll(self.page()),
+            Action::ScrollUp => self.scroll(-1),
+            Action::ScrollDown => self.scroll(1),
+            Action::Top => self.chat.to_top(),
+            Action::Bottom => self.chat.to_end(),
+            Action::Help => self.help = Some(0),
+            Action::CopyReply => self.copy(self.chat.reply().map(str::to_owned), "reply"),
+            Action::CopyCode => self.copy(self.chat.code(), "block of code"),
+            Action::Unfold => {
+                if !self.chat.unfold() {
+                    self.say("There is no tool result to unfold.");
+                }
+            }
+            Action::UnfoldAll => self.chat.unfold_all(),
+            Action::OpenEditor => self.wishes.push_back(Wish::EditInput),
+            Action::Yes => self.answer(Verdict::Once),
+            Action::Always => self.answer(Verdict::Always),
+            Action::No => self.answer(Verdict::No),
+            Action::NoBecause => {
+                if let Some(asked) = &mut self.asked {
+                    asked.why = true;
+                    self.draft = self.editor.text().to_owned();
+                    self.editor.set_text("");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// True when the help took the key.
+    fn act_in_help(&mut self, action: Action) -> bool {
+        let page = self.placed.height.max(2) - 1;
+        let Some(at) = &mut self.help else {
+            return false;
+        };
+        match action {
+            Action::PageDown | Action::Insert(' ') => *at += page,
+            Action::PageUp => *at = at.saturating_sub(page),
+            Action::Down | Action::ScrollDown => *at += 1,
+            Action::Up | Action::ScrollUp => *at = at.saturating_sub(1),
+            Action::Top => *at = 0,
+            Action::Bottom => *at = usize::MAX / 2,
+            Action::Quit | Action::Suspend | Action::Redraw => return false,
+            _ => self.help = None,
+        }
+        true
+    }
+
+    fn submit(&mut self, text: &str) {
+        if let Some(asked) = self.asked.take_if(|asked| asked.why) {
+            let _ = asked
+                .question
+                .reply
+                .send(Verdict::NoBecause(text.trim().to_owned()));
+            self.restore_draft();
+            self.next_question();
+            return;
+        }
+        if self.recalled {
+            self.editor.remember(text.trim());
+        }
+        self.chat.to_end();
+        self.session.submit(text);
+        self.receive();
+    }
+
+    fn answer(&mut self, verdict: Verdict) {
+        if let Some(asked) = self.asked.take() {
+            // The turn may be over meanwhile.
+            let _ = asked.question.reply.send(verdict);
+        }
+        self.next_question();
+    }
+
+    fn next_question(&mut self) {
+        if self.asked.is_some() {
+            return;
+        }
+        let Some(question) = self.waiting.pop_front() else {
+            return;
+        };
+        let text = ask::matter(&question.matter);
+        let rows: usize = text
+            .lines()
+            .map(|line| width::of(line).max(1).div_ceil(self.columns.max(2) - 1))
+            .sum();
+        if rows > ask::COMMAND_ROWS {
+            self.chat.add(Tone::Listing, &text);
+        }
+        self.asked = Some(Asked {
+            reason: ask::reason(&self.said),
+            question,
+            why: false,
+        });
+    }
+
+    fn restore_draft(&mut self) {
+        let draft = std::mem::take(&mut self.draft);
+        self.editor.set_text(&draft);
+    }
+
+    fn escape(&mut self) {
+        if self.asked.as_ref().is_some_and(|asked| asked.why) {
+            self.restore_draft();
+            self.answer(Verdict::No);
+        } else if !self.session.cancel() {
+            self.editor.clear();
+        }
+    }
+
+    fn cancel(&mut self) {
+        let twice = self
+            .interrupted
+            .replace(Instant::now())
+            .is_some_and(|at| at.elapsed() < TWICE);
+        if twice {
+            self.wishes.push_back(Wish::Leave(INTERRUPTED));
+        } else if self.asked.as_ref().is_some_and(|asked| asked.why) {
+            self.restore_draft();
+            self.answer(Verdict::No);
+        } else if self.session.cancel() {
+            self.say("Stopped. Ctrl-C once more leaves.");
+        } else {
+            self.editor.clear();
+            self.say("Ctrl-C once more leaves.");
+        }
+    }
+
+    /// Takes the last queued message back into the input.
+    fn take_back(&mut self) -> bool {
+        let text = self.session.take_back();
+        if let Some(text) = &text {
+            self.editor.set_text(text);
+        }
+        text.is_some()
+    }
+
+    fn recall(&mut self) {
+        if !std::mem::replace(&mut self.recalled, true) {
+            self.editor.set_history(self.session.history());
+        }
+    }
+
+    fn page(&self) -> isize {
+        isize::try_from((self.placed.height / 2).max(1)).unwrap_or(1)
+    }
+
+    fn scroll(&mut self, by: isize) {
+        let queue: Vec<String> = self.session.queue().map(str::to_owned).collect();
+        let sheet = sheet(self.columns, &self.theme, Instant::now());
+        self.chat.scroll(by, self.placed.height, &queue, sheet);
+    }
+
+    fn copy(&mut self, text: Option<String>, what: &str) {
+        let Some(text) = text else {
+            return self.say(&format!("There is no {what} to copy."));
+        };
+        let words = match clipboard::copy(&text, &mut crate::ui::term::tty::Tty) {
+            Ok(true) => format!("Copied the {what}, {} characters.", text.chars().count()),
+            Ok(false) => format!("The {what} is too long for the terminal's clipboard."),
+            Err(_) => return self.wishes.push_back(Wish::Leave(GONE)),
+        };
+        self.say(&words);
+    }
+
+    fn say(&mut self, words: &str) {
+        self.flash = Some(words.to_owned());
+    }
+
+    /// A failure that has no place in the session.
+    pub(super) fn failed(&mut self, words: &str) {
+        self.chat.add(Tone::Error, words);
+    }
+
+    /// The input's text, for the person's editor.
+    pub(super) fn draft(&self) -> &str {
+        self.editor.text()
+    }
+
+    /// What came back from the person's editor.
+    pub(super) fn set_draft(&mut self, text: &str) {
+        self.editor.set_text(text.trim_end_matches('\n'));
+    }
+
+    /// The person closed a file of the session.
+    pub(super) fn edited(&mut self, path: &Path) {
+        self.session.edited(path);
+        self.receive();
+    }
+
+    /// Draws a frame.
+    pub(super) fn draw<W: Write>(&mut self, screen: &mut Screen<W>) -> std::io::Result<usize> {
+        let status = self.session.status();
+        let queue: Vec<String> = self.session.queue().map(str::to_owned).collect();
+        let clock = self.session.world().clock.hour_minute();
+        let buffer = screen.frame();
+        self.columns = usize::from(buffer.area.width);
+        let scene = Scene {
+            chat: &mut self.chat,
+            editor: &mut self.editor,
+            asked: self.asked.as_ref(),
+            help: self.help.as_mut(),
+            status: &status,
+            flash: self.flash.as_deref(),
+            queue: &queue,
+            clock: &clock,
+            theme: &self.theme,
+            now: Instant::now(),
+        };
+        let drawn = view::draw(scene, buffer, &self.placed);
+        self.placed = drawn.placed;
+        screen.flush(drawn.cursor, drawn.scroll.as_ref())
+    }
+}

@@ -1,0 +1,35 @@
+//! Copying to the clipboard of the terminal that the person sits at, also over ssh and in tmux: OSC 52.
+
+use std::io::{self, Write};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+/// Most bytes of text; terminals drop longer sequences.
+const MOST: usize = 74_000;
+
+/// Puts `text` on the clipboard. False when it is too long for terminals to take.
+///
+/// # Errors
+/// The terminal is gone.
+pub(super) fn copy(text: &str, out: &mut impl Write) -> io::Result<bool> {
+    if text.len() > MOST {
+        return Ok(false);
+    }
+    write!(out, "\x1b]52;c;{}\x07", STANDARD.encode(text))?;
+    out.flush()?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_travels_as_base64_and_too_much_of_it_not_at_all() {
+        let mut out = Vec::new();
+        assert!(copy("fn main() {}\x1b", &mut out).unwrap());
+        assert_eq!(out, b"\x1b]52;c;Zm4gbWFpbigpIHt9Gw==\x07");
+        assert!(!copy(&"x".repeat(MOST + 1), &mut out).unwrap());
+    }
+}

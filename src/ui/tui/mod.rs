@@ -1,0 +1,235 @@
+//! The full-screen interface (contract/interfaces.md 13).
+//!
+//! [`app`] is the state and what each key does to it; [`chat`] holds the conversation as [`piece`]s and lays out what is in sight;
+//! [`view`] draws a frame. The loop here waits for the person, the session and the clock, and decides when to draw: at once after
+//! a key, at most thirty times a second while an answer streams, never while nothing changes.
+
+mod app;
+mod ask;
+mod chat;
+mod clipboard;
+mod help;
+mod piece;
+mod sources;
+mod status;
+mod tool;
+mod view;
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, after, never, select, unbounded};
+
+use crate::app::session::Session;
+use crate::app::session::approve::Asking;
+use crate::app::settings::Low;
+use crate::app::setup::Start;
+use crate::app::stream::say;
+use crate::base::clock::Clock;
+use crate::base::error::{Outcome, Problem};
+use crate::proc::editor;
+use crate::ui::term::guard::Guard;
+use crate::ui::term::input::Keyboard;
+use crate::ui::term::screen::{Colours, Screen};
+use crate::ui::term::signals::Signals;
+use crate::ui::term::tty::{self, Tty};
+use crate::ui::term::{Caught, Input};
+use crate::ui::text::theme::{ColorMode, Theme};
+use app::{App, Wish};
+use piece::SPIN;
+
+/// Between two frames while an answer streams.
+const FRAME: Duration = Duration::from_millis(33);
+
+/// Runs the conversation to its end; returns the exit status.
+pub(super) fn run(low: Low, start: Start) -> u8 {
+    let first = low.words.join(" ");
+    match open(low, start) {
+        Ok(screenful) => screenful.talk(&first),
+        Err(problem) => {
+            say(&format!("Error: {}", problem.one_line()));
+            1
+        }
+    }
+}
+
+/// The interface with the terminal it has taken.
+struct Screenful {
+    app: App,
+    bell: Receiver<()>,
+    inputs: Receiver<Vec<Input>>,
+    keyboard: Keyboard,
+    _signals: Signals,
+    screen: Screen<Tty>,
+    clock: Clock,
+    guard: Guard,
+}
+
+fn open(low: Low, start: Start) -> Outcome<Screenful> {
+    let env = start.env.clone();
+    let mode = ColorMode::detect(env.get("NO_COLOR"), env.get("TERM"), env.get("COLORTERM"));
+    let colours = if mode == ColorMode::None {
+        Colours::Off
+    } else {
+        Colours::On
+    };
+    let (session, bell) = Session::open(low, start, Asking::Person)?;
+    let clock = session.world().clock.clone();
+    let crash = session.world().paths.crash_log().ok();
+    let (give, inputs) = unbounded();
+    let cannot = |why: io::Error| {
+        Problem::system("Cannot take the terminal", why).next("marvin --plain needs nothing of it.")
+    };
+    let guard = Guard::enter(crash).map_err(cannot)?;
+    let signals = Signals::start(give.clone()).map_err(cannot)?;
+    let keyboard = Keyboard::start(give).map_err(cannot)?;
+    Ok(Screenful {
+        app: App::new(session, Theme::new(mode)),
+        bell,
+        inputs,
+        keyboard,
+        _signals: signals,
+        screen: Screen::new(Tty, tty::size(), colours),
+        clock,
+        guard,
+    })
+}
+
+impl Screenful {
+    fn talk(mut self, first: &str) -> u8 {
+        self.app.receive();
+        if !first.trim().is_empty() {
+            self.app.session.submit(first);
+            self.app.receive();
+        }
+        let status = self.turn_round();
+        let Self { app, guard, .. } = self;
+        guard.restore();
+        if let Some(words) = app.session.close() {
+            say(&words);
+        }
+        drop(guard);
+        status
+    }
+
+    /// Draws and waits until the person leaves.
+    fn turn_round(&mut self) -> u8 {
+        let mut stale = true;
+        let mut drawn = Instant::now();
+        loop {
+            if let Some(status) = self.wishes() {
+                return status;
+            }
+            if stale {
+                if self.app.draw(&mut self.screen).is_err() {
+                    return Caught::HangUp.exit_status().unwrap_or(1);
+                }
+                drawn = Instant::now();
+            }
+            let frame = drawn + FRAME;
+            // While an answer streams the bell is heard once a frame: what comes between is joined in the inbox.
+            let calm = Instant::now() >= frame;
+            let bell = if calm { self.bell.clone() } else { never() };
+            let pending = !calm && !self.bell.is_empty();
+            let wake = match (pending || !calm, self.app.session.deadline()) {
+                (true, Some(deadline)) => frame.min(deadline),
+                (true, None) => frame,
+                (false, Some(deadline)) => deadline,
+                (false, None) => self.next_tick(),
+            };
+            select! {
+                recv(self.inputs) -> batch => {
+                    let Ok(batch) = batch else { return 1 };
+                    self.resize(&batch);
+                    self.app.input(batch);
+                    stale = true;
+                }
+                recv(bell) -> _ => stale = self.app.receive(),
+                recv(after(wake.saturating_duration_since(Instant::now()))) -> _ => {
+                    let came = self.app.receive();
+                    stale = came || calm;
+                }
+            }
+        }
+    }
+
+    /// When something on the screen changes by itself: a spinner, or the clock's minute.
+    fn next_tick(&self) -> Instant {
+        let now = Instant::now();
+        if self.app.moves() {
+            return now + SPIN;
+        }
+        let second = u64::try_from(self.clock.now().second()).unwrap_or_default();
+        now + Duration::from_secs(60 - second.min(59))
+    }
+
+    fn resize(&mut self, batch: &[Input]) {
+        let last = batch.iter().rev().find_map(|input| match input {
+            Input::Resize(size) => Some(*size),
+            _ => None,
+        });
+        if let Some(size) = last {
+            self.screen.resize(size);
+        }
+    }
+
+    /// Does what the interface cannot do itself; the exit status when it is time to leave.
+    fn wishes(&mut self) -> Option<u8> {
+        while let Some(wish) = self.app.wishes.pop_front() {
+            let done = match wish {
+                Wish::Leave(status) => return Some(status),
+                Wish::Repaint => Ok(()),
+                Wish::Suspend => self.guard.suspend().map(drop),
+                Wish::Renew => self.guard.renew(),
+                Wish::Edit(path) => {
+                    let env = self.app.session.world().env.clone();
+                    let edited = self
+                        .guard
+                        .run_outside(&self.keyboard, || editor::edit(&path, &env));
+                    edited.map(|edited| match edited {
+                        Ok(()) => self.app.edited(&path),
+                        Err(problem) => self.app.failed(&problem.one_line()),
+                    })
+                }
+                Wish::EditInput => self.edit_input(),
+            };
+            if done.is_err() {
+                return Caught::HangUp.exit_status();
+            }
+            // Whoever had the terminal may have left it in another size.
+            self.screen.resize(tty::size());
+        }
+        None
+    }
+
+    fn edit_input(&mut self) -> io::Result<()> {
+        let env = self.app.session.world().env.clone();
+        let file = tempfile::Builder::new()
+            .prefix("marvin-")
+            .suffix(".md")
+            .tempfile()
+            .and_then(|file| std::fs::write(file.path(), self.app.draft()).map(|()| file));
+        let file = match file {
+            Ok(file) => file,
+            Err(why) => {
+                let problem = Problem::system("Cannot make a file for the input", why);
+                self.app.failed(&problem.one_line());
+                return Ok(());
+            }
+        };
+        let edited = self
+            .guard
+            .run_outside(&self.keyboard, || editor::edit(file.path(), &env))?;
+        match edited {
+            Ok(()) => match std::fs::read(file.path()) {
+                Ok(bytes) => self.app.set_draft(&String::from_utf8_lossy(&bytes)),
+                Err(why) => {
+                    let problem = Problem::system("Cannot read the input back", why);
+                    self.app.failed(&problem.one_line());
+                }
+            },
+            Err(problem) => self.app.failed(&problem.one_line()),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,92 @@
+//! What the input can complete: commands, names and files of this session.
+
+use std::path::{Path, PathBuf};
+
+use crate::app::session::Session;
+use crate::app::session::commands;
+use crate::disk::profiles;
+use crate::llm::{catalog, choose};
+use crate::tools::{all, registry};
+use crate::ui::editor::complete::Sources;
+
+/// Most entries of a folder that are looked at.
+const ENTRIES: usize = 2_000;
+
+/// The session's candidates.
+pub(super) struct Candidates<'a>(pub(super) &'a Session);
+
+impl Sources for Candidates<'_> {
+    fn commands(&self) -> Vec<String> {
+        let names = commands::ROWS.iter().flat_map(|row| row.names);
+        let mut names: Vec<String> = names
+            .filter(|name| **name != "!")
+            .map(|name| (*name).to_owned())
+            .collect();
+        names.dedup();
+        names
+    }
+
+    fn profiles(&self) -> Vec<String> {
+        profiles::names(&self.0.world().paths)
+    }
+
+    fn providers(&self) -> Vec<String> {
+        choose::names().map(str::to_owned).collect()
+    }
+
+    fn models(&self, provider: &str) -> Vec<String> {
+        let row = catalog::row(provider);
+        row.map(|row| choose::model(&self.0.world().env, row).to_owned())
+            .into_iter()
+            .collect()
+    }
+
+    fn tools(&self) -> Vec<String> {
+        all().map(|tool| tool.name.to_owned()).collect()
+    }
+
+    fn parameters(&self, tool: &str) -> Vec<String> {
+        let fields = registry::named(tool).map_or(&[][..], |tool| tool.fields);
+        fields.iter().map(|field| field.name.to_owned()).collect()
+    }
+
+    fn paths(&self, typed: &str) -> Vec<String> {
+        let folder = typed.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let before = if typed.contains('/') {
+            format!("{folder}/")
+        } else {
+            String::new()
+        };
+        let Some(place) = self.place(&before) else {
+            return Vec::new();
+        };
+        let entries = std::fs::read_dir(place)
+            .into_iter()
+            .flatten()
+            .filter_map(Result::ok);
+        let mut names: Vec<String> = entries
+            .take(ENTRIES)
+            .filter_map(|entry| {
+                let name = entry.file_name().into_string().ok()?;
+                let slash = entry.path().is_dir();
+                Some(format!("{before}{name}{}", if slash { "/" } else { "" }))
+            })
+            .filter(|name| !name.chars().any(char::is_control))
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+impl Candidates<'_> {
+    fn place(&self, folder: &str) -> Option<PathBuf> {
+        let world = self.0.world();
+        if let Some(rest) = folder.strip_prefix("~/") {
+            return Some(Path::new(world.env.get("HOME")?).join(rest));
+        }
+        Some(match world.place.root() {
+            Some(root) => root.path().join(folder),
+            None => Path::new(if folder.is_empty() { "." } else { folder }).to_owned(),
+        })
+    }
+}

@@ -1,0 +1,222 @@
+//! The status line: who answers, under which profile, what it cost, how full the context is, what runs (contract/interfaces.md 13).
+
+use std::time::Instant;
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::piece::{running, spinner};
+use crate::app::session::show::Status;
+use crate::ui::text::clean::clean_line;
+use crate::ui::text::theme::Theme;
+use crate::ui::text::width;
+
+/// Columns of the context gauge.
+const GAUGE: u64 = 5;
+
+/// A provider's mark (contract/interfaces.md 13).
+fn mark(provider: &str) -> &'static str {
+    match provider {
+        "copilot" => "🤖",
+        "gemini" => "💎",
+        "groq" => "⚡",
+        "ollama" => "🦙",
+        "openai-compat" => "🔮",
+        "offline" => "📴",
+        _ => "🐙",
+    }
+}
+
+/// One part of the line; the least important go first when there is no room.
+struct Part {
+    text: String,
+    style: Style,
+    /// The higher, the longer it stays.
+    worth: u8,
+}
+
+/// The line in `columns`, with `clock` at its end. `flash` is a word that matters now.
+pub(super) fn line(
+    status: &Status,
+    flash: Option<&str>,
+    clock: &str,
+    columns: usize,
+    theme: &Theme,
+    now: Instant,
+) -> Line<'static> {
+    let mut parts = parts(status, theme, now);
+    if let Some(flash) = flash {
+        parts.insert(0, part(flash.to_owned(), theme.accent, 9));
+    }
+    let room = columns.saturating_sub(width::of(clock) + 2);
+    while parts.len() > 1 && taken(&parts) > room {
+        let least = parts
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, part)| part.worth)
+            .map(|(at, _)| at);
+        parts.remove(least.unwrap_or(0));
+    }
+    let mut spans = vec![Span::raw(" ")];
+    let mut used = 1;
+    for (at, part) in parts.into_iter().enumerate() {
+        if at > 0 {
+            spans.push(Span::styled(" · ", theme.dim));
+            used += 3;
+        }
+        let text = width::clip(&part.text, room.saturating_sub(used));
+        used += width::of(&text);
+        spans.push(Span::styled(text, part.style));
+    }
+    let gap = columns.saturating_sub(used + width::of(clock) + 1);
+    spans.push(Span::raw(" ".repeat(gap)));
+    if used + width::of(clock) < columns {
+        spans.push(Span::styled(clock.to_owned(), theme.dim));
+    }
+    Line::from(spans)
+}
+
+fn taken(parts: &[Part]) -> usize {
+    1 + parts
+        .iter()
+        .map(|part| width::of(&part.text) + 3)
+        .sum::<usize>()
+        .saturating_sub(3)
+}
+
+fn part(text: String, style: Style, worth: u8) -> Part {
+    Part { text, style, worth }
+}
+
+fn parts(status: &Status, theme: &Theme, now: Instant) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let front = status.running.iter().find(|running| !running.background);
+    if let Some(front) = front {
+        let text = format!(
+            "{} {}",
+            spinner(front.since, now),
+            running(now.saturating_duration_since(front.since))
+        );
+        parts.push(part(text, theme.accent, 8));
+    }
+    match status.provider {
+        Some("offline") => parts.push(part("📴 offline".to_owned(), theme.text, 7)),
+        Some(provider) => {
+            let text = format!("{} {}", mark(provider), clean_line(&status.model));
+            parts.push(part(text, theme.text, 7));
+        }
+        None => parts.push(part("choosing who answers".to_owned(), theme.dim, 7)),
+    }
+    if let Some(dir) = &status.shell {
+        let dir = dir
+            .file_name()
+            .map_or("/".to_owned(), |name| name.to_string_lossy().into_owned());
+        parts.push(part(format!("shell {}", clean_line(&dir)), theme.accent, 6));
+    }
+    if status.coding {
+        parts.push(part("code".to_owned(), theme.accent, 6));
+    }
+    parts.push(part(clean_line(&status.profile), theme.dim, 4));
+    if status.messages > 0 {
+        parts.push(part(format!("{} msgs", status.messages), theme.dim, 1));
+    }
+    if status.cost > 0.0 {
+        parts.push(part(format!("${:.4}", status.cost), theme.dim, 5));
+    }
+    if let Some(percent) = status.context {
+        parts.push(part(
+            format!("ctx {percent}% {}", gauge(percent)),
+            theme.dim,
+            3,
+        ));
+    }
+    if status.topics > 0 {
+        parts.push(part(format!("🔔 {}", status.topics), theme.dim, 2));
+    }
+    let jobs = status
+        .running
+        .iter()
+        .filter(|running| running.background)
+        .count();
+    if jobs > 0 {
+        let text = if jobs == 1 {
+            "1 job".to_owned()
+        } else {
+            format!("{jobs} jobs")
+        };
+        parts.push(part(text, theme.accent, 5));
+    }
+    parts
+}
+
+/// How full, in eighths of a column.
+fn gauge(percent: u64) -> String {
+    const EIGHTHS: [char; 8] = ['·', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+    let eighths = (percent.min(100) * GAUGE * 8).div_ceil(100);
+    (0..GAUGE)
+        .map(|column| match eighths.saturating_sub(column * 8) {
+            8.. => '█',
+            some => usize::try_from(some)
+                .ok()
+                .and_then(|at| EIGHTHS.get(at))
+                .copied()
+                .unwrap_or('·'),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::session::show::Running;
+    use crate::ui::text::theme::ColorMode;
+
+    fn status() -> Status {
+        Status {
+            provider: Some("groq"),
+            model: "llama".to_owned(),
+            profile: "main".to_owned(),
+            messages: 2,
+            cost: 0.0004,
+            context: Some(3),
+            coding: true,
+            shell: None,
+            topics: 0,
+            running: Vec::new(),
+        }
+    }
+
+    fn shown(status: &Status, columns: usize) -> String {
+        let theme = Theme::new(ColorMode::None);
+        let line = line(status, None, "09:05", columns, &theme, Instant::now());
+        assert_eq!(width::of_spans(&line.spans), columns - 1, "{line}");
+        line.to_string()
+    }
+
+    #[test]
+    fn the_line_holds_what_fits_and_drops_the_least_first() {
+        let wide = shown(&status(), 80);
+        assert!(
+            wide.starts_with(" ⚡ llama · code · main · 2 msgs · $0.0004 · ctx 3% ▎····"),
+            "{wide}"
+        );
+        assert!(wide.ends_with("09:05"));
+        let narrow = shown(&status(), 34);
+        assert!(
+            narrow.contains("llama") && !narrow.contains("msgs"),
+            "{narrow}"
+        );
+        shown(&status(), 14);
+    }
+
+    #[test]
+    fn what_runs_stands_first() {
+        let mut busy = status();
+        busy.running.push(Running {
+            what: "answering".to_owned(),
+            since: Instant::now(),
+            background: false,
+        });
+        assert!(shown(&busy, 80).starts_with(" ⠋ 0s · ⚡"));
+    }
+}

@@ -1,0 +1,223 @@
+//! A frame: the conversation, what lies over it, the status line and the input, from top to bottom.
+
+use std::time::Instant;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Modifier;
+use ratatui::text::{Line, Span};
+
+use super::ask::{self, Asked};
+use super::chat::{Chat, Spot, sheet};
+use super::{help, status};
+use crate::app::session::show::Status;
+use crate::ui::editor::Editor;
+use crate::ui::editor::complete::Menu;
+use crate::ui::term::screen::Scroll;
+use crate::ui::text::theme::Theme;
+use crate::ui::text::width;
+
+/// Most rows of the input, and of the completion menu.
+const INPUT_ROWS: usize = 12;
+const MENU_ROWS: usize = 8;
+
+/// Everything that a frame shows.
+pub(super) struct Scene<'a> {
+    pub(super) chat: &'a mut Chat,
+    pub(super) editor: &'a mut Editor,
+    pub(super) asked: Option<&'a Asked>,
+    /// The help is open, scrolled by so many rows.
+    pub(super) help: Option<&'a mut usize>,
+    pub(super) status: &'a Status,
+    pub(super) flash: Option<&'a str>,
+    pub(super) queue: &'a [String],
+    pub(super) clock: &'a str,
+    pub(super) theme: &'a Theme,
+    pub(super) now: Instant,
+}
+
+/// Where the rows of the conversation stood in a frame; what the next one needs to see that they moved.
+#[derive(Default)]
+pub(super) struct Placed {
+    rows: Vec<Spot>,
+    /// Rows of the conversation.
+    pub(super) height: usize,
+}
+
+/// What a frame came to.
+pub(super) struct Drawn {
+    pub(super) cursor: Option<Position>,
+    pub(super) scroll: Option<Scroll>,
+    pub(super) placed: Placed,
+}
+
+/// Draws a frame.
+pub(super) fn draw(scene: Scene<'_>, buffer: &mut Buffer, before: &Placed) -> Drawn {
+    let area = buffer.area;
+    let columns = usize::from(area.width);
+    let rows = usize::from(area.height);
+    if columns == 0 || rows == 0 {
+        return Drawn {
+            cursor: None,
+            scroll: None,
+            placed: Placed::default(),
+        };
+    }
+    let theme = scene.theme;
+    let prompt = prompt(&scene, columns);
+    let indent = width::of(&prompt);
+    let most = (rows / 3).clamp(1, INPUT_ROWS);
+    let input = scene
+        .editor
+        .rows(columns.saturating_sub(indent).max(1), most);
+    let input_rows = input.rows.len().clamp(1, most);
+    let status_rows = usize::from(rows > input_rows);
+    let mut question = scene
+        .asked
+        .map_or_else(Vec::new, |asked| ask::rows(asked, columns, theme));
+    let left = rows.saturating_sub(input_rows + status_rows);
+    // The keys are the last row of a question: what does not fit is cut before them.
+    let over = question.len().saturating_sub(left);
+    question.drain(..over);
+    let height = left - question.len();
+    let chat_area = Rect::new(0, 0, area.width, clamp(height));
+
+    let mut placed = Placed {
+        rows: Vec::new(),
+        height,
+    };
+    let mut more = false;
+    if let Some(at) = scene.help {
+        let all = help::rows(columns, theme);
+        *at = (*at).min(all.len().saturating_sub(height));
+        put(buffer, 0, all.into_iter().skip(*at).take(height));
+    } else {
+        let sight = scene
+            .chat
+            .sight(height, scene.queue, sheet(columns, theme, scene.now));
+        placed.rows = sight.rows.iter().map(|(spot, _)| *spot).collect();
+        more = sight.more;
+        put(buffer, 0, sight.rows.into_iter().map(|(_, line)| line));
+    }
+    let mut y = height;
+    let asked_rows = question.len();
+    put(buffer, y, question);
+    y += asked_rows;
+    if status_rows > 0 {
+        let flash = match (scene.flash, more) {
+            (None, true) => Some("↓ more below"),
+            (flash, _) => flash,
+        };
+        let line = status::line(scene.status, flash, scene.clock, columns, theme, scene.now);
+        put(buffer, y, [line]);
+        y += 1;
+    }
+    if let Some(open) = scene.editor.menu() {
+        menu(open, buffer, y - status_rows, theme);
+    }
+    for (at, row) in input.rows.iter().take(input_rows).enumerate() {
+        let lead = if at == 0 {
+            prompt.clone()
+        } else {
+            " ".repeat(indent)
+        };
+        let line = Line::from(vec![
+            Span::styled(lead, theme.accent),
+            Span::styled(row.clone(), theme.text),
+        ]);
+        put(buffer, y + at, [line]);
+    }
+    let (x, row) = input.cursor;
+    let cursor = Position::new(
+        clamp((indent + x).min(columns - 1)),
+        clamp((y + row).min(rows - 1)),
+    );
+    let scroll = moved(before, &placed, chat_area);
+    Drawn {
+        cursor: Some(cursor),
+        scroll,
+        placed,
+    }
+}
+
+fn clamp(value: usize) -> u16 {
+    u16::try_from(value).unwrap_or(u16::MAX)
+}
+
+fn prompt(scene: &Scene<'_>, columns: usize) -> String {
+    if let Some(searching) = scene.editor.searching() {
+        let sign = if searching.failed {
+            "no match"
+        } else {
+            "search"
+        };
+        return width::clip(&format!("({sign}: {}) ", searching.query), columns / 2);
+    }
+    match scene.asked {
+        Some(asked) if asked.why => "why not: ",
+        _ if scene.status.shell.is_some() => "$ ",
+        _ => "> ",
+    }
+    .to_owned()
+}
+
+/// Writes rows from `y` on; nothing beyond the screen.
+fn put(buffer: &mut Buffer, y: usize, rows: impl IntoIterator<Item = Line<'static>>) {
+    let area = buffer.area;
+    for (at, line) in (y..usize::from(area.height)).zip(rows) {
+        buffer.set_line(0, clamp(at), &line, area.width);
+    }
+}
+
+/// The completion menu, over the rows above `bottom`.
+fn menu(menu: &Menu, buffer: &mut Buffer, bottom: usize, theme: &Theme) {
+    let room = bottom.min(MENU_ROWS);
+    let candidates = &menu.candidates;
+    if room == 0 || candidates.is_empty() {
+        return;
+    }
+    let at = menu.selected.unwrap_or(0);
+    let last = candidates.len().saturating_sub(room);
+    let first = at.saturating_sub(room - 1).min(last);
+    let shown: Vec<&String> = candidates.iter().skip(first).take(room).collect();
+    let widest = shown.iter().map(|text| width::of(text)).max();
+    let wide = (widest.unwrap_or_default() + 2).min(usize::from(buffer.area.width));
+    let top = bottom - shown.len();
+    for (row, text) in shown.into_iter().enumerate() {
+        let style = if Some(first + row) == menu.selected {
+            theme.accent.add_modifier(Modifier::REVERSED)
+        } else {
+            theme.accent
+        };
+        let text = width::pad(&width::clip(&format!(" {text}"), wide), wide);
+        buffer.set_line(0, clamp(top + row), &Line::styled(text, style), clamp(wide));
+    }
+}
+
+/// How the rows of the conversation moved since the frame before.
+fn moved(before: &Placed, now: &Placed, area: Rect) -> Option<Scroll> {
+    if before.height != now.height || now.rows.is_empty() || before.rows.is_empty() {
+        return None;
+    }
+    let first = now.rows.first()?;
+    let up = before
+        .rows
+        .iter()
+        .position(|spot| spot == first)
+        .filter(|by| *by > 0);
+    let down = || {
+        let first = before.rows.first()?;
+        now.rows
+            .iter()
+            .position(|spot| spot == first)
+            .filter(|by| *by > 0)
+    };
+    let by = match up {
+        Some(by) => i16::try_from(by).ok()?,
+        None => -i16::try_from(down()?).ok()?,
+    };
+    Some(Scroll {
+        rows: area.y..area.y + area.height,
+        up: by,
+    })
+}
