@@ -1,4 +1,10 @@
-//! Code coloured by small tables.
+//! Code coloured by small tables ([`super::grammar`]): keywords, strings, comments, numbers, names that stand out.
+//!
+//! It goes line by line in one pass and carries a small [`State`], so that code which arrives in parts is coloured as a whole.
+
+use super::grammar::{ALL, NONE, Quote, Sort};
+
+pub use super::grammar::Grammar;
 
 /// Where a line begins: in plain code, or inside something that began on an earlier line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -6,4 +12,471 @@ pub enum State {
     /// Plain code.
     #[default]
     Plain,
+    /// A comment of several lines.
+    Comment,
+    /// The string with this number in the language's table.
+    String(u8),
+    /// Between `<` and `>`.
+    Tag,
+}
+
+/// What a piece of code is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Nothing that stands out.
+    Plain,
+    /// A word of the language.
+    Keyword,
+    /// A string.
+    String,
+    /// A comment.
+    Comment,
+    /// A number or a constant.
+    Number,
+    /// A key, tag, type or variable.
+    Name,
+    /// An added line of a diff.
+    Added,
+    /// A removed line of a diff.
+    Removed,
+}
+
+/// The table for what follows a fence (`rust`, `rust,ignore`, `{.python}`); one without colours when none is known.
+pub fn grammar(info: &str) -> &'static Grammar {
+    let name = info
+        .trim_start_matches(['{', '.'])
+        .split([' ', ',', '{', '}', ':', ';', '\t'])
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    ALL.iter()
+        .find(|grammar| grammar.names.contains(&name.as_str()))
+        .unwrap_or(&NONE)
+}
+
+/// Reads one line (without its newline) and gives its pieces in order; together they are the line.
+pub fn line<'a>(
+    grammar: &Grammar,
+    state: &mut State,
+    line: &'a str,
+    mut each: impl FnMut(&'a str, Role),
+) {
+    match grammar.sort {
+        Sort::None => piece(line, Role::Plain, &mut each),
+        Sort::Diff => piece(line, diff(line), &mut each),
+        Sort::Code | Sort::Ticks | Sort::AnyCase | Sort::Dollar | Sort::Keys | Sort::Tags => {
+            let mut scan = Scan {
+                grammar,
+                line,
+                at: 0,
+                plain: 0,
+                each,
+            };
+            scan.run(state);
+        }
+    }
+}
+
+fn piece<'a>(text: &'a str, role: Role, each: &mut impl FnMut(&'a str, Role)) {
+    if !text.is_empty() {
+        each(text, role);
+    }
+}
+
+fn diff(line: &str) -> Role {
+    match line.as_bytes().first() {
+        Some(b'+') if !line.starts_with("+++") => Role::Added,
+        Some(b'-') if !line.starts_with("---") => Role::Removed,
+        Some(b'@') => Role::Name,
+        Some(b' ') | None => Role::Plain,
+        Some(_) => Role::Keyword,
+    }
+}
+
+struct Scan<'a, 'g, F> {
+    grammar: &'g Grammar,
+    line: &'a str,
+    /// What is read.
+    at: usize,
+    /// From here to `at` nothing stands out.
+    plain: usize,
+    each: F,
+}
+
+impl<'a, F: FnMut(&'a str, Role)> Scan<'a, '_, F> {
+    fn rest(&self) -> &'a str {
+        self.line.get(self.at..).unwrap_or_default()
+    }
+
+    /// The next `length` bytes have this role.
+    fn take(&mut self, length: usize, role: Role) {
+        if role != Role::Plain {
+            let before = self.line.get(self.plain..self.at).unwrap_or_default();
+            piece(before, Role::Plain, &mut self.each);
+            let text = self.line.get(self.at..self.at + length).unwrap_or_default();
+            piece(text, role, &mut self.each);
+            self.plain = self.at + length;
+        }
+        self.at += length;
+    }
+
+    fn run(&mut self, state: &mut State) {
+        while self.at < self.line.len() {
+            match *state {
+                State::Comment => self.comment(0, state),
+                State::String(number) => match self.grammar.quotes.get(usize::from(number)) {
+                    Some(quote) => self.string(quote, number, 0, state),
+                    None => *state = State::Plain,
+                },
+                State::Plain | State::Tag => self.step(state),
+            }
+        }
+        if let State::String(number) = *state
+            && !self.quote_is_long(number)
+        {
+            *state = State::Plain;
+        }
+        let left = self.line.get(self.plain..).unwrap_or_default();
+        piece(left, Role::Plain, &mut self.each);
+    }
+
+    fn quote_is_long(&self, number: u8) -> bool {
+        let quote = self.grammar.quotes.get(usize::from(number));
+        quote.is_some_and(|quote| quote.long)
+    }
+
+    /// To the end of the comment, whose opening takes `open` bytes.
+    fn comment(&mut self, open: usize, state: &mut State) {
+        let close = self.grammar.block.map_or("", |(_, close)| close);
+        let rest = self.rest();
+        let found = rest.get(open..).and_then(|inner| inner.find(close));
+        *state = match found {
+            Some(_) => State::Plain,
+            None => State::Comment,
+        };
+        let length = found.map_or(rest.len(), |at| open + at + close.len());
+        self.take(length, Role::Comment);
+    }
+
+    /// To the end of the string, whose opening takes `open` bytes.
+    fn string(&mut self, quote: &Quote, number: u8, open: usize, state: &mut State) {
+        let rest = self.rest();
+        let mut at = open;
+        let mut closed = false;
+        while let Some(left) = rest.get(at..).filter(|left| !left.is_empty()) {
+            if left.starts_with(quote.close) {
+                at += quote.close.len();
+                closed = true;
+                break;
+            }
+            let mut chars = left.chars();
+            if chars.next() == Some('\\') && quote.escapes {
+                chars.next();
+            }
+            at = rest.len() - chars.as_str().len();
+        }
+        let inside_tag = self.grammar.sort == Sort::Tags;
+        *state = match closed {
+            false => State::String(number),
+            true if inside_tag => State::Tag,
+            true => State::Plain,
+        };
+        let key = self.grammar.sort == Sort::Keys
+            && rest
+                .get(at..)
+                .is_some_and(|after| after.trim_start().starts_with(':'));
+        self.take(at, if key { Role::Name } else { Role::String });
+    }
+
+    fn step(&mut self, state: &mut State) {
+        let rest = self.rest();
+        let before = self
+            .line
+            .get(..self.at)
+            .unwrap_or_default()
+            .chars()
+            .next_back();
+        if let Some((open, _)) = self.grammar.block
+            && *state == State::Plain
+            && rest.starts_with(open)
+        {
+            return self.comment(open.len(), state);
+        }
+        let apart = before.is_none_or(|c| c.is_whitespace() || c == ';');
+        let comments = self.grammar.comments.iter();
+        if comments
+            .clone()
+            .any(|mark| rest.starts_with(mark) && (*mark != "#" || apart))
+        {
+            return self.take(rest.len(), Role::Comment);
+        }
+        let Some(c) = rest.chars().next() else {
+            return;
+        };
+        if self.grammar.sort == Sort::Tags {
+            return self.markup(c, state);
+        }
+        if self.grammar.sort == Sort::Ticks && c == '\'' {
+            return self.tick();
+        }
+        // A prefix such as `r"` counts only where a word could begin.
+        let in_word = before.is_some_and(is_word);
+        let quotes = self.grammar.quotes.iter().zip(0u8..);
+        if let Some((quote, number)) = quotes
+            .filter(|(quote, _)| !in_word || !quote.open.starts_with(char::is_alphabetic))
+            .find(|(quote, _)| rest.starts_with(quote.open))
+        {
+            return self.string(quote, number, quote.open.len(), state);
+        }
+        if c.is_ascii_digit() && !in_word {
+            let length = number(rest);
+            return self.take(length, Role::Number);
+        }
+        if is_word(c) {
+            return self.word(rest);
+        }
+        if c == '$' && self.grammar.sort == Sort::Dollar {
+            let name = rest.get(1..).unwrap_or_default();
+            let length = match name.strip_prefix('{') {
+                Some(inner) => inner.find('}').map_or(0, |at| at + 2),
+                None => word_length(name, false),
+            };
+            return self.take(
+                1 + length,
+                if length > 0 { Role::Name } else { Role::Plain },
+            );
+        }
+        self.take(c.len_utf8(), Role::Plain);
+    }
+
+    fn word(&mut self, rest: &'a str) {
+        let keys = self.grammar.sort == Sort::Keys;
+        let length = word_length(rest, keys);
+        let word = rest.get(..length).unwrap_or_default();
+        let lower = word.to_ascii_lowercase();
+        let known = match self.grammar.sort {
+            Sort::AnyCase => lower.as_str(),
+            _ => word,
+        };
+        let after = rest.get(length..).unwrap_or_default().trim_start();
+        let role = if self.grammar.keywords.contains(&known) {
+            Role::Keyword
+        } else if keys && after.starts_with([':', '=']) {
+            Role::Name
+        } else if self.grammar.constants.contains(&known) {
+            Role::Number
+        } else if matches!(self.grammar.sort, Sort::Code | Sort::Ticks)
+            && word.starts_with(|c: char| c.is_ascii_uppercase())
+        {
+            Role::Name
+        } else {
+            Role::Plain
+        };
+        self.take(length, role);
+    }
+
+    /// `'x'` is a character, `'a` a lifetime.
+    fn tick(&mut self) {
+        let rest = self.rest();
+        let mut chars = rest.chars().skip(1);
+        let length = match (chars.next(), chars.next()) {
+            (Some('\\'), Some(escaped)) => {
+                let from = 2 + escaped.len_utf8();
+                let end = rest.get(from..).and_then(|tail| tail.find('\''));
+                end.map(|end| from + end + 1)
+            }
+            (Some(c), Some('\'')) => Some(c.len_utf8() + 2),
+            _ => None,
+        };
+        match length {
+            Some(length) => self.take(length, Role::String),
+            None => {
+                let name = word_length(rest.get(1..).unwrap_or_default(), false);
+                self.take(1 + name, Role::Name);
+            }
+        }
+    }
+
+    fn markup(&mut self, c: char, state: &mut State) {
+        let rest = self.rest();
+        match (*state, c) {
+            (State::Tag, '>') => {
+                *state = State::Plain;
+                self.take(1, Role::Keyword);
+            }
+            (State::Tag, '"' | '\'') => {
+                let number = u8::from(c == '\'');
+                if let Some(quote) = self.grammar.quotes.get(usize::from(number)) {
+                    self.string(quote, number, 1, state);
+                }
+            }
+            (State::Tag, _) if is_word(c) => self.take(word_length(rest, true), Role::Name),
+            (State::Plain, '<') => {
+                let name = rest.get(1..).unwrap_or_default();
+                let slash = usize::from(name.starts_with(['/', '!', '?']));
+                let length = word_length(name.get(slash..).unwrap_or_default(), true);
+                if length > 0 {
+                    *state = State::Tag;
+                }
+                self.take(1 + slash + length, Role::Keyword);
+            }
+            _ => self.take(c.len_utf8(), Role::Plain),
+        }
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c == '_' || c.is_alphanumeric()
+}
+
+/// Bytes of the word a text begins with.
+fn word_length(text: &str, dashes: bool) -> usize {
+    text.find(|c: char| !(is_word(c) || dashes && matches!(c, '-' | '.')))
+        .unwrap_or(text.len())
+}
+
+/// Bytes of the number a text begins with; `1..2` are two.
+fn number(text: &str) -> usize {
+    let end = text
+        .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.')))
+        .unwrap_or(text.len());
+    let whole = text.get(..end).unwrap_or_default();
+    let end = whole.find("..").unwrap_or(end);
+    let whole = text.get(..end).unwrap_or_default();
+    whole.trim_end_matches('.').len().max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The pieces that stand out.
+    fn pieces(info: &str, text: &str) -> Vec<(String, Role)> {
+        let mut state = State::Plain;
+        let mut out = Vec::new();
+        for row in text.lines() {
+            line(grammar(info), &mut state, row, |text, role| {
+                if role != Role::Plain {
+                    out.push((text.to_owned(), role));
+                }
+            });
+        }
+        out
+    }
+
+    fn says(info: &str, text: &str, want: &[(&str, Role)]) {
+        let want: Vec<(String, Role)> = want
+            .iter()
+            .map(|(text, role)| ((*text).to_owned(), *role))
+            .collect();
+        assert_eq!(pieces(info, text), want, "{text}");
+    }
+
+    #[test]
+    fn languages_are_told_apart() {
+        use Role::{Added, Comment, Keyword, Name, Number, Removed, String};
+        says(
+            "rust",
+            "let x: &'a str = \"a\\\"b\"; // 'c'",
+            &[
+                ("let", Keyword),
+                ("'a", Name),
+                ("\"a\\\"b\"", String),
+                ("// 'c'", Comment),
+            ],
+        );
+        says(
+            "rust,ignore",
+            "r#\"a\nb\"# 'x' 0..10",
+            &[
+                ("r#\"a", String),
+                ("b\"#", String),
+                ("'x'", String),
+                ("0", Number),
+                ("10", Number),
+            ],
+        );
+        says(
+            "rs",
+            "/* a\nb */ fn",
+            &[("/* a", Comment), ("b */", Comment), ("fn", Keyword)],
+        );
+        says(
+            "py",
+            "def f(): # hi\n  \"\"\"doc\n  end\"\"\"",
+            &[
+                ("def", Keyword),
+                ("# hi", Comment),
+                ("\"\"\"doc", String),
+                ("  end\"\"\"", String),
+            ],
+        );
+        says(
+            "sh",
+            "echo \"$HOME\" $x ${y} $# # c",
+            &[
+                ("echo", Keyword),
+                ("\"$HOME\"", String),
+                ("$x", Name),
+                ("${y}", Name),
+                ("# c", Comment),
+            ],
+        );
+        says(
+            "json",
+            "{\"a\": [1.5, true, \"b\"]}",
+            &[
+                ("\"a\"", Name),
+                ("1.5", Number),
+                ("true", Number),
+                ("\"b\"", String),
+            ],
+        );
+        says(
+            "yaml",
+            "key-a: yes # c",
+            &[("key-a", Name), ("yes", Number), ("# c", Comment)],
+        );
+        says(
+            "html",
+            "<a href=\"x\">b</a>",
+            &[
+                ("<a", Keyword),
+                ("href", Name),
+                ("\"x\"", String),
+                (">", Keyword),
+                ("</a", Keyword),
+                (">", Keyword),
+            ],
+        );
+        says(
+            "sql",
+            "SELECT 1 -- c",
+            &[("SELECT", Keyword), ("1", Number), ("-- c", Comment)],
+        );
+        says(
+            "diff",
+            "@@ 1\n+a\n-b\n c",
+            &[("@@ 1", Name), ("+a", Added), ("-b", Removed)],
+        );
+        says("klingon", "let \"x\"", &[]);
+        says(
+            "js",
+            "'not closed\nlet",
+            &[("'not closed", String), ("let", Keyword)],
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_are_the_line(number in 0..ALL.len(), text in "([a-z0-9\"'`#/*$<>{}=:\\\\ -]|\\PC|/\\*|\"\"\"|<!--){0,60}") {
+            let mut state = State::Plain;
+            for row in [text.as_str(), &text] {
+                let mut whole = String::new();
+                line(&ALL[number], &mut state, row, |text, _| whole.push_str(text));
+                prop_assert_eq!(whole.as_str(), row);
+            }
+        }
+    }
 }

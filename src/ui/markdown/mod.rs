@@ -1,5 +1,7 @@
 //! Markdown, split into blocks as it streams and laid out block by block.
 
+mod grammar;
 pub mod highlight;
 pub mod layout;
+mod lines;
 pub mod split;

@@ -1,6 +1,22 @@
-//! A reply cut into bounded blocks while it streams.
-use super::highlight::State;
+//! A reply cut into bounded blocks while it streams, so that what is finished is never laid out again.
+//!
+//! Every line is looked at once, when it is complete. A block is at most [`LINES`] lines and about [`BYTES`] bytes: long code,
+//! lists and tables become several, each with what its layout needs to know of the ones before. Where blocks end depends on the
+//! text alone, not on the pieces it came in.
+
+use super::highlight::{self, State};
+use super::lines::{self, Fence, Start};
 use std::sync::Arc;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Lines of a block at most.
+pub const LINES: usize = 64;
+/// Bytes of a block at most, but for the newline of its last line.
+pub const BYTES: usize = 8 * 1024;
+/// Bytes of a line at most; a longer one is cut.
+const LINE: usize = 4 * 1024;
+/// Lines of a list after which the next item begins a new block.
+const LIST: usize = 16;
 
 /// A part of a reply that is laid out by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,30 +31,30 @@ pub struct Block {
     pub indent: usize,
 }
 
-/// What a block is.
+/// What a block is, and what its layout must know of the blocks before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Nothing but blank lines.
     Blank,
     /// Running text, HTML, indented code.
     Paragraph,
-    /// A heading.
+    /// A heading that begins with `#`; an underlined one is a paragraph.
     Heading,
     /// Items of a list.
     List {
-        /// Number the item before the first was written with and the one it got, in an ordered list that goes on.
+        /// The number the item before was written with and the one it was given, when an ordered list goes on.
         after: Option<(u64, u64)>,
     },
     /// Quoted text.
     Quote,
-    /// A table; the head (two lines) when this is a later part of one.
+    /// Rows of a table.
     Table {
-        /// The two lines of the head when this is a later part.
+        /// The two lines of the head, when this is a later part of the table.
         head: Option<Arc<str>>,
     },
     /// Part of a fenced code block.
     Code {
-        /// What follows the fence.
+        /// What follows the opening fence: the language, mostly.
         info: Arc<str>,
         /// The opening fence is in the text.
         opens: bool,
@@ -51,21 +67,658 @@ pub enum Kind {
     Rule,
 }
 
-/// Cuts a reply that arrives in pieces.
+impl Kind {
+    /// Whether it wants an empty row around it even if none was written.
+    fn wants_air(&self) -> bool {
+        match self {
+            Self::Code { .. } | Self::Table { .. } | Self::Rule => true,
+            Self::Blank | Self::Paragraph | Self::Heading | Self::List { .. } | Self::Quote => {
+                false
+            }
+        }
+    }
+
+    /// Whether it goes on with what the block before began.
+    fn goes_on(&self) -> bool {
+        matches!(
+            self,
+            Self::Code { opens: false, .. } | Self::Table { head: Some(_) }
+        )
+    }
+}
+
+/// Cuts a reply that arrives in pieces into blocks.
 #[derive(Clone, Debug, Default)]
-pub struct Splitter {}
+pub struct Splitter {
+    /// The open block: whole lines, then the one that is arriving.
+    text: String,
+    /// Where the arriving line begins.
+    line: usize,
+    /// Where the last whole line begins.
+    last: usize,
+    /// Whole lines.
+    lines: usize,
+    /// Bytes of blank lines at the beginning.
+    head: usize,
+    /// Bytes of blank lines at the end of the whole lines, in a list.
+    blanks: usize,
+    /// The arriving line is the rest of one that was cut.
+    torn: bool,
+    /// What the whole lines are.
+    open: Open,
+    /// Columns the open block is indented.
+    indent: usize,
+    /// The list that still goes on, across the blocks it became.
+    list: Option<List>,
+    /// Whether something was emitted, and whether it wants air after it.
+    before: Option<bool>,
+    /// Blank lines were emitted as a block of their own.
+    gap: bool,
+    /// The next block goes on where the last one was cut.
+    cut: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+enum Open {
+    #[default]
+    Nothing,
+    Paragraph,
+    List(Option<(u64, u64)>),
+    Quote,
+    Table(Option<Arc<str>>),
+    Code(Code),
+}
+
+#[derive(Clone, Debug)]
+struct Code {
+    fence: Fence,
+    info: Arc<str>,
+    opens: bool,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct List {
+    /// Columns before the marks of its items.
+    indent: usize,
+    /// The number last written, and the one that was given.
+    number: Option<(u64, u64)>,
+}
 
 impl Splitter {
-    /// Takes the next piece; blocks that are finished by it are appended.
+    /// Takes the next piece of cleaned text; blocks that it finishes are appended to `done`.
     pub fn push(&mut self, text: &str, done: &mut Vec<Block>) {
-        let _ = (text, done);
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (line, ends) = match rest.find('\n') {
+                Some(at) => (rest.get(..at).unwrap_or_default(), true),
+                None => (rest, false),
+            };
+            let room = (LINE + self.line)
+                .min(BYTES)
+                .saturating_sub(self.text.len());
+            let take = line.floor_char_boundary(room);
+            self.text.push_str(line.get(..take).unwrap_or_default());
+            if take < line.len() {
+                self.overflow(done);
+            } else if ends {
+                self.text.push('\n');
+                self.end_line(done);
+            }
+            let taken = take + usize::from(take == line.len() && ends);
+            rest = rest.get(taken..).unwrap_or_default();
+        }
     }
-    /// The unfinished end as it looks now.
+
+    /// The unfinished end as it looks now: at most one block. A fence that is half written is left out.
     pub fn open(&self) -> Option<Block> {
-        None
+        let line = self.text.get(self.line..).unwrap_or_default();
+        let mut text = self.text.as_str();
+        let half = match &self.open {
+            Open::Code(code) => !self.torn && code.fence.maybe_closed_by(line),
+            _ => !line.trim().is_empty() && line.trim().bytes().all(|byte| byte == b'`'),
+        };
+        if half {
+            text = self.text.get(..self.line).unwrap_or_default();
+        }
+        if text.is_empty() || (lines::is_blank(text) && !matches!(self.open, Open::Code(_))) {
+            return None;
+        }
+        let mut sketch = Self {
+            text: String::new(),
+            open: self.open.clone(),
+            ..*self
+        };
+        if matches!(self.open, Open::Nothing) && self.torn {
+            sketch.open = Open::Paragraph;
+        } else if matches!(self.open, Open::Nothing) && !half {
+            sketch.begin(line, lines::start(line));
+        }
+        Some(sketch.block(text.to_owned(), false))
     }
-    /// The reply has ended.
+
+    /// The reply has ended: what is open is finished as it is, and the next reply may begin.
     pub fn finish(&mut self, done: &mut Vec<Block>) {
-        let _ = done;
+        if self.line < self.text.len() {
+            self.end_line(done);
+        }
+        if !self.text.is_empty() {
+            self.emit(self.text.len(), false, done);
+        }
+        *self = Self::default();
+    }
+
+    /// The next character has no room: the whole lines go, or else the line is cut.
+    fn overflow(&mut self, done: &mut Vec<Block>) {
+        if self.line > 0 {
+            self.flush(done);
+            return;
+        }
+        if matches!(self.open, Open::Nothing) {
+            let line = self.text.clone();
+            match lines::start(&line) {
+                Start::Fence(..) => self.open = Open::Paragraph,
+                start => self.begin(&line, start),
+            }
+        }
+        let at = cut(&self.text);
+        self.emit(at, false, done);
+        (self.torn, self.cut) = (true, true);
+    }
+
+    /// The arriving line is complete.
+    fn end_line(&mut self, done: &mut Vec<Block>) {
+        let from = self.line;
+        let whole = self.text.get(from..).unwrap_or_default();
+        let line = whole.strip_suffix('\n').unwrap_or(whole).to_owned();
+        self.lines += 1;
+        self.line = self.text.len();
+        let torn = std::mem::take(&mut self.torn);
+        if let Open::Code(code) = &self.open {
+            if !torn && code.fence.closed_by(&line) && lines::indent(&line) < self.indent + 4 {
+                self.emit(self.line, true, done);
+                self.open = Open::Nothing;
+                return;
+            }
+        } else if torn {
+            self.open = Open::Paragraph;
+        } else if lines::is_blank(&line) {
+            self.blank(from, done);
+        } else {
+            self.text_line(from, &line, done);
+        }
+        self.last = self.last_line();
+        if self.lines >= LINES || self.text.len() >= BYTES {
+            self.flush(done);
+        }
+    }
+
+    /// The whole lines go although what they began may go on; blank lines after them wait for what follows.
+    fn flush(&mut self, done: &mut Vec<Block>) {
+        let blanks = std::mem::take(&mut self.blanks);
+        self.emit(self.line - blanks, false, done);
+        self.head = blanks;
+        self.cut = true;
+    }
+
+    /// Where the last whole line begins, found by looking back.
+    fn last_line(&self) -> usize {
+        let whole = self.text.get(..self.line).unwrap_or_default();
+        let body = whole.strip_suffix('\n').unwrap_or(whole);
+        body.rfind('\n').map_or(0, |at| at + 1)
+    }
+
+    fn blank(&mut self, from: usize, done: &mut Vec<Block>) {
+        match self.open {
+            Open::List(_) => self.blanks += self.line - from,
+            Open::Nothing => self.head = self.line,
+            Open::Paragraph | Open::Quote | Open::Table(_) | Open::Code(_) => {
+                if from > 0 {
+                    self.emit(from, false, done);
+                }
+                self.open = Open::Nothing;
+                self.head = self.line;
+            }
+        }
+    }
+
+    fn text_line(&mut self, from: usize, line: &str, done: &mut Vec<Block>) {
+        let start = lines::start(line);
+        if let (Open::Paragraph, Start::Text | Start::Item { .. }) = (&self.open, start) {
+            let above = self.text.get(self.last..from).unwrap_or_default();
+            if lines::delimits(above.trim_end(), line) {
+                return self.table(done);
+            }
+        }
+        if self.joins(line, start) {
+            self.blanks = 0;
+            if let (Open::List(_), Start::Item { number, .. }) = (&self.open, start) {
+                self.count(lines::indent(line), number);
+            }
+            if matches!(self.open, Open::Paragraph) && lines::underlines(line) {
+                self.emit(self.line, false, done);
+                self.open = Open::Nothing;
+            }
+            return;
+        }
+        let end = from - self.blanks;
+        if end > 0 && !matches!(self.open, Open::Nothing) {
+            self.emit(end, false, done);
+            self.head = self.blanks;
+        }
+        self.blanks = 0;
+        self.open = Open::Nothing;
+        self.begin(line, start);
+        if matches!(start, Start::Heading | Start::Rule) && matches!(self.open, Open::Nothing) {
+            self.emit(self.line, false, done);
+        }
+    }
+
+    /// The last line and the one before it are the head of a table.
+    fn table(&mut self, done: &mut Vec<Block>) {
+        if self.last > self.head {
+            self.emit(self.last, false, done);
+        }
+        self.open = Open::Table(None);
+    }
+
+    /// Whether the line belongs to the open block.
+    fn joins(&self, line: &str, start: Start<'_>) -> bool {
+        let indent = lines::indent(line);
+        match &self.open {
+            Open::Nothing => false,
+            Open::Code(_) => true,
+            Open::Paragraph => match start {
+                Start::Text => true,
+                Start::Fence(..) | Start::Heading | Start::Quote => indent >= 4,
+                Start::Rule => indent >= 4 || lines::underlines(line),
+                Start::Item { number, empty, .. } => {
+                    indent >= 4 || empty || number.is_some_and(|number| number != 1)
+                }
+            },
+            Open::Quote => matches!(start, Start::Quote | Start::Text),
+            Open::Table(_) => matches!(start, Start::Text),
+            Open::List(_) => {
+                let base = self.list.map_or(0, |list| list.indent);
+                let inside = indent >= base + 2;
+                match start {
+                    _ if indent < self.indent => false,
+                    Start::Fence(..) => false,
+                    Start::Item { .. } => inside || self.lines <= LIST,
+                    Start::Text => inside || self.blanks == 0,
+                    Start::Heading | Start::Rule | Start::Quote => inside,
+                }
+            }
+        }
+    }
+
+    /// The block begins with this line.
+    fn begin(&mut self, line: &str, start: Start<'_>) {
+        let indent = lines::indent(line);
+        self.indent = 0;
+        let inside = self.list.is_some_and(|list| indent >= list.indent + 2);
+        let item = matches!(start, Start::Item { .. }) && (self.list.is_some() || indent < 4);
+        if !inside && !item {
+            self.list = None;
+        }
+        self.open = match start {
+            Start::Fence(fence, info) if inside || indent < 4 => {
+                self.indent = indent;
+                Open::Code(Code {
+                    fence,
+                    info: info.into(),
+                    opens: true,
+                    state: State::default(),
+                })
+            }
+            Start::Item { number, .. } if item => {
+                if inside {
+                    self.indent = indent;
+                    Open::List(None)
+                } else {
+                    let after = self.list.and_then(|list| list.number);
+                    self.list.get_or_insert(List {
+                        indent,
+                        number: None,
+                    });
+                    self.count(indent, number);
+                    Open::List(after)
+                }
+            }
+            _ if inside => {
+                self.indent = indent;
+                Open::List(None)
+            }
+            Start::Heading | Start::Rule if indent < 4 => Open::Nothing,
+            Start::Quote if indent < 4 => Open::Quote,
+            Start::Fence(..)
+            | Start::Heading
+            | Start::Rule
+            | Start::Item { .. }
+            | Start::Quote
+            | Start::Text => Open::Paragraph,
+        };
+    }
+
+    /// An item of the list itself, not of one inside it, takes the next number.
+    fn count(&mut self, indent: usize, number: Option<u64>) {
+        if let Some(list) = &mut self.list
+            && indent < list.indent + 2
+        {
+            list.number = number.map(|written| (written, given(list.number, written)));
+        }
+    }
+
+    /// The first `end` bytes are a block.
+    fn emit(&mut self, end: usize, closes: bool, done: &mut Vec<Block>) {
+        let rest = self.text.split_off(end);
+        let text = std::mem::replace(&mut self.text, rest);
+        let body = text.get(self.head..).unwrap_or_default().to_owned();
+        let block = self.block(text, closes);
+        self.line = self.line.saturating_sub(end);
+        self.last = self.last.saturating_sub(end);
+        let whole = self.text.get(..self.line).unwrap_or_default();
+        self.lines = whole.bytes().filter(|byte| *byte == b'\n').count();
+        if !whole.is_empty() && !whole.ends_with('\n') {
+            self.lines += 1;
+        }
+        self.head = 0;
+        self.cut = false;
+        if block.kind == Kind::Blank {
+            self.gap = true;
+        } else {
+            self.before = Some(block.kind.wants_air());
+            self.gap = false;
+        }
+        match &mut self.open {
+            Open::Table(head) => {
+                if head.is_none() {
+                    *head = Some(
+                        body.split_inclusive('\n')
+                            .take(2)
+                            .collect::<String>()
+                            .into(),
+                    );
+                }
+            }
+            Open::Code(code) => {
+                let skip = usize::from(std::mem::take(&mut code.opens));
+                let grammar = highlight::grammar(&code.info);
+                for line in body.lines().skip(skip) {
+                    highlight::line(grammar, &mut code.state, line, |_, _| {});
+                }
+            }
+            Open::Nothing | Open::Paragraph | Open::List(_) | Open::Quote => {
+                self.open = Open::Nothing;
+            }
+        }
+        done.push(block);
+    }
+
+    /// The open block with this text.
+    fn block(&self, text: String, closes: bool) -> Block {
+        let kind = match &self.open {
+            Open::Nothing => match lines::start(text.get(self.head..).unwrap_or_default()) {
+                _ if lines::is_blank(&text) => Kind::Blank,
+                Start::Rule => Kind::Rule,
+                _ => Kind::Heading,
+            },
+            Open::Paragraph => Kind::Paragraph,
+            Open::List(after) => Kind::List { after: *after },
+            Open::Quote => Kind::Quote,
+            Open::Table(head) => Kind::Table { head: head.clone() },
+            Open::Code(code) => Kind::Code {
+                info: Arc::clone(&code.info),
+                opens: code.opens,
+                closes,
+                state: code.state,
+            },
+        };
+        let written = self.head > 0 || self.gap;
+        let air = !self.cut
+            && self.list.is_none()
+            && (kind.wants_air() || kind == Kind::Heading || self.before == Some(true));
+        Block {
+            gap: self.before.is_some()
+                && kind != Kind::Blank
+                && !kind.goes_on()
+                && (written || air),
+            text,
+            kind,
+            indent: self.indent,
+        }
+    }
+}
+
+/// The number an item gets: counted on when the writer repeats himself, as written otherwise.
+pub(super) fn given(before: Option<(u64, u64)>, written: u64) -> u64 {
+    match before {
+        Some((last, given)) if last == written => given + 1,
+        _ => written,
+    }
+}
+
+/// Where a line that is too long is cut: after a blank near its end, or else before its last cluster.
+fn cut(line: &str) -> usize {
+    let near = line.floor_char_boundary(line.len().saturating_sub(256));
+    let tail = line.get(near..).unwrap_or_default();
+    if let Some(at) = tail.rfind(' ').filter(|at| near + at > 0) {
+        return near + at + 1;
+    }
+    let last = tail.grapheme_indices(true).next_back();
+    match last {
+        Some((at, _)) if near + at > 0 => near + at,
+        _ => line.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn split(pieces: &[&str]) -> Vec<Block> {
+        let (mut splitter, mut done) = (Splitter::default(), Vec::new());
+        for piece in pieces {
+            splitter.push(piece, &mut done);
+        }
+        splitter.finish(&mut done);
+        done
+    }
+
+    /// First letter of each block's kind, `'` for a gap, and its text.
+    fn shape(text: &str) -> Vec<(String, String)> {
+        let name = |block: &Block| {
+            let kind = format!("{:?}", block.kind);
+            let gap = if block.gap { "'" } else { "" };
+            format!("{gap}{}", kind.split(' ').next().unwrap())
+        };
+        split(&[text])
+            .iter()
+            .map(|block| (name(block), block.text.clone()))
+            .collect()
+    }
+
+    fn is(text: &str, want: &[(&str, &str)]) {
+        let want: Vec<(String, String)> = want
+            .iter()
+            .map(|(kind, text)| ((*kind).to_owned(), (*text).to_owned()))
+            .collect();
+        assert_eq!(shape(text), want);
+    }
+
+    #[test]
+    fn blocks_end_where_markdown_ends_them() {
+        is(
+            "# Title\ntext\nmore\n\n- a\n- b\n\n> q\n",
+            &[
+                ("Heading", "# Title\n"),
+                ("Paragraph", "text\nmore\n"),
+                ("'List", "\n- a\n- b\n"),
+                ("'Quote", "\n> q\n"),
+            ],
+        );
+        is(
+            "Title\n===\ntext\n***\nlast",
+            &[
+                ("Paragraph", "Title\n===\n"),
+                ("Paragraph", "text\n"),
+                ("'Rule", "***\n"),
+                ("'Paragraph", "last"),
+            ],
+        );
+        is(
+            "look\n```rust\nfn a() {}\n\n# no\n```\nafter",
+            &[
+                ("Paragraph", "look\n"),
+                ("'Code", "```rust\nfn a() {}\n\n# no\n```\n"),
+                ("'Paragraph", "after"),
+            ],
+        );
+        is(
+            "see\n| a | b |\n|---|---|\n| 1 | 2 |\n\nx",
+            &[
+                ("Paragraph", "see\n"),
+                ("'Table", "| a | b |\n|---|---|\n| 1 | 2 |\n"),
+                ("'Paragraph", "\nx"),
+            ],
+        );
+        is("\n\n", &[("Blank", "\n\n")]);
+        is("```\nnever closed", &[("Code", "```\nnever closed")]);
+        is("", &[]);
+    }
+
+    #[test]
+    fn code_in_a_list_stands_alone_and_the_list_goes_on() {
+        let blocks = split(&["1. one\n   ```sh\n   ls\n   ```\n   then\n1. two\n\n   more\n\nend"]);
+        let kinds: Vec<(&str, usize)> = blocks
+            .iter()
+            .map(|block| (block.text.as_str(), block.indent))
+            .collect();
+        assert_eq!(
+            kinds,
+            [
+                ("1. one\n", 0),
+                ("   ```sh\n   ls\n   ```\n", 3),
+                ("   then\n", 3),
+                ("1. two\n\n   more\n", 0),
+                ("\nend", 0),
+            ]
+        );
+        assert_eq!(
+            blocks[3].kind,
+            Kind::List {
+                after: Some((1, 1))
+            }
+        );
+        assert_eq!(blocks[4].kind, Kind::Paragraph);
+    }
+
+    #[test]
+    fn long_code_keeps_its_state_and_long_tables_their_head() {
+        let code = format!("```rust\n/* begins\n{}*/ fn\n```\n", "still\n".repeat(100));
+        let blocks = split(&[&code]);
+        assert_eq!(blocks.len(), 2);
+        assert!(
+            matches!(&blocks[1].kind, Kind::Code { state: State::Comment, opens: false, closes: true, info } if &**info == "rust")
+        );
+        let table = format!("| a |\n|---|\n{}", "| x |\n".repeat(100));
+        let blocks = split(&[&table]);
+        assert_eq!(blocks.len(), 2);
+        assert!(
+            matches!(&blocks[1].kind, Kind::Table { head: Some(head) } if &**head == "| a |\n|---|\n")
+        );
+        assert!(!blocks[1].gap);
+    }
+
+    #[test]
+    fn the_open_end_is_what_it_will_be() {
+        let (mut splitter, mut done) = (Splitter::default(), Vec::new());
+        assert_eq!(splitter.open(), None);
+        splitter.push("## He", &mut done);
+        assert_eq!(splitter.open().unwrap().kind, Kind::Heading);
+        splitter.push("ad\n``", &mut done);
+        assert_eq!(
+            (done.len(), splitter.open()),
+            (1, None),
+            "half a fence is not shown"
+        );
+        splitter.push("`py\nx = 1\n``", &mut done);
+        let open = splitter.open().unwrap();
+        assert!(matches!(&open.kind, Kind::Code { opens: true, .. }));
+        assert_eq!(open.text, "```py\nx = 1\n");
+        splitter.push("`\n", &mut done);
+        assert_eq!((done.len(), splitter.open()), (2, None));
+    }
+
+    #[test]
+    fn a_line_of_ten_megabytes_is_cut() {
+        let text = "word ".repeat(2 << 20);
+        let blocks = split(&[&text]);
+        assert!(blocks.iter().all(|block| block.text.len() <= BYTES));
+        assert_eq!(
+            blocks.iter().map(|block| block.text.len()).sum::<usize>(),
+            text.len()
+        );
+        assert!(blocks.iter().all(|block| block.text.ends_with(' ')));
+    }
+
+    /// What is laid out over a reply of 100,000 tokens, per thousand tokens, does not grow.
+    #[test]
+    fn the_end_of_a_long_reply_costs_what_its_beginning_does() {
+        let sample = "Some words of a paragraph that goes on.\nAnd a second line.\n\n- an item\n- another\n\n```rust\nfn a() {}\n```\n\n";
+        let text = sample.repeat(400_000 / sample.len() + 1);
+        let (mut splitter, mut done) = (Splitter::default(), Vec::new());
+        let mut costs = Vec::new();
+        let mut cost = 0;
+        for (token, bytes) in text.as_bytes().chunks(4).enumerate() {
+            splitter.push(std::str::from_utf8(bytes).unwrap(), &mut done);
+            cost += splitter.open().map_or(0, |block| block.text.len());
+            cost += done.drain(..).map(|block| block.text.len()).sum::<usize>();
+            if token % 10_000 == 9_999 {
+                costs.push(std::mem::take(&mut cost));
+            }
+        }
+        let (first, last) = (costs[0], costs[9]);
+        assert!(last < first * 11 / 10, "{costs:?}");
+    }
+
+    fn markdown() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            "[a-z `*|>#.-]{0,12}",
+            "( {0,5})(- |1\\. |> |# |```|~~~|\\| a \\| b \\||\\|---\\|---\\|)",
+            Just("```rust".to_owned()),
+            Just("日本👩‍👩‍👧‍👦".to_owned()),
+            Just("\n".to_owned()),
+            Just("\n\n".to_owned()),
+            "[a-z ]{300}".prop_map(|line| line.repeat(20)),
+            "(x\n){40}",
+        ];
+        proptest::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+        #[test]
+        fn the_blocks_are_the_reply_however_it_was_cut(text in markdown(), cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..8)) {
+            let whole = split(&[&text]);
+            let joined: String = whole.iter().map(|block| block.text.as_str()).collect();
+            prop_assert_eq!(&joined, &text);
+            for block in &whole {
+                prop_assert!(block.text.len() <= BYTES + 1 && block.text.lines().count() <= LINES + 1, "{block:?}");
+            }
+            let mut at: Vec<usize> = cuts.iter().map(|cut| text.floor_char_boundary(cut.index(text.len() + 1))).collect();
+            at.extend([0, text.len()]);
+            at.sort_unstable();
+            let (mut splitter, mut done) = (Splitter::default(), Vec::new());
+            for pair in at.windows(2) {
+                splitter.push(&text[pair[0]..pair[1]], &mut done);
+                if let Some(open) = splitter.open() {
+                    prop_assert!(open.text.len() <= BYTES + LINE);
+                }
+            }
+            splitter.finish(&mut done);
+            prop_assert_eq!(done, whole);
+        }
     }
 }

@@ -1,0 +1,229 @@
+//! What a single line of Markdown begins, as far as that can be told without the lines after it.
+
+/// What a line begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start<'a> {
+    /// A fence of code.
+    Fence(Fence, &'a str),
+    /// `# ` and the like.
+    Heading,
+    /// `---`, `***`, `___`.
+    Rule,
+    /// An item of a list; its number when the list is ordered.
+    Item {
+        number: Option<u64>,
+        /// The columns up to the text of the item.
+        content: usize,
+        /// Nothing follows the mark.
+        empty: bool,
+    },
+    /// `>`.
+    Quote,
+    /// Anything else, or nothing.
+    Text,
+}
+
+/// The marks that open a code block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fence {
+    mark: char,
+    length: usize,
+}
+
+impl Fence {
+    /// Whether the line closes what this fence opened.
+    pub(super) fn closed_by(self, line: &str) -> bool {
+        let marks = line.trim();
+        marks.len() >= self.length && marks.chars().all(|c| c == self.mark)
+    }
+
+    /// Whether the line may still become the closing fence.
+    pub(super) fn maybe_closed_by(self, line: &str) -> bool {
+        let marks = line.trim();
+        !marks.is_empty() && marks.chars().all(|c| c == self.mark)
+    }
+}
+
+/// Whether there is nothing but blanks.
+pub(super) fn is_blank(line: &str) -> bool {
+    line.bytes().all(|byte| byte.is_ascii_whitespace())
+}
+
+/// Columns of the blanks a line begins with; a tab counts as four.
+pub(super) fn indent(line: &str) -> usize {
+    line.bytes()
+        .map_while(|byte| match byte {
+            b' ' => Some(1),
+            b'\t' => Some(4),
+            _ => None,
+        })
+        .sum()
+}
+
+/// The line without up to `columns` of its blanks.
+pub(super) fn dedent(line: &str, columns: usize) -> &str {
+    let mut left = columns;
+    let mut rest = line;
+    while left > 0 {
+        rest = match rest.as_bytes().first() {
+            Some(b' ') => {
+                left -= 1;
+                rest.get(1..).unwrap_or_default()
+            }
+            Some(b'\t') => {
+                left = left.saturating_sub(4);
+                rest.get(1..).unwrap_or_default()
+            }
+            _ => break,
+        };
+    }
+    rest
+}
+
+/// What the line begins, its indentation aside.
+pub(super) fn start(line: &str) -> Start<'_> {
+    let text = line.trim();
+    match text.as_bytes().first() {
+        Some(b'`' | b'~') => fence(text),
+        Some(b'#') => heading(text),
+        Some(b'>') => Start::Quote,
+        Some(b'-' | b'*' | b'_' | b'+') if is_rule(text) => Start::Rule,
+        Some(b'-' | b'*' | b'+') => item(line, text, 1, None),
+        Some(b'0'..=b'9') => {
+            let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+            let number = text.get(..digits).and_then(|number| number.parse().ok());
+            match text.as_bytes().get(digits) {
+                Some(b'.' | b')') if digits <= 9 => item(line, text, digits + 1, number),
+                _ => Start::Text,
+            }
+        }
+        _ => Start::Text,
+    }
+}
+
+/// Whether the line underlines the one before it into a heading.
+pub(super) fn underlines(line: &str) -> bool {
+    let text = line.trim();
+    indent(line) < 4
+        && !text.is_empty()
+        && (text.bytes().all(|byte| byte == b'=') || text.bytes().all(|byte| byte == b'-'))
+}
+
+/// Whether `line` under `head` makes a table of both.
+pub(super) fn delimits(head: &str, line: &str) -> bool {
+    let bars = line
+        .bytes()
+        .all(|byte| matches!(byte, b'|' | b'-' | b':' | b' '));
+    bars && line.contains('-')
+        && line.contains('|')
+        && head.contains('|')
+        && columns(head) == columns(line)
+}
+
+/// Cells of a row of a table.
+fn columns(line: &str) -> usize {
+    let text = line.trim();
+    let text = text.strip_prefix('|').unwrap_or(text);
+    let mut cells = 1;
+    let mut escaped = false;
+    let mut open = false;
+    for byte in text.bytes() {
+        open = true;
+        match byte {
+            b'\\' => escaped = !escaped,
+            b'|' if !escaped => {
+                cells += 1;
+                open = false;
+            }
+            _ => escaped = false,
+        }
+    }
+    if open { cells } else { cells - 1 }
+}
+
+fn fence(text: &str) -> Start<'_> {
+    let mark = if text.starts_with('~') { '~' } else { '`' };
+    let info = text.trim_start_matches(mark);
+    let length = text.len() - info.len();
+    if length < 3 || (mark == '`' && info.contains('`')) {
+        return Start::Text;
+    }
+    Start::Fence(Fence { mark, length }, info.trim())
+}
+
+fn heading(text: &str) -> Start<'_> {
+    let rest = text.trim_start_matches('#');
+    let level = text.len() - rest.len();
+    if level <= 6 && (rest.is_empty() || rest.starts_with([' ', '\t'])) {
+        Start::Heading
+    } else {
+        Start::Text
+    }
+}
+
+fn is_rule(text: &str) -> bool {
+    let Some(mark) = text.chars().next().filter(|mark| *mark != '+') else {
+        return false;
+    };
+    let marks = text.chars().filter(|c| *c == mark).count();
+    marks >= 3 && text.chars().all(|c| c == mark || c == ' ')
+}
+
+fn item<'a>(line: &str, text: &str, marker: usize, number: Option<u64>) -> Start<'a> {
+    let rest = text.get(marker..).unwrap_or_default();
+    if !rest.is_empty() && !rest.starts_with([' ', '\t']) {
+        return Start::Text;
+    }
+    let blanks = match indent(rest) {
+        blanks @ 1..=4 => blanks,
+        _ => 1,
+    };
+    Start::Item {
+        number,
+        content: indent(line) + marker + blanks,
+        empty: rest.is_empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_tell_what_they_begin() {
+        let is_item = |line| matches!(start(line), Start::Item { .. });
+        assert!(is_item("- a") && is_item("  12) b") && is_item("* c") && is_item("+"));
+        assert!(!is_item("-a") && !is_item("1.5 times") && !is_item("**bold**"));
+        assert_eq!(start("# a"), Start::Heading);
+        assert_eq!(start("#tag"), Start::Text);
+        assert_eq!(start("- - -"), Start::Rule);
+        assert_eq!(start("***"), Start::Rule);
+        assert!(matches!(start("```rust x"), Start::Fence(_, "rust x")));
+        assert_eq!(start("``` a ``` b"), Start::Text);
+        assert_eq!(start("``"), Start::Text);
+        assert!(underlines("---") && underlines("==") && !underlines("=-"));
+    }
+
+    #[test]
+    fn tables_need_as_many_columns_below_as_above() {
+        assert!(delimits("| a | b |", "|---|:-:|"));
+        assert!(delimits("a | b", "--- | ---"));
+        assert!(!delimits("a | b", "---"));
+        assert!(!delimits("a | b | c", "|---|---|"));
+        assert!(!delimits("text", "|---|"));
+    }
+
+    #[test]
+    fn a_fence_is_closed_by_one_as_long() {
+        let Start::Fence(fence, _) = start("````") else {
+            panic!()
+        };
+        assert!(fence.closed_by("````") && fence.closed_by("  ````` "));
+        assert!(!fence.closed_by("```") && !fence.closed_by("~~~~"));
+        assert!(
+            fence.maybe_closed_by("``")
+                && !fence.maybe_closed_by("")
+                && !fence.maybe_closed_by("``x")
+        );
+    }
+}
