@@ -257,15 +257,6 @@ impl Pty {
         }
     }
 
-    /// Waits until the terminal is set so.
-    pub fn wait_modes(&self, right: impl Fn(&Modes) -> bool) {
-        let until = Instant::now() + LIMIT;
-        while !right(&self.modes()) {
-            assert!(Instant::now() < until, "the terminal is {:?}", self.modes());
-            thread::yield_now();
-        }
-    }
-
     /// The terminal vanishes, as when a connection breaks.
     pub fn hang_up(&mut self) {
         self.master = None;

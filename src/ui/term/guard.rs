@@ -50,8 +50,10 @@ impl Guard {
         let crashes = Arc::new(Crashes::new(crash_file));
         // Before the terminal is changed, so that no panic finds it taken and unwatched.
         crash::watch(&terminal, &crashes);
-        terminal.take()?;
-        Ok(Self { terminal, crashes })
+        let guard = Self { terminal, crashes };
+        // Taken in part, it is given back by the guard's end.
+        guard.terminal.take()?;
+        Ok(guard)
     }
 
     /// Gives the terminal back; nothing happens when it was already.

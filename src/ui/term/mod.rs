@@ -2,7 +2,8 @@
 //!
 //! [`guard::Guard`] takes the terminal and gives it back on every way out; [`screen::Screen`] writes the fewest bytes that turn the
 //! last frame into the next; [`input::Keyboard`] and [`signals::Signals`] send batches of [`Input`] over one channel and sleep
-//! without wake-ups. Nothing here asks the terminal a question, so nothing waits for an answer.
+//! without wake-ups. Start them in the order signals, guard, keyboard, so that no signal finds the terminal taken and unwatched;
+//! dropped in reverse, the terminal is given back before the signals are let go. Nothing here asks the terminal a question, so nothing waits for an answer.
 
 pub mod crash;
 pub mod guard;

@@ -111,63 +111,32 @@ impl<W: Write> Screen<W> {
         scroll: Option<&Scroll>,
     ) -> io::Result<usize> {
         settle(&mut self.frame, self.colours);
-        let mut pen = if self.known {
-            let plain = self.paint(None);
-            let scrolled = scroll.and_then(|scroll| self.paint(Some(scroll)));
-            match (plain, scrolled) {
-                (Some(plain), Some(scrolled)) if scrolled.bytes().len() < plain.bytes().len() => {
-                    scrolled
-                }
-                (Some(pen), _) | (None, Some(pen)) => pen,
-                (None, None) => self.pen(),
-            }
-        } else {
-            self.repaint()
-        };
-        let area = self.area();
+        let size = self.area().as_size();
         let cursor = cursor.map(|at| {
-            (
-                at.x.min(area.width.saturating_sub(1)),
-                at.y.min(area.height.saturating_sub(1)),
-            )
+            let inside = |at: u16, end: u16| at.min(end.saturating_sub(1));
+            (inside(at.x, size.width), inside(at.y, size.height))
         });
+        let mut pen = self.shortest(scroll);
         let large = pen.bytes().len() > LARGE;
-        let mut bytes = Vec::new();
-        if large {
-            bytes.extend_from_slice(b"\x1b[?2026h");
-            if self.cursor != Some(false) {
-                bytes.extend_from_slice(b"\x1b[?25l");
-                self.cursor = Some(false);
-            }
-        }
         if let Some((x, y)) = cursor {
             pen.go(x, y);
         }
-        if self.cursor != Some(cursor.is_some()) {
-            pen.put(if cursor.is_some() {
-                b"\x1b[?25h"
-            } else {
-                b"\x1b[?25l"
-            });
+        let bytes = self.enveloped(&pen, large, cursor.is_some());
+        let sent = if bytes.is_empty() {
+            Ok(())
+        } else {
+            self.out.write_all(&bytes).and_then(|()| self.out.flush())
+        };
+        if sent.is_ok() {
+            self.known = true;
+            self.cursor = Some(cursor.is_some());
+            (self.at, self.look) = (pen.at(), pen.look());
+            std::mem::swap(&mut self.shown, &mut self.frame);
+        } else {
+            self.invalidate();
         }
-        bytes.extend_from_slice(pen.bytes());
-        if large {
-            bytes.extend_from_slice(b"\x1b[?2026l");
-        }
-        if !bytes.is_empty() {
-            let sent = self.out.write_all(&bytes).and_then(|()| self.out.flush());
-            if let Err(e) = sent {
-                self.invalidate();
-                self.frame.reset();
-                return Err(e);
-            }
-        }
-        self.known = true;
-        self.cursor = Some(cursor.is_some());
-        (self.at, self.look) = (pen.at(), pen.look());
-        std::mem::swap(&mut self.shown, &mut self.frame);
         self.frame.reset();
-        Ok(bytes.len())
+        sent.map(|()| bytes.len())
     }
 
     /// The terminal has another size (or says so): everything is painted anew. What was drawn since the last flush is lost.
@@ -193,6 +162,50 @@ impl<W: Write> Screen<W> {
         Pen::new(self.area().width, self.at, self.look)
     }
 
+    fn shortest(&self, scroll: Option<&Scroll>) -> Pen {
+        if !self.known {
+            return self.repaint();
+        }
+        let mut plain = self.pen();
+        differences(&mut plain, &self.shown, &self.frame);
+        let scrolled = scroll.and_then(|scroll| self.scrolled(scroll));
+        match scrolled {
+            Some(scrolled) if scrolled.bytes().len() < plain.bytes().len() => scrolled,
+            _ => plain,
+        }
+    }
+
+    /// The bytes by way of moving rows; nothing when the hint makes no sense here.
+    fn scrolled(&self, scroll: &Scroll) -> Option<Pen> {
+        let moved = scrolled(&self.shown, scroll)?;
+        let mut pen = self.pen();
+        move_rows(&mut pen, scroll, self.area().height);
+        differences(&mut pen, &moved, &self.frame);
+        Some(pen)
+    }
+
+    /// The bytes of a frame with what shows or hides the cursor around them.
+    fn enveloped(&self, pen: &Pen, large: bool, cursor: bool) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(pen.bytes().len() + 32);
+        let mut shows = self.cursor;
+        if large {
+            bytes.extend_from_slice(b"\x1b[?2026h");
+            if shows != Some(false) {
+                bytes.extend_from_slice(b"\x1b[?25l");
+                shows = Some(false);
+            }
+        }
+        bytes.extend_from_slice(pen.bytes());
+        if shows != Some(cursor) {
+            let switch = if cursor { b"\x1b[?25h" } else { b"\x1b[?25l" };
+            bytes.extend_from_slice(switch);
+        }
+        if large {
+            bytes.extend_from_slice(b"\x1b[?2026l");
+        }
+        bytes
+    }
+
     fn repaint(&self) -> Pen {
         let mut pen = Pen::new(self.area().width, None, Look::PLAIN);
         pen.put(CLEAR);
@@ -200,20 +213,6 @@ impl<W: Write> Screen<W> {
         let blank = Buffer::empty(self.area());
         differences(&mut pen, &blank, &self.frame);
         pen
-    }
-
-    /// The bytes from what is shown to the frame; nothing when the hint cannot be followed.
-    fn paint(&self, scroll: Option<&Scroll>) -> Option<Pen> {
-        let mut pen = self.pen();
-        match scroll {
-            None => differences(&mut pen, &self.shown, &self.frame),
-            Some(scroll) => {
-                let moved = scrolled(&self.shown, scroll)?;
-                move_rows(&mut pen, scroll, self.area().height);
-                differences(&mut pen, &moved, &self.frame);
-            }
-        }
-        Some(pen)
     }
 }
 
@@ -407,9 +406,9 @@ impl<'a> Row<'a> {
             .count()
             .min(symbol.len());
         let most = widest(symbol, columns);
-        if most.is_some() && x < self.erased {
+        if most.is_some() && (x < self.erased || x < self.doubtful) {
             self.erase(x);
-            self.erased = x;
+            (self.erased, self.doubtful) = (self.erased.min(x), 0);
         }
         self.go(x);
         self.style_for(cell);
