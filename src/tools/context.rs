@@ -111,6 +111,8 @@ pub struct Ctx {
     pub listener: Arc<dyn Listener>,
     /// Time that the call spent waiting for the person, which its limit does not count.
     pub pauses: Arc<Pauses>,
+    /// The person called the tool himself and need not be asked.
+    pub by_hand: bool,
 }
 
 /// How long a call waited for an answer of the person.
@@ -153,8 +155,10 @@ impl Ctx {
     /// He does not want it, or the call was stopped.
     pub fn approve(&self, matter: Matter) -> Outcome<()> {
         match &self.world.approve {
-            Some(approve) => self.pauses.during(|| approve.ask(matter, &self.stop)),
-            None => Ok(()),
+            Some(approve) if !self.by_hand => {
+                self.pauses.during(|| approve.ask(matter, &self.stop))
+            }
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -165,6 +169,7 @@ impl Ctx {
             stop,
             listener,
             pauses: Arc::default(),
+            by_hand: false,
         }
     }
 

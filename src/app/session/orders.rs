@@ -169,7 +169,10 @@ impl Session {
         };
         let id = self.number();
         let stop = Cancel::new();
-        let ctx = Ctx::new(Arc::clone(&self.world), stop.clone(), Arc::new(Deaf));
+        let ctx = Ctx {
+            by_hand: true,
+            ..Ctx::new(Arc::clone(&self.world), stop.clone(), Arc::new(Deaf))
+        };
         let call = by_hand::call(tool.name, args);
         let inbox = Arc::clone(&self.inbox);
         let job = shell::Job {

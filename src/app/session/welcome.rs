@@ -41,7 +41,7 @@ fn offline(env: &Env, new: bool) -> String {
     for name in NAMED {
         if let Some(row) = ROWS.iter().find(|row| row.name == name) {
             let (how, looked) = setting(env, row);
-            let _ = writeln!(out, "  {name:<10} {how:<44} ({looked})");
+            let _ = writeln!(out, "  {name:<10} {how:<36} {looked}");
         }
     }
     let others: Vec<&str> = ROWS
@@ -60,14 +60,14 @@ fn setting(env: &Env, row: &'static Row) -> (String, String) {
         Some(variable) => {
             let looked = match (remote.key.is_some(), row.key_file) {
                 (true, _) => "set".to_owned(),
-                (false, true) => format!("not set, no ~/.ssh/{variable}"),
+                (false, true) => "not set, nor in ~/.ssh".to_owned(),
                 (false, false) => "not set".to_owned(),
             };
             (format!("export {variable}=…"), looked)
         }
         None => (
-            format!("ollama serve, ollama pull {}", row.model),
-            format!("looked: {} does not answer", remote.base),
+            format!("ollama pull {}", row.model),
+            "no answer on its port".to_owned(),
         ),
     }
 }

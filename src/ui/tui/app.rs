@@ -104,7 +104,8 @@ impl App {
     }
 
     fn show(&mut self, show: Show) {
-        self.chat.show(&show, Instant::now());
+        let time = self.session.world().clock.hour_minute();
+        self.chat.show(&show, &time, Instant::now());
         match show {
             Show::Event(Event::Delta(text)) => {
                 self.said.push_str(&text);
@@ -114,6 +115,7 @@ impl App {
             }
             Show::You { .. } => self.said.clear(),
             Show::AnswerEnd(_) => {
+                self.said.clear();
                 self.waiting.clear();
                 if self.asked.take().is_some_and(|asked| asked.why) {
                     self.restore_draft();
@@ -200,13 +202,14 @@ impl App {
             Action::PageDown => self.scroll(self.page()),
             Action::ScrollUp => self.scroll(-1),
             Action::ScrollDown => self.scroll(1),
-            Action::Top => self.chat.to_top(),
-            Action::Bottom => self.chat.to_end(),
+            Action::Top => self.chat.go_to_top(),
+            Action::Bottom => self.chat.go_to_end(),
             Action::Help => self.help = Some(0),
             Action::CopyReply => self.copy(self.chat.reply().map(str::to_owned), "reply"),
             Action::CopyCode => self.copy(self.chat.code(), "block of code"),
             Action::Unfold => {
-                if !self.chat.unfold() {
+                let unfolded = self.chat.unfold();
+                if !unfolded {
                     self.say("There is no tool result to unfold.");
                 }
             }
@@ -258,7 +261,7 @@ impl App {
         if self.recalled {
             self.editor.remember(text.trim());
         }
-        self.chat.to_end();
+        self.chat.go_to_end();
         self.session.submit(text);
         self.receive();
     }

@@ -78,8 +78,8 @@ impl Chat {
         }
     }
 
-    /// Takes in what the session shows.
-    pub(super) fn show(&mut self, show: &Show, now: Instant) {
+    /// Takes in what the session shows, at `time` of the clock.
+    pub(super) fn show(&mut self, show: &Show, time: &str, now: Instant) {
         match show {
             Show::Past(entries) => entries.iter().for_each(|entry| self.past(entry)),
             Show::You { text, time } => {
@@ -89,7 +89,7 @@ impl Chat {
                 self.reply.clear();
                 self.top = None;
             }
-            Show::Event(event) => self.event(event, now),
+            Show::Event(event) => self.event(event, time, now),
             Show::AnswerEnd(end) => self.end(*end),
             Show::Failed(problem) => {
                 let mut text = format!("Error: {}", problem.one_line());
@@ -195,13 +195,13 @@ impl Chat {
         }
     }
 
-    fn event(&mut self, event: &Event, now: Instant) {
+    fn event(&mut self, event: &Event, time: &str, now: Instant) {
         match event {
             Event::Delta(text) => {
                 self.reply.push_str(text);
                 if !self.open.begun {
                     self.waiting = None;
-                    self.say(Who::Marvin, "");
+                    self.say(Who::Marvin, time);
                     self.open.begun = true;
                 }
                 self.piece_of_answer(text);
@@ -473,12 +473,12 @@ impl Chat {
     }
 
     /// To the beginning of the conversation.
-    pub(super) fn to_top(&mut self) {
+    pub(super) fn go_to_top(&mut self) {
         self.top = Some(Spot::default());
     }
 
     /// To its end.
-    pub(super) fn to_end(&mut self) {
+    pub(super) fn go_to_end(&mut self) {
         self.top = None;
     }
 }

@@ -108,11 +108,17 @@ fn plain(text: &str, tone: Tone, sheet: Sheet<'_>) -> Vec<Line<'static>> {
     };
     text.split('\n')
         .flat_map(|line| {
+            // A row of a list that is too long goes on under its own beginning.
+            let indent = match tone {
+                Tone::Listing => line.len() - line.trim_start_matches(' ').len(),
+                _ => 0,
+            };
+            let hang = Hang {
+                rest: Hang::blanks(indent).rest,
+                ..Hang::default()
+            };
             let spans = [Span::styled(line.to_owned(), style)];
-            match tone {
-                Tone::Listing => wrap::hard(&spans, sheet.width, &Hang::default()),
-                _ => wrap::words(&spans, sheet.width, &Hang::default()),
-            }
+            wrap::words(&spans, sheet.width, &hang)
         })
         .collect()
 }
