@@ -1,7 +1,7 @@
 //! Module `git`: the repository in the working directory.
 
 use super::context::Ctx;
-use super::{READ, WRITE, gate};
+use super::{READ, WRITE, gate, scratch};
 use crate::base::error::{Outcome, Problem};
 use crate::base::text;
 use crate::disk::beneath::Root;
@@ -95,7 +95,12 @@ fn commit(ctx: &Ctx, args: GitCommit) -> Outcome<String> {
         }
         _ => args.message,
     };
-    git(ctx, &*ctx.root()?)?.commit(&message, args.add_all)
+    let root = ctx.root()?;
+    if args.add_all && root.path().join(".marvin").is_dir() {
+        // What was written before there was a repository.
+        scratch::hide(ctx);
+    }
+    git(ctx, &root)?.commit(&message, args.add_all)
 }
 
 fn log(ctx: &Ctx, args: GitLog) -> Outcome<String> {

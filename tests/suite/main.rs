@@ -19,6 +19,7 @@ mod context;
 mod contract;
 mod fence;
 mod floors;
+mod git_scratch;
 mod git_tools;
 mod home_selftest;
 mod providers;
