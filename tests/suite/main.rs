@@ -19,6 +19,8 @@ mod context;
 mod contract;
 mod fence;
 mod floors;
+mod git_places;
+mod git_quiet;
 mod git_scratch;
 mod git_tools;
 mod home_selftest;

@@ -42,6 +42,29 @@ pub(super) fn said(dir: &Path, done: Done) -> Outcome<String> {
     })
 }
 
+/// True when git failed over an object that it could not read, in one of its many words for that.
+pub(super) fn lacks_objects(done: &Done) -> bool {
+    const WORDS: [&str; 6] = [
+        "lazy fetching",
+        "promisor",
+        "not read",
+        "cannot read",
+        "unable to read",
+        "bad object",
+    ];
+    let words = done.stderr.text().to_lowercase();
+    !done.success() && WORDS.iter().any(|word| words.contains(word))
+}
+
+/// What a partial clone lacks is not fetched on the way: that runs programs which the repository names.
+pub(super) fn not_here(done: &Done) -> Problem {
+    Problem::missing(format!(
+        "This is a partial clone: not all of this repository's objects are here, and fetching them on the way is switched off. git: {}",
+        text::clip(done.stderr.text().trim(), 1000)
+    ))
+    .next("run_command with the same git command fetches what it needs.")
+}
+
 /// There is no repository at `dir` or above.
 pub(super) fn no_repository(dir: &Path) -> Problem {
     Problem::missing(format!("{} is not in a git repository.", dir.display()))

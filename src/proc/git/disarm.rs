@@ -88,6 +88,15 @@ impl Config {
         Ok(settings)
     }
 
+    /// True when objects may be missing that another repository has.
+    pub(super) fn is_partial_clone(&self) -> bool {
+        self.entries.iter().any(|(name, _)| {
+            let name = name.to_lowercase();
+            name == "extensions.partialclone"
+                || (name.starts_with("remote.") && name.ends_with(".promisor"))
+        })
+    }
+
     /// Values of core.worktree that git may take; a linked worktree heeds them only when it has a configuration of its own.
     pub(super) fn worktrees(&self, linked: bool) -> Vec<PathBuf> {
         let values = |wanted: &'static str| {

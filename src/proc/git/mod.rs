@@ -39,6 +39,8 @@ pub struct Git<'a> {
     place: Place,
     /// `-c` settings for every call: the repository's own programs switched off, the identity of the caller.
     settings: Vec<String>,
+    /// Some objects may be missing, to be fetched when needed.
+    partial: bool,
 }
 
 impl<'a> Git<'a> {
@@ -58,6 +60,7 @@ impl<'a> Git<'a> {
             launch,
             place,
             settings,
+            partial: config.is_partial_clone(),
         })
     }
 
@@ -233,6 +236,9 @@ impl<'a> Git<'a> {
     }
 
     fn said(&self, done: Done) -> Outcome<String> {
+        if self.partial && answer::lacks_objects(&done) {
+            return Err(answer::not_here(&done));
+        }
         answer::said(&self.launch.dir, done)
     }
 
