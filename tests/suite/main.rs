@@ -15,6 +15,7 @@ mod bad_input;
 mod catalogue;
 mod coding_task;
 mod commands;
+mod completions;
 mod context;
 mod contract;
 mod fence;
