@@ -44,6 +44,9 @@ fn works(home: &Home, dir: &Path) {
     assert!(log.text().contains("here"), "{}", log.text());
 }
 
+/// Puts a `.git` into a folder.
+type Trap<'a> = &'a dyn Fn(&Path);
+
 /// What a repository must keep: its branches, its index and its settings.
 fn state(repo: &Repo) -> (String, String, Vec<u8>) {
     (
@@ -61,7 +64,7 @@ fn a_git_entry_that_leads_to_somebody_elses_repository_is_refused() {
     victim.git(&["worktree", "add", "--quiet", "-b", "side", "../side"]);
     let before = state(&victim);
     let real = victim.path().join(".git");
-    let traps: [(&str, &dyn Fn(&Path)); 5] = [
+    let traps: [(&str, Trap<'_>); 5] = [
         ("file", &|trap| {
             fs::write(trap.join(".git"), format!("gitdir: {}\n", real.display())).unwrap();
         }),
@@ -250,4 +253,70 @@ fn a_program_in_the_middle_of_a_very_long_configuration_does_not_run() {
     git(&home, repo.path(), "git_status", json!({})).expect(0);
     git(&home, repo.path(), "git_commit", json!({"message": "long"})).expect(0);
     assert!(!mark.exists(), "the filter ran");
+}
+
+#[test]
+fn git_does_not_write_through_links_in_the_repository() {
+    let home = Home::new();
+    let victim = Repo::at(&home.path().join("victim"));
+    victim.file("a.txt", "theirs\n").commit("theirs");
+    let before = state(&victim);
+    let file = home.write("profile", "text\n");
+    let real = victim.path().join(".git");
+    let links = [
+        ("COMMIT_EDITMSG", file.clone()),
+        ("COMMIT_EDITMSG", home.path().join("not-yet")),
+        ("ORIG_HEAD", file.clone()),
+        ("logs/HEAD", file.clone()),
+        ("logs/refs/heads/main", file),
+        ("logs", real.join("logs")),
+        ("index", real.join("index")),
+        ("refs", real.join("refs")),
+        ("refs/heads", real.join("refs/heads")),
+        ("packed-refs", real.join("packed-refs")),
+        ("HEAD", real.join("HEAD")),
+    ];
+    for (name, target) in links {
+        let repo = Repo::new();
+        repo.file("a.txt", "mine\n").commit("start");
+        let place = repo.path().join(".git").join(name);
+        match place.symlink_metadata() {
+            Ok(about) if about.is_dir() => fs::remove_dir_all(&place).unwrap(),
+            Ok(_) => fs::remove_file(&place).unwrap(),
+            Err(_) => {}
+        }
+        symlink(&target, &place).unwrap();
+        repo.file("a.txt", "changed\n");
+        for (tool, args) in [
+            ("git_commit", json!({"message": "echo pwned"})),
+            (
+                "git_checkout",
+                json!({"target": "x", "create_branch": true}),
+            ),
+            ("git_checkout", json!({"target": "a.txt"})),
+        ] {
+            let done = git(&home, repo.path(), tool, args).expect(1);
+            let said = done.errors();
+            assert!(
+                said.contains("leads out of the repository"),
+                "{name}: {said}"
+            );
+        }
+        assert_eq!(home.read("profile"), "text\n", "{name}");
+        assert!(!home.has("not-yet"), "{name}");
+        assert_eq!(state(&victim), before, "{name}");
+    }
+    // A link inside, as git itself once made HEAD, is fine; before the first commit it leads nowhere.
+    let repo = Repo::at(&home.path().join("own"));
+    fs::remove_file(repo.path().join(".git/HEAD")).unwrap();
+    symlink("refs/heads/main", repo.path().join(".git/HEAD")).unwrap();
+    repo.file("a.txt", "one\n");
+    git(
+        &home,
+        repo.path(),
+        "git_commit",
+        json!({"message": "first"}),
+    )
+    .expect(0);
+    works(&home, repo.path());
 }

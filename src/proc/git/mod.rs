@@ -7,6 +7,7 @@
 mod answer;
 mod disarm;
 mod launch;
+mod links;
 pub mod place;
 #[cfg(test)]
 mod tests;
@@ -143,6 +144,7 @@ impl<'a> Git<'a> {
 
     /// Commits, staging everything first when asked. "Nothing to commit" is an answer, not a failure.
     pub fn commit(&self, message: &str, add_all: bool) -> Outcome<String> {
+        links::check(&self.place)?;
         if add_all {
             let done = self.run_with(&self.submodules()?, &["add", "-A"])?;
             self.said(done)?;
@@ -182,6 +184,7 @@ impl<'a> Git<'a> {
     /// Makes a branch here and switches to it.
     pub fn create_branch(&self, name: &str) -> Outcome<String> {
         no_option(name)?;
+        links::check(&self.place)?;
         let done = self.run_with(&self.submodules()?, &["checkout", "-b", name])?;
         self.moved(done)
     }
@@ -194,6 +197,7 @@ impl<'a> Git<'a> {
         path: impl FnOnce() -> Outcome<String>,
     ) -> Outcome<String> {
         no_option(target)?;
+        links::check(&self.place)?;
         let settings = self.submodules()?;
         let done = self.run_with(&settings, &["checkout", "--no-guess", target, "--"])?;
         let words = done.stderr.text();

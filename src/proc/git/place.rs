@@ -65,6 +65,11 @@ impl Place {
         (!self.bare).then_some(&self.home)
     }
 
+    /// The folder of the repository, or of this worktree's part of it.
+    pub fn git(&self) -> &Path {
+        &self.git
+    }
+
     /// The folder of the repository that its worktrees share.
     pub fn common(&self) -> &Path {
         &self.common
