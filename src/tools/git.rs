@@ -138,14 +138,17 @@ fn branches(ctx: &Ctx, _: GitBranch) -> Outcome<String> {
 
 fn checkout(ctx: &Ctx, args: GitCheckout) -> Outcome<String> {
     let root = ctx.root()?;
-    let git = git(ctx, &root)?;
     if args.create_branch {
-        return git.create_branch(&args.target);
+        return git(ctx, &root)?.create_branch(&args.target);
     }
     // No branch and no commit: a path, which is a write to a file.
-    git.checkout(&args.target, || {
-        let rel = root.check_write(&args.target)?;
+    let path = root.check_write(&args.target).and_then(|rel| {
         gate::may_write(&ctx.world, &rel)?;
         Ok(rel.as_str().to_owned())
-    })
+    });
+    match (git(ctx, &root), path) {
+        (Ok(git), path) => git.checkout(&args.target, || path),
+        // Without a repository nothing can be a branch; a way out of the working directory is told as that.
+        (Err(_), Err(problem)) | (Err(problem), Ok(_)) => Err(problem),
+    }
 }
