@@ -95,8 +95,9 @@ impl<'a> Launch<'a> {
         let mut env = git_env(self.env);
         env.retain(|(set, _)| VARIABLES.iter().all(|(name, _)| set != name));
         env.extend(VARIABLES.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        // A path that is no text cannot be named; the working directory never is one.
-        if let Some(ceiling) = self.ceiling.as_deref().and_then(Path::to_str) {
+        // The variable is a list: a path with a colon, or one that is no text, cannot be named in it.
+        let ceiling = self.ceiling.as_deref().and_then(Path::to_str);
+        if let Some(ceiling) = ceiling.filter(|path| !path.contains(':')) {
             env.push(("GIT_CEILING_DIRECTORIES".to_owned(), ceiling.to_owned()));
         }
         let fixed = FIXED.map(|fixed| ["-c".to_owned(), fixed.to_owned()]);
