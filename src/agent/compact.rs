@@ -9,6 +9,7 @@ use crate::chat::message::Message;
 use crate::disk::atomic::{self, Access};
 use crate::disk::paths::ProjectPaths;
 use crate::tools::context::Ctx;
+use crate::tools::scratch;
 
 /// Writes the whole conversation to a backup, then replaces all but its last messages by one summary.
 /// False when there was nothing to drop.
@@ -29,6 +30,7 @@ pub fn compact(ctx: &Ctx, messages: &mut Vec<Message>) -> Outcome<bool> {
         Some(dir) => ProjectPaths::new(dir).logs(),
         None => world.paths.profile(&world.profile())?.logs(),
     };
+    scratch::hide(ctx);
     backup(&logs, &world.clock.stamp(), messages)?;
     let dropped: Vec<Message> = messages.drain(..at).collect();
     let index = project

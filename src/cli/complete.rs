@@ -14,6 +14,9 @@ pub fn script(shell: &str) -> Option<String> {
     }
 }
 
+/// Prints the names of the tools, one a line, in any shell.
+const TOOL_NAMES: &str = "marvin tools 2>/dev/null | awk '{print $1}'";
+
 /// The shells.
 pub const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
@@ -57,7 +60,10 @@ fn bash() -> String {
         "        completions) COMPREPLY=($(compgen -W '{}' -- \"$cur\")); return;;",
         SHELLS.join(" ")
     );
-    out.push_str("        tool) COMPREPLY=($(compgen -W \"$(marvin tools 2>/dev/null | awk '{print $1}')\" -- \"$cur\")); return;;\n    esac\n");
+    let _ = writeln!(
+        out,
+        "        tool) COMPREPLY=($(compgen -W \"$({TOOL_NAMES})\" -- \"$cur\")); return;;\n    esac"
+    );
     let _ = writeln!(
         out,
         "    if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W '{}' -- \"$cur\"))",
@@ -78,7 +84,9 @@ fn zsh() -> String {
             .replace(']', "\\]")
             .replace(':', "\\:")
     };
-    let mut out = String::from("#compdef marvin\n_marvin() {\n    _arguments -s \\\n");
+    let mut out = String::from(
+        "#compdef marvin\n_marvin() {\n    local context state line\n    typeset -A opt_args\n    _arguments -s -C \\\n",
+    );
     for flag in shown() {
         let value = match flag.takes {
             Takes::Nothing => String::new(),
@@ -116,8 +124,13 @@ fn zsh() -> String {
     }
     let _ = writeln!(
         out,
-        "        '1:subcommand:({})' \\\n        '*::words:_files'\n}}\n_marvin \"$@\"",
+        "        '1:subcommand:({})' \\\n        '*:word:->word' && return\n    [[ $state == word ]] || return 1",
         subcommands().join(" ")
+    );
+    let _ = writeln!(
+        out,
+        "    case $words[CURRENT-1] in\n        completions) compadd -- {};;\n        tool) compadd -- ${{(f)\"$({TOOL_NAMES})\"}};;\n        *) _files;;\n    esac\n}}\n_marvin \"$@\"",
+        SHELLS.join(" ")
     );
     out
 }
@@ -135,8 +148,14 @@ fn fish() -> String {
     }
     let _ = writeln!(
         out,
-        "complete -c marvin -n '__fish_seen_subcommand_from completions' -f -a '{}'",
+        "complete -c marvin -n 'test (commandline -opc)[-1] = completions' -f -a '{}'",
         SHELLS.join(" ")
+    );
+    // Only the word after `tool` is a name; the others are its arguments.
+    let _ = writeln!(
+        out,
+        "complete -c marvin -n 'test (commandline -opc)[-1] = tool' -f -a \"({})\"",
+        TOOL_NAMES.replace('$', "\\$")
     );
     for flag in shown() {
         let _ = write!(out, "complete -c marvin -l {}", flag.long);

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::context::{Ctx, READ_STOP, READ_WARN};
-use super::{Done, READ, WRITE, gate, patch};
+use super::{Done, READ, WRITE, gate, patch, scratch};
 use crate::base::error::{Outcome, Problem};
 use crate::base::params::right_call;
 use crate::base::text;
@@ -167,6 +167,7 @@ fn within_budget(ctx: &Ctx, root: &Root, rel: &Rel, shown: String) -> Outcome<St
         let dumped = if ctx.world.bounds.readonly {
             None
         } else {
+            scratch::hide(ctx);
             root.check(&name)
                 .and_then(|to| root.put(&to, shown.as_bytes()))
                 .ok()

@@ -1,7 +1,7 @@
 //! Module `git`: the repository in the working directory.
 
 use super::context::Ctx;
-use super::{READ, WRITE, gate};
+use super::{READ, WRITE, gate, scratch};
 use crate::base::error::{Outcome, Problem};
 use crate::base::text;
 use crate::disk::beneath::Root;
@@ -63,12 +63,12 @@ crate::tools! { "git";
 const UNASKED: u64 = 10_240;
 
 /// git in the working directory.
-fn git<'a>(ctx: &'a Ctx, root: &Root) -> Git<'a> {
-    Git::new(root.path(), &ctx.world.env, &ctx.stop)
+fn git<'a>(ctx: &'a Ctx, root: &Root) -> Outcome<Git<'a>> {
+    Git::open(root.path(), &ctx.world.env, &ctx.stop)
 }
 
 fn status(ctx: &Ctx, _: GitStatus) -> Outcome<String> {
-    git(ctx, &*ctx.root()?).status()
+    git(ctx, &*ctx.root()?)?.status()
 }
 
 fn diff(ctx: &Ctx, args: GitDiff) -> Outcome<String> {
@@ -79,7 +79,7 @@ fn diff(ctx: &Ctx, args: GitDiff) -> Outcome<String> {
         .filter(|path| !path.is_empty())
         .map(|path| root.check(path))
         .transpose()?;
-    git(ctx, &root).diff(args.staged, path.as_ref().map(|path| path.as_str()))
+    git(ctx, &root)?.diff(args.staged, path.as_ref().map(|path| path.as_str()))
 }
 
 fn commit(ctx: &Ctx, args: GitCommit) -> Outcome<String> {
@@ -95,11 +95,16 @@ fn commit(ctx: &Ctx, args: GitCommit) -> Outcome<String> {
         }
         _ => args.message,
     };
-    git(ctx, &*ctx.root()?).commit(&message, args.add_all)
+    let root = ctx.root()?;
+    if args.add_all && root.path().join(".marvin").is_dir() {
+        // What was written before there was a repository.
+        scratch::hide(ctx);
+    }
+    git(ctx, &root)?.commit(&message, args.add_all)
 }
 
 fn log(ctx: &Ctx, args: GitLog) -> Outcome<String> {
-    git(ctx, &*ctx.root()?).log(args.max_count.min(1_000), args.oneline)
+    git(ctx, &*ctx.root()?)?.log(args.max_count.min(1_000), args.oneline)
 }
 
 fn blame(ctx: &Ctx, args: GitBlame) -> Outcome<String> {
@@ -124,25 +129,26 @@ fn blame(ctx: &Ctx, args: GitBlame) -> Outcome<String> {
             Some((from, to.unwrap_or(from + 200).max(from)))
         }
     };
-    git(ctx, &root).blame(rel.as_str(), range)
+    git(ctx, &root)?.blame(rel.as_str(), range)
 }
 
 fn branches(ctx: &Ctx, _: GitBranch) -> Outcome<String> {
-    git(ctx, &*ctx.root()?).branches()
+    git(ctx, &*ctx.root()?)?.branches()
 }
 
 fn checkout(ctx: &Ctx, args: GitCheckout) -> Outcome<String> {
     let root = ctx.root()?;
-    let git = git(ctx, &root);
-    if args.target.starts_with('-') || args.create_branch || git.is_commit(&args.target) {
-        return git.checkout(&args.target, args.create_branch);
+    if args.create_branch {
+        return git(ctx, &root)?.create_branch(&args.target);
     }
     // No branch and no commit: a path, which is a write to a file.
-    match root.check_write(&args.target) {
-        Ok(rel) => {
-            gate::may_write(&ctx.world, &rel)?;
-            git.restore(rel.as_str())
-        }
-        Err(problem) => Err(problem),
+    let path = root.check_write(&args.target).and_then(|rel| {
+        gate::may_write(&ctx.world, &rel)?;
+        Ok(rel.as_str().to_owned())
+    });
+    match (git(ctx, &root), path) {
+        (Ok(git), path) => git.checkout(&args.target, || path),
+        // Without a repository nothing can be a branch; a way out of the working directory is told as that.
+        (Err(_), Err(problem)) | (Err(problem), Ok(_)) => Err(problem),
     }
 }

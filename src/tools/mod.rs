@@ -8,6 +8,7 @@ pub mod context;
 pub mod gate;
 pub mod patch;
 pub mod registry;
+pub mod scratch;
 
 mod coding;
 mod files;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::WRITE;
 use super::context::{Ctx, Matter};
+use super::{WRITE, scratch};
 use crate::base::error::{Outcome, Problem};
 use crate::disk::beneath::Root;
 use crate::proc::shell;
@@ -57,12 +57,17 @@ fn run(ctx: &Ctx, args: RunCommand) -> Outcome<String> {
         dir: root.path().to_owned(),
     })?;
     let spill = logs(ctx, &root)?;
-    shell::run(
+    let said = shell::run(
         command,
         root.path(),
         &ctx.world.env,
         Duration::from_secs(args.timeout.min(24 * 3600)),
         &spill,
         &ctx.stop,
-    )
+    );
+    // Long output has made the folder.
+    if spill.is_dir() {
+        scratch::hide(ctx);
+    }
+    said
 }

@@ -1,0 +1,72 @@
+//! What git said, or its own words as a problem with the next step.
+
+use std::path::Path;
+
+use crate::base::error::{Outcome, Problem};
+use crate::base::text;
+use crate::proc::child::Done;
+
+/// What git said on standard output.
+///
+/// # Errors
+/// It failed or took too long.
+pub(super) fn said(dir: &Path, done: Done) -> Outcome<String> {
+    if done.success() {
+        return Ok(done.stdout.text().trim_end().to_owned());
+    }
+    if done.timed_out {
+        return Err(Problem::limit(format!("git {}.", done.ending())));
+    }
+    let words = format!(
+        "{}\n{}",
+        done.stderr.text().trim(),
+        done.stdout.text().trim()
+    );
+    let words = words.trim();
+    let problem = Problem::input(format!(
+        "git: {}",
+        if words.is_empty() {
+            done.ending()
+        } else {
+            text::clip(words, 4000)
+        }
+    ));
+    Err(if words.contains("not a git repository") {
+        no_repository(dir)
+    } else if words.contains("would be overwritten") {
+        problem.next("Commit these changes first, or restore the files.")
+    } else if words.contains("did not match any file") {
+        problem.next("git_branch lists the branches, git_log the commits.")
+    } else {
+        problem
+    })
+}
+
+/// True when git failed over an object that it could not read, in one of its many words for that.
+pub(super) fn lacks_objects(done: &Done) -> bool {
+    const WORDS: [&str; 6] = [
+        "lazy fetching",
+        "promisor",
+        "not read",
+        "cannot read",
+        "unable to read",
+        "bad object",
+    ];
+    let words = done.stderr.text().to_lowercase();
+    !done.success() && WORDS.iter().any(|word| words.contains(word))
+}
+
+/// What a partial clone lacks is not fetched on the way: that runs programs which the repository names.
+pub(super) fn not_here(done: &Done) -> Problem {
+    Problem::missing(format!(
+        "This is a partial clone: not all of this repository's objects are here, and fetching them on the way is switched off. git: {}",
+        text::clip(done.stderr.text().trim(), 1000)
+    ))
+    .next("run_command with the same git command fetches what it needs.")
+}
+
+/// There is no repository at `dir` or above.
+pub(super) fn no_repository(dir: &Path) -> Problem {
+    Problem::missing(format!("{} is not in a git repository.", dir.display()))
+        .next("run_command with \"git init\" makes one.")
+}

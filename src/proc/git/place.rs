@@ -1,0 +1,158 @@
+//! Where a repository is, told by its files, and whether it belongs to the directory it was found in.
+//!
+//! A `.git` may be a file, a link or a folder that points at a repository elsewhere. Whoever unpacks an archive with such a
+//! `.git` would commit into, and read from, somebody else's repository. It is followed only when that repository's own
+//! records name this directory: those of a linked worktree, or core.worktree as submodules have it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::plain;
+use crate::base::error::{Outcome, Problem};
+use crate::base::text;
+
+/// A `.git` file is one line; git itself refuses long ones.
+const POINTER_CAP: u64 = 64 * 1024;
+
+/// A repository and the directory it was found in. Paths are free of links.
+#[derive(Debug)]
+pub struct Place {
+    home: PathBuf,
+    bare: bool,
+    git: PathBuf,
+    common: PathBuf,
+}
+
+/// The repository around `dir`. Takes whatever git would, and more: git is kept from looking higher (see [`Place::ceiling`]),
+/// so that it works in this one or none.
+///
+/// # Errors
+/// A `.git` file that names no repository.
+pub fn find(dir: &Path) -> Outcome<Option<Place>> {
+    for home in plain(dir).ancestors() {
+        let entry = home.join(".git");
+        if entry.is_file() {
+            return Ok(Some(Place::new(home, false, &pointed_at(&entry)?)));
+        }
+        if has(&entry, "HEAD") {
+            return Ok(Some(Place::new(home, false, &entry)));
+        }
+        let parts = has(home, "objects") && has(home, "refs");
+        if has(home, "HEAD") && (parts || has(home, "commondir")) {
+            return Ok(Some(Place::new(home, true, home)));
+        }
+    }
+    Ok(None)
+}
+
+impl Place {
+    fn new(home: &Path, bare: bool, git: &Path) -> Self {
+        let git = plain(git);
+        let common = match read_pointer(&git.join("commondir")) {
+            Some(path) => plain(&git.join(path)),
+            None => git.clone(),
+        };
+        Self {
+            home: home.to_owned(),
+            bare,
+            git,
+            common,
+        }
+    }
+
+    /// The top of the working tree; nothing in a bare repository.
+    pub fn top(&self) -> Option<&Path> {
+        (!self.bare).then_some(&self.home)
+    }
+
+    /// The folder of the repository, or of this worktree's part of it.
+    pub fn git(&self) -> &Path {
+        &self.git
+    }
+
+    /// The folder of the repository that its worktrees share.
+    pub fn common(&self) -> &Path {
+        &self.common
+    }
+
+    /// The folder from which upwards git must not look for a repository.
+    pub fn ceiling(&self) -> Option<&Path> {
+        self.home.parent()
+    }
+
+    /// True for a linked worktree.
+    pub fn is_linked(&self) -> bool {
+        self.git != self.common
+    }
+
+    /// Whether git may work here; `worktrees` are the values of core.worktree.
+    ///
+    /// # Errors
+    /// `Refused` when the files are kept elsewhere, or the repository is not this directory's.
+    pub fn check(&self, worktrees: &[PathBuf]) -> Outcome<()> {
+        let named = |path: &PathBuf| plain(&self.git.join(path));
+        if let Some(other) = worktrees.iter().find(|path| named(path) != self.home) {
+            return Err(Problem::refused(format!(
+                "The repository's configuration puts its files into another directory, {}.",
+                text::visible(&other.to_string_lossy())
+            ))
+            .next("Remove core.worktree from its configuration."));
+        }
+        let inside = self.git.starts_with(&self.home) && self.common.starts_with(&self.home);
+        if inside || self.is_recorded() || (!self.is_linked() && !worktrees.is_empty()) {
+            return Ok(());
+        }
+        Err(Problem::refused(format!(
+            "{} leads to the repository {}, which knows nothing of this directory.",
+            self.home.join(".git").display(),
+            self.common.display()
+        ))
+        .next("If both are yours: \"git worktree repair\" for a worktree that was moved, else \"git config core.worktree\" with this directory."))
+    }
+
+    /// The repository lists this directory as one of its worktrees.
+    fn is_recorded(&self) -> bool {
+        let Some(back) = read_pointer(&self.git.join("gitdir")) else {
+            return false;
+        };
+        self.git.parent() == Some(&self.common.join("worktrees"))
+            && plain(&self.git.join(back)) == plain(&self.home.join(".git"))
+    }
+}
+
+/// Where a `.git` file points.
+fn pointed_at(entry: &Path) -> Outcome<PathBuf> {
+    let target = read_pointer(entry).and_then(|line| {
+        let path = line.strip_prefix("gitdir:")?;
+        Some(entry.parent()?.join(path.trim_start()))
+    });
+    match target {
+        Some(target) if target.is_dir() => Ok(target),
+        Some(target) => Err(Problem::missing(format!(
+            "{} names the repository {}, which is not there.",
+            entry.display(),
+            text::visible(&target.to_string_lossy())
+        ))
+        .next("Bring that repository back, or remove the file and make a new one.")),
+        None => Err(Problem::input(format!(
+            "{} is a file and does not say where the repository is.",
+            entry.display()
+        ))
+        .next("It should read \"gitdir: PATH\".")),
+    }
+}
+
+/// The one line of a file in git's records.
+fn read_pointer(path: &Path) -> Option<String> {
+    let about = fs::metadata(path).ok()?;
+    if !about.is_file() || about.len() > POINTER_CAP {
+        return None;
+    }
+    let text = fs::read_to_string(path).ok()?;
+    Some(text.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+/// Something of this name stands in `dir`, be it a link to nowhere.
+fn has(dir: &Path, name: &str) -> bool {
+    dir.join(name).symlink_metadata().is_ok()
+}

@@ -1,0 +1,166 @@
+//! git against real repositories, harmless and hostile.
+
+use super::*;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+struct Repo {
+    dir: tempfile::TempDir,
+    env: Env,
+    stop: Cancel,
+}
+
+impl Repo {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let path = std::env::var("PATH").unwrap();
+        let env = Env::from([
+            ("HOME", dir.path().to_str().unwrap()),
+            ("PATH", &path),
+            ("GIT_DIR", "/nowhere"),
+            ("GIT_INDEX_FILE", "/nowhere/index"),
+        ]);
+        fs::create_dir(dir.path().join("r")).unwrap();
+        let repo = Self {
+            dir,
+            env,
+            stop: Cancel::new(),
+        };
+        repo.sh("git init -q -b main && echo one > a.txt");
+        repo
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("r")
+    }
+
+    fn sh(&self, script: &str) {
+        let status = Command::new("sh")
+            .args(["-c", script])
+            .current_dir(self.path())
+            .env("HOME", self.dir.path())
+            .env_remove("GIT_DIR")
+            .status()
+            .unwrap();
+        assert!(status.success(), "{script}");
+    }
+
+    fn git(&self) -> Git<'_> {
+        Git::open(&self.path(), &self.env, &self.stop).unwrap()
+    }
+}
+
+#[test]
+fn a_repository_is_read_and_written_without_identity_or_callers_git_variables() {
+    let repo = Repo::new();
+    assert_eq!(repo.git().log(10, true).unwrap(), "No commits yet.");
+    let said = repo.git().commit("First words", true).unwrap();
+    assert!(
+        said.contains("First words") && said.contains("committed as Marvin <marvin@localhost>"),
+        "{said}"
+    );
+    assert!(repo.git().log(1, true).unwrap().ends_with("First words"));
+    assert!(
+        repo.git()
+            .commit("again", true)
+            .unwrap()
+            .contains("nothing to commit")
+    );
+    fs::write(repo.path().join("a.txt"), "two\n").unwrap();
+    assert!(repo.git().status().unwrap().contains(" M a.txt"));
+    assert!(
+        repo.git()
+            .diff(false, Some("a.txt"))
+            .unwrap()
+            .contains("-one\n+two")
+    );
+    assert_eq!(repo.git().diff(true, None).unwrap(), "No changes.");
+    assert!(
+        repo.git()
+            .blame("a.txt", Some((1, 1)))
+            .unwrap()
+            .contains("two")
+    );
+    let path = |path: &str| repo.git().checkout(path, || Ok(path.to_owned()));
+    assert_eq!(path("a.txt").unwrap(), "Restored a.txt.");
+    repo.git().create_branch("work").unwrap();
+    assert!(repo.git().branches().unwrap().contains("* work"));
+    assert!(path("-f").is_err());
+    assert!(
+        path("nowhere")
+            .unwrap_err()
+            .one_line()
+            .contains("did not match")
+    );
+}
+
+#[test]
+fn nothing_a_hostile_repository_names_is_run() {
+    let repo = Repo::new();
+    repo.git().commit("start", true).unwrap();
+    let ran = repo.dir.path().join("ran");
+    let bait = format!("sh -c 'touch {}; cat'", ran.display());
+    fs::write(
+        repo.path().join("evil.cfg"),
+        format!("[filter \"inc\"]\n\tclean = {bait}\n\tsmudge = {bait}\n\trequired = true\n"),
+    )
+    .unwrap();
+    for key in [
+        "core.fsmonitor",
+        "core.pager",
+        "core.editor",
+        "diff.external",
+        "filter.x.clean",
+        "filter.x.smudge",
+        "filter.x.process",
+        "diff.x.textconv",
+        "diff.x.command",
+        "alias.status",
+        "credential.helper",
+        "gpg.program",
+        "core.sshCommand",
+    ] {
+        repo.sh(&format!(
+            "git config {key} \"{}\"",
+            bait.replace('"', "\\\"")
+        ));
+    }
+    repo.sh("git config include.path ../evil.cfg; git config filter.x.required true; git config commit.gpgSign true; mkdir -p .git/hooks");
+    for hook in [
+        "pre-commit",
+        "commit-msg",
+        "post-commit",
+        "post-checkout",
+        "prepare-commit-msg",
+    ] {
+        let file = repo.path().join(".git/hooks").join(hook);
+        fs::write(&file, format!("#!/bin/sh\ntouch {}\n", ran.display())).unwrap();
+        repo.sh(&format!("chmod +x .git/hooks/{hook}"));
+    }
+    fs::write(
+        repo.path().join(".gitattributes"),
+        "*.txt filter=x diff=x\n*.md filter=inc\n",
+    )
+    .unwrap();
+    fs::write(repo.path().join("a.txt"), "changed\n").unwrap();
+    fs::write(repo.path().join("b.md"), "new\n").unwrap();
+    let _ = fs::remove_file(&ran);
+    let git = repo.git();
+    git.status().unwrap();
+    git.diff(false, None).unwrap();
+    let said = git.commit("second", true).unwrap();
+    assert!(said.contains("hook was skipped"), "{said}");
+    git.log(5, false).unwrap();
+    git.blame("a.txt", None).unwrap();
+    git.create_branch("other").unwrap();
+    git.checkout("main", || unreachable!()).unwrap();
+    assert!(!ran.exists(), "something of the repository's own was run");
+}
+
+#[test]
+fn outside_a_repository_the_next_step_is_named() {
+    let repo = Repo::new();
+    let problem = Git::open(repo.dir.path(), &repo.env, &repo.stop).unwrap_err();
+    assert!(problem.one_line().contains("git init"));
+}

@@ -1,0 +1,130 @@
+//! The completion scripts loaded and asked in the real shells; bash's is tested with the other subcommands.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::support::home::Home;
+use crate::support::run::{Done, Marvin, program};
+use crate::support::shared::skip;
+
+/// Completes one command line in zsh as a person does: a terminal, an interactive shell, a press of Tab. What the shell offers
+/// is caught where every completion ends, in `compadd`.
+const ZSH: &str = r#"
+zmodload zsh/zpty || exit 3
+zpty shell "ZDOTDIR=${(q)PWD}/zsh zsh -i" || exit 3
+zpty -r shell seen $'*\x01ready\x01*' || exit 4
+zpty -w -n shell "$1"$'\t'
+zpty -r shell seen $'*\x01end\x01*' || exit 5
+zpty -d shell
+"#;
+
+const ZSHRC: &str = r#"
+PROMPT= RPROMPT=
+setopt extended_glob
+fpath=($ZDOTDIR $fpath)
+autoload -Uz compinit && compinit -u -D
+compadd() {
+    local word found=()
+    for word; do
+        [[ $word == (-|--) ]] && break
+        [[ $word == -[a-zA-Z]#[OAD]* ]] && { builtin compadd "$@"; return }
+    done
+    builtin compadd -O found "$@"
+    print -rl -- $found >> $ZDOTDIR/offered
+    builtin compadd "$@"
+}
+ask() { zle complete-word; print -n $'\x01end\x01' }
+zle -N ask
+bindkey '^I' ask
+ready() { print -n $'\x01ready\x01'; zle -D zle-line-init }
+zle -N zle-line-init ready
+"#;
+
+/// A home with the script of `shell` in it at `path`, and two files to be completed.
+fn prepared(shell: &str, path: &str) -> Home {
+    let home = Home::new();
+    let script = home.marvin().args(["completions", shell]).run().expect(0);
+    home.write(path, script.text());
+    home.write("work/prompt file.txt", "x");
+    home.write("work/folder/x", "x");
+    home
+}
+
+/// Runs a shell with `marvin` on its path and nothing of the caller's settings.
+fn shell(home: &Home, program: &Path, args: &[&str]) -> Done {
+    let own = Path::new(env!("CARGO_BIN_EXE_marvin")).parent().unwrap();
+    let mut path = OsString::from(own);
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap());
+    Marvin::new(program)
+        .args(args.iter().copied())
+        .dir(&home.work())
+        .env("PATH", path)
+        .env("HOME", home.path())
+        .env("MARVIN_CONFIG_DIR", home.config())
+        .env("TERM", "xterm")
+        .env("LC_ALL", "C.UTF-8")
+        .run()
+        .expect(0)
+}
+
+/// What both shells offer; `complete` gives it for a line.
+fn offers_what_it_should(complete: &dyn Fn(&str) -> Vec<String>) {
+    let all = |line: &str, wanted: &[&str]| assert_eq!(complete(line), wanted, "{line}");
+    all("marvin --promp", &["--prompt", "--prompt-file"]);
+    all("marvin --non-interactive --provider gro", &["groq"]);
+    all("marvin --tools fi", &["files"]);
+    all("marvin compl", &["completions"]);
+    all("marvin completions z", &["zsh"]);
+    all("marvin tool git_bl", &["git_blame"]);
+    all("marvin tool git_ch", &["git_checkout"]);
+    all("marvin --working-dir fol", &["folder"]);
+    all("marvin --prompt-file promp", &["prompt file.txt"]);
+    assert!(complete("marvin tool ").len() > 15);
+    all("marvin --provider groq completions f", &["fish"]);
+    assert!(!complete("marvin tool git_blame git_b").contains(&"git_blame".to_owned()));
+}
+
+#[test]
+fn zsh_completes() {
+    let Some(zsh) = program("zsh") else {
+        return skip("zsh_completes", "zsh is not installed");
+    };
+    let home = prepared("zsh", "work/zsh/_marvin");
+    home.write("work/zsh/.zshrc", ZSHRC);
+    let driver = home.write("driver", ZSH);
+    let driver = driver.to_str().unwrap();
+    offers_what_it_should(&|line| {
+        home.write("work/zsh/offered", "");
+        shell(&home, &zsh, &["-f", driver, line]);
+        let mut offered: Vec<String> = home
+            .read("work/zsh/offered")
+            .lines()
+            .filter(|line| !line.is_empty())
+            .map(|line| line.trim_end_matches(['=', '/']).replace("\\ ", " "))
+            .collect();
+        offered.sort();
+        offered.dedup();
+        offered
+    });
+}
+
+#[test]
+fn fish_completes() {
+    let Some(fish) = program("fish") else {
+        return skip("fish_completes", "fish is not installed");
+    };
+    let home = prepared("fish", ".config/fish/completions/marvin.fish");
+    offers_what_it_should(&|line| {
+        let output = shell(&home, &fish, &["-c", "complete -C $argv[1]", line]);
+        assert_eq!(output.errors(), "", "{line}");
+        let mut offered: Vec<String> = output
+            .text()
+            .lines()
+            .map(|line| line.split('\t').next().unwrap_or_default())
+            .map(|word| word.trim_end_matches('/').replace("\\ ", " "))
+            .collect();
+        offered.sort();
+        offered
+    });
+}

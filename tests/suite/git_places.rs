@@ -1,0 +1,322 @@
+//! Whose repository the git tools work in: never one that knows nothing of the working directory.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::support::home::Home;
+use crate::support::repo::Repo;
+use crate::support::run::Done;
+
+fn git(home: &Home, dir: &Path, name: &str, args: serde_json::Value) -> Done {
+    home.marvin()
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .dir(dir)
+        .args(["tool", name, "--json", &args.to_string()])
+        .run()
+}
+
+/// Every tool says that it does not work here, and why.
+fn refused(home: &Home, dir: &Path, why: &str) {
+    for (name, args) in [
+        ("git_status", json!({})),
+        ("git_diff", json!({})),
+        ("git_log", json!({})),
+        ("git_blame", json!({"path": "a.txt"})),
+        ("git_branch", json!({})),
+        ("git_commit", json!({"message": "take it"})),
+        ("git_checkout", json!({"target": "a.txt"})),
+    ] {
+        let done = git(home, dir, name, args).expect(1);
+        assert!(done.errors().contains(why), "{name}: {}", done.errors());
+    }
+}
+
+fn works(home: &Home, dir: &Path) {
+    let old = fs::read_to_string(dir.join("a.txt")).unwrap();
+    fs::write(dir.join("a.txt"), old + "changed\n").unwrap();
+    let status = git(home, dir, "git_status", json!({})).expect(0);
+    assert!(status.text().contains(" M a.txt"), "{}", status.text());
+    git(home, dir, "git_commit", json!({"message": "here"})).expect(0);
+    let log = git(home, dir, "git_log", json!({})).expect(0);
+    assert!(log.text().contains("here"), "{}", log.text());
+}
+
+/// Puts a `.git` into a folder.
+type Trap<'a> = &'a dyn Fn(&Path);
+
+/// What a repository must keep: its branches, its index and its settings.
+fn state(repo: &Repo) -> (String, String, Vec<u8>) {
+    (
+        repo.git(&["for-each-ref"]),
+        repo.read(".git/config"),
+        fs::read(repo.path().join(".git/index")).unwrap(),
+    )
+}
+
+#[test]
+fn a_git_entry_that_leads_to_somebody_elses_repository_is_refused() {
+    let home = Home::new();
+    let victim = Repo::at(&home.path().join("victim"));
+    victim.file("a.txt", "theirs\n").commit("theirs");
+    victim.git(&["worktree", "add", "--quiet", "-b", "side", "../side"]);
+    let before = state(&victim);
+    let real = victim.path().join(".git");
+    let traps: [(&str, Trap<'_>); 5] = [
+        ("file", &|trap| {
+            fs::write(trap.join(".git"), format!("gitdir: {}\n", real.display())).unwrap();
+        }),
+        ("relative", &|trap| {
+            fs::write(trap.join(".git"), "gitdir: ../../victim/.git").unwrap();
+        }),
+        ("worktree", &|trap| {
+            fs::write(
+                trap.join(".git"),
+                "gitdir: ../../victim/.git/worktrees/side\n",
+            )
+            .unwrap();
+        }),
+        ("link", &|trap| symlink(&real, trap.join(".git")).unwrap()),
+        ("shared", &|trap| {
+            // A folder of its own that borrows the branches, the settings and the objects.
+            let own = trap.join(".git");
+            fs::create_dir(&own).unwrap();
+            fs::write(own.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+            fs::write(own.join("commondir"), real.to_str().unwrap()).unwrap();
+            fs::write(own.join("gitdir"), own.to_str().unwrap()).unwrap();
+        }),
+    ];
+    for (name, set) in traps {
+        let trap = home.path().join("traps").join(name);
+        fs::create_dir_all(&trap).unwrap();
+        fs::write(trap.join("a.txt"), "mine\n").unwrap();
+        set(&trap);
+        refused(&home, &trap, "knows nothing of this directory");
+        fs::create_dir(trap.join("below")).unwrap();
+        let done = git(&home, &trap.join("below"), "git_log", json!({})).expect(1);
+        assert!(done.errors().contains("knows nothing"), "{name}");
+        assert_eq!(state(&victim), before, "{name}");
+    }
+}
+
+#[test]
+fn worktrees_and_submodules_of_each_other_are_followed() {
+    let home = Home::new();
+    let library = Repo::at(&home.path().join("library"));
+    library.file("a.txt", "one\n").commit("library");
+    let repo = Repo::at(&home.path().join("main"));
+    repo.file("a.txt", "one\n").commit("start");
+    let from = library.path().to_str().unwrap();
+    let allow = "protocol.file.allow=always";
+    repo.git(&["-c", allow, "submodule", "--quiet", "add", from, "lib"]);
+    repo.commit("with a submodule");
+    repo.git(&["worktree", "add", "--quiet", "-b", "side", "../side"]);
+    let side = home.path().join("side");
+    repo.git(&[
+        "-C",
+        "../side",
+        "-c",
+        allow,
+        "submodule",
+        "--quiet",
+        "update",
+        "--init",
+    ]);
+    repo.git(&[
+        "-C",
+        "lib",
+        "worktree",
+        "add",
+        "--quiet",
+        "-b",
+        "x",
+        "../../of-lib",
+    ]);
+    for dir in ["main", "side", "main/lib", "side/lib", "of-lib"] {
+        let dir = home.path().join(dir);
+        for (key, value) in [("user.name", "Zaphod"), ("user.email", "z@example.org")] {
+            library.git(&["-C", dir.to_str().unwrap(), "config", key, value]);
+        }
+        works(&home, &dir);
+    }
+    // Paths of a worktree may be relative to its records.
+    fs::write(
+        repo.path().join(".git/worktrees/side/gitdir"),
+        "../../../../side/.git\n",
+    )
+    .unwrap();
+    git(&home, &side, "git_log", json!({})).expect(0);
+    // With settings of its own each worktree has its own core.worktree, or none.
+    repo.git(&["config", "extensions.worktreeConfig", "true"]);
+    git(&home, &side, "git_log", json!({})).expect(0);
+    let elsewhere = home.work();
+    repo.git(&[
+        "-C",
+        "../side",
+        "config",
+        "--worktree",
+        "core.worktree",
+        elsewhere.to_str().unwrap(),
+    ]);
+    refused(&home, &side, "core.worktree");
+}
+
+#[test]
+fn a_repository_kept_apart_must_name_its_directory() {
+    let home = Home::new();
+    let top = home.path().join("top");
+    let apart = home.path().join("apart");
+    let repo = Repo::at(&top);
+    repo.file("a.txt", "one\n").commit("start");
+    fs::rename(top.join(".git"), &apart).unwrap();
+    fs::write(top.join(".git"), "gitdir: ../apart\n").unwrap();
+    refused(&home, &top, "git config core.worktree");
+    repo.git(&["config", "core.worktree", top.to_str().unwrap()]);
+    works(&home, &top);
+    // Inside the directory it can only be its own.
+    repo.git(&["config", "--unset", "core.worktree"]);
+    fs::rename(&apart, top.join("inner")).unwrap();
+    fs::write(top.join(".git"), "gitdir: inner\n").unwrap();
+    fs::write(top.join("inner/info/exclude"), "/inner\n").unwrap();
+    works(&home, &top);
+}
+
+#[test]
+fn what_is_wrong_with_a_git_entry_is_said() {
+    let home = Home::new();
+    let repo = Repo::at(&home.path().join("main"));
+    repo.file("a.txt", "one\n").commit("start");
+    repo.git(&["worktree", "add", "--quiet", "-b", "side", "../side"]);
+    fs::rename(home.path().join("side"), home.path().join("moved")).unwrap();
+    let moved = home.path().join("moved");
+    refused(&home, &moved, "git worktree repair");
+    repo.git(&["worktree", "repair", "../moved"]);
+    works(&home, &moved);
+    fs::rename(repo.path(), home.path().join("gone")).unwrap();
+    refused(&home, &moved, "which is not there");
+    for text in ["", "nonsense\n", "gitdir:\0\n"] {
+        fs::write(moved.join(".git"), text).unwrap();
+        let done = git(&home, &moved, "git_status", json!({})).expect(1);
+        assert!(
+            done.errors().contains(".git"),
+            "{text:?}: {}",
+            done.errors()
+        );
+    }
+}
+
+#[test]
+fn folders_that_only_look_like_repositories_are_passed_over_as_git_does() {
+    let home = Home::new();
+    let repo = Repo::at(&home.path().join("main"));
+    repo.file("below/a.txt", "one\n").commit("start");
+    fs::create_dir(repo.path().join("below/.git")).unwrap();
+    works(&home, &repo.path().join("below"));
+    // git takes this for no repository and would look higher; it is kept here.
+    fs::write(repo.path().join("below/.git/HEAD"), "nonsense").unwrap();
+    let done = git(&home, &repo.path().join("below"), "git_log", json!({})).expect(1);
+    assert!(done.errors().contains("not in a git repository"));
+    // A bare one has a history and nothing else.
+    repo.git(&["clone", "--quiet", "--bare", ".", "../bare.git"]);
+    let bare = home.path().join("bare.git");
+    git(&home, &bare, "git_log", json!({})).expect(0);
+    let done = git(&home, &bare, "git_status", json!({})).expect(1);
+    assert!(done.errors().contains("work tree"), "{}", done.errors());
+}
+
+#[test]
+fn a_program_in_the_middle_of_a_very_long_configuration_does_not_run() {
+    let home = Home::new();
+    let repo = Repo::new();
+    repo.file(".gitattributes", "*.txt filter=x\n")
+        .file("a.txt", "one\n")
+        .commit("start");
+    let mark = home.path().join("ran");
+    let padding = |from: usize| -> String {
+        let key = |n| format!("\tkey{n} = \"{}\"\n", "v".repeat(40));
+        format!(
+            "[padding]\n{}",
+            (from..from + 4000).map(key).collect::<String>()
+        )
+    };
+    let bait = format!(
+        "{}[filter \"x\"]\n\tclean = touch {}; cat\n{}",
+        padding(0),
+        mark.display(),
+        padding(4000)
+    );
+    let config = repo.read(".git/config");
+    repo.file(".git/config", format!("{config}{bait}"));
+    repo.file("a.txt", "two\n");
+    git(&home, repo.path(), "git_status", json!({})).expect(0);
+    git(&home, repo.path(), "git_commit", json!({"message": "long"})).expect(0);
+    assert!(!mark.exists(), "the filter ran");
+}
+
+#[test]
+fn git_does_not_write_through_links_in_the_repository() {
+    let home = Home::new();
+    let victim = Repo::at(&home.path().join("victim"));
+    victim.file("a.txt", "theirs\n").commit("theirs");
+    let before = state(&victim);
+    let file = home.write("profile", "text\n");
+    let real = victim.path().join(".git");
+    let links = [
+        ("COMMIT_EDITMSG", file.clone()),
+        ("COMMIT_EDITMSG", home.path().join("not-yet")),
+        ("ORIG_HEAD", file.clone()),
+        ("logs/HEAD", file.clone()),
+        ("logs/refs/heads/main", file),
+        ("logs", real.join("logs")),
+        ("index", real.join("index")),
+        ("refs", real.join("refs")),
+        ("refs/heads", real.join("refs/heads")),
+        ("packed-refs", real.join("packed-refs")),
+        ("HEAD", real.join("HEAD")),
+    ];
+    for (name, target) in links {
+        let repo = Repo::new();
+        repo.file("a.txt", "mine\n").commit("start");
+        let place = repo.path().join(".git").join(name);
+        match place.symlink_metadata() {
+            Ok(about) if about.is_dir() => fs::remove_dir_all(&place).unwrap(),
+            Ok(_) => fs::remove_file(&place).unwrap(),
+            Err(_) => {}
+        }
+        symlink(&target, &place).unwrap();
+        repo.file("a.txt", "changed\n");
+        for (tool, args) in [
+            ("git_commit", json!({"message": "echo pwned"})),
+            (
+                "git_checkout",
+                json!({"target": "x", "create_branch": true}),
+            ),
+            ("git_checkout", json!({"target": "a.txt"})),
+        ] {
+            let done = git(&home, repo.path(), tool, args).expect(1);
+            let said = done.errors();
+            assert!(
+                said.contains("leads out of the repository"),
+                "{name}: {said}"
+            );
+        }
+        assert_eq!(home.read("profile"), "text\n", "{name}");
+        assert!(!home.has("not-yet"), "{name}");
+        assert_eq!(state(&victim), before, "{name}");
+    }
+    // A link inside, as git itself once made HEAD, is fine; before the first commit it leads nowhere.
+    let repo = Repo::at(&home.path().join("own"));
+    fs::remove_file(repo.path().join(".git/HEAD")).unwrap();
+    symlink("refs/heads/main", repo.path().join(".git/HEAD")).unwrap();
+    repo.file("a.txt", "one\n");
+    git(
+        &home,
+        repo.path(),
+        "git_commit",
+        json!({"message": "first"}),
+    )
+    .expect(0);
+    works(&home, repo.path());
+}

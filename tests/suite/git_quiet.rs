@@ -1,0 +1,181 @@
+//! What git starts besides what was asked: counted and named by git's own trace, which only the user's settings can turn on.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::repo::Repo;
+use crate::support::run::Done;
+
+/// A home whose git writes down what it does.
+struct Traced {
+    home: Home,
+    trace: PathBuf,
+}
+
+impl Traced {
+    fn new() -> Self {
+        let home = Home::new();
+        let trace = home.path().join("trace");
+        home.write(
+            ".gitconfig",
+            format!(
+                "[trace2]\n\teventTarget = {}\n\tconfigParams = gc.*,maintenance.*\n",
+                trace.display()
+            ),
+        );
+        Self { home, trace }
+    }
+
+    fn git(&self, dir: &Path, name: &str, args: Value) -> Done {
+        let _ = fs::remove_file(&self.trace);
+        self.home
+            .marvin()
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .dir(dir)
+            .args(["tool", name, "--json", &args.to_string()])
+            .run()
+    }
+
+    /// Events of one kind since the last call began.
+    fn events(&self, kind: &str) -> Vec<Value> {
+        fs::read_to_string(&self.trace)
+            .expect("a trace; git before 2.22 has none")
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap())
+            .filter(|event| event["event"] == kind)
+            .collect()
+    }
+
+    /// Arguments of every git that ran, those that git started itself too.
+    fn started(&self) -> Vec<String> {
+        let words = |event: &Value| event["argv"].to_string();
+        self.events("start").iter().map(words).collect()
+    }
+}
+
+#[test]
+fn a_call_starts_few_processes() {
+    let traced = Traced::new();
+    let repo = Repo::new();
+    repo.file("a.txt", "one\n").commit("start");
+    repo.git(&["branch", "other"]);
+    for (name, args, most) in [
+        ("git_status", json!({}), 2),
+        ("git_diff", json!({"path": "a.txt"}), 2),
+        ("git_log", json!({}), 2),
+        ("git_blame", json!({"path": "a.txt"}), 2),
+        ("git_branch", json!({}), 2),
+        ("git_commit", json!({"message": "two"}), 5),
+        ("git_checkout", json!({"target": "other"}), 3),
+        ("git_checkout", json!({"target": "a.txt"}), 4),
+        (
+            "git_checkout",
+            json!({"target": "new", "create_branch": true}),
+            3,
+        ),
+    ] {
+        if name == "git_commit" {
+            repo.file("b.txt", "new\n");
+        }
+        traced.git(repo.path(), name, args).expect(0);
+        let started = traced.started();
+        assert!(started.len() <= most, "{name}: {started:#?}");
+    }
+}
+
+#[test]
+fn nothing_is_cleared_up_and_nothing_stays_behind() {
+    let traced = Traced::new();
+    let repo = Repo::new();
+    repo.file("a.txt", "one\n").commit("start");
+    for (key, value) in [
+        ("gc.auto", "1"),
+        ("gc.autoDetach", "true"),
+        ("maintenance.auto", "true"),
+        ("maintenance.autoDetach", "true"),
+        ("maintenance.gc.enabled", "true"),
+        ("core.fsmonitor", "true"),
+    ] {
+        repo.git(&["config", key, value]);
+    }
+    for n in 0..30 {
+        repo.file(&format!("{n}.txt"), format!("{n}\n"));
+    }
+    traced
+        .git(repo.path(), "git_commit", json!({"message": "many"}))
+        .expect(0);
+    for run in traced.started() {
+        for word in ["\"gc\"", "maintenance\"", "fsmonitor--daemon", "repack"] {
+            assert!(!run.contains(word), "git started {run}");
+        }
+    }
+    assert!(!repo.path().join(".git/gc.log").exists());
+    let loose = repo.git(&["count-objects"]);
+    assert!(!loose.starts_with("0 "), "objects were packed: {loose}");
+    // Older git knows only some of these, and asks them elsewhere.
+    let settings = traced.events("def_param");
+    for (key, wanted) in [
+        ("gc.auto", "0"),
+        ("gc.autodetach", "false"),
+        ("maintenance.auto", "false"),
+        ("maintenance.autodetach", "false"),
+    ] {
+        // What git takes of several is the last.
+        let last: HashMap<&str, &str> = settings
+            .iter()
+            .filter(|event| event["param"] == key)
+            .filter_map(|event| Some((event["sid"].as_str()?, event["value"].as_str()?)))
+            .collect();
+        assert!(!last.is_empty(), "{key} is never set");
+        assert!(
+            last.values().all(|value| *value == wanted),
+            "{key}: {last:?}"
+        );
+    }
+}
+
+#[test]
+fn a_partial_clone_says_what_is_missing_and_asks_nobody() {
+    let traced = Traced::new();
+    let origin = Repo::new();
+    origin
+        .file("a.txt", "one\n")
+        .file("b.txt", "other\n")
+        .commit("start");
+    origin.file("a.txt", "two\n").commit("second");
+    origin.git(&["config", "uploadpack.allowFilter", "true"]);
+    let clone = Repo::at(&traced.home.work());
+    let url = format!("file://{}", origin.path().display());
+    clone.git(&["remote", "add", "origin", &url]);
+    clone.git(&["fetch", "--quiet", "--filter=blob:none", "origin", "main"]);
+    clone.git(&["reset", "--quiet", "--hard", "FETCH_HEAD"]);
+    let missing = || clone.git(&["rev-list", "--objects", "--all", "--missing=print"]);
+    let before = missing();
+    assert!(before.contains('?'), "everything is there");
+
+    traced.git(clone.path(), "git_status", json!({})).expect(0);
+    traced.git(clone.path(), "git_log", json!({})).expect(0);
+    for (name, args) in [
+        ("git_blame", json!({"path": "a.txt"})),
+        ("git_checkout", json!({"target": "HEAD~1"})),
+    ] {
+        let done = traced.git(clone.path(), name, args).expect(1);
+        let said = done.errors();
+        assert!(
+            said.contains("not all of this repository's objects are here")
+                && said.contains("run_command"),
+            "{name}: {said}"
+        );
+        let started = traced.started().join("\n");
+        assert!(
+            !started.contains("fetch") && !started.contains("upload-pack"),
+            "{started}"
+        );
+    }
+    assert_eq!(missing(), before, "objects were fetched");
+    assert_eq!(clone.read("a.txt"), "two\n");
+}
