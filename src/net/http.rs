@@ -100,7 +100,7 @@ impl Client {
         }
     }
 
-    /// Posts `body` and returns when the headers have come.
+    /// Posts `body`, as JSON unless the headers say otherwise, and returns when the response's headers have come.
     ///
     /// # Errors
     /// See [`NetError`]; statuses of 400 and more are responses, and redirects are not followed, so that no key goes astray.
@@ -112,7 +112,10 @@ impl Client {
         stop: &Cancel,
     ) -> Result<Response<'_>, NetError> {
         self.send(stop, |agent| {
-            let request = agent.post(url).header("content-type", "application/json");
+            let mut request = agent.post(url);
+            if headers.iter().all(|(name, _)| *name != "content-type") {
+                request = request.header("content-type", "application/json");
+            }
             with_headers(request, headers).send(body)
         })
     }
