@@ -1,0 +1,1 @@
+//! Replies that are compressed or have no end.

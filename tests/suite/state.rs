@@ -1,0 +1,1 @@
+//! State on disk when the disk is full or shared.
