@@ -197,6 +197,8 @@ impl Client {
             .timeout_connect(Some(limits.connect))
             .timeout_recv_response(Some(limits.first_byte))
             .input_buffer_size(64 * 1024)
+            // Below the buffer's size: headers that fill the buffer would look like a connection that was closed.
+            .max_response_header_size(32 * 1024)
             .output_buffer_size(16 * 1024);
         // Always said: ureq would read the environment itself, and take any proxy for any scheme.
         config = config.proxy(route.proxy.as_ref().map(|proxy| proxy.inner.clone()));
