@@ -22,6 +22,7 @@ mod floors;
 mod git_tools;
 mod home_selftest;
 mod providers;
+mod refusals;
 mod roads;
 mod server_selftest;
 mod signals;
