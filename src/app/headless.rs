@@ -3,6 +3,7 @@
 //!
 //! The turn runs on the main thread; [`Watch`] stops it from its own.
 
+use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -152,10 +153,13 @@ fn work(run: &Run) -> Outcome<()> {
     };
     let answer = talk.answer(&ctx);
     let written = stream.finish();
-    answer.map_err(|failure| *failure.problem)?;
-    if written {
-        Ok(())
-    } else {
-        Err(Problem::cancelled())
+    match written {
+        Err(why) if why.kind() == ErrorKind::BrokenPipe => Err(Problem::cancelled()),
+        // The turn was stopped because of it, and would say no more than that.
+        Err(why) => Err(Problem::system(
+            "Cannot write the answer to standard output",
+            why,
+        )),
+        Ok(()) => answer.map(drop).map_err(|failure| *failure.problem),
     }
 }

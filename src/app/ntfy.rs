@@ -8,6 +8,7 @@ use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::ids;
 use crate::net::http::{Client, Limits, Setup};
+use crate::net::route::Route;
 use crate::net::services;
 
 /// Longest wait for the service.
@@ -38,11 +39,14 @@ pub fn ended(env: &Env, topic: &str, well: bool, took: Duration, cost: f64) {
         first_byte: LIMIT,
         silence: LIMIT,
     };
+    let url = format!("{base}/{safe}");
+    let Ok(route) = Route::to(env, &url) else {
+        return;
+    };
     let client = Client::new(Setup {
         limits,
         agent: agent(env),
-        proxied: true,
-        roots: None,
+        route,
     });
     let mut headers = vec![("content-type", "text/plain".to_owned())];
     if let Some(token) = env.get("NTFY_TOKEN") {
@@ -53,10 +57,5 @@ pub fn ended(env: &Env, topic: &str, well: bool, took: Duration, cost: f64) {
         if well { "is done" } else { "failed" },
         took.as_secs()
     );
-    let _ = client.post(
-        &format!("{base}/{safe}"),
-        &headers,
-        words.as_bytes(),
-        &Cancel::new(),
-    );
+    let _ = client.post(&url, &headers, words.as_bytes(), &Cancel::new());
 }

@@ -23,7 +23,7 @@ pub struct Stream {
 struct State {
     out: File,
     line_start: bool,
-    broken: bool,
+    broken: Option<io::Error>,
 }
 
 impl Stream {
@@ -37,20 +37,23 @@ impl Stream {
             state: Mutex::new(State {
                 out,
                 line_start: true,
-                broken: false,
+                broken: None,
             }),
             gone,
             verbose,
         })
     }
 
-    /// Ends the answer's last line. False when the reader went away.
-    pub fn finish(&self) -> bool {
+    /// Ends the answer's last line.
+    ///
+    /// # Errors
+    /// Why a part of the answer could not be written: `BrokenPipe` when the reader went away.
+    pub fn finish(&self) -> io::Result<()> {
         let mut state = self.lock();
         if !state.line_start {
             self.write(&mut state, "\n");
         }
-        !state.broken
+        state.broken.take().map_or(Ok(()), Err)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -58,12 +61,12 @@ impl Stream {
     }
 
     fn write(&self, state: &mut State, text: &str) {
-        if state.broken || text.is_empty() {
+        if state.broken.is_some() || text.is_empty() {
             return;
         }
         state.line_start = text.ends_with('\n');
-        if state.out.write_all(text.as_bytes()).is_err() {
-            state.broken = true;
+        if let Err(why) = state.out.write_all(text.as_bytes()) {
+            state.broken = Some(why);
             self.gone.fire();
         }
     }

@@ -24,10 +24,13 @@ pub fn save(world: &World) -> Option<String> {
     let book = world.ledger.take_unsaved();
     let logged = log_turns(&world.paths, &world.profile(), &book.turns);
     let saved = add(&world.paths, &world.clock, &book.totals);
-    match logged.and(saved) {
-        Ok(notice) => notice,
-        Err(problem) => Some(format!("Usage was not recorded: {problem}")),
-    }
+    let lines: Vec<String> = [logged.map(|()| None), saved]
+        .into_iter()
+        .filter_map(|outcome| {
+            outcome.unwrap_or_else(|problem| Some(format!("Usage was not recorded: {problem}")))
+        })
+        .collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// Adds this run's totals to the file's. A corrupt file is set aside and its successor starts at this run's totals.

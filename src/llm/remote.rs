@@ -12,6 +12,7 @@ use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::error::{Kind, Outcome, Problem};
 use crate::net::http::{Client, Limits, NetError, Phase, Response, Setup};
+use crate::net::route::Route;
 
 /// Most bytes of an error body that are read.
 const ERROR_BODY: usize = 64 * 1024;
@@ -47,20 +48,10 @@ impl HttpProvider {
             ),
             silence: seconds("MARVIN_IDLE_TIMEOUT", 120),
         };
-        let roots = match env
-            .get("SSL_CERT_FILE")
-            .filter(|_| remote.base.starts_with("https"))
-        {
-            Some(path) => Some(std::fs::read(path).map_err(|why| {
-                Problem::system(format!("Cannot read SSL_CERT_FILE ({path})"), why)
-            })?),
-            None => None,
-        };
         let client = Client::new(Setup {
             limits,
             agent,
-            proxied: !is_loopback(&remote.base),
-            roots,
+            route: Route::to(env, &remote.base)?,
         });
         Ok(Self {
             remote,
@@ -162,6 +153,9 @@ impl HttpProvider {
     fn failure(&self, error: NetError) -> Failure {
         let name = self.remote.row.name;
         let at = &self.remote.base;
+        let through = self.client.proxy().map_or_else(String::new, |proxy| {
+            format!(" through the proxy {} ({})", proxy.place, proxy.variable)
+        });
         let unreachable = |what: String| {
             let next = if self.remote.row.local {
                 format!(
@@ -195,7 +189,23 @@ impl HttpProvider {
             ),
             NetError::Unreachable(why) => Failure::new(
                 Why::Network,
-                unreachable(format!("{name} cannot be reached at {at}: {why}.")),
+                unreachable(format!("{name} cannot be reached at {at}{through}: {why}.")),
+            ),
+            NetError::Barred(status) => Failure::new(
+                Why::Network,
+                barred(&format!("{name} cannot be reached at {at}{through}"), status),
+            ),
+            NetError::Untrusted(why) => Failure::new(
+                Why::Network,
+                Problem::network(format!(
+                    "The certificate of {name} at {at}{through} is not trusted: {why}."
+                ))
+                .next("If a proxy or server of your own signs with its own authority, put that authority's certificate (PEM) in a file and set SSL_CERT_FILE to its path."),
+            ),
+            NetError::Garbled(why) => Failure::new(
+                Why::Protocol,
+                Problem::network(format!("The reply of {name} cannot be decompressed: {why}."))
+                    .next("Ask again; if it stays so, the server or a proxy on the way is broken."),
             ),
             NetError::NotHttp(why) => Failure::new(
                 Why::Protocol,
@@ -229,15 +239,21 @@ impl Provider for HttpProvider {
     }
 }
 
-fn is_loopback(base: &str) -> bool {
-    let host = base.parse::<ureq::http::Uri>().ok().and_then(|uri| {
-        uri.host()
-            .map(|host| host.trim_matches(['[', ']']).to_owned())
-    });
-    host.is_some_and(|host| {
-        host == "localhost"
-            || host
-                .parse::<std::net::IpAddr>()
-                .is_ok_and(|ip| ip.is_loopback())
-    })
+/// What a proxy's refusal means.
+fn barred(what: &str, status: Option<u16>) -> Problem {
+    match status {
+        Some(407) => Problem::new(
+            Kind::Auth,
+            format!("{what}: the proxy asks for a name and a password, or refuses those it got (407)."),
+        )
+        .next("Put them in the variable, as http://USER:PASSWORD@HOST:PORT; other than letters and digits as %XX."),
+        status => {
+            let answer = status.map_or_else(
+                || "the proxy did not answer".to_owned(),
+                |status| format!("the proxy answered {status}"),
+            );
+            Problem::network(format!("{what}: {answer}."))
+                .next("Check the proxy's variable and its rules; NO_PROXY names hosts that are reached without it.")
+        }
+    }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use ureq::unversioned::transport::{Connector, DefaultConnector};
 use ureq::{Agent, Body, Timeout, http};
 
+use super::route::{Proxy, Route};
 use super::transport::{Lookup, Silence, Watch};
 use crate::base::cancel::{Cancel, OnFire};
 
@@ -29,10 +30,8 @@ pub struct Setup {
     pub limits: Limits,
     /// The `User-Agent` it names.
     pub agent: String,
-    /// May use the proxy of the environment; loopback never does.
-    pub proxied: bool,
-    /// Certificates (PEM) to trust instead of the built-in roots (`SSL_CERT_FILE`).
-    pub roots: Option<Vec<u8>>,
+    /// The way to the service.
+    pub route: Route,
 }
 
 /// A client for one service.
@@ -58,6 +57,12 @@ pub enum NetError {
     },
     /// No connection could be made.
     Unreachable(String),
+    /// The proxy on the way would not let it through: its status, when it gave one.
+    Barred(Option<u16>),
+    /// The server's certificate is not one to trust.
+    Untrusted(String),
+    /// The body cannot be decompressed.
+    Garbled(String),
     /// What came is not HTTP.
     NotHttp(String),
 }
@@ -95,7 +100,7 @@ impl Client {
         }
     }
 
-    /// Posts `body` and returns when the headers have come.
+    /// Posts `body`, as JSON unless the headers say otherwise, and returns when the response's headers have come.
     ///
     /// # Errors
     /// See [`NetError`]; statuses of 400 and more are responses, and redirects are not followed, so that no key goes astray.
@@ -107,7 +112,10 @@ impl Client {
         stop: &Cancel,
     ) -> Result<Response<'_>, NetError> {
         self.send(stop, |agent| {
-            let request = agent.post(url).header("content-type", "application/json");
+            let mut request = agent.post(url);
+            if headers.iter().all(|(name, _)| *name != "content-type") {
+                request = request.header("content-type", "application/json");
+            }
             with_headers(request, headers).send(body)
         })
     }
@@ -154,6 +162,11 @@ impl Client {
         })
     }
 
+    /// The proxy on its way, if any.
+    pub fn proxy(&self) -> Option<&Proxy> {
+        self.setup.route.proxy.as_ref()
+    }
+
     /// Drops every connection; the next request opens a new one.
     pub fn forget(&self) {
         *self.agent.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -172,8 +185,7 @@ impl Client {
         let Setup {
             limits,
             agent,
-            proxied,
-            roots,
+            route,
         } = &self.setup;
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
@@ -185,11 +197,12 @@ impl Client {
             .timeout_connect(Some(limits.connect))
             .timeout_recv_response(Some(limits.first_byte))
             .input_buffer_size(64 * 1024)
+            // Below the buffer's size: headers that fill the buffer would look like a connection that was closed.
+            .max_response_header_size(32 * 1024)
             .output_buffer_size(16 * 1024);
-        if !proxied {
-            config = config.proxy(None);
-        }
-        if let Some(pem) = roots {
+        // Always said: ureq would read the environment itself, and take any proxy for any scheme.
+        config = config.proxy(route.proxy.as_ref().map(|proxy| proxy.inner.clone()));
+        if let Some(pem) = &route.roots {
             let certificates: Vec<_> = ureq::tls::parse_pem(pem)
                 .filter_map(|item| match item {
                     Ok(ureq::tls::PemItem::Certificate(certificate)) => Some(certificate),
@@ -295,6 +308,16 @@ fn explain(error: ureq::Error, early: bool, limits: Limits) -> NetError {
         ureq::Error::ConnectionFailed => {
             NetError::Unreachable("no connection could be made".to_owned())
         }
+        ureq::Error::ConnectProxyFailed(why) => NetError::Barred(
+            why.split(|c: char| !c.is_ascii_digit())
+                .find_map(|digits| digits.parse().ok()),
+        ),
+        ureq::Error::Decompress(_, why) => NetError::Garbled(crate::base::error::io_words(&why)),
+        ureq::Error::Rustls(error) => refused(&error.to_string()),
+        // The TLS library hands its refusals over as data that cannot be used.
+        ureq::Error::Io(error) if early && error.kind() == ErrorKind::InvalidData => {
+            refused(&crate::base::error::io_words(&error))
+        }
         ureq::Error::Io(error) => {
             let why = crate::base::error::io_words(&error);
             match error.kind() {
@@ -314,5 +337,13 @@ fn explain(error: ureq::Error, early: bool, limits: Limits) -> NetError {
             NetError::Unreachable(format!("the address is not usable ({error})"))
         }
         other => NetError::NotHttp(other.to_string()),
+    }
+}
+
+/// A refusal by the TLS library, in its words.
+fn refused(words: &str) -> NetError {
+    match words.strip_prefix("invalid peer certificate: ") {
+        Some(why) => NetError::Untrusted(why.to_owned()),
+        None => NetError::NotHttp(words.to_owned()),
     }
 }

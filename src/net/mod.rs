@@ -2,6 +2,7 @@
 
 pub mod http;
 pub mod lines;
+pub mod route;
 pub mod services;
 pub mod sse;
 mod transport;

@@ -141,3 +141,35 @@ pub fn unknown(name: &str, bounds: &Bounds) -> Problem {
         None => problem.next(format!("The tools are: {}.", names.join(", "))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(bounds: &Bounds, most: usize) -> Vec<String> {
+        let offer = offer(bounds, most);
+        offer
+            .tools
+            .iter()
+            .map(|tool| tool.name.to_string())
+            .collect()
+    }
+
+    #[test]
+    fn q38_no_more_is_offered_than_a_request_may_hold_and_the_first_stay() {
+        let whole = names(&Bounds::default(), usize::MAX);
+        assert!(whole.len() > 3);
+        for most in [0, 1, 3, whole.len() - 1, whole.len(), whole.len() + 1] {
+            let cut = names(&Bounds::default(), most);
+            assert_eq!(cut, whole[..most.min(whole.len())], "at most {most}");
+        }
+        let readonly = Bounds {
+            readonly: true,
+            ..Bounds::default()
+        };
+        let allowed = names(&readonly, usize::MAX);
+        assert!(allowed.len() < whole.len());
+        // The limit counts what is offered, not what is passed over.
+        assert_eq!(names(&readonly, allowed.len()), allowed);
+    }
+}

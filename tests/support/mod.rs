@@ -5,13 +5,16 @@
 #![allow(dead_code, unreachable_pub)]
 
 pub mod cost;
+pub mod flood;
 pub mod home;
 pub mod latch;
 pub mod pipe;
+pub mod proxy;
 pub mod pty;
 pub mod repo;
 pub mod run;
 pub mod server;
 pub mod shared;
 pub mod tcp;
+pub mod tls;
 pub mod wire;

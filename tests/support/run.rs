@@ -178,6 +178,22 @@ impl Running {
         self.pid
     }
 
+    /// Waits for its end like [`Running::wait`]; also the most memory it held, in bytes, looked up every millisecond.
+    pub fn wait_measured(self) -> (Done, u64) {
+        let status = format!("/proc/{}/status", self.pid.as_raw_nonzero());
+        let watcher = thread::spawn(move || {
+            let mut most = 0;
+            // The line is gone as soon as the process has ended, reaped or not.
+            while let Some(kilobytes) = std::fs::read_to_string(&status).ok().and_then(peak) {
+                most = most.max(kilobytes * 1024);
+                thread::sleep(Duration::from_millis(1));
+            }
+            most
+        });
+        let done = self.wait();
+        (done, watcher.join().expect("a watcher that ends"))
+    }
+
     /// Sends a signal to it alone.
     pub fn signal(&self, signal: Signal) {
         kill_process(self.pid, signal).expect("a process to signal");
@@ -313,6 +329,12 @@ impl Done {
     pub fn cost(&self) -> Cost {
         Cost::last_line(&self.errors())
     }
+}
+
+/// The peak in kilobytes out of `/proc/PID/status`.
+fn peak(status: String) -> Option<u64> {
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    line.trim().trim_end_matches("kB").trim().parse().ok()
 }
 
 /// Where a program is on PATH, for tests that need one.

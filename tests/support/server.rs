@@ -12,6 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
+pub(crate) use request::Reader;
 pub use request::Request;
 pub use script::{Answer, Exchange};
 

@@ -19,6 +19,7 @@ use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::disk::paths::ProfilePaths;
 use crate::net::http::{Client, Limits, Setup};
+use crate::net::route::Route;
 use crate::net::services;
 
 use answer::News as Answer;
@@ -157,6 +158,9 @@ impl Work {
             return answers;
         };
         let base = service.base_in(&self.env);
+        let Ok(route) = Route::to(&self.env, base) else {
+            return answers;
+        };
         let client = Client::new(Setup {
             limits: Limits {
                 connect: LIMIT,
@@ -164,8 +168,7 @@ impl Work {
                 silence: LIMIT,
             },
             agent: agent(&self.env),
-            proxied: true,
-            roots: None,
+            route,
         });
         let (stop, _linked) = self.stop.child();
         let end = Instant::now() + LIMIT;

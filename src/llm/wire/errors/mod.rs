@@ -87,9 +87,14 @@ fn failure(asked: &Asked, why: Why, status: Option<u16>, said: &Said) -> Failure
             };
             Problem::new(Kind::Auth, what).next(format!("Check {key}, or {other}"))
         }
-        Why::RateLimited { .. } => {
+        Why::RateLimited { wait } => {
+            // A long wait is not made (contract/interfaces.md 8), so whoever reads this must know how long it is.
+            let wait = wait.map_or_else(
+                || "Wait a little".to_owned(),
+                |wait| format!("It asks for a wait of {} s; wait", wait.as_secs().max(1)),
+            );
             Problem::limit(format!("{name} wants fewer requests{tag}{because}"))
-                .next(format!("Wait a little, or {other}"))
+                .next(format!("{wait}, or {other}"))
         }
         Why::Quota => Problem::limit(format!("The quota at {name} is used up{tag}{because}")).next(
             format!("Waiting does not help. Check the plan there, or {other}"),

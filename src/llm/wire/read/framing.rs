@@ -12,8 +12,6 @@ use crate::llm::wire::errors::Said;
 use crate::net::lines::{CAP, Lines, TooLong};
 use crate::net::sse::{Events, Item};
 
-/// Largest body that is not a stream, in bytes.
-const WHOLE_CAP: usize = 4 * CAP;
 /// How much of a body that is no reply is kept to be shown, in bytes.
 const JUNK: usize = 4096;
 
@@ -109,14 +107,18 @@ impl Reading {
             }
             Framing::Lines(_) => self.push_lines(bytes, on),
             Framing::Whole(body) => {
-                if body.len() + bytes.len() > WHOLE_CAP {
-                    return Err(Broken::TooLong(WHOLE_CAP));
+                if body.len() + bytes.len() > CAP {
+                    return Err(Broken::TooLong(CAP));
                 }
                 body.extend_from_slice(bytes);
                 Ok(())
             }
             Framing::Junk => {
                 keep_some(&mut self.stray, bytes);
+                // All that will be shown; a page without an end is not waited for.
+                if self.stray.len() >= JUNK {
+                    return Err(Broken::Foreign(std::mem::take(&mut self.stray)));
+                }
                 Ok(())
             }
         }

@@ -1,0 +1,382 @@
+//! The roads to a provider: TLS with an authority of one's own, proxies, and what the message at the end takes.
+
+use std::io::Write;
+use std::time::Duration;
+
+use base64::Engine as _;
+use rustix::process::Signal;
+
+use crate::support::home::Home;
+use crate::support::latch::Latch;
+use crate::support::proxy::Proxy;
+use crate::support::run::Marvin;
+use crate::support::server::{Answer, Exchange, Server};
+use crate::support::tcp::refused;
+use crate::support::tls::{self, TlsFace};
+use crate::support::wire::openai;
+
+const LONG: Duration = Duration::from_secs(20);
+
+fn says(words: &'static [&'static str]) -> Server {
+    Server::answering(move |_, _| Answer::sse(openai::text(words)))
+}
+
+/// A run that trusts the faces' authority.
+fn trusting(home: &Home, base: &str) -> Marvin {
+    let file = home.write("authority.pem", tls::authority());
+    home.ask(base, "hi").env("SSL_CERT_FILE", file)
+}
+
+#[test]
+fn an_authority_of_ones_own_is_trusted_by_its_file_alone() {
+    let (home, server) = (Home::new(), says(&["Hello"]));
+    let face = TlsFace::before(&server);
+    let done = trusting(&home, &face.url("/v1")).run().expect(0);
+    assert_eq!(done.text(), "Hello\n");
+
+    let strange = home.write("stranger.pem", tls::stranger());
+    let no_file = home.ask(&face.url("/v1"), "hi");
+    let wrong_file = home
+        .ask(&face.url("/v1"), "hi")
+        .env("SSL_CERT_FILE", strange);
+    for run in [no_file, wrong_file] {
+        let errors = run.run().expect(1).errors();
+        assert!(
+            errors.contains("is not trusted") && errors.contains("SSL_CERT_FILE"),
+            "{errors}"
+        );
+    }
+    assert_eq!(
+        server.requests().len(),
+        1,
+        "no key goes to a server that is not trusted"
+    );
+
+    let empty = home.write("empty.pem", "no certificate");
+    for (file, words) in [
+        (home.path().join("missing.pem"), "Cannot read SSL_CERT_FILE"),
+        (empty, "SSL_CERT_FILE holds no certificate"),
+    ] {
+        let run = home.ask(&face.url("/v1"), "hi").env("SSL_CERT_FILE", file);
+        let errors = run.run().expect(1).errors();
+        assert!(errors.contains(words), "{errors}");
+    }
+}
+
+#[test]
+fn a_plain_server_behind_https_is_not_called_untrusted() {
+    let home = Home::new();
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let base = format!("https://{}/v1", listener.local_addr().unwrap());
+    let plain = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+        let _ = std::io::copy(&mut socket, &mut std::io::sink());
+    });
+    let errors = home.ask(&base, "hi").run().expect(1).errors();
+    plain.join().unwrap();
+    assert!(
+        errors.contains("Error: What answers at https://") && !errors.contains("not trusted"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn text_comes_piece_by_piece_through_tls() {
+    let (home, gate) = (Home::new(), Latch::new());
+    let frames = openai::text(&["first ", "second"]);
+    let (start, rest) = frames.split_at(2);
+    let answer = rest
+        .iter()
+        .fold(Answer::sse(start.to_vec()).pause(&gate), |answer, frame| {
+            answer.send(frame.as_str())
+        });
+    let server = Server::with([Exchange::any().answer(answer)]);
+    let face = TlsFace::before(&server);
+    let running = trusting(&home, &face.url("/v1")).spawn();
+    // The rest of the answer is behind the gate, so this comes only if nothing waits for more.
+    running.wait_stdout("first ", LONG);
+    gate.open();
+    assert_eq!(running.wait().expect(0).text(), "first second\n");
+}
+
+#[test]
+fn a_signal_in_mid_stream_ends_a_tls_connection_and_a_tunnel() {
+    for proxied in [false, true] {
+        let home = Home::new();
+        let answer = Answer::sse(openai::text(&["half"])[..2].to_vec()).stall();
+        let server = Server::with([Exchange::any().answer(answer)]);
+        let face = TlsFace::before(&server);
+        let proxy = Proxy::to(face.address());
+        let running = if proxied {
+            trusting(&home, "https://provider.test/v1").env("HTTPS_PROXY", proxy.url(""))
+        } else {
+            trusting(&home, &face.url("/v1"))
+        }
+        .spawn();
+        running.wait_stdout("half", LONG);
+        running.signal(Signal::INT);
+        running.wait().expect(130).cost();
+        server.wait_closed(0, LONG);
+    }
+}
+
+#[test]
+fn each_scheme_goes_through_its_proxy_and_the_name_is_the_proxys_to_look_up() {
+    let (home, server) = (Home::new(), says(&["Hello"]));
+    let face = TlsFace::before(&server);
+    for (base, variables, target) in [
+        (
+            "http",
+            ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"],
+            "provider.test:80",
+        ),
+        (
+            "https",
+            ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"],
+            "provider.test:443",
+        ),
+    ] {
+        for variable in variables {
+            let behind = if base == "http" {
+                server.address()
+            } else {
+                face.address()
+            };
+            let proxy = Proxy::to(behind);
+            let done = trusting(&home, &format!("{base}://provider.test/v1"))
+                .env(variable, proxy.url(""))
+                .run()
+                .expect(0);
+            assert_eq!(done.text(), "Hello\n");
+            let seen = proxy.seen();
+            assert_eq!(seen.len(), 1, "{variable}");
+            assert_eq!(
+                (seen[0].method.as_str(), seen[0].path.as_str()),
+                ("CONNECT", target)
+            );
+            assert_eq!(
+                seen[0].header("authorization"),
+                None,
+                "the key is not the proxy's"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_other_schemes_proxy_loopback_and_spared_hosts_are_left_alone() {
+    let (home, server) = (Home::new(), says(&["Hello"]));
+    let wrong = Proxy::refusing("500 Not me");
+    let (right, all) = (Proxy::to(server.address()), wrong.url(""));
+    home.ask("http://provider.test/v1", "hi")
+        .env("HTTPS_PROXY", &all)
+        .env("ALL_PROXY", &all)
+        .env("HTTP_PROXY", right.url(""))
+        .run()
+        .expect(0);
+    home.ask(&server.url("/v1"), "hi")
+        .env("ALL_PROXY", &all)
+        .env("HTTP_PROXY", &all)
+        .run()
+        .expect(0);
+    for variable in ["NO_PROXY", "no_proxy"] {
+        // The name is looked up here instead, where it does not exist.
+        let done = home
+            .ask("http://provider.test/v1", "hi")
+            .env("HTTP_PROXY", &all)
+            .env(variable, "example.org,.test")
+            .run()
+            .expect(1);
+        assert!(
+            done.errors().contains("cannot be reached"),
+            "{}",
+            done.errors()
+        );
+    }
+    assert!(wrong.seen().is_empty());
+}
+
+#[test]
+fn config_yaml_names_a_proxy_too() {
+    let (home, server) = (Home::new(), says(&["Hello"]));
+    let proxy = Proxy::to(server.address());
+    home.write(
+        "config/config.yaml",
+        format!("HTTP_PROXY: {}\n", proxy.url("")),
+    );
+    home.ask("http://provider.test/v1", "hi").run().expect(0);
+    assert_eq!(proxy.seen().len(), 1);
+}
+
+#[test]
+fn a_proxys_password_reaches_the_proxy_and_nothing_else() {
+    let (home, server) = (Home::new(), says(&["Hello"]));
+    let secret = "hunter2-4711";
+    let who = format!("arthur:{secret}");
+    let basic = base64::engine::general_purpose::STANDARD.encode(&who);
+    let open = Proxy::to(server.address());
+    let shut = Proxy::refusing("407 Proxy Authentication Required\r\nProxy-Authenticate: Basic");
+    let gone = Proxy::refusing("502 Bad Gateway");
+    let nobody = format!("http://{who}@{}", refused());
+    let socks = format!("socks5://{who}@{}", refused());
+    let broken = format!("http://{who}@");
+    for (value, status, words) in [
+        (open.url(&who), 0, ""),
+        (shut.url(&who), 1, "(407)"),
+        (gone.url(&who), 1, "the proxy answered 502"),
+        (nobody, 1, "through the proxy 127.0.0.1:"),
+        (socks, 1, "HTTP_PROXY is not an address of a proxy"),
+        (broken, 1, "HTTP_PROXY is not an address of a proxy"),
+    ] {
+        let done = home
+            .ask("http://provider.test/v1", "hi")
+            .arg("--verbose")
+            .env("HTTP_PROXY", &value)
+            .run()
+            .expect(status);
+        assert!(done.errors().contains(words), "{value}: {}", done.errors());
+        let said = format!("{}{}", done.text(), done.errors());
+        assert!(!said.contains(secret) && !said.contains(&basic), "{said}");
+    }
+    let sent = open.seen()[0]
+        .header("proxy-authorization")
+        .map(str::to_owned);
+    assert_eq!(sent, Some(format!("Basic {basic}")));
+    let request = server.request(0);
+    assert_eq!(request.header("proxy-authorization"), None);
+    let doctor = home
+        .marvin()
+        .arg("doctor")
+        .env("HTTP_PROXY", open.url(&who))
+        .run();
+    assert!(!doctor.text().contains(secret) && !doctor.errors().contains(secret));
+    for file in walk(&home.config()) {
+        let text = String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned();
+        assert!(!text.contains(secret), "{}", file.display());
+    }
+}
+
+/// Every file below a folder.
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path());
+    entries
+        .flat_map(|path| {
+            if path.is_dir() {
+                walk(&path)
+            } else {
+                vec![path]
+            }
+        })
+        .collect()
+}
+
+/// A run that tells a server of ours when it ends.
+fn telling(home: &Home, base: &str, ntfy: &str) -> Marvin {
+    home.ask(base, "a secret plan").env("MARVIN_URL_NTFY", ntfy)
+}
+
+#[test]
+fn the_end_is_told_to_the_topic_and_never_what_was_said() {
+    let (home, server) = (Home::new(), says(&["a secret answer"]));
+    let ntfy = Server::answering(|_, _| Answer::status(200));
+    telling(&home, &server.url("/v1"), &ntfy.url(""))
+        .args(["--ntfy", "my-topic"])
+        .env("NTFY_TOKEN", "tk_sesame")
+        .run()
+        .expect(0);
+    telling(&home, &format!("http://{}/v1", refused()), &ntfy.url(""))
+        .arg("--ntfy=my-topic")
+        .run()
+        .expect(1);
+    let (done, failed) = (ntfy.request(0), ntfy.request(1));
+    assert_eq!(
+        (done.method.as_str(), done.path.as_str()),
+        ("POST", "/my-topic")
+    );
+    assert!(
+        done.text().starts_with("Marvin is done after "),
+        "{}",
+        done.text()
+    );
+    assert!(done.text().contains(" s, $0."), "{}", done.text());
+    assert!(
+        failed.text().starts_with("Marvin failed after "),
+        "{}",
+        failed.text()
+    );
+    assert_eq!(done.header("authorization"), Some("Bearer tk_sesame"));
+    assert_eq!(failed.header("authorization"), None);
+    for request in [done, failed] {
+        assert!(!request.text().contains("secret"));
+        let types = request
+            .headers
+            .iter()
+            .filter(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        let types: Vec<_> = types.map(|(_, value)| value.as_str()).collect();
+        assert_eq!(types, ["text/plain"]);
+    }
+}
+
+#[test]
+fn a_topic_that_was_not_given_is_made_up_and_told() {
+    let (home, server) = (Home::new(), says(&["ok"]));
+    let ntfy = Server::answering(|_, _| Answer::status(200));
+    let topics: Vec<_> = (0..2)
+        .map(|_| {
+            let run = telling(&home, &server.url("/v1"), &ntfy.url("")).arg("--ntfy");
+            let errors = run.run().expect(0).errors();
+            let topic = errors
+                .lines()
+                .find_map(|line| line.strip_prefix("ntfy topic: "));
+            topic
+                .unwrap_or_else(|| panic!("no topic in {errors}"))
+                .to_owned()
+        })
+        .collect();
+    assert_ne!(topics[0], topics[1]);
+    assert!(topics[0].len() >= 20);
+    for (n, topic) in topics.iter().enumerate() {
+        assert_eq!(ntfy.request(n).path, format!("/{topic}"));
+    }
+}
+
+#[test]
+fn a_message_that_cannot_be_sent_changes_nothing() {
+    let (home, server) = (Home::new(), says(&["ok"]));
+    let angry = Server::answering(|_, _| Answer::text("text/plain", "no").with_status(403));
+    for ntfy in [
+        format!("http://{}", refused()),
+        angry.url(""),
+        "not an address".to_owned(),
+    ] {
+        let done = telling(&home, &server.url("/v1"), &ntfy)
+            .args(["--ntfy", "t"])
+            .run()
+            .expect(0);
+        assert_eq!(done.text(), "ok\n");
+        assert_eq!(done.errors().lines().count(), 1, "{}", done.errors());
+        done.cost();
+    }
+}
+
+#[test]
+fn the_message_takes_the_same_roads() {
+    let (home, server) = (Home::new(), says(&["ok"]));
+    let ntfy = Server::answering(|_, _| Answer::status(200));
+    let face = TlsFace::before(&ntfy);
+    let proxy = Proxy::to(face.address());
+    let file = home.write("authority.pem", tls::authority());
+    for base in [face.url(""), "https://provider.test".to_owned()] {
+        telling(&home, &server.url("/v1"), &base)
+            .args(["--ntfy", "t"])
+            .env("SSL_CERT_FILE", &file)
+            .env("HTTPS_PROXY", proxy.url(""))
+            .run()
+            .expect(0);
+    }
+    assert_eq!(ntfy.requests().len(), 2);
+    assert_eq!(proxy.seen().len(), 1, "loopback goes through no proxy");
+}

@@ -1,0 +1,151 @@
+//! Replies that are compressed, have no end, or are far larger than they look: read rightly, or refused in bounded memory.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::support::flood::Flood;
+use crate::support::home::Home;
+use crate::support::latch::Latch;
+use crate::support::run::Marvin;
+use crate::support::server::{Answer, Exchange, Server};
+use crate::support::wire::openai;
+
+const MB: u64 = 1 << 20;
+/// What a run may hold at most, whatever a server sends.
+const BOUND: u64 = 64 * MB;
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Fails the run with these words and in bounded memory; the most that was seen of it, 0 for a run too short to be looked at.
+fn fails_small(run: Marvin, words: &str) -> u64 {
+    let (done, most) = run.spawn().wait_measured();
+    let done = done.expect(1);
+    done.cost();
+    let errors = done.errors();
+    assert!(
+        errors.starts_with("Error: ") && errors.contains(words),
+        "{errors}"
+    );
+    assert!(most < BOUND, "{} MB held for {words}", most / MB);
+    most
+}
+
+#[test]
+fn a_gigabyte_without_an_end_is_given_up_in_bounded_memory() {
+    let mut seen = 0;
+    let line = vec![b'x'; 64 * 1024];
+    let lines = format!("data: {}\n", "x".repeat(121))
+        .repeat(512)
+        .into_bytes();
+    for (kind, start, piece, words) in [
+        ("text/event-stream", "data: ", &line, "MB in one piece"),
+        ("text/event-stream", "", &lines, "MB in one piece"),
+        ("application/json", "{\"a\": \"", &line, "MB in one piece"),
+        ("application/json", "{\n\"a\": \"", &line, "MB in one piece"),
+        ("text/html", "<html>", &line, "no reply of a model"),
+    ] {
+        let head =
+            format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n{start}");
+        let flood = Flood::start(head, piece.clone(), 1024 * MB);
+        let home = Home::new();
+        seen = seen.max(fails_small(home.ask(&flood.url("/v1"), "hi"), words));
+        let sent = flood.sent();
+        assert!(sent < 256 * MB, "{} MB taken of {kind} {start}", sent / MB);
+    }
+    assert!(seen > 8 * MB, "the memory was measured");
+}
+
+#[test]
+fn endless_headers_and_error_bodies_are_cut() {
+    let piece = vec![b'x'; 64 * 1024];
+    for (head, words) in [
+        ("HTTP/1.1 200 OK\r\nX-Long: ", "does not speak HTTP"),
+        ("HTTP/1.1 500 No\r\nConnection: close\r\n\r\n", "500"),
+    ] {
+        let flood = Flood::start(head.to_owned(), piece.clone(), 1024 * MB);
+        let home = Home::new();
+        fails_small(home.ask(&flood.url("/v1"), "hi"), words);
+        assert!(flood.sent() < 64 * MB);
+    }
+}
+
+#[test]
+fn a_compressed_bomb_is_given_up_in_bounded_memory() {
+    // A gigabyte as many members, which count as one body.
+    let bomb = [gzip(b"data: "), gzip(&vec![b'x'; 1 << 20]).repeat(1024)].concat();
+    assert!(bomb.len() < 8 << 20);
+    for (status, words) in [(200, "MB in one piece"), (500, "500")] {
+        let answer = Answer::text("text/event-stream", bomb.clone())
+            .header("Content-Encoding", "gzip")
+            .with_status(status);
+        let (home, server) = (Home::new(), Server::with([Exchange::any().answer(answer)]));
+        fails_small(home.ask(&server.url("/v1"), "hi"), words);
+    }
+}
+
+#[test]
+fn compressed_errors_are_read() {
+    let body = openai::error("the model is on strike", "server_error", None).to_string();
+    for (status, words) in [
+        (400, "on strike"),
+        (401, "refused the key"),
+        (500, "on strike"),
+        (200, "on strike"),
+    ] {
+        let answer = Answer::text("application/json", gzip(body.as_bytes()))
+            .header("Content-Encoding", "gzip")
+            .with_status(status);
+        let (home, server) = (Home::new(), Server::with([Exchange::any().answer(answer)]));
+        let done = home.ask(&server.url("/v1"), "hi").run().expect(1);
+        assert!(done.errors().contains(words), "{status}: {}", done.errors());
+    }
+}
+
+#[test]
+fn a_compressed_stream_is_read_piece_by_piece() {
+    let frames = openai::text(&["first ", "second"]);
+    let (start, rest) = frames.split_at(2);
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(start.concat().as_bytes()).unwrap();
+    encoder.flush().unwrap();
+    let first = std::mem::take(encoder.get_mut());
+    encoder.write_all(rest.concat().as_bytes()).unwrap();
+    let last = encoder.finish().unwrap();
+    let gate = Latch::new();
+    let answer = Answer::sse([first])
+        .header("Content-Encoding", "gzip")
+        .pause(&gate)
+        .send(last);
+    let (home, server) = (Home::new(), Server::with([Exchange::any().answer(answer)]));
+    let running = home.ask(&server.url("/v1"), "hi").spawn();
+    running.wait_stdout("first ", std::time::Duration::from_secs(20));
+    gate.open();
+    assert_eq!(running.wait().expect(0).text(), "first second\n");
+}
+
+#[test]
+fn what_only_claims_to_be_compressed_is_told() {
+    let frames = openai::text(&["Hello"]).concat();
+    let broken = {
+        let mut bytes = gzip(frames.as_bytes());
+        let middle = bytes.len() / 2;
+        bytes[middle..].fill(0xff);
+        bytes
+    };
+    for body in [frames.into_bytes(), broken] {
+        let answer = Answer::text("text/event-stream", body).header("Content-Encoding", "gzip");
+        let (home, server) = (Home::new(), Server::with([Exchange::any().answer(answer)]));
+        let done = home.ask(&server.url("/v1"), "hi").run().expect(1);
+        assert!(
+            done.errors().contains("cannot be decompressed"),
+            "{}",
+            done.errors()
+        );
+    }
+}

@@ -1,0 +1,157 @@
+//! State on disk when the disk is full and when many write at once: the answer is never lost, and neither is what was there.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::run::{Done, Marvin, program};
+use crate::support::server::{Answer, Server};
+use crate::support::shared::skip;
+use crate::support::wire::openai;
+
+/// Runs a shell script with `$MARVIN`, this home and, when `apart`, mounts of its own that are gone with it.
+fn script(home: &Home, apart: bool, script: &str) -> Marvin {
+    let run = if apart {
+        let unshare = program("unshare").expect("unshare on PATH");
+        Marvin::new(&unshare).args(["--map-root-user", "--mount", "sh"])
+    } else {
+        Marvin::new(Path::new("/bin/sh"))
+    };
+    run.env("MARVIN", env!("CARGO_BIN_EXE_marvin"))
+        .env("HOME", home.path())
+        .env("MARVIN_CONFIG_DIR", home.config())
+        .env("OPENAI_COMPAT_API_KEY", "test-key")
+        .dir(&home.work())
+        .args(["-c", script])
+}
+
+/// Whether mounts of one's own are allowed here.
+fn can_mount(test: &str) -> bool {
+    let home = Home::new();
+    let able = program("unshare").is_some()
+        && script(&home, true, "mount -t tmpfs tmpfs \"$HOME\"")
+            .run()
+            .code()
+            == Some(0);
+    if !able {
+        skip(test, "a process may not have mounts of its own here");
+    }
+    able
+}
+
+fn says_ok() -> Server {
+    Server::answering(|_, _| {
+        let stream = openai::Stream::new().text(&["ok"]).finish("stop");
+        Answer::sse(stream.usage(1_000, 100).done())
+    })
+}
+
+const ASK: &str = "\"$MARVIN\" --non-interactive --provider openai-compat --model m --prompt hi";
+/// A disk of 64 kB on which `usage.json` stands and nothing more goes.
+const FULL: &str = "mount -t tmpfs -o size=64k tmpfs \"$MARVIN_CONFIG_DIR\" && cd \"$MARVIN_CONFIG_DIR\" || exit 99
+    echo '{\"total_llm_turns\": 41}' > usage.json
+    cat /dev/zero > filler 2>/dev/null
+    cd -";
+
+#[test]
+fn a_full_disk_costs_no_answer_and_no_old_count() {
+    if !can_mount("a_full_disk_costs_no_answer_and_no_old_count") {
+        return;
+    }
+    let (home, server) = (Home::new(), says_ok());
+    let text = format!(
+        "{{ {FULL}\n}} >&2; {ASK}; status=$?; cat \"$MARVIN_CONFIG_DIR/usage.json\"; ls -A \"$MARVIN_CONFIG_DIR\"; exit $status"
+    );
+    let done = script(&home, true, &text)
+        .env("OPENAI_COMPAT_URL", server.url("/v1"))
+        .run()
+        .expect(0);
+    let mut lines = done.text().lines();
+    assert_eq!(lines.next(), Some("ok"));
+    assert_eq!(lines.next(), Some("{\"total_llm_turns\": 41}"));
+    let left: Vec<_> = lines.collect();
+    assert!(left.iter().all(|name| !name.contains(".tmp")), "{left:?}");
+    let errors = done.errors();
+    for file in ["usage.json", "cost"] {
+        let told = |line: &str| line.contains(file) && line.contains("no space left");
+        assert!(errors.lines().any(told), "nothing of {file} in {errors}");
+    }
+    done.cost();
+}
+
+#[test]
+fn a_tool_on_a_full_disk_leaves_the_old_file() {
+    if !can_mount("a_tool_on_a_full_disk_leaves_the_old_file") {
+        return;
+    }
+    let home = Home::new();
+    let json = json!({"path": "usage.json", "content": "x".repeat(10_000)});
+    let text = format!(
+        "{{ {FULL}\n}} >&2; cd \"$MARVIN_CONFIG_DIR\"; MARVIN_CONFIG_DIR=\"$HOME/other\" \"$MARVIN\" tool append_file --json '{json}'; status=$?; cat usage.json; exit $status"
+    );
+    let done = script(&home, true, &text).run().expect(1);
+    assert_eq!(done.text(), "{\"total_llm_turns\": 41}\n");
+    assert!(done.errors().contains("no space left"), "{}", done.errors());
+}
+
+#[test]
+fn standard_output_on_a_full_disk_is_a_failure_and_standard_error_is_not() {
+    let (home, server) = (Home::new(), says_ok());
+    let run = |to: &str| -> Done {
+        script(&home, false, &format!("{ASK} {to}"))
+            .env("OPENAI_COMPAT_URL", server.url("/v1"))
+            .run()
+    };
+    let done = run("> /dev/full").expect(1);
+    let told = "Error: Cannot write the answer to standard output: no space left on device.";
+    assert!(done.errors().contains(told), "{}", done.errors());
+    done.cost();
+    assert_eq!(run("2> /dev/full").expect(0).text(), "ok\n");
+}
+
+#[test]
+fn eight_marvins_ending_at_once_lose_no_usage() {
+    let gate = crate::support::latch::Latch::new();
+    let held = gate.clone();
+    let server = Server::answering(move |_, _| {
+        let stream = openai::Stream::new().text(&["ok"]).finish("stop");
+        let answer = Answer::sse(stream.usage(1_000, 100).frames());
+        answer.pause(&held).send("data: [DONE]\n\n")
+    });
+    let home = Home::new();
+    home.write(
+        "prices.json",
+        r#"{"test-model": {"input": 250, "output": 0}}"#,
+    );
+    let running: Vec<_> = (0..8)
+        .map(|_| {
+            home.ask(&server.url("/v1"), "hi")
+                .env("MARVIN_PRICES", home.path().join("prices.json"))
+                .spawn()
+        })
+        .collect();
+    // All have their whole reply but its last line, and get that at the same moment.
+    for one in &running {
+        one.wait_stdout("ok", std::time::Duration::from_secs(20));
+    }
+    gate.open();
+    for one in running {
+        assert!((one.wait().expect(0).cost().session_cost - 0.25).abs() < 1e-9);
+    }
+    let usage: Value = serde_json::from_str(&home.read("config/usage.json")).unwrap();
+    assert_eq!(usage["total_llm_turns"], 8);
+    assert_eq!(usage["total_cost"], 2.0);
+    assert_eq!(usage["total_model_turns"], json!({"test-model": 8}));
+    assert_eq!(usage["total_model_cost"], json!({"test-model": 2.0}));
+    assert_eq!(
+        usage["total_provider_tokens"],
+        json!({"openai-compat": {"input": 8_000, "output": 800}})
+    );
+    let said = home
+        .marvin()
+        .args(["tool", "get_usage", "period=today"])
+        .run()
+        .expect(0);
+    assert!(said.text().contains("8 model calls"), "{}", said.text());
+}

@@ -1,0 +1,103 @@
+//! A proxy that records what it is asked for and, whatever the name, tunnels to one address: so tests can use names that exist nowhere.
+
+use std::io::{self, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use super::server::{Reader, Request};
+
+/// The running proxy.
+pub struct Proxy {
+    address: SocketAddr,
+    seen: Arc<Mutex<Vec<Request>>>,
+    ending: Arc<AtomicBool>,
+}
+
+impl Proxy {
+    /// A proxy that lets everybody through to `behind`.
+    pub fn to(behind: SocketAddr) -> Self {
+        Self::start(Ok(behind))
+    }
+
+    /// A proxy that answers everything with this status line and headers.
+    pub fn refusing(answer: &'static str) -> Self {
+        Self::start(Err(answer))
+    }
+
+    fn start(way: Result<SocketAddr, &'static str>) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free loopback port");
+        let address = listener.local_addr().expect("a bound listener");
+        let proxy = Self {
+            address,
+            seen: Arc::default(),
+            ending: Arc::default(),
+        };
+        let (seen, ending) = (Arc::clone(&proxy.seen), Arc::clone(&proxy.ending));
+        thread::spawn(move || {
+            while let Ok((socket, _)) = listener.accept() {
+                if ending.load(Ordering::SeqCst) {
+                    return;
+                }
+                let seen = Arc::clone(&seen);
+                thread::spawn(move || drop(serve(&socket, way, &seen)));
+            }
+        });
+        proxy
+    }
+
+    /// `http://127.0.0.1:PORT`, with `who@` before the address when it is not empty.
+    pub fn url(&self, who: &str) -> String {
+        let at = if who.is_empty() { "" } else { "@" };
+        format!("http://{who}{at}{}", self.address)
+    }
+
+    /// What it was asked for so far.
+    pub fn seen(&self) -> Vec<Request> {
+        self.seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.ending.store(true, Ordering::SeqCst);
+        drop(TcpStream::connect(self.address));
+    }
+}
+
+fn serve(
+    client: &TcpStream,
+    way: Result<SocketAddr, &str>,
+    seen: &Mutex<Vec<Request>>,
+) -> io::Result<()> {
+    let mut client_io = client;
+    let Some(request) = Reader::new(client).next(0)? else {
+        return Ok(());
+    };
+    seen.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(request);
+    let behind = match way {
+        Ok(behind) => TcpStream::connect(behind)?,
+        Err(answer) => {
+            write!(client_io, "HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n")?;
+            return client.shutdown(Shutdown::Write);
+        }
+    };
+    client_io.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
+    thread::scope(|scope| {
+        scope.spawn(|| pass(client, &behind));
+        pass(&behind, client);
+    });
+    Ok(())
+}
+
+/// Copies one direction and passes its end on.
+fn pass(mut from: &TcpStream, mut to: &TcpStream) {
+    let _ = io::copy(&mut from, &mut to);
+    let _ = to.shutdown(Shutdown::Write);
+}
