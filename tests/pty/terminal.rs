@@ -144,8 +144,8 @@ fn it_follows_the_size_at_any_moment() {
     restored(&pty, &home);
 }
 
-/// A shell with job control that runs the program, then says `in the shell`, and brings it back.
-fn job(home: &Home) -> Pty {
+/// A shell whose script runs the program in the place of `APP`.
+fn shell(home: &Home, script: &str) -> Pty {
     let program = command(home, "app");
     let mut words = vec![program.get_program().to_string_lossy().into_owned()];
     words.extend(
@@ -157,14 +157,18 @@ fn job(home: &Home) -> Pty {
     for (name, value) in program.get_envs() {
         shell.env(name, value.unwrap());
     }
-    let script = format!(
-        "set -m; {}; echo in the shell; read go; fg >/dev/null; echo \"status $?\"; read end",
-        words.join(" ")
-    );
-    shell.args(["-c", &script]);
+    shell.args(["-c", &script.replace("APP", &words.join(" "))]);
     let pty = Pty::spawn(&shell, (60, 10));
     pty.wait_text(">");
     pty
+}
+
+/// A shell with job control that runs the program, then says `in the shell`, and brings it back.
+fn job(home: &Home) -> Pty {
+    shell(
+        home,
+        "set -m; APP; echo in the shell; read go; fg >/dev/null; echo \"status $?\"; read end",
+    )
 }
 
 #[test]
@@ -214,11 +218,13 @@ fn a_stop_signal_suspends_it_too() {
 #[test]
 fn without_a_shell_to_wake_it_it_does_not_fall_asleep() {
     let home = Home::new();
-    let pty = start(&home, "app");
-    pty.control('z');
-    pty.wait_text("suspended false");
-    pty.send("awake");
-    pty.wait_text("> awake");
+    // The leader of a session, and the command of one that controls no jobs (`ssh host 'marvin; true'`).
+    for pty in [start(&home, "app"), shell(&home, "APP; true")] {
+        pty.control('z');
+        pty.wait_text("suspended false");
+        pty.send("awake");
+        pty.wait_text("> awake");
+    }
 }
 
 #[test]
