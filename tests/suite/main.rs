@@ -23,5 +23,6 @@ mod git_tools;
 mod home_selftest;
 mod providers;
 mod server_selftest;
+mod session_state;
 mod signals;
 mod wire_selftest;
