@@ -1,7 +1,8 @@
 //! The state behind a session on real files: several processes at once, kill -9, full and read-only disks, the tools of module
 //! profiles through the binary, and news from a scripted server.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
@@ -467,4 +468,25 @@ fn a_silent_server_holds_nobody_up_and_others_are_still_heard() {
         begun.elapsed()
     );
     gate.open();
+}
+
+#[test]
+fn an_answer_without_end_is_cut_off() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let begun = Instant::now();
+        let mut said = socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n");
+        while said.is_ok() && begun.elapsed() < LIMIT {
+            std::thread::sleep(Duration::from_millis(50));
+            said = socket.write_all(b"\n");
+        }
+        begun.elapsed()
+    });
+    let mut room = Newsroom::new(&Server::start(), r#"[{"topic": "slow"}]"#);
+    room.env.set("MARVIN_URL_NTFY", url);
+    assert_eq!(room.poll(), [] as [&str; 0]);
+    let took = server.join().unwrap();
+    assert!(took < Duration::from_secs(4), "{took:?}");
 }
