@@ -305,6 +305,19 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_written_while_another_process_rewrites_the_file() {
+        let (_dir, path) = place();
+        let mut history = open(&path);
+        history.add("before").unwrap();
+        let held = Lock::take(&path, Duration::ZERO, &Cancel::new()).unwrap();
+        assert!(history.add("meanwhile").is_err());
+        drop(held);
+        history.add("after").unwrap();
+        assert_eq!(history.entries(), ["before", "meanwhile", "after"]);
+        assert_eq!(open(&path).entries(), ["before", "after"]);
+    }
+
+    #[test]
     fn a_folder_in_its_place_is_told_and_typing_goes_on() {
         let (_dir, path) = place();
         fs::create_dir_all(&path).unwrap();

@@ -281,6 +281,19 @@ mod tests {
         }
 
         #[test]
+        fn a_change_changes_one_key_whatever_the_layout(
+            lines in proptest::collection::vec("(a|b|#a|c c)?:?( |  |- )(x|1|'y'|# r|\\[p, q\\]|\\||>-|)", 0..8), gone: bool,
+        ) {
+            let text = lines.join("\n");
+            if let Ok(Value::Object(before)) = parse(&text, "f") {
+                let mut after = before.clone();
+                if gone { after.shift_remove("a"); } else { after.insert("a".into(), json!({"new": [true]})); }
+                let new = rewritten(&text, &before, after.clone()).unwrap();
+                prop_assert_eq!(parse(&new, "f").unwrap(), Value::Object(after), "{}", new);
+            }
+        }
+
+        #[test]
         fn any_text_gives_an_answer(text in "[a-c:\\[\\]{}\\-&*!|> \n\t'\"#%]{0,40}") {
             let _ = parse(&text, "f");
         }

@@ -149,16 +149,13 @@ fn is_known(key: &str) -> bool {
 }
 
 fn unknown(key: &str, keys: &Map<String, Value>) -> Problem {
-    let known = || {
-        KEYS.into_iter()
-            .chain(MORE_KEYS)
-            .chain(keys.keys().map(String::as_str))
-    };
+    let own = keys.keys().map(String::as_str).filter(|key| !is_known(key));
+    let known = KEYS.into_iter().chain(MORE_KEYS).chain(own);
     let problem = Problem::input(format!(
         "There is no preference \"{}\".",
         clip(&visible(key), 60)
     ));
-    let problem = match did_you_mean(key, known()) {
+    let problem = match did_you_mean(key, known) {
         Some(hint) => problem.next(capital(&hint)),
         None => problem,
     };
@@ -266,7 +263,7 @@ fn parts(text: &str) -> Vec<Value> {
 fn same(item: &Value, word: &str) -> bool {
     match item {
         Value::String(text) => text.trim().to_lowercase() == word.to_lowercase(),
-        other => other.to_string() == word,
+        other => shown(Some(other)) == word,
     }
 }
 

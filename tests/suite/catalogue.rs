@@ -93,7 +93,10 @@ fn every_tool_is_published_as_the_contract_has_it() {
                 .unwrap_or_default();
             let doc = got.remove("description").unwrap_or_default();
             got.remove("items");
-            got.remove("enum");
+            let words = got.remove("enum").unwrap_or_default();
+            if !words.is_null() || parameter.get("enum").is_some() {
+                same(&format!("{label}'s words"), &words, &parameter["enum"]);
+            }
             same(
                 &format!("{label}'s schema"),
                 &Value::Object(got),

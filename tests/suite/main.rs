@@ -29,6 +29,7 @@ mod providers;
 mod refusals;
 mod roads;
 mod server_selftest;
+mod session_state;
 mod signals;
 mod sizes;
 mod state;

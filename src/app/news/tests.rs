@@ -2,6 +2,7 @@
 
 use super::*;
 use answer::read;
+use proptest::prelude::*;
 use std::fmt::Write as _;
 
 fn line(id: &str, time: i64, more: &str) -> String {
@@ -126,4 +127,15 @@ fn both_forms_of_the_file_are_read_and_keep_what_they_hold() {
     let mut warned = Vec::new();
     assert_eq!(file::read(&path, &clock, &mut |w| warned.push(w)), []);
     assert!(warned[0].contains("was moved to"), "{warned:?}");
+}
+
+proptest! {
+    #[test]
+    fn any_answer_is_read(
+        lines in proptest::collection::vec("[{}\\[\\]\",:0-9a-z\u{e9}]{0,30}|\\{\"event\":\"message\",\"time\":-?[0-9]{1,25}\\}", 0..6),
+        time: i64,
+    ) {
+        let news = read(lines.join("\n").as_bytes(), &seen("x", time));
+        prop_assert!(news.notices("t").len() <= 6);
+    }
 }
