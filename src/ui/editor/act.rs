@@ -33,8 +33,8 @@ impl Editor {
         self.settle_for(action);
         let buffer = &mut self.buffer;
         match action {
-            Action::Insert(c) => return self.insert(c.encode_utf8(&mut [0; 4])),
-            Action::Send => return self.send(),
+            Action::Insert(c) => self.insert(c.encode_utf8(&mut [0; 4])),
+            Action::Send => self.send(),
             Action::Newline => changed(buffer.insert("\n", Manner::Whole)),
             Action::Left => changed(buffer.go(buffer.left())),
             Action::Right => changed(buffer.go(buffer.right())),

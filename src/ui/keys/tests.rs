@@ -1,3 +1,5 @@
+//! The table is sound, and events are read as it says.
+
 use std::collections::HashSet;
 
 use super::table::ROWS;

@@ -1,3 +1,5 @@
+//! Editing: motions, deletions, the kill ring, undo, sending and pasting.
+
 use super::*;
 use Action::*;
 

@@ -1,3 +1,5 @@
+//! Walking in the history, searching it, and the completion menu.
+
 use super::*;
 use Action::*;
 

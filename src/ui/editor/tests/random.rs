@@ -1,3 +1,5 @@
+//! Whatever is pressed: properties that hold for every text and every row of keys.
+
 use proptest::prelude::*;
 use ratatui::buffer::CellWidth;
 use unicode_segmentation::UnicodeSegmentation;

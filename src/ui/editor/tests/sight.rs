@@ -1,3 +1,5 @@
+//! What is seen: rows, cursor, scrolling, and how long a big text takes.
+
 use std::time::{Duration, Instant};
 
 use super::*;
