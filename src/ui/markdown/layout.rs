@@ -1,10 +1,292 @@
 //! Blocks as rows of a terminal.
-use super::split::Block;
-use crate::ui::text::theme::Theme;
-use ratatui::text::Line;
+//!
+//! Markup signs go, everything else the model wrote stays: HTML, footnotes and references are shown as written. Line breaks
+//! inside a paragraph are kept, because models mean them.
 
-/// The rows of a block at a width.
+use super::flow::Flow;
+use super::split::{Block, Kind};
+use super::{code, lines};
+use crate::ui::text::clean::clean;
+use crate::ui::text::theme::Theme;
+use crate::ui::text::wrap::Hang;
+use ratatui::text::{Line, Span};
+
+/// The rows of a block at a width. No row is wider, from two columns on. An empty row stands first where the block has a gap.
 pub fn lay_out(block: &Block, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let _ = (block, width, theme);
-    Vec::new()
+    let width = width.max(1);
+    let text = clean(&block.text);
+    let mut out = Vec::new();
+    if block.gap {
+        out.push(Line::default());
+    }
+    match &block.kind {
+        Kind::Blank => {}
+        Kind::Rule => out.push(rule(width, theme)),
+        Kind::Code {
+            info,
+            opens,
+            closes,
+            state,
+        } => {
+            let hang = match block.indent {
+                indent if indent <= width / 2 => Hang::blanks(indent),
+                _ => Hang::default(),
+            };
+            let mut rows: Vec<&str> = text.lines().collect();
+            if *opens {
+                let blank = rows.iter().take_while(|line| lines::is_blank(line)).count();
+                rows.drain(..(blank + 1).min(rows.len()));
+                out.extend(code::label(info, width, &hang, theme));
+            }
+            if *closes {
+                rows.pop();
+            }
+            let rows = rows.iter().map(|line| lines::dedent(line, block.indent));
+            out.extend(code::rows(rows, (info, *state), width, &hang, theme));
+        }
+        Kind::Table { head: Some(head) } => {
+            let source = format!("{}{}", clean(head), text);
+            out.extend(Flow::new(width, theme).later_table().run(&source));
+        }
+        Kind::List { after } => {
+            let source = dedented(&text, block.indent);
+            let flow = Flow::new(width, theme).indented(block.indent);
+            out.extend(flow.numbered_after(*after).run(&source));
+        }
+        Kind::Paragraph | Kind::Heading | Kind::Quote | Kind::Table { head: None } => {
+            out.extend(Flow::new(width, theme).run(&text));
+        }
+    }
+    out
+}
+
+/// A whole text that does not stream, such as a stored message.
+pub fn lay_out_all(text: &str, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let (mut splitter, mut blocks) = (super::split::Splitter::default(), Vec::new());
+    splitter.push(&clean(text), &mut blocks);
+    splitter.finish(&mut blocks);
+    let rows = blocks.iter().flat_map(|block| lay_out(block, width, theme));
+    rows.collect()
+}
+
+pub(super) fn rule(width: usize, theme: &Theme) -> Line<'static> {
+    Line::from(Span::styled("─".repeat(width), theme.dim))
+}
+
+fn dedented(text: &str, columns: usize) -> String {
+    let lines = text.split_inclusive('\n');
+    lines.map(|line| lines::dedent(line, columns)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::markdown::split::Splitter;
+    use crate::ui::text::theme::ColorMode;
+    use crate::ui::text::width;
+    use proptest::prelude::*;
+    use ratatui::style::Modifier;
+
+    fn theme() -> Theme {
+        Theme::new(ColorMode::Ansi16)
+    }
+
+    fn rows(text: &str, width: usize) -> Vec<String> {
+        let lines = lay_out_all(text, width, &theme());
+        lines.iter().map(ToString::to_string).collect()
+    }
+
+    fn are(text: &str, width: usize, want: &[&str]) {
+        assert_eq!(rows(text, width), want, "{text}");
+    }
+
+    #[test]
+    fn markup_goes_and_words_stay() {
+        are(
+            "# Title *x*\ntext\n\n## Next ##",
+            40,
+            &["Title x", "text", "", "Next"],
+        );
+        are("a **b** `c` ~~d~~ \\* &amp;", 40, &["a b c d * &"]);
+        are(
+            "[a](http://x \"t\") <http://y> [y](https://y/) ![i](z)",
+            60,
+            &["a (http://x \"t\") http://y y i (z)"],
+        );
+        are(
+            "<b>x</b>\n\n<!-- c -->\n\n<div>\n<p>y</p>",
+            40,
+            &["<b>x</b>", "", "<!-- c -->", "", "<div>", "<p>y</p>"],
+        );
+        are(
+            "see [r] and [^1]\n\n[r]: http://x 'y'\n[^1]: z",
+            40,
+            &["see [r] and [^1]", "", "[r]: http://x 'y'", "[^1]: z"],
+        );
+        are("one\ntwo", 40, &["one", "two"]);
+        are("> a\n> b\n>\n> - c", 40, &["> a", "> b", "> ", "> • c"]);
+        are("---", 4, &["────"]);
+        are("\u{1b}[2Ja\u{202e}b", 40, &["ab"]);
+    }
+
+    #[test]
+    fn lists_hang_and_count() {
+        are(
+            "1. one two\n1. three\n   - four five\n7) x\n\n9. y",
+            10,
+            &[
+                "1. one",
+                "   two",
+                "2. three",
+                "   ◦ four",
+                "     five",
+                "7) x",
+                "",
+                "9. y",
+            ],
+        );
+        are(
+            "- a\n\n  b\n- [ ] c\n-\n- - d",
+            20,
+            &["• a", "", "  b", "• [ ] c", "• ", "• ◦ d"],
+        );
+        are(
+            "- a\n  ```sh\n  ls\n  ```\n  b",
+            20,
+            &["• a", "  sh", "  ls", "  b"],
+        );
+        are(
+            "- a\n  - b\n    - c\n      - d",
+            6,
+            &["• a", "  ◦ b", "▪", "c", "•", "d"],
+        );
+    }
+
+    #[test]
+    fn tables_fit() {
+        let table = "| Name | n |\n|---|--:|\n| a b c d e f | 1 |\n| 日本 | 22 | more |";
+        are(
+            table,
+            30,
+            &[
+                "Name                 n",
+                "───────────  ─────────",
+                "a b c d e f          1",
+                "日本         22 | more",
+            ],
+        );
+        are(
+            table,
+            16,
+            &[
+                "Name           n",
+                "───────  ───────",
+                "a b c d        1",
+                "e f",
+                "日本        22 |",
+                "            more",
+            ],
+        );
+        are(
+            table,
+            9,
+            &[
+                "Name: a b",
+                "  c d e f",
+                "n: 1",
+                "",
+                "Name: 日",
+                "  本",
+                "n: 22 |",
+                "  more",
+            ],
+        );
+        are(
+            "a | b\n--- | ---\nx<br>y | `z`",
+            20,
+            &["a  b", "─  ─", "x  z", "y"],
+        );
+    }
+
+    #[test]
+    fn code_has_nothing_before_it_and_loses_nothing() {
+        are(
+            "```rust ignore\nfn a() {\n\n    b\n}\n```",
+            6,
+            &["rust", "ignore", "fn a()", " {", "", "    b", "}"],
+        );
+        are("    indented\n      more", 20, &["indented", "  more"]);
+        let long = format!("```py\n{}```\n", "x = 1\n".repeat(200));
+        assert_eq!(rows(&long, 20).len(), 201);
+        let lines = lay_out_all("```rust\nlet x = \"y\";\n```", 40, &theme());
+        assert_eq!(lines[1].spans[0].style, theme().keyword);
+    }
+
+    #[test]
+    fn a_table_in_parts_has_one_head() {
+        let table = format!("| head | b |\n|---|---|\n{}", "| x | y |\n".repeat(100));
+        let rows = rows(&table, 40);
+        assert_eq!(rows.len(), 102);
+        assert_eq!(rows.iter().filter(|row| row.contains("head")).count(), 1);
+        assert!(rows[2..].iter().all(|row| row == "x     y"));
+    }
+
+    #[test]
+    fn a_first_heading_stands_out_without_colour() {
+        let lines = lay_out_all("# A\n\n### B", 40, &Theme::new(ColorMode::None));
+        let style = |line: usize| lines[line].spans[0].style.add_modifier;
+        assert!(style(0).contains(Modifier::BOLD | Modifier::UNDERLINED));
+        assert!(style(2).contains(Modifier::BOLD));
+    }
+
+    /// Markdown of words `w0`, `w1`, … among marks.
+    fn marked() -> impl Strategy<Value = (String, usize)> {
+        let mark = prop_oneof![
+            "[ *_`~<>\\[\\]()!|#:\"-]{0,4}",
+            Just("\n".to_owned()),
+            Just("\n\n".to_owned()),
+            "\n {0,5}(- |1\\. |12\\) |> |# |### |```|~~~|\\| |\\|---\\|---\\|\n|---|===)",
+            Just("](".to_owned()),
+            Just("\n[".to_owned()),
+            Just("]: ".to_owned()),
+            Just(" | ".to_owned()),
+            Just("日本👩‍👩‍👧‍👦".to_owned()),
+            Just("e\u{301}ｶﾞﾞ שלום".to_owned()),
+        ];
+        proptest::collection::vec(mark, 0..40).prop_map(|marks| {
+            let count = marks.len();
+            let text = marks
+                .iter()
+                .enumerate()
+                .map(|(number, mark)| format!("{mark}w{number}"))
+                .collect();
+            (text, count)
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+        #[test]
+        fn rows_fit_and_no_word_is_lost((text, words) in marked(), wide in 1usize..300) {
+            for row in lay_out_all(&text, wide, &theme()) {
+                prop_assert!(wide == 1 || width::of_spans(&row.spans) <= wide, "{row:?}");
+            }
+            let shown = rows(&text, 299).concat();
+            for word in 0..words {
+                prop_assert!(shown.contains(&format!("w{word}")), "w{word} of {text:?} is not in {shown}");
+            }
+        }
+
+        #[test]
+        fn what_is_open_fits_too(text in "(\\PC|[a-z`*|>#. \n-]){0,200}", wide in 2usize..100) {
+            let (mut splitter, mut done) = (Splitter::default(), Vec::new());
+            for piece in text.split_inclusive(' ') {
+                splitter.push(&clean(piece), &mut done);
+                let open = splitter.open();
+                for row in open.iter().flat_map(|block| lay_out(block, wide, &theme())) {
+                    prop_assert!(width::of_spans(&row.spans) <= wide, "{row:?}");
+                }
+            }
+        }
+    }
 }

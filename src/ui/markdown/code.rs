@@ -1,0 +1,50 @@
+//! Code as rows: coloured, broken only where the row ends, and with nothing before it that would be copied along.
+
+use super::highlight::{self, Role, State};
+use crate::ui::text::theme::{ColorMode, Theme};
+use crate::ui::text::wrap::{Hang, hard, words};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+/// The row that tells what the code is.
+pub(super) fn label(info: &str, width: usize, hang: &Hang, theme: &Theme) -> Vec<Line<'static>> {
+    if info.trim().is_empty() {
+        return Vec::new();
+    }
+    words(&[Span::styled(info.trim(), theme.dim)], width, hang)
+}
+
+/// The rows of lines of code in the language `info` names.
+pub(super) fn rows<'a>(
+    lines: impl Iterator<Item = &'a str>,
+    (info, mut state): (&str, State),
+    width: usize,
+    hang: &Hang,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let grammar = highlight::grammar(info);
+    let known = !std::ptr::eq(grammar, highlight::grammar(""));
+    let mut out = Vec::new();
+    for line in lines {
+        let mut spans = Vec::new();
+        highlight::line(grammar, &mut state, line, |text, role| {
+            spans.push(Span::styled(text, style(role, known, theme)));
+        });
+        out.extend(hard(&spans, width, hang));
+    }
+    out
+}
+
+fn style(role: Role, known: bool, theme: &Theme) -> Style {
+    match role {
+        Role::Plain if known || theme.mode == ColorMode::None => theme.text,
+        Role::Plain => theme.code,
+        Role::Keyword => theme.keyword,
+        Role::String => theme.string,
+        Role::Comment => theme.comment,
+        Role::Number => theme.number,
+        Role::Name => theme.name,
+        Role::Added => theme.added,
+        Role::Removed => theme.removed,
+    }
+}

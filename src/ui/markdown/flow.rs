@@ -1,0 +1,491 @@
+//! The rows of a piece of Markdown: what pulldown-cmark reads, written with bullets, hanging indents and styles.
+
+use super::highlight::State;
+use super::split::given;
+use super::table::Table;
+use super::{code, layout, lines};
+use crate::ui::text::theme::Theme;
+use crate::ui::text::width;
+use crate::ui::text::wrap::{Hang, words};
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+use std::ops::Range;
+
+/// Bullets by depth.
+const BULLETS: [&str; 3] = ["• ", "◦ ", "▪ "];
+
+/// Writes one block.
+pub(super) struct Flow<'t> {
+    theme: &'t Theme,
+    width: usize,
+    out: Vec<Line<'static>>,
+    /// Inline text that waits for the end of its paragraph.
+    inline: Vec<Span<'static>>,
+    /// The style in force, innermost last.
+    styles: Vec<Style>,
+    /// What stands before the rows, outermost first.
+    frames: Vec<Frame>,
+    /// The lists around, outermost first: the number last written and the one that was given.
+    lists: Vec<Option<(u64, u64)>>,
+    /// The links around: address, title, where their words begin.
+    links: Vec<(String, String, usize)>,
+    /// Code that is being collected, with what follows its fence.
+    code: Option<(String, String)>,
+    table: Option<Table>,
+    /// Where the last cell of the table ended in the source.
+    cell: usize,
+    /// Number of the item before the block.
+    after: Option<(u64, u64)>,
+    later: bool,
+}
+
+enum Frame {
+    Blanks(usize),
+    Quote,
+    Item {
+        mark: String,
+        /// The mark has not been written yet.
+        fresh: bool,
+    },
+}
+
+impl<'t> Flow<'t> {
+    pub(super) fn new(width: usize, theme: &'t Theme) -> Self {
+        Self {
+            theme,
+            width,
+            out: Vec::new(),
+            inline: Vec::new(),
+            styles: vec![theme.text],
+            frames: Vec::new(),
+            lists: Vec::new(),
+            links: Vec::new(),
+            code: None,
+            table: None,
+            cell: 0,
+            after: None,
+            later: false,
+        }
+    }
+
+    /// Everything stands some columns to the right.
+    pub(super) fn indented(mut self, columns: usize) -> Self {
+        if columns > 0 {
+            self.frames.push(Frame::Blanks(columns));
+        }
+        self
+    }
+
+    /// The list goes on after an item with this number.
+    pub(super) fn numbered_after(mut self, after: Option<(u64, u64)>) -> Self {
+        self.after = after;
+        self
+    }
+
+    /// The head of the table was written by an earlier block.
+    pub(super) fn later_table(mut self) -> Self {
+        self.later = true;
+        self
+    }
+
+    /// The rows of this source.
+    pub(super) fn run(mut self, source: &str) -> Vec<Line<'static>> {
+        let options =
+            Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+        let Some(source) = without_definitions(source, options) else {
+            return words(
+                &[Span::styled(source, self.theme.text)],
+                self.width,
+                &Hang::default(),
+            );
+        };
+        for (event, range) in Parser::new_ext(&source, options).into_offset_iter() {
+            self.event(event, range, &source);
+        }
+        self.flush();
+        self.out
+    }
+
+    fn event(&mut self, event: Event<'_>, range: Range<usize>, source: &str) {
+        match event {
+            Event::Start(tag) => self.start(tag, range, source),
+            Event::End(tag) => self.end(tag, range, source),
+            Event::Text(text) => match &mut self.code {
+                Some((_, code)) => code.push_str(&text),
+                None => self.text(&text, self.style()),
+            },
+            Event::Code(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
+                self.text(&text, self.style().patch(self.theme.code));
+            }
+            Event::InlineHtml(tag) if self.table.is_some() && is_break(&tag) => {
+                self.text("\n", self.style());
+            }
+            Event::Html(text) | Event::InlineHtml(text) | Event::FootnoteReference(text) => {
+                self.text(&text, self.style());
+            }
+            Event::SoftBreak | Event::HardBreak => self.text("\n", self.style()),
+            Event::Rule => {
+                self.air(range.start, source);
+                let (columns, hang) = self.hang();
+                self.place(vec![layout::rule(columns, self.theme)], &hang);
+            }
+            Event::TaskListMarker(done) => {
+                let mark = if done { "[x] " } else { "[ ] " };
+                self.text(mark, self.theme.marker);
+            }
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>, range: Range<usize>, source: &str) {
+        let style = self.style();
+        match tag {
+            Tag::Paragraph | Tag::HtmlBlock => self.air(range.start, source),
+            Tag::Heading { level, .. } => {
+                self.air(range.start, source);
+                let style = style.patch(self.theme.heading);
+                self.styles.push(match level {
+                    HeadingLevel::H1 => style.add_modifier(Modifier::UNDERLINED),
+                    _ => style,
+                });
+            }
+            Tag::BlockQuote(_) => {
+                self.air(range.start, source);
+                self.frames.push(Frame::Quote);
+                self.styles.push(style.patch(self.theme.quote));
+            }
+            Tag::CodeBlock(kind) => {
+                self.air(range.start, source);
+                let info = match kind {
+                    CodeBlockKind::Fenced(info) => info.to_string(),
+                    CodeBlockKind::Indented => String::new(),
+                };
+                self.code = Some((info, String::new()));
+            }
+            Tag::List(_) => {
+                self.flush();
+                let before = self.after.take().filter(|_| self.lists.is_empty());
+                self.lists.push(before);
+            }
+            Tag::Item => {
+                self.air(range.start, source);
+                let mark = self.mark(source.get(range).unwrap_or_default());
+                self.frames.push(Frame::Item { mark, fresh: true });
+            }
+            Tag::Table(alignments) => {
+                self.air(range.start, source);
+                self.table = Some(Table {
+                    alignments,
+                    rows: Vec::new(),
+                    later: self.later,
+                });
+            }
+            Tag::TableHead | Tag::TableRow => {
+                self.cell = range.start;
+                if matches!(tag, Tag::TableHead) {
+                    self.styles.push(style.add_modifier(Modifier::BOLD));
+                }
+                if let Some(table) = &mut self.table {
+                    table.rows.push(Vec::new());
+                }
+            }
+            Tag::TableCell => {}
+            Tag::Emphasis => self.styles.push(style.add_modifier(Modifier::ITALIC)),
+            Tag::Strong => self.styles.push(style.add_modifier(Modifier::BOLD)),
+            Tag::Strikethrough => self.styles.push(style.add_modifier(Modifier::CROSSED_OUT)),
+            Tag::Link {
+                dest_url, title, ..
+            }
+            | Tag::Image {
+                dest_url, title, ..
+            } => {
+                self.styles.push(style.patch(self.theme.link));
+                let link = (dest_url.to_string(), title.to_string(), self.inline.len());
+                self.links.push(link);
+            }
+            // Not asked for, so never told of.
+            Tag::FootnoteDefinition(_)
+            | Tag::DefinitionList
+            | Tag::DefinitionListTitle
+            | Tag::DefinitionListDefinition
+            | Tag::Superscript
+            | Tag::Subscript
+            | Tag::MetadataBlock(_) => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd, range: Range<usize>, source: &str) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::HtmlBlock => self.flush(),
+            TagEnd::Heading(_) => {
+                self.flush();
+                self.styles.pop();
+            }
+            TagEnd::BlockQuote(_) => {
+                self.flush();
+                self.frames.pop();
+                self.styles.pop();
+            }
+            TagEnd::CodeBlock => self.end_code(),
+            TagEnd::List(_) => {
+                self.lists.pop();
+            }
+            TagEnd::Item => {
+                if let Some(Frame::Item { fresh: true, .. }) = self.frames.last() {
+                    self.text("", self.theme.text);
+                }
+                self.flush();
+                self.frames.pop();
+            }
+            TagEnd::TableCell => {
+                self.cell = range.end;
+                let cell = std::mem::take(&mut self.inline);
+                if let Some(row) = self.table.as_mut().and_then(|table| table.rows.last_mut()) {
+                    row.push(cell);
+                }
+            }
+            TagEnd::TableHead => {
+                self.styles.pop();
+            }
+            TagEnd::TableRow => self.surplus(source.get(self.cell..range.end).unwrap_or_default()),
+            TagEnd::Table => {
+                if let Some(table) = self.table.take() {
+                    let (columns, hang) = self.hang();
+                    self.place(table.lay_out(columns, self.theme), &hang);
+                }
+            }
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
+                self.styles.pop();
+            }
+            TagEnd::Link | TagEnd::Image => {
+                self.styles.pop();
+                self.end_link();
+            }
+            TagEnd::FootnoteDefinition
+            | TagEnd::DefinitionList
+            | TagEnd::DefinitionListTitle
+            | TagEnd::DefinitionListDefinition
+            | TagEnd::Superscript
+            | TagEnd::Subscript
+            | TagEnd::MetadataBlock(_) => {}
+        }
+    }
+
+    fn style(&self) -> Style {
+        self.styles.last().copied().unwrap_or(self.theme.text)
+    }
+
+    fn text(&mut self, text: &str, style: Style) {
+        self.inline.push(Span::styled(text.to_owned(), style));
+    }
+
+    /// The address behind the words, unless they say it.
+    fn end_link(&mut self) {
+        let Some((address, title, from)) = self.links.pop() else {
+            return;
+        };
+        let spans = self.inline.get(from..).unwrap_or_default();
+        let words: String = spans.iter().map(|span| span.content.as_ref()).collect();
+        let said = |address: &str| {
+            let bare = address.strip_prefix("mailto:").unwrap_or(address);
+            let bare = bare.split_once("://").map_or(bare, |(_, rest)| rest);
+            let words = words
+                .split_once("://")
+                .map_or(words.as_str(), |(_, rest)| rest);
+            words.trim_end_matches('/') == bare.trim_end_matches('/')
+        };
+        let mut behind = if said(&address) {
+            String::new()
+        } else {
+            address
+        };
+        if !title.is_empty() {
+            behind = format!("{behind} \"{title}\"");
+        }
+        let behind = behind.trim();
+        if !behind.is_empty() {
+            let space = if words.is_empty() { "" } else { " " };
+            self.text(
+                &format!("{space}({behind})"),
+                self.style().patch(self.theme.dim),
+            );
+        }
+    }
+
+    /// Cells beyond the columns of the head: CommonMark drops them, we do not.
+    fn surplus(&mut self, rest: &str) {
+        let rest = rest.trim().trim_matches('|').trim();
+        let style = self.style();
+        if let Some(row) = self.table.as_mut().and_then(|table| table.rows.last_mut())
+            && !rest.is_empty()
+            && let Some(cell) = row.last_mut()
+        {
+            cell.push(Span::styled(format!(" | {rest}"), style));
+        }
+    }
+
+    fn end_code(&mut self) {
+        let Some((info, code)) = self.code.take() else {
+            return;
+        };
+        let (columns, hang) = self.hang();
+        let none = Hang::default();
+        let mut rows = code::label(&info, columns, &none, self.theme);
+        let state = State::default();
+        rows.extend(code::rows(
+            code.lines(),
+            (&info, state),
+            columns,
+            &none,
+            self.theme,
+        ));
+        self.place(rows, &hang);
+    }
+
+    /// The mark of an item: a bullet by depth, or its number as written, counted on when the writer repeats himself.
+    fn mark(&mut self, item: &str) -> String {
+        let depth = self.lists.len().saturating_sub(1);
+        let digits = item.bytes().take_while(u8::is_ascii_digit).count();
+        let written = item.get(..digits).and_then(|number| number.parse().ok());
+        let (Some(written), Some(list)) = (written, self.lists.last_mut()) else {
+            let bullet = BULLETS.get(depth % BULLETS.len());
+            return (*bullet.unwrap_or(&"- ")).to_owned();
+        };
+        let number = given(*list, written);
+        *list = Some((written, number));
+        let sign = item.get(digits..digits + 1).unwrap_or(".");
+        format!("{number}{sign} ")
+    }
+
+    /// An empty row, if a blank line was written before this place.
+    fn air(&mut self, at: usize, source: &str) {
+        self.flush();
+        let fresh = matches!(self.frames.last(), Some(Frame::Item { fresh: true, .. }));
+        if fresh || self.out.is_empty() || !blank_before(source, at) {
+            return;
+        }
+        let (_, hang) = self.hang();
+        self.out.extend(words(&[], self.width, &hang));
+    }
+
+    /// The inline text becomes rows.
+    fn flush(&mut self) {
+        if self.inline.is_empty() || self.table.is_some() {
+            return;
+        }
+        let mut spans = std::mem::take(&mut self.inline);
+        if let Some(last) = spans.last_mut()
+            && last.content.ends_with('\n')
+        {
+            last.content = last.content.trim_end_matches('\n').to_owned().into();
+        }
+        let (_, hang) = self.hang();
+        self.settle();
+        self.out.extend(words(&spans, self.width, &hang));
+    }
+
+    /// Rows that are laid out already.
+    fn place(&mut self, rows: Vec<Line<'static>>, hang: &Hang) {
+        self.settle();
+        for (number, row) in rows.into_iter().enumerate() {
+            let before = if number == 0 { &hang.first } else { &hang.rest };
+            let blank =
+                row.spans.is_empty() && before.iter().all(|span| span.content.trim().is_empty());
+            let spans = before.iter().cloned().chain(row.spans);
+            self.out.push(if blank {
+                Line::default()
+            } else {
+                Line::from(spans.collect::<Vec<_>>())
+            });
+        }
+    }
+
+    /// The marks that waited are written.
+    fn settle(&mut self) {
+        for frame in &mut self.frames {
+            if let Frame::Item { fresh, .. } = frame {
+                *fresh = false;
+            }
+        }
+    }
+
+    /// What stands before the next rows, and the columns it leaves. Where that would take more than half of the width,
+    /// indentation is given up; marks that would be lost with it get a row of their own.
+    fn hang(&mut self) -> (usize, Hang) {
+        let mut hang = Hang::default();
+        for frame in &self.frames {
+            let (first, rest) = match frame {
+                Frame::Blanks(columns) => (Span::raw(" ".repeat(*columns)), None),
+                Frame::Quote => (Span::styled("> ", self.theme.dim), None),
+                Frame::Item { mark, fresh } => {
+                    let blanks = Span::raw(" ".repeat(width::of(mark)));
+                    match fresh {
+                        true => (Span::styled(mark.clone(), self.theme.marker), Some(blanks)),
+                        false => (blanks, None),
+                    }
+                }
+            };
+            hang.rest.push(rest.unwrap_or_else(|| first.clone()));
+            hang.first.push(first);
+        }
+        let taken = width::of_spans(&hang.first);
+        if taken <= self.width / 2 {
+            return (self.width - taken, hang);
+        }
+        let fresh = self
+            .frames
+            .iter()
+            .any(|frame| matches!(frame, Frame::Item { fresh: true, .. }));
+        if fresh {
+            let marks = hang
+                .first
+                .into_iter()
+                .filter(|span| !span.content.trim().is_empty());
+            let marks: Vec<Span<'static>> = marks.collect();
+            self.out.extend(words(&marks, self.width, &Hang::default()));
+            self.settle();
+        }
+        (self.width, Hang::default())
+    }
+}
+
+/// The source with every definition of a link kept as text: they would vanish otherwise, and what refers to them is shown as
+/// written anyway. Nothing when that does not come to an end.
+fn without_definitions(source: &str, options: Options) -> Option<String> {
+    let mut source = source.to_owned();
+    for _ in 0..8 {
+        if !source.contains("]:") {
+            return Some(source);
+        }
+        let parser = Parser::new_ext(&source, options);
+        let definitions = parser.reference_definitions().iter();
+        let mut places: Vec<usize> = definitions
+            .map(|(_, definition)| definition.span.start)
+            .collect();
+        if places.is_empty() {
+            return Some(source);
+        }
+        places.sort_unstable();
+        for place in places.into_iter().rev() {
+            let bracket = source.get(place..).and_then(|rest| rest.find('['));
+            source.insert(place + bracket.unwrap_or_default(), '\\');
+        }
+    }
+    None
+}
+
+fn is_break(tag: &str) -> bool {
+    let name = tag.trim_matches(['<', '>', '/', ' ']);
+    name.eq_ignore_ascii_case("br")
+}
+
+/// Whether the line before the one at this place is blank, marks of quotes aside.
+fn blank_before(source: &str, at: usize) -> bool {
+    let before = source.get(..at).unwrap_or_default();
+    let Some(end) = before.rfind('\n') else {
+        return false;
+    };
+    let above = before.get(..end).unwrap_or_default();
+    let line = above.rsplit('\n').next().unwrap_or_default();
+    lines::is_blank(line.trim_start_matches([' ', '>']))
+}

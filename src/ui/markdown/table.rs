@@ -1,0 +1,158 @@
+//! Tables: aligned columns that shrink and wrap to the width, or a list of fields where that would be too narrow.
+
+use crate::ui::text::theme::Theme;
+use crate::ui::text::width;
+use crate::ui::text::wrap::{Hang, words};
+use pulldown_cmark::Alignment;
+use ratatui::text::{Line, Span};
+
+/// Columns below which a cell is not squeezed.
+const NARROW: usize = 6;
+/// Columns between two cells. No bars: a selected row is text, not drawing.
+const SPACE: usize = 2;
+
+/// Styled text of a cell.
+pub(super) type Cell = Vec<Span<'static>>;
+
+/// A table as it was read.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    pub(super) alignments: Vec<Alignment>,
+    /// The head, then the rows.
+    pub(super) rows: Vec<Vec<Cell>>,
+    /// The head stood in an earlier block.
+    pub(super) later: bool,
+}
+
+impl Table {
+    /// The rows at this width.
+    pub(super) fn lay_out(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let wanted = self.wanted();
+        let gaps = SPACE * wanted.len().saturating_sub(1);
+        let room = width.saturating_sub(gaps);
+        match shrink(&wanted, room) {
+            Some(columns) => self.grid(&columns, theme),
+            None => self.list(width, theme),
+        }
+    }
+
+    /// Columns each column would like.
+    fn wanted(&self) -> Vec<usize> {
+        let count = self.rows.iter().map(Vec::len).max().unwrap_or_default();
+        let widest = |at: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(at));
+            cells.map(|cell| natural(cell)).max().unwrap_or_default()
+        };
+        (0..count).map(|at| widest(at).max(1)).collect()
+    }
+
+    fn grid(&self, columns: &[usize], theme: &Theme) -> Vec<Line<'static>> {
+        let mut out = Vec::new();
+        for (number, row) in self.rows.iter().enumerate() {
+            if number > 0 || !self.later {
+                out.extend(self.row(row, columns));
+            }
+            if number == 0 && !self.later {
+                let rule: Vec<String> =
+                    columns.iter().map(|columns| "─".repeat(*columns)).collect();
+                out.push(Line::from(Span::styled(rule.join("  "), theme.dim)));
+            }
+        }
+        out
+    }
+
+    /// One row of the table: as many lines as its tallest cell.
+    fn row(&self, row: &[Cell], columns: &[usize]) -> Vec<Line<'static>> {
+        let cells: Vec<Vec<Line<'static>>> = columns
+            .iter()
+            .enumerate()
+            .map(|(at, columns)| {
+                let cell = row.get(at).map_or(&[][..], Vec::as_slice);
+                words(cell, *columns, &Hang::default())
+            })
+            .collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or_default();
+        (0..height)
+            .map(|line| {
+                let mut spans: Vec<Span<'static>> = Vec::new();
+                // Blanks that are owed: written only if something follows them.
+                let mut owed = 0;
+                for (at, (cell, columns)) in cells.iter().zip(columns).enumerate() {
+                    let text = cell.get(line).map_or(&[][..], |line| line.spans.as_slice());
+                    let used = width::of_spans(text);
+                    let free = columns.saturating_sub(used);
+                    let left = match self.alignments.get(at) {
+                        Some(Alignment::Right) => free,
+                        Some(Alignment::Center) => free / 2,
+                        Some(Alignment::Left | Alignment::None) | None => 0,
+                    };
+                    owed += left;
+                    if used > 0 {
+                        if owed > 0 {
+                            spans.push(Span::raw(" ".repeat(owed)));
+                        }
+                        spans.extend(text.iter().cloned());
+                        owed = 0;
+                    }
+                    owed += free - left + SPACE;
+                }
+                Line::from(spans)
+            })
+            .collect()
+    }
+
+    /// Every row as a list of its fields, each with the name of its column.
+    fn list(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let mut out = Vec::new();
+        let Some((head, rows)) = self.rows.split_first() else {
+            return out;
+        };
+        if rows.is_empty() && !self.later {
+            for cell in head {
+                out.extend(words(cell, width, &Hang::default()));
+            }
+        }
+        for (number, row) in rows.iter().enumerate() {
+            if number > 0 {
+                out.push(Line::default());
+            }
+            for (at, cell) in row.iter().enumerate() {
+                let mut spans = head.get(at).cloned().unwrap_or_default();
+                if natural(&spans) > 0 {
+                    spans.push(Span::styled(": ", theme.dim));
+                }
+                spans.extend(cell.iter().cloned());
+                let hang = Hang {
+                    rest: Hang::blanks(2).rest,
+                    ..Hang::default()
+                };
+                out.extend(words(&spans, width, &hang));
+            }
+        }
+        out
+    }
+}
+
+/// Columns of the longest line of a cell.
+fn natural(cell: &[Span<'static>]) -> usize {
+    let text: String = cell.iter().map(|span| span.content.as_ref()).collect();
+    text.split('\n').map(width::of).max().unwrap_or_default()
+}
+
+/// The widths that fit into `room`: the widest give way first. Nothing when some would become too narrow to read.
+fn shrink(wanted: &[usize], room: usize) -> Option<Vec<usize>> {
+    if wanted.iter().sum::<usize>() <= room {
+        return Some(wanted.to_vec());
+    }
+    let taken = |cap: usize| wanted.iter().map(|wide| *wide.min(&cap)).sum::<usize>();
+    let cap = (NARROW..=room)
+        .take_while(|cap| taken(*cap) <= room)
+        .last()?;
+    let mut left = room - taken(cap);
+    let widths = wanted.iter().map(|wide| {
+        let extra = usize::from(*wide > cap && left > 0);
+        left -= extra;
+        *wide.min(&cap) + extra
+    });
+    Some(widths.collect())
+}
