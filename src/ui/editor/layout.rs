@@ -1,7 +1,8 @@
 //! Where characters and rows of a text begin, found near a place: the work does not grow with the text.
 //!
 //! A long line is cut into blocks of some kilobytes, always between two characters as people see them (grapheme clusters), and a
-//! block begins a row. So a row's place depends on its block alone, and a line of megabytes costs what a short one does.
+//! block begins a row; only a single character of hundreds of bytes, marks piled on marks, may be cut. So a row's place depends
+//! on its block alone, and a line of megabytes costs what a short one does.
 
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
@@ -11,7 +12,8 @@ use super::cells::Cell;
 const BLOCK: usize = 4096;
 /// Bytes after a block's nominal end in which a better place to cut is looked for.
 const REACH: usize = 256;
-/// Bytes on both sides that decide whether a place is between two characters.
+/// Bytes on both sides that decide whether a place is between two characters; a whole number of flags, so that a long row of
+/// them keeps its pairs.
 const CONTEXT: usize = 512;
 
 /// One row on the screen: the bytes it shows.
