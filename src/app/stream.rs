@@ -107,7 +107,10 @@ impl Listener for Stream {
                 "{}: {} tokens in, {} out, ${:.6}",
                 turn.model, turn.tokens.input, turn.tokens.output, turn.cost
             )),
-            Event::Thinking(_) | Event::ToolDone { .. } | Event::Turn(_) => {}
+            Event::Thinking(_)
+            | Event::Progress { .. }
+            | Event::ToolDone { .. }
+            | Event::Turn(_) => {}
         }
     }
 }

@@ -23,6 +23,13 @@ pub enum Event {
     Thinking(String),
     /// The tools of a round are about to run, in call order.
     ToolsStarted(Vec<ToolCall>),
+    /// One of them says how far it is.
+    Progress {
+        /// Id of its call.
+        id: String,
+        /// How far, in words.
+        words: String,
+    },
     /// One of them ended.
     ToolDone {
         /// Id of its call.

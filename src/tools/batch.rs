@@ -152,6 +152,7 @@ impl<'a> Phase<'a> {
         let ctx = Ctx {
             stop: stop.clone(),
             pauses: Arc::clone(&pauses),
+            call: call.id.clone(),
             ..self.ctx.clone()
         };
         let send = self.send.clone();

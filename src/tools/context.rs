@@ -10,7 +10,7 @@ use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
-use crate::chat::event::Listener;
+use crate::chat::event::{Event, Listener};
 use crate::chat::usage::Ledger;
 use crate::disk::beneath::Root;
 use crate::disk::paths::Paths;
@@ -37,12 +37,18 @@ pub struct World {
     pub profile: RwLock<String>,
     /// Values of key variables, hidden in everything that is written down; gathered when first needed.
     pub secrets: Secrets,
+    /// Tells the person something that nobody asked for at this moment: an alarm, the end of a timer. `None` where no session runs
+    /// that could show it.
+    pub announce: Option<Announce>,
     /// Asks the person before something that he may not want; `None` approves (non-interactive mode).
     pub approve: Option<Box<dyn Approve>>,
 }
 
 /// Secrets that are looked up once, by the floor that knows their names.
 pub type Secrets = LazyLock<Vec<String>, Box<dyn FnOnce() -> Vec<String> + Send>>;
+
+/// Takes words for the person, from any thread.
+pub type Announce = Box<dyn Fn(String) + Send + Sync>;
 
 /// What a tool wants the person to agree to (contract/interfaces.md 1: confirmation).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -80,6 +86,7 @@ impl World {
             ledger: Ledger::default(),
             profile: RwLock::new("main".to_owned()),
             secrets: Secrets::new(Box::new(Vec::new)),
+            announce: None,
             approve: None,
             env,
         }
@@ -113,6 +120,8 @@ pub struct Ctx {
     pub pauses: Arc<Pauses>,
     /// The person called the tool himself and need not be asked.
     pub by_hand: bool,
+    /// Id of the call; empty outside calls.
+    pub call: String,
 }
 
 /// How long a call waited for an answer of the person.
@@ -170,7 +179,16 @@ impl Ctx {
             listener,
             pauses: Arc::default(),
             by_hand: false,
+            call: String::new(),
         }
+    }
+
+    /// Says how far the call is ("12 of 40 MB"), for whoever shows it while it runs.
+    pub fn progress(&self, words: impl Into<String>) {
+        self.listener.hear(Event::Progress {
+            id: self.call.clone(),
+            words: words.into(),
+        });
     }
 
     /// The working directory's fence, or a sentence on how to get one (decisions.md 23).

@@ -44,7 +44,7 @@ use crate::llm::provider::Offer;
 use crate::tools::context::World;
 use approve::{Asker, Asking};
 use commands::Command;
-use inbox::Inbox;
+use inbox::{Inbox, Note};
 use scribe::Scribe;
 use show::{Running, Show, Status};
 
@@ -134,6 +134,8 @@ impl Session {
         let mut warn = |words: String| shows.push(Show::System(words));
         let mut world = setup::world(&start, low.working_dir.as_deref(), &mut warn)?;
         world.approve = Some(Box::new(Asker::new(asking, Arc::clone(&inbox))));
+        let herald = Arc::clone(&inbox);
+        world.announce = Some(Box::new(move |words| herald.put(Note::Notice(words))));
         let prices = setup::prices(&start.env)?;
         let past = match world.paths.profile(&world.profile()) {
             Ok(profile) => ChatLog::new(profile.chat_log(), &world.clock).seed(SEED, &mut warn),

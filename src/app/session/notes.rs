@@ -67,7 +67,7 @@ impl Session {
                     .collect();
             }
             Event::ToolDone { id, .. } => turn.tools.retain(|(running, _)| running != id),
-            Event::Thinking(_) | Event::Notice(..) | Event::Turn(_) => {}
+            Event::Thinking(_) | Event::Progress { .. } | Event::Notice(..) | Event::Turn(_) => {}
         }
         self.shows.push(Show::Event(event));
     }

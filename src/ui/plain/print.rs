@@ -142,7 +142,10 @@ impl Printer {
                 self.system(&format!("{name} failed. {}", text::clip(first, 300)));
             }
             Event::Notice(_, words) => self.system(&words),
-            Event::Thinking(_) | Event::ToolDone { .. } | Event::Turn(_) => {}
+            Event::Thinking(_)
+            | Event::Progress { .. }
+            | Event::ToolDone { .. }
+            | Event::Turn(_) => {}
         }
     }
 

@@ -177,6 +177,10 @@ impl App {
         if self.help.is_some() && self.act_in_help(action) {
             return;
         }
+        // Whatever is open, Ctrl-C stops what runs.
+        if action == Action::Cancel && self.moves() {
+            return self.cancel();
+        }
         if matches!(action, Action::Up | Action::Search) {
             if action == Action::Up && self.editor.is_empty() && self.take_back() {
                 return;

@@ -220,6 +220,18 @@ impl Chat {
                 });
                 self.pieces.extend(calls);
             }
+            Event::Progress { id, words } => {
+                let calls = self.pieces.iter_mut().rev().take(600);
+                for piece in calls {
+                    if let Piece::Tool(call) = piece
+                        && call.runs()
+                        && call.id() == id
+                    {
+                        call.progress = clean_line(words);
+                        break;
+                    }
+                }
+            }
             Event::ToolDone {
                 id,
                 failed,

@@ -80,8 +80,9 @@ fn open(low: Low, start: Start) -> Outcome<Screenful> {
     let cannot = |why: io::Error| {
         Problem::system("Cannot take the terminal", why).next("marvin --plain needs nothing of it.")
     };
-    let guard = Guard::enter(crash).map_err(cannot)?;
+    // In this order: a signal between the two must not find the terminal taken and nobody listening.
     let signals = Signals::start(give.clone()).map_err(cannot)?;
+    let guard = Guard::enter(crash).map_err(cannot)?;
     let keyboard = Keyboard::start(give).map_err(cannot)?;
     Ok(Screenful {
         app: App::new(session, Theme::new(mode)),

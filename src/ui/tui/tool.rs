@@ -31,6 +31,8 @@ pub(super) struct Call {
     change: Option<Change>,
     since: Instant,
     end: Option<End>,
+    /// How far it is, in its own words.
+    pub(super) progress: String,
     pub(super) unfolded: bool,
 }
 
@@ -61,6 +63,7 @@ impl Call {
             change: change(call, args.as_ref()),
             since: now,
             end: None,
+            progress: String::new(),
             unfolded: false,
         }
     }
@@ -160,8 +163,16 @@ pub(super) fn rows(call: &Call, sheet: Sheet<'_>) -> Vec<Line<'static>> {
         (None, _) => {
             let time = sheet.now.saturating_duration_since(call.since);
             let hint = if time >= LONG { "  Esc to stop" } else { "" };
+            let progress = match call.progress.as_str() {
+                "" => String::new(),
+                words => format!("{words}  "),
+            };
             (
-                format!("{} {}{hint}", spinner(call.since, sheet.now), running(time)),
+                format!(
+                    "{progress}{} {}{hint}",
+                    spinner(call.since, sheet.now),
+                    running(time)
+                ),
                 theme.accent,
             )
         }
