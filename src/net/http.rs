@@ -8,6 +8,7 @@ use std::time::Duration;
 use ureq::unversioned::transport::{Connector, DefaultConnector};
 use ureq::{Agent, Body, Timeout, http};
 
+use super::forward::Forward;
 use super::route::{Proxy, Route};
 use super::transport::{Lookup, Silence, Watch};
 use crate::base::cancel::{Cancel, OnFire};
@@ -151,6 +152,9 @@ impl Client {
         }
         let response = result.map_err(|error| self.explain(error, true))?;
         let (parts, body): (_, Body) = response.into_parts();
+        if parts.status == 407 && self.proxy().is_some_and(|proxy| proxy.forwards) {
+            return Err(NetError::Barred(Some(407)));
+        }
         Ok(Response {
             status: parts.status.as_u16(),
             headers: parts.headers,
@@ -201,7 +205,11 @@ impl Client {
             .max_response_header_size(32 * 1024)
             .output_buffer_size(16 * 1024);
         // Always said: ureq would read the environment itself, and take any proxy for any scheme.
-        config = config.proxy(route.proxy.as_ref().map(|proxy| proxy.inner.clone()));
+        let (forwarding, tunnelling) = match &route.proxy {
+            Some(proxy) if proxy.forwards => (Some(proxy), None),
+            other => (None, other.as_ref()),
+        };
+        config = config.proxy(tunnelling.map(|proxy| proxy.inner.clone()));
         if let Some(pem) = &route.roots {
             let certificates: Vec<_> = ureq::tls::parse_pem(pem)
                 .filter_map(|item| match item {
@@ -217,8 +225,11 @@ impl Client {
                 .build();
             config = config.tls_config(tls);
         }
-        let chain = DefaultConnector::new().chain(Watch(self.silence.clone()));
-        Ok(Agent::with_parts(config.build(), chain, Lookup::default()))
+        let chain = DefaultConnector::new()
+            .chain(Watch(self.silence.clone()))
+            .chain(Forward(forwarding.cloned()));
+        let lookup = Lookup::through(forwarding.map(|proxy| proxy.inner.uri().clone()));
+        Ok(Agent::with_parts(config.build(), chain, lookup))
     }
 
     fn explain(&self, error: ureq::Error, early: bool) -> NetError {
