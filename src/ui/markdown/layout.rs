@@ -132,11 +132,11 @@ mod tests {
     #[test]
     fn lists_hang_and_count() {
         are(
-            "1. one two\n1. three\n   - four five\n7) x\n\n9. y",
+            "1. one twos\n1. three\n   - four five\n7) x\n\n9. y",
             10,
             &[
                 "1. one",
-                "   two",
+                "   twos",
                 "2. three",
                 "   ◦ four",
                 "     five",
