@@ -123,6 +123,11 @@ mod tests {
             40,
             &["see [r] and [^1]", "", "[r]: http://x 'y'", "[^1]: z"],
         );
+        are(
+            "~5 or ~6 of snake_case_name, 2 * 3 * 4, a<b && c>d",
+            60,
+            &["~5 or ~6 of snake_case_name, 2 * 3 * 4, a<b && c>d"],
+        );
         are("one\ntwo", 40, &["one", "two"]);
         are("> a\n> b\n>\n> - c", 40, &["> a", "> b", "> ", "> • c"]);
         are("---", 4, &["────"]);
