@@ -118,6 +118,10 @@ pub struct Session {
     next: u64,
     /// Changes under way (profile, model, log) that must be done before the next message goes.
     holding: usize,
+    /// Words of the system that came in the middle of an answer.
+    held: Vec<String>,
+    /// Texts that are being made.
+    listings: usize,
     greeted: bool,
     leaving: Option<String>,
     shows: Vec<Show>,
@@ -163,6 +167,8 @@ impl Session {
             news: News::default(),
             next: 0,
             holding: 0,
+            held: Vec::new(),
+            listings: 0,
             greeted: false,
             leaving: None,
             shows,
@@ -190,6 +196,7 @@ impl Session {
     pub fn busy(&self) -> bool {
         self.turn.is_some()
             || self.holding > 0
+            || self.listings > 0
             || !self.queue.is_empty()
             || matches!(self.brain, Brain::Choosing)
             || self.jobs.iter().any(|job| !job.background)

@@ -196,13 +196,7 @@ impl Session {
         match (words.next(), words.next()) {
             (None, _) => {
                 let now = match &self.brain {
-                    Brain::Ready { answering, .. } => {
-                        format!(
-                            "{} answers, with {}.",
-                            answering.provider.name(),
-                            answering.model
-                        )
-                    }
+                    Brain::Ready { answering, .. } => answering.words(),
                     Brain::Choosing => "Nobody answers yet.".to_owned(),
                     Brain::Failed(why) => why.clone(),
                 };

@@ -123,6 +123,8 @@ impl Session {
             self.log(Role::Assistant, &format!("{}{mark}", turn.text));
         }
         self.shows.push(Show::AnswerEnd(how));
+        let held = std::mem::take(&mut self.held);
+        self.shows.extend(held.into_iter().map(Show::System));
         if let (End::Failed, Some(failure)) = (how, end.failure) {
             self.shows.push(Show::Failed(*failure.problem));
         }
