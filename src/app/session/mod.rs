@@ -75,6 +75,8 @@ struct Turn {
     since: Instant,
     /// The message as it was typed.
     said: String,
+    /// The profile it was sent under; a tool may change that meanwhile.
+    profile: String,
     /// The message was sent again after a switch of the profile.
     resent: bool,
     /// The answer's text so far.
@@ -316,6 +318,12 @@ impl Session {
                     .to_owned(),
             )
         }
+    }
+
+    /// Commands that run in the background.
+    fn background(&self) -> Vec<String> {
+        let jobs = self.jobs.iter().filter(|job| job.background);
+        jobs.map(|job| job.command.clone()).collect()
     }
 
     /// The state for a status line.

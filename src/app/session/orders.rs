@@ -60,6 +60,7 @@ impl Session {
                 let words = format!("{what} is not built yet.");
                 self.shows.push(Show::System(words));
             }
+            Command::Stop => self.stop_background(),
             Command::Quit => self.shows.push(Show::Leave(String::new())),
         }
     }
@@ -122,6 +123,15 @@ impl Session {
         }
     }
 
+    fn stop_background(&mut self) {
+        let running = self.jobs.iter().filter(|job| job.background);
+        let stopped = running.inspect(|job| job.stop.fire()).count();
+        if stopped == 0 {
+            let words = "Nothing runs in the background.".to_owned();
+            self.shows.push(Show::System(words));
+        }
+    }
+
     pub(super) fn command_ended(&mut self, id: u64, outcome: Outcome<String>) {
         let Some(at) = self.jobs.iter().position(|job| job.id == id) else {
             return;
@@ -133,7 +143,8 @@ impl Session {
             Err(problem) => problem.one_line(),
         };
         let entry = format!("$ {}\n{}", job.command, output.trim_end());
-        self.log(Role::System, &entry);
+        let profile = self.world.profile();
+        self.log(&profile, Role::System, &entry);
         // What is added while an answer comes would be lost with that answer's copy of the conversation.
         if self.turn.is_none() {
             let seen = format!(

@@ -51,7 +51,8 @@ impl Session {
             text: text.clone(),
             time,
         });
-        let saved = self.log(Role::You, &text);
+        let profile = self.world.profile();
+        let saved = self.log(&profile, Role::You, &text);
         let job = turn::Job {
             id,
             world: Arc::clone(&self.world),
@@ -63,6 +64,7 @@ impl Session {
             messages: self.messages.clone(),
             meter: std::mem::take(&mut self.meter),
             text: text.clone(),
+            jobs: self.background().join("\n"),
             stop: stop.clone(),
             inbox: Arc::clone(&self.inbox),
             saved,
@@ -72,6 +74,7 @@ impl Session {
             stop,
             since: Instant::now(),
             said: text.clone(),
+            profile,
             resent,
             text: String::new(),
             gap: false,
@@ -120,7 +123,8 @@ impl Session {
                 End::Stopped => "\n\n[stopped]",
                 End::Failed => "\n\n[cut by a failure]",
             };
-            self.log(Role::Assistant, &format!("{}{mark}", turn.text));
+            let said = format!("{}{mark}", turn.text);
+            self.log(&turn.profile, Role::Assistant, &said);
         }
         self.shows.push(Show::AnswerEnd(how));
         let held = std::mem::take(&mut self.held);

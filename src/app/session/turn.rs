@@ -41,6 +41,8 @@ pub(super) struct Job {
     pub(super) meter: Meter,
     /// The message as it was typed.
     pub(super) text: String,
+    /// Commands that run in the background, one a line.
+    pub(super) jobs: String,
     pub(super) stop: Cancel,
     pub(super) inbox: Arc<Inbox>,
     /// Hears when the message is in the log.
@@ -94,7 +96,8 @@ impl Job {
             Arc::clone(&listener),
         );
         let _ = self.saved.recv_timeout(SAVED);
-        let person = setup::person(&self.world, &mut |words| notice(words));
+        let mut person = setup::person(&self.world, &mut |words| notice(words));
+        person.jobs = self.jobs;
         let mut messages = self.messages;
         let said = attach::with_files(&self.text, &self.world, &mut |words| notice(words));
         messages.push(Message::user(said));

@@ -17,7 +17,7 @@ pub(super) fn words(env: &Env, answering: &Answering, new: bool) -> String {
         return offline(env, new);
     }
     format!(
-        "Here I am. {}\nSay what you want done. !help lists the commands, F1 the keys.\n",
+        "Here I am. {}\nSay what you want done. !help lists the commands.\n",
         answering.words()
     )
 }

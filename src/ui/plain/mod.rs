@@ -29,7 +29,7 @@ use watch::Watch;
 const INTERRUPTED: u8 = 130;
 
 /// Runs the conversation to its end; returns the exit status.
-pub(super) fn run(low: Low, start: Start) -> u8 {
+pub(super) fn run(low: Low, start: Start, first: &str) -> u8 {
     let terminal = start.stdin_is_terminal && io::stdout().is_terminal();
     let asking = if start.stdin_is_terminal {
         Asking::Person
@@ -37,7 +37,6 @@ pub(super) fn run(low: Low, start: Start) -> u8 {
         Asking::Nobody
     };
     let env = start.env.clone();
-    let first = low.words.join(" ");
     let opened = Session::open(low, start, asking)
         .and_then(|(session, bell)| Ok((session, bell, Watch::start()?)));
     let (session, bell, watch) = match opened {
@@ -53,7 +52,7 @@ pub(super) fn run(low: Low, start: Start) -> u8 {
         env,
         leave: None,
     };
-    let status = plain.talk(&first);
+    let status = plain.talk(first);
     plain.printer.end_line();
     if let Some(words) = plain.session.close() {
         say(&words);

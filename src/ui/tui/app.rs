@@ -82,7 +82,7 @@ impl App {
             waiting: VecDeque::new(),
             draft: String::new(),
             help: None,
-            flash: None,
+            flash: Some("F1 shows the keys".to_owned()),
             interrupted: None,
             said: String::new(),
             theme,
