@@ -34,7 +34,7 @@ use super::news::News;
 use super::settings::Low;
 use super::setup::{self, Answering, Start};
 use super::usage_file;
-use crate::base::cancel::Cancel;
+use crate::base::cancel::{Cancel, OnFire};
 use crate::base::error::Outcome;
 use crate::chat::message::Message;
 use crate::chat::tokens::Meter;
@@ -72,6 +72,7 @@ enum Brain {
 struct Turn {
     id: u64,
     stop: Cancel,
+    _with_session: OnFire,
     since: Instant,
     /// The message as it was typed.
     said: String,
@@ -111,6 +112,8 @@ pub struct Session {
     /// Where lines of shell mode run.
     shell: Option<PathBuf>,
     current: Option<PathBuf>,
+    /// Fires when the session goes: nothing that it started outlives it.
+    all: Cancel,
     turn: Option<Turn>,
     queue: VecDeque<Queued>,
     jobs: Vec<shell::Job>,
@@ -162,6 +165,7 @@ impl Session {
             said: Vec::new(),
             shell: None,
             current: start.current,
+            all: Cancel::new(),
             turn: None,
             queue: VecDeque::new(),
             jobs: Vec::new(),
@@ -268,6 +272,11 @@ impl Session {
         job.is_some() || self.turn.is_some()
     }
 
+    /// Fires when the process is about to end without [`Session::close`]: stops all that runs.
+    pub fn stopper(&self) -> Cancel {
+        self.all.clone()
+    }
+
     /// When [`Session::receive`] wants to be called although the bell has not rung.
     pub fn deadline(&self) -> Option<Instant> {
         Some(self.turn.as_ref()?.cancelled? + GRACE)
@@ -298,9 +307,6 @@ impl Session {
     /// Ends everything and writes what is left to write, within two seconds. Words for the person when something was not saved.
     pub fn close(mut self) -> Option<String> {
         let began = Instant::now();
-        for job in &self.jobs {
-            job.stop.fire();
-        }
         if self.turn.is_some() {
             self.cancel();
             while self.turn.is_some() && began.elapsed() < GRACE * 2 {
@@ -308,6 +314,7 @@ impl Session {
                 self.receive();
             }
         }
+        self.all.fire();
         let words = usage_file::save(&self.world);
         let left = LEAVING.saturating_sub(began.elapsed());
         if self.scribe.finish(left) {
@@ -359,5 +366,11 @@ impl Session {
             topics: 0,
             running: turn.chain(jobs).collect(),
         }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.all.fire();
     }
 }

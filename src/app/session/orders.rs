@@ -13,7 +13,6 @@ use crate::app::by_hand::{self, catalogue};
 use crate::app::chat_log::{ChatLog, Role};
 use crate::app::settings::Low;
 use crate::app::{profile, setup};
-use crate::base::cancel::Cancel;
 use crate::base::error::{Outcome, Problem};
 use crate::base::text;
 use crate::chat::event::Deaf;
@@ -117,7 +116,7 @@ impl Session {
 
     pub(super) fn run_shell(&mut self, text: String, background: bool, dir: PathBuf) {
         let id = self.number();
-        match shell::Job::start(id, text, background, dir, &self.world, &self.inbox) {
+        match shell::Job::start(id, text, background, dir, self) {
             Ok(job) => self.jobs.push(job),
             Err(problem) => self.shows.push(Show::Failed(problem)),
         }
@@ -179,7 +178,7 @@ impl Session {
             Err(problem) => return self.shows.push(Show::Failed(problem)),
         };
         let id = self.number();
-        let stop = Cancel::new();
+        let (stop, with_session) = self.all.child();
         let ctx = Ctx {
             by_hand: true,
             ..Ctx::new(Arc::clone(&self.world), stop.clone(), Arc::new(Deaf))
@@ -192,6 +191,7 @@ impl Session {
             background: false,
             since: Instant::now(),
             stop,
+            _with_session: with_session,
         };
         let called = move || {
             let ended = Box::new(batch::run_one(&ctx, &call));

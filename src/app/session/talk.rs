@@ -8,7 +8,6 @@ use super::turn::{self, TurnEnd};
 use super::{Brain, Queued, Session, Turn};
 use crate::app::chat_log::Role;
 use crate::app::setup::Answering;
-use crate::base::cancel::Cancel;
 use crate::base::error::Problem;
 use crate::chat::message::Message;
 use crate::llm::provider::Offer;
@@ -45,7 +44,7 @@ impl Session {
     pub(super) fn begin(&mut self, queued: Queued, answering: Arc<Answering>, offer: Arc<Offer>) {
         let Queued { text, resent } = queued;
         let id = self.number();
-        let stop = Cancel::new();
+        let (stop, with_session) = self.all.child();
         let time = self.world.clock.hour_minute();
         self.shows.push(Show::You {
             text: text.clone(),
@@ -72,6 +71,7 @@ impl Session {
         self.turn = Some(Turn {
             id,
             stop,
+            _with_session: with_session,
             since: Instant::now(),
             said: text.clone(),
             profile,

@@ -37,8 +37,10 @@ pub(super) fn run(low: Low, start: Start, first: &str) -> u8 {
         Asking::Nobody
     };
     let env = start.env.clone();
-    let opened = Session::open(low, start, asking)
-        .and_then(|(session, bell)| Ok((session, bell, Watch::start()?)));
+    let opened = Session::open(low, start, asking).and_then(|(session, bell)| {
+        let watch = Watch::start(session.stopper())?;
+        Ok((session, bell, watch))
+    });
     let (session, bell, watch) = match opened {
         Ok(opened) => opened,
         Err(problem) => return failed(&problem),
