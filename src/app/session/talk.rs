@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::inbox::TurnEnd;
 use super::show::{End, Show};
-use super::turn::{self, TurnEnd};
+use super::turn;
 use super::{Brain, Queued, Session, Turn};
 use crate::app::chat_log::Role;
 use crate::app::setup::Answering;

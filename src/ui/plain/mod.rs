@@ -12,8 +12,8 @@ use std::io::{self, IsTerminal};
 use crossbeam_channel::{Receiver, after, never, select};
 
 use crate::app::session::Session;
-use crate::app::session::approve::{Asking, Question, Verdict};
-use crate::app::session::show::Show;
+use crate::app::session::approve::Asking;
+use crate::app::session::show::{Question, Show, Verdict};
 use crate::app::settings::Low;
 use crate::app::setup::Start;
 use crate::app::stream::say;
