@@ -12,5 +12,12 @@
 mod support;
 
 mod app;
+mod broken;
+mod chat;
+mod commands;
+mod confirm;
+mod input;
+mod plain;
 mod pty_selftest;
+mod stage;
 mod terminal;
