@@ -153,7 +153,7 @@ fn the_talk_goes_on_where_it_stopped() {
         serde_json::to_string_pretty(&entries).unwrap(),
     );
     let server = playing([says("Again.")]);
-    let pty = Pty::spawn(&crate::stage::command(&home, &server), (80, 60));
+    let pty = Pty::spawn(&crate::stage::command(&home, &server), (80, 90));
     pty.wait_text("Resumed: profile main, openai-compat (test-model)");
     let screen = pty.screen();
     for shown in ["question 10", "answer 29", "a notice"] {

@@ -30,7 +30,7 @@ fn lists_are_shown() {
     let pty = full(&home, &server);
     for (line, shown) in [
         ("!help", "run one tool without a model"),
-        ("!tools weather", "weather"),
+        ("!tools git_st", "git_status"),
         ("!tool read_file path=notes.txt", "alpha beta"),
         ("!tool read_file --help", "start_line"),
         ("!tool read_fiel path=x", "did you mean"),
@@ -249,9 +249,9 @@ fn commands_run_in_front_and_beside() {
     });
     // A command in front is stopped by a key.
     pty.send("!sleep 300\r");
-    pty.wait_text("$ sleep 300");
+    pty.wait_text(" 0s · ");
     pty.send("\x1b");
-    pty.wait_text("stopped");
+    pty.wait_text("[stopped]");
     quit(pty, &home);
 }
 

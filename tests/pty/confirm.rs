@@ -39,7 +39,7 @@ fn the_question_shows_command_place_and_reason() {
     for shown in [
         r"printf '\x1b[31mred\x07' \u{202e}txt.exe; # one",
         "second line",
-        "because \"A listing would show whether the file is there.\"",
+        "because \"A listing would show whether the file",
         "y once",
     ] {
         assert!(screen.contains(shown), "no {shown}:\n{screen}");
@@ -149,10 +149,14 @@ fn a_word_not_sent_is_just_no() {
 #[test]
 fn a_pipe_is_not_asked() {
     let home = Home::new();
-    let server = asks(1);
+    let server = playing([
+        calls("run_command", json!({"command": COMMAND})),
+        says("That was it."),
+        says("Why y?"),
+    ]);
     let done = crate::plain::pipe(&home, &server, "do it\ny\n");
     // The second line is a message: nobody took it for an answer.
-    drop(done);
+    assert!(done.expect(0).text().contains("Marvin: Why y?"));
     let refused = last_sent(&server, 1);
     assert!(refused.contains("--non-interactive"), "{refused}");
     assert!(!home.has("work/made.txt"));

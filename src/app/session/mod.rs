@@ -118,6 +118,8 @@ pub struct Session {
     next: u64,
     /// Changes under way (profile, model, log) that must be done before the next message goes.
     holding: usize,
+    /// Lists and reports that are being made.
+    listing: usize,
     greeted: bool,
     leaving: Option<String>,
     shows: Vec<Show>,
@@ -163,6 +165,7 @@ impl Session {
             news: News::default(),
             next: 0,
             holding: 0,
+            listing: 0,
             greeted: false,
             leaving: None,
             shows,
@@ -186,10 +189,11 @@ impl Session {
         &self.world
     }
 
-    /// True while an answer comes, a command runs in the foreground, or a change is under way: a plain face waits so long.
+    /// True while an answer comes, a command runs in the foreground, a list is made, or a change is under way: a plain face waits so long.
     pub fn busy(&self) -> bool {
         self.turn.is_some()
             || self.holding > 0
+            || self.listing > 0
             || !self.queue.is_empty()
             || matches!(self.brain, Brain::Choosing)
             || self.jobs.iter().any(|job| !job.background)

@@ -29,8 +29,11 @@ impl Session {
                 self.effects(ended.effects, None);
                 self.go_on();
             }
-            Note::Listing(Ok(listing)) => self.shows.push(Show::Listing(listing)),
-            Note::Listing(Err(problem)) => self.shows.push(Show::Failed(problem)),
+            Note::Listing(outcome) => {
+                self.listing = self.listing.saturating_sub(1);
+                self.shows
+                    .push(outcome.map_or_else(Show::Failed, Show::Listing));
+            }
             Note::Notice(words) => self.shows.push(Show::System(words)),
             Note::Loaded(entries) => {
                 self.holding -= 1;

@@ -117,7 +117,9 @@ impl Session {
     /// Makes a text on a thread and shows it.
     pub(super) fn list(&mut self, make: impl FnOnce(&World) -> Outcome<String> + Send + 'static) {
         let (world, inbox) = (Arc::clone(&self.world), Arc::clone(&self.inbox));
-        self.work("list", move || inbox.put(Note::Listing(make(&world))));
+        if self.work("list", move || inbox.put(Note::Listing(make(&world)))) {
+            self.listing += 1;
+        }
     }
 
     /// Runs `work` on a thread; false, and shown, when there is none left.
