@@ -106,7 +106,7 @@ fn esc_and_control_c_stop_an_answer_and_its_text_stays() {
         let before = sent(&server, requests);
         assert!(before[1].1.starts_with("Words that stay 0"), "{before:?}");
         pty.send("\x1b");
-        pty.wait_text("stopped");
+        pty.wait_for("another mark", |screen| marks(screen) == requests + 1);
         quit(pty, &home);
         let kept = &log(&home)[1];
         assert_eq!(

@@ -33,7 +33,7 @@ fn lists_are_shown() {
         ("!tools git_st", "git_status"),
         ("!tool read_file path=notes.txt", "alpha beta"),
         ("!tool read_file --help", "start_line"),
-        ("!tool read_fiel path=x", "did you mean"),
+        ("!tool read_fiel path=x", "Did you mean"),
         ("!model", "openai-compat answers, with test-model."),
         ("profiles", "* main"),
         ("saved", "The office"),
