@@ -7,8 +7,8 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 
 use crate::stage::{
-    LIMIT, SIZE, begin, calls, command, end, full, input, last_sent, log, more, playing, quit, rows, said,
-    says, sent, unasked, until,
+    LIMIT, SIZE, begin, calls, command, end, full, input, last_sent, log, more, playing, quit,
+    rows, said, says, sent, unasked, until,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
@@ -28,9 +28,7 @@ fn stops(pty: &Pty, key: &str, start: impl Fn(usize)) {
         start(n);
         let began = Instant::now();
         pty.send(key);
-        pty.wait_for("the mark of the stop", |screen| {
-            marks(screen) > 0
-        });
+        pty.wait_for("the mark of the stop", |screen| marks(screen) > 0);
         times.push(began.elapsed());
         // Out of sight for the next try.
         if times.iter().any(|took| *took <= PROMISED) {
@@ -44,7 +42,8 @@ fn stops(pty: &Pty, key: &str, start: impl Fn(usize)) {
 
 /// Rows that say that an answer was stopped.
 fn marks(screen: &vt100::Screen) -> usize {
-    rows(screen).into_iter()
+    rows(screen)
+        .into_iter()
         .filter(|row| row.trim() == "stopped")
         .count()
 }
@@ -87,11 +86,9 @@ fn esc_and_control_c_stop_connecting() {
 fn esc_and_control_c_stop_an_answer_and_its_text_stays() {
     for key in ["\x1b", "\x03"] {
         let home = Home::new();
-        let server = Server::with([
-            Exchange::post("/completions")
-                .by(|_, n| begin(&format!("Words that stay {n}")).stall())
-                .any_times(),
-        ]);
+        let server = Server::with([Exchange::post("/completions")
+            .by(|_, n| begin(&format!("Words that stay {n}")).stall())
+            .any_times()]);
         let pty = full(&home, &server);
         stops(&pty, key, |n| {
             pty.send(format!("question {n}\r"));
@@ -111,7 +108,10 @@ fn esc_and_control_c_stop_an_answer_and_its_text_stays() {
         let kept = &log(&home)[1];
         assert_eq!(
             *kept,
-            ("assistant".to_owned(), "Words that stay 0\n\n[stopped]".to_owned())
+            (
+                "assistant".to_owned(),
+                "Words that stay 0\n\n[stopped]".to_owned()
+            )
         );
     }
 }
@@ -121,7 +121,8 @@ fn lives(pid: i32) -> bool {
     let pid = Pid::from_raw(pid).unwrap();
     let state = || {
         let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-        stat.rsplit_once(") ").map(|(_, rest)| rest.starts_with('Z'))
+        stat.rsplit_once(") ")
+            .map(|(_, rest)| rest.starts_with('Z'))
     };
     test_kill_process(pid).is_ok() && state() == Some(false)
 }
@@ -131,8 +132,11 @@ fn esc_and_control_c_stop_a_tool_and_its_whole_group() {
     for key in ["\x1b", "\x03"] {
         let home = Home::new();
         let script = "sleep 300 & echo $! > grandchild.pid; echo $$ > child.pid; sleep 301";
-        let server = playing([calls("run_command", json!({"command": script})), says("Well.")])
-            .lenient();
+        let server = playing([
+            calls("run_command", json!({"command": script})),
+            says("Well."),
+        ])
+        .lenient();
         let pty = full(&home, &server);
         pty.send("run it\r");
         pty.wait_text("Run this command?");
@@ -228,7 +232,11 @@ fn quit_keys_work_during_an_answer() {
         let began = Instant::now();
         pty.control(key);
         assert_eq!(pty.wait().code(), Some(0));
-        assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+        assert!(
+            began.elapsed() < Duration::from_secs(3),
+            "{:?}",
+            began.elapsed()
+        );
         restored(&pty, &home);
         assert_eq!(log(&home)[1].1, "Endless\n\n[stopped]", "Ctrl-{key}");
     }
@@ -295,7 +303,15 @@ fn it_suspends_in_mid_answer_and_comes_back() {
 #[test]
 fn the_size_changes_at_any_moment_of_a_stream() {
     let home = Home::new();
-    let sizes = [(20, 5), (500, 200), (40, 12), (1, 1), (200, 50), (7, 3), (80, 24)];
+    let sizes = [
+        (20, 5),
+        (500, 200),
+        (40, 12),
+        (1, 1),
+        (200, 50),
+        (7, 3),
+        (80, 24),
+    ];
     let latches: Vec<Latch> = sizes.iter().map(|_| Latch::new()).collect();
     let mut answer = begin("begin ");
     for (n, latch) in latches.iter().enumerate() {
@@ -329,12 +345,52 @@ fn the_size_changes_at_any_moment_of_a_stream() {
 
 /// The screen must be what a painting of everything makes of it.
 pub(crate) fn redrawn_the_same(pty: &Pty) {
-    let before = pty.screen();
+    let before = pty.with(painted);
     let clears = count(&pty.raw(), b"\x1b[2J");
     pty.control('l');
     pty.wait_raw(b"\x1b[2J", clears + 1);
-    // A frame is one write; its end comes with the text of the status line.
-    pty.wait_for("the painted screen", |screen| screen.contents() == before);
+    let mut after = pty.with(painted);
+    let until = Instant::now() + Duration::from_secs(2);
+    while after != before && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+        after = pty.with(painted);
+    }
+    let differ: Vec<_> = before
+        .iter()
+        .zip(&after)
+        .filter(|(before, after)| before != after)
+        .collect();
+    assert!(differ.is_empty(), "before and after a redraw: {differ:#?}");
+}
+
+/// Each row as text and the looks of its visible cells; blanks that were written and blanks that were erased are the same.
+fn painted(screen: &vt100::Screen) -> Vec<String> {
+    let (height, width) = screen.size();
+    let cell = |row: u16, column: u16| {
+        let cell = screen.cell(row, column)?;
+        let text = match cell.contents() {
+            "" => " ",
+            text => text,
+        };
+        let plain = text == " " && !cell.inverse() && cell.bgcolor() == vt100::Color::Default;
+        Some(if plain || cell.is_wide_continuation() {
+            text.to_owned()
+        } else {
+            let marks = [cell.bold(), cell.italic(), cell.underline(), cell.inverse()];
+            let marks: String = marks.iter().map(|on| if *on { '1' } else { '0' }).collect();
+            format!(
+                "{text}\u{1}{:?}{:?}{marks}\u{2}",
+                cell.fgcolor(),
+                cell.bgcolor()
+            )
+        })
+    };
+    (0..height.get())
+        .map(|row| {
+            let cells: String = (0..width.get()).filter_map(|at| cell(row, at)).collect();
+            cells.trim_end().replace("\u{1}DefaultDefault0000\u{2}", "")
+        })
+        .collect()
 }
 
 fn count(raw: &[u8], bytes: &[u8]) -> usize {
@@ -351,7 +407,11 @@ fn a_terminal_that_vanishes_ends_it_and_keeps_the_words() {
     let began = Instant::now();
     pty.hang_up();
     assert_eq!(pty.wait().code(), Some(129));
-    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(4),
+        "{:?}",
+        began.elapsed()
+    );
     server.wait_closed(0, LIMIT);
     assert_eq!(log(&home)[1].1, "Endless\n\n[stopped]");
 }
@@ -385,7 +445,11 @@ fn kill_9_loses_the_unfinished_reply_at_most() {
     pty.wait();
     assert_eq!(
         log(&home),
-        said(&[("you", "one"), ("assistant", "A whole answer."), ("you", "two")])
+        said(&[
+            ("you", "one"),
+            ("assistant", "A whole answer."),
+            ("you", "two")
+        ])
     );
     assert_eq!(home.read("config/profiles/main/history"), "one\ntwo\n");
     let server = playing([says("On we go.")]);

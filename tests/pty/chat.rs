@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::stage::{
-    LIMIT, SIZE, begin, calls, end, find, full, input, last_sent, log, more, playing, quit, rows, said,
-    says, sent, unasked,
+    LIMIT, SIZE, begin, calls, end, find, full, input, last_sent, log, more, playing, quit, rows,
+    said, says, sent, unasked,
 };
 use crate::support::home::Home;
 use crate::support::latch::Latch;
@@ -68,12 +68,18 @@ fn markdown_is_drawn() {
         assert_ne!(cell("code here").fgcolor(), cell("Some").fgcolor());
         let (name, alpha) = (find(screen, "name"), find(screen, "alpha"));
         assert_eq!(name.unwrap().1, alpha.unwrap().1, "columns of a table");
-        assert_eq!(find(screen, "size").unwrap().1, find(screen, "17").unwrap().1);
+        assert_eq!(
+            find(screen, "size").unwrap().1,
+            find(screen, "17").unwrap().1
+        );
         let (row, column) = find(screen, "fn main").unwrap();
         assert_eq!(column, 0, "a line of code begins where a row begins");
         assert!(row > 0);
         let contents = screen.contents();
-        assert!(!contents.contains("**") && !contents.contains("# A"), "{contents}");
+        assert!(
+            !contents.contains("**") && !contents.contains("# A"),
+            "{contents}"
+        );
     });
     quit(pty, &home);
 }
@@ -250,7 +256,9 @@ fn a_long_answer_scrolls_and_the_view_stays_where_the_person_looks() {
     let home = Home::new();
     let latch = Latch::new();
     let lines = |from: usize| -> String {
-        (from..from + 100).map(|n| format!("line number {n}\n\n")).collect()
+        (from..from + 100)
+            .map(|n| format!("line number {n}\n\n"))
+            .collect()
     };
     let answer = begin(&lines(0)).pause(&latch);
     let server = playing([end(more(answer, &lines(100)))]);

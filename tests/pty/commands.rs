@@ -83,13 +83,19 @@ fn profiles_are_made_and_gone_to() {
     pty.send("three\r");
     pty.wait_text("In summer.");
     // Each has its own past.
-    assert_eq!(sent(&server, 1), said(&[("user", "said in winter"), ("user", "two")]));
+    assert_eq!(
+        sent(&server, 1),
+        said(&[("user", "said in winter"), ("user", "two")])
+    );
     assert_eq!(sent(&server, 2), said(&[("user", "three")]));
     pty.send("!profile ../evil\r");
     pty.wait_text("Error:");
     quit(pty, &home);
     assert_eq!(home.read("config/last_profile").trim(), "summer");
-    assert_eq!(log(&home), said(&[("you", "one"), ("assistant", "In main.")]));
+    assert_eq!(
+        log(&home),
+        said(&[("you", "one"), ("assistant", "In main.")])
+    );
     assert_eq!(log_of(&home, "winter").len(), 3);
     assert_eq!(log_of(&home, "summer").len(), 2);
     assert!(!home.has("config/evil"));
@@ -134,7 +140,11 @@ fn a_message_that_switched_the_profile_is_sent_again_once() {
 #[test]
 fn undo_takes_the_exchange_back_everywhere() {
     let home = Home::new();
-    let server = playing([says("First answer."), says("Second answer."), says("Third.")]);
+    let server = playing([
+        says("First answer."),
+        says("Second answer."),
+        says("Third."),
+    ]);
     let pty = full(&home, &server);
     pty.send("one\r");
     pty.wait_text("2 msgs");
@@ -161,7 +171,11 @@ fn undo_takes_the_exchange_back_everywhere() {
     );
     quit(pty, &home);
     assert_eq!(log(&home).len(), 4);
-    assert!(!home.read("config/profiles/main/chat_log.json").contains("Second"));
+    assert!(
+        !home
+            .read("config/profiles/main/chat_log.json")
+            .contains("Second")
+    );
 }
 
 #[test]
@@ -222,8 +236,9 @@ fn shell_mode_keeps_its_directory() {
     quit(pty, &home);
     let log = log(&home);
     assert!(
-        log.iter()
-            .any(|(role, text)| role == "system" && text.starts_with("$ ls") && text.contains("so 42")),
+        log.iter().any(|(role, text)| role == "system"
+            && text.starts_with("$ ls")
+            && text.contains("so 42")),
         "{log:?}"
     );
 }

@@ -2,9 +2,7 @@
 
 use serde_json::json;
 
-use crate::stage::{
-    SIZE, calls, command, full, input, last_sent, log, playing, quit, said, says,
-};
+use crate::stage::{SIZE, calls, command, full, input, last_sent, log, playing, quit, said, says};
 use crate::support::home::Home;
 use crate::support::pty::Pty;
 use crate::support::server::{Answer, Server};
@@ -31,7 +29,12 @@ fn the_question_shows_command_place_and_reason() {
     let hostile = "printf '\u{1b}[31mred\u{7}' \u{202e}txt.exe; # one\nsecond line";
     let frames = Stream::new()
         .text(&["Some thoughts.\n\nA listing would show whether the file is there."])
-        .call(0, "c1", "run_command", &json!({"command": hostile}).to_string())
+        .call(
+            0,
+            "c1",
+            "run_command",
+            &json!({"command": hostile}).to_string(),
+        )
         .end();
     let server = playing([Answer::sse(frames), says("As you wish.")]);
     let pty = asked(&home, &server);
@@ -45,7 +48,10 @@ fn the_question_shows_command_place_and_reason() {
         assert!(screen.contains(shown), "no {shown}:\n{screen}");
     }
     let place = home.work().display().to_string();
-    assert!(screen.replace('\n', "").contains(&place), "no {place}:\n{screen}");
+    assert!(
+        screen.replace('\n', "").contains(&place),
+        "no {place}:\n{screen}"
+    );
     // Other keys mean nothing here.
     pty.send("xq ");
     pty.send("n");
@@ -122,7 +128,10 @@ fn no_with_a_word_reaches_the_model_and_the_draft_comes_back() {
     pty.send("use make instead\r");
     pty.wait_text("That was it.");
     let sent = last_sent(&server, 1);
-    assert!(sent.contains("declined") && sent.contains("use make instead"), "{sent}");
+    assert!(
+        sent.contains("declined") && sent.contains("use make instead"),
+        "{sent}"
+    );
     assert!(!home.has("work/made.txt"));
     pty.wait_for("the draft", |screen| input(screen) == "> a draft");
     quit(pty, &home);
@@ -182,7 +191,10 @@ fn plain_on_a_terminal_asks_in_lines() {
         }
         pty.wait_text("That was it.");
         assert_eq!(home.has("work/made.txt"), runs, "{answer:?}");
-        assert_eq!(last_sent(&server, 1).contains("not now"), answer.contains("not now"));
+        assert_eq!(
+            last_sent(&server, 1).contains("not now"),
+            answer.contains("not now")
+        );
         pty.send("exit\r");
         assert_eq!(pty.wait().code(), Some(0));
     }

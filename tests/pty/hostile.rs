@@ -50,12 +50,25 @@ fn answers() -> Vec<Answer> {
     vec![
         Answer::sse(
             Stream::new()
-                .text(&["Before ", HOSTILE, "\n\n```sh\n", HOSTILE, "\n```\n\n| a |\n|---|\n| ", HOSTILE, " |\n\n"])
+                .text(&[
+                    "Before ",
+                    HOSTILE,
+                    "\n\n```sh\n",
+                    HOSTILE,
+                    "\n```\n\n| a |\n|---|\n| ",
+                    HOSTILE,
+                    " |\n\n",
+                ])
                 .text(&pieces)
                 .text(&[" after.\n\n"])
                 .call(0, "c1", "read_file", &args)
                 .call(1, "c2", &named, "{}")
-                .call(2, "c3", "create_file", &json!({"path": "made.txt", "content": HOSTILE}).to_string())
+                .call(
+                    2,
+                    "c3",
+                    "create_file",
+                    &json!({"path": "made.txt", "content": HOSTILE}).to_string(),
+                )
                 .end(),
         ),
         calls("run_command", json!({"command": format!("true {HOSTILE}")})),
@@ -68,7 +81,10 @@ fn answers() -> Vec<Answer> {
 fn home() -> Home {
     let home = Home::new();
     home.write("work/bad.txt", format!("first {HOSTILE}\nsecond\n"));
-    home.write(format!("work/name\u{1b}[35;41mpwned\u{202e}x.txt").as_str(), "x");
+    home.write(
+        format!("work/name\u{1b}[35;41mpwned\u{202e}x.txt").as_str(),
+        "x",
+    );
     let entries: Vec<Value> = ["you", "assistant", "system", "other\u{1b}[35;41m"]
         .iter()
         .map(|role| json!({"role": role, "text": format!("past {HOSTILE}"), "time": HOSTILE}))
@@ -162,7 +178,10 @@ fn a_line_of_ten_megabytes_is_an_answer_like_others() {
     pty.send("next\r");
     pty.wait_text("Next.");
     quit(pty, &home);
-    assert_eq!(log(&home)[1].1.len(), piece.len() * PIECES + " its end".len());
+    assert_eq!(
+        log(&home)[1].1.len(),
+        piece.len() * PIECES + " its end".len()
+    );
     // And when it is read again.
     let server = unasked();
     let pty = full(&home, &server);
@@ -172,7 +191,11 @@ fn a_line_of_ten_megabytes_is_an_answer_like_others() {
 
 #[test]
 fn a_broken_log_is_set_aside_and_told() {
-    for broken in [&b"{\"role\": oops"[..], b"\xff\xfe\x00\x01", b"[1, 2, \"three\"]"] {
+    for broken in [
+        &b"{\"role\": oops"[..],
+        b"\xff\xfe\x00\x01",
+        b"[1, 2, \"three\"]",
+    ] {
         let home = Home::new();
         home.write("config/profiles/main/chat_log.json", broken);
         let server = playing([says("An answer.")]);
@@ -189,7 +212,10 @@ fn a_broken_log_is_set_aside_and_told() {
             // A list of other things is a list: ours are added to it.
             || home.read("config/profiles/main/chat_log.json").contains("three");
         assert!(kept, "{broken:?} is gone");
-        assert!(home.read("config/profiles/main/chat_log.json").contains("An answer."));
+        assert!(
+            home.read("config/profiles/main/chat_log.json")
+                .contains("An answer.")
+        );
     }
 }
 
@@ -217,7 +243,10 @@ fn entries_of_another_version_are_kept() {
     let entries: Vec<Value> = serde_json::from_str(&text).unwrap();
     assert_eq!(entries[0], entry);
     assert_eq!(entries.len(), 3);
-    assert!(home.read("config/profiles/main/preferences.yaml").starts_with("# mine\n"));
+    assert!(
+        home.read("config/profiles/main/preferences.yaml")
+            .starts_with("# mine\n")
+    );
 }
 
 #[test]
@@ -240,7 +269,10 @@ fn what_cannot_be_written_is_told_and_the_talk_goes_on() {
 #[test]
 fn broken_and_huge_files_of_state_stop_nobody() {
     let home = Home::new();
-    home.write("config/profiles/main/preferences.yaml", "budget: [any\n\t- : :\n");
+    home.write(
+        "config/profiles/main/preferences.yaml",
+        "budget: [any\n\t- : :\n",
+    );
     home.write("config/profiles/main/saved_places.json", "[{\"label\":");
     home.write("config/usage.json", "\0\0\0");
     home.write("config/last_profile", "../../etc\n");
@@ -251,7 +283,9 @@ fn broken_and_huge_files_of_state_stop_nobody() {
     let server = playing([says("An answer.")]);
     let pty = full(&home, &server);
     pty.send("\x1b[A");
-    pty.wait_for("the newest line", |screen| input(screen) == "> the newest line");
+    pty.wait_for("the newest line", |screen| {
+        input(screen) == "> the newest line"
+    });
     pty.send("\x15go\r");
     pty.wait_text("An answer.");
     pty.send("saved\r");
@@ -259,7 +293,8 @@ fn broken_and_huge_files_of_state_stop_nobody() {
     pty.send("profiles\r");
     pty.wait_text("* main");
     quit(pty, &home);
-    assert!(home.read("config/profiles/main/history").ends_with("go\nsaved\nusage\nprofiles\n"));
+    let kept = fs::read(home.path().join("config/profiles/main/history")).unwrap();
+    assert!(kept.starts_with(&history) && kept.ends_with(b"go\nsaved\nusage\nprofiles\n"));
 }
 
 #[test]
@@ -268,7 +303,10 @@ fn an_answer_of_nonsense_is_a_failure_and_not_the_end() {
     let garbage = |_: &_, n: usize| match n {
         0 => Answer::raw(b"\x00\xff\x1b]0;pwned\x07 no http at all\r\n\r\n".to_vec()),
         1 => Answer::text("text/html", "<html>\u{1b}]0;pwned\u{7}</html>"),
-        2 => Answer::sse(["data: {\"choices\": 7}\n\n", "data: \u{1b}]0;pwned\u{7}\n\n"]),
+        2 => Answer::sse([
+            "data: {\"choices\": 7}\n\n",
+            "data: \u{1b}]0;pwned\u{7}\n\n",
+        ]),
         3 => Answer::sse(["data: [DONE]\n\n"]),
         _ => says("Sense."),
     };

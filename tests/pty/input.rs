@@ -32,10 +32,12 @@ fn a_megabyte_is_pasted_at_once_and_sent_whole() {
     let before = pty.raw().len();
     let began = Instant::now();
     pty.paste(&text);
-    pty.wait_for("its end", |screen| {
-        input(screen).ends_with("the last line")
-    });
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    pty.wait_for("its end", |screen| input(screen).ends_with("the last line"));
+    assert!(
+        began.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        began.elapsed()
+    );
     let painted = pty.raw().len() - before;
     assert!(painted < 20_000, "{painted} bytes to show a paste");
     pty.send("!\r");
@@ -49,12 +51,20 @@ fn what_is_pasted_is_never_obeyed() {
     let home = Home::new();
     let server = playing([says("Seen.")]);
     let pty = full(&home, &server);
-    pty.paste("start \x1b[31mred\x1b[0m \x1b]0;title\x07 \u{9b}2J \u{202e}turned\u{202c} \x1b[?1049l end");
+    pty.paste(
+        "start \x1b[31mred\x1b[0m \x1b]0;title\x07 \u{9b}2J \u{202e}turned\u{202c} \x1b[?1049l end",
+    );
     pty.wait_for("its end", |screen| input(screen).ends_with("end"));
     pty.send("\r");
     pty.wait_text("Seen.");
     let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
-    for bad in ["\x1b[31mred", "\x1b]0;", "\u{9b}", "\u{202e}", "\x1b[?1049l"] {
+    for bad in [
+        "\x1b[31mred",
+        "\x1b]0;",
+        "\u{9b}",
+        "\u{202e}",
+        "\x1b[?1049l",
+    ] {
         assert!(!raw.contains(bad), "{bad:?} reached the terminal");
     }
     quit(pty, &home);
@@ -174,7 +184,11 @@ fn commands_names_and_files_are_completed_and_files_attached() {
     // The person's words are shown and kept, not the file's.
     assert!(!pty.screen().contains("secret"));
     quit(pty, &home);
-    assert!(!home.read("config/profiles/main/chat_log.json").contains("secret"));
+    assert!(
+        !home
+            .read("config/profiles/main/chat_log.json")
+            .contains("secret")
+    );
 }
 
 #[test]

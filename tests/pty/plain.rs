@@ -217,13 +217,20 @@ fn an_answer_is_interrupted_and_what_came_is_kept() {
     let began = Instant::now();
     running.signal(Signal::INT);
     running.wait_stdout("[System] Stopped.", LIMIT);
-    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        began.elapsed()
+    );
     running.write(b"second\n");
     running.wait_stdout("Going on.", LIMIT);
     running.close_stdin();
     running.wait().expect(0);
     let log = log(&home);
-    assert_eq!(log[1], ("assistant".to_owned(), "Some words\n\n[stopped]".to_owned()));
+    assert_eq!(
+        log[1],
+        ("assistant".to_owned(), "Some words\n\n[stopped]".to_owned())
+    );
     assert_eq!(log[3], ("assistant".to_owned(), "Going on.".to_owned()));
 }
 
@@ -314,6 +321,10 @@ fn a_tool_round_is_a_line() {
         says("One line."),
     ]);
     let done = pipe(&home, &server, "what is in it\n").expect(0);
-    assert!(done.text().contains("\n  \u{1f527} read_file\n"), "{}", done.text());
+    assert!(
+        done.text().contains("\n  \u{1f527} read_file\n"),
+        "{}",
+        done.text()
+    );
     assert!(done.text().contains("Marvin: One line.\n"));
 }

@@ -32,20 +32,105 @@ impl Dice {
 
 /// Letters of all kinds. No `!`: what follows it would be run.
 const LETTERS: &[&str] = &[
-    "a", "b", "y", "n", "e", " ", "@", "?", ".", "\\", "/", "日", "本", "é", "e\u{301}", "\u{1f468}\u{200d}\u{1f469}",
-    "\u{5e9}", "\u{1f1e9}\u{1f1ea}", "\t", "<", "*", "`", "한", "\u{200d}", "\u{fe0f}",
+    "a",
+    "b",
+    "y",
+    "n",
+    "e",
+    " ",
+    "@",
+    "?",
+    ".",
+    "\\",
+    "/",
+    "日",
+    "本",
+    "é",
+    "e\u{301}",
+    "\u{1f468}\u{200d}\u{1f469}",
+    "\u{5e9}",
+    "\u{1f1e9}\u{1f1ea}",
+    "\t",
+    "<",
+    "*",
+    "`",
+    "한",
+    "\u{200d}",
+    "\u{fe0f}",
 ];
 
 /// Keys and half keys. No Ctrl-C, Ctrl-D, Ctrl-Q: they leave.
 const KEYS_OF_ALL_KINDS: &[&str] = &[
-    "\r", "\r", "\r", "\x1b\r", "\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D", "\x1b[H", "\x1b[F", "\x1b[3~", "\x1b[5~",
-    "\x1b[6~", "\x1b[1;2A", "\x1b[1;2B", "\x1b[1;5H", "\x1b[1;5F", "\x1b[1;5C", "\x1b[1;5D", "\x1b[Z", "\x1b", "\x1b[",
-    "\x1bO", "\x1bOP", "\x1b[200~", "\x1b[201~", "\x1b[999;999R", "\x1b]11;rgb:0/0/0\x07", "\x1b[<0;5;5M", "\x1b[M  ",
-    "\x01", "\x02", "\x05", "\x06", "\x08", "\x0b", "\x0c", "\x0f", "\x12", "\x12", "\x14", "\x15", "\x17", "\x19", "\x1a",
-    "\x1f", "\x7f", "\x7f", "\x1bb", "\x1bf", "\x1bd", "\x1by", "\x1bu", "\x1br", "\x1bc", "\x1bk", "\x1be", "\x00", "\u{9b}",
+    "\r",
+    "\r",
+    "\r",
+    "\x1b\r",
+    "\x1b[A",
+    "\x1b[B",
+    "\x1b[C",
+    "\x1b[D",
+    "\x1b[H",
+    "\x1b[F",
+    "\x1b[3~",
+    "\x1b[5~",
+    "\x1b[6~",
+    "\x1b[1;2A",
+    "\x1b[1;2B",
+    "\x1b[1;5H",
+    "\x1b[1;5F",
+    "\x1b[1;5C",
+    "\x1b[1;5D",
+    "\x1b[Z",
+    "\x1b",
+    "\x1b[",
+    "\x1bO",
+    "\x1bOP",
+    "\x1b[200~",
+    "\x1b[201~",
+    "\x1b[999;999R",
+    "\x1b]11;rgb:0/0/0\x07",
+    "\x1b[<0;5;5M",
+    "\x1b[M  ",
+    "\x01",
+    "\x02",
+    "\x05",
+    "\x06",
+    "\x08",
+    "\x0b",
+    "\x0c",
+    "\x0f",
+    "\x12",
+    "\x12",
+    "\x14",
+    "\x15",
+    "\x17",
+    "\x19",
+    "\x1a",
+    "\x1f",
+    "\x7f",
+    "\x7f",
+    "\x1bb",
+    "\x1bf",
+    "\x1bd",
+    "\x1by",
+    "\x1bu",
+    "\x1br",
+    "\x1bc",
+    "\x1bk",
+    "\x1be",
+    "\x00",
+    "\u{9b}",
 ];
 
-const SIZES: &[(u16, u16)] = &[(80, 24), (20, 5), (120, 50), (41, 13), (3, 2), (1, 1), (200, 60)];
+const SIZES: &[(u16, u16)] = &[
+    (80, 24),
+    (20, 5),
+    (120, 50),
+    (41, 13),
+    (3, 2),
+    (1, 1),
+    (200, 60),
+];
 
 /// What the server answers, in turn.
 fn answer(n: usize) -> Answer {
@@ -75,7 +160,7 @@ fn run(seed: u64) {
     let server = Server::answering(|_, n| answer(n));
     let mut command = command(&home, &server);
     command.env("EDITOR", "true");
-    let mut pty = Pty::spawn(&command, SIZE);
+    let pty = Pty::spawn(&command, SIZE);
     pty.wait_text("test-model");
     let mut dice = Dice(seed);
     let mut typed = String::new();
@@ -111,15 +196,26 @@ fn run(seed: u64) {
         if idle && last.trim_end() == ">" && !screen.contains("queued") && quiet(&pty) {
             break;
         }
-        assert!(Instant::now() < until, "it does not come to rest (seed {seed}):\n{screen}");
+        assert!(
+            Instant::now() < until,
+            "it does not come to rest (seed {seed}):\n{screen}"
+        );
     }
-    assert!(!home.has("config/crash.log"), "{}", home.read("config/crash.log"));
+    assert!(
+        !home.has("config/crash.log"),
+        "{}",
+        home.read("config/crash.log")
+    );
     redrawn_the_same(&pty);
     let requests = server.requests().len();
     assert!(requests > 3, "only {requests} messages went");
     pty.send("\x1b[201~");
     quit(pty, &home);
-    assert!(!home.has("config/crash.log"), "{}", home.read("config/crash.log"));
+    assert!(
+        !home.has("config/crash.log"),
+        "{}",
+        home.read("config/crash.log")
+    );
 }
 
 /// Nothing was written for a while.

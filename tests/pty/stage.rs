@@ -56,10 +56,7 @@ pub(crate) fn calls(name: &str, args: Value) -> Answer {
 
 /// The beginning of an answer of text; go on with [`more`] and [`end`].
 pub(crate) fn begin(words: &str) -> Answer {
-    Answer::stream(
-        "text/event-stream",
-        Stream::new().text(&[words]).frames(),
-    )
+    Answer::stream("text/event-stream", Stream::new().text(&[words]).frames())
 }
 
 /// Another piece of it.
