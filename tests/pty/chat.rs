@@ -11,6 +11,7 @@ use crate::stage::{
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::pty::Pty;
+use crate::support::snapshot;
 
 #[test]
 fn an_answer_appears_while_it_comes_and_is_kept() {
@@ -212,6 +213,73 @@ fn the_first_start_says_what_works_and_does_it() {
     pty.send("show the tree\r");
     pty.wait_text("lib.rs");
     quit(pty, &home);
+}
+
+#[test]
+fn the_welcome_is_as_its_snapshots() {
+    for (width, height) in [(80, 24), (40, 12), (200, 50)] {
+        let home = Home::new();
+        let mut command = Pty::command(env!("CARGO_BIN_EXE_marvin").as_ref(), &home);
+        command
+            .env("PATH", "/usr/bin:/bin")
+            .env("OLLAMA_URL", "http://127.0.0.1:9")
+            .env("MARVIN_NOW", "2026-03-04T09:05:00+00:00[UTC]");
+        let pty = Pty::spawn(&command, (width, height));
+        pty.wait_text("marvin doctor");
+        pty.wait_text("09:05");
+        // The modules of the tools change; all else is to stay.
+        let screen = pty.with(rows);
+        let modules = |row: &&String| row.starts_with("Working right now");
+        let first = screen.iter().position(|row| modules(&row)).unwrap_or(0);
+        let last = screen
+            .iter()
+            .position(|row| row.contains("show the tree"))
+            .unwrap_or(first);
+        let screen: Vec<&str> = screen
+            .iter()
+            .enumerate()
+            .filter(|(at, row)| !(first..last).contains(at) && !row.trim().is_empty())
+            .map(|(_, row)| row.trim_end())
+            .collect();
+        snapshot::same(&format!("pty/welcome-{width}x{height}"), &screen.join("\n"));
+        quit(pty, &home);
+    }
+}
+
+#[test]
+fn colours_are_the_terminals_own_and_none_where_none_are_wanted() {
+    // Foregrounds and backgrounds of every kind.
+    let coloured = |raw: &[u8]| {
+        let text = String::from_utf8_lossy(raw).into_owned();
+        text.split("\x1b[")
+            .filter_map(|rest| rest.split_once('m'))
+            .filter(|(codes, _)| codes.bytes().all(|b| b.is_ascii_digit() || b == b';'))
+            .flat_map(|(codes, _)| codes.split(';').map(str::to_owned).collect::<Vec<_>>())
+            .filter_map(|code| code.parse::<u8>().ok())
+            .any(|code| matches!(code, 30..=38 | 40..=48 | 90..=97 | 100..=107))
+    };
+    for (name, value, wanted) in [
+        ("NO_COLOR", "1", false),
+        ("TERM", "xterm", true),
+        ("COLORTERM", "truecolor", true),
+    ] {
+        let home = Home::new();
+        let server = playing([says("# Title\n\n**bold** `code`")]);
+        let mut command = crate::stage::command(&home, &server);
+        command.env(name, value);
+        let pty = Pty::spawn(&command, SIZE);
+        pty.wait_text("test-model");
+        pty.send("hello\r");
+        pty.wait_text("Title");
+        pty.wait_text("2 msgs");
+        assert_eq!(coloured(&pty.raw()), wanted, "{name}={value}");
+        let bold = pty.with(|screen| {
+            let (row, column) = find(screen, "Title").unwrap();
+            screen.cell(row, column).unwrap().bold()
+        });
+        assert!(bold, "{name}={value}");
+        quit(pty, &home);
+    }
 }
 
 #[test]

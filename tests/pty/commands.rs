@@ -253,15 +253,22 @@ fn commands_run_in_front_and_beside() {
     pty.wait_text("two");
     pty.wait_text("3");
     pty.send("!while [ ! -e go ]; do sleep 0.02; done; echo it went &\r");
-    pty.wait_text("1 job");
+    pty.wait_text("⚙ while");
     // The talk goes on meanwhile.
     pty.send("hello\r");
     pty.wait_text("An answer.");
-    assert!(!pty.screen().contains("it went\n"));
+    assert!(!log(&home).iter().any(|(_, text)| text.contains("it went")));
     home.write("work/go", "");
     pty.wait_for("the end of the job", |screen| {
-        !screen.contents().contains("1 job")
+        !screen.contents().contains('⚙')
     });
+    until("its end in the log", || {
+        log(&home).iter().any(|(_, text)| text.contains("it went"))
+    });
+    pty.send("!sleep 301 &\r");
+    pty.wait_text("⚙ sleep 301");
+    pty.send("!stop\r");
+    pty.wait_for("no job", |screen| !screen.contents().contains('⚙'));
     // A command in front is stopped by a key.
     pty.send("!sleep 300\r");
     pty.wait_text(" 0s · ");
