@@ -273,7 +273,9 @@ fn commands_run_in_front_and_beside() {
     pty.send("!sleep 300\r");
     pty.wait_text(" 0s · ");
     pty.send("\x1b");
-    pty.wait_text("[stopped]");
+    pty.wait_for("both stopped", |screen| {
+        screen.contents().matches("[stopped]").count() == 2
+    });
     quit(pty, &home);
 }
 

@@ -81,10 +81,7 @@ fn answers() -> Vec<Answer> {
 fn home() -> Home {
     let home = Home::new();
     home.write("work/bad.txt", format!("first {HOSTILE}\nsecond\n"));
-    home.write(
-        format!("work/name\u{1b}[35;41mpwned\u{202e}x.txt").as_str(),
-        "x",
-    );
+    home.write("work/name\u{1b}[35;41mpwned\u{202e}x.txt", "x");
     let entries: Vec<Value> = ["you", "assistant", "system", "other\u{1b}[35;41m"]
         .iter()
         .map(|role| json!({"role": role, "text": format!("past {HOSTILE}"), "time": HOSTILE}))
