@@ -109,7 +109,16 @@ pub(crate) fn last_sent(server: &Server, request: usize) -> String {
 /// Role and text of the entries of a profile's chat log; each must be in the contract's format.
 pub(crate) fn log_of(home: &Home, profile: &str) -> Vec<(String, String)> {
     let path = format!("config/profiles/{profile}/chat_log.json");
-    let entries: Vec<Value> = serde_json::from_str(&home.read(&path)).expect("a JSON array");
+    let read = || serde_json::from_str::<Vec<Value>>(&home.read(&path));
+    // Read without the lock while it grows, it may be seen half grown.
+    let whole = (0..50).find_map(|_| {
+        let entries = read().ok();
+        if entries.is_none() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        entries
+    });
+    let entries = whole.unwrap_or_else(|| read().expect("a JSON array"));
     entries
         .iter()
         .map(|entry| {
