@@ -22,8 +22,11 @@ mod terminal;
 
 /// One line of the table.
 pub struct Row {
+    /// The work.
     pub what: String,
+    /// The target.
     pub wanted: &'static str,
+    /// What came out.
     pub measured: String,
     /// Nothing when there is nothing to hold.
     pub holds: Option<bool>,

@@ -34,7 +34,7 @@ pub fn rows() -> Vec<Row> {
             times[at].push((framed - terminal.began).as_secs_f64());
             let text = terminal.text();
             assert!(
-                text.contains("> "),
+                text.contains('>'),
                 "a first frame without its prompt: {text:?}"
             );
             asks |= QUESTIONS.iter().any(|question| text.contains(question));

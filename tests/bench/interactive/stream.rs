@@ -157,7 +157,7 @@ fn talk(provider: &Provider, script: Script, keys: bool) -> f64 {
             });
         }
         let took = sent(provider);
-        drop(stop.send(()));
+        let _ = stop.send(());
         took
     });
     shown(&terminal, before);
