@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::io::{ErrorKind, Read};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ureq::unversioned::transport::{Connector, DefaultConnector};
 use ureq::{Agent, Body, Timeout, http};
 
+use super::forward::Forward;
 use super::route::{Proxy, Route};
 use super::transport::{Lookup, Silence, Watch};
 use crate::base::cancel::{Cancel, OnFire};
@@ -38,7 +39,17 @@ pub struct Setup {
 pub struct Client {
     setup: Setup,
     silence: Silence,
-    agent: Mutex<Option<Agent>>,
+    agent: Arc<Kept>,
+}
+
+/// The agent of a client, until it is dropped or shut down.
+#[derive(Default)]
+struct Kept(Mutex<Option<Agent>>);
+
+impl Kept {
+    fn lock(&self) -> MutexGuard<'_, Option<Agent>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// How a request failed below HTTP.
@@ -96,7 +107,7 @@ impl Client {
         Self {
             silence: Silence::new(setup.limits.silence),
             setup,
-            agent: Mutex::new(None),
+            agent: Arc::default(),
         }
     }
 
@@ -142,15 +153,21 @@ impl Client {
             return Err(NetError::Cancelled);
         }
         let agent = self.agent()?;
-        let closing = agent.clone();
-        let close = stop.on_fire(move || closing.shutdown());
+        let (closing, kept) = (agent.clone(), Arc::clone(&self.agent));
+        let close = stop.on_fire(move || {
+            // An agent that was shut down never opens another connection: the next request makes a new one.
+            *kept.lock() = None;
+            closing.shutdown();
+        });
         let result = request(&agent);
         if stop.is_fired() {
-            self.forget();
             return Err(NetError::Cancelled);
         }
         let response = result.map_err(|error| self.explain(error, true))?;
         let (parts, body): (_, Body) = response.into_parts();
+        if parts.status == 407 && self.proxy().is_some_and(|proxy| proxy.forwards) {
+            return Err(NetError::Barred(Some(407)));
+        }
         Ok(Response {
             status: parts.status.as_u16(),
             headers: parts.headers,
@@ -169,11 +186,11 @@ impl Client {
 
     /// Drops every connection; the next request opens a new one.
     pub fn forget(&self) {
-        *self.agent.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.agent.lock() = None;
     }
 
     fn agent(&self) -> Result<Agent, NetError> {
-        let mut kept = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.agent.lock();
         if let Some(agent) = kept.as_ref() {
             return Ok(agent.clone());
         }
@@ -201,7 +218,11 @@ impl Client {
             .max_response_header_size(32 * 1024)
             .output_buffer_size(16 * 1024);
         // Always said: ureq would read the environment itself, and take any proxy for any scheme.
-        config = config.proxy(route.proxy.as_ref().map(|proxy| proxy.inner.clone()));
+        let (forwarding, tunnelling) = match &route.proxy {
+            Some(proxy) if proxy.forwards => (Some(proxy), None),
+            other => (None, other.as_ref()),
+        };
+        config = config.proxy(tunnelling.map(|proxy| proxy.inner.clone()));
         if let Some(pem) = &route.roots {
             let certificates: Vec<_> = ureq::tls::parse_pem(pem)
                 .filter_map(|item| match item {
@@ -217,8 +238,11 @@ impl Client {
                 .build();
             config = config.tls_config(tls);
         }
-        let chain = DefaultConnector::new().chain(Watch(self.silence.clone()));
-        Ok(Agent::with_parts(config.build(), chain, Lookup::default()))
+        let chain = DefaultConnector::new()
+            .chain(Watch(self.silence.clone()))
+            .chain(Forward(forwarding.cloned()));
+        let lookup = Lookup::through(forwarding.map(|proxy| proxy.inner.uri().clone()));
+        Ok(Agent::with_parts(config.build(), chain, lookup))
     }
 
     fn explain(&self, error: ureq::Error, early: bool) -> NetError {

@@ -24,6 +24,8 @@ pub struct Proxy {
     pub variable: &'static str,
     /// Its host and port, without name and password.
     pub place: String,
+    /// It forwards requests as they are; otherwise it makes tunnels.
+    pub(super) forwards: bool,
     pub(super) inner: ureq::Proxy,
 }
 
@@ -90,6 +92,7 @@ fn proxy(env: &Env, uri: &Uri, secure: bool) -> Outcome<Option<Proxy>> {
     Ok(Some(Proxy {
         variable,
         place,
+        forwards: !secure && inner.uri().scheme_str() == Some("http"),
         inner,
     }))
 }

@@ -96,7 +96,21 @@ impl<T: Transport> Transport for Watched<T> {
 
 /// Name look-up that takes an address written as numbers for what it is: ureq's own starts a thread for every look-up.
 #[derive(Debug, Default)]
-pub(super) struct Lookup(DefaultResolver);
+pub(super) struct Lookup {
+    resolver: DefaultResolver,
+    /// The proxy that every connection leads to instead.
+    via: Option<Uri>,
+}
+
+impl Lookup {
+    /// A look-up that gives the address of `via`, whatever is asked for.
+    pub(super) fn through(via: Option<Uri>) -> Self {
+        Self {
+            resolver: DefaultResolver::default(),
+            via,
+        }
+    }
+}
 
 impl Resolver for Lookup {
     fn resolve(
@@ -105,9 +119,10 @@ impl Resolver for Lookup {
         config: &Config,
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, Error> {
+        let uri = self.via.as_ref().unwrap_or(uri);
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
         let Ok(ip) = host.parse::<std::net::IpAddr>() else {
-            return self.0.resolve(uri, config, timeout);
+            return self.resolver.resolve(uri, config, timeout);
         };
         let port = uri
             .port_u16()

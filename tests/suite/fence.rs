@@ -436,7 +436,13 @@ fn files_without_permission_are_told_and_the_rest_is_searched() {
     }
     // The build lies where only root may go.
     let marvin = home.path().join("marvin");
-    fs::copy(env!("CARGO_BIN_EXE_marvin"), &marvin).unwrap();
+    // By another process: a child that some other test starts meanwhile would hold our copy open for writing, and an open
+    // file cannot be run.
+    let copied = std::process::Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_marvin"))
+        .arg(&marvin)
+        .status();
+    assert!(copied.unwrap().success());
     let mut texts = Vec::new();
     for path in [std::env::var("PATH").unwrap(), "/nowhere".to_owned()] {
         let run = |words: &[&str]| {

@@ -1,4 +1,5 @@
-//! A proxy that records what it is asked for and, whatever the name, tunnels to one address: so tests can use names that exist nowhere.
+//! A proxy that records what it is asked for and, whatever the name, tunnels or forwards to one address: so tests can use names that
+//! exist nowhere.
 
 use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -80,7 +81,7 @@ fn serve(
     };
     seen.lock()
         .unwrap_or_else(PoisonError::into_inner)
-        .push(request);
+        .push(request.clone());
     let behind = match way {
         Ok(behind) => TcpStream::connect(behind)?,
         Err(answer) => {
@@ -88,12 +89,35 @@ fn serve(
             return client.shutdown(Shutdown::Write);
         }
     };
-    client_io.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
+    if request.method == "CONNECT" {
+        client_io.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
+    } else {
+        (&behind).write_all(&forwarded(&request))?;
+    }
     thread::scope(|scope| {
         scope.spawn(|| pass(client, &behind));
         pass(&behind, client);
     });
     Ok(())
+}
+
+/// A request as the server behind gets it: with the bare path, and without what is the proxy's.
+fn forwarded(request: &Request) -> Vec<u8> {
+    let bare = request
+        .path
+        .strip_prefix("http://")
+        .and_then(|rest| rest.find('/').map(|at| &rest[at..]));
+    let mut head = format!(
+        "{} {} HTTP/1.1\r\n",
+        request.method,
+        bare.expect("a whole address")
+    );
+    for (name, value) in &request.headers {
+        if !name.to_ascii_lowercase().starts_with("proxy-") {
+            head += &format!("{name}: {value}\r\n");
+        }
+    }
+    [head.as_bytes(), b"\r\n", &request.body].concat()
 }
 
 /// Copies one direction and passes its end on.

@@ -29,8 +29,13 @@ impl Session {
                 self.effects(ended.effects, None);
                 self.go_on();
             }
-            Note::Listing(Ok(listing)) => self.shows.push(Show::Listing(listing)),
-            Note::Listing(Err(problem)) => self.shows.push(Show::Failed(problem)),
+            Note::Listing(outcome) => {
+                self.listings -= 1;
+                self.shows
+                    .push(outcome.map_or_else(Show::Failed, Show::Listing));
+            }
+            // What comes in the middle of an answer is shown after it (contract/interfaces.md 14).
+            Note::Notice(words) if self.turn.is_some() => self.held.push(words),
             Note::Notice(words) => self.shows.push(Show::System(words)),
             Note::Loaded(entries) => {
                 self.holding -= 1;
@@ -77,11 +82,7 @@ impl Session {
         match outcome {
             Ok(answering) => {
                 let most = models::facts(answering.local, &answering.model).tools;
-                let words = format!(
-                    "{} answers, with {}.",
-                    answering.provider.name(),
-                    answering.model
-                );
+                let words = answering.words();
                 if self.greeted {
                     self.shows.push(Show::System(words));
                 } else {

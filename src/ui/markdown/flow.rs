@@ -409,7 +409,7 @@ impl<'t> Flow<'t> {
         }
     }
 
-    /// What stands before the next rows, and the columns it leaves. Where that would take more than half of the width,
+    /// What stands before the next rows, and the columns it leaves. Where that would leave less than a third of the width,
     /// indentation is given up; marks that would be lost with it get a row of their own.
     fn hang(&mut self) -> (usize, Hang) {
         let mut hang = Hang::default();
@@ -429,8 +429,9 @@ impl<'t> Flow<'t> {
             hang.first.push(first);
         }
         let taken = width::of_spans(&hang.first);
-        if taken <= self.width / 2 {
-            return (self.width - taken, hang);
+        let left = self.width.saturating_sub(taken);
+        if taken == 0 || (left >= 2 && left >= self.width / 3) {
+            return (left, hang);
         }
         let fresh = self
             .frames

@@ -60,6 +60,55 @@ pub fn lay_out(block: &Block, width: usize, theme: &Theme) -> Vec<Line<'static>>
     out
 }
 
+/// The rows of a block that is still arriving: bold text and inline code whose end has not come yet look as they will.
+pub fn lay_out_open(block: &Block, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    match block.kind {
+        Kind::Paragraph | Kind::Heading | Kind::List { .. } | Kind::Quote => {
+            let mut block = block.clone();
+            close(&mut block.text);
+            lay_out(&block, width, theme)
+        }
+        Kind::Blank | Kind::Table { .. } | Kind::Code { .. } | Kind::Rule => {
+            lay_out(block, width, theme)
+        }
+    }
+}
+
+/// Appends the marks that the last line still lacks; one that has only just come is taken away.
+fn close(text: &mut String) {
+    let from = text.rfind('\n').map_or(0, |at| at + 1);
+    let line = text.get(from..).unwrap_or_default();
+    let (mut code, mut bold) = (false, false);
+    let mut rest = line;
+    while let Some(c) = rest.chars().next() {
+        let mut taken = c.len_utf8();
+        match c {
+            '`' => code = !code,
+            '\\' if !code => taken += rest.chars().nth(1).map_or(0, char::len_utf8),
+            '*' if !code && rest.starts_with("**") => {
+                bold = !bold;
+                taken = 2;
+            }
+            _ => {}
+        }
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    let mark = match (code, bold) {
+        (true, _) => "`",
+        (false, true) => "**",
+        (false, false) => return,
+    };
+    let kept = text.trim_end_matches(' ').len();
+    if text.ends_with(mark) {
+        text.truncate(text.len() - mark.len());
+    } else if kept > from {
+        text.insert_str(kept, mark);
+    }
+    if code && bold && !text.ends_with("**") {
+        text.push_str("**");
+    }
+}
+
 /// A whole text that does not stream, such as a stored message.
 pub fn lay_out_all(text: &str, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let (mut splitter, mut blocks) = (super::split::Splitter::default(), Vec::new());
@@ -123,6 +172,11 @@ mod tests {
             40,
             &["see [r] and [^1]", "", "[r]: http://x 'y'", "[^1]: z"],
         );
+        are(
+            "~5 or ~6 of snake_case_name, 2 * 3 * 4, a<b && c>d",
+            60,
+            &["~5 or ~6 of snake_case_name, 2 * 3 * 4, a<b && c>d"],
+        );
         are("one\ntwo", 40, &["one", "two"]);
         are("> a\n> b\n>\n> - c", 40, &["> a", "> b", "> ", "> • c"]);
         are("---", 4, &["────"]);
@@ -132,11 +186,11 @@ mod tests {
     #[test]
     fn lists_hang_and_count() {
         are(
-            "1. one two\n1. three\n   - four five\n7) x\n\n9. y",
+            "1. one twos\n1. three\n   - four five\n7) x\n\n9. y",
             10,
             &[
                 "1. one",
-                "   two",
+                "   twos",
                 "2. three",
                 "   ◦ four",
                 "     five",
@@ -223,6 +277,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_half_written_looks_as_it_will() {
+        let open = |text: &str| {
+            let mut splitter = Splitter::default();
+            splitter.push(text, &mut Vec::new());
+            let lines = lay_out_open(&splitter.open().unwrap(), 60, &theme());
+            lines.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        for (text, want) in [
+            ("a **bo", "a bo"),
+            ("a **bo ", "a bo"),
+            ("a **", "a"),
+            ("a `co", "a co"),
+            ("a **b** c", "a b c"),
+            ("a **b `c", "a b c"),
+            ("- **b", "• b"),
+            ("2 * 3", "2 * 3"),
+            ("`**` b", "** b"),
+        ] {
+            assert_eq!(open(text), [want], "{text}");
+        }
+    }
+
+    #[test]
     fn a_table_in_parts_has_one_head() {
         let table = format!("| head | b |\n|---|---|\n{}", "| x | y |\n".repeat(100));
         let rows = rows(&table, 40);
@@ -283,7 +360,7 @@ mod tests {
             for piece in text.split_inclusive(' ') {
                 splitter.push(&clean(piece), &mut done);
                 let open = splitter.open();
-                for row in open.iter().flat_map(|block| lay_out(block, wide, &theme())) {
+                for row in open.iter().flat_map(|block| lay_out_open(block, wide, &theme())) {
                     prop_assert!(width::of_spans(&row.spans) <= wide, "{row:?}");
                 }
             }

@@ -1,37 +1,582 @@
-//! Changes to a file, as coloured lines.
+//! Changes to files as coloured rows: `- 42  text`, with line numbers where they are known.
+//!
+//! Bounded in rows and in time: what is not shown is counted, and texts too large to compare line by line are shown as taken out
+//! and put in.
+
+use super::clean::clean;
 use super::theme::Theme;
-use ratatui::text::Line;
+use super::width;
+use super::wrap::{Hang, hard, words};
+use crate::base::text::{head, plural};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
+use std::ops::Range;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Unchanged lines around a change.
+const CONTEXT: usize = 3;
+/// Lines, between what both texts begin and end with, beyond which they are not compared: the time grows with the square.
+const COMPARED: usize = 6_000;
+/// Bytes of a line that are shown.
+const SHOWN: usize = 1000;
 
 /// A change as it is shown.
 #[derive(Clone, Debug, Default)]
 pub struct Drawn {
-    /// Lines added.
+    /// Lines the whole change adds, shown or not.
     pub added: usize,
-    /// Lines removed.
+    /// Lines the whole change removes.
     pub removed: usize,
-    /// The rows.
+    /// The rows, at most as many as the frame has.
     pub lines: Vec<Line<'static>>,
 }
 
-/// How a change is shown.
+impl Drawn {
+    /// `+3 −1`.
+    pub fn counts(&self) -> String {
+        format!("+{} −{}", self.added, self.removed)
+    }
+
+    /// The counts in the colours of the change.
+    pub fn counts_spans(&self, theme: &Theme) -> Vec<Span<'static>> {
+        vec![
+            Span::styled(format!("+{}", self.added), theme.added),
+            Span::raw(" "),
+            Span::styled(format!("−{}", self.removed), theme.removed),
+        ]
+    }
+}
+
+/// Where a change is shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     /// Columns.
     pub width: usize,
-    /// Rows at most, the one that tells of the rest included.
+    /// Rows at most, the one that counts what is left out included.
     pub rows: usize,
     /// Colours.
     pub theme: &'a Theme,
 }
 
-/// The change from one text to another.
-pub fn between(old: &str, new: &str, frame: Frame<'_>) -> Drawn {
-    let _ = (old, new, frame);
-    Drawn::default()
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Same,
+    Added,
+    Removed,
+    /// The name of a file.
+    File,
+    /// A place, or what stands between two places.
+    Note,
 }
 
-/// A patch as it was written.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    sort: Sort,
+    number: Option<usize>,
+    text: &'a str,
+    /// The line it replaces or is replaced by.
+    twin: Option<&'a str>,
+}
+
+/// The change from one text to another, with a few lines around each place. The texts' first line has the number `first`; without
+/// one no line is numbered.
+pub fn between(old: &str, new: &str, first: Option<usize>, frame: Frame<'_>) -> Drawn {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let ops = compare(&old, &new);
+    let (mut added, mut removed) = (0, 0);
+    for op in &ops {
+        if !matches!(op, DiffOp::Equal { .. }) {
+            removed += op.old_range().len();
+            added += op.new_range().len();
+        }
+    }
+    let mut rows = Vec::new();
+    for (number, group) in group_diff_ops(ops, CONTEXT).iter().enumerate() {
+        if number > 0 {
+            rows.push(note("⋮"));
+        }
+        for op in group {
+            let (from, to) = (op.old_range(), op.new_range());
+            if matches!(op, DiffOp::Equal { .. }) {
+                rows.extend(numbered(Sort::Same, &new, to, None));
+                continue;
+            }
+            let twins = from.len() == to.len();
+            let out = numbered(
+                Sort::Removed,
+                &old,
+                from.clone(),
+                twins.then_some((&new, to.start)),
+            );
+            rows.extend(out);
+            rows.extend(numbered(
+                Sort::Added,
+                &new,
+                to,
+                twins.then_some((&old, from.start)),
+            ));
+        }
+    }
+    for row in &mut rows {
+        row.number = first.and_then(|first| Some(row.number? + first - 1));
+    }
+    Drawn {
+        added,
+        removed,
+        lines: draw(&rows, frame),
+    }
+}
+
+/// A patch as it was written: `*** Begin Patch` with its files, a unified diff, or nothing but `+` and `-` lines.
 pub fn patch(text: &str, frame: Frame<'_>) -> Drawn {
-    let _ = (text, frame);
-    Drawn::default()
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    let (mut old, mut new): (Option<usize>, Option<usize>) = (None, None);
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let (sort, text) = match line.as_bytes().first() {
+            Some(b'*') if line.starts_with("*** ") => {
+                (old, new) = (None, line.starts_with("*** Add File: ").then_some(1));
+                match line.trim_end() {
+                    "*** Begin Patch" | "*** End Patch" | "*** End of File" => continue,
+                    _ => (Sort::File, line.get(4..).unwrap_or_default()),
+                }
+            }
+            Some(b'-')
+                if line.starts_with("--- ")
+                    && lines.peek().is_some_and(|next| next.starts_with("+++ ")) =>
+            {
+                let to = lines
+                    .next()
+                    .and_then(|next| next.get(4..))
+                    .unwrap_or_default();
+                let from = line.get(4..).unwrap_or_default();
+                (Sort::File, if to.trim() == "/dev/null" { from } else { to })
+            }
+            Some(b'@') if line.starts_with("@@") => {
+                (old, new) = places(line);
+                (Sort::Note, line)
+            }
+            Some(b'+') => (Sort::Added, line.get(1..).unwrap_or_default()),
+            Some(b'-') => (Sort::Removed, line.get(1..).unwrap_or_default()),
+            Some(b' ') => (Sort::Same, line.get(1..).unwrap_or_default()),
+            None => (Sort::Same, ""),
+            Some(_) => (Sort::Note, line),
+        };
+        let number = match sort {
+            Sort::Same => {
+                step(&mut old);
+                step(&mut new)
+            }
+            Sort::Added => step(&mut new),
+            Sort::Removed => step(&mut old),
+            Sort::File | Sort::Note => None,
+        };
+        rows.push(Row {
+            sort,
+            number,
+            text,
+            twin: None,
+        });
+    }
+    pair(&mut rows);
+    let count = |sort| rows.iter().filter(|row| row.sort == sort).count();
+    Drawn {
+        added: count(Sort::Added),
+        removed: count(Sort::Removed),
+        lines: draw(&rows, frame),
+    }
+}
+
+fn step(number: &mut Option<usize>) -> Option<usize> {
+    let now = *number;
+    *number = now.map(|number| number.saturating_add(1));
+    now
+}
+
+/// The first lines of `@@ -1,2 +3,4 @@`; none where the marks name no numbers.
+fn places(line: &str) -> (Option<usize>, Option<usize>) {
+    let place = |sign: char| {
+        let mut words = line.split(' ');
+        let word = words.find_map(|word| word.strip_prefix(sign))?;
+        word.split(',').next()?.parse().ok()
+    };
+    match (place('-'), place('+')) {
+        (Some(old), Some(new)) => (Some(old), Some(new)),
+        _ => (None, None),
+    }
+}
+
+/// As many lines put in as were taken out just before: each is the other's twin.
+fn pair(rows: &mut [Row<'_>]) {
+    let runs: Vec<(Sort, usize)> = rows
+        .chunk_by(|left, right| left.sort == right.sort)
+        .filter_map(|run| Some((run.first()?.sort, run.len())))
+        .collect();
+    let mut at = 0;
+    for (number, (sort, length)) in runs.iter().enumerate() {
+        if *sort == Sort::Removed
+            && runs.get(number + 1) == Some(&(Sort::Added, *length))
+            && let Some(both) = rows.get_mut(at..at + 2 * length)
+        {
+            let (out, put) = both.split_at_mut(*length);
+            for (out, put) in out.iter_mut().zip(put) {
+                (out.twin, put.twin) = (Some(put.text), Some(out.text));
+            }
+        }
+        at += length;
+    }
+}
+
+fn note(text: &str) -> Row<'_> {
+    Row {
+        sort: Sort::Note,
+        number: None,
+        text,
+        twin: None,
+    }
+}
+
+fn numbered<'a>(
+    sort: Sort,
+    lines: &'a [&'a str],
+    range: Range<usize>,
+    twins: Option<(&'a Vec<&'a str>, usize)>,
+) -> impl Iterator<Item = Row<'a>> {
+    let from = range.start;
+    let lines = lines.get(range).unwrap_or_default();
+    lines.iter().enumerate().map(move |(at, text)| Row {
+        sort,
+        number: Some(from + at + 1),
+        text,
+        twin: twins.and_then(|(other, start)| other.get(start + at).copied()),
+    })
+}
+
+/// What differs; the same beginning and end are found first, for they are most of a file.
+fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    let same = |(left, right): &(&&str, &&str)| left == right;
+    let front = old.iter().zip(new).take_while(same).count();
+    let (old_rest, new_rest) = (
+        old.get(front..).unwrap_or_default(),
+        new.get(front..).unwrap_or_default(),
+    );
+    let back = old_rest
+        .iter()
+        .rev()
+        .zip(new_rest.iter().rev())
+        .take_while(same)
+        .count();
+    let (old_len, new_len) = (old_rest.len() - back, new_rest.len() - back);
+    let old_part = old_rest.get(..old_len).unwrap_or_default();
+    let new_part = new_rest.get(..new_len).unwrap_or_default();
+    let mut ops = vec![equal(0, 0, front)];
+    if old_len + new_len > COMPARED {
+        ops.push(DiffOp::Replace {
+            old_index: front,
+            old_len,
+            new_index: front,
+            new_len,
+        });
+    } else {
+        let found = capture_diff_slices(Algorithm::Myers, old_part, new_part);
+        ops.extend(found.into_iter().map(|op| moved(op, front)));
+    }
+    ops.push(equal(front + old_len, front + new_len, back));
+    ops.retain(|op| op.old_range().len() + op.new_range().len() > 0);
+    ops
+}
+
+fn equal(old_index: usize, new_index: usize, len: usize) -> DiffOp {
+    DiffOp::Equal {
+        old_index,
+        new_index,
+        len,
+    }
+}
+
+/// The same difference, so many lines further down.
+fn moved(op: DiffOp, by: usize) -> DiffOp {
+    let (old, new) = (op.old_range(), op.new_range());
+    let (old_index, new_index) = (old.start + by, new.start + by);
+    match op {
+        DiffOp::Equal { len, .. } => equal(old_index, new_index, len),
+        DiffOp::Delete { old_len, .. } => DiffOp::Delete {
+            old_index,
+            old_len,
+            new_index,
+        },
+        DiffOp::Insert { new_len, .. } => DiffOp::Insert {
+            old_index,
+            new_index,
+            new_len,
+        },
+        DiffOp::Replace {
+            old_len, new_len, ..
+        } => DiffOp::Replace {
+            old_index,
+            old_len,
+            new_index,
+            new_len,
+        },
+    }
+}
+
+fn draw(rows: &[Row<'_>], frame: Frame<'_>) -> Vec<Line<'static>> {
+    let shown = rows.get(..frame.rows.min(rows.len())).unwrap_or_default();
+    let highest = shown.iter().filter_map(|row| row.number).max();
+    let digits = highest.map_or(0, |number| number.to_string().len());
+    let mut out: Vec<Line<'static>> = Vec::new();
+    for (at, row) in rows.iter().enumerate() {
+        let lines = row.draw(digits, frame);
+        let last = at + 1 == rows.len();
+        let room = frame.rows.saturating_sub(out.len() + usize::from(!last));
+        if lines.len() > room {
+            let room = frame.rows.saturating_sub(out.len() + 1);
+            out.extend(lines.into_iter().take(room));
+            let left = plural(rows.len() - at, "more line");
+            let left = width::clip(&format!("… {left}"), frame.width);
+            out.push(Line::from(Span::styled(left, frame.theme.dim)));
+            out.truncate(frame.rows);
+            break;
+        }
+        out.extend(lines);
+    }
+    out
+}
+
+impl Row<'_> {
+    fn draw(&self, digits: usize, frame: Frame<'_>) -> Vec<Line<'static>> {
+        let theme = frame.theme;
+        let text = shown(self.text);
+        let (sign, style, part) = match self.sort {
+            Sort::File => {
+                let style = theme.text.add_modifier(Modifier::BOLD);
+                return words(&[Span::styled(text, style)], frame.width, &Hang::default());
+            }
+            Sort::Note => {
+                return words(
+                    &[Span::styled(text, theme.dim)],
+                    frame.width,
+                    &Hang::default(),
+                );
+            }
+            Sort::Same => (' ', theme.text, theme.text),
+            Sort::Added => ('+', theme.added, theme.added_part),
+            Sort::Removed => ('-', theme.removed, theme.removed_part),
+        };
+        let number = match (digits, self.number) {
+            (0, _) => String::new(),
+            (_, Some(number)) => format!("{number:>digits$}  "),
+            (_, None) => " ".repeat(digits + 2),
+        };
+        let gutter = if sign == ' ' { theme.dim } else { style };
+        let hang = Hang {
+            first: vec![Span::styled(format!("{sign} {number}"), gutter)],
+            rest: vec![Span::raw(" ".repeat(2 + number.len()))],
+        };
+        let mut spans = emphasised(&text, self.twin, style, part);
+        if width::of_spans(&hang.first) + 2 > frame.width {
+            spans.insert(0, Span::styled(sign.to_string(), gutter));
+        }
+        hard(&spans, frame.width, &hang)
+    }
+}
+
+/// The line with the part that differs from its twin set off, if enough of both is the same.
+fn emphasised<'a>(text: &'a str, twin: Option<&str>, style: Style, part: Style) -> Vec<Span<'a>> {
+    let Some(differs) = twin.and_then(|twin| differing(text, &shown(twin))) else {
+        return vec![Span::styled(text, style)];
+    };
+    let piece = |range: Range<usize>, style| {
+        let text = text.get(range).unwrap_or_default();
+        Span::styled(text, style)
+    };
+    vec![
+        piece(0..differs.start, style),
+        piece(differs.clone(), part),
+        piece(differs.end..text.len(), style),
+    ]
+}
+
+/// Where `text` differs from `other`: between what they begin and what they end with alike.
+fn differing(text: &str, other: &str) -> Option<Range<usize>> {
+    let alike = |(left, right): &(&str, &str)| left == right;
+    let bytes = |pairs: Vec<(&str, &str)>| pairs.iter().map(|(left, _)| left.len()).sum::<usize>();
+    let pairs = text.graphemes(true).zip(other.graphemes(true));
+    let front = bytes(pairs.take_while(alike).collect());
+    let (left, right) = (text.get(front..)?, other.get(front..)?);
+    let pairs = left.graphemes(true).rev().zip(right.graphemes(true).rev());
+    let back = bytes(pairs.take_while(alike).collect());
+    let same = front + back;
+    (3 * same >= text.len().max(other.len())).then(|| front..text.len() - back)
+}
+
+/// The beginning of a line, safe to show.
+fn shown(line: &str) -> String {
+    let kept = head(line, SHOWN);
+    let more = if kept.len() < line.len() { "…" } else { "" };
+    format!("{}{more}", clean(kept).replace('\n', "\u{2424}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::text::theme::ColorMode;
+    use proptest::prelude::*;
+
+    fn theme() -> Theme {
+        Theme::new(ColorMode::Ansi16)
+    }
+
+    fn rows(drawn: &Drawn) -> Vec<String> {
+        drawn.lines.iter().map(ToString::to_string).collect()
+    }
+
+    fn frame(theme: &Theme, width: usize, rows: usize) -> Frame<'_> {
+        Frame { width, rows, theme }
+    }
+
+    #[test]
+    fn a_change_shows_its_places_with_numbers() {
+        let old: String = (1..=30).map(|line| format!("line {line}\n")).collect();
+        let new = old
+            .replace("line 9\n", "line nine\n")
+            .replace("line 25\n", "");
+        let theme = theme();
+        let drawn = between(&old, &new, Some(1), frame(&theme, 40, 100));
+        assert_eq!(drawn.counts(), "+1 −2");
+        assert_eq!(
+            rows(&drawn),
+            [
+                "   6  line 6",
+                "   7  line 7",
+                "   8  line 8",
+                "-  9  line 9",
+                "+  9  line nine",
+                "  10  line 10",
+                "  11  line 11",
+                "  12  line 12",
+                "⋮",
+                "  22  line 22",
+                "  23  line 23",
+                "  24  line 24",
+                "- 25  line 25",
+                "  25  line 26",
+                "  26  line 27",
+                "  27  line 28",
+            ]
+        );
+        let changed = &drawn.lines[4].spans;
+        assert_eq!(
+            (changed[1].content.as_ref(), changed[1].style),
+            ("line ", theme.added)
+        );
+        assert_eq!(
+            (changed[2].content.as_ref(), changed[2].style),
+            ("nine", theme.added_part)
+        );
+    }
+
+    #[test]
+    fn what_has_no_room_is_counted() {
+        let new: String = (1..=30).map(|line| format!("line {line}\n")).collect();
+        let theme = theme();
+        let drawn = between("", &new, Some(1), frame(&theme, 40, 4));
+        assert_eq!(
+            rows(&drawn),
+            [
+                "+ 1  line 1",
+                "+ 2  line 2",
+                "+ 3  line 3",
+                "… 27 more lines"
+            ]
+        );
+        assert_eq!(drawn.counts(), "+30 −0");
+        let exact = between("", "a\nb\n", Some(1), frame(&theme, 40, 2));
+        assert_eq!(rows(&exact), ["+ 1  a", "+ 2  b"]);
+        assert_eq!(
+            rows(&between("same", "same", Some(1), frame(&theme, 40, 4))),
+            [] as [&str; 0]
+        );
+        assert_eq!(
+            rows(&between(
+                "",
+                "abcdefgh\u{1b}[2J",
+                Some(1),
+                frame(&theme, 9, 4)
+            )),
+            ["+ 1  abcd", "     efgh"]
+        );
+    }
+
+    #[test]
+    fn patches_are_read_in_every_form() {
+        let theme = theme();
+        let codex = "*** Begin Patch\n*** Update File: src/a.rs\n@@ fn a\n same\n-old\n+new\n*** Add File: b\n+x\n+y\n*** End Patch\n";
+        let drawn = patch(codex, frame(&theme, 40, 100));
+        assert_eq!(drawn.counts(), "+3 −1");
+        assert_eq!(
+            rows(&drawn),
+            [
+                "Update File: src/a.rs",
+                "@@ fn a",
+                "     same",
+                "-    old",
+                "+    new",
+                "Add File: b",
+                "+ 1  x",
+                "+ 2  y",
+            ]
+        );
+        let unified = "--- a/x\n+++ b/x\n@@ -9,2 +9,2 @@ fn\n a\n-b\n+c\n";
+        assert_eq!(
+            rows(&patch(unified, frame(&theme, 40, 100))),
+            ["b/x", "@@ -9,2 +9,2 @@ fn", "   9  a", "- 10  b", "+ 10  c",]
+        );
+        assert_eq!(
+            rows(&patch("+a\n-b\n", frame(&theme, 40, 100))),
+            ["+ a", "- b"]
+        );
+    }
+
+    #[test]
+    fn ten_megabytes_are_bounded() {
+        let theme = theme();
+        let old: String = (0..700_000)
+            .map(|line| format!("{line} old text\n"))
+            .collect();
+        let new = old.replace("old", "new");
+        let drawn = between(&old, &new, Some(1), frame(&theme, 80, 20));
+        assert_eq!(
+            (drawn.added, drawn.removed, drawn.lines.len()),
+            (700_000, 700_000, 20)
+        );
+        let drawn = between(
+            &"x".repeat(10 << 20),
+            &"y".repeat(10 << 20),
+            Some(1),
+            frame(&theme, 80, 20),
+        );
+        assert_eq!(drawn.lines.len(), 20);
+        assert_eq!(
+            patch(&"+a\n".repeat(3 << 20), frame(&theme, 80, 20))
+                .lines
+                .len(),
+            20
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn rows_fit(old in "([ab日]{0,5}\n|\\PC){0,12}", new in "([ab日]{0,5}\n|\\PC){0,12}", wide in 2usize..30, high in 0usize..20) {
+            let theme = theme();
+            for drawn in [between(&old, &new, Some(1), frame(&theme, wide, high)), patch(&new, frame(&theme, wide, high))] {
+                prop_assert!(drawn.lines.len() <= high);
+                for line in &drawn.lines {
+                    prop_assert!(width::of_spans(&line.spans) <= wide, "{line:?}");
+                }
+            }
+        }
+    }
 }

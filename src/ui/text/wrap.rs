@@ -128,7 +128,7 @@ fn row(cells: &[Cell], room: usize, how: Break) -> (usize, usize) {
                 best = Some((at, at));
             }
         }
-        if used + cell.columns > room && cell.columns > 0 {
+        if used + cell.columns > room {
             return match best {
                 Some(best) => best,
                 None if at == 0 => (1, 1),
@@ -238,6 +238,12 @@ mod tests {
         assert_eq!(rows("see abcdefghij", 4), ["see", "abcd", "efgh", "ij"]);
         assert_eq!(rows("日本語です。", 5), ["日本", "語で", "す。"]);
         assert_eq!(rows("日本", 1), ["日", "本"]);
+        let lone = words(
+            &[Span::raw("ab   "), Span::raw("\u{c4a}")],
+            2,
+            &Hang::default(),
+        );
+        assert_eq!(shown(&lone), ["ab", "\u{c4a}"]);
         assert_eq!(rows("👩‍👩‍👧‍👦👩‍👩‍👧‍👦", 3), ["👩‍👩‍👧‍👦", "👩‍👩‍👧‍👦"]);
         assert_eq!(
             rows("e\u{301}e\u{301}e\u{301}", 2),

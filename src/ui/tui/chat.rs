@@ -6,7 +6,8 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use ratatui::text::{Line, Span};
 
@@ -15,6 +16,8 @@ use super::tool::Call;
 use crate::app::chat_log::{Entry, Role};
 use crate::app::session::show::{End, Show};
 use crate::chat::event::Event;
+use crate::disk::beneath::Root;
+use crate::ui::markdown::layout::lay_out_open;
 use crate::ui::markdown::split::{Block, Kind, Splitter};
 use crate::ui::text::clean::{Cleaner, clean, clean_line};
 use crate::ui::text::theme::Theme;
@@ -54,6 +57,8 @@ pub(super) struct Chat {
     /// The last whole reply, as the model wrote it.
     reply: String,
     unfold_all: bool,
+    /// The working directory, to find where an edit stands in its file.
+    pub(super) root: Option<Arc<Root>>,
 }
 
 /// The rows in sight.
@@ -75,6 +80,7 @@ impl Chat {
             width: 0,
             reply: String::new(),
             unfold_all: false,
+            root: None,
         }
     }
 
@@ -244,7 +250,7 @@ impl Chat {
                         && call.runs()
                         && call.id() == id
                     {
-                        call.finish(*failed, *took, text);
+                        call.finish(*failed, *took, text, self.root.as_deref());
                         self.kept.remove(&at);
                         break;
                     }
@@ -265,7 +271,7 @@ impl Chat {
             if let Piece::Tool(call) = piece
                 && call.runs()
             {
-                call.finish(true, std::time::Duration::ZERO, "stopped");
+                call.finish(true, Duration::ZERO, "stopped", None);
                 self.kept.remove(&at);
             }
         }
@@ -349,7 +355,7 @@ impl Chat {
             .open()
             .filter(|block| block.kind != Kind::Blank)
         {
-            tail.push(Rc::new(Piece::Block(block).rows(sheet)));
+            tail.push(Rc::new(lay_out_open(&block, sheet.width, sheet.theme)));
         }
         if let Some(since) = self.waiting {
             let time = sheet.now.saturating_duration_since(since);
