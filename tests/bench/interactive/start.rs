@@ -47,17 +47,28 @@ pub fn rows() -> Vec<Row> {
         let pairs = times[at].iter().zip(&times[1]);
         median(pairs.map(|(a, b)| a / b).collect())
     };
+    // Other work on the machine only ever adds: the fastest run of each is the one least disturbed.
+    let best = |at: usize| times[at].iter().copied().fold(f64::MAX, f64::min);
+    let figures = |at: usize| {
+        format!(
+            "fastest {}, {:.2} x; median {}, {:.2} x",
+            ms(best(at)),
+            best(at) / best(1),
+            ms(median(times[at].clone())),
+            ratio(at)
+        )
+    };
     let mut rows = vec![
         Row {
             what: "start to the first line, `echo`".to_owned(),
             wanted: "",
-            measured: format!("{}, {:.2} x", ms(median(times[0].clone())), ratio(0)),
+            measured: figures(0),
             holds: None,
         },
         Row {
             what: "start to the line, `marvin --version`".to_owned(),
             wanted: "",
-            measured: format!("{}, 1 x", ms(median(times[1].clone()))),
+            measured: figures(1),
             holds: None,
         },
     ];
@@ -68,15 +79,15 @@ pub fn rows() -> Vec<Row> {
         rows.push(Row {
             what: what.to_owned(),
             wanted: "at most 3 x `--version`",
-            measured: format!("{}, {:.2} x", ms(median(times[at].clone())), ratio(at)),
-            holds: Some(ratio(at) <= 3.0),
+            measured: figures(at),
+            holds: Some(best(at) / best(1) <= 3.0 && ratio(at) <= 3.0),
         });
     }
     if aichat.is_some() {
         rows.push(Row {
             what: "start to prompt, aichat (its questions answered at once)".to_owned(),
             wanted: "",
-            measured: format!("{}, {:.2} x", ms(median(times[4].clone())), ratio(4)),
+            measured: figures(4),
             holds: None,
         });
     }
