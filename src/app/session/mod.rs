@@ -82,6 +82,8 @@ struct Turn {
     resent: bool,
     /// The answer's text so far.
     text: String,
+    /// Where in it the text behind the last round of tools begins.
+    latest: usize,
     /// The next piece of text begins after a round of tools.
     gap: bool,
     /// Names of the tools that run.
@@ -211,6 +213,24 @@ impl Session {
     /// Messages that wait for their turn, in order.
     pub fn queue(&self) -> impl Iterator<Item = &str> {
         self.queue.iter().map(|queued| queued.text.as_str())
+    }
+
+    /// The latest reply, as the model wrote it; what came of it while it arrives.
+    pub fn reply(&self) -> Option<&str> {
+        let arriving = self
+            .turn
+            .iter()
+            .filter_map(|turn| turn.text.get(turn.latest..));
+        let before = self
+            .messages
+            .iter()
+            .rev()
+            .filter_map(|message| match message {
+                Message::Assistant(said) => Some(said.text.as_str()),
+                _ => None,
+            });
+        let mut replies = arriving.chain(before).map(str::trim_end);
+        replies.find(|text| !text.is_empty())
     }
 
     /// Takes the last waiting message back.

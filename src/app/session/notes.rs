@@ -61,6 +61,7 @@ impl Session {
             Event::Delta(piece) => {
                 if std::mem::take(&mut turn.gap) && !turn.text.is_empty() {
                     turn.text.push_str("\n\n");
+                    turn.latest = turn.text.len();
                 }
                 turn.text.push_str(piece);
             }

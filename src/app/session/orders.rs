@@ -143,7 +143,7 @@ impl Session {
         };
         let entry = format!("$ {}\n{}", job.command, output.trim_end());
         let profile = self.world.profile();
-        self.log(&profile, Role::System, &entry);
+        self.log(&profile, Role::System, entry.clone());
         // What is added while an answer comes would be lost with that answer's copy of the conversation.
         if self.turn.is_none() {
             let seen = format!(

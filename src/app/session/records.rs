@@ -84,8 +84,8 @@ impl Session {
     }
 
     /// Adds an entry to the chat log of `profile`; the receiver hears when it is there.
-    pub(super) fn log(&mut self, profile: &str, role: Role, said: &str) -> Receiver<()> {
-        let (inbox, said) = (Arc::clone(&self.inbox), said.to_owned());
+    pub(super) fn log(&mut self, profile: &str, role: Role, said: String) -> Receiver<()> {
+        let inbox = Arc::clone(&self.inbox);
         let log = self.chat_log(profile);
         self.scribe.put_and_tell(move || {
             let mut warn = |words| inbox.put(Note::Notice(words));

@@ -52,7 +52,7 @@ impl Session {
             time,
         });
         let profile = self.world.profile();
-        let saved = self.log(&profile, Role::You, &text);
+        let saved = self.log(&profile, Role::You, text.clone());
         let job = turn::Job {
             id,
             world: Arc::clone(&self.world),
@@ -78,6 +78,7 @@ impl Session {
             profile,
             resent,
             text: String::new(),
+            latest: 0,
             gap: false,
             tools: Vec::new(),
             cancelled: None,
@@ -124,8 +125,9 @@ impl Session {
                 End::Stopped => "\n\n[stopped]",
                 End::Failed => "\n\n[cut by a failure]",
             };
-            let said = format!("{}{mark}", turn.text);
-            self.log(&turn.profile, Role::Assistant, &said);
+            let mut said = turn.text;
+            said.push_str(mark);
+            self.log(&turn.profile, Role::Assistant, said);
         }
         self.shows.push(Show::AnswerEnd(how));
         let held = std::mem::take(&mut self.held);

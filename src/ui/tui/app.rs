@@ -211,7 +211,7 @@ impl App {
             Action::Top => self.chat.go_to_top(),
             Action::Bottom => self.chat.go_to_end(),
             Action::Help => self.help = Some(0),
-            Action::CopyReply => self.copy(self.chat.reply().map(str::to_owned), "reply"),
+            Action::CopyReply => self.copy(self.session.reply().map(str::to_owned), "reply"),
             Action::CopyCode => self.copy(self.chat.code(), "block of code"),
             Action::Unfold => {
                 let unfolded = self.chat.unfold();

@@ -54,8 +54,6 @@ pub(super) struct Chat {
     top: Option<Spot>,
     kept: HashMap<usize, Rows>,
     width: usize,
-    /// The last whole reply, as the model wrote it.
-    reply: String,
     unfold_all: bool,
     /// The working directory, to find where an edit stands in its file.
     pub(super) root: Option<Arc<Root>>,
@@ -78,7 +76,6 @@ impl Chat {
             top: None,
             kept: HashMap::new(),
             width: 0,
-            reply: String::new(),
             unfold_all: false,
             root: None,
         }
@@ -92,7 +89,6 @@ impl Chat {
                 self.say(Who::You, time);
                 self.pieces.extend(texts(Tone::Plain, &clean(text)));
                 self.waiting = Some(now);
-                self.reply.clear();
                 self.top = None;
             }
             Show::Event(event) => self.event(event, time, now),
@@ -127,11 +123,6 @@ impl Chat {
     /// True while something on the screen changes with time alone.
     pub(super) fn moves(&self) -> bool {
         self.waiting.is_some() || self.pieces.iter().rev().take(64).any(Piece::moves)
-    }
-
-    /// The last reply, as the model wrote it.
-    pub(super) fn reply(&self) -> Option<&str> {
-        Some(self.reply.trim_end()).filter(|reply| !reply.is_empty())
     }
 
     /// The text of the last block of code.
@@ -204,7 +195,6 @@ impl Chat {
     fn event(&mut self, event: &Event, time: &str, now: Instant) {
         match event {
             Event::Delta(text) => {
-                self.reply.push_str(text);
                 if !self.open.begun {
                     self.waiting = None;
                     self.say(Who::Marvin, time);
@@ -214,7 +204,6 @@ impl Chat {
             }
             Event::ToolsStarted(calls) => {
                 self.close();
-                self.reply.clear();
                 self.waiting = None;
                 if !matches!(self.pieces.last(), Some(Piece::Tool(_))) {
                     self.gap();
