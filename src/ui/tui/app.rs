@@ -292,7 +292,7 @@ impl App {
             .lines()
             .map(|line| width::of(line).max(1).div_ceil(self.columns.max(2) - 1))
             .sum();
-        if rows > ask::COMMAND_ROWS {
+        if rows > ask::COMMAND_ROWS.min(self.placed.height / 3) {
             self.chat.add(Tone::Listing, &text);
         }
         self.asked = Some(Asked {

@@ -32,8 +32,14 @@ pub(super) fn matter(matter: &Matter) -> String {
     }
 }
 
-/// The rows of the question.
-pub(super) fn rows(asked: &Asked, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
+/// The rows of the question, within `room` of them. What does not fit goes in this order: the reason and the place, the end of the
+/// command, the long words for the keys; nobody is to say yes to a command whose beginning he cannot see.
+pub(super) fn rows(
+    asked: &Asked,
+    columns: usize,
+    room: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
     let (title, place) = match &asked.question.matter {
         Matter::Command { dir, .. } => (
             "Run this command?",
@@ -41,7 +47,10 @@ pub(super) fn rows(asked: &Asked, columns: usize, theme: &Theme) -> Vec<Line<'st
         ),
         Matter::WorkingDir { .. } => ("Work in this directory?", None),
     };
-    let mut rows = vec![rule(title, columns, theme)];
+    let mut rows = Vec::new();
+    if room > 3 {
+        rows.push(rule(title, columns, theme));
+    }
     let text = matter(&asked.question.matter);
     let mut shown: Vec<Line<'static>> = text
         .lines()
@@ -53,8 +62,13 @@ pub(super) fn rows(asked: &Asked, columns: usize, theme: &Theme) -> Vec<Line<'st
             )
         })
         .collect();
-    let hidden = shown.len().saturating_sub(COMMAND_ROWS);
-    shown.truncate(COMMAND_ROWS);
+    let keys = keys(asked.why, columns, room, theme);
+    let free = room.saturating_sub(rows.len() + keys.len());
+    let whole = shown.len();
+    if whole > COMMAND_ROWS.min(free) {
+        shown.truncate(COMMAND_ROWS.min(free.saturating_sub(1)).max(1));
+    }
+    let hidden = whole - shown.len();
     rows.append(&mut shown);
     if hidden > 0 {
         rows.push(Line::styled(
@@ -69,19 +83,37 @@ pub(super) fn rows(asked: &Asked, columns: usize, theme: &Theme) -> Vec<Line<'st
     }
     if !facts.is_empty() {
         let facts = Span::styled(facts.join("  "), theme.dim);
-        rows.extend(wrap::words(&[facts], columns, &Hang::blanks(1)));
+        let mut facts = wrap::words(&[facts], columns, &Hang::blanks(1));
+        facts.truncate(room.saturating_sub(rows.len() + keys.len()));
+        rows.extend(facts);
     }
-    let keys = if asked.why {
-        "Enter sends the word to Marvin   Esc just no"
-    } else {
-        "y once   a always exactly this   n no   e no, and tell Marvin why"
-    };
-    rows.extend(wrap::words(
-        &[Span::styled(keys, theme.accent)],
-        columns,
-        &Hang::blanks(1),
-    ));
+    rows.extend(keys);
     rows
+}
+
+/// What the keys do; short where the long words would take half of the room.
+fn keys(why: bool, columns: usize, room: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let (long, short) = if why {
+        (
+            "Enter sends the word to Marvin   Esc just no",
+            "Enter or Esc",
+        )
+    } else {
+        (
+            "y once   a always exactly this   n no   e no, and tell Marvin why",
+            "y a n e   F1 help",
+        )
+    };
+    let row = |words| {
+        let words = [Span::styled(words, theme.accent)];
+        wrap::words(&words, columns, &Hang::blanks(1))
+    };
+    let rows = row(long);
+    if rows.len() * 2 > room {
+        row(short)
+    } else {
+        rows
+    }
 }
 
 /// A rule with a title in it.

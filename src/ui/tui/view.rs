@@ -74,13 +74,11 @@ pub(super) fn draw(scene: Scene<'_>, buffer: &mut Buffer, before: &Placed) -> Dr
     let status_rows = usize::from(rows > input_rows);
     let jobs = status::jobs(scene.status, columns, theme);
     let jobs = jobs.filter(|_| rows > input_rows + status_rows + 3);
+    let left = rows.saturating_sub(input_rows + status_rows + jobs.iter().count());
     let mut question = scene
         .asked
-        .map_or_else(Vec::new, |asked| ask::rows(asked, columns, theme));
-    let left = rows.saturating_sub(input_rows + status_rows + jobs.iter().count());
-    // The keys are the last row of a question: what does not fit is cut before them.
-    let over = question.len().saturating_sub(left);
-    question.drain(..over);
+        .map_or_else(Vec::new, |asked| ask::rows(asked, columns, left, theme));
+    question.truncate(left);
     let height = left - question.len();
     let chat_area = Rect::new(0, 0, area.width, clamp(height));
 

@@ -136,6 +136,31 @@ fn a_question() {
 }
 
 #[test]
+fn the_beginning_of_a_command_is_seen_on_every_screen() {
+    let mut stage = Stage::new();
+    stage.you("Run the tests.");
+    for command in [
+        "rm -r x",
+        "rm -r x; echo this is a command that is long enough for several rows of a small screen",
+    ] {
+        stage.ask(
+            command,
+            "A reason of some words, because of which there is less room.",
+        );
+        for (width, height) in [(20, 5), (20, 6), (30, 7), (40, 12), (500, 200)] {
+            let (buffer, _) = stage.draw((width, height), ColorMode::None);
+            let rows: Vec<String> = (0..height)
+                .map(|y| (0..width).map(|x| buffer[(x, y)].symbol()).collect())
+                .collect();
+            let seen = rows.join("\n");
+            assert!(seen.contains("rm -r x"), "{width}x{height}:\n{seen}");
+            assert!(seen.contains(" y "), "{width}x{height}:\n{seen}");
+        }
+    }
+    stage.same("question-two-rows");
+}
+
+#[test]
 fn the_help() {
     let mut stage = talk();
     stage.help = Some(0);
