@@ -14,6 +14,7 @@ mod coding;
 mod files;
 mod git;
 mod history;
+mod notes;
 mod profiles;
 mod shell;
 mod system;
@@ -36,6 +37,7 @@ pub static ALL: &[&[Tool]] = &[
     system::TOOLS,
     history::TOOLS,
     profiles::TOOLS,
+    notes::TOOLS,
 ];
 
 /// Every tool in catalogue order.
@@ -63,7 +65,8 @@ pub struct Tool {
     pub rules: Rules,
     /// Parameters in published order.
     pub fields: &'static [Field],
-    /// Phrases that call it without a model: words and `{parameter}` slots (decisions.md 4).
+    /// Phrases that call it without a model: words, `{parameter}` slots, and at their end values that they fix, `{path=inbox.md}`
+    /// (decisions.md 4).
     pub phrases: &'static [&'static str],
     /// Takes arguments that are one text instead of named parameters.
     pub whole: Option<fn(&Ctx, &str) -> Outcome<Done>>,
