@@ -10,11 +10,14 @@ pub mod patch;
 pub mod registry;
 pub mod scratch;
 
+mod bookmarks;
 mod coding;
 mod files;
+mod files_notes;
 mod git;
 mod history;
 mod notes;
+mod places;
 mod profiles;
 mod shell;
 mod system;
@@ -30,14 +33,17 @@ use context::Ctx;
 
 /// Every tool, one slice a module. A new module adds its line.
 pub static ALL: &[&[Tool]] = &[
+    places::TOOLS,
+    notes::TOOLS,
     files::TOOLS,
+    files_notes::TOOLS,
     coding::TOOLS,
     git::TOOLS,
     shell::TOOLS,
     system::TOOLS,
+    bookmarks::TOOLS,
     history::TOOLS,
     profiles::TOOLS,
-    notes::TOOLS,
 ];
 
 /// Every tool in catalogue order.
