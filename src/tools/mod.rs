@@ -21,6 +21,8 @@ mod places;
 mod profiles;
 mod shell;
 mod system;
+mod units;
+mod utilities;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -42,6 +44,7 @@ pub static ALL: &[&[Tool]] = &[
     shell::TOOLS,
     system::TOOLS,
     bookmarks::TOOLS,
+    utilities::TOOLS,
     history::TOOLS,
     profiles::TOOLS,
 ];
