@@ -16,8 +16,7 @@ crate::tools! { "utilities";
         from_unit: String, example: "mi", alias: &["from"];
         /// target unit
         to_unit: String, example: "km", alias: &["to"];
-    } => convert, says ["convert {value} {from_unit} to {to_unit}", "convert {value} {from_unit} into {to_unit}",
-        "what is {value} {from_unit} in {to_unit}", "how much is {value} {from_unit} in {to_unit}"];
+    } => convert, says ["convert {value} {from_unit} to {to_unit}", "convert {value} {from_unit} into {to_unit}"];
 }
 
 /// A number as it was written, so that it stays exact; words behind it ("5 ft") are understood too.

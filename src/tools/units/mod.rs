@@ -395,7 +395,6 @@ fn note(text: &str) -> Option<String> {
     let text = text.trim();
     let capital = text.to_uppercase().replace("KB", "kB");
     match text {
-        "nmi" => None,
         "kb" | "mb" | "gb" | "tb" | "pb" => Some(format!(
             "{text} was read as {capital}, bytes; {}b is bits.",
             capital.trim_end_matches('B')
