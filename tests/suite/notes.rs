@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
@@ -135,7 +135,6 @@ fn names_that_models_get_wrong_mean_the_note() {
         fs::read_dir(home.path().join("Notes/a")).unwrap().count(),
         1
     );
-    assert!(said(&home, "read_note", json!({"path": "A/X.MD"})).is_empty() || true);
     assert!(said(&home, "read_note", json!({"path": "a/X"})).starts_with("0\n"));
     // A folder that is really called Notes is not taken away.
     home.write("Notes/Notes/deep.md", "deep\n");
@@ -194,7 +193,10 @@ fn nothing_outside_the_folder_is_read_or_written() {
             "notes_ls",
         ] {
             let args = json!({"path": path, "content": "x", "patch": "REPLACE 1\nx"});
-            if name == "notes_ls" && path.trim().is_empty() {
+            // The whole folder, and a new folder beside link.md.
+            if (name == "notes_ls" && path.trim().is_empty())
+                || (name == "notes_mkdir" && path == "link")
+            {
                 continue;
             }
             let done = run(&home, name, args).expect(1);
@@ -258,7 +260,8 @@ fn odd_names_are_notes_or_are_refused_in_words() {
         "{listing}"
     );
     refused(&home, "write_note", json!({"path": "x", "content": ""}));
-    refused(&home, "write_note", json!({"path": "a b", "content": "x"})).is_empty();
+    // What is a folder is no note, but may lie beside one.
+    assert!(said(&home, "write_note", json!({"path": "a b", "content": "x"})).contains("a b.md"));
 }
 
 const NOTE: &str = "# Shopping\n\n- milk\n- bread\n- tea\n";
@@ -408,23 +411,15 @@ fn many_writers_at_once_lose_no_line() {
 fn kill_9_at_any_point_leaves_the_old_or_the_new_note() {
     let home = Home::new();
     let old = "old line\n".repeat(60_000);
-    let new = "new line\n".repeat(60_000);
     let mut ends = [0, 0];
     for n in 0..24u64 {
         home.write("Notes/big.md", &old);
-        let args = json!({"path": "big.md", "content": new});
-        home.write("args.json", args.to_string());
-        let script = format!(
-            "exec \"$MARVIN\" tool write_note --json \"$(cat \"$HOME/small.json\")\" {}",
-            ""
-        );
-        let _ = script;
-        // The text is too long for an argument: appended pieces stand for it.
         let piece =
             json!({"path": "big.md", "content": "new line\n".repeat(10_000), "append": n % 2 == 0});
         let running = tool(&home, "write_note", &piece).spawn();
         std::thread::sleep(Duration::from_micros(n * 700));
-        running.signal(Signal::KILL);
+        // It may have ended by itself.
+        let _ = kill_process(running.pid(), Signal::KILL);
         running.wait();
         let text = home.read("Notes/big.md");
         let added = "new line\n".repeat(10_000);

@@ -185,7 +185,7 @@ fn show(name: &str, bytes: &[u8], pattern: &Regex, most: usize, out: &mut Vec<St
         }
     }
     let last = match lines.last() {
-        Some(line) if line.is_empty() => lines.len().saturating_sub(1),
+        Some([]) => lines.len().saturating_sub(1),
         _ => lines.len(),
     };
     let mut next = 0;

@@ -79,15 +79,15 @@ fn between(number: Number, from: &str, to: &str) -> Outcome<String> {
 /// The error for a text that is no unit.
 fn unknown(text: &str) -> Problem {
     let shown = clip(&visible(text.trim()), 60);
-    let problem = Problem::input(format!("unknown unit \"{shown}\"."));
+    let what = format!("unknown unit \"{shown}\".");
     let code = text.trim();
     let is_code = code.len() == 3 && code.chars().all(|c| c.is_ascii_uppercase());
     match near(text).as_slice() {
-        _ if is_code => problem.next("Currencies are not converted here."),
-        [] => problem.next(
+        _ if is_code => Problem::input(what).next("Currencies are not converted here."),
+        [] => Problem::input(what).next(
             "For example km, mi, kg, lb, l, gal, °C, °F, km/h, m², kWh, psi, MiB, 5 ft 3 in.",
         ),
-        near => problem.next(format!("Nearest: {}.", near.join(", "))),
+        near => Problem::input(format!("{what} Nearest: {}.", near.join(", "))),
     }
 }
 

@@ -79,7 +79,7 @@ fn plain(text: &str) -> String {
         .replace(['·', '⋅', '×'], "*")
         .replace('²', "^2")
         .replace('³', "^3");
-    let text = text.replace('Å', "Å").replace("° ", "°");
+    let text = text.replace('\u{212b}', "Å").replace("° ", "°");
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").trim_end_matches('.').to_owned()
 }

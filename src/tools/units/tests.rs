@@ -1,3 +1,5 @@
+//! Conversions as people and models write them, and texts that are none.
+
 use proptest::prelude::*;
 
 use super::*;
