@@ -145,9 +145,10 @@ fn names_that_models_get_wrong_mean_the_note() {
     // Endings of one's own stay.
     let note = json!({"path": "list.txt", "content": "x"});
     assert!(said(&home, "write_note", note).contains("~/Notes/list.txt"));
-    let missing = refused(&home, "read_note", json!({"path": "a/y"}));
+    home.write("Notes/a/garden.md", "g");
+    let missing = refused(&home, "read_note", json!({"path": "a/gardn"}));
     assert!(
-        missing.contains("Not found") && missing.contains("a/x.md"),
+        missing.contains("Not found") && missing.contains("Did you mean \"a/garden.md\"?"),
         "{missing}"
     );
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::error::{Kind, Outcome, Problem};
-use crate::base::text::visible;
+use crate::base::text::{nearest, visible};
 use crate::disk::atomic;
 use crate::disk::beneath::{FileKind, Rel, Root};
 use crate::disk::lock::Lock;
@@ -160,6 +160,10 @@ impl Home {
             Err(mut problem) => {
                 if problem.kind == Kind::Missing {
                     problem.what = format!("Not found: {}", lower_first(&problem.what));
+                    let hinted = problem.next.iter().any(|hint| hint.starts_with("Did you"));
+                    if let Some(near) = near(root, &meant).filter(|_| !hinted) {
+                        problem = problem.next(format!("Did you mean \"{near}\"?"));
+                    }
                 }
                 Err(problem.next("notes_ls lists the notes, search_notes looks into them."))
             }
@@ -182,7 +186,7 @@ impl Home {
         let name = names.last().map_or(text, String::as_str);
         let rel = root.check_write(name)?;
         nameable(&rel)?;
-        if root.exists(&rel)? || has_ending(rel.name().unwrap_or_default()) {
+        if has_ending(rel.name().unwrap_or_default()) {
             return Ok(rel);
         }
         root.check_write(&format!("{rel}.md"))
@@ -314,6 +318,27 @@ fn other_case(root: &Root, rel: &Rel) -> Option<Rel> {
         true => root.check(&one.name).ok(),
         false => root.check(&format!("{parent}/{}", one.name)).ok(),
     }
+}
+
+/// The note in the same folder whose name, without its ending, is nearest.
+fn near(root: &Root, rel: &Rel) -> Option<String> {
+    let parent = rel.parent();
+    let entries = root.list(&parent).ok()?;
+    let stem = |name: &'_ str| {
+        name.strip_suffix(".md")
+            .map_or(name.to_owned(), str::to_owned)
+    };
+    let stems: Vec<(String, &str)> = entries
+        .iter()
+        .map(|entry| (stem(&entry.name), entry.name.as_str()))
+        .collect();
+    let wanted = stem(rel.name()?);
+    let best = *nearest(&wanted, stems.iter().map(|(stem, _)| stem.as_str())).first()?;
+    let (_, name) = stems.iter().find(|(stem, _)| stem == best)?;
+    Some(match parent.is_here() {
+        true => (*name).to_owned(),
+        false => format!("{parent}/{name}"),
+    })
 }
 
 /// Refuses names that no listing could show.
