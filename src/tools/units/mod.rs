@@ -44,9 +44,11 @@ pub(super) fn convert(value: &str, from: &str, to: &str) -> Outcome<String> {
         notes.push("nm was read as nautical mile; write nanometre for the other.".to_owned());
     }
     let said = between(number, &from, &to)?;
-    if said.contains("B") {
-        notes.extend([note(&from), note(&to)].into_iter().flatten());
-    }
+    notes.extend(
+        [&from, &to]
+            .into_iter()
+            .filter_map(|text| note(text, &said)),
+    );
     notes.insert(0, said);
     Ok(notes.join("\n"))
 }
@@ -390,17 +392,20 @@ fn is_far(text: &str) -> bool {
         .is_some_and(|unit| unit.dims == LENGTH && unit.factor.near() >= 0.1)
 }
 
-/// What a reader should know of how a unit was read.
-fn note(text: &str) -> Option<String> {
+/// What a reader should know of how a unit without capitals was read.
+fn note(text: &str, said: &str) -> Option<String> {
     let text = text.trim();
-    let capital = text.to_uppercase().replace("KB", "kB");
-    match text {
-        "kb" | "mb" | "gb" | "tb" | "pb" => Some(format!(
-            "{text} was read as {capital}, bytes; {}b is bits.",
-            capital.trim_end_matches('B')
-        )),
-        _ => None,
-    }
+    let capital = match text {
+        "kb" => "kB",
+        "mb" => "MB",
+        "gb" => "GB",
+        "tb" => "TB",
+        "pb" => "PB",
+        _ => return None,
+    };
+    let bits = capital.replace('B', "b");
+    said.contains(capital)
+        .then(|| format!("{text} was read as {capital}, bytes; {bits} is bits."))
 }
 
 #[cfg(test)]
