@@ -12,6 +12,8 @@ mod help;
 mod piece;
 mod sources;
 mod status;
+#[cfg(test)]
+mod tests;
 mod tool;
 mod view;
 
