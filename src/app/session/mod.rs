@@ -146,6 +146,7 @@ impl Session {
         let mut world = setup::world(&start, low.working_dir.as_deref(), &mut warn)?;
         world.approve = Some(Box::new(Asker::new(asking, Arc::clone(&inbox))));
         let herald = Arc::clone(&inbox);
+        world.set_coding(low.working_dir.is_some());
         world.announce = Some(Box::new(move |words| herald.put(Note::Notice(words))));
         let prices = setup::prices(&start.env)?;
         let past = match world.paths.profile(&world.profile()) {
