@@ -1,12 +1,20 @@
 //! The question before a command: what it shows, each of its answers, and who is never asked.
 
+use std::time::Duration;
+
 use serde_json::json;
 
-use crate::stage::{SIZE, calls, command, full, input, last_sent, log, playing, quit, said, says};
+use crate::stage::{
+    LIMIT, SIZE, calls, command, full, input, last_sent, log, playing, quit, said, says,
+};
 use crate::support::home::Home;
+use crate::support::latch::Latch;
 use crate::support::pty::Pty;
 use crate::support::server::{Answer, Server};
 use crate::support::wire::openai::Stream;
+
+/// Longer than the pause in a draft after which a key answers.
+const PAUSE: Duration = Duration::from_millis(900);
 
 /// A command that leaves a line each time it runs.
 const COMMAND: &str = "echo ran >> made.txt";
@@ -123,6 +131,8 @@ fn no_with_a_word_reaches_the_model_and_the_draft_comes_back() {
     pty.send("do it\r");
     pty.send("a draft");
     pty.wait_text("Run this command?");
+    // Keys without a pause belong to the draft.
+    std::thread::sleep(PAUSE);
     pty.send("e");
     pty.wait_text("why not:");
     pty.send("use make instead\r");
@@ -152,6 +162,46 @@ fn a_word_not_sent_is_just_no() {
     pty.wait_text("That was it.");
     assert!(!last_sent(&server, 1).contains("half a wo"));
     assert!(!home.has("work/made.txt"));
+    quit(pty, &home);
+}
+
+#[test]
+fn a_question_does_not_take_the_letters_of_a_draft_for_its_answer() {
+    let home = Home::new();
+    let latch = Latch::new();
+    let server = playing([
+        calls("run_command", json!({"command": COMMAND})).head_after(&latch),
+        says("That was it."),
+    ]);
+    let pty = full(&home, &server);
+    pty.send("do it\r");
+    latch.wait_reached(LIMIT);
+    pty.send("m");
+    pty.wait_for("the draft", |screen| input(screen) == "> m");
+    latch.open();
+    let mut typed = "m".to_owned();
+    // On and on: what he types has all the letters of the answers in it.
+    let mut after = 0;
+    while after < 5 {
+        after += usize::from(pty.screen().contains("Run this command?"));
+        for letter in ["a", "y"] {
+            pty.send(letter);
+            typed.push_str(letter);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(typed.len() < 2_000, "no question");
+    }
+    std::thread::sleep(PAUSE);
+    assert!(!home.has("work/made.txt"), "a letter of the draft ran it");
+    pty.send("n");
+    pty.wait_text("That was it.");
+    assert!(!home.has("work/made.txt"));
+    // The draft, in as many rows as it takes.
+    let draft: String = pty.with(input).split_whitespace().collect();
+    assert!(
+        format!(">{typed}").ends_with(draft.trim_start_matches('>')),
+        "{draft}"
+    );
     quit(pty, &home);
 }
 

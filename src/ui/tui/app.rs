@@ -23,6 +23,8 @@ use crate::ui::text::width;
 
 /// Within this time a second Ctrl-C leaves.
 const TWICE: Duration = Duration::from_secs(2);
+/// A pause of this length in a draft, and the next key answers the question that waits.
+const PAUSE: Duration = Duration::from_millis(600);
 /// The exit status after that.
 const INTERRUPTED: u8 = 130;
 /// The exit status when the terminal is gone.
@@ -62,6 +64,8 @@ pub(super) struct App {
     help: Option<usize>,
     flash: Option<String>,
     interrupted: Option<Instant>,
+    /// When the last key went into the input.
+    typed: Option<Instant>,
     /// The model's latest words.
     said: String,
     theme: Theme,
@@ -83,6 +87,7 @@ impl App {
             help: None,
             flash: Some("F1 shows the keys".to_owned()),
             interrupted: None,
+            typed: None,
             said: String::new(),
             theme,
             placed: Placed::default(),
@@ -151,8 +156,11 @@ impl App {
             match input {
                 Input::Key(key) => {
                     let situation = match (&self.asked, self.help) {
-                        (Some(asked), None) if !asked.why => Situation::Asked,
-                        _ => self.editor.situation(),
+                        (Some(asked), None) if !asked.why && !self.is_typing() => Situation::Asked,
+                        _ => {
+                            self.typed = Some(Instant::now());
+                            self.editor.situation()
+                        }
                     };
                     if let Some(action) = keys::action(&key, situation) {
                         self.flash = None;
@@ -173,6 +181,11 @@ impl App {
                 Input::Gone => self.wishes.push_back(Wish::Leave(GONE)),
             }
         }
+    }
+
+    /// True in the middle of a draft: a question that appears then must not take the next letter for its answer.
+    fn is_typing(&self) -> bool {
+        !self.editor.is_empty() && self.typed.is_some_and(|at| at.elapsed() < PAUSE)
     }
 
     fn act(&mut self, action: Action) {
