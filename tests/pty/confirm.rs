@@ -79,7 +79,7 @@ fn y_and_enter_run_it_once() {
         pty.send(key);
         // The same command is asked for again.
         crate::stage::until("it ran", || home.has("work/made.txt"));
-        server.wait_requests(2, crate::stage::LIMIT);
+        server.wait_requests(2, LIMIT);
         pty.wait_text("Run this command?");
         pty.send(key);
         pty.wait_text("That was it.");
