@@ -50,6 +50,31 @@ fn an_answer_appears_while_it_comes_and_is_kept() {
 }
 
 #[test]
+fn an_answer_comes_on_however_fast_keys_are_typed() {
+    let home = Home::new();
+    let latch = Latch::new();
+    let server = playing([says("The whole answer.").head_after(&latch)]);
+    let pty = full(&home, &server);
+    pty.send("go\r");
+    latch.wait_reached(LIMIT);
+    pty.send("x");
+    latch.open();
+    // Faster than frames are drawn; each letter is taken back so that the line stays short.
+    let mut keys = 0;
+    while !pty.screen().contains("The whole answer.") {
+        pty.send("y\x7f");
+        std::thread::sleep(Duration::from_millis(5));
+        keys += 1;
+        assert!(
+            keys < 600,
+            "nothing came while keys were typed:\n{}",
+            pty.screen()
+        );
+    }
+    quit(pty, &home);
+}
+
+#[test]
 fn markdown_is_drawn() {
     let home = Home::new();
     let text = "# A title\n\nSome **bold words** and `code here`.\n\n- one\n- two\n\n\

@@ -117,7 +117,7 @@ impl Screenful {
     /// Draws and waits until the person leaves.
     fn turn_round(&mut self) -> u8 {
         let mut stale = true;
-        let mut drawn = Instant::now();
+        let mut heard = Instant::now();
         loop {
             if let Some(status) = self.wishes() {
                 return status;
@@ -126,10 +126,10 @@ impl Screenful {
                 if self.app.draw(&mut self.screen).is_err() {
                     return Caught::HangUp.exit_status().unwrap_or(1);
                 }
-                drawn = Instant::now();
             }
-            let frame = drawn + FRAME;
-            // While an answer streams the bell is heard once a frame: what comes between is joined in the inbox.
+            // While an answer streams the bell is heard once a frame: what comes between is joined in the inbox. Keys do not put
+            // that off, however fast they come.
+            let frame = heard + FRAME;
             let calm = Instant::now() >= frame;
             let bell = if calm { self.bell.clone() } else { never() };
             let pending = !calm && !self.bell.is_empty();
@@ -144,11 +144,20 @@ impl Screenful {
                     let Ok(batch) = batch else { return 1 };
                     self.resize(&batch);
                     self.app.input(batch);
+                    if Instant::now() >= frame && self.app.receive() {
+                        heard = Instant::now();
+                    }
                     stale = true;
                 }
-                recv(bell) -> _ => stale = self.app.receive(),
+                recv(bell) -> _ => {
+                    stale = self.app.receive();
+                    heard = Instant::now();
+                }
                 recv(after(wake.saturating_duration_since(Instant::now()))) -> _ => {
                     let came = self.app.receive();
+                    if came {
+                        heard = Instant::now();
+                    }
                     stale = came || calm;
                 }
             }
