@@ -336,6 +336,11 @@ impl Session {
             }
         }
         self.all.fire();
+        // A command that has just been started must still hear of it: the end of the process would leave it behind.
+        while !self.jobs.is_empty() && began.elapsed() < GRACE * 4 {
+            thread::sleep(Duration::from_millis(5));
+            self.receive();
+        }
         let words = usage_file::save(&self.world);
         let left = LEAVING.saturating_sub(began.elapsed());
         if self.scribe.finish(left) {
