@@ -32,13 +32,16 @@ pub struct Row {
     pub holds: Option<bool>,
 }
 
+/// A part of the benchmark: its name, and what it measures.
+type Job = (&'static str, fn() -> Vec<Row>);
+
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if !args.iter().any(|arg| arg == "--bench") {
         return; // `cargo test --all-targets` starts this too.
     }
     let words: Vec<&String> = args.iter().filter(|arg| !arg.starts_with("--")).collect();
-    let jobs: [(&str, fn() -> Vec<Row>); 9] = [
+    let jobs: [Job; 9] = [
         ("start", start::rows),
         ("keys", stream::keys),
         ("slowed", stream::slowed),
