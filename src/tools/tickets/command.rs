@@ -352,11 +352,7 @@ impl Desk<'_> {
         };
         let mut jq = Run::new(
             "jq",
-            [
-                "-c".to_owned(),
-                "--".to_owned(),
-                format!("select({filter})"),
-            ],
+            ["-c".to_owned(), format!("select({filter})")],
             crate::proc::scrub::command_env(self.env),
         );
         jq.input = Some(lines.into_bytes());

@@ -405,7 +405,7 @@ mod tests {
             let mut file = new.text("id-1", "now").into_bytes();
             if ends { file = with_note(&file, "s", &text); }
             let doc = Doc::parse(&file);
-            prop_assert_eq!(doc.get("id").as_deref(), Some("id-1"));
+            prop_assert!(doc.get("id").is_some_and(|id| id == "id-1"));
             prop_assert_eq!(doc.list("tags"), tags);
             let wanted = if title.trim().is_empty() { "Untitled".to_owned() } else { title.trim().to_owned() };
             prop_assert_eq!(doc.title(), wanted);

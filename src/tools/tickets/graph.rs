@@ -155,11 +155,11 @@ fn rank(ticket: &Ticket) -> i64 {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// Tickets from lines `id status dep dep`.
-    pub fn graph(lines: &[&str]) -> Graph {
+    pub(in super::super) fn graph(lines: &[&str]) -> Graph {
         Graph::new(
             lines
                 .iter()

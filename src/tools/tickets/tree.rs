@@ -12,7 +12,7 @@ const LINES: usize = 100_000;
 struct Depth {
     /// Longest way from the root; nothing when it cannot be reached.
     own: Option<usize>,
-    /// The deepest ticket at or below it.
+    /// The deepest place of it or anything below, counted from the root, as the script counts it.
     below: usize,
 }
 
@@ -261,14 +261,14 @@ mod tests {
 
     #[test]
     fn the_known_shapes() {
-        let lines = ["a open b c", "b open c", "c closed"];
+        let lines = ["a open z c", "z open c", "c closed"];
         assert_eq!(
             tree(&lines, false),
-            "a [open] A\n└── b [open] B\n    └── c [closed] C\n"
+            "a [open] A\n└── z [open] Z\n    └── c [closed] C\n"
         );
         assert_eq!(
             tree(&lines, true),
-            "a [open] A\n├── c [closed] C\n└── b [open] B\n    └── c [closed] C\n"
+            "a [open] A\n├── c [closed] C\n└── z [open] Z\n    └── c [closed] C\n"
         );
     }
 

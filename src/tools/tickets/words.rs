@@ -169,19 +169,17 @@ mod tests {
 
     #[test]
     fn lists_take_filters() {
-        let (filter, limit) =
-            super::filter(&words("--status=open -a 'Ann Ex' --tag ui --limit=3")).unwrap();
+        let (found, limit) =
+            filter(&words("--status=open -a 'Ann Ex' --tag ui --limit=3")).unwrap();
         assert_eq!(
             (
-                filter.status.as_str(),
-                filter.assignee.as_str(),
-                filter.tag.as_str()
+                found.status.as_str(),
+                found.assignee.as_str(),
+                found.tag.as_str()
             ),
             ("open", "Ann Ex", "ui")
         );
         assert_eq!(limit, Some(3));
-        assert!(
-            super::filter(&words("--limit=x")).is_err() && super::filter(&words("-T")).is_err()
-        );
+        assert!(filter(&words("--limit=x")).is_err() && filter(&words("-T")).is_err());
     }
 }
