@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 
-use super::run::print;
+use super::out::print;
 use crate::app::setup::Start;
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;

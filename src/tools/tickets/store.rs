@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -179,12 +179,20 @@ impl Folder {
         each: impl Fn(&[u8]) -> Option<T> + Sync,
     ) -> Outcome<Vec<T>> {
         let part = |names: &[String]| -> Outcome<Vec<T>> {
-            let mut buffer = Vec::new();
+            let fail = |why| Problem::system(format!("Cannot read {}", self.dir.display()), why);
+            let dir = File::open(&self.dir).map_err(fail)?;
+            let (mut buffer, mut file_name) = (Vec::new(), String::new());
             let mut out = Vec::with_capacity(names.len());
             for name in names {
                 stop.check()?;
-                if head(&self.file(name), &mut buffer).is_ok() {
-                    out.extend(each(&buffer));
+                file_name.clear();
+                file_name.push_str(name);
+                file_name.push_str(".md");
+                if let Ok(count) = head(&dir, &file_name, &mut buffer) {
+                    out.extend(each(buffer.get(..count).unwrap_or_default()));
+                }
+                if buffer.len() > FIRST {
+                    buffer.truncate(FIRST);
                 }
             }
             Ok(out)
@@ -312,21 +320,23 @@ impl Folder {
     }
 }
 
-/// Reads as much of a file as lists need.
-fn head(path: &Path, buffer: &mut Vec<u8>) -> io::Result<()> {
+/// Reads as much of a file as lists need into `buffer`; gives how many of its bytes count. It only grows, so that it is not
+/// cleared for every file.
+fn head(dir: &File, name: &str, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    use rustix::fs::{Mode, OFlags};
     // A FIFO put in a ticket's place must not stop a listing.
-    let nonblock = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
-    let mut file = File::options()
-        .read(true)
-        .custom_flags(nonblock)
-        .open(path)?;
-    buffer.resize(FIRST, 0);
-    let count = file.read(buffer)?;
-    buffer.truncate(count);
-    if count == FIRST && !Doc::parse(buffer).is_settled() {
-        file.take(HEAD_CAP).read_to_end(buffer)?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut file = File::from(rustix::fs::openat(dir, name, flags, Mode::empty())?);
+    if buffer.len() < FIRST {
+        buffer.resize(FIRST, 0);
     }
-    Ok(())
+    let count = file.read(buffer)?;
+    let start = buffer.get(..count).unwrap_or_default();
+    if count < buffer.len() || Doc::parse(start).is_settled() {
+        return Ok(count);
+    }
+    file.take(HEAD_CAP).read_to_end(buffer)?;
+    Ok(buffer.len())
 }
 
 /// The one of `names` that is `wanted`, else the only one that contains it.
