@@ -95,7 +95,7 @@ impl Graph {
                             .map(|(node, _)| *node)
                             .skip_while(|node| *node != at)
                             .collect();
-                        let circle = self.from_smallest(circle);
+                        let circle = self.smallest_first(circle);
                         if told.insert(circle.clone()) {
                             found.push(circle);
                         }
@@ -114,7 +114,7 @@ impl Graph {
         found
     }
 
-    fn from_smallest(&self, mut circle: Vec<usize>) -> Vec<usize> {
+    fn smallest_first(&self, mut circle: Vec<usize>) -> Vec<usize> {
         let smallest = (0..circle.len())
             .min_by_key(|i| circle.get(*i).map_or("", |at| self.id(*at)))
             .unwrap_or_default();
