@@ -33,6 +33,10 @@ bench:
 bench-decode:
     cargo bench --bench decode
 
+# Lists and trees over many tickets against rg.
+bench-tickets:
+    cargo bench --bench tickets
+
 # Size of the release binary against its budget.
 size: build
     scripts/size.sh

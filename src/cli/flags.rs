@@ -320,6 +320,12 @@ pub static SUBCOMMANDS: &[Subcommand] = &[
         hidden: false,
     },
     Subcommand {
+        name: "tk",
+        usage: "COMMAND …",
+        doc: "Work on tickets with the ticket script's commands.",
+        hidden: false,
+    },
+    Subcommand {
         name: "services",
         usage: "[--json]",
         doc: "List the outside services and their addresses.",

@@ -9,4 +9,5 @@ mod out;
 pub mod parse;
 pub mod run;
 mod services;
+mod tk;
 mod tool;

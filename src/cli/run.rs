@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 
 use super::out::print;
 use super::parse::{Command, parse};
-use super::{complete, doctor, help, man, services, tool};
+use super::{complete, doctor, help, man, services, tk, tool};
 use crate::app::by_hand::catalogue;
 use crate::app::settings::Low;
 use crate::app::setup::Start;
@@ -107,6 +107,7 @@ fn subcommand(name: &str, args: Vec<OsString>, env: Env) -> Outcome<u8> {
         .collect::<Outcome<_>>()?;
     match name {
         "tool" => tool::run(&words, start(env)),
+        "tk" => tk::run(&words, &start(env)),
         "tools" => print(&catalogue::list(&words)?).map(|()| 0),
         "services" => print(&services::list(&words, &env)?).map(|()| 0),
         "doctor" => print(&doctor::report(&words, &start(env))?).map(|()| 0),

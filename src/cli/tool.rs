@@ -28,7 +28,7 @@ pub(super) fn run(words: &[String], start: Start) -> Outcome<u8> {
 }
 
 /// Ctrl-C ends the tool and its children instead of this process alone.
-fn stop_on_signals(stop: &Cancel) {
+pub(super) fn stop_on_signals(stop: &Cancel) {
     if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) {
         let stop = stop.clone();
         std::thread::spawn(move || {

@@ -42,24 +42,49 @@ impl Lock {
             .mode(0o600)
             .open(&name)
             .map_err(fail)?;
-        let until = Instant::now() + limit;
-        loop {
-            stop.check()?;
-            match FileExt::try_lock_exclusive(&file) {
-                Ok(()) => break,
-                Err(why) if is_held(&why) => {}
-                Err(why) => return Err(fail(why)),
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(timed_out(path, &mut file, limit));
-            }
-            stop.sleep(LOOK.min(left));
+        if !wait(&file, limit, stop, fail)? {
+            return Err(timed_out(path, &mut file, limit));
         }
         // For the message of whoever waits; the lock does not depend on it.
         let _ = file.set_len(0);
         let _ = write!(file, "{}", std::process::id());
         Ok(Self { file })
+    }
+
+    /// Waits at most `limit` for the lock of a folder that exists, with nothing put into it: for folders that other programs own too.
+    ///
+    /// # Errors
+    /// `Limit` when it takes longer; `Cancelled`; the folder cannot be opened.
+    pub fn folder(dir: &Path, limit: Duration, stop: &Cancel) -> Outcome<Self> {
+        let fail = |why| Problem::system(format!("Cannot lock {}", dir.display()), why);
+        let mut file = File::open(dir).map_err(fail)?;
+        if !wait(&file, limit, stop, fail)? {
+            return Err(timed_out(dir, &mut file, limit));
+        }
+        Ok(Self { file })
+    }
+}
+
+/// Waits for the lock of an open file; false when the time is up.
+fn wait(
+    file: &File,
+    limit: Duration,
+    stop: &Cancel,
+    fail: impl Fn(std::io::Error) -> Problem,
+) -> Outcome<bool> {
+    let until = Instant::now() + limit;
+    loop {
+        stop.check()?;
+        match FileExt::try_lock_exclusive(file) {
+            Ok(()) => return Ok(true),
+            Err(why) if is_held(&why) => {}
+            Err(why) => return Err(fail(why)),
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(false);
+        }
+        stop.sleep(LOOK.min(left));
     }
 }
 

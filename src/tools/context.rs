@@ -29,6 +29,8 @@ pub struct World {
     pub place: Place,
     /// Coding mode: with a working directory, notes are the project's (contract/interfaces.md 14). True unless a session says otherwise.
     pub coding: AtomicBool,
+    /// What this process has done about tickets.
+    pub ticket_gate: super::tickets::gate::TicketGate,
     /// How much text `read_file` has handed out.
     pub reading: ReadBudget,
     /// How full the model's context is.
@@ -84,6 +86,7 @@ impl World {
             bounds,
             place: Place::default(),
             coding: AtomicBool::new(true),
+            ticket_gate: super::tickets::gate::TicketGate::default(),
             reading: ReadBudget::default(),
             context: ContextGauge::default(),
             ledger: Ledger::default(),

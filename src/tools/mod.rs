@@ -9,6 +9,7 @@ pub mod gate;
 pub mod patch;
 pub mod registry;
 pub mod scratch;
+pub mod tickets;
 
 mod bookmarks;
 mod coding;
@@ -43,6 +44,7 @@ pub static ALL: &[&[Tool]] = &[
     git::TOOLS,
     shell::TOOLS,
     system::TOOLS,
+    tickets::TOOLS,
     bookmarks::TOOLS,
     utilities::TOOLS,
     history::TOOLS,

@@ -8,7 +8,7 @@ use crate::support::home::Home;
 use crate::support::shared::shared;
 
 /// The modules of this version, without the two review tools.
-const MODULES: [&str; 11] = [
+const MODULES: [&str; 12] = [
     "places",
     "notes",
     "files",
@@ -17,6 +17,7 @@ const MODULES: [&str; 11] = [
     "git",
     "shell",
     "system",
+    "tickets",
     "bookmarks",
     "history",
     "profiles",

@@ -35,4 +35,5 @@ mod signals;
 mod sizes;
 mod state;
 mod things;
+mod tickets;
 mod wire_selftest;

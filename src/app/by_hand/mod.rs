@@ -37,7 +37,8 @@ pub fn run(
     }
     // Only a directory that was named makes notes and tickets those of the project (decisions.md, command line).
     world.set_coding(given.is_some());
-    let ctx = Ctx::new(Arc::new(world), stop.clone(), Arc::new(Deaf));
+    let mut ctx = Ctx::new(Arc::new(world), stop.clone(), Arc::new(Deaf));
+    ctx.by_hand = true;
     let call = call(name, args);
     Ok(batch::run_one(&ctx, &call).output)
 }

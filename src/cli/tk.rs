@@ -1,0 +1,75 @@
+//! `marvin tk`: the ticket script's command line on our tickets (contract/tickets.md).
+
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::Path;
+
+use super::out::print;
+use crate::app::setup::Start;
+use crate::base::cancel::Cancel;
+use crate::base::clock::Clock;
+use crate::base::env::Env;
+use crate::base::error::{Outcome, Problem};
+use crate::proc::editor;
+use crate::tools::tickets::command::{Caller, Desk};
+use crate::tools::tickets::gate::TicketGate;
+use crate::tools::tickets::place::Place;
+
+/// Bytes of a note from standard input.
+const NOTE_CAP: u64 = 16 * 1024 * 1024;
+
+/// Runs one command of the script.
+pub(super) fn run(words: &[String], start: &Start) -> Outcome<u8> {
+    let current = start.current.clone().ok_or_else(|| {
+        Problem::missing("The current directory is gone.").next("Change to one that exists.")
+    })?;
+    let stop = Cancel::new();
+    super::tool::stop_on_signals(&stop);
+    let clock = Clock::new(&start.env);
+    let desk = Desk {
+        place: Place::from(&start.env, &current),
+        current,
+        env: &start.env,
+        clock: &clock,
+        stop: &stop,
+    };
+    let said = desk.run(words, &mut Person { env: &start.env });
+    print(&said.out)?;
+    // A caller that closed standard error has the status.
+    let _ = io::stderr().lock().write_all(said.err.as_bytes());
+    Ok(said.status)
+}
+
+struct Person<'a> {
+    env: &'a Env,
+}
+
+impl Caller for Person<'_> {
+    fn note(&mut self) -> Outcome<Option<String>> {
+        if io::stdin().is_terminal() {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        io::stdin()
+            .lock()
+            .take(NOTE_CAP)
+            .read_to_end(&mut bytes)
+            .map_err(|why| Problem::system("Cannot read the note", why))?;
+        let text = String::from_utf8_lossy(&bytes);
+        Ok(Some(text.trim_end_matches('\n').to_owned()))
+    }
+
+    fn edit(&mut self, path: &Path) -> Outcome<bool> {
+        if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+            return Ok(false);
+        }
+        editor::edit(path, self.env).map(|()| true)
+    }
+
+    fn before_create(&mut self) -> Outcome<()> {
+        // By hand it is accepted at once; a child that goes round its tool is not (contract/pipeline.md 10).
+        match self.env.get("MARVIN_TICKET") {
+            Some(_) => TicketGate::default().first(),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! A ticket file: what stands in it, and how one value is changed with every other byte left as it was (contract/tickets.md, File).
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// One `key: value` line of the front matter.
+#[derive(Debug, Clone)]
+pub struct Field<'a> {
+    /// What stands before the colon.
+    pub key: &'a [u8],
+    value: &'a [u8],
+    line: Range<usize>,
+}
+
+impl Field<'_> {
+    /// The value without the space around it; what is not UTF-8 is replaced.
+    pub fn value(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(self.value.trim_ascii())
+    }
+}
+
+/// A ticket file taken apart; nothing in it is required, so any bytes can be read.
+#[derive(Debug)]
+pub struct Doc<'a> {
+    bytes: &'a [u8],
+    /// The lines of the front matter that have a key, in file order.
+    pub fields: Vec<Field<'a>>,
+    /// The first line `---`, with its end.
+    opening: Option<Range<usize>>,
+    /// The closing line was found.
+    closed: bool,
+    title: Option<&'a [u8]>,
+}
+
+impl<'a> Doc<'a> {
+    /// Reads a file. The front matter is what stands between the first line `---` and the next one; later ones are text.
+    pub fn parse(bytes: &'a [u8]) -> Self {
+        let mut doc = Self {
+            bytes,
+            fields: Vec::new(),
+            opening: None,
+            closed: false,
+            title: None,
+        };
+        for (range, line) in lines(bytes) {
+            match (&doc.opening, doc.closed) {
+                (None, _) if is_marker(line) => doc.opening = Some(range),
+                (None, _) => {}
+                (Some(_), false) if line == b"---" => doc.closed = true,
+                (Some(_), false) => doc.fields.extend(field(range, line)),
+                (Some(_), true) => {
+                    if let Some(title) = line.strip_prefix(b"# ") {
+                        doc.title = Some(title);
+                        break;
+                    }
+                }
+            }
+        }
+        doc
+    }
+
+    /// True when front matter begins and ends in the file and its title was found: reading on cannot change what is listed.
+    pub fn is_settled(&self) -> bool {
+        self.title.is_some()
+    }
+
+    /// The value of `key`; when a hand wrote it twice, the last one, as the script reads it.
+    pub fn get(&self, key: &str) -> Option<Cow<'_, str>> {
+        self.fields
+            .iter()
+            .rev()
+            .find(|field| field.key == key.as_bytes())
+            .map(Field::value)
+    }
+
+    /// The items of the list `key`.
+    pub fn list(&self, key: &str) -> Vec<String> {
+        self.get(key).map(|text| items(&text)).unwrap_or_default()
+    }
+
+    /// The title: the first line after the front matter that begins with `# `.
+    pub fn title(&self) -> String {
+        String::from_utf8_lossy(self.title.unwrap_or_default())
+            .trim_end()
+            .to_owned()
+    }
+
+    /// The file with `key` set to `value`; every other byte stays. A new key goes to the top of the front matter, where the script
+    /// puts it. Nothing when the file has no front matter.
+    pub fn set(&self, key: &str, value: &str) -> Option<Vec<u8>> {
+        let opening = self.opening.clone()?;
+        let line = format!("{key}: {value}");
+        let mut out = Vec::with_capacity(self.bytes.len() + line.len());
+        let mut at = 0;
+        for field in self.fields.iter().filter(|f| f.key == key.as_bytes()) {
+            out.extend_from_slice(self.bytes.get(at..field.line.start)?);
+            out.extend_from_slice(line.as_bytes());
+            at = field.line.end;
+        }
+        if at == 0 {
+            let marker = self.bytes.get(opening.clone())?;
+            out.extend_from_slice(self.bytes.get(..opening.end)?);
+            let end: &[u8] = if marker.ends_with(b"\r\n") {
+                b"\r\n"
+            } else {
+                b"\n"
+            };
+            if !marker.ends_with(b"\n") {
+                out.extend_from_slice(end);
+            }
+            out.extend_from_slice(line.as_bytes());
+            out.extend_from_slice(end);
+            at = opening.end;
+        }
+        out.extend_from_slice(self.bytes.get(at..)?);
+        Some(out)
+    }
+}
+
+/// The lines of a file: where each lies with its end, and its text without it.
+pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, &[u8])> {
+    let mut at = 0;
+    bytes
+        .split_inclusive(|byte| *byte == b'\n')
+        .map(move |raw| {
+            let range = at..at + raw.len();
+            at = range.end;
+            (range, bare(raw))
+        })
+}
+
+/// A line without its end.
+fn bare(raw: &[u8]) -> &[u8] {
+    let line = raw.strip_suffix(b"\n").unwrap_or(raw);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// A line `---`, the first one of the file also behind a byte order mark.
+fn is_marker(line: &[u8]) -> bool {
+    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) == b"---"
+}
+
+fn field(range: Range<usize>, line: &[u8]) -> Option<Field<'_>> {
+    let colon = line.iter().position(|byte| *byte == b':')?;
+    let (key, value) = (line.get(..colon)?, line.get(colon + 1..)?);
+    // An indented or spaced word before a colon is part of somebody's YAML, not a key of ours.
+    let plain = !key.is_empty() && !key.iter().any(|byte| byte.is_ascii_whitespace());
+    plain.then(|| Field {
+        key,
+        value,
+        line: range.start..range.start + line.len(),
+    })
+}
+
+/// The items of `[a, b]`, brackets and spaces as anybody writes them.
+pub fn items(text: &str) -> Vec<String> {
+    text.split(',')
+        .map(|item| {
+            item.chars()
+                .filter(|c| !matches!(c, '[' | ']') && !c.is_whitespace())
+                .collect::<String>()
+        })
+        .filter(|item| !item.is_empty())
+        .collect()
+}
+
+/// `[a, b]`.
+pub fn list_text(items: &[String]) -> String {
+    format!("[{}]", items.join(", "))
+}
+
+/// What a new ticket says.
+#[derive(Debug, Clone)]
+pub struct New {
+    /// The title.
+    pub title: String,
+    /// Text below it.
+    pub description: String,
+    /// Text of the section Design.
+    pub design: String,
+    /// Text of the section Acceptance Criteria.
+    pub acceptance: String,
+    /// 0 (highest) to 4.
+    pub priority: i64,
+    /// bug, feature, task, epic or chore.
+    pub kind: String,
+    /// Who does it.
+    pub assignee: String,
+    /// What it is called elsewhere.
+    pub external_ref: String,
+    /// Full id of the ticket it is part of.
+    pub parent: String,
+    /// Its tags.
+    pub tags: Vec<String>,
+}
+
+impl Default for New {
+    fn default() -> Self {
+        Self {
+            title: String::new(),
+            description: String::new(),
+            design: String::new(),
+            acceptance: String::new(),
+            priority: 2,
+            kind: "task".to_owned(),
+            assignee: String::new(),
+            external_ref: String::new(),
+            parent: String::new(),
+            tags: Vec::new(),
+        }
+    }
+}
+
+impl New {
+    /// The file of this ticket.
+    pub fn text(&self, id: &str, created: &str) -> String {
+        let mut out = format!(
+            "---\nid: {id}\nstatus: open\ndeps: []\nlinks: []\ncreated: {created}\ntype: {}\npriority: {}\n",
+            one_line(&self.kind),
+            self.priority
+        );
+        for (key, value) in [
+            ("assignee", one_line(&self.assignee)),
+            ("external-ref", one_line(&self.external_ref)),
+            ("parent", one_line(&self.parent)),
+        ] {
+            if !value.is_empty() {
+                out.push_str(&format!("{key}: {value}\n"));
+            }
+        }
+        let tags = items(&one_line(&self.tags.join(",")));
+        if !tags.is_empty() {
+            out.push_str(&format!("tags: {}\n", list_text(&tags)));
+        }
+        let title = one_line(&self.title);
+        out.push_str(&format!(
+            "---\n# {}\n\n",
+            if title.is_empty() { "Untitled" } else { &title }
+        ));
+        for (heading, text) in [
+            ("", &self.description),
+            ("## Design\n\n", &self.design),
+            ("## Acceptance Criteria\n\n", &self.acceptance),
+        ] {
+            if !text.is_empty() {
+                out.push_str(&format!("{heading}{}\n\n", without_rules(text)));
+            }
+        }
+        out
+    }
+}
+
+/// The text on one line: a value with a line break would be two lines of front matter.
+fn one_line(text: &str) -> String {
+    let flat = text.replace("\r\n", " ").replace(['\n', '\r', '\0'], " ");
+    flat.trim().to_owned()
+}
+
+/// Four hyphens where three are alone on a line: the same rule to Markdown, and not the end of the front matter to the script.
+fn without_rules(text: &str) -> String {
+    let lines: Vec<&str> = text
+        .split('\n')
+        .map(|line| match line.trim_end_matches('\r') {
+            "---" => "----",
+            _ => line,
+        })
+        .collect();
+    lines.join("\n")
+}
+
+/// The file with a note at its end.
+pub fn with_note(bytes: &[u8], stamp: &str, text: &str) -> Vec<u8> {
+    let mut out = bytes.to_vec();
+    if !lines(bytes).any(|(_, line)| line.starts_with(b"## Notes")) {
+        out.extend_from_slice(b"\n## Notes\n");
+    }
+    let text = without_rules(text);
+    out.extend_from_slice(format!("\n**{stamp}**\n\n{text}\n").as_bytes());
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const FILE: &str = "---\nid: a-1\nstatus: open\nodd:  kept  \n# a comment\ndeps: [b-2,  c-3 ]\nlinks: []\nnested:\n  status: deep\n---\n# One: two\n\nstatus: in the text\n---\n# Second\n";
+
+    #[test]
+    fn values_lists_and_title_are_read() {
+        let doc = Doc::parse(FILE.as_bytes());
+        assert_eq!(doc.get("status").as_deref(), Some("open"));
+        assert_eq!(doc.get("odd").as_deref(), Some("kept"));
+        assert_eq!(doc.list("deps"), ["b-2", "c-3"]);
+        assert_eq!(doc.list("links"), [] as [&str; 0]);
+        assert_eq!(doc.title(), "One: two");
+        assert_eq!(doc.get("parent"), None);
+    }
+
+    #[test]
+    fn setting_a_value_changes_that_line_alone() {
+        let doc = Doc::parse(FILE.as_bytes());
+        let new = String::from_utf8(doc.set("status", "closed").unwrap()).unwrap();
+        assert_eq!(new, FILE.replacen("status: open", "status: closed", 1));
+        let new = String::from_utf8(doc.set("parent", "x").unwrap()).unwrap();
+        assert_eq!(new, FILE.replacen("---\n", "---\nparent: x\n", 1));
+        let dos = FILE.replace('\n', "\r\n");
+        let doc = Doc::parse(dos.as_bytes());
+        assert_eq!(doc.title(), "One: two");
+        let new = String::from_utf8(doc.set("status", "closed").unwrap()).unwrap();
+        assert_eq!(new, dos.replacen("status: open", "status: closed", 1));
+        let new = String::from_utf8(doc.set("parent", "x").unwrap()).unwrap();
+        assert_eq!(new, dos.replacen("---\r\n", "---\r\nparent: x\r\n", 1));
+    }
+
+    #[test]
+    fn files_of_other_people_have_no_front_matter() {
+        for text in ["", "# Readme\n", "--- \nid: a\n", "no\nlines"] {
+            let doc = Doc::parse(text.as_bytes());
+            assert!(doc.set("status", "open").is_none(), "{text:?}");
+            assert_eq!(doc.get("id"), None);
+        }
+        assert_eq!(
+            Doc::parse(b"\xef\xbb\xbf---\nid: a\n---\n")
+                .get("id")
+                .as_deref(),
+            Some("a")
+        );
+        // Without its end the front matter runs to the end of the file; a value can still be set.
+        let doc = Doc::parse(b"---\nid: a");
+        assert_eq!(
+            doc.set("status", "open").unwrap(),
+            b"---\nstatus: open\nid: a"
+        );
+        assert_eq!(Doc::parse(b"---").set("id", "a").unwrap(), b"---\nid: a\n");
+    }
+
+    #[test]
+    fn a_new_file_has_the_scripts_order() {
+        let new = New {
+            title: "Two\nlines".into(),
+            description: "D\n---\nE".into(),
+            design: "X".into(),
+            assignee: "Ann Ex".into(),
+            parent: "p-1".into(),
+            tags: vec!["ui".into(), " back end".into()],
+            ..New::default()
+        };
+        assert_eq!(
+            new.text("a-1", "T"),
+            "---\nid: a-1\nstatus: open\ndeps: []\nlinks: []\ncreated: T\ntype: task\npriority: 2\nassignee: Ann Ex\nparent: p-1\ntags: [ui, backend]\n---\n# Two lines\n\nD\n----\nE\n\n## Design\n\nX\n\n"
+        );
+        let empty = New::default().text("a-1", "T");
+        assert!(empty.ends_with("priority: 2\n---\n# Untitled\n\n"));
+    }
+
+    #[test]
+    fn notes_go_to_the_end_below_one_heading() {
+        let once = with_note(b"---\nid: a\n---\n# T\n\n", "S", "one");
+        let twice = String::from_utf8(with_note(&once, "S", "")).unwrap();
+        assert_eq!(
+            twice,
+            "---\nid: a\n---\n# T\n\n\n## Notes\n\n**S**\n\none\n\n**S**\n\n\n"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_can_be_read_and_only_the_value_changes(bytes in proptest::collection::vec(any::<u8>(), 0..400), front in any::<bool>()) {
+            let mut file = if front { b"---\n".to_vec() } else { Vec::new() };
+            file.extend(bytes);
+            let doc = Doc::parse(&file);
+            let _ = (doc.title(), doc.list("deps"));
+            if let Some(new) = doc.set("status", "closed") {
+                let again = Doc::parse(&new);
+                prop_assert_eq!(again.get("status").as_deref().map(str::to_owned), Some("closed".to_owned()));
+                prop_assert_eq!(again.title(), doc.title());
+                let others = |doc: &Doc| doc.fields.iter().filter(|f| f.key != b"status").map(|f| (f.key.to_vec(), f.value.to_vec())).collect::<Vec<_>>();
+                prop_assert_eq!(others(&again), others(&doc));
+            }
+        }
+
+        #[test]
+        fn hand_edited_front_matter_comes_back_byte_for_byte(
+            lines in proptest::collection::vec("[a-z#\\- ]{0,6}:?[ -~äß😀]{0,12}", 0..12),
+            body in "[ -~\n]{0,80}",
+            end in prop_oneof![Just("\n"), Just("\r\n")],
+        ) {
+            let mut file = format!("---{end}id: x-1{end}status: open{end}");
+            for line in lines.iter().filter(|line| *line != "---" && !line.starts_with("status:")) {
+                file.push_str(line);
+                file.push_str(end);
+            }
+            file.push_str(&format!("---{end}# T{end}{body}"));
+            let doc = Doc::parse(file.as_bytes());
+            let closed = doc.set("status", "closed").unwrap();
+            prop_assert_eq!(String::from_utf8(closed.clone()).unwrap(), file.replacen("status: open", "status: closed", 1));
+            let back = Doc::parse(&closed).set("status", "open").unwrap();
+            prop_assert_eq!(back, file.into_bytes());
+        }
+
+        #[test]
+        fn what_is_written_is_read_again(title in "\\PC{0,40}", text in "\\PC{0,40}", tags in proptest::collection::vec("[a-zäß0-9]{1,6}", 0..4), ends in any::<bool>()) {
+            let new = New { title: title.clone(), description: format!("{text}\n---\n# x"), tags: tags.clone(), assignee: text.clone(), ..New::default() };
+            let mut file = new.text("id-1", "now").into_bytes();
+            if ends { file = with_note(&file, "s", &text); }
+            let doc = Doc::parse(&file);
+            prop_assert!(doc.get("id").is_some_and(|id| id == "id-1"));
+            prop_assert_eq!(doc.list("tags"), tags);
+            let wanted = if title.trim().is_empty() { "Untitled".to_owned() } else { title.trim().to_owned() };
+            prop_assert_eq!(doc.title(), wanted);
+            prop_assert!(lines(&file).filter(|(_, line)| *line == b"---").count() == 2);
+        }
+    }
+}

@@ -1,0 +1,678 @@
+//! Tickets through the real binary: the script's command line, the tools on the same files, bad files, several writers at once.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::support::home::Home;
+use crate::support::run::{Done, Marvin};
+
+/// A home whose working directory is a project with a folder of tickets.
+struct Project {
+    home: Home,
+}
+
+impl Project {
+    fn new() -> Self {
+        let home = Home::new();
+        fs::create_dir(home.work().join(".tickets")).unwrap();
+        Self { home }
+    }
+
+    /// With tickets from lines `id status title | dep dep`.
+    fn with(lines: &[&str]) -> Self {
+        let project = Self::new();
+        for line in lines {
+            let (line, deps) = line.split_once(" | ").unwrap_or((line, ""));
+            let mut words = line.splitn(3, ' ');
+            let (id, status) = (words.next().unwrap(), words.next().unwrap());
+            let deps: Vec<&str> = deps.split_whitespace().collect();
+            project.put(
+                id,
+                &format!(
+                    "---\nid: {id}\nstatus: {status}\ndeps: [{}]\nlinks: []\ncreated: 2024-01-01T00:00:00Z\ntype: task\npriority: 2\n---\n# {}\n\nDescription\n",
+                    deps.join(", "),
+                    words.next().unwrap()
+                ),
+            );
+        }
+        project
+    }
+
+    fn file(&self, id: &str) -> PathBuf {
+        self.home.work().join(format!(".tickets/{id}.md"))
+    }
+
+    fn put(&self, id: &str, text: &str) {
+        fs::write(self.file(id), text).unwrap();
+    }
+
+    fn text(&self, id: &str) -> String {
+        fs::read_to_string(self.file(id)).unwrap()
+    }
+
+    fn run(&self, line: &str) -> Done {
+        self.command(line).run()
+    }
+
+    fn command(&self, line: &str) -> Marvin {
+        let words = shlex::split(line).unwrap();
+        self.home.marvin().arg("tk").args(words)
+    }
+
+    /// What a command that works prints.
+    fn says(&self, line: &str) -> String {
+        self.run(line).expect(0).text().trim().to_owned()
+    }
+
+    /// Everything that a failing command prints.
+    fn fails(&self, line: &str) -> String {
+        let done = self.run(line).expect(1);
+        format!("{}{}", done.text(), done.errors())
+    }
+
+    fn tool(&self, name: &str, args: &[&str]) -> Done {
+        let dir = self.home.work();
+        self.home
+            .marvin()
+            .args(["tool", name, "--working-dir", dir.to_str().unwrap()])
+            .args(args.iter().copied())
+            .run()
+    }
+
+    fn left_over(&self) -> Vec<String> {
+        fs::read_dir(self.home.work().join(".tickets"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| !name.ends_with(".md"))
+            .collect()
+    }
+}
+
+#[test]
+fn creating_writes_every_option_in_the_scripts_form() {
+    let p = Project::with(&["parent-001 open Parent"]);
+    let id = p.says("create");
+    assert!(p.text(&id).ends_with("priority: 2\n---\n# Untitled\n\n"));
+    let (prefix, word) = id.split_once('-').unwrap();
+    assert_eq!((prefix, word.len()), ("wor", 4));
+    let id = p.says(
+        "create First 'My ticket' -d 'What it is' --design 'Use services' --acceptance 'Passes' -p 0 -t bug -a 'John Doe' --external-ref JIRA-123 --parent 001 --tags ui,backend",
+    );
+    let text = p.text(&id);
+    let created = text.lines().nth(5).unwrap();
+    assert_eq!(
+        text,
+        format!(
+            "---\nid: {id}\nstatus: open\ndeps: []\nlinks: []\n{created}\ntype: bug\npriority: 0\nassignee: John Doe\nexternal-ref: JIRA-123\nparent: parent-001\ntags: [ui, backend]\n---\n# My ticket\n\nWhat it is\n\n## Design\n\nUse services\n\n## Acceptance Criteria\n\nPasses\n\n"
+        )
+    );
+    assert!(created.starts_with("created: 20") && created.len() == 29 && created.ends_with('Z'));
+    assert!(
+        p.fails("create x --parent nobody")
+            .contains("Error: ticket 'nobody' not found")
+    );
+    assert!(
+        p.fails("create --bogus")
+            .contains("Unknown option: --bogus")
+    );
+    assert!(p.fails("create -d").contains("needs a value"));
+    assert!(
+        p.text(&p.says("create -- '-v is broken'"))
+            .contains("\n# -v is broken\n")
+    );
+    // The name that git is configured with, as the caller's own git sees it.
+    p.home.write(".gitconfig", "[user]\n\tname = Ann Ex\n");
+    assert!(
+        p.text(&p.says("create mine"))
+            .contains("\nassignee: Ann Ex\n")
+    );
+}
+
+#[test]
+fn statuses_move_and_ids_may_be_parts() {
+    let p = Project::with(&[
+        "test-0001 open One",
+        "abc open Short",
+        "abc-1234 open Long",
+        "abc-5678 open Other",
+    ]);
+    for (line, said) in [
+        (
+            "status test-0001 in_progress",
+            "Updated test-0001 -> in_progress",
+        ),
+        ("close 0001", "Updated test-0001 -> closed"),
+        ("reopen ' st-00 '", "Updated test-0001 -> open"),
+        ("start test", "Updated test-0001 -> in_progress"),
+    ] {
+        assert_eq!(p.says(line), said);
+        let status = said.rsplit(' ').next().unwrap();
+        assert!(
+            p.text("test-0001")
+                .contains(&format!("\nstatus: {status}\n"))
+        );
+    }
+    assert!(p.says("show abc").contains("# Short"));
+    assert!(
+        p.fails("show bc-")
+            .contains("Error: ambiguous ID 'bc-' matches multiple tickets")
+    );
+    assert!(
+        p.fails("show nonexistent")
+            .contains("Error: ticket 'nonexistent' not found")
+    );
+    let said = p.fails("status nonexistent invalid");
+    assert!(
+        said.contains("Error: invalid status 'invalid'. Must be one of: open in_progress closed"),
+        "{said}"
+    );
+    assert!(p.fails("status test-0001").starts_with("Usage: "));
+    let done = p.run("frobnicate").expect(1);
+    assert!(done.errors().starts_with("Unknown command: frobnicate\n") && done.text().is_empty());
+    assert!(p.says("help").contains("minimal ticket system"));
+    assert!(p.says("super ls").contains("test-0001"));
+}
+
+#[test]
+fn dependencies_links_and_trees() {
+    let p = Project::with(&["t-1 open Main", "t-2 open Second", "t-3 open Third"]);
+    assert_eq!(p.says("dep 1 2"), "Added dependency: t-1 -> t-2");
+    assert_eq!(p.says("dep t-1 t-2"), "Dependency already exists");
+    p.says("dep t-1 t-3");
+    p.says("dep t-2 t-3");
+    assert!(p.text("t-1").contains("\ndeps: [t-2, t-3]\n"));
+    assert_eq!(
+        p.says("dep tree t-1"),
+        "t-1 [open] Main\n└── t-2 [open] Second\n    └── t-3 [open] Third"
+    );
+    assert_eq!(p.says("dep-tree t-1"), p.says("dep tree t-1"));
+    assert_eq!(
+        p.says("dep tree --full t-1"),
+        "t-1 [open] Main\n├── t-2 [open] Second\n│   └── t-3 [open] Third\n└── t-3 [open] Third"
+    );
+    assert_eq!(p.says("dep cycle"), "No dependency cycles found");
+    assert_eq!(p.says("dep t-3 t-1"), "Added dependency: t-3 -> t-1");
+    assert!(
+        p.says("dep cycle")
+            .starts_with("Cycle 1: t-1 -> t-2 -> t-3 -> t-1\n  t-1      [open] Main\n")
+    );
+    assert!(p.says("dep tree t-1").contains("t-3"));
+    assert_eq!(p.says("undep t-3 1"), "Removed dependency: t-3 -/-> t-1");
+    assert_eq!(p.fails("undep t-3 t-1"), "Dependency not found\n");
+    for line in [
+        "dep t-1 nobody",
+        "dep nobody t-1",
+        "link t-1 nobody",
+        "dep tree nobody",
+    ] {
+        assert!(
+            p.fails(line).contains("Error: ticket 'nobody' not found"),
+            "{line}"
+        );
+    }
+    assert!(p.fails("dep t-1").starts_with("Usage: "));
+    assert_eq!(p.says("link t-1 t-2"), "Added 2 link(s) between 2 tickets");
+    assert_eq!(p.says("link t-1 2"), "All links already exist");
+    assert_eq!(
+        p.says("link t-1 t-2 t-3"),
+        "Added 4 link(s) between 3 tickets"
+    );
+    assert_eq!(p.says("unlink 1 2"), "Removed link: t-1 <-> t-2");
+    assert_eq!(p.fails("unlink 1 2"), "Link not found\n");
+    assert!(
+        p.text("t-1").contains("\nlinks: [t-3]\n") && p.text("t-2").contains("\nlinks: [t-3]\n")
+    );
+    fs::remove_file(p.file("t-3")).unwrap();
+    assert_eq!(p.says("undep t-2 t-3"), "Removed dependency: t-2 -/-> t-3");
+    assert_eq!(p.says("unlink t-1 t-3"), "Removed link: t-1 <-> t-3");
+}
+
+#[test]
+fn lists_show_what_the_script_shows() {
+    let p = Project::with(&[
+        "a-1 open First | b-2 gone",
+        "b-2 closed Second | a-1",
+        "c-3 in_progress Third | b-2",
+        "d-4 done Fourth",
+    ]);
+    p.put("e-5", "---\nid: e-5\nstatus: open\npriority: 1\nassignee: Ann Ex\ntags: [ui,  web]\n---\n# Fifth\n");
+    assert_eq!(
+        p.says("ls"),
+        "a-1      [open] - First <- [b-2, gone]\nb-2      [closed] - Second <- [a-1]\nc-3      [in_progress] - Third <- [b-2]\nd-4      [done] - Fourth\ne-5      [open] - Fifth"
+    );
+    assert_eq!(
+        p.says("list --status=closed"),
+        "b-2      [closed] - Second <- [a-1]"
+    );
+    for line in [
+        "ls -a 'Ann Ex'",
+        "ls --assignee='Ann Ex'",
+        "ls -T web",
+        "list --tag=ui",
+    ] {
+        assert_eq!(p.says(line), "e-5      [open] - Fifth", "{line}");
+    }
+    assert_eq!(p.says("ls -a Ann"), "");
+    assert_eq!(
+        p.says("ready"),
+        "e-5      [P1][open] - Fifth\nc-3      [P2][in_progress] - Third"
+    );
+    assert_eq!(p.says("ready -T ui"), "e-5      [P1][open] - Fifth");
+    assert_eq!(p.says("blocked"), "a-1      [P2][open] - First <- [gone]");
+    let file = fs::File::options().write(true).open(p.file("d-4")).unwrap();
+    file.set_modified(std::time::SystemTime::now() + Duration::from_secs(60))
+        .unwrap();
+    assert_eq!(
+        p.says("closed"),
+        "d-4      [done] - Fourth\nb-2      [closed] - Second"
+    );
+    assert_eq!(p.says("closed --limit=1"), "d-4      [done] - Fourth");
+    let empty = Project::new();
+    for line in ["ls", "ready", "blocked", "closed", "query"] {
+        assert_eq!(empty.says(line), "", "{line}");
+    }
+}
+
+#[test]
+fn showing_adds_the_parents_title_and_what_hangs_on_the_ticket() {
+    let p = Project::with(&[
+        "a-1 open Main | b-2 c-3",
+        "b-2 closed Done",
+        "c-3 open Waited",
+        "d-4 open Waits | a-1",
+    ]);
+    p.put(
+        "e-5",
+        "---\nid: e-5\nstatus: open\nlinks: [d-4]\nparent: a-1\n---\n# Child\n\nparent: text\n",
+    );
+    assert_eq!(
+        p.run("show a-1").expect(0).text(),
+        format!(
+            "{}\n## Blockers\n\n- c-3 [open] Waited\n\n## Blocking\n\n- d-4 [open] Waits\n\n## Children\n\n- e-5 [open] Child\n",
+            p.text("a-1")
+        )
+    );
+    let wanted = p
+        .text("e-5")
+        .replacen("parent: a-1\n", "parent: a-1  # Main\n", 1)
+        + "\n## Linked\n\n- d-4 [open] Waits\n";
+    assert_eq!(p.run("show 5").expect(0).text(), wanted);
+}
+
+#[test]
+fn notes_go_to_the_end_and_may_come_from_standard_input() {
+    let p = Project::with(&["n-1 open Noted"]);
+    assert_eq!(p.says("add-note 1 This is my note"), "Note added to n-1");
+    assert_eq!(
+        p.command("add-note n-1")
+            .stdin("piped\n")
+            .run()
+            .expect(0)
+            .text(),
+        "Note added to n-1\n"
+    );
+    p.says("add-note n-1 ''");
+    let text = p.text("n-1");
+    let stamps: Vec<&str> = text.lines().filter(|line| line.starts_with("**")).collect();
+    let [one, two, three] = stamps[..] else {
+        panic!("{text}")
+    };
+    assert!(
+        text.ends_with(&format!(
+            "Description\n\n## Notes\n\n{one}\n\nThis is my note\n\n{two}\n\npiped\n\n{three}\n\n\n"
+        )),
+        "{text}"
+    );
+    assert!(
+        p.fails("add-note nobody x")
+            .contains("Error: ticket 'nobody' not found")
+    );
+}
+
+#[test]
+fn queries_are_json_lines_filtered_by_jq() {
+    let p = Project::with(&["q-1 open One | q-2", "q-2 closed Two"]);
+    p.put("q-3", "---\nid: q-3\nstatus: \"quoted\\\n---\n");
+    let lines = p.says("query");
+    let first: serde_json::Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!(first["deps"], serde_json::json!(["q-2"]));
+    assert_eq!(first["priority"], "2");
+    assert!(
+        lines
+            .lines()
+            .all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok())
+    );
+    if crate::support::run::program("jq").is_some() {
+        let open = p.says("query '.status == \"open\"'");
+        assert!(open.contains("q-1") && open.lines().count() == 1, "{open}");
+        assert!(!p.run("query '.status =='").status.success());
+    }
+    let none = p
+        .command("query .id")
+        .env("PATH", "/nonexistent")
+        .run()
+        .expect(1);
+    assert!(none.errors().contains("package jq"), "{}", none.errors());
+    assert!(
+        p.says("edit 3").ends_with(".tickets/q-3.md")
+            && p.says("edit 3").starts_with("Edit ticket file: ")
+    );
+}
+
+#[test]
+fn the_folder_is_found_upwards_or_named() {
+    let p = Project::with(&["t-1 open Here"]);
+    let deep = p.home.work().join("src/deep");
+    fs::create_dir_all(&deep).unwrap();
+    let listed = |m: Marvin| m.run().expect(0).text().to_owned();
+    assert!(listed(p.command("ls").dir(&deep)).contains("t-1"));
+    let other = Project::with(&["o-1 open There"]);
+    let named = listed(
+        p.command("ls")
+            .env("TICKETS_DIR", other.home.work().join(".tickets")),
+    );
+    assert!(named.contains("o-1") && !named.contains("t-1"));
+    let done = p
+        .command("ls")
+        .env("TICKETS_DIR", "nowhere")
+        .run()
+        .expect(1);
+    assert!(
+        done.errors()
+            .contains("Error: tickets directory 'nowhere' does not exist")
+    );
+    let bare = Home::new();
+    let tk = |words: &[&str]| bare.marvin().arg("tk").args(words.iter().copied()).run();
+    let said = tk(&["ready"]).expect(1).errors();
+    assert_eq!(
+        said,
+        "Error: no .tickets directory found (searched parent directories)\nRun 'tk create' to initialize, or set TICKETS_DIR env var\n"
+    );
+    tk(&["help"]).expect(0);
+    tk(&["create", "first"]).expect(0);
+    assert!(bare.has("work/.tickets"));
+}
+
+#[test]
+fn tools_use_the_project_or_the_persons_own_folder() {
+    let p = Project::with(&["t-1 open One", "t-2 open Two | t-1"]);
+    let said = |done: Done| done.expect(0).text().to_owned();
+    assert!(said(p.tool("ticket_list", &["status=open"])).contains("t-1      [open] - One\n"));
+    assert_eq!(
+        said(p.tool("ticket_start", &["ticket_id=2"])),
+        "Updated t-2 -> in_progress\n"
+    );
+    assert_eq!(
+        said(p.tool("ticket_close", &["ticket_id=t-1"])),
+        "Updated t-1 -> closed\n"
+    );
+    assert_eq!(
+        said(p.tool("ticket_add_note", &["ticket_id=t-1", "note=done so"])),
+        "Note added to t-1\n"
+    );
+    assert!(said(p.tool("ticket_show", &["ticket_id=t-1"])).contains("done so"));
+    assert_eq!(
+        said(p.tool("ticket_dep_tree", &["ticket_id=t-2"])),
+        "t-2 [in_progress] Two\n└── t-1 [closed] One\n"
+    );
+    let refused = |args: &[&str]| p.tool("ticket_add_dep", args).expect(1).errors();
+    assert!(refused(&["ticket_id=t-1", "depends_on=t-1"]).contains("itself"));
+    assert!(refused(&["ticket_id=t-1", "depends_on=t-2"]).contains("circle"));
+    assert!(p.text("t-1").contains("\ndeps: []\n"));
+    let made = said(p.tool(
+        "create_ticket",
+        &[
+            "title=New",
+            "ticket_type=bug",
+            "priority=0",
+            "tags=a, b",
+            "parent=t-2",
+        ],
+    ));
+    assert!(
+        made.starts_with("Created ticket wor-")
+            && made.contains("tags: [a, b]")
+            && made.contains("parent: t-2  # Two"),
+        "{made}"
+    );
+    // Split like a shell, and not refused: one call by hand is one process.
+    let id = said(p.tool("tk", &["args=create \"two words\" -t epic -d \"a; b\""]));
+    assert!(p.text(id.trim()).contains("# two words\n\na; b\n"));
+    assert!(
+        p.tool("tk", &["args=create \"open"])
+            .expect(1)
+            .errors()
+            .contains("quotation mark")
+    );
+    assert!(
+        p.tool("tk", &["args=show nobody"])
+            .expect(1)
+            .errors()
+            .contains("Error: ticket 'nobody' not found")
+    );
+    // Without a working directory they are the person's own.
+    let own = |words: &[&str]| {
+        p.home
+            .marvin()
+            .arg("tool")
+            .args(words.iter().copied())
+            .run()
+    };
+    assert_eq!(said(own(&["ticket_list"])), "No tickets.\n");
+    assert!(
+        own(&["ticket_show", "ticket_id=t-1"])
+            .expect(1)
+            .errors()
+            .contains("no .tickets directory")
+    );
+    said(own(&["create_ticket", "title=mine"]));
+    assert!(said(own(&["ticket_list"])).contains("- mine"));
+    assert!(p.home.has("config/profiles/main/.tickets"));
+}
+
+#[test]
+fn a_childs_tickets_hang_below_its_parents_and_its_first_is_sent_back() {
+    let p = Project::with(&["top-1 open Top", "other-2 open Other"]);
+    let child = |m: Marvin| m.env("MARVIN_TICKET", "top-1").run();
+    let said = child(p.command("create x")).expect(1).errors();
+    assert!(said.contains("acceptance criteria"), "{said}");
+    let dir = p.home.work();
+    let create = |args: &[&str]| {
+        child(
+            p.home
+                .marvin()
+                .args([
+                    "tool",
+                    "create_ticket",
+                    "--working-dir",
+                    dir.to_str().unwrap(),
+                ])
+                .args(args.iter().copied()),
+        )
+    };
+    assert!(
+        create(&["title=a"])
+            .expect(0)
+            .text()
+            .contains("parent: top-1")
+    );
+    assert!(
+        create(&["title=a", "parent=other"])
+            .expect(1)
+            .errors()
+            .contains("Use --parent top-1")
+    );
+    assert_eq!(p.says("ls").lines().count(), 3);
+}
+
+#[test]
+fn files_edited_into_nonsense_are_kept_and_do_not_stop_the_others() {
+    let p = Project::with(&["good-1 open Good"]);
+    p.put("bare-2", "# No front matter\n");
+    p.put("open-3", "---\nid: open-3\nstatus: open\nno end");
+    p.put("dos-4", "---\r\nid: dos-4\r\nstatus: open\r\nmine:   kept\r\n---\r\n# Dos\r\n\r\nstatus: text\r\n---\r\n");
+    fs::write(
+        p.file("raw-5"),
+        b"---\nid: raw-5\nstatus: \xff\xfe\ndeps: good-1\n---\n# R\xff\n",
+    )
+    .unwrap();
+    p.put(
+        "twice-6",
+        "---\nid: twice-6\nstatus: open\nstatus: closed\n---\n# T\n",
+    );
+    p.put(
+        "huge-7",
+        &format!(
+            "---\nid: huge-7\nstatus: open\n---\n# Huge\n\n{}",
+            "x".repeat(20 << 20)
+        ),
+    );
+    symlink("/etc/hostname", p.file("link-8")).unwrap();
+    fs::create_dir(p.file("dir-9")).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        p.file("fifo-10"),
+        rustix::fs::FileType::Fifo,
+        0o600.into(),
+        0,
+    )
+    .unwrap();
+    fs::write(
+        p.home.work().join(".tickets/\u{1f600}-11.md"),
+        "---\nid: \u{1f600}-11\nstatus: open\n---\n",
+    )
+    .unwrap();
+    let ids: Vec<String> = p
+        .says("ls")
+        .lines()
+        .map(|line| line.split(' ').next().unwrap().to_owned())
+        .collect();
+    assert_eq!(
+        ids,
+        [
+            "dos-4",
+            "good-1",
+            "huge-7",
+            "open-3",
+            "raw-5",
+            "twice-6",
+            "\u{1f600}-11"
+        ]
+    );
+    let said = p.fails("close bare-2");
+    assert!(
+        said.contains("bare-2.md has no front matter, so nothing was changed"),
+        "{said}"
+    );
+    assert_eq!(p.text("bare-2"), "# No front matter\n");
+    let before = p.text("dos-4");
+    p.says("close dos-4");
+    assert_eq!(
+        p.text("dos-4"),
+        before.replacen("status: open", "status: closed", 1)
+    );
+    p.says("close raw-5");
+    assert_eq!(
+        fs::read(p.file("raw-5")).unwrap(),
+        b"---\nid: raw-5\nstatus: closed\ndeps: good-1\n---\n# R\xff\n"
+    );
+    p.says("start huge-7");
+    assert_eq!(
+        p.text("huge-7").len(),
+        "in_progress".len() - "open".len()
+            + 20 * 1024 * 1024
+            + "---\nid: huge-7\nstatus: open\n---\n# Huge\n\n".len()
+    );
+    p.says("close \u{1f600}");
+    for bad in [
+        "../good-1",
+        "/etc/passwd",
+        "*",
+        "good-1/..",
+        &"y".repeat(300),
+        "link-8",
+        "''",
+    ] {
+        assert!(
+            p.fails(&format!("show {bad}")).contains("not found"),
+            "{bad}"
+        );
+    }
+    let done = p
+        .tool(
+            "ticket_show",
+            &["--json", "{\"ticket_id\":\"good-1\\u0000\"}"],
+        )
+        .expect(1);
+    assert!(done.errors().contains("not found"));
+    assert_eq!(p.left_over(), [] as [&str; 0]);
+}
+
+#[test]
+fn several_writers_lose_nothing() {
+    let p = Project::with(&["w-1 open Shared", "w-2 open Other"]);
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let p = &p;
+            scope.spawn(move || {
+                for n in 0..6 {
+                    p.says(&format!("add-note w-1 writer-{writer}-{n}."));
+                    p.says(&format!(
+                        "link w-1 {}",
+                        p.says(&format!("create t-{writer}-{n}"))
+                    ));
+                }
+            });
+        }
+    });
+    let text = p.text("w-1");
+    for writer in 0..4 {
+        for n in 0..6 {
+            assert!(
+                text.contains(&format!("writer-{writer}-{n}.")),
+                "{writer} {n}"
+            );
+        }
+    }
+    assert_eq!(text.matches("## Notes").count(), 1);
+    assert_eq!(p.says("ls").lines().count(), 26);
+    let linked = p.says("show w-1");
+    let linked = linked.split("## Linked").nth(1).unwrap();
+    assert_eq!(
+        linked.lines().filter(|line| line.starts_with("- ")).count(),
+        24
+    );
+}
+
+#[test]
+fn killed_at_any_moment_a_file_is_the_old_or_the_new_one() {
+    let p = Project::with(&["k-1 open Killed"]);
+    p.put("k-1", &(p.text("k-1") + &"long text\n".repeat(100_000)));
+    let (mut notes, mut killed) = (0, 0);
+    for n in 0..40 {
+        let before = p.text("k-1");
+        let running = p.command(&format!("add-note k-1 note-{n}.")).spawn();
+        std::thread::sleep(Duration::from_micros(400 * n));
+        running.signal(Signal::KILL);
+        let done = running.wait();
+        killed += usize::from(done.signal().is_some());
+        let after = p.text("k-1");
+        let added = after.strip_prefix(&before).expect("nothing is taken away");
+        assert!(
+            added.is_empty() || added.ends_with(&format!("note-{n}.\n")),
+            "{added:?}"
+        );
+        notes += usize::from(!added.is_empty());
+    }
+    assert!(
+        killed > 0 && notes <= 40,
+        "{killed} killed, {notes} written"
+    );
+    // What a killed one held is free, and its temporary file is no ticket.
+    assert_eq!(p.says("close k-1"), "Updated k-1 -> closed");
+    assert_eq!(p.says("ls").lines().count(), 1);
+}
