@@ -1,7 +1,7 @@
 //! The way to a server: which proxy of the environment stands between, and which certificates are trusted.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use ureq::http::Uri;
 
@@ -15,6 +15,8 @@ pub struct Route {
     pub proxy: Option<Proxy>,
     /// Certificates (PEM) to trust instead of the built-in roots.
     pub roots: Option<Vec<u8>>,
+    /// The only addresses to connect to, already judged: nothing is looked up any more.
+    pub pinned: Option<Vec<SocketAddr>>,
 }
 
 /// A proxy that the environment names.
@@ -55,6 +57,7 @@ impl Route {
         Ok(Self {
             proxy: proxy(env, &uri, secure)?,
             roots,
+            pinned: None,
         })
     }
 }

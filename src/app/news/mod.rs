@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Sender, unbounded};
 
-use super::setup::agent;
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::disk::paths::ProfilePaths;
+use crate::net::agent::agent;
 use crate::net::http::{Client, Limits, Setup};
 use crate::net::route::Route;
 use crate::net::services;
