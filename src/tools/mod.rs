@@ -11,9 +11,13 @@ pub mod registry;
 pub mod scratch;
 
 mod coding;
+mod downloads;
 mod files;
 mod git;
+mod github;
 mod history;
+pub mod ntfy;
+mod packages;
 mod profiles;
 mod shell;
 mod system;
@@ -143,6 +147,13 @@ impl Rules {
     #[must_use]
     pub const fn service(mut self, id: &'static str) -> Self {
         self.service = Some(id);
+        self
+    }
+
+    /// May run long.
+    #[must_use]
+    pub const fn slow(mut self) -> Self {
+        self.long = true;
         self
     }
 
