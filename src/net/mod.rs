@@ -5,6 +5,7 @@ pub mod agent;
 pub mod download;
 pub mod filename;
 mod forward;
+pub mod gateway;
 pub mod guard;
 pub mod http;
 pub mod lines;

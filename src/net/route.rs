@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use ureq::http::Uri;
 
 use crate::base::env::Env;
@@ -34,6 +36,18 @@ pub struct Proxy {
 impl fmt::Debug for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.place, self.variable)
+    }
+}
+
+impl Proxy {
+    /// The line with its name and password for a request's head, or nothing.
+    pub(super) fn login(&self) -> String {
+        let (name, password) = (self.inner.username(), self.inner.password());
+        if name.is_none() && password.is_none() {
+            return String::new();
+        }
+        let both = format!("{}:{}", name.unwrap_or_default(), password.unwrap_or_default());
+        format!("Proxy-Authorization: Basic {}\r\n", STANDARD.encode(both))
     }
 }
 

@@ -37,9 +37,13 @@ pub static ALL: &[&[Tool]] = &[
     coding::TOOLS,
     git::TOOLS,
     shell::TOOLS,
+    github::TOOLS,
     system::TOOLS,
+    ntfy::TOOLS,
+    downloads::TOOLS,
     history::TOOLS,
     profiles::TOOLS,
+    packages::TOOLS,
 ];
 
 /// Every tool in catalogue order.
