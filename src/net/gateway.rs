@@ -76,9 +76,16 @@ impl Gateway {
     /// The variables that lead a program through it.
     pub fn variables(&self) -> Vec<(String, String)> {
         let url = format!("http://marvin:{}@{}", self.shared.token, self.address);
-        ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]
-            .map(|name| (name.to_owned(), url.clone()))
-            .to_vec()
+        [
+            "http_proxy",
+            "https_proxy",
+            "all_proxy",
+            "HTTP_PROXY",
+            "HTTPS_PROXY",
+            "ALL_PROXY",
+        ]
+        .map(|name| (name.to_owned(), url.clone()))
+        .to_vec()
     }
 
     /// What was refused so far, in words.
@@ -92,7 +99,10 @@ impl Drop for Gateway {
     fn drop(&mut self) {
         self.shared.stop.fire();
         // Wakes the thread that accepts.
-        drop(TcpStream::connect_timeout(&self.address, Duration::from_secs(1)));
+        drop(TcpStream::connect_timeout(
+            &self.address,
+            Duration::from_secs(1),
+        ));
     }
 }
 
@@ -102,12 +112,18 @@ fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
             return;
         }
         let shared = Arc::clone(shared);
-        let _ = thread::Builder::new().name("gateway".into()).spawn(move || {
-            let Ok(closing) = client.try_clone() else { return };
-            let _close = shared.stop.on_fire(move || drop(closing.shutdown(Shutdown::Both)));
-            let _ = serve(&shared, &client);
-            let _ = client.shutdown(Shutdown::Both);
-        });
+        let _ = thread::Builder::new()
+            .name("gateway".into())
+            .spawn(move || {
+                let Ok(closing) = client.try_clone() else {
+                    return;
+                };
+                let _close = shared
+                    .stop
+                    .on_fire(move || drop(closing.shutdown(Shutdown::Both)));
+                let _ = serve(&shared, &client);
+                let _ = client.shutdown(Shutdown::Both);
+            });
     }
 }
 
@@ -143,7 +159,10 @@ fn serve(shared: &Shared, mut client: &TcpStream) -> io::Result<()> {
     let (server, before) = match connect(shared, &url, &head, tunnel) {
         Ok(connected) => connected,
         Err(problem) => {
-            let mut refused = shared.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut refused = shared
+                .refused
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             refused.push(problem.what);
             drop(refused);
             return answer(client, "403 Forbidden", "");
@@ -151,7 +170,9 @@ fn serve(shared: &Shared, mut client: &TcpStream) -> io::Result<()> {
     };
     server.set_read_timeout(Some(SILENCE))?;
     let closing = server.try_clone()?;
-    let _close = shared.stop.on_fire(move || drop(closing.shutdown(Shutdown::Both)));
+    let _close = shared
+        .stop
+        .on_fire(move || drop(closing.shutdown(Shutdown::Both)));
     match before {
         Some(bytes) => (&server).write_all(&bytes)?,
         None => client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?,
@@ -179,7 +200,8 @@ fn connect(
     let judged = shared
         .guard
         .judge(&address, route.proxy.is_some(), CONNECT, &shared.stop)?;
-    let unreachable = |why: io::Error| Problem::system(format!("{} cannot be reached", address.host), why);
+    let unreachable =
+        |why: io::Error| Problem::system(format!("{} cannot be reached", address.host), why);
     let Some(proxy) = route.proxy else {
         let server = first(&judged).map_err(unreachable)?;
         let said = (!tunnel).then(|| rewritten(head, &address, &address.target, ""));
@@ -223,10 +245,19 @@ fn first(places: &[SocketAddr]) -> io::Result<TcpStream> {
 fn rewritten(head: &Head, address: &Address, target: &str, login: &str) -> Vec<u8> {
     let origin = address.origin();
     let host = origin.split("://").nth(1).unwrap_or_default();
-    let mut out = format!("{} {target} {}\r\nHost: {host}\r\n{login}", head.method, head.version);
+    let mut out = format!(
+        "{} {target} {}\r\nHost: {host}\r\n{login}",
+        head.method, head.version
+    );
     for line in &head.lines {
-        let name = line.split(':').next().unwrap_or_default().to_ascii_lowercase();
-        if !matches!(name.as_str(), "host" | "connection" | "keep-alive") && !name.starts_with("proxy-") {
+        let name = line
+            .split(':')
+            .next()
+            .unwrap_or_default()
+            .to_ascii_lowercase();
+        if !matches!(name.as_str(), "host" | "connection" | "keep-alive")
+            && !name.starts_with("proxy-")
+        {
             out.push_str(line);
             out.push_str("\r\n");
         }
@@ -262,7 +293,11 @@ fn read_head(mut client: &TcpStream) -> io::Result<Option<Head>> {
     };
     let lines: Vec<String> = lines.collect();
     // A lone CR or LF would be a line of its own to some server.
-    if lines.iter().chain([&first]).any(|line| line.contains(['\r', '\n'])) {
+    if lines
+        .iter()
+        .chain([&first])
+        .any(|line| line.contains(['\r', '\n']))
+    {
         return Ok(None);
     }
     Ok(Some(Head {
@@ -275,7 +310,10 @@ fn read_head(mut client: &TcpStream) -> io::Result<Option<Head>> {
 }
 
 fn answer(mut client: &TcpStream, status: &str, more: &str) -> io::Result<()> {
-    write!(client, "HTTP/1.1 {status}\r\n{more}Content-Length: 0\r\nConnection: close\r\n\r\n")
+    write!(
+        client,
+        "HTTP/1.1 {status}\r\n{more}Content-Length: 0\r\nConnection: close\r\n\r\n"
+    )
 }
 
 fn pass(mut from: &TcpStream, mut to: &TcpStream) {
@@ -289,7 +327,11 @@ mod tests {
 
     fn say(gateway: &Gateway, line: &str, login: &str) -> String {
         let mut socket = TcpStream::connect(gateway.address).unwrap();
-        write!(socket, "{line} HTTP/1.1\r\nHost: wrong\r\nProxy-Authorization: {login}\r\nX: y\r\n\r\n").unwrap();
+        write!(
+            socket,
+            "{line} HTTP/1.1\r\nHost: wrong\r\nProxy-Authorization: {login}\r\nX: y\r\n\r\n"
+        )
+        .unwrap();
         let mut out = String::new();
         let _ = socket.read_to_string(&mut out);
         out
@@ -313,7 +355,9 @@ mod tests {
         let get = format!("GET http://0x7f.1:{port}/a?b");
         assert!(say(&gateway, &get, "Basic eDp5").starts_with("HTTP/1.1 407"));
         let said = say(&gateway, &get, &login);
-        let want = format!("GET /a?b HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nX: y\r\nConnection: close\r\n\r\n");
+        let want = format!(
+            "GET /a?b HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nX: y\r\nConnection: close\r\n\r\n"
+        );
         assert!(said.ends_with(&want), "{said}");
         for line in [
             "GET http://127.0.0.1:1/".to_owned(),
@@ -323,7 +367,10 @@ mod tests {
             "GET file:///etc/passwd".to_owned(),
             "CONNECT a@b:1".to_owned(),
         ] {
-            assert!(say(&gateway, &line, &login).starts_with("HTTP/1.1 403"), "{line}");
+            assert!(
+                say(&gateway, &line, &login).starts_with("HTTP/1.1 403"),
+                "{line}"
+            );
         }
         assert_eq!(gateway.refused().len(), 6);
         assert!(say(&gateway, "nonsense", &login).starts_with("HTTP/1.1 4"));

@@ -46,7 +46,11 @@ impl Proxy {
         if name.is_none() && password.is_none() {
             return String::new();
         }
-        let both = format!("{}:{}", name.unwrap_or_default(), password.unwrap_or_default());
+        let both = format!(
+            "{}:{}",
+            name.unwrap_or_default(),
+            password.unwrap_or_default()
+        );
         format!("Proxy-Authorization: Basic {}\r\n", STANDARD.encode(both))
     }
 }

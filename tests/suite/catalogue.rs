@@ -8,8 +8,18 @@ use crate::support::home::Home;
 use crate::support::shared::shared;
 
 /// The modules of this version, without the two review tools.
-const MODULES: [&str; 7] = [
-    "files", "coding", "git", "shell", "system", "history", "profiles",
+const MODULES: [&str; 11] = [
+    "files",
+    "coding",
+    "git",
+    "shell",
+    "github",
+    "system",
+    "ntfy",
+    "downloads",
+    "history",
+    "profiles",
+    "packages",
 ];
 const LATER: [&str; 2] = ["review_codebase", "review_status"];
 

@@ -34,3 +34,4 @@ mod signals;
 mod sizes;
 mod state;
 mod wire_selftest;
+mod world;

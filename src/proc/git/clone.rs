@@ -93,7 +93,14 @@ impl Clone<'_> {
             ("GIT_ASKPASS", ""),
             ("SSH_ASKPASS", ""),
             ("GIT_LFS_SKIP_SMUDGE", "1"),
-            ("GIT_ALLOW_PROTOCOL", if self.gh.is_some() { "https:ssh" } else { scheme }),
+            (
+                "GIT_ALLOW_PROTOCOL",
+                if self.gh.is_some() {
+                    "https:ssh"
+                } else {
+                    scheme
+                },
+            ),
             ("LC_ALL", "C"),
             ("NO_COLOR", "1"),
         ];
@@ -101,7 +108,9 @@ impl Clone<'_> {
         vars.extend(more.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let into = into.to_string_lossy().into_owned();
         let depth = self.shallow.then_some("--depth=1");
-        let own = depth.into_iter().chain(["--template=", "--no-recurse-submodules", "--progress"]);
+        let own = depth
+            .into_iter()
+            .chain(["--template=", "--no-recurse-submodules", "--progress"]);
         let mut run = match self.gh {
             Some((gh, name)) => {
                 // gh starts git by itself, so that git is told by variables.
@@ -115,7 +124,8 @@ impl Clone<'_> {
                 Run::new(gh, words, vars)
             }
             None => {
-                let settings = SETTINGS.map(|(key, value)| ["-c".to_owned(), format!("{key}={value}")]);
+                let settings =
+                    SETTINGS.map(|(key, value)| ["-c".to_owned(), format!("{key}={value}")]);
                 let words = settings
                     .into_iter()
                     .flatten()
@@ -150,14 +160,31 @@ fn failed(clone: &Clone<'_>, done: &Done) -> Problem {
     let said = done.stderr.text();
     let words: Vec<&str> = said
         .lines()
-        .filter(|line| ["fatal:", "error:", "remote: "].iter().any(|start| line.starts_with(start)))
+        .filter(|line| {
+            ["fatal:", "error:", "remote: "]
+                .iter()
+                .any(|start| line.starts_with(start))
+        })
         .collect();
-    let words = if words.is_empty() { said.trim().to_owned() } else { words.join(" ") };
+    let words = if words.is_empty() {
+        said.trim().to_owned()
+    } else {
+        words.join(" ")
+    };
     let lower = words.to_lowercase();
     let problem = |kind: fn(String) -> Problem| {
-        kind(format!("{} could not be cloned: {}", clone.url, clip(&visible(&words), 500)))
+        kind(format!(
+            "{} could not be cloned: {}",
+            clone.url,
+            clip(&visible(&words), 500)
+        ))
     };
-    let missing = ["not found", "does not exist", "could not read username", "not appear to be a git"];
+    let missing = [
+        "not found",
+        "does not exist",
+        "could not read username",
+        "not appear to be a git",
+    ];
     if missing.iter().any(|sign| lower.contains(sign)) {
         problem(Problem::missing)
             .next("Check owner and name with github_search; for a private repository sign in with \"gh auth login\".")
@@ -177,5 +204,5 @@ pub fn is_there(dest: &Path) -> bool {
 pub fn branch(dest: &Path) -> Option<String> {
     let head: PathBuf = dest.join(".git").join("HEAD");
     let text = fs::read_to_string(head).ok()?;
-    text.trim().strip_prefix("ref: refs/heads/").map(|name| visible(name))
+    text.trim().strip_prefix("ref: refs/heads/").map(visible)
 }

@@ -39,12 +39,16 @@ pub(super) fn fetch(ctx: &Ctx, args: YtDlpDownload) -> Outcome<String> {
     })?;
     let ffmpeg = find_program("ffmpeg", env).is_some();
     if args.audio_only && !ffmpeg {
-        return Err(Problem::missing("The program ffmpeg was not found; extracting mp3 needs it.")
-            .next("Install the package ffmpeg, or download the video without audio_only."));
+        return Err(
+            Problem::missing("The program ffmpeg was not found; extracting mp3 needs it.")
+                .next("Install the package ffmpeg, or download the video without audio_only."),
+        );
     }
     let guard = Guard::new(env)?;
     // Asked here already, so that a refused address is told as one.
-    let proxied = crate::net::route::Route::to(env, &address.to_string())?.proxy.is_some();
+    let proxied = crate::net::route::Route::to(env, &address.to_string())?
+        .proxy
+        .is_some();
     guard.judge(&address, proxied, Duration::from_secs(10), &ctx.stop)?;
     let gateway = Gateway::open(env, guard, &ctx.stop)?;
 
@@ -84,7 +88,10 @@ pub(super) fn fetch(ctx: &Ctx, args: YtDlpDownload) -> Outcome<String> {
     .to_vec();
     words.push(format);
     let inner = partial.path().file_name().unwrap_or_default();
-    words.extend(["--paths".to_owned(), format!("temp:{}", inner.to_string_lossy())]);
+    words.extend([
+        "--paths".to_owned(),
+        format!("temp:{}", inner.to_string_lossy()),
+    ]);
     if args.audio_only {
         words.extend(["-x", "--audio-format", "mp3"].map(str::to_owned));
     }
@@ -152,12 +159,15 @@ fn folder(base: &Path, sub: &str) -> Outcome<PathBuf> {
     let root = Root::open(base)?;
     if !sub.is_empty() {
         let rel = root.check_write(sub)?;
-        fs::create_dir_all(&folder)
-            .map_err(|why| Problem::system(format!("Cannot make the folder {}", folder.display()), why))?;
+        fs::create_dir_all(&folder).map_err(|why| {
+            Problem::system(format!("Cannot make the folder {}", folder.display()), why)
+        })?;
         root.list(&rel)?;
     }
     let (real, inside) = (folder.canonicalize(), root.path());
-    real.ok().filter(|real| real.starts_with(inside)).ok_or_else(refused)
+    real.ok()
+        .filter(|real| real.starts_with(inside))
+        .ok_or_else(refused)
 }
 
 fn failed(done: &Done, refused: &[String], address: &Address) -> Problem {
@@ -172,9 +182,17 @@ fn failed(done: &Done, refused: &[String], address: &Address) -> Problem {
     let words: Vec<&str> = said
         .lines()
         .filter(|line| line.starts_with("ERROR"))
-        .map(|line| line.split("; please report this issue").next().unwrap_or(line))
+        .map(|line| {
+            line.split("; please report this issue")
+                .next()
+                .unwrap_or(line)
+        })
         .collect();
-    let words = if words.is_empty() { said.trim().to_owned() } else { words.join("\n") };
+    let words = if words.is_empty() {
+        said.trim().to_owned()
+    } else {
+        words.join("\n")
+    };
     let problem = Problem::network(format!(
         "yt-dlp failed ({}): {}",
         done.ending(),

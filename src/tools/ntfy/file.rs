@@ -236,7 +236,10 @@ pub(crate) fn add(path: &Path, topic_name: &str, label: &str, clock: &Clock) -> 
                 }
                 let mut whole = Map::new();
                 whole.insert("topic".to_owned(), topic_name.into());
-                whole.insert("label".to_owned(), if label.is_empty() { topic_name } else { label }.into());
+                whole.insert(
+                    "label".to_owned(),
+                    if label.is_empty() { topic_name } else { label }.into(),
+                );
                 whole.insert("subscribedAt".to_owned(), clock.utc().into());
                 entries.push(whole.into());
             }
@@ -256,7 +259,11 @@ pub(crate) fn drop_topic(path: &Path, topic_name: &str, clock: &Clock) -> Outcom
         Value::Object(topics) => found = topics.shift_remove(topic_name).is_some(),
         Value::Array(entries) => {
             let before = entries.len();
-            entries.retain(|entry| entry.as_object().is_none_or(|entry| topic(entry) != topic_name));
+            entries.retain(|entry| {
+                entry
+                    .as_object()
+                    .is_none_or(|entry| topic(entry) != topic_name)
+            });
             found = entries.len() < before;
         }
         _ => {}
@@ -272,10 +279,13 @@ fn change(path: &Path, clock: &Clock, edit: impl FnOnce(&mut Value)) -> Outcome<
         let mut value = match old {
             None => Value::Array(Vec::new()),
             Some(bytes) if bytes.trim_ascii().is_empty() => Value::Array(Vec::new()),
-            Some(bytes) => serde_json::from_slice(&bytes).ok().filter(is_form).ok_or_else(|| {
-                Problem::config(format!("{} cannot be understood.", path.display()))
-                    .next("Mend or move the file; it is a list of subscriptions in JSON.")
-            })?,
+            Some(bytes) => serde_json::from_slice(&bytes)
+                .ok()
+                .filter(is_form)
+                .ok_or_else(|| {
+                    Problem::config(format!("{} cannot be understood.", path.display()))
+                        .next("Mend or move the file; it is a list of subscriptions in JSON.")
+                })?,
         };
         edit(&mut value);
         Ok(Some(format!("{value:#}\n").into_bytes()))

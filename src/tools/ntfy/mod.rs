@@ -79,7 +79,9 @@ fn subscriptions(ctx: &Ctx) -> Outcome<(Vec<Subscription>, Vec<String>)> {
 fn named(ctx: &Ctx, given: &str) -> Outcome<String> {
     let given = given.trim();
     let base = poll::base(&ctx.world.env);
-    let bare = given.strip_prefix(base).map_or(given, |rest| rest.trim_matches('/'));
+    let bare = given
+        .strip_prefix(base)
+        .map_or(given, |rest| rest.trim_matches('/'));
     if is_name(bare) {
         return Ok(bare.to_owned());
     }
@@ -122,7 +124,11 @@ fn subscribe(ctx: &Ctx, args: NtfySubscribe) -> Outcome<String> {
     };
     Ok(format!(
         "{} to {topic}{shown}: {}. {} in all.",
-        if new { "Subscribed" } else { "Already subscribed" },
+        if new {
+            "Subscribed"
+        } else {
+            "Already subscribed"
+        },
         url(ctx, &topic),
         plural(all.len(), "subscription")
     ))
@@ -137,7 +143,9 @@ fn meant(ctx: &Ctx, given: &str) -> Outcome<Result<Subscription, Vec<Subscriptio
         .iter()
         .find(|one| Some(&one.topic) == topic.as_ref())
         .or_else(|| {
-            let mut labelled = all.iter().filter(|one| one.label.eq_ignore_ascii_case(given));
+            let mut labelled = all
+                .iter()
+                .filter(|one| one.label.eq_ignore_ascii_case(given));
             labelled.next().filter(|_| labelled.next().is_none())
         })
         .cloned();
@@ -151,7 +159,9 @@ fn not_subscribed(given: &str, all: &[Subscription]) -> Problem {
     let names = || all.iter().map(|one| one.topic.as_str());
     match did_you_mean(given, names()) {
         Some(hint) => problem.next(crate::base::text::capital(&hint)),
-        None if all.is_empty() => problem.next("There are none yet; generate_ntfy_topic makes one."),
+        None if all.is_empty() => {
+            problem.next("There are none yet; generate_ntfy_topic makes one.")
+        }
         None => problem.next(format!(
             "Subscribed: {}.",
             names().take(20).collect::<Vec<_>>().join(", ")
@@ -205,7 +215,12 @@ fn publish(ctx: &Ctx, args: NtfyPublish) -> Outcome<String> {
         headers.push(("title", header_text(&title)));
     }
     let mut response = client
-        .post(&format!("{base}/{}", one.topic), &headers, message.as_bytes(), &ctx.stop)
+        .post(
+            &format!("{base}/{}", one.topic),
+            &headers,
+            message.as_bytes(),
+            &ctx.stop,
+        )
         .map_err(|error| error.problem(&base))?;
     if !(200..300).contains(&response.status) {
         let kind = match response.status {
@@ -214,14 +229,20 @@ fn publish(ctx: &Ctx, args: NtfyPublish) -> Outcome<String> {
             _ => Kind::Network,
         };
         let why = poll::refusal(&mut response);
-        return Err(Problem::new(kind, format!("The message was not sent: {why}.")));
+        return Err(Problem::new(
+            kind,
+            format!("The message was not sent: {why}."),
+        ));
     }
     Ok(format!("Sent to {} ({}).", one.label, one.topic))
 }
 
 /// A header's value: ASCII as it is, the rest in encoded words (RFC 2047).
 fn header_text(text: &str) -> String {
-    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let plain: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
     if plain.is_ascii() && !plain.contains("=?") {
         return plain;
     }
@@ -239,7 +260,9 @@ fn list(ctx: &Ctx, _: NtfyList) -> Outcome<String> {
     let (all, warnings) = subscriptions(ctx)?;
     let mut out = warnings.iter().fold(String::new(), |out, w| out + w + "\n");
     if all.is_empty() {
-        out.push_str("No subscriptions yet. generate_ntfy_topic makes a topic, ntfy_subscribe adds one.");
+        out.push_str(
+            "No subscriptions yet. generate_ntfy_topic makes a topic, ntfy_subscribe adds one.",
+        );
         return Ok(out);
     }
     let _ = write!(out, "{}:", plural(all.len(), "subscription"));
@@ -271,7 +294,11 @@ fn list(ctx: &Ctx, _: NtfyList) -> Outcome<String> {
         out.push_str(&visible(&news.join("\n")));
     }
     if !troubles.is_empty() {
-        let _ = write!(out, "\n\nCould not be asked:\n{}", visible(&troubles.join("\n")));
+        let _ = write!(
+            out,
+            "\n\nCould not be asked:\n{}",
+            visible(&troubles.join("\n"))
+        );
     }
     Ok(out)
 }
@@ -286,6 +313,9 @@ mod tests {
         assert_eq!(header_text("a\r\nX: b"), "a  X: b");
         assert_eq!(header_text("h\u{f6}"), "=?UTF-8?B?aMO2?=");
         let long = header_text(&"\u{1f389}".repeat(50));
-        assert!(long.is_ascii() && long.split(' ').all(|word| word.len() <= 75), "{long}");
+        assert!(
+            long.is_ascii() && long.split(' ').all(|word| word.len() <= 75),
+            "{long}"
+        );
     }
 }

@@ -15,14 +15,15 @@ const ENOUGH: usize = 4_096;
 /// The operating system gives no random numbers.
 pub(super) fn invent(list: &str) -> Outcome<String> {
     let text = fs::read_to_string(list).unwrap_or_default();
-    let plain = |word: &&str| {
-        (4..=8).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_lowercase())
-    };
+    let plain =
+        |word: &&str| (4..=8).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_lowercase());
     let words: Vec<&str> = text.lines().filter(plain).collect();
     let mut name = Vec::new();
     for _ in 0..WORDS {
         let number = random()?;
-        let known = usize::try_from(number).ok().filter(|_| words.len() >= ENOUGH);
+        let known = usize::try_from(number)
+            .ok()
+            .filter(|_| words.len() >= ENOUGH);
         // 64 bits over a list this short: the remainder favours no word noticeably.
         let word = known.and_then(|number| words.get(number % words.len()));
         name.push(word.map_or_else(|| spoken(number), |word| (*word).to_owned()));
@@ -33,8 +34,10 @@ pub(super) fn invent(list: &str) -> Outcome<String> {
 fn random() -> Outcome<u64> {
     let mut bytes = [0u8; 8];
     getrandom::fill(&mut bytes).map_err(|why| {
-        Problem::internal(format!("There are no random numbers to invent a topic with: {why}."))
-            .next("Choose a long name yourself and call ntfy_subscribe.")
+        Problem::internal(format!(
+            "There are no random numbers to invent a topic with: {why}."
+        ))
+        .next("Choose a long name yourself and call ntfy_subscribe.")
     })?;
     Ok(u64::from_le_bytes(bytes))
 }
@@ -67,7 +70,9 @@ mod tests {
     fn invented_names_are_five_words_and_never_the_same() {
         let dir = tempfile::tempdir().unwrap();
         let list = dir.path().join("words");
-        let many: String = (0..10_000).map(|n| format!("{}\nIt's\n", spoken(n))).collect();
+        let many: String = (0..10_000)
+            .map(|n| format!("{}\nIt's\n", spoken(n)))
+            .collect();
         fs::write(&list, many).unwrap();
         for list in [list.to_str().unwrap(), "/nowhere"] {
             let names: BTreeSet<String> = (0..200).map(|_| invent(list).unwrap()).collect();
