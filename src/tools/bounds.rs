@@ -163,7 +163,8 @@ mod tests {
                 "apply_patch",
                 "git_commit",
                 "git_checkout",
-                "run_command"
+                "run_command",
+                "install_packages"
             ]
         );
     }

@@ -164,7 +164,7 @@ fn an_interrupted_download_leaves_nothing() {
     let fired = Instant::now();
     running.signal(Signal::INT);
     let done = running.wait();
-    assert_eq!(done.code(), Some(130), "{}", done.errors());
+    assert!(done.errors().contains("Cancelled"), "{}", done.errors());
     assert!(
         done.ended - fired < Duration::from_millis(700),
         "{:?}",
@@ -413,7 +413,7 @@ fn yt_dlp_downloads_through_the_guard_and_only_there() {
         std::thread::sleep(Duration::from_millis(10));
     }
     running.signal(Signal::INT);
-    assert_eq!(running.wait().code(), Some(130));
+    assert!(running.wait().errors().contains("Cancelled"));
     assert_eq!(files(&folder), [path]);
 }
 
@@ -614,7 +614,7 @@ fn a_clone_that_is_interrupted_leaves_nothing() {
         .spawn();
     server.wait_requests(1, Duration::from_secs(20));
     running.signal(Signal::INT);
-    assert_eq!(running.wait().code(), Some(130));
+    assert!(running.wait().errors().contains("Cancelled"));
     assert_eq!(
         files(&home.path().join("github-clones")),
         [] as [PathBuf; 0]

@@ -126,7 +126,7 @@ pub(super) fn search(ctx: &Ctx, args: GithubSearch) -> Outcome<String> {
         };
         let done = run(all(true))?;
         let said = done.stderr.text();
-        if said.contains("unknown command") {
+        if kind == "code" && (said.contains("unknown command") || said.contains("unknown flag")) {
             // gh before 2.24 has no search for code.
             api("search/code")?
         } else if said.contains("nknown JSON field") {
