@@ -11,19 +11,26 @@
 //! | 3 | [`llm`] | providers: wires, choice, retry decisions |
 //! | 4 | [`tools`] | what the model can do: one row a tool |
 //! | 5 | [`agent`] | how a reply comes about: the loop of requests and tool rounds |
-//! | 6 | [`app`] | one run: settings, profile, usage, the non-interactive mode |
-//! | 7 | [`ui`], [`cli`] | what a person sees and types into; the command line |
+//! | 6 | [`app`] | one run: settings, profile, usage, the non-interactive mode, the session of a conversation |
+//! | 7 | [`ui`], [`cli`] | the full screen and the plain lines; the command line |
 //!
 //! # Life of a prompt
 //! `main` → [`run`] → [`cli::run`] parses by the flag table → [`app::headless`] runs the turn, watched for signals and a
 //! reader that goes away ([`app::watch`]) → [`agent::turn`] builds the system prompt, asks [`llm`], runs the calls of a round by [`tools::batch`], and
 //! asks again → [`app::stream`] writes the text the moment it comes.
 //!
+//! # Life of a conversation
+//! [`run`] → [`ui::run`] picks the full screen or the plain lines → both drive one [`app::session`]: what the person does are calls of it,
+//! what happens are values of [`app::session::show`]. Answers, commands, lists and writes to disk have threads of their own and report
+//! to the session's inbox; the face's thread never waits for any of them. [`ui::term`] owns the terminal and gives it back on every way
+//! out.
+//!
 //! # Invariants
 //! - Nothing below `app` prints; nothing but `main` asks the operating system for the environment.
 //! - Every wait has a limit and ends when the turn's [`base::cancel::Cancel`] fires.
 //! - Every path from a model goes through [`disk::beneath`]; every child process through [`proc::child`].
 //! - Tools never hold a session: they return effects. Providers never see a tool: they see an offer.
+//! - What comes from outside reaches a terminal only through [`ui::text::clean`].
 //! - A tool's failure is a result; only a provider's failure ends a turn.
 
 #![cfg_attr(

@@ -14,6 +14,8 @@ pub struct Person {
     pub places: String,
     /// The last entries of the conversation, shortened, one a line.
     pub history: String,
+    /// Commands that run in the background, one a line.
+    pub jobs: String,
 }
 
 /// The prompt: identity, preferences, profile, places, history, coding, project instructions, documents.
@@ -24,15 +26,20 @@ pub fn prompt(world: &World, person: &Person, coding: bool) -> String {
     let _ = write!(out, "\n\n## Active profile\n{}", world.profile());
     section(&mut out, "Saved places", &person.places);
     section(&mut out, "Recent conversation", &person.history);
-    let Some(root) = world.place.root().filter(|_| coding) else {
+    let root = world.place.root().filter(|_| coding);
+    if let Some(root) = &root {
+        let dir = root.path().display().to_string();
+        section(
+            &mut out,
+            "Coding",
+            &prompts::fill(prompts::CODING, &[("dir", &dir)]),
+        );
+    }
+    section(&mut out, "Background jobs", &person.jobs);
+    let Some(root) = root else {
         return out;
     };
     let dir = root.path();
-    let _ = write!(
-        out,
-        "\n\n## Coding\n{}",
-        prompts::fill(prompts::CODING, &[("dir", &dir.display().to_string())])
-    );
     if let Some((path, text)) = instructions::instructions(&world.paths, dir) {
         document(
             &mut out,

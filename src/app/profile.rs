@@ -80,6 +80,7 @@ pub fn person(world: &World, warn: &mut dyn FnMut(String)) -> Person {
         preferences: preferences_text(&profile, warn),
         places: places(&profile.saved_places(), &world.clock, warn),
         history: history(&ChatLog::new(profile.chat_log(), &world.clock), warn),
+        jobs: String::new(),
     }
 }
 

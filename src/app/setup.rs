@@ -87,6 +87,17 @@ pub struct Answering {
     pub local: bool,
 }
 
+impl Answering {
+    /// Who answers, in words.
+    pub fn words(&self) -> String {
+        if self.provider.is_model() {
+            format!("{} answers, with {}.", self.provider.name(), self.model)
+        } else {
+            "No model answers; only what works offline.".to_owned()
+        }
+    }
+}
+
 /// Chooses provider and model: flags, environment, defaults (contract/interfaces.md 2, 6).
 pub fn answering(low: &Low, env: &Env, warn: &mut dyn FnMut(String)) -> Outcome<Answering> {
     let chosen = choose::choose(env, low.provider.as_deref())?;

@@ -5,6 +5,7 @@ pub mod doctor;
 pub mod flags;
 pub mod help;
 pub mod man;
+mod out;
 pub mod parse;
 pub mod run;
 mod services;

@@ -1,8 +1,9 @@
 //! What each command does with this process.
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
+use super::out::print;
 use super::parse::{Command, parse};
 use super::{complete, doctor, help, man, services, tool};
 use crate::app::by_hand::catalogue;
@@ -148,15 +149,5 @@ impl From<()> for Status {
 impl From<u8> for Status {
     fn from(status: u8) -> Self {
         Self(status)
-    }
-}
-
-/// Writes to standard output; a reader that has seen enough is no failure.
-pub(super) fn print(text: &str) -> Outcome<()> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(why) if why.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Problem::system("Cannot write to standard output", why))
-        }
-        _ => Ok(()),
     }
 }

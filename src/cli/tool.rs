@@ -2,7 +2,7 @@
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::run::print;
+use super::out::print;
 use crate::app::by_hand::words::{Asked, read};
 use crate::app::by_hand::{self, catalogue};
 use crate::app::setup::Start;

@@ -289,7 +289,12 @@ mod tests {
                 let mut after = before.clone();
                 if gone { after.shift_remove("a"); } else { after.insert("a".into(), json!({"new": [true]})); }
                 let new = rewritten(&text, &before, after.clone()).unwrap();
-                prop_assert_eq!(parse(&new, "f").unwrap(), Value::Object(after), "{}", new);
+                // A file whose last key went away is empty.
+                let now = match parse(&new, "f").unwrap() {
+                    Value::Null => Value::Object(Map::new()),
+                    now => now,
+                };
+                prop_assert_eq!(now, Value::Object(after), "{}", new);
             }
         }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::{ErrorKind, Read};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ureq::unversioned::transport::{Connector, DefaultConnector};
@@ -40,7 +40,17 @@ pub struct Setup {
 pub struct Client {
     setup: Setup,
     silence: Silence,
-    agent: Mutex<Option<Agent>>,
+    agent: Arc<Kept>,
+}
+
+/// The agent of a client, until it is dropped or shut down.
+#[derive(Default)]
+struct Kept(Mutex<Option<Agent>>);
+
+impl Kept {
+    fn lock(&self) -> MutexGuard<'_, Option<Agent>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// How a request failed below HTTP.
@@ -139,7 +149,7 @@ impl Client {
         Self {
             silence: Silence::new(setup.limits.silence),
             setup,
-            agent: Mutex::new(None),
+            agent: Arc::default(),
         }
     }
 
@@ -185,11 +195,14 @@ impl Client {
             return Err(NetError::Cancelled);
         }
         let agent = self.agent()?;
-        let closing = agent.clone();
-        let close = stop.on_fire(move || closing.shutdown());
+        let (closing, kept) = (agent.clone(), Arc::clone(&self.agent));
+        let close = stop.on_fire(move || {
+            // An agent that was shut down never opens another connection: the next request makes a new one.
+            *kept.lock() = None;
+            closing.shutdown();
+        });
         let result = request(&agent);
         if stop.is_fired() {
-            self.forget();
             return Err(NetError::Cancelled);
         }
         let response = result.map_err(|error| self.explain(error, true))?;
@@ -215,11 +228,11 @@ impl Client {
 
     /// Drops every connection; the next request opens a new one.
     pub fn forget(&self) {
-        *self.agent.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.agent.lock() = None;
     }
 
     fn agent(&self) -> Result<Agent, NetError> {
-        let mut kept = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.agent.lock();
         if let Some(agent) = kept.as_ref() {
             return Ok(agent.clone());
         }

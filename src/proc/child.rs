@@ -180,13 +180,15 @@ impl Run {
         };
         let course = course.map_err(cannot)?;
         let (stdout, stderr) = pump.finish();
+        let signal = status.and_then(|status| status.signal());
         Ok(Done {
             code: status.and_then(|status| status.code()),
-            signal: status.and_then(|status| status.signal()),
+            signal,
             stdout,
             stderr,
             timed_out: course.timed_out,
-            cancelled: course.cancelled,
+            // The end of a child may be seen before the word that it was ended.
+            cancelled: course.cancelled || (signal.is_some() && stop.is_fired()),
             stopped: course.stopped,
             held_open: course.held_open,
             limit: self.limit,

@@ -12,13 +12,21 @@ use std::io::{self, IsTerminal};
 
 use crate::app::settings::{Face, Low};
 use crate::app::setup::Start;
+use crate::app::stream::say;
 
 /// Talks with a person until he leaves; returns the exit status.
 pub fn run(low: Low, start: Start) -> u8 {
+    let first = match low.first() {
+        Ok(first) => first.unwrap_or_default(),
+        Err(problem) => {
+            say(&format!("Error: {}", problem.one_line()));
+            return 1;
+        }
+    };
     if is_plain(&low, &start) {
-        plain::run(low, start)
+        plain::run(low, start, &first)
     } else {
-        tui::run(low, start)
+        tui::run(low, start, &first)
     }
 }
 

@@ -12,5 +12,14 @@
 mod support;
 
 mod app;
+mod broken;
+mod chat;
+mod commands;
+mod confirm;
+mod hostile;
+mod input;
+mod plain;
 mod pty_selftest;
+mod random;
+mod stage;
 mod terminal;

@@ -11,14 +11,14 @@ use crate::app::{command, start};
 use crate::support::home::Home;
 use crate::support::pty::{Modes, Pty};
 
-fn raw(modes: &Modes) -> bool {
+pub(crate) fn raw(modes: &Modes) -> bool {
     !modes
         .local
         .intersects(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
 }
 
 /// How a terminal is set before anybody touches it.
-fn untouched(home: &Home) -> Modes {
+pub(crate) fn untouched(home: &Home) -> Modes {
     let mut command = Pty::command(Path::new("/bin/sh"), home);
     command.args(["-c", "echo up; read x"]);
     let pty = Pty::spawn(&command, (60, 10));
@@ -27,7 +27,7 @@ fn untouched(home: &Home) -> Modes {
 }
 
 /// Fails the test unless the program left everything as it was.
-fn restored(pty: &Pty, home: &Home) {
+pub(crate) fn restored(pty: &Pty, home: &Home) {
     pty.wait_closed();
     assert_eq!(pty.modes(), untouched(home));
     pty.with(|screen| {

@@ -54,7 +54,9 @@ fn appending_child() {
     for n in 0..count {
         let length = if n % 3 == 0 { 300_000 } else { 20 };
         add(&log, &format!("{name}:{n} {}", "},{}]".repeat(length / 5)));
-        eprintln!("saved {name}:{n}");
+        // In one write, so that a kill leaves the whole line or none of it.
+        let line = format!("saved {name}:{n}\n");
+        std::io::stderr().write_all(line.as_bytes()).unwrap();
     }
 }
 

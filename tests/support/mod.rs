@@ -15,6 +15,7 @@ pub mod repo;
 pub mod run;
 pub mod server;
 pub mod shared;
+pub mod snapshot;
 pub mod tcp;
 pub mod tls;
 pub mod wire;

@@ -23,7 +23,7 @@ use crate::disk::jsonl::{Tail, tail_array};
 use crate::disk::lock::Lock;
 
 pub use entry::{Entry, Role, messages};
-use style::Style;
+use style::{Said, Style};
 
 /// How long another Marvin's writing is waited for.
 const WAIT: Duration = Duration::from_secs(10);
@@ -73,10 +73,14 @@ impl ChatLog {
     /// The file, its folder or the disk cannot be written, or another process holds the lock too long. The log is as before.
     pub fn append(&self, said: &[(Role, &str)], warn: &mut dyn FnMut(String)) -> Outcome<()> {
         let time = self.clock.hour_minute();
-        let said: Vec<Value> = said
+        let said: Vec<Said<'_>> = said
             .iter()
             .filter(|(_, text)| !text.trim().is_empty())
-            .map(|(role, text)| json!({"role": role.word(), "text": text, "time": time}))
+            .map(|(role, text)| Said {
+                role: role.word(),
+                text,
+                time: &time,
+            })
             .collect();
         if said.is_empty() {
             return Ok(());
@@ -88,12 +92,23 @@ impl ChatLog {
             Some(span) => Style::of(&file, span.start).map_err(|why| self.cannot("read", why))?,
             None => Style::default(),
         };
-        let entries: Vec<String> = said.iter().map(|entry| style.write(entry)).collect();
-        let entries = entries.join(",\n");
-        match last {
-            Some(span) => self.put(&file, span.end, &format!(",\n{entries}{CLOSE}")),
-            None => self.put(&file, 0, &format!("[\n{entries}{CLOSE}")),
+        let (at, lead) = match last {
+            Some(span) => (span.end, ",\n"),
+            None => (0, "[\n"),
+        };
+        let length: usize = said.iter().map(|said| said.text.len() + 64).sum();
+        let mut text = Vec::with_capacity(length + length / 8);
+        text.extend_from_slice(lead.as_bytes());
+        for (nth, entry) in said.iter().enumerate() {
+            if nth > 0 {
+                text.extend_from_slice(b",\n");
+            }
+            style
+                .write(entry, &mut text)
+                .map_err(|why| self.cannot("write", why.into()))?;
         }
+        text.extend_from_slice(CLOSE.as_bytes());
+        self.put(&file, at, &text)
     }
 
     /// The last `n` entries, oldest first, read from the file's end alone. Trouble is told to `warn`; the session goes on.
@@ -283,7 +298,8 @@ impl ChatLog {
     }
 
     /// Replaces everything from `at` on, durably; when that fails, what stood there is put back.
-    fn put(&self, file: &File, at: u64, text: &str) -> Outcome<()> {
+    fn put(&self, file: &File, at: u64, text: impl AsRef<[u8]>) -> Outcome<()> {
+        let text = text.as_ref();
         let cannot = |why| self.cannot("write", why);
         let length = file.metadata().map_err(cannot)?.len();
         let rest = usize::try_from(length.saturating_sub(at)).unwrap_or_default();
@@ -293,7 +309,7 @@ impl ChatLog {
             if text.len() < old.len() {
                 file.set_len(at)?;
             }
-            file.write_all_at(text.as_bytes(), at)?;
+            file.write_all_at(text, at)?;
             file.sync_data()
         };
         write().map_err(|why| {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use serde_json::Value;
+use serde::Serialize;
 
 /// Widest indentation that is recognised.
 const INDENT: u64 = 64;
@@ -35,13 +35,27 @@ impl Style {
         })
     }
 
-    /// The entry as it goes into the file, indented.
-    pub(super) fn write(&self, entry: &Value) -> String {
+    /// Appends the entry as it goes into the file, indented.
+    pub(super) fn write(&self, entry: &Said<'_>, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        out.extend_from_slice(self.indent.as_bytes());
         if !self.spread {
-            return format!("{}{entry}", self.indent);
+            return serde_json::to_writer(out, entry);
         }
         // Line breaks inside texts are escaped, so every one here is layout.
-        let lines = format!("{entry:#}").replace('\n', &format!("\n{}", self.indent));
-        format!("{}{lines}", self.indent)
+        let lines = serde_json::to_string_pretty(entry)?;
+        out.extend_from_slice(
+            lines
+                .replace('\n', &format!("\n{}", self.indent))
+                .as_bytes(),
+        );
+        Ok(())
     }
+}
+
+/// An entry to be written; a reply of megabytes is copied once, into the bytes for the file.
+#[derive(Serialize)]
+pub(super) struct Said<'a> {
+    pub(super) role: &'static str,
+    pub(super) text: &'a str,
+    pub(super) time: &'a str,
 }

@@ -3,34 +3,13 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crossbeam_channel::{Sender, bounded, select};
+use crossbeam_channel::{bounded, select};
 
 use super::inbox::{Inbox, Note};
+use super::show::{Question, Verdict};
 use crate::base::cancel::Cancel;
 use crate::base::error::{Outcome, Problem};
 use crate::tools::context::{Approve, Matter};
-
-/// A question that waits for the person. Dropping it means no.
-#[derive(Debug)]
-pub struct Question {
-    /// What it is about.
-    pub matter: Matter,
-    /// Where the answer goes.
-    pub reply: Sender<Verdict>,
-}
-
-/// The person's answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// Yes, this time.
-    Once,
-    /// Yes, and for exactly this in this session.
-    Always,
-    /// No.
-    No,
-    /// No, with a word to the model.
-    NoBecause(String),
-}
 
 /// Whether there is a person who can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

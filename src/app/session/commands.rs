@@ -40,6 +40,8 @@ pub enum Command {
     Model(Vec<String>),
     /// Something that a later version brings, by name.
     NotBuilt(&'static str),
+    /// Stop the commands in the background.
+    Stop,
     /// Leave.
     Quit,
 }
@@ -133,6 +135,9 @@ pub static ROWS: &[Row] = &[
         "run a command; with & at its end beside the talk",
         shell,
     ),
+    bare(&["!stop"], "stop what runs in the background", |_| {
+        Ok(Command::Stop)
+    }),
     bare(&["preferences"], "edit your preferences in $EDITOR", |_| {
         Ok(Command::Preferences)
     }),

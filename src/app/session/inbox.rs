@@ -8,12 +8,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::approve::Question;
-use super::turn::TurnEnd;
+use super::show::Question;
 use crate::app::chat_log::Entry;
 use crate::app::setup::Answering;
 use crate::base::error::Outcome;
 use crate::chat::event::{Event, Listener};
+use crate::chat::message::Message;
+use crate::chat::tokens::Meter;
+use crate::llm::failure::Failure;
+use crate::tools::Effect;
 use crate::tools::registry::Ended;
 
 /// Something a worker says.
@@ -50,6 +53,17 @@ pub(super) enum Note {
     Switched(Outcome<Switched>),
     /// The last exchange is out of the log.
     Undone(Outcome<()>),
+}
+
+/// How a turn ended.
+#[derive(Debug)]
+pub(super) struct TurnEnd {
+    /// The conversation with all that came; `None` after a breakdown.
+    pub(super) talk: Option<(Vec<Message>, Meter)>,
+    /// What tools asked the session to do.
+    pub(super) effects: Vec<Effect>,
+    /// Why there is no answer, if there is none.
+    pub(super) failure: Option<Failure>,
 }
 
 /// A profile that is active now.

@@ -34,7 +34,7 @@ use super::news::News;
 use super::settings::Low;
 use super::setup::{self, Answering, Start};
 use super::usage_file;
-use crate::base::cancel::Cancel;
+use crate::base::cancel::{Cancel, OnFire};
 use crate::base::error::Outcome;
 use crate::chat::message::Message;
 use crate::chat::tokens::Meter;
@@ -72,13 +72,18 @@ enum Brain {
 struct Turn {
     id: u64,
     stop: Cancel,
+    _with_session: OnFire,
     since: Instant,
     /// The message as it was typed.
     said: String,
+    /// The profile it was sent under; a tool may change that meanwhile.
+    profile: String,
     /// The message was sent again after a switch of the profile.
     resent: bool,
     /// The answer's text so far.
     text: String,
+    /// Where in it the text behind the last round of tools begins.
+    latest: usize,
     /// The next piece of text begins after a round of tools.
     gap: bool,
     /// Names of the tools that run.
@@ -109,6 +114,8 @@ pub struct Session {
     /// Where lines of shell mode run.
     shell: Option<PathBuf>,
     current: Option<PathBuf>,
+    /// Fires when the session goes: nothing that it started outlives it.
+    all: Cancel,
     turn: Option<Turn>,
     queue: VecDeque<Queued>,
     jobs: Vec<shell::Job>,
@@ -118,6 +125,10 @@ pub struct Session {
     next: u64,
     /// Changes under way (profile, model, log) that must be done before the next message goes.
     holding: usize,
+    /// Words of the system that came in the middle of an answer.
+    held: Vec<String>,
+    /// Texts that are being made.
+    listings: usize,
     greeted: bool,
     leaving: Option<String>,
     shows: Vec<Show>,
@@ -156,6 +167,7 @@ impl Session {
             said: Vec::new(),
             shell: None,
             current: start.current,
+            all: Cancel::new(),
             turn: None,
             queue: VecDeque::new(),
             jobs: Vec::new(),
@@ -163,6 +175,8 @@ impl Session {
             news: News::default(),
             next: 0,
             holding: 0,
+            held: Vec::new(),
+            listings: 0,
             greeted: false,
             leaving: None,
             shows,
@@ -190,6 +204,7 @@ impl Session {
     pub fn busy(&self) -> bool {
         self.turn.is_some()
             || self.holding > 0
+            || self.listings > 0
             || !self.queue.is_empty()
             || matches!(self.brain, Brain::Choosing)
             || self.jobs.iter().any(|job| !job.background)
@@ -198,6 +213,24 @@ impl Session {
     /// Messages that wait for their turn, in order.
     pub fn queue(&self) -> impl Iterator<Item = &str> {
         self.queue.iter().map(|queued| queued.text.as_str())
+    }
+
+    /// The latest reply, as the model wrote it; what came of it while it arrives.
+    pub fn reply(&self) -> Option<&str> {
+        let arriving = self
+            .turn
+            .iter()
+            .filter_map(|turn| turn.text.get(turn.latest..));
+        let before = self
+            .messages
+            .iter()
+            .rev()
+            .filter_map(|message| match message {
+                Message::Assistant(said) => Some(said.text.as_str()),
+                _ => None,
+            });
+        let mut replies = arriving.chain(before).map(str::trim_end);
+        replies.find(|text| !text.is_empty())
     }
 
     /// Takes the last waiting message back.
@@ -259,6 +292,11 @@ impl Session {
         job.is_some() || self.turn.is_some()
     }
 
+    /// Fires when the process is about to end without [`Session::close`]: stops all that runs.
+    pub fn stopper(&self) -> Cancel {
+        self.all.clone()
+    }
+
     /// When [`Session::receive`] wants to be called although the bell has not rung.
     pub fn deadline(&self) -> Option<Instant> {
         Some(self.turn.as_ref()?.cancelled? + GRACE)
@@ -289,9 +327,6 @@ impl Session {
     /// Ends everything and writes what is left to write, within two seconds. Words for the person when something was not saved.
     pub fn close(mut self) -> Option<String> {
         let began = Instant::now();
-        for job in &self.jobs {
-            job.stop.fire();
-        }
         if self.turn.is_some() {
             self.cancel();
             while self.turn.is_some() && began.elapsed() < GRACE * 2 {
@@ -299,6 +334,7 @@ impl Session {
                 self.receive();
             }
         }
+        self.all.fire();
         let words = usage_file::save(&self.world);
         let left = LEAVING.saturating_sub(began.elapsed());
         if self.scribe.finish(left) {
@@ -309,6 +345,12 @@ impl Session {
                     .to_owned(),
             )
         }
+    }
+
+    /// Commands that run in the background.
+    fn background(&self) -> Vec<String> {
+        let jobs = self.jobs.iter().filter(|job| job.background);
+        jobs.map(|job| job.command.clone()).collect()
     }
 
     /// The state for a status line.
@@ -344,5 +386,11 @@ impl Session {
             topics: 0,
             running: turn.chain(jobs).collect(),
         }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.all.fire();
     }
 }

@@ -29,8 +29,13 @@ impl Session {
                 self.effects(ended.effects, None);
                 self.go_on();
             }
-            Note::Listing(Ok(listing)) => self.shows.push(Show::Listing(listing)),
-            Note::Listing(Err(problem)) => self.shows.push(Show::Failed(problem)),
+            Note::Listing(outcome) => {
+                self.listings -= 1;
+                self.shows
+                    .push(outcome.map_or_else(Show::Failed, Show::Listing));
+            }
+            // What comes in the middle of an answer is shown after it (contract/interfaces.md 14).
+            Note::Notice(words) if self.turn.is_some() => self.held.push(words),
             Note::Notice(words) => self.shows.push(Show::System(words)),
             Note::Loaded(entries) => {
                 self.holding -= 1;
@@ -56,6 +61,7 @@ impl Session {
             Event::Delta(piece) => {
                 if std::mem::take(&mut turn.gap) && !turn.text.is_empty() {
                     turn.text.push_str("\n\n");
+                    turn.latest = turn.text.len();
                 }
                 turn.text.push_str(piece);
             }
@@ -77,11 +83,7 @@ impl Session {
         match outcome {
             Ok(answering) => {
                 let most = models::facts(answering.local, &answering.model).tools;
-                let words = format!(
-                    "{} answers, with {}.",
-                    answering.provider.name(),
-                    answering.model
-                );
+                let words = answering.words();
                 if self.greeted {
                     self.shows.push(Show::System(words));
                 } else {

@@ -13,7 +13,6 @@ use crate::app::by_hand::{self, catalogue};
 use crate::app::chat_log::{ChatLog, Role};
 use crate::app::settings::Low;
 use crate::app::{profile, setup};
-use crate::base::cancel::Cancel;
 use crate::base::error::{Outcome, Problem};
 use crate::base::text;
 use crate::chat::event::Deaf;
@@ -60,6 +59,7 @@ impl Session {
                 let words = format!("{what} is not built yet.");
                 self.shows.push(Show::System(words));
             }
+            Command::Stop => self.stop_background(),
             Command::Quit => self.shows.push(Show::Leave(String::new())),
         }
     }
@@ -116,9 +116,18 @@ impl Session {
 
     pub(super) fn run_shell(&mut self, text: String, background: bool, dir: PathBuf) {
         let id = self.number();
-        match shell::Job::start(id, text, background, dir, &self.world, &self.inbox) {
+        match shell::Job::start(id, text, background, dir, self) {
             Ok(job) => self.jobs.push(job),
             Err(problem) => self.shows.push(Show::Failed(problem)),
+        }
+    }
+
+    fn stop_background(&mut self) {
+        let running = self.jobs.iter().filter(|job| job.background);
+        let stopped = running.inspect(|job| job.stop.fire()).count();
+        if stopped == 0 {
+            let words = "Nothing runs in the background.".to_owned();
+            self.shows.push(Show::System(words));
         }
     }
 
@@ -133,7 +142,8 @@ impl Session {
             Err(problem) => problem.one_line(),
         };
         let entry = format!("$ {}\n{}", job.command, output.trim_end());
-        self.log(Role::System, &entry);
+        let profile = self.world.profile();
+        self.log(&profile, Role::System, entry.clone());
         // What is added while an answer comes would be lost with that answer's copy of the conversation.
         if self.turn.is_none() {
             let seen = format!(
@@ -168,7 +178,7 @@ impl Session {
             Err(problem) => return self.shows.push(Show::Failed(problem)),
         };
         let id = self.number();
-        let stop = Cancel::new();
+        let (stop, with_session) = self.all.child();
         let ctx = Ctx {
             by_hand: true,
             ..Ctx::new(Arc::clone(&self.world), stop.clone(), Arc::new(Deaf))
@@ -181,6 +191,7 @@ impl Session {
             background: false,
             since: Instant::now(),
             stop,
+            _with_session: with_session,
         };
         let called = move || {
             let ended = Box::new(batch::run_one(&ctx, &call));
@@ -196,13 +207,7 @@ impl Session {
         match (words.next(), words.next()) {
             (None, _) => {
                 let now = match &self.brain {
-                    Brain::Ready { answering, .. } => {
-                        format!(
-                            "{} answers, with {}.",
-                            answering.provider.name(),
-                            answering.model
-                        )
-                    }
+                    Brain::Ready { answering, .. } => answering.words(),
                     Brain::Choosing => "Nobody answers yet.".to_owned(),
                     Brain::Failed(why) => why.clone(),
                 };

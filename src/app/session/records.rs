@@ -83,9 +83,10 @@ impl Session {
         );
     }
 
-    /// Adds an entry to the chat log; the receiver hears when it is there.
-    pub(super) fn log(&mut self, role: Role, said: &str) -> Receiver<()> {
-        let (log, inbox, said) = (self.chat_log(), Arc::clone(&self.inbox), said.to_owned());
+    /// Adds an entry to the chat log of `profile`; the receiver hears when it is there.
+    pub(super) fn log(&mut self, profile: &str, role: Role, said: String) -> Receiver<()> {
+        let inbox = Arc::clone(&self.inbox);
+        let log = self.chat_log(profile);
         self.scribe.put_and_tell(move || {
             let mut warn = |words| inbox.put(Note::Notice(words));
             let saved = log.and_then(|log| log.append(&[(role, said.as_str())], &mut warn));
@@ -98,14 +99,14 @@ impl Session {
         })
     }
 
-    pub(super) fn chat_log(&self) -> Outcome<ChatLog> {
-        let profile = self.world.paths.profile(&self.world.profile())?;
+    fn chat_log(&self, profile: &str) -> Outcome<ChatLog> {
+        let profile = self.world.paths.profile(profile)?;
         Ok(ChatLog::new(profile.chat_log(), &self.world.clock))
     }
 
     /// Does something with the log, in its order, that must be done before the next message goes.
     pub(super) fn with_log(&mut self, act: impl FnOnce(ChatLog) + Send + 'static) {
-        match self.chat_log() {
+        match self.chat_log(&self.world.profile()) {
             Ok(log) => {
                 self.holding += 1;
                 self.scribe.put(move || act(log));
@@ -117,7 +118,8 @@ impl Session {
     /// Makes a text on a thread and shows it.
     pub(super) fn list(&mut self, make: impl FnOnce(&World) -> Outcome<String> + Send + 'static) {
         let (world, inbox) = (Arc::clone(&self.world), Arc::clone(&self.inbox));
-        self.work("list", move || inbox.put(Note::Listing(make(&world))));
+        let begun = self.work("list", move || inbox.put(Note::Listing(make(&world))));
+        self.listings += usize::from(begun);
     }
 
     /// Runs `work` on a thread; false, and shown, when there is none left.

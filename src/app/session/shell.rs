@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::inbox::{Inbox, Note};
-use crate::base::cancel::Cancel;
+use super::Session;
+use super::inbox::Note;
+use crate::base::cancel::{Cancel, OnFire};
 use crate::base::error::{Outcome, Problem};
 use crate::proc::shell;
-use crate::tools::context::World;
 
 /// How long a command may run, and one in the background.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -23,6 +23,7 @@ pub(super) struct Job {
     pub(super) background: bool,
     pub(super) since: Instant,
     pub(super) stop: Cancel,
+    pub(super) _with_session: OnFire,
 }
 
 impl Job {
@@ -32,11 +33,10 @@ impl Job {
         command: String,
         background: bool,
         dir: PathBuf,
-        world: &Arc<World>,
-        inbox: &Arc<Inbox>,
+        session: &Session,
     ) -> Outcome<Self> {
-        let stop = Cancel::new();
-        let (world, inbox) = (Arc::clone(world), Arc::clone(inbox));
+        let (stop, with_session) = session.all.child();
+        let (world, inbox) = (Arc::clone(&session.world), Arc::clone(&session.inbox));
         let (text, halt) = (command.clone(), stop.clone());
         thread::Builder::new()
             .name("command".to_owned())
@@ -54,6 +54,7 @@ impl Job {
             background,
             since: Instant::now(),
             stop,
+            _with_session: with_session,
         })
     }
 }

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::approve::Question;
+use crossbeam_channel::Sender;
+
 use crate::app::chat_log::Entry;
 use crate::base::error::Problem;
 use crate::chat::event::Event;
+use crate::tools::context::Matter;
 
 /// One thing to show, in order.
 #[derive(Debug)]
@@ -45,6 +47,28 @@ pub enum Show {
     Edit(PathBuf),
     /// Leave, with these words.
     Leave(String),
+}
+
+/// A question that waits for the person. Dropping it means no.
+#[derive(Debug)]
+pub struct Question {
+    /// What it is about.
+    pub matter: Matter,
+    /// Where the answer goes.
+    pub reply: Sender<Verdict>,
+}
+
+/// The person's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Yes, this time.
+    Once,
+    /// Yes, and for exactly this in this session.
+    Always,
+    /// No.
+    No,
+    /// No, with a word to the model.
+    NoBecause(String),
 }
 
 /// How an answer ended.

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::inbox::TurnEnd;
 use super::show::{End, Show};
-use super::turn::{self, TurnEnd};
+use super::turn;
 use super::{Brain, Queued, Session, Turn};
 use crate::app::chat_log::Role;
 use crate::app::setup::Answering;
-use crate::base::cancel::Cancel;
 use crate::base::error::Problem;
 use crate::chat::message::Message;
 use crate::llm::provider::Offer;
@@ -45,13 +45,14 @@ impl Session {
     pub(super) fn begin(&mut self, queued: Queued, answering: Arc<Answering>, offer: Arc<Offer>) {
         let Queued { text, resent } = queued;
         let id = self.number();
-        let stop = Cancel::new();
+        let (stop, with_session) = self.all.child();
         let time = self.world.clock.hour_minute();
         self.shows.push(Show::You {
             text: text.clone(),
             time,
         });
-        let saved = self.log(Role::You, &text);
+        let profile = self.world.profile();
+        let saved = self.log(&profile, Role::You, text.clone());
         let job = turn::Job {
             id,
             world: Arc::clone(&self.world),
@@ -63,6 +64,7 @@ impl Session {
             messages: self.messages.clone(),
             meter: std::mem::take(&mut self.meter),
             text: text.clone(),
+            jobs: self.background().join("\n"),
             stop: stop.clone(),
             inbox: Arc::clone(&self.inbox),
             saved,
@@ -70,10 +72,13 @@ impl Session {
         self.turn = Some(Turn {
             id,
             stop,
+            _with_session: with_session,
             since: Instant::now(),
             said: text.clone(),
+            profile,
             resent,
             text: String::new(),
+            latest: 0,
             gap: false,
             tools: Vec::new(),
             cancelled: None,
@@ -120,9 +125,13 @@ impl Session {
                 End::Stopped => "\n\n[stopped]",
                 End::Failed => "\n\n[cut by a failure]",
             };
-            self.log(Role::Assistant, &format!("{}{mark}", turn.text));
+            let mut said = turn.text;
+            said.push_str(mark);
+            self.log(&turn.profile, Role::Assistant, said);
         }
         self.shows.push(Show::AnswerEnd(how));
+        let held = std::mem::take(&mut self.held);
+        self.shows.extend(held.into_iter().map(Show::System));
         if let (End::Failed, Some(failure)) = (how, end.failure) {
             self.shows.push(Show::Failed(*failure.problem));
         }

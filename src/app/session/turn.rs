@@ -8,7 +8,7 @@ use std::time::Duration;
 use crossbeam_channel::Receiver;
 
 use super::attach;
-use super::inbox::{Inbox, Note, Relay};
+use super::inbox::{Inbox, Note, Relay, TurnEnd};
 use crate::agent::ask::Asked;
 use crate::agent::turn::{Limits, Talk};
 use crate::app::setup::Answering;
@@ -21,7 +21,6 @@ use crate::chat::tokens::Meter;
 use crate::llm::failure::{Failure, Why};
 use crate::llm::models::Prices;
 use crate::llm::provider::Offer;
-use crate::tools::Effect;
 use crate::tools::context::{Ctx, World};
 
 /// How long the request waits until the person's message is on disk: another Marvin may hold the log.
@@ -41,21 +40,12 @@ pub(super) struct Job {
     pub(super) meter: Meter,
     /// The message as it was typed.
     pub(super) text: String,
+    /// Commands that run in the background, one a line.
+    pub(super) jobs: String,
     pub(super) stop: Cancel,
     pub(super) inbox: Arc<Inbox>,
     /// Hears when the message is in the log.
     pub(super) saved: Receiver<()>,
-}
-
-/// How a turn ended.
-#[derive(Debug)]
-pub(super) struct TurnEnd {
-    /// The conversation with all that came; `None` after a breakdown.
-    pub(super) talk: Option<(Vec<Message>, Meter)>,
-    /// What tools asked the session to do.
-    pub(super) effects: Vec<Effect>,
-    /// Why there is no answer, if there is none.
-    pub(super) failure: Option<Failure>,
 }
 
 impl Job {
@@ -94,7 +84,8 @@ impl Job {
             Arc::clone(&listener),
         );
         let _ = self.saved.recv_timeout(SAVED);
-        let person = setup::person(&self.world, &mut |words| notice(words));
+        let mut person = setup::person(&self.world, &mut |words| notice(words));
+        person.jobs = self.jobs;
         let mut messages = self.messages;
         let said = attach::with_files(&self.text, &self.world, &mut |words| notice(words));
         messages.push(Message::user(said));

@@ -17,9 +17,8 @@ pub(super) fn words(env: &Env, answering: &Answering, new: bool) -> String {
         return offline(env, new);
     }
     format!(
-        "Here I am. {} answers, with {}.\nSay what you want done. !help lists the commands, F1 the keys.\n",
-        answering.provider.name(),
-        answering.model
+        "Here I am. {}\nSay what you want done. !help lists the commands.\n",
+        answering.words()
     )
 }
 

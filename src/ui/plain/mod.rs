@@ -12,8 +12,8 @@ use std::io::{self, IsTerminal};
 use crossbeam_channel::{Receiver, after, never, select};
 
 use crate::app::session::Session;
-use crate::app::session::approve::{Asking, Question, Verdict};
-use crate::app::session::show::Show;
+use crate::app::session::approve::Asking;
+use crate::app::session::show::{Question, Show, Verdict};
 use crate::app::settings::Low;
 use crate::app::setup::Start;
 use crate::app::stream::say;
@@ -29,7 +29,7 @@ use watch::Watch;
 const INTERRUPTED: u8 = 130;
 
 /// Runs the conversation to its end; returns the exit status.
-pub(super) fn run(low: Low, start: Start) -> u8 {
+pub(super) fn run(low: Low, start: Start, first: &str) -> u8 {
     let terminal = start.stdin_is_terminal && io::stdout().is_terminal();
     let asking = if start.stdin_is_terminal {
         Asking::Person
@@ -37,9 +37,10 @@ pub(super) fn run(low: Low, start: Start) -> u8 {
         Asking::Nobody
     };
     let env = start.env.clone();
-    let first = low.words.join(" ");
-    let opened = Session::open(low, start, asking)
-        .and_then(|(session, bell)| Ok((session, bell, Watch::start()?)));
+    let opened = Session::open(low, start, asking).and_then(|(session, bell)| {
+        let watch = Watch::start(session.stopper())?;
+        Ok((session, bell, watch))
+    });
     let (session, bell, watch) = match opened {
         Ok(opened) => opened,
         Err(problem) => return failed(&problem),
@@ -53,7 +54,7 @@ pub(super) fn run(low: Low, start: Start) -> u8 {
         env,
         leave: None,
     };
-    let status = plain.talk(&first);
+    let status = plain.talk(first);
     plain.printer.end_line();
     if let Some(words) = plain.session.close() {
         say(&words);

@@ -5,8 +5,7 @@ use std::io::{self, Write};
 use ratatui::style::{Color, Style};
 
 use crate::app::chat_log::{Entry, Role};
-use crate::app::session::approve::Question;
-use crate::app::session::show::{End, Show};
+use crate::app::session::show::{End, Question, Show};
 use crate::base::env::Env;
 use crate::base::error::Problem;
 use crate::base::text;

@@ -1,6 +1,6 @@
 //! Reading what the person types: with rustyline on a terminal, line by line from anything else.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead, ErrorKind, Read};
 
 use rustyline::config::Configurer;
 use rustyline::error::ReadlineError;
@@ -71,10 +71,14 @@ impl Reader {
     /// output reads as a conversation.
     pub(super) fn line(&mut self, prompt: &str, printer: &mut Printer) -> Line {
         match self {
-            Self::Terminal { editor, .. } => match editor.readline(prompt) {
-                Ok(text) => Line::Text(text),
-                Err(ReadlineError::Interrupted) => Line::Interrupted,
-                Err(_) => Line::End,
+            Self::Terminal { editor, .. } => loop {
+                return match editor.readline(prompt) {
+                    Ok(text) => Line::Text(text),
+                    Err(ReadlineError::Interrupted) => Line::Interrupted,
+                    // A signal is the watch's business.
+                    Err(error) if is_signal(&error) => continue,
+                    Err(_) => Line::End,
+                };
             },
             Self::Lines => {
                 let line = next_line();
@@ -84,6 +88,15 @@ impl Reader {
                 line
             }
         }
+    }
+}
+
+fn is_signal(error: &ReadlineError) -> bool {
+    match error {
+        ReadlineError::Signal(_) => true,
+        ReadlineError::Io(why) => why.kind() == ErrorKind::Interrupted,
+        ReadlineError::Errno(why) => io::Error::from(*why).kind() == ErrorKind::Interrupted,
+        _ => false,
     }
 }
 

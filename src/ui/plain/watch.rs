@@ -10,6 +10,7 @@ use crossbeam_channel::{Receiver, unbounded};
 use rustix::stdio;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
+use crate::base::cancel::Cancel;
 use crate::base::error::{Outcome, Problem};
 use crate::ui::term::signals::Signals;
 use crate::ui::term::{Caught, Input};
@@ -32,7 +33,8 @@ impl Drop for Reading {
 }
 
 impl Watch {
-    pub(super) fn start() -> Outcome<Self> {
+    /// Starts it; `stopper` fires before a signal ends the process.
+    pub(super) fn start(stopper: Cancel) -> Outcome<Self> {
         let cannot = |why: io::Error| Problem::system("Cannot watch for signals", why);
         let before = tcgetattr(stdio::stdin()).ok();
         let (give, take) = unbounded();
@@ -51,6 +53,7 @@ impl Watch {
                         continue;
                     };
                     if read.load(Ordering::SeqCst) {
+                        stopper.fire();
                         restore(before.as_ref());
                         std::process::exit(status.into());
                     }

@@ -79,8 +79,9 @@ struct Row<'a> {
     twin: Option<&'a str>,
 }
 
-/// The change from one text to another, with line numbers and a few lines around each place.
-pub fn between(old: &str, new: &str, frame: Frame<'_>) -> Drawn {
+/// The change from one text to another, with a few lines around each place. The texts' first line has the number `first`; without
+/// one no line is numbered.
+pub fn between(old: &str, new: &str, first: Option<usize>, frame: Frame<'_>) -> Drawn {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let ops = compare(&old, &new);
     let (mut added, mut removed) = (0, 0);
@@ -116,6 +117,9 @@ pub fn between(old: &str, new: &str, frame: Frame<'_>) -> Drawn {
                 twins.then_some((&old, from.start)),
             ));
         }
+    }
+    for row in &mut rows {
+        row.number = first.and_then(|first| Some(row.number? + first - 1));
     }
     Drawn {
         added,
@@ -440,7 +444,7 @@ mod tests {
             .replace("line 9\n", "line nine\n")
             .replace("line 25\n", "");
         let theme = theme();
-        let drawn = between(&old, &new, frame(&theme, 40, 100));
+        let drawn = between(&old, &new, Some(1), frame(&theme, 40, 100));
         assert_eq!(drawn.counts(), "+1 −2");
         assert_eq!(
             rows(&drawn),
@@ -478,7 +482,7 @@ mod tests {
     fn what_has_no_room_is_counted() {
         let new: String = (1..=30).map(|line| format!("line {line}\n")).collect();
         let theme = theme();
-        let drawn = between("", &new, frame(&theme, 40, 4));
+        let drawn = between("", &new, Some(1), frame(&theme, 40, 4));
         assert_eq!(
             rows(&drawn),
             [
@@ -489,14 +493,19 @@ mod tests {
             ]
         );
         assert_eq!(drawn.counts(), "+30 −0");
-        let exact = between("", "a\nb\n", frame(&theme, 40, 2));
+        let exact = between("", "a\nb\n", Some(1), frame(&theme, 40, 2));
         assert_eq!(rows(&exact), ["+ 1  a", "+ 2  b"]);
         assert_eq!(
-            rows(&between("same", "same", frame(&theme, 40, 4))),
+            rows(&between("same", "same", Some(1), frame(&theme, 40, 4))),
             [] as [&str; 0]
         );
         assert_eq!(
-            rows(&between("", "abcdefgh\u{1b}[2J", frame(&theme, 9, 4))),
+            rows(&between(
+                "",
+                "abcdefgh\u{1b}[2J",
+                Some(1),
+                frame(&theme, 9, 4)
+            )),
             ["+ 1  abcd", "     efgh"]
         );
     }
@@ -538,7 +547,7 @@ mod tests {
             .map(|line| format!("{line} old text\n"))
             .collect();
         let new = old.replace("old", "new");
-        let drawn = between(&old, &new, frame(&theme, 80, 20));
+        let drawn = between(&old, &new, Some(1), frame(&theme, 80, 20));
         assert_eq!(
             (drawn.added, drawn.removed, drawn.lines.len()),
             (700_000, 700_000, 20)
@@ -546,6 +555,7 @@ mod tests {
         let drawn = between(
             &"x".repeat(10 << 20),
             &"y".repeat(10 << 20),
+            Some(1),
             frame(&theme, 80, 20),
         );
         assert_eq!(drawn.lines.len(), 20);
@@ -561,7 +571,7 @@ mod tests {
         #[test]
         fn rows_fit(old in "([ab日]{0,5}\n|\\PC){0,12}", new in "([ab日]{0,5}\n|\\PC){0,12}", wide in 2usize..30, high in 0usize..20) {
             let theme = theme();
-            for drawn in [between(&old, &new, frame(&theme, wide, high)), patch(&new, frame(&theme, wide, high))] {
+            for drawn in [between(&old, &new, Some(1), frame(&theme, wide, high)), patch(&new, frame(&theme, wide, high))] {
                 prop_assert!(drawn.lines.len() <= high);
                 for line in &drawn.lines {
                     prop_assert!(width::of_spans(&line.spans) <= wide, "{line:?}");

@@ -12,8 +12,7 @@ use super::piece::Tone;
 use super::sources::Candidates;
 use super::view::{self, Placed, Scene};
 use crate::app::session::Session;
-use crate::app::session::approve::{Question, Verdict};
-use crate::app::session::show::Show;
+use crate::app::session::show::{Question, Show, Verdict};
 use crate::chat::event::Event;
 use crate::ui::editor::{Editor, Outcome};
 use crate::ui::keys::{self, Action, Situation};
@@ -82,7 +81,7 @@ impl App {
             waiting: VecDeque::new(),
             draft: String::new(),
             help: None,
-            flash: None,
+            flash: Some("F1 shows the keys".to_owned()),
             interrupted: None,
             said: String::new(),
             theme,
@@ -105,6 +104,9 @@ impl App {
 
     fn show(&mut self, show: Show) {
         let time = self.session.world().clock.hour_minute();
+        if matches!(show, Show::Event(Event::ToolDone { .. })) {
+            self.chat.root = self.session.world().place.root();
+        }
         self.chat.show(&show, &time, Instant::now());
         match show {
             Show::Event(Event::Delta(text)) => {
@@ -209,7 +211,7 @@ impl App {
             Action::Top => self.chat.go_to_top(),
             Action::Bottom => self.chat.go_to_end(),
             Action::Help => self.help = Some(0),
-            Action::CopyReply => self.copy(self.chat.reply().map(str::to_owned), "reply"),
+            Action::CopyReply => self.copy(self.session.reply().map(str::to_owned), "reply"),
             Action::CopyCode => self.copy(self.chat.code(), "block of code"),
             Action::Unfold => {
                 let unfolded = self.chat.unfold();

@@ -2,7 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
-use crate::app::session::approve::Question;
+use crate::app::session::show::Question;
 use crate::base::text::{clip, visible};
 use crate::tools::context::Matter;
 use crate::ui::text::clean::clean_line;

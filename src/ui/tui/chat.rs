@@ -6,7 +6,8 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use ratatui::text::{Line, Span};
 
@@ -15,6 +16,8 @@ use super::tool::Call;
 use crate::app::chat_log::{Entry, Role};
 use crate::app::session::show::{End, Show};
 use crate::chat::event::Event;
+use crate::disk::beneath::Root;
+use crate::ui::markdown::layout::lay_out_open;
 use crate::ui::markdown::split::{Block, Kind, Splitter};
 use crate::ui::text::clean::{Cleaner, clean, clean_line};
 use crate::ui::text::theme::Theme;
@@ -51,9 +54,9 @@ pub(super) struct Chat {
     top: Option<Spot>,
     kept: HashMap<usize, Rows>,
     width: usize,
-    /// The last whole reply, as the model wrote it.
-    reply: String,
     unfold_all: bool,
+    /// The working directory, to find where an edit stands in its file.
+    pub(super) root: Option<Arc<Root>>,
 }
 
 /// The rows in sight.
@@ -73,8 +76,8 @@ impl Chat {
             top: None,
             kept: HashMap::new(),
             width: 0,
-            reply: String::new(),
             unfold_all: false,
+            root: None,
         }
     }
 
@@ -86,7 +89,6 @@ impl Chat {
                 self.say(Who::You, time);
                 self.pieces.extend(texts(Tone::Plain, &clean(text)));
                 self.waiting = Some(now);
-                self.reply.clear();
                 self.top = None;
             }
             Show::Event(event) => self.event(event, time, now),
@@ -121,11 +123,6 @@ impl Chat {
     /// True while something on the screen changes with time alone.
     pub(super) fn moves(&self) -> bool {
         self.waiting.is_some() || self.pieces.iter().rev().take(64).any(Piece::moves)
-    }
-
-    /// The last reply, as the model wrote it.
-    pub(super) fn reply(&self) -> Option<&str> {
-        Some(self.reply.trim_end()).filter(|reply| !reply.is_empty())
     }
 
     /// The text of the last block of code.
@@ -198,7 +195,6 @@ impl Chat {
     fn event(&mut self, event: &Event, time: &str, now: Instant) {
         match event {
             Event::Delta(text) => {
-                self.reply.push_str(text);
                 if !self.open.begun {
                     self.waiting = None;
                     self.say(Who::Marvin, time);
@@ -208,7 +204,6 @@ impl Chat {
             }
             Event::ToolsStarted(calls) => {
                 self.close();
-                self.reply.clear();
                 self.waiting = None;
                 if !matches!(self.pieces.last(), Some(Piece::Tool(_))) {
                     self.gap();
@@ -244,7 +239,7 @@ impl Chat {
                         && call.runs()
                         && call.id() == id
                     {
-                        call.finish(*failed, *took, text);
+                        call.finish(*failed, *took, text, self.root.as_deref());
                         self.kept.remove(&at);
                         break;
                     }
@@ -265,7 +260,7 @@ impl Chat {
             if let Piece::Tool(call) = piece
                 && call.runs()
             {
-                call.finish(true, std::time::Duration::ZERO, "stopped");
+                call.finish(true, Duration::ZERO, "stopped", None);
                 self.kept.remove(&at);
             }
         }
@@ -349,7 +344,7 @@ impl Chat {
             .open()
             .filter(|block| block.kind != Kind::Blank)
         {
-            tail.push(Rc::new(Piece::Block(block).rows(sheet)));
+            tail.push(Rc::new(lay_out_open(&block, sheet.width, sheet.theme)));
         }
         if let Some(since) = self.waiting {
             let time = sheet.now.saturating_duration_since(since);

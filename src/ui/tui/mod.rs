@@ -12,6 +12,8 @@ mod help;
 mod piece;
 mod sources;
 mod status;
+#[cfg(test)]
+mod tests;
 mod tool;
 mod view;
 
@@ -42,10 +44,9 @@ use piece::SPIN;
 const FRAME: Duration = Duration::from_millis(33);
 
 /// Runs the conversation to its end; returns the exit status.
-pub(super) fn run(low: Low, start: Start) -> u8 {
-    let first = low.words.join(" ");
+pub(super) fn run(low: Low, start: Start, first: &str) -> u8 {
     match open(low, start) {
-        Ok(screenful) => screenful.talk(&first),
+        Ok(screenful) => screenful.talk(first),
         Err(problem) => {
             say(&format!("Error: {}", problem.one_line()));
             1

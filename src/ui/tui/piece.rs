@@ -80,13 +80,7 @@ impl Piece {
                 }
                 vec![Line::from(spans)]
             }
-            Self::Block(block) => {
-                let mut rows = lay_out(block, sheet.width, theme);
-                if block.gap {
-                    rows.insert(0, Line::default());
-                }
-                rows
-            }
+            Self::Block(block) => lay_out(block, sheet.width, theme),
             Self::Text { tone, text } => plain(text, *tone, sheet),
             Self::Tool(call) => tool::rows(call, sheet),
         }

@@ -133,20 +133,19 @@ fn parts(status: &Status, theme: &Theme, now: Instant) -> Vec<Part> {
     if status.topics > 0 {
         parts.push(part(format!("🔔 {}", status.topics), theme.dim, 2));
     }
-    let jobs = status
+    parts
+}
+
+/// The line of what runs beside the conversation, if anything does.
+pub(super) fn jobs(status: &Status, columns: usize, theme: &Theme) -> Option<Line<'static>> {
+    let jobs: Vec<String> = status
         .running
         .iter()
         .filter(|running| running.background)
-        .count();
-    if jobs > 0 {
-        let text = if jobs == 1 {
-            "1 job".to_owned()
-        } else {
-            format!("{jobs} jobs")
-        };
-        parts.push(part(text, theme.accent, 5));
-    }
-    parts
+        .map(|running| clean_line(&running.what))
+        .collect();
+    let words = format!(" ⚙ {}", jobs.join(" · "));
+    (!jobs.is_empty()).then(|| Line::styled(width::clip(&words, columns), theme.dim))
 }
 
 /// How full, in eighths of a column.

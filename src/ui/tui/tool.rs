@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::piece::{LONG, Sheet, running, spinner, took, two_ends};
 use crate::chat::message::ToolCall;
+use crate::disk::beneath::Root;
 use crate::tools::registry;
 use crate::ui::text::clean::{clean, clean_line};
 use crate::ui::text::diff::{self, Frame};
@@ -20,6 +21,10 @@ const RESULT_LINES: usize = 400;
 const ARGS: usize = 1 << 20;
 /// Characters of each argument on the line.
 const ARG: usize = 120;
+/// Largest file in which an edit is looked for.
+const FILE: u64 = 1 << 20;
+/// Lines around an edit that are shown, and that which may be cut off by its first and last line.
+const CONTEXT: usize = 3;
 
 /// A tool call.
 #[derive(Debug, Clone)]
@@ -29,6 +34,8 @@ pub(super) struct Call {
     /// The arguments that matter, on one line.
     about: String,
     change: Option<Change>,
+    /// The file that is edited.
+    path: String,
     since: Instant,
     end: Option<End>,
     /// How far it is, in its own words.
@@ -47,7 +54,12 @@ struct End {
 /// What an edit changes.
 #[derive(Debug, Clone)]
 enum Change {
-    Between { old: String, new: String },
+    Between {
+        old: String,
+        new: String,
+        /// The number of the first line; unknown until the edit is found in its file.
+        first: Option<usize>,
+    },
     Patch(String),
 }
 
@@ -61,6 +73,9 @@ impl Call {
             name: clean_line(&call.name),
             about: about(call, args.as_ref()),
             change: change(call, args.as_ref()),
+            path: text_of(args.as_ref(), "path")
+                .unwrap_or_default()
+                .to_owned(),
             since: now,
             end: None,
             progress: String::new(),
@@ -76,7 +91,11 @@ impl Call {
         self.end.is_none()
     }
 
-    pub(super) fn finish(&mut self, failed: bool, took: Duration, text: &str) {
+    /// The call has ended; with `root` an edit is shown where it stands in its file.
+    pub(super) fn finish(&mut self, failed: bool, took: Duration, text: &str, root: Option<&Root>) {
+        if let (false, Some(root), Some(change)) = (failed, root, &mut self.change) {
+            place(change, &self.path, root);
+        }
         self.end = Some(End {
             failed,
             took,
@@ -129,25 +148,56 @@ fn about(call: &ToolCall, args: Option<&Value>) -> String {
     words.join(" ")
 }
 
+fn text_of<'a>(args: Option<&'a Value>, key: &str) -> Option<&'a str> {
+    args?.get(key)?.as_str()
+}
+
 fn change(call: &ToolCall, args: Option<&Value>) -> Option<Change> {
-    let text = |key: &str| args.and_then(|args| args.get(key)).and_then(Value::as_str);
+    let text = |key: &str| text_of(args, key).map(|text| clean(text).into_owned());
     match call.name.as_str() {
         "create_file" => Some(Change::Between {
             old: String::new(),
-            new: clean(text("content")?).into_owned(),
+            new: text("content")?,
+            first: Some(1),
         }),
-        "apply_patch" => match (text("old_text"), text("new_text")) {
-            (Some(old), Some(new)) => Some(Change::Between {
-                old: clean(old).into_owned(),
-                new: clean(new).into_owned(),
-            }),
-            _ => {
-                let patch = text("patch").unwrap_or(&call.args);
-                Some(Change::Patch(clean(patch).into_owned()))
-            }
-        },
+        "apply_patch" => Some(match (text("old_text"), text("new_text")) {
+            (Some(old), Some(new)) => Change::Between {
+                old,
+                new,
+                first: None,
+            },
+            _ => Change::Patch(text("patch").unwrap_or_else(|| clean(&call.args).into_owned())),
+        }),
         _ => None,
     }
+}
+
+/// Finds an edit in its file as it is now, and takes the lines around it along.
+fn place(change: &mut Change, path: &str, root: &Root) {
+    let Change::Between {
+        old,
+        new,
+        first: first @ None,
+    } = change
+    else {
+        return;
+    };
+    let read = root.check(path).and_then(|rel| root.read(&rel, FILE));
+    let Ok(bytes) = read else { return };
+    let file = clean(&String::from_utf8_lossy(&bytes)).into_owned();
+    let Some((before, after)) = file.split_once(new.as_str()).filter(|_| !new.is_empty()) else {
+        return;
+    };
+    let starts: Vec<usize> = before.match_indices('\n').map(|(at, _)| at + 1).collect();
+    let lead = starts
+        .len()
+        .checked_sub(CONTEXT)
+        .map_or(0, |at| starts.get(at).copied().unwrap_or(0));
+    let lead = before.get(lead..).unwrap_or_default();
+    let trail: String = after.split_inclusive('\n').take(CONTEXT).collect();
+    *first = Some(starts.len() + 1 - lead.matches('\n').count());
+    *old = format!("{lead}{old}{trail}");
+    *new = format!("{lead}{new}{trail}");
 }
 
 /// The rows of a call.
@@ -204,7 +254,7 @@ fn drawn(call: &Call, sheet: Sheet<'_>) -> Option<diff::Drawn> {
         theme: sheet.theme,
     };
     match call.change.as_ref()? {
-        Change::Between { old, new } => Some(diff::between(old, new, frame)),
+        Change::Between { old, new, first } => Some(diff::between(old, new, *first, frame)),
         Change::Patch(text) => Some(diff::patch(text, frame)),
     }
 }
@@ -264,7 +314,7 @@ mod tests {
             text(&grep, 60)
         );
         assert!(text(&grep, 60)[0].ends_with("11s  Esc to stop"));
-        grep.finish(false, Duration::from_millis(100), "a\nb");
+        grep.finish(false, Duration::from_millis(100), "a\nb", None);
         assert_eq!(text(&grep, 60).len(), 1);
         assert!(text(&grep, 60)[0].ends_with("✓ 0.1s"));
         grep.unfolded = true;
@@ -277,13 +327,13 @@ mod tests {
             "apply_patch",
             r#"{"path": "a.rs", "old_text": "one\n", "new_text": "two\nthree\n"}"#,
         );
-        edit.finish(true, Duration::ZERO, "Error: no such text\nmore");
+        edit.finish(true, Duration::ZERO, "Error: no such text\nmore", None);
         assert!(text(&edit, 50)[1].contains("Error: no such text"));
         let mut edit = call(
             "apply_patch",
             r#"{"path": "a.rs", "old_text": "one\n", "new_text": "two\nthree\n"}"#,
         );
-        edit.finish(false, Duration::ZERO, "ok");
+        edit.finish(false, Duration::ZERO, "ok", None);
         let rows = text(&edit, 50);
         assert!(rows[0].ends_with("+2 −1"), "{rows:?}");
         assert!(rows.iter().any(|row| row.contains("three")));

@@ -72,10 +72,12 @@ pub(super) fn draw(scene: Scene<'_>, buffer: &mut Buffer, before: &Placed) -> Dr
         .rows(columns.saturating_sub(indent).max(1), most);
     let input_rows = input.rows.len().clamp(1, most);
     let status_rows = usize::from(rows > input_rows);
+    let jobs = status::jobs(scene.status, columns, theme);
+    let jobs = jobs.filter(|_| rows > input_rows + status_rows + 3);
     let mut question = scene
         .asked
         .map_or_else(Vec::new, |asked| ask::rows(asked, columns, theme));
-    let left = rows.saturating_sub(input_rows + status_rows);
+    let left = rows.saturating_sub(input_rows + status_rows + jobs.iter().count());
     // The keys are the last row of a question: what does not fit is cut before them.
     let over = question.len().saturating_sub(left);
     question.drain(..over);
@@ -103,6 +105,10 @@ pub(super) fn draw(scene: Scene<'_>, buffer: &mut Buffer, before: &Placed) -> Dr
     let asked_rows = question.len();
     put(buffer, y, question);
     y += asked_rows;
+    if let Some(line) = jobs {
+        put(buffer, y, [line]);
+        y += 1;
+    }
     if status_rows > 0 {
         let flash = match (scene.flash, more) {
             (None, true) => Some("↓ more below"),

@@ -1,0 +1,222 @@
+//! What there is to see, each in every size.
+
+use super::stage::Stage;
+use crate::app::session::show::{End, Show};
+use crate::base::error::Problem;
+use crate::ui::editor::complete::Sources;
+use crate::ui::keys::Action;
+use crate::ui::text::theme::ColorMode;
+
+const ANSWER: &str = "Yes, though **not enthusiastically**. Tomorrow `11-16 °C`, rain from *14:00* \
+on, and a sentence that is long enough to be wrapped in most of the sizes that are looked at here.\n\n\
+## What to take\n\n- a coat\n- an umbrella, [of this kind](https://example.org/umbrella)\n  1. black\n  2. large\n\n\
+> Rain is only the sky's opinion.\n\n\
+| day | from | to |\n|:----|-----:|---:|\n| Sat | 11 °C | 16 °C |\n| Sun | 10 °C | 15 °C |\n\n\
+```rust\nfn coat(rain: f64) -> bool {\n    rain > 0.0 // always\n}\n```\n\nThat is all.\n";
+
+const PATCH: &str = r#"{"path": "tests/retry.rs", "old_text": "    let server = Server::start();\n    sleep(50);\n    ask();\n", "new_text": "    let server = Server::start();\n    server.wait_ready()?;\n    ask();\n    check();\n"}"#;
+
+fn talk() -> Stage {
+    let mut stage = Stage::new();
+    stage.you("Will I need a coat in Porto tomorrow?");
+    stage.marvin(ANSWER);
+    stage
+}
+
+#[test]
+fn a_talk_with_markdown() {
+    talk().same("talk");
+}
+
+#[test]
+fn colours_carry_meaning_and_never_alone() {
+    talk().same_looks("talk", ColorMode::Ansi256);
+    // NO_COLOR: bold, underline and the rest remain, no cell has a colour.
+    talk().same_looks("talk-no-color", ColorMode::None);
+    let (buffer, _) = talk().draw((80, 24), ColorMode::None);
+    let plain = |cell: &ratatui::buffer::Cell| {
+        cell.fg == ratatui::style::Color::Reset && cell.bg == ratatui::style::Color::Reset
+    };
+    assert!(buffer.content().iter().all(plain));
+    let (coloured, _) = talk().draw((80, 24), ColorMode::True);
+    let symbols = |buffer: &ratatui::buffer::Buffer| -> Vec<String> {
+        let cells = buffer.content().iter();
+        cells.map(|cell| cell.symbol().to_owned()).collect()
+    };
+    assert_eq!(symbols(&buffer), symbols(&coloured));
+}
+
+#[test]
+fn an_answer_that_arrives() {
+    let mut stage = Stage::new();
+    stage.you("Go on.");
+    stage.delta("A paragraph that is whole.\n\nAnd one with **bold words that are not");
+    stage.runs("answering", false);
+    stage.same("arriving");
+    let mut stage = Stage::new();
+    stage.you("Think first.");
+    stage.runs("answering", false);
+    stage.same("thinking");
+    let mut stage = Stage::new();
+    stage.you("Say much.");
+    stage.delta("What was said so");
+    stage.show(&Show::AnswerEnd(End::Stopped));
+    stage.you("Once more.");
+    stage.show(&Show::AnswerEnd(End::Failed));
+    stage.show(&Show::Failed(
+        Problem::network("groq cannot be reached.").next("Check the network."),
+    ));
+    stage.same("stopped-and-failed");
+}
+
+#[test]
+fn a_round_of_tools() {
+    let mut stage = Stage::new();
+    stage.you("The retry test is flaky, find out why and fix it.");
+    stage.delta("I look where it sleeps.");
+    stage.calls(&[
+        (
+            "1",
+            "code_grep",
+            r#"{"pattern": "retry", "glob_filter": "*.rs"}"#,
+        ),
+        (
+            "2",
+            "read_file",
+            r#"{"path": "tests/retry.rs", "start_line": 1}"#,
+        ),
+        ("3", "nosuch", "{}"),
+    ]);
+    stage.done("1", false, "tests/retry.rs:41: retry\n");
+    stage.done(
+        "3",
+        true,
+        "Error: There is no tool \"nosuch\".\nThe tools are: many.",
+    );
+    stage.runs("read_file", false);
+    stage.same("round-running");
+    stage.done("2", false, "1: use std;\n2: \n3: fn retry() {}");
+    stage.calls(&[("4", "apply_patch", PATCH)]);
+    stage.done("4", false, "Replaced.");
+    stage.calls(&[(
+        "5",
+        "create_file",
+        r#"{"path": "new.txt", "content": "one\ntwo\n"}"#,
+    )]);
+    stage.done("5", false, "Written.");
+    stage.status.running.clear();
+    stage.marvin("Mended.");
+    stage.same("round-with-changes");
+    stage.same_looks("round-with-changes", ColorMode::Ansi256);
+    stage.chat.unfold_all();
+    stage.same("round-unfolded");
+}
+
+#[test]
+fn a_question() {
+    let mut stage = Stage::new();
+    stage.you("Run the tests.");
+    stage.delta("One thread would show whether the tests share a port.");
+    stage.calls(&[("1", "run_command", r#"{"command": "cargo test retry"}"#)]);
+    stage.ask(
+        "cargo test retry -- --test-threads=1 && printf '\u{1b}[31m\u{202e}'\necho done",
+        "One thread would show whether the tests share a port.",
+    );
+    stage.runs("run_command", false);
+    stage.same("question");
+    stage.same_looks("question", ColorMode::Ansi256);
+    stage.editor.set_text("use just test");
+    if let Some(asked) = &mut stage.asked {
+        asked.why = true;
+    }
+    stage.same("question-why");
+    let long: String = (0..40).map(|n| format!("echo {n} && \\\n")).collect();
+    stage.ask(&long, "");
+    stage.same("question-long");
+}
+
+#[test]
+fn the_help() {
+    let mut stage = talk();
+    stage.help = Some(0);
+    stage.same("help");
+    // To its end.
+    stage.help = Some(usize::MAX / 2);
+    stage.draw((80, 24), ColorMode::None);
+    stage.same("help-end");
+}
+
+struct Files;
+
+impl Sources for Files {
+    fn commands(&self) -> Vec<String> {
+        ["!help", "!tools", "!tool", "profiles"]
+            .map(str::to_owned)
+            .into()
+    }
+
+    fn paths(&self, _: &str) -> Vec<String> {
+        (0..20).map(|n| format!("src/file_{n:02}.rs")).collect()
+    }
+}
+
+#[test]
+fn the_completion_menu() {
+    let mut stage = talk();
+    stage.editor.set_text("look at @src/fi");
+    for _ in 0..3 {
+        stage.editor.act(Action::Complete, &Files);
+    }
+    assert!(stage.editor.menu().is_some());
+    stage.same("menu-paths");
+    stage.editor.set_text("!to");
+    stage.editor.act(Action::Complete, &Files);
+    stage.same("menu-commands");
+}
+
+#[test]
+fn messages_that_wait() {
+    let mut stage = Stage::new();
+    stage.you("First.");
+    stage.delta("Slowly, as always");
+    stage.queue = vec![
+        "Second.".to_owned(),
+        "Third, which is\nseveral lines long and does not fit into a row of the narrowest screen"
+            .to_owned(),
+    ];
+    stage.editor.set_text("A draft\nof three\nlines");
+    stage.runs("answering", false);
+    stage.same("queue");
+}
+
+#[test]
+fn wide_text() {
+    let mut stage = Stage::new();
+    stage.you("日本語のテキストと 한국어 글자 그리고 emoji 👩‍👩‍👧‍👦 👍🏽 🇩🇪 e\u{301}a\u{308}");
+    stage.marvin(
+        "| 名前 | größe |\n|---|---|\n| 東京 | 13,960,000 |\n| Köln | 1 |\n\n\
+         שלום עולם, and مرحبا, in one line with 漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字.\n\n\
+         ```\n全角ｆｕｌｌ\n```\n",
+    );
+    stage.editor.set_text("日本👨‍👩‍👧é");
+    stage.status.model = "模型-七十億".to_owned();
+    stage.same("wide");
+}
+
+#[test]
+fn everything_that_the_status_line_can_say() {
+    let mut stage = Stage::new();
+    stage.status.coding = true;
+    stage.status.shell = Some("/home/arthur/src".into());
+    stage.status.topics = 2;
+    stage.status.context = Some(97);
+    stage.runs("cargo build", true);
+    stage.runs("sleep 100", true);
+    stage.flash = Some("Copied the reply, 120 characters.");
+    stage.show(&Show::System("Shell mode, in /home/arthur/src.".to_owned()));
+    stage.show(&Show::Ran {
+        command: "ls".to_owned(),
+        output: "a  b\nc".to_owned(),
+    });
+    stage.same("status");
+}

@@ -1,0 +1,223 @@
+//! A conversation without a session: what it would show is given by hand, at a moment that stands still.
+
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::bounded;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Color;
+
+use super::super::ask::Asked;
+use super::super::chat::Chat;
+use super::super::view::{self, Placed, Scene};
+use super::snapshot;
+use crate::app::session::show::{End, Question, Running, Show, Status};
+use crate::chat::event::Event;
+use crate::chat::message::ToolCall;
+use crate::tools::context::Matter;
+use crate::ui::editor::Editor;
+use crate::ui::text::theme::{ColorMode, Theme};
+
+/// The sizes that are looked at.
+const SIZES: [(u16, u16); 3] = [(80, 24), (40, 12), (200, 50)];
+
+/// Everything that a frame shows.
+pub(super) struct Stage {
+    pub(super) chat: Chat,
+    pub(super) editor: Editor,
+    pub(super) asked: Option<Asked>,
+    pub(super) help: Option<usize>,
+    pub(super) status: Status,
+    pub(super) flash: Option<&'static str>,
+    pub(super) queue: Vec<String>,
+    began: Instant,
+}
+
+impl Stage {
+    pub(super) fn new() -> Self {
+        Self {
+            chat: Chat::new(),
+            editor: Editor::new(),
+            asked: None,
+            help: None,
+            status: Status {
+                provider: Some("groq"),
+                model: "llama-3.3-70b-versatile".to_owned(),
+                profile: "main".to_owned(),
+                messages: 2,
+                cost: 0.0004,
+                context: Some(3),
+                coding: false,
+                shell: None,
+                topics: 0,
+                running: Vec::new(),
+            },
+            flash: None,
+            queue: Vec::new(),
+            began: Instant::now(),
+        }
+    }
+
+    pub(super) fn show(&mut self, show: &Show) {
+        self.chat.show(show, "09:05", self.began);
+    }
+
+    pub(super) fn you(&mut self, text: &str) {
+        self.show(&Show::You {
+            text: text.to_owned(),
+            time: "09:05".to_owned(),
+        });
+    }
+
+    /// A whole answer, in small pieces as it streams.
+    pub(super) fn marvin(&mut self, text: &str) {
+        self.delta(text);
+        self.show(&Show::AnswerEnd(End::Complete));
+    }
+
+    pub(super) fn delta(&mut self, text: &str) {
+        let chars: Vec<char> = text.chars().collect();
+        for piece in chars.chunks(7) {
+            let piece = piece.iter().collect();
+            self.show(&Show::Event(Event::Delta(piece)));
+        }
+    }
+
+    pub(super) fn calls(&mut self, calls: &[(&str, &str, &str)]) {
+        let calls = calls
+            .iter()
+            .map(|(id, name, args)| ToolCall {
+                id: (*id).to_owned(),
+                name: (*name).to_owned(),
+                args: (*args).to_owned(),
+                keep: None,
+            })
+            .collect();
+        self.show(&Show::Event(Event::ToolsStarted(calls)));
+    }
+
+    pub(super) fn done(&mut self, id: &str, failed: bool, text: &str) {
+        self.show(&Show::Event(Event::ToolDone {
+            id: id.to_owned(),
+            name: String::new(),
+            failed,
+            took: Duration::from_millis(412),
+            text: text.to_owned(),
+        }));
+    }
+
+    pub(super) fn runs(&mut self, what: &str, background: bool) {
+        self.status.running.push(Running {
+            what: what.to_owned(),
+            since: self.began,
+            background,
+        });
+    }
+
+    pub(super) fn ask(&mut self, command: &str, reason: &str) {
+        let matter = Matter::Command {
+            command: command.to_owned(),
+            dir: "/home/arthur/src/fetcher".into(),
+        };
+        self.asked = Some(Asked {
+            question: Question {
+                matter,
+                reply: bounded(1).0,
+            },
+            reason: reason.to_owned(),
+            why: false,
+        });
+    }
+
+    /// The frame in a size, thirteen seconds after the beginning.
+    pub(super) fn draw(
+        &mut self,
+        (width, height): (u16, u16),
+        mode: ColorMode,
+    ) -> (Buffer, Position) {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+        let theme = Theme::new(mode);
+        let scene = Scene {
+            chat: &mut self.chat,
+            editor: &mut self.editor,
+            asked: self.asked.as_ref(),
+            help: self.help.as_mut(),
+            status: &self.status,
+            flash: self.flash,
+            queue: &self.queue,
+            clock: "09:05",
+            theme: &theme,
+            now: self.began + Duration::from_secs(13),
+        };
+        let drawn = view::draw(scene, &mut buffer, &Placed::default());
+        (buffer, drawn.cursor.expect("a cursor"))
+    }
+
+    /// Compares the frames of all sizes with their snapshots; what is open may be another in each.
+    pub(super) fn same(&mut self, name: &str) {
+        for size in SIZES {
+            let (buffer, cursor) = self.draw(size, ColorMode::Ansi256);
+            let name = format!("tui/{name}-{}x{}", size.0, size.1);
+            let text = format!("{}\ncursor at {},{}", text(&buffer), cursor.x, cursor.y);
+            snapshot::same(&name, &text);
+        }
+    }
+
+    /// Compares how the frame looks, not only what it says.
+    pub(super) fn same_looks(&mut self, name: &str, mode: ColorMode) {
+        let (buffer, _) = self.draw((80, 24), mode);
+        snapshot::same(&format!("tui/{name}-looks"), &looks(&buffer));
+    }
+}
+
+/// The rows as text, a bar at each end so that blanks are seen.
+fn text(buffer: &Buffer) -> String {
+    let mut out = String::new();
+    for y in 0..buffer.area.height {
+        out.push('|');
+        let mut x = 0;
+        while x < buffer.area.width {
+            let symbol = buffer[(x, y)].symbol();
+            out.push_str(symbol);
+            let wide = crate::ui::text::width::of(symbol).max(1);
+            x += u16::try_from(wide).unwrap();
+        }
+        out.push_str("|\n");
+    }
+    out
+}
+
+/// Runs of equal style: the colours and modifiers, then the words.
+fn looks(buffer: &Buffer) -> String {
+    let mut out = String::new();
+    for y in 0..buffer.area.height {
+        let mut runs: Vec<(String, String)> = Vec::new();
+        for x in 0..buffer.area.width {
+            let cell = &buffer[(x, y)];
+            let colour = |name: &str, colour: Color| match colour {
+                Color::Reset => String::new(),
+                colour => format!("{name}{colour} "),
+            };
+            let modifiers = match cell.modifier.is_empty() {
+                true => String::new(),
+                false => format!("{:?}", cell.modifier),
+            };
+            let look = format!(
+                "{}{}{modifiers}",
+                colour("", cell.fg),
+                colour("on ", cell.bg)
+            );
+            match runs.last_mut() {
+                Some((last, words)) if *last == look => words.push_str(cell.symbol()),
+                _ => runs.push((look, cell.symbol().to_owned())),
+            }
+        }
+        out.push_str(&format!("row {y}\n"));
+        for (look, words) in runs {
+            if !words.trim().is_empty() {
+                out.push_str(&format!("  [{}] {words}\n", look.trim_end()));
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,76 @@
+//! The benchmark of the full-screen interface: the release binary on a terminal of its own, talking to a provider in this process.
+//!
+//! usage: `cargo bench --bench interactive [-- ROW…]`, with words that the rows' names must contain. `BENCH_AICHAT` names an aichat to
+//! compare with where none is on PATH, and `BENCH_MARVIN` another build of Marvin to measure.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    unreachable_pub
+)]
+
+mod place;
+mod prose;
+mod provider;
+mod rest;
+mod start;
+mod stream;
+mod terminal;
+
+/// One line of the table.
+pub struct Row {
+    /// The work.
+    pub what: String,
+    /// The target.
+    pub wanted: &'static str,
+    /// What came out.
+    pub measured: String,
+    /// Nothing when there is nothing to hold.
+    pub holds: Option<bool>,
+}
+
+/// A part of the benchmark: its name, and what it measures.
+type Job = (&'static str, fn() -> Vec<Row>);
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if !args.iter().any(|arg| arg == "--bench") {
+        return; // `cargo test --all-targets` starts this too.
+    }
+    let words: Vec<&String> = args.iter().filter(|arg| !arg.starts_with("--")).collect();
+    let jobs: [Job; 9] = [
+        ("start", start::rows),
+        ("keys", stream::keys),
+        ("slowed", stream::slowed),
+        ("bytes", stream::bytes),
+        ("idle", rest::idle),
+        ("cost", stream::cost),
+        ("save", rest::save),
+        ("memory", rest::memory),
+        ("scroll", rest::scroll),
+    ];
+    println!("| what | wanted | measured | holds |\n|---|---|---|---|");
+    for (name, job) in jobs {
+        if !words.is_empty() && !words.iter().any(|word| name.contains(word.as_str())) {
+            continue;
+        }
+        for row in job() {
+            let holds = match row.holds {
+                Some(true) => "yes",
+                Some(false) => "**no**",
+                None => "",
+            };
+            println!(
+                "| {} | {} | {} | {holds} |",
+                row.what, row.wanted, row.measured
+            );
+        }
+    }
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or("?");
+    println!("\n{cores} cores, load {load} at the end.");
+}

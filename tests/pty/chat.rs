@@ -1,0 +1,384 @@
+//! Talking on the full screen: what is typed, what comes back and how it looks, and what of it is there the next time.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::stage::{
+    LIMIT, SIZE, begin, calls, end, find, full, input, last_sent, log, more, playing, quit, rows,
+    said, says, sent, unasked,
+};
+use crate::support::home::Home;
+use crate::support::latch::Latch;
+use crate::support::pty::Pty;
+use crate::support::snapshot;
+
+#[test]
+fn an_answer_appears_while_it_comes_and_is_kept() {
+    let home = Home::new();
+    let (first, second) = (Latch::new(), Latch::new());
+    let answer = begin("The first part, ").pause(&first);
+    let answer = more(answer, "the second part, ").pause(&second);
+    let server = playing([end(more(answer, "the end."))]);
+    let pty = full(&home, &server);
+    pty.send("hello there\r");
+    // The person's words are there before anything comes.
+    pty.wait_text("you");
+    pty.wait_text("The first part,");
+    assert!(!pty.screen().contains("the second part"));
+    first.open();
+    pty.wait_text("The first part, the second part,");
+    assert!(!pty.screen().contains("the end."));
+    // Typing is never blocked.
+    pty.send("a draft");
+    pty.wait_for("the draft", |screen| input(screen) == "> a draft");
+    second.open();
+    pty.wait_text("the second part, the end.");
+    pty.wait_text("2 msgs");
+    assert!(pty.with(|screen| input(screen) == "> a draft"));
+    let request = server.request(0).json();
+    assert_eq!(request["model"], "test-model");
+    assert_eq!(request["stream"], true);
+    assert!(request["tools"].as_array().is_some_and(|t| t.len() > 10));
+    assert_eq!(sent(&server, 0), said(&[("user", "hello there")]));
+    quit(pty, &home);
+    let whole = "The first part, the second part, the end.";
+    assert_eq!(
+        log(&home),
+        said(&[("you", "hello there"), ("assistant", whole)])
+    );
+}
+
+#[test]
+fn markdown_is_drawn() {
+    let home = Home::new();
+    let text = "# A title\n\nSome **bold words** and `code here`.\n\n- one\n- two\n\n\
+        | name | size |\n|---|---|\n| alpha | 17 |\n\n```rust\nfn main() {}\n```\n\nThe last line.";
+    let server = playing([says(text)]);
+    let pty = full(&home, &server);
+    pty.send("show me\r");
+    pty.wait_text("The last line.");
+    pty.with(|screen| {
+        let cell = |text: &str| {
+            let (row, column) = find(screen, text).unwrap_or_else(|| panic!("no {text}"));
+            screen.cell(row, column).unwrap().clone()
+        };
+        assert!(cell("A title").bold());
+        assert!(cell("bold words").bold());
+        assert!(!cell("Some").bold());
+        assert_ne!(cell("code here").fgcolor(), cell("Some").fgcolor());
+        let (name, alpha) = (find(screen, "name"), find(screen, "alpha"));
+        assert_eq!(name.unwrap().1, alpha.unwrap().1, "columns of a table");
+        assert_eq!(
+            find(screen, "size").unwrap().1,
+            find(screen, "17").unwrap().1
+        );
+        let (row, column) = find(screen, "fn main").unwrap();
+        assert_eq!(column, 0, "a line of code begins where a row begins");
+        assert!(row > 0);
+        let contents = screen.contents();
+        assert!(
+            !contents.contains("**") && !contents.contains("# A"),
+            "{contents}"
+        );
+    });
+    quit(pty, &home);
+}
+
+#[test]
+fn a_tool_round_is_a_line_that_unfolds() {
+    let home = Home::new();
+    home.write("work/notes.txt", "alpha line\nbeta line\n");
+    let server = playing([
+        calls("read_file", json!({"path": "notes.txt"})),
+        says("It has two lines."),
+    ]);
+    let pty = full(&home, &server);
+    pty.send("what is in it\r");
+    pty.wait_text("It has two lines.");
+    pty.wait_for("the line of the call", |screen| {
+        rows(screen).into_iter().any(|row| {
+            row.contains("🔧") && row.contains("read_file  notes.txt") && row.contains('✓')
+        })
+    });
+    assert!(!pty.screen().contains("beta line"));
+    pty.send("\t");
+    pty.wait_text("beta line");
+    pty.send("\t");
+    pty.wait_for("the folded result", |screen| {
+        !screen.contents().contains("beta line")
+    });
+    let last = sent(&server, 1).pop().unwrap();
+    assert_eq!(last.0, "tool");
+    assert!(last.1.contains("beta line"));
+    quit(pty, &home);
+    // Tools are no part of the log.
+    assert_eq!(
+        log(&home),
+        said(&[("you", "what is in it"), ("assistant", "It has two lines.")])
+    );
+}
+
+#[test]
+fn an_edit_is_shown_as_a_change() {
+    let home = Home::new();
+    home.write("work/a.txt", "one\ntwo\nthree\n");
+    let server = playing([
+        calls(
+            "apply_patch",
+            json!({"path": "a.txt", "old_text": "two\n", "new_text": "zwei\ndrei\n"}),
+        ),
+        says("Changed."),
+    ]);
+    let pty = full(&home, &server);
+    pty.send("translate\r");
+    pty.wait_text("Changed.");
+    pty.wait_text("+2 −1");
+    pty.with(|screen| {
+        let color = |text: &str| {
+            let (row, column) = find(screen, text).unwrap_or_else(|| panic!("no {text}"));
+            screen.cell(row, column).unwrap().fgcolor()
+        };
+        assert_ne!(color("two"), color("zwei"));
+    });
+    assert_eq!(home.read("work/a.txt"), "one\nzwei\ndrei\nthree\n");
+    quit(pty, &home);
+}
+
+#[test]
+fn the_talk_goes_on_where_it_stopped() {
+    let home = Home::new();
+    let entries: Vec<_> = (0..30)
+        .map(|n| match n {
+            25 => json!({"role": "system", "text": "a notice", "time": "09:00"}),
+            n if n % 2 == 0 => json!({"role": "you", "text": format!("question {n}"), "time": "09:00"}),
+            n => json!({"role": "assistant", "text": format!("answer {n}"), "time": "2026-01-02T03:04:05Z"}),
+        })
+        .collect();
+    home.write(
+        "config/profiles/main/chat_log.json",
+        serde_json::to_string_pretty(&entries).unwrap(),
+    );
+    let server = playing([says("Again.")]);
+    let pty = Pty::spawn(&crate::stage::command(&home, &server), (80, 90));
+    pty.wait_text("Resumed: profile main, openai-compat (test-model)");
+    let screen = pty.screen();
+    for shown in ["question 10", "answer 29", "a notice"] {
+        assert!(screen.contains(shown), "no {shown}:\n{screen}");
+    }
+    pty.send("and now\r");
+    pty.wait_text("Again.");
+    let sent = sent(&server, 0);
+    // The last twenty entries without the system's.
+    assert_eq!(sent.len(), 20);
+    assert_eq!(sent[0], ("user".to_owned(), "question 10".to_owned()));
+    assert_eq!(sent[19], ("user".to_owned(), "and now".to_owned()));
+    assert!(!sent.iter().any(|(_, text)| text == "a notice"));
+    quit(pty, &home);
+    let log = log_lengths(&home);
+    assert_eq!(log, 32);
+}
+
+fn log_lengths(home: &Home) -> usize {
+    let text = home.read("config/profiles/main/chat_log.json");
+    serde_json::from_str::<Vec<serde_json::Value>>(&text)
+        .unwrap()
+        .len()
+}
+
+#[test]
+fn the_first_start_says_what_works_and_does_it() {
+    let home = Home::new();
+    home.write("work/src/lib.rs", "// here\n");
+    let mut command = Pty::command(env!("CARGO_BIN_EXE_marvin").as_ref(), &home);
+    command
+        .env("PATH", "/usr/bin:/bin")
+        .env("OLLAMA_URL", "http://127.0.0.1:9");
+    let pty = Pty::spawn(&command, (100, 40));
+    pty.wait_text("no language model set up");
+    pty.wait_text("offline");
+    let screen = pty.screen();
+    for shown in [
+        "export OPENAI_API_KEY=…",
+        "export GEMINI_API_KEY=…",
+        "not set",
+        "ollama pull",
+        "no answer on its port",
+        "show the tree",
+        "!tool",
+        "marvin doctor",
+    ] {
+        assert!(screen.contains(shown), "no {shown}:\n{screen}");
+    }
+    pty.send("show the tree\r");
+    pty.wait_text("lib.rs");
+    quit(pty, &home);
+}
+
+#[test]
+fn the_welcome_is_as_its_snapshots() {
+    for (width, height) in [(80, 24), (40, 12), (200, 50)] {
+        let home = Home::new();
+        let mut command = Pty::command(env!("CARGO_BIN_EXE_marvin").as_ref(), &home);
+        command
+            .env("PATH", "/usr/bin:/bin")
+            .env("OLLAMA_URL", "http://127.0.0.1:9")
+            .env("MARVIN_NOW", "2026-03-04T09:05:00+00:00[UTC]");
+        let pty = Pty::spawn(&command, (width, height));
+        pty.wait_text("marvin doctor");
+        pty.wait_text("09:05");
+        // The modules of the tools change; all else is to stay.
+        let screen = pty.with(rows);
+        let modules = |row: &&String| row.starts_with("Working right now");
+        let first = screen.iter().position(|row| modules(&row)).unwrap_or(0);
+        let last = screen
+            .iter()
+            .position(|row| row.contains("show the tree"))
+            .unwrap_or(first);
+        let screen: Vec<&str> = screen
+            .iter()
+            .enumerate()
+            .filter(|(at, row)| !(first..last).contains(at) && !row.trim().is_empty())
+            .map(|(_, row)| row.trim_end())
+            .collect();
+        snapshot::same(&format!("pty/welcome-{width}x{height}"), &screen.join("\n"));
+        quit(pty, &home);
+    }
+}
+
+#[test]
+fn colours_are_the_terminals_own_and_none_where_none_are_wanted() {
+    // Foregrounds and backgrounds of every kind.
+    let coloured = |raw: &[u8]| {
+        let text = String::from_utf8_lossy(raw).into_owned();
+        text.split("\x1b[")
+            .filter_map(|rest| rest.split_once('m'))
+            .filter(|(codes, _)| codes.bytes().all(|b| b.is_ascii_digit() || b == b';'))
+            .flat_map(|(codes, _)| codes.split(';').map(str::to_owned).collect::<Vec<_>>())
+            .filter_map(|code| code.parse::<u8>().ok())
+            .any(|code| matches!(code, 30..=38 | 40..=48 | 90..=97 | 100..=107))
+    };
+    for (name, value, wanted) in [
+        ("NO_COLOR", "1", false),
+        ("TERM", "xterm", true),
+        ("COLORTERM", "truecolor", true),
+    ] {
+        let home = Home::new();
+        let server = playing([says("# Title\n\n**bold** `code`")]);
+        let mut command = crate::stage::command(&home, &server);
+        command.env(name, value);
+        let pty = Pty::spawn(&command, SIZE);
+        pty.wait_text("test-model");
+        pty.send("hello\r");
+        pty.wait_text("Title");
+        pty.wait_text("2 msgs");
+        assert_eq!(coloured(&pty.raw()), wanted, "{name}={value}");
+        let bold = pty.with(|screen| {
+            let (row, column) = find(screen, "Title").unwrap();
+            screen.cell(row, column).unwrap().bold()
+        });
+        assert!(bold, "{name}={value}");
+        quit(pty, &home);
+    }
+}
+
+#[test]
+fn both_faces_share_the_history_of_the_input() {
+    let home = Home::new();
+    let server = unasked();
+    let pty = full(&home, &server);
+    pty.send("!help\r");
+    pty.wait_text("take back the last exchange");
+    quit(pty, &home);
+    let plain = crate::plain::pipe(&home, &server, "profiles\n").expect(0);
+    assert!(plain.text().contains("* main"), "{}", plain.text());
+    assert_eq!(
+        home.read("config/profiles/main/history"),
+        "!help\nprofiles\n"
+    );
+    let pty = full(&home, &server);
+    pty.send("\x1b[A");
+    pty.wait_for("the newest", |screen| input(screen) == "> profiles");
+    pty.send("\x1b[A");
+    pty.wait_for("the one before", |screen| input(screen) == "> !help");
+    quit(pty, &home);
+}
+
+#[test]
+fn words_of_the_command_line_are_the_first_message() {
+    let home = Home::new();
+    let server = playing([says("To you too.")]);
+    let mut command = crate::stage::command(&home, &server);
+    command.args(["good", "morning"]);
+    let pty = Pty::spawn(&command, SIZE);
+    pty.wait_text("To you too.");
+    assert_eq!(last_sent(&server, 0), "good morning");
+    // And the prompt stays.
+    pty.send("typed");
+    pty.wait_for("the prompt", |screen| input(screen) == "> typed");
+    quit(pty, &home);
+}
+
+#[test]
+fn a_long_answer_scrolls_and_the_view_stays_where_the_person_looks() {
+    let home = Home::new();
+    let latch = Latch::new();
+    let lines = |from: usize| -> String {
+        (from..from + 100)
+            .map(|n| format!("line number {n}\n\n"))
+            .collect()
+    };
+    let answer = begin(&lines(0)).pause(&latch);
+    let server = playing([end(more(answer, &lines(100)))]);
+    let pty = full(&home, &server);
+    pty.send("talk\r");
+    latch.wait_reached(LIMIT);
+    pty.wait_text("line number 98");
+    pty.send("\x1b[5~\x1b[5~");
+    pty.wait_text("more below");
+    pty.wait_for("an earlier line", |screen| {
+        !screen.contents().contains("line number 98")
+    });
+    let top = pty.screen().lines().next().unwrap().to_owned();
+    latch.open();
+    pty.wait_text("2 msgs");
+    assert_eq!(pty.screen().lines().next().unwrap(), top, "the view moved");
+    // Ctrl-End.
+    pty.send("\x1b[1;5F");
+    pty.wait_text("line number 199");
+    quit(pty, &home);
+}
+
+#[test]
+fn the_last_reply_is_copied_by_the_terminal() {
+    let home = Home::new();
+    let server = playing([says("Words.\n\n```sh\nls -l\n```\n")]);
+    let pty = full(&home, &server);
+    pty.send("go\r");
+    pty.wait_text("ls -l");
+    pty.wait_text("2 msgs");
+    pty.send("\x1bk");
+    pty.wait_text("Copied the block of code");
+    // "ls -l\n"
+    pty.wait_raw(b"\x1b]52;c;bHMgLWwK\x07", 1);
+    pty.send("\x1bc");
+    pty.wait_text("Copied the reply");
+    quit(pty, &home);
+}
+
+#[test]
+fn an_idle_screen_sleeps() {
+    let home = Home::new();
+    let server = playing([says("Done.")]);
+    let pty = full(&home, &server);
+    pty.send("go\r");
+    pty.wait_text("Done.");
+    pty.wait_text("2 msgs");
+    std::thread::sleep(Duration::from_millis(500));
+    let before = pty.raw().len();
+    std::thread::sleep(Duration::from_millis(1500));
+    let written = pty.raw().len() - before;
+    // The minute of the clock may have come.
+    assert!(written < 64, "{written} bytes");
+    quit(pty, &home);
+}

@@ -1,0 +1,346 @@
+//! The commands of contract/interfaces.md 12 on the full screen, and what they leave behind.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::stage::{
+    LIMIT, SIZE, begin, calls, command, end, full, input, last_sent, log, log_of, playing, quit,
+    said, says, sent, unasked, until,
+};
+use crate::support::home::Home;
+use crate::support::latch::Latch;
+use crate::support::pty::Pty;
+
+/// Makes a script one that runs.
+pub(crate) fn executable(path: &Path) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn lists_are_shown() {
+    let home = Home::new();
+    home.write("work/notes.txt", "alpha beta\n");
+    home.write(
+        "config/profiles/main/saved_places.json",
+        json!([{"label": "work", "name": "The office"}]).to_string(),
+    );
+    let server = unasked();
+    let pty = full(&home, &server);
+    for (line, shown) in [
+        ("!help", "run one tool without a model"),
+        ("!tools git_st", "git_status"),
+        ("!tool read_file path=notes.txt", "alpha beta"),
+        ("!tool read_file --help", "start_line"),
+        ("!tool read_fiel path=x", "Did you mean"),
+        ("!model", "openai-compat answers, with test-model."),
+        ("profiles", "* main"),
+        ("saved", "The office"),
+        ("!voice", "Voice is not built yet."),
+        ("!blender", "Blender is not built yet."),
+        ("!pro hm", "not built yet."),
+    ] {
+        pty.send(format!("{line}\r"));
+        pty.wait_text(shown);
+    }
+    quit(pty, &home);
+}
+
+#[test]
+fn usage_is_drawn_as_bars_and_a_sentence_with_the_word_is_a_message() {
+    let home = Home::new();
+    let server = playing([says("An answer."), says("A word.")]);
+    let pty = full(&home, &server);
+    pty.send("hello\r");
+    pty.wait_text("An answer.");
+    pty.wait_text("2 msgs");
+    pty.send("usage\r");
+    pty.wait_text("█");
+    assert!(pty.screen().contains("test-model"), "{}", pty.screen());
+    pty.send("usage of marvin\r");
+    pty.wait_text("A word.");
+    assert_eq!(last_sent(&server, 1), "usage of marvin");
+    quit(pty, &home);
+}
+
+#[test]
+fn profiles_are_made_and_gone_to() {
+    let home = Home::new();
+    let entry = json!([{"role": "you", "text": "said in winter", "time": "08:00"}]);
+    home.write("config/profiles/winter/chat_log.json", entry.to_string());
+    let server = playing([says("In main."), says("In winter."), says("In summer.")]);
+    let pty = full(&home, &server);
+    pty.send("one\r");
+    pty.wait_text("In main.");
+    pty.wait_text("2 msgs");
+    pty.send("!profile winter\r");
+    pty.wait_text("Profile winter.");
+    pty.send("two\r");
+    pty.wait_text("In winter.");
+    pty.send("!profile summer\r");
+    pty.wait_text("Profile summer, which is new.");
+    pty.send("three\r");
+    pty.wait_text("In summer.");
+    // Each has its own past.
+    assert_eq!(
+        sent(&server, 1),
+        said(&[("user", "said in winter"), ("user", "two")])
+    );
+    assert_eq!(sent(&server, 2), said(&[("user", "three")]));
+    pty.send("!profile ../evil\r");
+    pty.wait_text("Error:");
+    quit(pty, &home);
+    assert_eq!(home.read("config/last_profile").trim(), "summer");
+    assert_eq!(
+        log(&home),
+        said(&[("you", "one"), ("assistant", "In main.")])
+    );
+    assert_eq!(log_of(&home, "winter").len(), 3);
+    assert_eq!(log_of(&home, "summer").len(), 2);
+    assert!(!home.has("config/evil"));
+    // The next session begins there.
+    let server = unasked();
+    let pty = full(&home, &server);
+    pty.wait_text("summer");
+    pty.wait_text("In summer.");
+    quit(pty, &home);
+}
+
+#[test]
+fn a_message_that_switched_the_profile_is_sent_again_once() {
+    let home = Home::new();
+    let server = playing([
+        calls("switch_profile", json!({"name": "anna"})),
+        // Again, as a forgetful model would.
+        calls("switch_profile", json!({"name": "anna"})),
+        says("Hello Anna."),
+    ])
+    .lenient();
+    let pty = full(&home, &server);
+    pty.send("I am Anna and I like olives\r");
+    pty.wait_text("anna");
+    server.wait_requests(2, LIMIT);
+    pty.wait_text("Profile anna");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let requests = server.requests().len();
+    assert!((2..=3).contains(&requests), "{requests} requests");
+    // Under the new profile it is the first message.
+    assert_eq!(
+        sent(&server, 1),
+        said(&[("user", "I am Anna and I like olives")])
+    );
+    quit(pty, &home);
+    let anna = log_of(&home, "anna");
+    let again = anna.iter().filter(|(role, _)| role == "you").count();
+    assert_eq!(again, 1, "{anna:?}");
+    assert_eq!(home.read("config/last_profile").trim(), "anna");
+}
+
+#[test]
+fn undo_takes_the_exchange_back_everywhere() {
+    let home = Home::new();
+    let server = playing([
+        says("First answer."),
+        says("Second answer."),
+        says("Third."),
+    ]);
+    let pty = full(&home, &server);
+    pty.send("one\r");
+    pty.wait_text("2 msgs");
+    pty.send("two\r");
+    pty.wait_text("4 msgs");
+    pty.send("!undo\r");
+    pty.wait_for("the first exchange alone", |screen| {
+        let contents = screen.contents();
+        contents.contains("First answer.") && !contents.contains("Second answer.")
+    });
+    pty.wait_text("2 msgs");
+    // The words can be mended and sent again.
+    pty.wait_for("the words", |screen| input(screen) == "> two");
+    until("the log", || log(&home).len() == 2);
+    pty.send(" again\r");
+    pty.wait_text("Third.");
+    assert_eq!(
+        sent(&server, 2),
+        said(&[
+            ("user", "one"),
+            ("assistant", "First answer."),
+            ("user", "two again")
+        ])
+    );
+    quit(pty, &home);
+    assert_eq!(log(&home).len(), 4);
+    assert!(
+        !home
+            .read("config/profiles/main/chat_log.json")
+            .contains("Second")
+    );
+}
+
+#[test]
+fn undo_during_an_answer_is_refused() {
+    let home = Home::new();
+    let latch = Latch::new();
+    let server = playing([end(begin("Slowly").pause(&latch))]);
+    let pty = full(&home, &server);
+    pty.send("one\r");
+    pty.wait_text("Slowly");
+    pty.send("!undo\r");
+    pty.wait_text("An answer is on its way.");
+    latch.open();
+    pty.wait_text("2 msgs");
+    quit(pty, &home);
+}
+
+#[test]
+fn coding_mode_is_shown_and_sent() {
+    let home = Home::new();
+    let server = playing([says("Before."), says("After.")]);
+    let pty = full(&home, &server);
+    pty.send("one\r");
+    pty.wait_text("2 msgs");
+    pty.send("!code\r");
+    pty.wait_text("Coding mode, in");
+    pty.wait_text("· code ·");
+    pty.send("two\r");
+    pty.wait_text("4 msgs");
+    let system = |n: usize| server.request(n).json()["messages"][0].to_string();
+    assert_ne!(system(0), system(1));
+    pty.send("!code\r");
+    pty.wait_text("Coding mode is off.");
+    quit(pty, &home);
+}
+
+#[test]
+fn shell_mode_keeps_its_directory() {
+    let home = Home::new();
+    home.write("work/sub/file-in-sub.txt", "x");
+    let server = playing([says("An answer.")]);
+    let pty = full(&home, &server);
+    pty.send("!shell\r");
+    pty.wait_text("Shell mode, in");
+    pty.wait_for("its prompt", |screen| input(screen) == "$");
+    pty.send("cd sub\r");
+    pty.wait_text("work/sub");
+    pty.send("ls; echo \"so $((40 + 2))\"\r");
+    pty.wait_text("file-in-sub.txt");
+    pty.wait_text("so 42");
+    pty.send("exit\r");
+    pty.wait_text("Shell mode is off.");
+    pty.wait_for("the prompt", |screen| input(screen) == ">");
+    // The model is told of what was run.
+    pty.send("what did I do\r");
+    pty.wait_text("An answer.");
+    assert!(server.request(0).text().contains("so 42"));
+    quit(pty, &home);
+    let log = log(&home);
+    assert!(
+        log.iter().any(|(role, text)| role == "system"
+            && text.starts_with("$ ls")
+            && text.contains("so 42")),
+        "{log:?}"
+    );
+}
+
+#[test]
+fn commands_run_in_front_and_beside() {
+    let home = Home::new();
+    let server = playing([says("An answer.")]);
+    let pty = full(&home, &server);
+    pty.send("!echo one; echo two >&2; exit 3\r");
+    pty.wait_text("one");
+    pty.wait_text("two");
+    pty.wait_text("3");
+    pty.send("!while [ ! -e go ]; do sleep 0.02; done; echo it went &\r");
+    pty.wait_text("⚙ while");
+    // The talk goes on meanwhile.
+    pty.send("hello\r");
+    pty.wait_text("An answer.");
+    assert!(!log(&home).iter().any(|(_, text)| text.contains("it went")));
+    home.write("work/go", "");
+    pty.wait_for("the end of the job", |screen| {
+        !screen.contents().contains('⚙')
+    });
+    until("its end in the log", || {
+        log(&home).iter().any(|(_, text)| text.contains("it went"))
+    });
+    pty.send("!sleep 301 &\r");
+    pty.wait_text("⚙ sleep 301");
+    pty.send("!stop\r");
+    pty.wait_for("no job", |screen| !screen.contents().contains('⚙'));
+    // A command in front is stopped by a key.
+    pty.send("!sleep 300\r");
+    pty.wait_text(" 0s · ");
+    pty.send("\x1b");
+    pty.wait_for("both stopped", |screen| {
+        screen.contents().matches("[stopped]").count() == 2
+    });
+    quit(pty, &home);
+}
+
+#[test]
+fn preferences_open_in_the_editor_and_the_screen_comes_back() {
+    let home = Home::new();
+    let editor = home.write(
+        "bin/editor",
+        "#!/bin/sh\necho \"editing $1\"\nread line\necho \"notes: $line\" >> \"$1\"\n",
+    );
+    executable(&editor);
+    let server = playing([says("Noted.")]);
+    let mut command = command(&home, &server);
+    command.env("EDITOR", &editor);
+    let pty = Pty::spawn(&command, SIZE);
+    pty.wait_text("test-model");
+    pty.send("preferences\r");
+    pty.wait_text("editing");
+    assert!(!pty.with(vt100::Screen::alternate_screen));
+    pty.send("likes olives\r");
+    pty.wait_text("Preferences are as you left them.");
+    assert!(pty.with(|screen| screen.alternate_screen() && screen.bracketed_paste()));
+    assert!(
+        home.read("config/profiles/main/preferences.yaml")
+            .contains("notes: likes olives")
+    );
+    pty.send("hello\r");
+    pty.wait_text("Noted.");
+    let system = server.request(0).json()["messages"][0].to_string();
+    assert!(system.contains("likes olives"));
+    // The input in the editor.
+    pty.send("a draft\x1be");
+    pty.wait_text("editing");
+    pty.send("more\r");
+    pty.wait_for("the draft", |screen| {
+        input(screen).starts_with("> a draft") && input(screen).contains("more")
+    });
+    quit(pty, &home);
+}
+
+#[test]
+fn the_model_is_changed_for_the_session() {
+    let home = Home::new();
+    let server = playing([says("From another.")]);
+    let pty = full(&home, &server);
+    pty.send("!model openai-compat other-model\r");
+    pty.wait_text("openai-compat answers, with other-model.");
+    pty.send("hello\r");
+    pty.wait_text("From another.");
+    assert_eq!(server.request(0).json()["model"], "other-model");
+    pty.send("!model nosuch whatever\r");
+    pty.wait_text("Error:");
+    // It stays with the one it had.
+    pty.wait_text("🔮 other-model");
+    quit(pty, &home);
+}
+
+#[test]
+fn quit_and_exit_leave() {
+    for line in ["quit", "EXIT"] {
+        let home = Home::new();
+        let server = unasked();
+        let mut pty = full(&home, &server);
+        pty.send(format!("{line}\r"));
+        assert_eq!(pty.wait().code(), Some(0));
+        crate::terminal::restored(&pty, &home);
+    }
+}

@@ -1,0 +1,201 @@
+//! The question before a command: what it shows, each of its answers, and who is never asked.
+
+use serde_json::json;
+
+use crate::stage::{SIZE, calls, command, full, input, last_sent, log, playing, quit, said, says};
+use crate::support::home::Home;
+use crate::support::pty::Pty;
+use crate::support::server::{Answer, Server};
+use crate::support::wire::openai::Stream;
+
+/// A command that leaves a line each time it runs.
+const COMMAND: &str = "echo ran >> made.txt";
+
+fn asks(times: usize) -> Server {
+    let call = |_| calls("run_command", json!({"command": COMMAND}));
+    playing((0..times).map(call).chain([says("That was it.")]))
+}
+
+fn asked(home: &Home, server: &Server) -> Pty {
+    let pty = full(home, server);
+    pty.send("do it\r");
+    pty.wait_text("Run this command?");
+    pty
+}
+
+#[test]
+fn the_question_shows_command_place_and_reason() {
+    let home = Home::new();
+    let hostile = "printf '\u{1b}[31mred\u{7}' \u{202e}txt.exe; # one\nsecond line";
+    let frames = Stream::new()
+        .text(&["Some thoughts.\n\nA listing would show whether the file is there."])
+        .call(
+            0,
+            "c1",
+            "run_command",
+            &json!({"command": hostile}).to_string(),
+        )
+        .end();
+    let server = playing([Answer::sse(frames), says("As you wish.")]);
+    let pty = asked(&home, &server);
+    let screen = pty.screen();
+    for shown in [
+        r"printf '\x1b[31mred\x07' \u{202e}txt.exe; # one",
+        "second line",
+        "because \"A listing would show whether the file",
+        "y once",
+    ] {
+        assert!(screen.contains(shown), "no {shown}:\n{screen}");
+    }
+    let place = home.work().display().to_string();
+    assert!(
+        screen.replace('\n', "").contains(&place),
+        "no {place}:\n{screen}"
+    );
+    // Other keys mean nothing here.
+    pty.send("xq ");
+    pty.send("n");
+    pty.wait_text("As you wish.");
+    let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
+    assert!(!raw.contains("\x1b[31mred") && !raw.contains('\u{202e}'));
+    assert!(pty.with(|screen| input(screen) == ">"));
+    quit(pty, &home);
+}
+
+#[test]
+fn y_and_enter_run_it_once() {
+    for key in ["y", "\r"] {
+        let home = Home::new();
+        let server = asks(2);
+        let pty = asked(&home, &server);
+        pty.send(key);
+        // The same command is asked for again.
+        crate::stage::until("it ran", || home.has("work/made.txt"));
+        server.wait_requests(2, crate::stage::LIMIT);
+        pty.wait_text("Run this command?");
+        pty.send(key);
+        pty.wait_text("That was it.");
+        assert_eq!(home.read("work/made.txt"), "ran\nran\n");
+        quit(pty, &home);
+    }
+}
+
+#[test]
+fn a_allows_exactly_this_command_for_the_session() {
+    let home = Home::new();
+    let other = "echo other >> made.txt";
+    let server = playing([
+        calls("run_command", json!({"command": COMMAND})),
+        calls("run_command", json!({"command": COMMAND})),
+        calls("run_command", json!({"command": other})),
+        says("That was it."),
+    ]);
+    let pty = asked(&home, &server);
+    pty.send("a");
+    pty.wait_text("echo other");
+    pty.wait_text("Run this command?");
+    assert_eq!(home.read("work/made.txt"), "ran\nran\n");
+    pty.send("n");
+    pty.wait_text("That was it.");
+    assert_eq!(home.read("work/made.txt"), "ran\nran\n");
+    quit(pty, &home);
+}
+
+#[test]
+fn no_means_no_and_the_model_hears_it() {
+    for key in ["n", "\x1b", "\x03"] {
+        let home = Home::new();
+        let server = asks(1);
+        let pty = asked(&home, &server);
+        pty.send(key);
+        pty.wait_text("That was it.");
+        assert!(last_sent(&server, 1).contains("The user declined"));
+        assert!(!home.has("work/made.txt"), "{key:?} ran it");
+        quit(pty, &home);
+    }
+}
+
+#[test]
+fn no_with_a_word_reaches_the_model_and_the_draft_comes_back() {
+    let home = Home::new();
+    let server = asks(1);
+    let pty = full(&home, &server);
+    pty.send("do it\r");
+    pty.send("a draft");
+    pty.wait_text("Run this command?");
+    pty.send("e");
+    pty.wait_text("why not:");
+    pty.send("use make instead\r");
+    pty.wait_text("That was it.");
+    let sent = last_sent(&server, 1);
+    assert!(
+        sent.contains("declined") && sent.contains("use make instead"),
+        "{sent}"
+    );
+    assert!(!home.has("work/made.txt"));
+    pty.wait_for("the draft", |screen| input(screen) == "> a draft");
+    quit(pty, &home);
+    assert_eq!(
+        log(&home),
+        said(&[("you", "do it"), ("assistant", "That was it.")])
+    );
+}
+
+#[test]
+fn a_word_not_sent_is_just_no() {
+    let home = Home::new();
+    let server = asks(1);
+    let pty = asked(&home, &server);
+    pty.send("e");
+    pty.wait_text("why not:");
+    pty.send("half a wo\x1b");
+    pty.wait_text("That was it.");
+    assert!(!last_sent(&server, 1).contains("half a wo"));
+    assert!(!home.has("work/made.txt"));
+    quit(pty, &home);
+}
+
+#[test]
+fn a_pipe_is_not_asked() {
+    let home = Home::new();
+    let server = playing([
+        calls("run_command", json!({"command": COMMAND})),
+        says("That was it."),
+        says("Why y?"),
+    ]);
+    let done = crate::plain::pipe(&home, &server, "do it\ny\n");
+    // The second line is a message: nobody took it for an answer.
+    assert!(done.expect(0).text().contains("Marvin: Why y?"));
+    let refused = last_sent(&server, 1);
+    assert!(refused.contains("--non-interactive"), "{refused}");
+    assert!(!home.has("work/made.txt"));
+}
+
+#[test]
+fn plain_on_a_terminal_asks_in_lines() {
+    for (answer, runs) in [("y\r", true), ("n\r", false), ("e\rnot now\r", false)] {
+        let home = Home::new();
+        let server = asks(1);
+        let mut command = command(&home, &server);
+        command.arg("--plain");
+        let mut pty = Pty::spawn(&command, SIZE);
+        pty.wait_text("You: ");
+        pty.send("do it\r");
+        pty.wait_text("Marvin wants to run this command:");
+        pty.wait_text("Run it? ");
+        for line in answer.split_inclusive('\r') {
+            pty.send(line);
+            if line.starts_with('e') {
+                pty.wait_text("Why not: ");
+            }
+        }
+        pty.wait_text("That was it.");
+        assert_eq!(home.has("work/made.txt"), runs, "{answer:?}");
+        assert_eq!(
+            last_sent(&server, 1).contains("not now"),
+            answer.contains("not now")
+        );
+        pty.send("exit\r");
+        assert_eq!(pty.wait().code(), Some(0));
+    }
+}

@@ -1,0 +1,273 @@
+//! Typing on the full screen: several lines, huge and hostile pastes, wide letters, search, completion, the queue.
+
+use std::time::{Duration, Instant};
+
+use crate::stage::{
+    LIMIT, begin, end, find, full, input, last_sent, playing, quit, says, sent, unasked,
+};
+use crate::support::home::Home;
+use crate::support::latch::Latch;
+
+#[test]
+fn lines_are_made_by_alt_enter_and_by_a_backslash() {
+    let home = Home::new();
+    let server = playing([says("Three.")]);
+    let pty = full(&home, &server);
+    pty.send("one\x1b\rtwo\\\rthree");
+    pty.wait_for("three rows", |screen| {
+        input(screen) == "> one\n  two\n  three"
+    });
+    pty.send("\r");
+    pty.wait_text("Three.");
+    assert_eq!(last_sent(&server, 0), "one\ntwo\nthree");
+    quit(pty, &home);
+}
+
+#[test]
+fn a_megabyte_is_pasted_at_once_and_sent_whole() {
+    let home = Home::new();
+    let server = playing([says("Long.")]);
+    let pty = full(&home, &server);
+    let text = format!("{}the last line", "a line of a paste\n".repeat(60_000));
+    let before = pty.raw().len();
+    let began = Instant::now();
+    pty.paste(&text);
+    pty.wait_for("its end", |screen| input(screen).ends_with("the last line"));
+    assert!(
+        began.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        began.elapsed()
+    );
+    let painted = pty.raw().len() - before;
+    assert!(painted < 20_000, "{painted} bytes to show a paste");
+    pty.send("!\r");
+    pty.wait_text("Long.");
+    assert!(last_sent(&server, 0) == format!("{text}!"), "another text");
+    quit(pty, &home);
+}
+
+#[test]
+fn what_is_pasted_is_never_obeyed() {
+    let home = Home::new();
+    let server = playing([says("Seen.")]);
+    let pty = full(&home, &server);
+    pty.paste(
+        "start \x1b[31mred\x1b[0m \x1b]0;title\x07 \u{9b}2J \u{202e}turned\u{202c} \x1b[?1049l end",
+    );
+    pty.wait_for("its end", |screen| input(screen).ends_with("end"));
+    pty.send("\r");
+    pty.wait_text("Seen.");
+    let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
+    for bad in [
+        "\x1b[31mred",
+        "\x1b]0;",
+        "\u{9b}",
+        "\u{202e}",
+        "\x1b[?1049l",
+    ] {
+        assert!(!raw.contains(bad), "{bad:?} reached the terminal");
+    }
+    quit(pty, &home);
+}
+
+#[test]
+fn the_cursor_stands_where_the_eye_expects() {
+    let home = Home::new();
+    let server = unasked();
+    let pty = full(&home, &server);
+    // Text, its columns, the columns of its last character.
+    for (text, columns, last) in [
+        ("日本", 4, 2),
+        ("\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}", 2, 2),
+        ("cafe\u{301}", 4, 1),
+        ("\u{5e9}\u{5dc}\u{5d5}\u{5dd}", 4, 1),
+        ("\u{1f1e9}\u{1f1ea}", 2, 2),
+        ("\u{1f44d}\u{1f3fd}", 2, 2),
+        ("한국", 4, 2),
+    ] {
+        let at = |column: u16| {
+            move |screen: &vt100::Screen| screen.cursor_position() == (23, 2 + column)
+        };
+        pty.send(text);
+        pty.wait_for(text, at(columns));
+        pty.send("\x1b[D");
+        pty.wait_for("left of it", at(columns - last));
+        pty.send("\x1b[C\x7f");
+        pty.wait_for("the last character gone", at(columns - last));
+        // Ctrl-U.
+        pty.send("\x15");
+        pty.wait_for("an empty line", at(0));
+    }
+    quit(pty, &home);
+}
+
+#[test]
+fn words_are_moved_over_killed_and_brought_back() {
+    let home = Home::new();
+    let server = unasked();
+    let pty = full(&home, &server);
+    let shows = |line: &'static str| {
+        pty.wait_for(line, move |screen| input(screen) == line);
+    };
+    pty.send("alpha beta gamma");
+    shows("> alpha beta gamma");
+    // Ctrl-W, Ctrl-W, Ctrl-Y.
+    pty.send("\x17");
+    shows("> alpha beta");
+    pty.send("\x17\x19");
+    shows("> alpha beta gamma");
+    // Ctrl-A, Alt-D, Ctrl-E.
+    pty.send("\x01\x1bd\x05!");
+    shows(">  beta gamma!");
+    // Undo, twice.
+    pty.send("\x1f\x1f");
+    shows("> alpha beta gamma");
+    quit(pty, &home);
+}
+
+#[test]
+fn the_history_is_searched() {
+    let home = Home::new();
+    home.write(
+        "config/profiles/main/history",
+        "_HiStOrY_V2_\nfix the retry test\nshow the tree\nretry it again\n",
+    );
+    let server = playing([says("Fixed.")]);
+    let pty = full(&home, &server);
+    pty.send("\x12retry");
+    pty.wait_for("the newest match", |screen| {
+        let contents = screen.contents();
+        contents.contains("(search: retry)") && contents.contains("retry it again")
+    });
+    pty.send("\x12");
+    pty.wait_text("fix the retry test");
+    pty.send("\r");
+    // Enter takes it or sends it; in either case it is sent once.
+    pty.wait_text("fix the retry test");
+    if pty.with(|screen| input(screen).contains("fix")) {
+        pty.send("\r");
+    }
+    pty.wait_text("Fixed.");
+    assert_eq!(last_sent(&server, 0), "fix the retry test");
+    quit(pty, &home);
+}
+
+#[test]
+fn commands_names_and_files_are_completed_and_files_attached() {
+    let home = Home::new();
+    home.write("work/notes.txt", "the secret ingredient\n");
+    home.write("work/other.txt", "nothing\n");
+    home.write("config/profiles/winter/preferences.yaml", "budget: any\n");
+    let server = playing([says("Thyme.")]);
+    let pty = full(&home, &server);
+    pty.send("!prof\t");
+    pty.wait_for("the command", |screen| {
+        input(screen).starts_with("> !profile")
+    });
+    pty.send("\x15!profile w\t");
+    pty.wait_for("the profile", |screen| {
+        input(screen).starts_with("> !profile winter")
+    });
+    pty.send("\x15!model gro\t");
+    pty.wait_for("the provider", |screen| {
+        input(screen).starts_with("> !model groq")
+    });
+    pty.send("\x15what is in @no\t");
+    pty.wait_for("the file", |screen| {
+        input(screen).starts_with("> what is in @notes.txt")
+    });
+    pty.send("\r");
+    pty.wait_text("Thyme.");
+    let sent = last_sent(&server, 0);
+    assert!(sent.starts_with("what is in @notes.txt"), "{sent}");
+    assert!(sent.contains("the secret ingredient"), "{sent}");
+    // The person's words are shown and kept, not the file's.
+    assert!(!pty.screen().contains("secret"));
+    quit(pty, &home);
+    assert!(
+        !home
+            .read("config/profiles/main/chat_log.json")
+            .contains("secret")
+    );
+}
+
+#[test]
+fn a_file_that_is_too_long_is_attached_in_part() {
+    let home = Home::new();
+    home.write("work/big.txt", "0123456789".repeat(30_000));
+    let server = playing([says("Much.")]);
+    let pty = full(&home, &server);
+    pty.send("read @big.txt\r");
+    pty.wait_text("Much.");
+    let sent = last_sent(&server, 0);
+    assert!(sent.len() < 110_000, "{} bytes", sent.len());
+    assert!(sent.contains("[Cut: 100000 of 300000 bytes."));
+    quit(pty, &home);
+}
+
+#[test]
+fn messages_wait_for_the_answer_and_go_in_order() {
+    let home = Home::new();
+    let latch = Latch::new();
+    let server = playing([
+        end(begin("Slowly").pause(&latch)),
+        says("Answer two."),
+        says("Answer three."),
+    ]);
+    let pty = full(&home, &server);
+    pty.send("first\r");
+    pty.wait_text("Slowly");
+    pty.send("second\rthird\rfourth\r");
+    pty.wait_text("queued  fourth");
+    assert!(pty.screen().contains("queued  second"));
+    // Up takes the last one back.
+    pty.send("\x1b[A");
+    pty.wait_for("the message taken back", |screen| {
+        input(screen) == "> fourth" && !screen.contents().contains("queued  fourth")
+    });
+    assert_eq!(server.requests().len(), 1);
+    latch.open();
+    pty.wait_text("Answer three.");
+    pty.wait_text("6 msgs");
+    assert_eq!(last_sent(&server, 1), "second");
+    assert_eq!(last_sent(&server, 2), "third");
+    assert_eq!(sent(&server, 2).len(), 5);
+    assert!(pty.with(|screen| input(screen) == "> fourth"));
+    quit(pty, &home);
+}
+
+#[test]
+fn the_queue_stays_when_an_answer_is_stopped() {
+    let home = Home::new();
+    let server = playing([begin("Endless").stall(), says("The queued one.")]);
+    let pty = full(&home, &server);
+    pty.send("first\r");
+    pty.wait_text("Endless");
+    pty.send("second\r");
+    pty.wait_text("queued  second");
+    pty.send("\x1b");
+    pty.wait_text("The queued one.");
+    server.wait_closed(0, LIMIT);
+    assert_eq!(last_sent(&server, 1), "second");
+    quit(pty, &home);
+}
+
+#[test]
+fn the_help_opens_and_closes() {
+    let home = Home::new();
+    let server = unasked();
+    let pty = full(&home, &server);
+    for key in ["?", "\x1bOP"] {
+        pty.send(key);
+        pty.wait_text("Alt-Enter");
+        assert!(pty.with(|screen| find(screen, "Help: Esc closes").is_some()));
+        pty.send("\x1b");
+        pty.wait_for("the chat", |screen| {
+            !screen.contents().contains("Alt-Enter")
+        });
+    }
+    // In a text it is a letter.
+    pty.send("why?");
+    pty.wait_for("a question", |screen| input(screen) == "> why?");
+    quit(pty, &home);
+}

@@ -1,0 +1,330 @@
+//! The plain interface, in pipes and on terminals: lines, labels, and nothing that a terminal would obey.
+
+use std::fs::File;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::stage::{
+    LIMIT, SIZE, begin, calls, command, last_sent, log, playing, said, says, sent, unasked,
+};
+use crate::support::home::Home;
+use crate::support::pty::Pty;
+use crate::support::run::{Done, Marvin};
+use crate::support::server::Server;
+
+/// Plain mode with standard input, output and error as pipes.
+pub(crate) fn marvin(home: &Home, server: &Server) -> Marvin {
+    home.marvin()
+        .env("OPENAI_COMPAT_URL", server.url("/v1"))
+        .env("OPENAI_COMPAT_API_KEY", "test-key")
+        .env("TERM", "xterm-256color")
+        .args(["--plain", "--provider", "openai-compat"])
+        .args(["--model", "test-model"])
+}
+
+/// What plain mode makes of `input` in a pipe.
+pub(crate) fn pipe(home: &Home, server: &Server, input: &str) -> Done {
+    marvin(home, server).stdin(input).run()
+}
+
+#[test]
+fn a_pipe_is_a_conversation_that_ends_with_its_input() {
+    let home = Home::new();
+    let server = playing([says("Hello to you."), says("Still here.")]);
+    let done = pipe(&home, &server, "hi\nand again").expect(0);
+    let text = done.text().to_owned();
+    let order = [
+        "You: hi\n",
+        "Marvin: Hello to you.\n",
+        "You: and again\n",
+        "Marvin: Still here.\n",
+    ];
+    let mut rest = text.as_str();
+    for line in order {
+        let (_, after) = rest.split_once(line).unwrap_or_else(|| panic!("{text}"));
+        rest = after;
+    }
+    assert!(!text.contains('\x1b') && !text.contains('\r'), "{text:?}");
+    assert_eq!(done.errors(), "");
+    assert_eq!(sent(&server, 1).len(), 3);
+    assert_eq!(
+        log(&home),
+        said(&[
+            ("you", "hi"),
+            ("assistant", "Hello to you."),
+            ("you", "and again"),
+            ("assistant", "Still here."),
+        ])
+    );
+}
+
+#[test]
+fn without_the_flag_a_pipe_is_plain_too() {
+    let home = Home::new();
+    let server = playing([says("Hello to you.")]);
+    let done = home
+        .marvin()
+        .env("OPENAI_COMPAT_URL", server.url("/v1"))
+        .env("OPENAI_COMPAT_API_KEY", "test-key")
+        .args(["--provider", "openai-compat", "--model", "test-model"])
+        .stdin("hi\n")
+        .run()
+        .expect(0);
+    assert!(done.text().contains("Marvin: Hello to you.\n"));
+}
+
+#[test]
+fn every_command_works_in_a_pipe() {
+    let home = Home::new();
+    home.write("work/notes.txt", "alpha\n");
+    home.write(
+        "config/profiles/main/saved_places.json",
+        json!([{"label": "work", "name": "The office", "address": "Main Street 5"}]).to_string(),
+    );
+    let editor = home.write("bin/editor", "#!/bin/sh\necho '# edited' >> \"$1\"\n");
+    crate::commands::executable(&editor);
+    let server = playing([says("An answer."), says("About usage.")]);
+    let input = [
+        "!help",
+        "!tools git_status",
+        "!tool read_file path=notes.txt",
+        "!tool read_file",
+        "!tool nosuchtool",
+        "!model",
+        "profiles",
+        "!profile winter",
+        "!profile main",
+        "!code",
+        "!code",
+        "!echo from the shell",
+        "!sh",
+        "cd /",
+        "pwd",
+        "exit",
+        "preferences",
+        "usage",
+        "saved",
+        "!voice",
+        "!v",
+        "!blender",
+        "!pro something",
+        "a message",
+        "!undo",
+        "usage of the word marvin",
+        "!undo",
+        "!undo",
+        "quit",
+        "never read",
+    ];
+    let done = marvin(&home, &server)
+        .env("EDITOR", &editor)
+        .stdin(input.join("\n"))
+        .run()
+        .expect(0);
+    let text = done.text();
+    for line in [
+        "take back the last exchange",
+        "git_status",
+        "alpha",
+        "[Error] ",
+        "nosuchtool",
+        "openai-compat answers, with test-model.",
+        "* main",
+        "[System] Profile winter, which is new.",
+        "[System] Profile main.",
+        "[System] Coding mode, in ",
+        "[System] Coding mode is off.",
+        "from the shell",
+        "[System] Shell mode, in ",
+        "$ cd /",
+        "$ pwd",
+        "[System] Shell mode is off.",
+        "[System] Preferences are as you left them.",
+        "The office",
+        "[System] Voice is not built yet.",
+        "[System] Blender is not built yet.",
+        "Marvin: An answer.",
+        "[System] Taken back: a message",
+        "Marvin: About usage.",
+        "[System] Taken back: usage of the word marvin",
+        "[Error] There is nothing to take back.",
+    ] {
+        assert!(text.contains(line), "no {line:?} in\n{text}");
+    }
+    assert!(!text.contains("never read"));
+    assert!(!text.contains('\x1b'), "{text:?}");
+    assert_eq!(text.matches("is not built yet.").count(), 4);
+    // The message that was taken back is gone for the model too.
+    assert_eq!(last_sent(&server, 1), "usage of the word marvin");
+    assert!(!server.request(1).text().contains("a message"));
+    let preferences = home.read("config/profiles/main/preferences.yaml");
+    assert!(preferences.contains("# edited"), "{preferences}");
+}
+
+#[test]
+fn nothing_to_read_is_the_end() {
+    let home = Home::new();
+    let server = unasked();
+    // An empty pipe, and one without anything in it.
+    pipe(&home, &server, "").expect(0);
+    let null = |stdin: Stdio| {
+        let status = plain_command(&home, &server)
+            .stdin(stdin)
+            .stdout(Stdio::null())
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), Some(0));
+    };
+    null(Stdio::null());
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(writer);
+    null(reader.into());
+    // A directory cannot be read.
+    null(File::open("/").unwrap().into());
+}
+
+fn plain_command(home: &Home, server: &Server) -> Command {
+    let mut command = command(home, server);
+    command.arg("--plain");
+    command
+}
+
+#[test]
+fn a_fifo_that_never_speaks_can_be_interrupted() {
+    let home = Home::new();
+    let server = unasked();
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let running = marvin(&home, &server).stdin_open().spawn();
+        running.wait_stdout("test-model", LIMIT);
+        // It is at the prompt, where nothing is said: there is no other sign of it than that it waits.
+        std::thread::sleep(Duration::from_millis(100));
+        running.signal(signal);
+        let done = running.wait_open();
+        assert_eq!(done.code(), Some(code), "{signal:?}");
+    }
+}
+
+#[test]
+fn an_answer_is_interrupted_and_what_came_is_kept() {
+    let home = Home::new();
+    let server = playing([begin("Some words").stall(), says("Going on.")]);
+    let mut running = marvin(&home, &server).stdin_open().spawn();
+    running.write(b"first\n");
+    running.wait_stdout("Some words", LIMIT);
+    let began = Instant::now();
+    running.signal(Signal::INT);
+    running.wait_stdout("[System] Stopped.", LIMIT);
+    assert!(
+        began.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        began.elapsed()
+    );
+    running.write(b"second\n");
+    running.wait_stdout("Going on.", LIMIT);
+    running.close_stdin();
+    running.wait().expect(0);
+    let log = log(&home);
+    assert_eq!(
+        log[1],
+        ("assistant".to_owned(), "Some words\n\n[stopped]".to_owned())
+    );
+    assert_eq!(log[3], ("assistant".to_owned(), "Going on.".to_owned()));
+}
+
+#[test]
+fn two_interrupts_leave() {
+    let home = Home::new();
+    let server = playing([begin("Some words").stall()]);
+    let mut command = plain_command(&home, &server);
+    command.arg("first");
+    let mut pty = Pty::spawn(&command, SIZE);
+    pty.wait_text("Some words");
+    pty.control('c');
+    pty.wait_text("Stopped.");
+    pty.wait_text("You: ");
+    pty.control('c');
+    pty.wait_text("once more");
+    pty.wait_for("a new prompt", |screen| {
+        screen.contents().matches("You: ").count() >= 2
+    });
+    pty.control('c');
+    assert_eq!(pty.wait().code(), Some(130));
+    let text = home.read("config/profiles/main/chat_log.json");
+    assert!(text.contains("Some words"), "{text}");
+}
+
+#[test]
+fn no_escape_is_written_without_colours_or_on_a_dumb_terminal() {
+    for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        let home = Home::new();
+        let server = playing([says("**Words** and `code`.")]);
+        let mut command = plain_command(&home, &server);
+        command.env(name, value);
+        let mut pty = Pty::spawn(&command, SIZE);
+        pty.wait_text("You:");
+        pty.send("hi\r");
+        pty.wait_text("Words");
+        pty.send("quit\r");
+        assert_eq!(pty.wait().code(), Some(0));
+        pty.wait_closed();
+        let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
+        if value == "dumb" {
+            assert!(!raw.contains('\x1b'), "{name}: {raw:?}");
+        } else {
+            // The line editor moves within its line; nothing else does, and nothing is coloured.
+            let coloured = (30..=37).any(|c| raw.contains(&format!("\x1b[{c}m")));
+            assert!(!coloured, "{raw:?}");
+        }
+    }
+}
+
+#[test]
+fn a_dumb_terminal_gets_the_plain_face_unasked() {
+    let home = Home::new();
+    let server = playing([says("Words.")]);
+    let mut command = command(&home, &server);
+    command.env("TERM", "dumb");
+    let mut pty = Pty::spawn(&command, SIZE);
+    pty.wait_text("You:");
+    pty.send("hi\r");
+    pty.wait_text("Words.");
+    // The end of the input.
+    pty.control('d');
+    assert_eq!(pty.wait().code(), Some(0));
+    pty.wait_closed();
+    assert!(!pty.raw().contains(&0x1b));
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it() {
+    let home = Home::new();
+    let server = playing([says(&"many words ".repeat(20_000))]).lenient();
+    let mut running = marvin(&home, &server)
+        .stdin_open()
+        .close_stdout_after(200)
+        .spawn();
+    running.write(b"talk\n");
+    let done = running.wait_open();
+    assert_eq!(done.code(), Some(1), "{}", done.errors());
+    assert!(!done.errors().contains("panic"), "{}", done.errors());
+}
+
+#[test]
+fn a_tool_round_is_a_line() {
+    let home = Home::new();
+    home.write("work/notes.txt", "alpha\n");
+    let server = playing([
+        calls("read_file", json!({"path": "notes.txt"})),
+        says("One line."),
+    ]);
+    let done = pipe(&home, &server, "what is in it\n").expect(0);
+    assert!(
+        done.text().contains("\n  \u{1f527} read_file\n"),
+        "{}",
+        done.text()
+    );
+    assert!(done.text().contains("Marvin: One line.\n"));
+}

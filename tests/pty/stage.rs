@@ -1,0 +1,186 @@
+//! What the tests of a conversation share: Marvin on a terminal with a scripted provider, and a look at what he left on disk.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::pty::Pty;
+use crate::support::server::{Answer, Exchange, Server};
+use crate::support::wire::openai::{Stream, call, chunk, data, text};
+use crate::terminal::restored;
+
+pub(crate) const SIZE: (u16, u16) = (80, 24);
+/// How long a test waits for what must come.
+pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+
+/// The built binary in `home`, answered by `server`.
+pub(crate) fn command(home: &Home, server: &Server) -> Command {
+    let mut command = Pty::command(env!("CARGO_BIN_EXE_marvin").as_ref(), home);
+    command
+        .env("OPENAI_COMPAT_URL", server.url("/v1"))
+        .env("OPENAI_COMPAT_API_KEY", "test-key")
+        .args(["--provider", "openai-compat", "--model", "test-model"]);
+    command
+}
+
+/// The full screen, ready for the first key.
+pub(crate) fn full(home: &Home, server: &Server) -> Pty {
+    full_sized(home, server, SIZE)
+}
+
+/// The same in another size.
+pub(crate) fn full_sized(home: &Home, server: &Server, size: (u16, u16)) -> Pty {
+    let pty = Pty::spawn(&command(home, server), size);
+    pty.wait_text("test-model");
+    pty
+}
+
+/// Leaves and checks that the terminal is as it was.
+pub(crate) fn quit(mut pty: Pty, home: &Home) {
+    pty.control('q');
+    assert_eq!(pty.wait().code(), Some(0));
+    restored(&pty, home);
+}
+
+/// A whole answer of text.
+pub(crate) fn says(words: &str) -> Answer {
+    Answer::sse(text(&[words]))
+}
+
+/// An answer that is one call.
+pub(crate) fn calls(name: &str, args: Value) -> Answer {
+    Answer::sse(call("call_1", name, args))
+}
+
+/// The beginning of an answer of text; go on with [`more`] and [`end`].
+pub(crate) fn begin(words: &str) -> Answer {
+    Answer::stream("text/event-stream", Stream::new().text(&[words]).frames())
+}
+
+/// Another piece of it.
+pub(crate) fn more(answer: Answer, words: &str) -> Answer {
+    answer.send(data(&chunk(json!({"content": words}), None)))
+}
+
+/// Its end.
+pub(crate) fn end(answer: Answer) -> Answer {
+    answer
+        .send(data(&chunk(json!({}), Some("stop"))))
+        .send("data: [DONE]\n\n")
+}
+
+/// A server that plays these answers, one a request.
+pub(crate) fn playing(answers: impl IntoIterator<Item = Answer>) -> Server {
+    Server::with(
+        answers
+            .into_iter()
+            .map(|answer| Exchange::post("/chat/completions").answer(answer)),
+    )
+}
+
+/// A server that must not be asked.
+pub(crate) fn unasked() -> Server {
+    Server::start()
+}
+
+/// Role and text of a request's messages, the system prompt left out.
+pub(crate) fn sent(server: &Server, request: usize) -> Vec<(String, String)> {
+    let body = server.request(request).json();
+    let messages = body["messages"].as_array().expect("messages");
+    let words = |message: &Value| {
+        let role = message["role"].as_str().unwrap_or_default().to_owned();
+        let text = match &message["content"] {
+            Value::String(text) => text.clone(),
+            Value::Null => String::new(),
+            other => other.to_string(),
+        };
+        (role, text)
+    };
+    messages.iter().skip(1).map(words).collect()
+}
+
+/// The text of a request's last message.
+pub(crate) fn last_sent(server: &Server, request: usize) -> String {
+    sent(server, request).pop().expect("a message").1
+}
+
+/// Role and text of the entries of a profile's chat log; each must be in the contract's format.
+pub(crate) fn log_of(home: &Home, profile: &str) -> Vec<(String, String)> {
+    let path = format!("config/profiles/{profile}/chat_log.json");
+    let read = || serde_json::from_str::<Vec<Value>>(&home.read(&path));
+    // Read without the lock while it grows, it may be seen half grown.
+    let whole = (0..50).find_map(|_| {
+        let entries = read().ok();
+        if entries.is_none() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        entries
+    });
+    let entries = whole.unwrap_or_else(|| read().expect("a JSON array"));
+    entries
+        .iter()
+        .map(|entry| {
+            let entry = entry.as_object().expect("an object");
+            let keys: Vec<&str> = entry.keys().map(String::as_str).collect();
+            assert_eq!(keys, ["role", "text", "time"]);
+            let word = |key: &str| entry[key].as_str().expect("a text").to_owned();
+            let time = word("time");
+            assert!(
+                time.len() == 5 && time.as_bytes()[2] == b':',
+                "a time: {time}"
+            );
+            (word("role"), word("text"))
+        })
+        .collect()
+}
+
+/// The log of profile `main`.
+pub(crate) fn log(home: &Home) -> Vec<(String, String)> {
+    log_of(home, "main")
+}
+
+/// A list of entries or messages as it is compared.
+pub(crate) fn said(list: &[(&str, &str)]) -> Vec<(String, String)> {
+    list.iter()
+        .map(|(role, text)| ((*role).to_owned(), (*text).to_owned()))
+        .collect()
+}
+
+/// Waits until something outside the terminal is so.
+pub(crate) fn until(what: &str, right: impl Fn() -> bool) {
+    let until = Instant::now() + LIMIT;
+    while !right() {
+        assert!(Instant::now() < until, "{what}: too late");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The rows of the screen.
+pub(crate) fn rows(screen: &vt100::Screen) -> Vec<String> {
+    let (_, width) = screen.size();
+    screen.rows(0, width.get()).collect()
+}
+
+/// Where a text stands on the screen: row and column of its first occurrence.
+pub(crate) fn find(screen: &vt100::Screen, text: &str) -> Option<(u16, u16)> {
+    rows(screen).into_iter().zip(0..).find_map(|(line, row)| {
+        let at = line.find(text)?;
+        let before: u16 = line[..at]
+            .chars()
+            .map(|c| u16::try_from(unicode_width::UnicodeWidthChar::width(c).unwrap_or(0)).unwrap())
+            .sum();
+        Some((row, before))
+    })
+}
+
+/// The input line: the last row that begins with a prompt.
+pub(crate) fn input(screen: &vt100::Screen) -> String {
+    let rows = rows(screen);
+    let from = rows
+        .iter()
+        .rposition(|row| row.starts_with("> ") || row.starts_with("$ ") || row == ">" || row == "$")
+        .unwrap_or(0);
+    rows[from..].join("\n").trim_end().to_owned()
+}
