@@ -17,8 +17,6 @@ use crate::base::text::{clip, visible};
 
 /// Bytes read at once.
 const PIECE: usize = 64 * 1024;
-/// Bytes of the disk that are left free.
-const SPARED: u64 = 64 << 20;
 /// Between two words on progress.
 const EACH: Duration = Duration::from_millis(200);
 /// Files of one name that are counted.
@@ -74,7 +72,7 @@ pub fn download(
         return Err(too_large(length, target.most));
     }
     let free = fs2::available_space(target.folder).unwrap_or(u64::MAX);
-    if length.is_some_and(|length| length.saturating_add(SPARED) > free) {
+    if length.is_some_and(|length| length > free) {
         return Err(no_room(length, free, target.folder));
     }
     let name = target.name.clone().or_else(|| {

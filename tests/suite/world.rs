@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::support::home::Home;
+use crate::support::proxy::Proxy;
 use crate::support::run::{Done, Marvin, program};
 use crate::support::server::{Answer, Exchange, Server};
 use crate::support::shared::{shared, skip};
+use crate::support::wire::openai;
 
 fn tool(home: &Home, name: &str, args: &[&str]) -> Marvin {
     home.marvin()
@@ -188,6 +190,126 @@ fn a_download_larger_than_the_disk_is_refused() {
     let run = tool(&home, "download_file", &[&url]).env("MARVIN_ALLOW_PRIVATE", "127.0.0.1");
     fails(run, &["at most", "Nothing was saved"]);
     assert_eq!(files(&home.path().join("Downloads")), [] as [PathBuf; 0]);
+}
+
+#[test]
+fn behind_a_proxy_the_guard_still_judges_what_it_can() {
+    let home = Home::new();
+    let server = Server::answering(|_, _| Answer::text("text/plain", "through"));
+    let proxy = Proxy::to(server.address());
+    let get = |url: &str| {
+        tool(&home, "download_file", &[&format!("url={url}")])
+            .env("HTTP_PROXY", proxy.url(""))
+            .env("HTTPS_PROXY", proxy.url(""))
+    };
+    for url in [
+        "http://10.0.0.1/x",
+        "https://10.0.0.1/x",
+        "http://printer.local/x",
+        "http://0x0a000001/x",
+        "http://intranet/x",
+        "http://[::ffff:10.0.0.1]/x",
+        "http://169.254.169.254/x",
+        "http://metadata.google.internal/x",
+    ] {
+        fails(get(url), &["not opened"]);
+    }
+    assert_eq!(proxy.seen().len(), 0);
+    // What is not known here is the proxy's to look up.
+    get("http://nowhere.invalid/a.txt").run().expect(0);
+    assert_eq!(home.read("Downloads/a.txt"), "through");
+    assert_eq!(proxy.seen()[0].path, "http://nowhere.invalid/a.txt");
+    if program("yt-dlp").is_none() {
+        return skip(
+            "world: yt-dlp behind a proxy",
+            "the program is not installed",
+        );
+    }
+    let video = Server::answering(|_, _| Answer::text("video/mp4", vec![7u8; 4_000]));
+    let proxy = Proxy::to(video.address());
+    let done = tool(
+        &home,
+        "yt_dlp_download",
+        &["url=http://nowhere.invalid/clip.mp4"],
+    )
+    .env("HTTP_PROXY", proxy.url("me:pw"))
+    .run()
+    .expect(0);
+    assert!(done.text().contains("clip.mp4 (4.0 kB)"), "{}", done.text());
+    let asked = &proxy.seen()[0];
+    assert_eq!(asked.path, "http://nowhere.invalid/clip.mp4");
+    assert_eq!(asked.header("proxy-authorization"), Some("Basic bWU6cHc="));
+}
+
+#[test]
+fn a_model_downloads_and_is_told_where_it_is() {
+    let home = Home::new();
+    let files = Server::answering(|_, _| Answer::text("text/plain", "plain"));
+    let call = openai::call(
+        "c1",
+        "download_file",
+        serde_json::json!({"url": files.url("/a.txt")}),
+    );
+    let model = Server::with([
+        Exchange::post("/chat/completions").answer(Answer::sse(call)),
+        Exchange::post("/chat/completions").answer(Answer::sse(openai::text(&["Done."]))),
+    ]);
+    home.ask(&model.url("/v1"), "fetch it")
+        .env("MARVIN_ALLOW_PRIVATE", files.address().to_string())
+        .run()
+        .expect(0);
+    assert_eq!(home.read("Downloads/a.txt"), "plain");
+    let told = String::from_utf8_lossy(&model.request(1).body).into_owned();
+    assert!(told.contains("Downloads/a.txt (5 bytes)"), "{told}");
+}
+
+#[test]
+fn a_disk_that_fills_up_on_the_way_keeps_nothing_of_a_download() {
+    let home = Home::new();
+    let folder = home.path().join("Downloads");
+    fs::create_dir(&folder).unwrap();
+    let mut mount = Command::new("mount");
+    mount
+        .args(["-t", "tmpfs", "-o", "size=128k", "tmpfs"])
+        .arg(&folder);
+    if !mount
+        .stderr(std::process::Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+    {
+        return skip(
+            "world: a full disk",
+            "no right to mount a small file system",
+        );
+    }
+    let server = Server::answering(|request, _| match request.path.as_str() {
+        "/told" => Answer::text("text/plain", vec![b'x'; 1 << 20]),
+        "/small" => Answer::text("text/plain", "x"),
+        _ => Answer::stream("text/plain", [vec![b'x'; 1 << 20]]),
+    })
+    .lenient();
+    let run = |path: &str| {
+        tool(
+            &home,
+            "download_file",
+            &[&format!("url={}", server.url(path))],
+        )
+        .env("MARVIN_ALLOW_PRIVATE", "127.0.0.1")
+        .run()
+    };
+    let (told, untold) = (run("/told"), run("/untold"));
+    let left = files(&folder);
+    let small = run("/small");
+    let unmounted = Command::new("umount")
+        .arg("-l")
+        .arg(&folder)
+        .status()
+        .unwrap();
+    assert!(unmounted.success());
+    assert!(told.expect(1).errors().contains("has 131.1 kB free"));
+    assert!(untold.expect(1).errors().contains("is full"));
+    assert_eq!(left, [] as [PathBuf; 0]);
+    small.expect(0);
 }
 
 const SUBSCRIPTIONS: &str = "config/profiles/main/ntfy_subscriptions.json";
