@@ -20,7 +20,7 @@ crate::tools! { "packages";
     /// Add packages to the project.
     install_packages(InstallPackages; WRITE.coding().seconds(900).slow().service("uv")) {
         /// names with optional versions
-        packages: Vec<String>, example: "requests", alias: &["package", "names"];
+        packages: Vec<String>, example: "[\"requests\"]", alias: &["package", "names"];
         /// development dependency
         dev: bool = false;
         /// auto, uv, npm, cargo, pip (later upstream idea)
@@ -278,13 +278,13 @@ struct Before(Vec<(PathBuf, Option<Vec<u8>>)>);
 
 impl Before {
     fn of(manager: &Manager, root: &Root) -> Self {
-        let path = |name: &&str| root.path().join(name);
+        let path = |name: &&'static str| root.path().join(name);
         let plain = |path: &PathBuf| {
             !path
                 .symlink_metadata()
                 .is_ok_and(|about| about.is_symlink())
         };
-        let files = manager.files.iter().map(|name| path(name)).filter(plain);
+        let files = manager.files.iter().map(path).filter(plain);
         Self(
             files
                 .map(|path| (path.clone(), fs::read(path).ok()))

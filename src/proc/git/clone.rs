@@ -14,6 +14,10 @@ use crate::proc::scrub::git_env;
 
 /// Between two looks at how far it is.
 const EACH: Duration = Duration::from_millis(300);
+/// Beginning of the names of folders that a clone comes into.
+const SCRATCH: &str = ".marvin-clone-";
+/// No clone runs that long.
+const STALE: Duration = Duration::from_secs(3600);
 /// Settings of the new repository and of this call.
 const SETTINGS: [(&str, &str); 7] = [
     ("core.hooksPath", "/dev/null"),
@@ -55,9 +59,10 @@ impl Clone<'_> {
         let above = dest.parent().unwrap_or(Path::new("/"));
         let cannot = |why| Problem::system(format!("Cannot write into {}", above.display()), why);
         fs::create_dir_all(above).map_err(cannot)?;
+        sweep(above);
         // Removed when dropped, with all that is in it.
         let scratch = tempfile::Builder::new()
-            .prefix(".marvin-")
+            .prefix(SCRATCH)
             .tempdir_in(above)
             .map_err(cannot)?;
         let into = scratch.path().join("clone");
@@ -140,6 +145,19 @@ impl Clone<'_> {
         run.stdout = Keep::ends(2048, 2048);
         run.stderr = Keep::ends(2048, 8192);
         run
+    }
+}
+
+/// Removes what clones that were killed left behind long ago.
+fn sweep(above: &Path) {
+    for entry in fs::read_dir(above).into_iter().flatten().flatten() {
+        let old = entry.metadata().and_then(|about| about.modified());
+        let old = old.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > STALE));
+        // A link is not followed: it is no folder.
+        let folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if old && folder && entry.file_name().to_string_lossy().starts_with(SCRATCH) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 

@@ -142,7 +142,11 @@ fn clone(ctx: &Ctx, args: GithubClone) -> Outcome<String> {
     match by_gh {
         Some(Ok(())) => {}
         Some(Err(problem)) if problem.is_cancelled() => return Err(problem),
-        Some(Err(_)) | None => plain.run(&dest, env, &ctx.stop, &told)?,
+        Some(Err(_)) | None => {
+            plain
+                .run(&dest, env, &ctx.stop, &told)
+                .inspect_err(|_| drop(dest.parent().map(std::fs::remove_dir)))?;
+        }
     }
     let depth = if args.shallow {
         "only the newest commit"
