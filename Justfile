@@ -24,9 +24,10 @@ check:
     just lint
     just test
 
-# Measures Marvin against plain sockets, curl and aichat; prints the table.
+# Measures Marvin against plain sockets, curl and aichat, then the full-screen interface; prints the tables.
 bench:
     cargo bench --bench run
+    cargo bench --bench interactive
 
 # Nanoseconds that one streamed piece costs to decode.
 bench-decode:

@@ -379,10 +379,8 @@ impl<'a> Decoder<'a> {
                 .map(|(_, value)| value)
         });
         let Some(given) = given.filter(|v| !v.is_null()) else {
-            let value = match field.default {
-                Some(default) => T::read(&default()),
-                None => T::absent(),
-            };
+            // An `Option` with a default publishes it and still knows that nothing was given.
+            let value = T::absent().or_else(|| T::read(&field.default?()));
             if value.is_none() {
                 self.wrong.push(format!(
                     "{}: missing; {} ({})",

@@ -7,6 +7,7 @@ pub mod lock;
 pub mod paths;
 pub mod preferences;
 pub mod profiles;
+pub mod records;
 mod tail;
 pub mod yaml;
 mod yaml_lines;

@@ -158,6 +158,11 @@ impl Paths {
         Ok(self.home()?.join("Notes"))
     }
 
+    /// What writers of notes lock; beside no note, so that the notes folder holds nothing but notes.
+    pub fn notes_lock(&self) -> Outcome<PathBuf> {
+        self.base("notes")
+    }
+
     /// `~/Downloads`.
     pub fn downloads(&self) -> Outcome<PathBuf> {
         Ok(self.home()?.join("Downloads"))

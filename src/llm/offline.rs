@@ -74,9 +74,28 @@ fn find(offer: &Offer, said: &str) -> Option<(String, Map<String, Value>)> {
         .iter()
         .flat_map(|tool| tool.phrases.iter().map(move |phrase| (tool, *phrase)));
     let best = fitting
-        .filter_map(|(tool, phrase)| fit(phrase, said).map(|args| (own_words(phrase), tool, args)))
+        .filter_map(|(tool, phrase)| {
+            let (words, fixed) = parted(phrase);
+            let mut args = fit(words, said)?;
+            args.extend(fixed);
+            Some((own_words(words), tool, args))
+        })
         .max_by_key(|(words, ..)| *words)?;
     Some((best.1.name.clone().into_owned(), best.2))
+}
+
+/// A phrase, and the values that it fixes: `note: {content}{path=inbox.md}`.
+fn parted(phrase: &str) -> (&str, Map<String, Value>) {
+    let (mut words, mut fixed) = (phrase, Map::new());
+    while let Some((before, slot)) = words
+        .strip_suffix('}')
+        .and_then(|rest| rest.rsplit_once('{'))
+        && let Some((name, value)) = slot.split_once('=')
+    {
+        fixed.insert(name.to_owned(), Value::from(value));
+        words = before.trim_end();
+    }
+    (words, fixed)
 }
 
 fn own_words(phrase: &str) -> usize {
@@ -151,7 +170,7 @@ fn unmatched(offer: &Offer, said: &str) -> Problem {
     let mut phrases: Vec<(usize, &str)> = offer
         .tools
         .iter()
-        .flat_map(|tool| tool.phrases.iter().copied())
+        .flat_map(|tool| tool.phrases.iter().map(|phrase| parted(phrase).0))
         .map(|phrase| {
             (
                 phrase
@@ -197,6 +216,10 @@ mod tests {
                 "apply_patch",
                 &["replace {old_str} with {new_str} in {path}"],
             ),
+            tool(
+                "write_note",
+                &["note: {content}{path=inbox.md}{append=true}"],
+            ),
         ])
     }
 
@@ -219,6 +242,13 @@ mod tests {
             Some((
                 "apply_patch".into(),
                 r#"{"path":"notes.md","new_str":"the","old_str":"teh with"}"#.into()
+            ))
+        );
+        assert_eq!(
+            found("Note: buy milk"),
+            Some((
+                "write_note".into(),
+                r#"{"content":"buy milk","append":"true","path":"inbox.md"}"#.into()
             ))
         );
         assert_eq!(found("find"), None);

@@ -1,7 +1,7 @@
 //! What a tool may use: the world of its session, and the call it is part of.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,8 @@ pub struct World {
     pub bounds: Bounds,
     /// The working directory and its fence.
     pub place: Place,
+    /// Coding mode: with a working directory, notes are the project's (contract/interfaces.md 14). True unless a session says otherwise.
+    pub coding: AtomicBool,
     /// How much text `read_file` has handed out.
     pub reading: ReadBudget,
     /// How full the model's context is.
@@ -81,6 +83,7 @@ impl World {
             clock: Clock::new(&env),
             bounds,
             place: Place::default(),
+            coding: AtomicBool::new(true),
             reading: ReadBudget::default(),
             context: ContextGauge::default(),
             ledger: Ledger::default(),
@@ -90,6 +93,18 @@ impl World {
             approve: None,
             env,
         }
+    }
+
+    /// Switches coding mode.
+    pub fn set_coding(&self, on: bool) {
+        self.coding.store(on, Ordering::Relaxed);
+    }
+
+    /// The project that Marvin works in: the working directory, in coding mode.
+    pub fn project(&self) -> Option<Arc<Root>> {
+        self.place
+            .root()
+            .filter(|_| self.coding.load(Ordering::Relaxed))
     }
 
     /// Makes `name` the active profile of this session.

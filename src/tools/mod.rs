@@ -10,17 +10,23 @@ pub mod patch;
 pub mod registry;
 pub mod scratch;
 
+mod bookmarks;
 mod coding;
 mod downloads;
 mod files;
+mod files_notes;
 mod git;
 mod github;
 mod history;
+mod notes;
 pub mod ntfy;
 mod packages;
+mod places;
 mod profiles;
 mod shell;
 mod system;
+mod units;
+mod utilities;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -33,14 +39,19 @@ use context::Ctx;
 
 /// Every tool, one slice a module. A new module adds its line.
 pub static ALL: &[&[Tool]] = &[
+    places::TOOLS,
+    notes::TOOLS,
     files::TOOLS,
+    files_notes::TOOLS,
     coding::TOOLS,
     git::TOOLS,
     shell::TOOLS,
     github::TOOLS,
     system::TOOLS,
     ntfy::TOOLS,
+    bookmarks::TOOLS,
     downloads::TOOLS,
+    utilities::TOOLS,
     history::TOOLS,
     profiles::TOOLS,
     packages::TOOLS,
@@ -71,7 +82,8 @@ pub struct Tool {
     pub rules: Rules,
     /// Parameters in published order.
     pub fields: &'static [Field],
-    /// Phrases that call it without a model: words and `{parameter}` slots (decisions.md 4).
+    /// Phrases that call it without a model: words, `{parameter}` slots, and at their end values that they fix, `{path=inbox.md}`
+    /// (decisions.md 4).
     pub phrases: &'static [&'static str],
     /// Takes arguments that are one text instead of named parameters.
     pub whole: Option<fn(&Ctx, &str) -> Outcome<Done>>,

@@ -21,6 +21,8 @@ pub(crate) fn command(home: &Home, server: &Server) -> Command {
     command
         .env("OPENAI_COMPAT_URL", server.url("/v1"))
         .env("OPENAI_COMPAT_API_KEY", "test-key")
+        // A minute that passes would be a change of the screen that nobody made.
+        .env("MARVIN_NOW", "2026-03-04T09:05:00+00:00[UTC]")
         .args(["--provider", "openai-compat", "--model", "test-model"]);
     command
 }

@@ -8,14 +8,18 @@ use crate::support::home::Home;
 use crate::support::shared::shared;
 
 /// The modules of this version, without the two review tools.
-const MODULES: [&str; 11] = [
+const MODULES: [&str; 15] = [
+    "places",
+    "notes",
     "files",
+    "files-notes",
     "coding",
     "git",
     "shell",
     "github",
     "system",
     "ntfy",
+    "bookmarks",
     "downloads",
     "history",
     "profiles",

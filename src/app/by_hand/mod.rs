@@ -35,6 +35,8 @@ pub fn run(
         world.place = Default::default();
         world.place.set(Root::open(current)?, false);
     }
+    // Only a directory that was named makes notes and tickets those of the project (decisions.md, command line).
+    world.set_coding(given.is_some());
     let ctx = Ctx::new(Arc::new(world), stop.clone(), Arc::new(Deaf));
     let call = call(name, args);
     Ok(batch::run_one(&ctx, &call).output)

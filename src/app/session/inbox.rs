@@ -40,6 +40,8 @@ pub(super) enum Note {
     Listing(Outcome<String>),
     /// A word of the system.
     Notice(String),
+    /// Something that calls the person: an alarm, the end of a timer.
+    Call(String),
     /// The end of the log, to go on from.
     Loaded(Vec<Entry>),
     /// A tool that the person called ended.

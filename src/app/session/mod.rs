@@ -146,7 +146,8 @@ impl Session {
         let mut world = setup::world(&start, low.working_dir.as_deref(), &mut warn)?;
         world.approve = Some(Box::new(Asker::new(asking, Arc::clone(&inbox))));
         let herald = Arc::clone(&inbox);
-        world.announce = Some(Box::new(move |words| herald.put(Note::Notice(words))));
+        world.set_coding(low.working_dir.is_some());
+        world.announce = Some(Box::new(move |words| herald.put(Note::Call(words))));
         let prices = setup::prices(&start.env)?;
         let past = match world.paths.profile(&world.profile()) {
             Ok(profile) => ChatLog::new(profile.chat_log(), &world.clock).seed(SEED, &mut warn),

@@ -36,6 +36,7 @@ impl Session {
             }
             // What comes in the middle of an answer is shown after it (contract/interfaces.md 14).
             Note::Notice(words) if self.turn.is_some() => self.held.push(words),
+            Note::Call(words) => self.shows.push(Show::Call(words)),
             Note::Notice(words) => self.shows.push(Show::System(words)),
             Note::Loaded(entries) => {
                 self.holding -= 1;

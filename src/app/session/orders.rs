@@ -78,6 +78,7 @@ impl Session {
 
     pub(super) fn toggle_coding(&mut self) {
         self.coding = !self.coding;
+        self.world.set_coding(self.coding);
         let place = self.world.place.root();
         let words = match (self.coding, place) {
             (false, _) => "Coding mode is off.".to_owned(),

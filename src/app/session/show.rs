@@ -30,6 +30,8 @@ pub enum Show {
     Failed(Problem),
     /// A word of the system, Markdown nowhere.
     System(String),
+    /// Something that calls the person, with the terminal's bell.
+    Call(String),
     /// Text to read as it stands: a list, a report, a tool's result, the welcome.
     Listing(String),
     /// A command of the person and what it printed.

@@ -21,7 +21,12 @@ pub struct Root {
     pub(super) path: PathBuf,
     pub(super) engine: Engine,
     pub(super) id: Id,
+    /// What messages call it.
+    called: &'static str,
 }
+
+/// What messages call a directory that nobody named otherwise.
+const WORKING: &str = "working directory";
 
 impl Root {
     /// Opens a folder as working directory.
@@ -61,7 +66,34 @@ impl Root {
             path,
             engine,
             id,
+            called: WORKING,
         })
+    }
+
+    /// The same folder under another name in messages: "notes folder".
+    #[must_use]
+    pub fn called(mut self, name: &'static str) -> Self {
+        self.called = name;
+        self
+    }
+
+    /// The folder `rel` as a fence of its own, opened through this one.
+    ///
+    /// # Errors
+    /// It is missing, no folder, leads outside, or belongs to the tickets.
+    pub fn inner(&self, rel: &Rel) -> Outcome<Self> {
+        let open = || -> Result<Self, Stop> {
+            let handle = self.open_folder(rel)?;
+            let id = id(&fstat(&handle)?);
+            Ok(Self {
+                handle: Arc::new(handle),
+                path: self.path.join(rel.as_str()),
+                engine: self.engine,
+                id,
+                called: self.called,
+            })
+        };
+        open().map_err(|stop| self.problem("open", rel, stop))
     }
 
     /// The directory's absolute path without links, as it was when opened: for messages and for programs started there.
@@ -96,7 +128,7 @@ impl Root {
                 let problem = Problem::refused(format!("Absolute paths not allowed: \"{shown}\"."));
                 match self.as_inside(text) {
                     Some(inside) => problem.next(format!("Use \"{inside}\" for it.")),
-                    None => problem.next("Only files inside the working directory can be used."),
+                    None => problem.next(self.only_inside()),
                 }
             }
             Bad::Parent => {
@@ -106,12 +138,17 @@ impl Root {
                 if lands_in_tickets(text) {
                     return problem.next(TICKETS);
                 }
-                problem.next("Write the path from the working directory down, without \"..\".")
+                problem.next(format!(
+                    "Write the path from the {} down, without \"..\".",
+                    self.called
+                ))
             }
             Bad::Nul => Problem::refused(format!("The path \"{shown}\" contains a NUL character.")),
             Bad::Tickets => self.guarded("", &shown, Guarded::Tickets),
-            Bad::Empty => Problem::input("The path is empty.")
-                .next("Give a path relative to the working directory, such as \"README.md\"."),
+            Bad::Empty => Problem::input("The path is empty.").next(format!(
+                "Give a path relative to the {}, such as \"README.md\".",
+                self.called
+            )),
         }
     }
 
@@ -144,9 +181,10 @@ impl Root {
         let shown = clip(&visible(rel.as_str()), 200);
         let problem = match stop {
             Stop::Outside => Problem::refused(format!(
-                "\"{shown}\" leads outside the working directory through a symbolic link."
+                "\"{shown}\" leads outside the {} through a symbolic link.",
+                self.called
             ))
-            .next("Only files inside the working directory can be used."),
+            .next(self.only_inside()),
             Stop::Loop => {
                 Problem::refused(format!("\"{shown}\" goes through too many symbolic links."))
             }
@@ -196,15 +234,21 @@ impl Root {
     pub(super) fn orient(&self, problem: Problem) -> Problem {
         if self.is_gone() {
             return Problem::missing(format!(
-                "The working directory {} does not exist any more.",
+                "The {} {} does not exist any more.",
+                self.called,
                 self.path.display()
             ))
-            .next("Choose another with set_working_dir, or make it again and start anew.");
+            .next(if self.called == WORKING {
+                "Choose another with set_working_dir, or make it again and start anew."
+            } else {
+                "Make it again."
+            });
         }
         let facts = self.tree(&Rel::here(), &Look::SHORT).unwrap_or_default();
         problem
             .next(format!(
-                "The working directory is {}; paths are relative to it.",
+                "The {} is {}; paths are relative to it.",
+                self.called,
                 self.path.display()
             ))
             .facts(facts)
@@ -217,6 +261,10 @@ impl Root {
         }
         // File systems that count no links of folders: then no entry can be opened, not even the folder itself.
         openat(&*self.handle, ".", FOLDER, Mode::empty()).is_err()
+    }
+
+    fn only_inside(&self) -> String {
+        format!("Only files inside the {} can be used.", self.called)
     }
 
     /// The entry whose name is nearest to the one that is missing.

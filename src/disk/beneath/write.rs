@@ -57,6 +57,16 @@ impl Root {
             .map_err(|stop| self.problem("write", rel, stop))
     }
 
+    /// Makes a folder and those above it; one that exists is left as it is.
+    ///
+    /// # Errors
+    /// A part is a file, or the fence refuses it.
+    pub fn make_folder(&self, rel: &Rel) -> Outcome<()> {
+        // The folders above a name in it are what is wanted.
+        self.parents(&rel.child("x"))
+            .map_err(|stop| self.problem("make the folder", rel, stop))
+    }
+
     /// Adds to the end of an existing file; gives its new length in bytes.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ pub fn new_text(old: &str, chunks: &[Chunk], name: &str) -> Result<String, Probl
     };
     let lines = split(body);
     let texts: Vec<&str> = lines.iter().map(|line| line.text).collect();
-    let mut places: Vec<(usize, &Chunk, usize)> = Vec::new();
+    let mut places: Vec<(usize, &[Line])> = Vec::new();
     let mut from = 0;
     for chunk in chunks {
         if let Some(anchor) = &chunk.anchor {
@@ -31,28 +31,29 @@ pub fn new_text(old: &str, chunks: &[Chunk], name: &str) -> Result<String, Probl
                 .ok_or_else(|| no_anchor(chunk, anchor, &texts, from, name))?
                 + 1;
         }
-        let wanted = wanted(chunk);
+        let wanted = wanted(&chunk.lines);
         if wanted.is_empty() {
-            places.push((texts.len(), chunk, chunk.lines.len()));
+            places.push((texts.len(), &chunk.lines));
             continue;
         }
         let (at, length) = place(&texts, chunk, &wanted, from)
             .ok_or_else(|| no_place(chunk, &wanted, &texts, from, name))?;
-        places.push((at, chunk, length));
+        places.push((at, chunk.lines.get(..length).unwrap_or_default()));
         from = at + wanted.len().min(texts.len() - at);
     }
     // Additions at the end come last whatever their order in the patch; all others are in order already.
-    places.sort_by_key(|(at, ..)| *at);
+    places.sort_by_key(|(at, _)| *at);
     Ok(format!("{mark}{}", rebuild(&lines, &places)))
 }
 
 /// A line and its break.
-struct FileLine<'a> {
-    text: &'a str,
+pub(super) struct FileLine<'a> {
+    pub(super) text: &'a str,
     end: &'a str,
 }
 
-fn split(text: &str) -> Vec<FileLine<'_>> {
+/// The lines of a text, each with its own break.
+pub(super) fn split(text: &str) -> Vec<FileLine<'_>> {
     text.split_inclusive('\n')
         .map(|line| {
             let text = line.strip_suffix('\n').unwrap_or(line);
@@ -81,9 +82,8 @@ fn usual_end<'a>(lines: &[FileLine<'a>]) -> &'a str {
 }
 
 /// The lines that must stand in the file.
-fn wanted(chunk: &Chunk) -> Vec<&str> {
-    chunk
-        .lines
+pub(super) fn wanted(lines: &[Line]) -> Vec<&str> {
+    lines
         .iter()
         .filter_map(|line| match line {
             Line::Keep(text) | Line::Remove(text) => Some(text.as_str()),
@@ -111,7 +111,9 @@ fn place(texts: &[&str], chunk: &Chunk, wanted: &[&str], from: usize) -> Option<
     ))
 }
 
-fn rebuild(lines: &[FileLine<'_>], places: &[(usize, &Chunk, usize)]) -> String {
+/// The text with `places` changed, which are in the order of the file. Every line ends in a break: new ones in that of the line they
+/// replace, otherwise in the one most used.
+pub(super) fn rebuild(lines: &[FileLine<'_>], places: &[(usize, &[Line])]) -> String {
     let usual = usual_end(lines);
     let mut out = String::new();
     let mut put = |text: &str, end: &str| {
@@ -119,14 +121,14 @@ fn rebuild(lines: &[FileLine<'_>], places: &[(usize, &Chunk, usize)]) -> String 
         out.push_str(if end.is_empty() { usual } else { end });
     };
     let mut at = 0;
-    for (place, chunk, length) in places {
+    for (place, changes) in places {
         for line in lines.get(at..*place).unwrap_or_default() {
             put(line.text, line.end);
         }
         at = (*place).max(at);
         // Breaks of removed lines, waiting for the lines that replace them.
         let mut ends = std::collections::VecDeque::new();
-        for line in chunk.lines.iter().take(*length) {
+        for line in *changes {
             match line {
                 Line::Keep(_) => {
                     if let Some(line) = lines.get(at) {

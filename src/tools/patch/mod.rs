@@ -1,7 +1,10 @@
-//! Edits of files: the Codex patch form (contract/services/apply-patch.md) and the replacement of one passage.
+//! Edits of files: the Codex patch form (contract/services/apply-patch.md), unified diffs and line commands
+//! (contract/services/unified-diff.md), and the replacement of one passage.
 
 mod apply;
+mod commands;
 mod edit;
+mod hunks;
 mod parse;
 mod replace;
 mod seek;
@@ -12,8 +15,38 @@ mod wrap;
 mod cases;
 
 pub use apply::{Done, apply};
+pub use commands::{apply_commands, is_commands};
 pub use edit::new_text;
+pub use hunks::{apply_hunks, is_hunks};
 pub use parse::{Chunk, Line, Patch, Section, parse};
 pub use replace::replace_once;
 pub use unified::explain_unified_diff;
 pub use wrap::unwrap_patch_text;
+
+/// A text after an edit, and what was done to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edited {
+    /// The whole new text.
+    pub text: String,
+    /// One line for each hunk or command.
+    pub report: Vec<String>,
+}
+
+/// Takes the last line's break off where it must not have one.
+fn without_last_break(mut text: String) -> String {
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    if text.ends_with('\r') {
+        text.pop();
+    }
+    text
+}
+
+/// A byte order mark, and the text after it.
+fn parted(text: &str) -> (&str, &str) {
+    match text.strip_prefix('\u{feff}') {
+        Some(body) => ("\u{feff}", body),
+        None => ("", text),
+    }
+}

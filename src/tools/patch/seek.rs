@@ -12,6 +12,27 @@ pub(super) fn seek(lines: &[&str], wanted: &[&str], from: usize, at_end: bool) -
         .find_map(|same| (from..=last).find(|at| fits(lines, wanted, *at, *same)))
 }
 
+/// The place at or after `from` that is nearest to `near`, the later of two equally near ones. A stricter pass wins over a nearer place.
+pub(super) fn seek_near(
+    lines: &[&str],
+    wanted: &[&str],
+    from: usize,
+    near: usize,
+) -> Option<usize> {
+    let last = lines.len().checked_sub(wanted.len())?;
+    let near = near.min(last);
+    let inside = |at: &usize| (from..=last).contains(at);
+    PASSES.iter().find_map(|same| {
+        let places = (0..=last).flat_map(|far| {
+            let before = near.checked_sub(far).filter(|_| far > 0);
+            [near.checked_add(far), before].into_iter().flatten()
+        });
+        places
+            .filter(inside)
+            .find(|at| fits(lines, wanted, *at, *same))
+    })
+}
+
 type Same = fn(&str, &str) -> bool;
 
 const PASSES: [Same; 4] = [
@@ -53,6 +74,18 @@ mod tests {
             Some(0)
         );
         assert_eq!(seek(&lines, &["b"], 0, false), None);
+    }
+
+    #[test]
+    fn the_nearest_place_is_taken_never_before_the_first_allowed() {
+        let lines = ["a", "b", "a", "b", "a"];
+        assert_eq!(seek_near(&lines, &["a"], 0, 3), Some(4));
+        assert_eq!(seek_near(&lines, &["a"], 0, 2), Some(2));
+        assert_eq!(seek_near(&lines, &["b"], 0, 9), Some(3));
+        assert_eq!(seek_near(&lines, &["a"], 3, 0), Some(4));
+        assert_eq!(seek_near(&lines, &["b", "a"], 0, 0), Some(1));
+        assert_eq!(seek_near(&lines, &["c"], 0, usize::MAX / 2), None);
+        assert_eq!(seek_near(&[" a", "a "], &["a"], 0, 0), Some(1));
     }
 
     #[test]

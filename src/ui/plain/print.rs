@@ -19,6 +19,8 @@ const MARKER: &str = "  \u{1f527} ";
 
 /// Writes what a session shows.
 pub(super) struct Printer {
+    /// Somebody sits before it.
+    terminal: bool,
     theme: Theme,
     cleaner: Cleaner,
     /// The answer's label is written.
@@ -32,6 +34,7 @@ impl Printer {
     pub(super) fn new(terminal: bool, env: &Env) -> Self {
         let mode = ColorMode::detect(env.get("NO_COLOR"), env.get("TERM"), env.get("COLORTERM"));
         Self {
+            terminal,
             theme: Theme::new(if terminal { mode } else { ColorMode::None }),
             cleaner: Cleaner::default(),
             answering: false,
@@ -100,6 +103,12 @@ impl Printer {
             }
             Show::Failed(problem) => self.error(&problem),
             Show::System(words) => self.system(&words),
+            Show::Call(words) => {
+                if self.terminal {
+                    self.write("\x07");
+                }
+                self.system(&words);
+            }
             Show::Listing(listing) => self.block(&listing),
             Show::Ran { output, .. } => self.block(&output),
             Show::Undone(said) => {

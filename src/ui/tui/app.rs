@@ -41,6 +41,8 @@ pub(super) enum Wish {
     Edit(PathBuf),
     /// Open the input in it.
     EditInput,
+    /// Ring the terminal's bell.
+    Ring,
     /// Paint everything anew.
     Repaint,
     /// Leave with this status.
@@ -128,6 +130,7 @@ impl App {
                 self.next_question();
             }
             Show::Undone(said) if self.editor.is_empty() => self.editor.set_text(&said),
+            Show::Call(_) => self.wishes.push_back(Wish::Ring),
             Show::Edit(path) => self.wishes.push_back(Wish::Edit(path)),
             Show::Leave(_) => self.wishes.push_back(Wish::Leave(0)),
             _ => {}

@@ -101,7 +101,7 @@ impl Chat {
                 }
                 self.add(Tone::Error, &text);
             }
-            Show::System(words) => self.add(Tone::System, words),
+            Show::System(words) | Show::Call(words) => self.add(Tone::System, words),
             Show::Listing(text) => self.add(Tone::Listing, text),
             Show::Ran { command, output } => {
                 self.add(Tone::Dim, &format!("$ {command}"));

@@ -17,7 +17,7 @@ mod tests;
 mod tool;
 mod view;
 
-use std::io;
+use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, after, never, select, unbounded};
@@ -180,6 +180,12 @@ impl Screenful {
         while let Some(wish) = self.app.wishes.pop_front() {
             let done = match wish {
                 Wish::Leave(status) => return Some(status),
+                Wish::Ring => {
+                    if Tty.write_all(b"\x07").is_err() {
+                        return Caught::HangUp.exit_status();
+                    }
+                    continue;
+                }
                 Wish::Repaint => Ok(()),
                 Wish::Suspend => self.guard.suspend().map(drop),
                 Wish::Renew => self.guard.renew(),

@@ -48,8 +48,6 @@ impl Home {
                 format!("http://127.0.0.1:{}/v1", provider.port),
             )
             .env("OPENAI_COMPAT_API_KEY", "x")
-            // Never near, so that nothing is counted exactly and the tokenizer's tables stay on disk.
-            .env("CONTEXT_TOKEN_BUDGET", "100000000")
             .env("TERM", "xterm-256color")
             .env("LANG", "C.UTF-8")
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())

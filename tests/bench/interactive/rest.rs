@@ -93,10 +93,10 @@ pub fn save() -> Vec<Row> {
 pub fn memory() -> Vec<Row> {
     let mut rows = Vec::new();
     let mut starts = Vec::new();
-    for (what, replies, tokens) in [
-        ("one reply of 1,000,000", 1, 1_000_000),
-        ("20 replies of 50,000", 20, 50_000),
-        ("1,000 replies of 1,000", 1_000, 1_000),
+    for (what, replies, tokens, tables) in [
+        ("one reply of 1,000,000", 1, 1_000_000, 0),
+        ("20 replies of 50,000", 20, 50_000, TABLES),
+        ("1,000 replies of 1,000", 1_000, 1_000, 0),
     ] {
         let (provider, home) = (Provider::start(), Home::new(0));
         let terminal = home.open(&provider);
@@ -112,8 +112,8 @@ pub fn memory() -> Vec<Row> {
             saved > text(replies, tokens),
             "{saved} bytes of the talk are in its log"
         );
-        // A conversation that nears the model's window is counted exactly; that costs its tables once.
-        let tables = if replies > 1 { TABLES } else { 0 };
+        // A conversation that nears the model's window is counted exactly, which loads the tables: replies that fit the count
+        // but not the window do, one longer than anybody counts and many small ones, of which the last are kept, do not.
         let own = now.saturating_sub(tables);
         rows.push(Row {
             what: format!(

@@ -1,0 +1,178 @@
+//! State files that are a JSON array of objects, one record a line: what is not changed keeps its bytes, unknown keys too.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::{atomic, lock};
+use crate::base::clock::Clock;
+use crate::base::error::{Outcome, Problem};
+
+/// How long another process's writing is waited for; less than a call may take.
+const WAIT: Duration = Duration::from_secs(4);
+
+/// The bytes of the file; nothing when there is none.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read(path: &Path) -> Outcome<Option<Vec<u8>>> {
+    atomic::read(path, atomic::STATE_CAP)
+}
+
+/// The records in a file's bytes, unread.
+///
+/// # Errors
+/// The bytes are no JSON array, with the place.
+pub fn raw<'a>(path: &Path, bytes: &'a [u8]) -> Outcome<Vec<&'a RawValue>> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(Vec::new());
+    }
+    serde_json::from_slice(bytes).map_err(|why| {
+        Problem::config(format!("{} cannot be understood: {why}.", path.display()))
+            .next("Mend the file; otherwise the next change moves it aside and begins anew.")
+            .because(why)
+    })
+}
+
+/// A record as an object; what is none is empty.
+pub fn object(raw: &RawValue) -> Map<String, Value> {
+    serde_json::from_str(raw.get()).unwrap_or_default()
+}
+
+/// An object as a record.
+///
+/// # Errors
+/// Never for what JSON holds.
+pub fn record(object: &Map<String, Value>) -> Outcome<Box<RawValue>> {
+    serde_json::value::to_raw_value(object)
+        .map_err(|why| Problem::internal("A record is no JSON.").because(why))
+}
+
+/// Changes the records under the file's lock. A missing file begins with the records of `beginning`, when that is there. A file that
+/// cannot be understood is moved aside, never silently replaced; the text given back says so.
+///
+/// # Errors
+/// The lock, the disk or `change` failed; the file is then as it was.
+pub fn update(
+    path: &Path,
+    beginning: Option<&Path>,
+    clock: &Clock,
+    change: impl FnOnce(&mut Vec<Box<RawValue>>) -> Outcome<()>,
+) -> Outcome<Option<String>> {
+    let mut notice = None;
+    lock::update(path, WAIT, |old| {
+        let (from, bytes) = match (old, beginning) {
+            (None, Some(other)) => (other, read(other)?),
+            (old, _) => (path, old),
+        };
+        let bytes = bytes.unwrap_or_default();
+        let mut records: Vec<Box<RawValue>> = match raw(from, &bytes) {
+            Ok(raw) => raw.into_iter().map(ToOwned::to_owned).collect(),
+            Err(problem) if from == path => {
+                let aside = atomic::set_aside(path, clock)?;
+                notice = Some(format!(
+                    "{} It was moved to {}.",
+                    problem.what,
+                    aside.display()
+                ));
+                Vec::new()
+            }
+            // A file that is only taken over is left for its owner to mend.
+            Err(problem) => {
+                notice = Some(format!("{} It was not taken over.", problem.what));
+                Vec::new()
+            }
+        };
+        change(&mut records)?;
+        Ok(Some(text(&records)))
+    })?;
+    Ok(notice)
+}
+
+fn text(records: &[Box<RawValue>]) -> Vec<u8> {
+    let size: usize = records.iter().map(|record| record.get().len() + 4).sum();
+    let mut out = Vec::with_capacity(size + 8);
+    out.push(b'[');
+    for (place, record) in records.iter().enumerate() {
+        out.extend_from_slice(if place == 0 { b"\n  " } else { b",\n  " });
+        out.extend_from_slice(record.get().as_bytes());
+    }
+    out.extend_from_slice(b"\n]\n");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::env::Env;
+    use std::fs;
+
+    fn clock() -> Clock {
+        Clock::new(&Env::from([("TZ", "UTC")]))
+    }
+
+    fn add(path: &Path, beginning: Option<&Path>, text: &str) -> Option<String> {
+        let record = RawValue::from_string(text.to_owned()).unwrap();
+        update(path, beginning, &clock(), |records| {
+            records.push(record);
+            Ok(())
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn records_that_stay_keep_their_bytes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("sub/a.json");
+        assert_eq!(add(&path, None, "{\"a\": 1}"), None);
+        let odd = "[{\"big\": 123456789012345678901234567890, \"f\":1.50}, 7]";
+        fs::write(&path, odd).unwrap();
+        add(&path, None, "{}");
+        assert_eq!(
+            fs::read_to_string(&path).unwrap(),
+            "[\n  {\"big\": 123456789012345678901234567890, \"f\":1.50},\n  7,\n  {}\n]\n"
+        );
+        let bytes = read(&path).unwrap().unwrap();
+        assert_eq!(raw(&path, &bytes).unwrap().len(), 3);
+        assert!(raw(&path, b"\xef\xbb\xbf []").unwrap().is_empty());
+        assert!(raw(&path, b" \n").unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_understood_is_kept_aside_and_reported() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.json");
+        fs::write(&path, "[{\"a\": 1},").unwrap();
+        let notice = add(&path, None, "{}").unwrap();
+        assert!(
+            notice.contains("line 1") && notice.contains(".corrupt-"),
+            "{notice}"
+        );
+        let aside = fs::read_dir(dir.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let aside: Vec<_> = aside
+            .filter(|path| path.to_string_lossy().contains("corrupt"))
+            .collect();
+        assert_eq!(fs::read_to_string(&aside[0]).unwrap(), "[{\"a\": 1},");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "[\n  {}\n]\n");
+    }
+
+    #[test]
+    fn a_new_file_begins_with_another_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("a.json"), dir.path().join("b.json"));
+        fs::write(&other, "[1]").unwrap();
+        add(&path, Some(&other), "2");
+        fs::write(&other, "[1, 9]").unwrap();
+        add(&path, Some(&other), "3");
+        assert_eq!(
+            fs::read_to_string(&path).unwrap(),
+            "[\n  1,\n  2,\n  3\n]\n"
+        );
+        assert_eq!(fs::read_to_string(&other).unwrap(), "[1, 9]");
+    }
+}

@@ -1,0 +1,373 @@
+//! Module `bookmarks`: links worth keeping, in the profile's `bookmarks.json` (contract/interfaces.md 10.1).
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use regex::{Regex, RegexBuilder};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::context::Ctx;
+use super::{CHANGE, READ};
+use crate::base::error::{Outcome, Problem};
+use crate::base::params::{Param, Type};
+use crate::base::text::{clip, thousands, visible};
+use crate::disk::records;
+
+crate::tools! { "bookmarks";
+    /// Save a link.
+    bookmark_save(BookmarkSave; CHANGE.seconds(5)) {
+        /// address
+        url: String, example: "https://example.org/", alias: &["link", "address"];
+        /// title; default the URL
+        title: String = "", alias: &["name"];
+        /// comma-separated
+        tags: Tags = "", example: "rust, reading", alias: &["tag"];
+        /// text
+        notes: String = "", alias: &["note", "description"];
+    } => save, says ["bookmark {url} as {title}", "bookmark {url}"];
+
+    /// List links.
+    bookmark_list(BookmarkList; READ.seconds(5)) {
+        /// filter
+        tag: String = "", alias: &["tags"];
+        /// how many
+        limit: u32 = 20, min: 1, alias: &["count", "max_results"];
+    } => list, says ["show my bookmarks", "list bookmarks", "my bookmarks", "bookmarks"];
+
+    /// Search links.
+    bookmark_search(BookmarkSearch; READ.seconds(5)) {
+        /// text in title, URL, notes or tags
+        query: String, example: "rust", alias: &["text", "q"];
+        /// how many
+        limit: u32 = 10, min: 1, alias: &["count", "max_results"];
+    } => search, says ["search my bookmarks for {query}", "search bookmarks for {query}", "find {query} in my bookmarks"];
+}
+
+/// Bytes of an address at most.
+const LONGEST: usize = 8_000;
+
+/// Words parted by commas, or a list of them.
+#[derive(Debug, Clone)]
+pub(super) struct Tags(Vec<String>);
+
+impl Param for Tags {
+    const TYPE: Type = Type::Text;
+    fn read(value: &Value) -> Option<Self> {
+        let text = match value {
+            Value::Array(items) => {
+                let items: Option<Vec<String>> = items.iter().map(String::read).collect();
+                items?.join(",")
+            }
+            one => String::read(one)?,
+        };
+        let mut tags: Vec<String> = Vec::new();
+        for tag in text.split([',', '\n']) {
+            let tag = tag.trim().trim_start_matches('#');
+            if !tag.is_empty() && !tags.iter().any(|other| same(other, tag)) {
+                tags.push(tag.to_owned());
+            }
+        }
+        Some(Self(tags))
+    }
+}
+
+fn same(one: &str, other: &str) -> bool {
+    one.to_lowercase() == other.to_lowercase()
+}
+
+/// One link, whatever of it could be read.
+#[derive(Debug, Default)]
+struct Bookmark {
+    url: String,
+    title: String,
+    tags: Vec<String>,
+    notes: String,
+    saved: String,
+}
+
+impl Bookmark {
+    fn of(raw: &RawValue) -> Self {
+        let map = records::object(raw);
+        let text = |key: &str| match map.get(key) {
+            Some(Value::String(text)) => text.clone(),
+            _ => String::new(),
+        };
+        let tags = map.get("tags").and_then(Tags::read);
+        let saved = match text("saved_at") {
+            empty if empty.is_empty() => text("created"),
+            saved => saved,
+        };
+        Self {
+            url: text("url"),
+            title: text("title"),
+            tags: tags.map_or_else(Vec::new, |Tags(tags)| tags),
+            notes: text("notes"),
+            saved,
+        }
+    }
+
+    fn holds(&self, words: &Regex) -> bool {
+        words.is_match(&self.title)
+            || words.is_match(&self.url)
+            || words.is_match(&self.notes)
+            || self.tags.iter().any(|tag| words.is_match(tag))
+    }
+
+    fn write(&self, out: &mut String) {
+        let title = match self.title.trim() {
+            "" => &self.url,
+            title => title,
+        };
+        let _ = write!(out, "{}", visible(title).replace('\n', " "));
+        if !self.tags.is_empty() {
+            let _ = write!(out, " [{}]", visible(&self.tags.join(", ")));
+        }
+        let _ = writeln!(out, "\n  {}", visible(&self.url));
+        for line in visible(&self.notes).lines() {
+            let _ = writeln!(out, "  {line}");
+        }
+    }
+}
+
+/// The profile's file, and the one that all profiles once shared.
+fn files(ctx: &Ctx) -> Outcome<(PathBuf, PathBuf)> {
+    let paths = &ctx.world.paths;
+    let own = paths.profile(&ctx.world.profile())?.bookmarks();
+    Ok((own, paths.shared_bookmarks()?))
+}
+
+fn save(ctx: &Ctx, args: BookmarkSave) -> Outcome<String> {
+    let url = address(&args.url)?;
+    let key = key(&url);
+    let words = pattern(key.split_once("://").map_or(key.as_str(), |(_, rest)| rest))?;
+    let title = match args.title.trim() {
+        "" => url.clone(),
+        title => title.to_owned(),
+    };
+    let Tags(tags) = args.tags;
+    let mut new = Map::new();
+    new.insert("url".to_owned(), url.clone().into());
+    new.insert("title".to_owned(), title.clone().into());
+    new.insert("tags".to_owned(), tags.into());
+    new.insert("notes".to_owned(), args.notes.trim().into());
+    new.insert("saved_at".to_owned(), ctx.world.clock.utc().into());
+    let (own, shared) = files(ctx)?;
+    let mut total = 0;
+    let notice = records::update(&own, Some(&shared), &ctx.world.clock, |records| {
+        let old = records
+            .iter()
+            .filter(|raw| may_hold(raw, &words))
+            .map(|raw| Bookmark::of(raw))
+            .find(|old| self::key(&old.url) == key);
+        if let Some(old) = old {
+            return Err(already(&old));
+        }
+        records.push(records::record(&new)?);
+        total = records.len();
+        Ok(())
+    })?;
+    let said = format!(
+        "Bookmarked {} ({} in all).",
+        clip(&visible(&title), 200),
+        thousands(total as u64)
+    );
+    Ok(notice.map_or(said.clone(), |notice| format!("{said}\n{notice}")))
+}
+
+fn already(old: &Bookmark) -> Problem {
+    let since = match old.saved.get(..10) {
+        Some(day) => format!(" since {day}"),
+        None => String::new(),
+    };
+    Problem::refused(format!(
+        "{} is bookmarked already{since}, as \"{}\".",
+        visible(&old.url),
+        clip(&visible(&old.title), 200)
+    ))
+    .next("Nothing was changed.")
+}
+
+/// An address as it is stored: with a scheme, without spaces.
+fn address(text: &str) -> Outcome<String> {
+    let text = text.trim().trim_matches(['<', '>', '"', '\'']);
+    let wrong = |why: &str| {
+        let shown = clip(&visible(text), 80);
+        Err(Problem::input(format!("\"{shown}\" is no address: {why}."))
+            .next("For example https://example.org/page."))
+    };
+    if text.is_empty() {
+        return wrong("it is empty");
+    }
+    if text.len() > LONGEST {
+        return wrong("it is too long");
+    }
+    if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        return wrong("it holds white space or control characters");
+    }
+    let has_scheme = text.split_once(':').is_some_and(|(scheme, rest)| {
+        let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+        // "host:8080/x" has a port there and no scheme.
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(word)
+            && !rest.starts_with(|c: char| c.is_ascii_digit())
+    });
+    if has_scheme {
+        return Ok(text.to_owned());
+    }
+    if !text.contains('.') && !text.starts_with("localhost") {
+        return wrong("it names no host");
+    }
+    Ok(format!("https://{text}"))
+}
+
+/// What makes two addresses the same: host and scheme in any case, with or without the last slash.
+fn key(url: &str) -> String {
+    let url = url.trim();
+    match url.split_once("://") {
+        Some((scheme, rest)) => {
+            let at = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+            let (host, path) = rest.split_at(at);
+            let path = path.trim_end_matches('/');
+            format!("{}://{}{path}", scheme.to_lowercase(), host.to_lowercase())
+        }
+        None => url.to_owned(),
+    }
+}
+
+fn pattern(words: &str) -> Outcome<Regex> {
+    RegexBuilder::new(&regex::escape(words))
+        .case_insensitive(true)
+        .build()
+        .map_err(|why| {
+            Problem::limit("The words are too long to look for.")
+                .next("Give a few of them.")
+                .because(why)
+        })
+}
+
+/// False when the record cannot hold the words: most records are never read further. Escapes may spell them in another way.
+fn may_hold(raw: &RawValue, words: &Regex) -> bool {
+    words.is_match(raw.get()) || raw.get().contains('\\')
+}
+
+/// The newest `limit` links that fit, and how many there are in all.
+fn newest(
+    ctx: &Ctx,
+    limit: u32,
+    words: Option<&Regex>,
+    fits: impl Fn(&Bookmark) -> bool,
+) -> Outcome<(String, usize, usize)> {
+    let (own, shared) = files(ctx)?;
+    let (path, bytes) = match records::read(&own)? {
+        Some(bytes) => (own, bytes),
+        None => {
+            let bytes = records::read(&shared)?;
+            (shared, bytes.unwrap_or_default())
+        }
+    };
+    let all = records::raw(&path, &bytes)?;
+    let limit = limit as usize;
+    let (mut out, mut count) = (String::new(), 0);
+    for raw in all.iter().rev() {
+        ctx.stop.check()?;
+        if words.is_some_and(|words| !may_hold(raw, words)) {
+            continue;
+        }
+        if words.is_none() && count >= limit {
+            count = all.len();
+            break;
+        }
+        let bookmark = Bookmark::of(raw);
+        if fits(&bookmark) {
+            count += 1;
+            if count <= limit {
+                bookmark.write(&mut out);
+            }
+        }
+    }
+    Ok((out, count, all.len()))
+}
+
+fn list(ctx: &Ctx, args: BookmarkList) -> Outcome<String> {
+    let tag = args.tag.trim().trim_start_matches('#');
+    let words = match tag {
+        "" => None,
+        tag => Some(pattern(tag)?),
+    };
+    let tagged = |one: &Bookmark| tag.is_empty() || one.tags.iter().any(|other| same(other, tag));
+    let (out, count, all) = newest(ctx, args.limit, words.as_ref(), tagged)?;
+    let what = match tag {
+        "" => String::new(),
+        tag => format!(" tagged \"{}\"", clip(&visible(tag), 60)),
+    };
+    Ok(told(out, count, all, args.limit, &what))
+}
+
+fn search(ctx: &Ctx, args: BookmarkSearch) -> Outcome<String> {
+    let query = args.query.trim();
+    if query.is_empty() {
+        return Err(Problem::input("The query is empty.").next("Give the words to look for."));
+    }
+    let words = pattern(query)?;
+    let (out, count, all) = newest(ctx, args.limit, Some(&words), |one| one.holds(&words))?;
+    let what = format!(" with \"{}\"", clip(&visible(query), 60));
+    Ok(told(out, count, all, args.limit, &what))
+}
+
+fn told(out: String, count: usize, all: usize, limit: u32, what: &str) -> String {
+    let number = |count: usize| thousands(count as u64);
+    match count {
+        0 if all == 0 => "There are no bookmarks.".to_owned(),
+        0 => format!("No bookmark{what} among {}.", number(all)),
+        1 => format!("{out}1 bookmark{what}."),
+        _ if count > limit as usize => {
+            format!(
+                "{out}{limit} of {} bookmarks{what}, the newest first.",
+                number(count)
+            )
+        }
+        _ => format!("{out}{} bookmarks{what}.", number(count)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_completed_or_refused() {
+        for (given, stored) in [
+            (" https://a.org/x ", Some("https://a.org/x")),
+            ("<a.org/x>", Some("https://a.org/x")),
+            ("a.org:8080/x", Some("https://a.org:8080/x")),
+            ("localhost:3000", Some("https://localhost:3000")),
+            ("mailto:ann@a.org", Some("mailto:ann@a.org")),
+            ("", None),
+            ("a b", None),
+            ("word", None),
+            ("https://a.org/\0", None),
+        ] {
+            assert_eq!(address(given).ok().as_deref(), stored, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn the_same_address_in_another_spelling_is_the_same() {
+        assert_eq!(key("HTTPS://A.org/"), key("https://a.org"));
+        assert_ne!(key("https://a.org/X"), key("https://a.org/x"));
+        assert_ne!(key("https://a.org/?q=/"), key("https://a.org/?q"));
+    }
+
+    #[test]
+    fn records_in_any_state_are_read() {
+        let of = |text: &str| Bookmark::of(&RawValue::from_string(text.to_owned()).unwrap());
+        let old = of(r#"{"url":"u","tags":"a, B,b","created":"2020-01-01T00:00:00","title":null}"#);
+        assert_eq!(
+            (old.tags.len(), old.saved.len(), old.title.len()),
+            (2, 19, 0)
+        );
+        assert_eq!(of("7").url, "");
+        assert_eq!(of(r#"{"tags":[1,"x"]}"#).tags, ["1", "x"]);
+    }
+}

@@ -1,0 +1,407 @@
+//! From a text to a unit: symbols in their own case, names in any, prefixes, powers, quotients and products.
+
+use super::number::Number;
+use super::table::{
+    BINARY, COMMON, DECIMAL, Dims, KINDS, OTHERWISE, Prefixes, ROWS, Row, TEMPERATURE,
+};
+use crate::base::text::clip;
+
+/// Characters of a unit's text at most.
+const LONGEST: usize = 80;
+/// The highest power.
+const HIGHEST: i32 = 9;
+
+/// A unit that a text means.
+#[derive(Debug, Clone)]
+pub(super) struct Unit {
+    pub(super) dims: Dims,
+    /// In base units.
+    pub(super) factor: Number,
+    /// Added before the factor is applied: temperatures alone have one.
+    pub(super) offset: Option<Number>,
+    pub(super) symbol: String,
+    pub(super) name: String,
+}
+
+impl Unit {
+    fn of(row: &'static Row) -> Option<Self> {
+        Some(Self {
+            dims: row.dims,
+            factor: Number::parse(row.factor)?,
+            offset: Number::parse(row.offset),
+            symbol: row.symbol.to_owned(),
+            name: row.name.to_owned(),
+        })
+    }
+
+    fn prefixed(row: &'static Row, (symbol, name, factor): &(&str, &str, &str)) -> Option<Self> {
+        let unit = Self::of(row)?;
+        Some(Self {
+            factor: unit.factor.times(Number::parse(factor)?),
+            symbol: format!("{symbol}{}", row.symbol),
+            name: format!("{name}{}", row.name),
+            ..unit
+        })
+    }
+
+    /// "a length".
+    pub(super) fn kind(&self) -> &'static str {
+        KINDS
+            .iter()
+            .find(|(dims, _)| *dims == self.dims)
+            .map_or("a mixture", |(_, kind)| kind)
+    }
+}
+
+/// What the text may mean, the likeliest first; nothing when it is no unit.
+pub(super) fn meanings(text: &str) -> Vec<Unit> {
+    if text.chars().count() > LONGEST {
+        return Vec::new();
+    }
+    let text = plain(text);
+    let mut found: Vec<Unit> = single(&text).into_iter().collect();
+    let lower = text.to_lowercase();
+    let others = OTHERWISE.iter().filter(|(word, _)| *word == lower);
+    found.extend(others.filter_map(|(_, symbol)| by_symbol(symbol)));
+    if found.is_empty() {
+        found.extend(expression(&text));
+    }
+    found
+}
+
+/// The text with one sign for each thing.
+fn plain(text: &str) -> String {
+    let text = text
+        .replace("**", "^")
+        .replace(['º', '˚'], "°")
+        .replace('\u{3bc}', "µ");
+    let text = text
+        .replace(['·', '⋅', '×'], "*")
+        .replace('²', "^2")
+        .replace('³', "^3");
+    let text = text.replace('\u{212b}', "Å").replace("° ", "°");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").trim_end_matches('.').to_owned()
+}
+
+/// A unit by its symbol, its name, or either with a prefix.
+fn single(text: &str) -> Option<Unit> {
+    if text.is_empty() {
+        return None;
+    }
+    let lower = text.to_lowercase();
+    by_symbol(text)
+        .or_else(|| by_name(&lower))
+        .or_else(|| by_symbol(&lower))
+        .or_else(|| temperature(&lower))
+        .or_else(|| data(&lower))
+        .or_else(|| any_case(&lower))
+        .or_else(|| several(text))
+}
+
+/// By the exact symbol.
+fn by_symbol(text: &str) -> Option<Unit> {
+    if let Some(row) = ROWS.iter().find(|row| row.symbol == text) {
+        return Unit::of(row);
+    }
+    // L and u are how many keyboards write l and µ.
+    let same = |symbol: &str, rest: &str| symbol == rest || (symbol == "l" && rest == "L");
+    if text == "L" {
+        return by_symbol("l");
+    }
+    prefixes().find_map(|(prefix, binary)| {
+        let rest = text
+            .strip_prefix(prefix.0)
+            .or_else(|| text.strip_prefix('u').filter(|_| prefix.0 == "µ"))
+            .or_else(|| text.strip_prefix('K').filter(|_| prefix.0 == "k"))?;
+        let row = ROWS
+            .iter()
+            .find(|row| takes(row, binary) && same(row.symbol, rest))?;
+        Unit::prefixed(row, prefix)
+    })
+}
+
+fn prefixes() -> impl Iterator<Item = (&'static (&'static str, &'static str, &'static str), bool)> {
+    let decimal = DECIMAL.iter().map(|prefix| (prefix, false));
+    BINARY.iter().map(|prefix| (prefix, true)).chain(decimal)
+}
+
+fn takes(row: &Row, binary: bool) -> bool {
+    match row.prefixes {
+        Prefixes::None => false,
+        Prefixes::Decimal => !binary,
+        Prefixes::Both => true,
+    }
+}
+
+/// Whether a row goes by this name, in lower case.
+fn is_named(row: &Row, name: &str) -> bool {
+    let with_s = |one: &str| one == name || name.strip_suffix('s') == Some(one);
+    let plural = row.plural.to_lowercase();
+    let full = row.name.to_lowercase();
+    let own = if plural.is_empty() {
+        with_s(&full)
+    } else {
+        full == name || plural == name
+    };
+    own || row
+        .others
+        .iter()
+        .any(|other| other.to_lowercase() == name || (other.chars().count() > 1 && with_s(other)))
+}
+
+fn by_name(name: &str) -> Option<Unit> {
+    if let Some(row) = ROWS.iter().find(|row| is_named(row, name)) {
+        return Unit::of(row);
+    }
+    prefixes().find_map(|(prefix, binary)| {
+        let rest = name.strip_prefix(prefix.1)?.trim_start_matches(['-', ' ']);
+        let row = ROWS
+            .iter()
+            .find(|row| takes(row, binary) && rest.len() > 2 && is_named(row, rest))?;
+        Unit::prefixed(row, prefix)
+    })
+}
+
+/// `°c`, `deg c`, `degrees celsius`.
+fn temperature(lower: &str) -> Option<Unit> {
+    let rest = ["degrees", "degree", "deg.", "deg", "°"]
+        .iter()
+        .find_map(|word| lower.strip_prefix(word))?
+        .trim();
+    ROWS.iter()
+        .find(|row| {
+            row.dims == TEMPERATURE && (is_named(row, rest) || row.symbol.to_lowercase() == rest)
+        })
+        .and_then(Unit::of)
+}
+
+/// `kb`, `mb`, `gb` without capitals are bytes; `kbps`, `mbit`.
+fn data(lower: &str) -> Option<Unit> {
+    let (prefix, unit) = lower.split_at_checked(1)?;
+    let (binary, unit) = match unit.strip_prefix('i') {
+        Some(rest) if rest.starts_with('b') => ("i", rest),
+        _ => ("", unit),
+    };
+    let symbol = match unit {
+        "b" => "B",
+        "bit" | "bits" => "b",
+        "byte" | "bytes" => "B",
+        _ => return None,
+    };
+    let prefix = match (prefix, binary) {
+        ("k", "") => "k".to_owned(),
+        ("k" | "m" | "g" | "t" | "p" | "e", _) => prefix.to_uppercase(),
+        _ => return None,
+    };
+    by_symbol(&format!("{prefix}{binary}{symbol}"))
+}
+
+/// By a symbol in the wrong case; of prefixes that differ in case alone the usual one is meant.
+fn any_case(lower: &str) -> Option<Unit> {
+    let same = |row: &Row, rest: &str| row.symbol.to_lowercase() == rest;
+    if let Some(row) = ROWS.iter().find(|row| same(row, lower)) {
+        return Unit::of(row);
+    }
+    prefixes().find_map(|(prefix, binary)| {
+        let rest = lower.strip_prefix(prefix.0.to_lowercase().as_str())?;
+        let row = ROWS
+            .iter()
+            .find(|row| takes(row, binary) && same(row, rest))?;
+        Unit::prefixed(row, prefix)
+    })
+}
+
+/// `kms`, `kgs`: a symbol of more than one letter with the s of a plural.
+fn several(text: &str) -> Option<Unit> {
+    let rest = text
+        .strip_suffix('s')
+        .filter(|rest| rest.chars().count() > 1)?;
+    let is_table = ROWS.iter().any(|row| row.symbol == rest);
+    if is_table {
+        return None;
+    }
+    by_symbol(rest).or_else(|| data(&rest.to_lowercase()))
+}
+
+/// Units multiplied and divided: `kW*h`, `mi/h`, `kg/m^3`, `square feet`, `litres per minute`.
+fn expression(text: &str) -> Option<Unit> {
+    let text = text.replace(" per ", "/");
+    let text = [("mbps", "Mb/s"), ("kbps", "kb/s"), ("gbps", "Gb/s")]
+        .iter()
+        .find(|(short, _)| text.eq_ignore_ascii_case(short))
+        .map_or(text, |(_, long)| (*long).to_owned());
+    let mut whole: Option<Unit> = None;
+    for (place, side) in text.split('/').enumerate() {
+        let sign = if place == 0 { 1 } else { -1 };
+        for factor in product(side.trim())? {
+            whole = Some(joined(whole, &factor, sign)?);
+        }
+    }
+    whole
+}
+
+/// The factors of a product, each with its power.
+fn product(text: &str) -> Option<Vec<(Unit, i32)>> {
+    let mut factors = Vec::new();
+    for part in text.split('*') {
+        let part = part.trim();
+        if let Some(found) = power(part) {
+            factors.push(found);
+            continue;
+        }
+        // Words beside each other multiply: "kW h", "kW-h".
+        let words: Vec<&str> = part
+            .split([' ', '-'])
+            .filter(|word| !word.is_empty())
+            .collect();
+        if words.len() < 2 {
+            return None;
+        }
+        for word in words {
+            factors.push(power(word)?);
+        }
+    }
+    Some(factors)
+}
+
+/// A unit and its power: `m^2`, `m2`, `s-1`, `square metre`, `sq ft`, `cubic inches`, `feet squared`.
+fn power(text: &str) -> Option<(Unit, i32)> {
+    let lower = text.to_lowercase();
+    let words = [
+        ("square ", 2),
+        ("sq. ", 2),
+        ("sq ", 2),
+        ("sq", 2),
+        ("cubic ", 3),
+        ("cu. ", 3),
+        ("cu ", 3),
+    ];
+    for (word, power) in words {
+        if lower.starts_with(word)
+            && let Some(unit) = text.get(word.len()..).and_then(|rest| single(rest.trim()))
+        {
+            return Some((unit, power));
+        }
+    }
+    for (word, power) in [(" squared", 2), (" cubed", 3)] {
+        if lower.ends_with(word)
+            && let Some(unit) = text.get(..text.len() - word.len()).and_then(single)
+        {
+            return Some((unit, power));
+        }
+    }
+    if let Some(unit) = single(text) {
+        return Some((unit, 1));
+    }
+    let base = text.trim_end_matches(|c: char| c.is_ascii_digit());
+    let digits = text.get(base.len()..)?;
+    let (base, sign) = match base.strip_suffix('-') {
+        Some(base) => (base, -1),
+        None => (base, 1),
+    };
+    let power = digits.parse::<i32>().ok()?.checked_mul(sign)?;
+    let unit = single(base.trim_end_matches('^').trim())?;
+    (power != 0 && power.abs() <= HIGHEST).then_some((unit, power))
+}
+
+fn joined(whole: Option<Unit>, (unit, power): &(Unit, i32), sign: i32) -> Option<Unit> {
+    let shown = match power {
+        1 => unit.symbol.clone(),
+        2 => format!("{}²", unit.symbol),
+        3 => format!("{}³", unit.symbol),
+        power => format!("{}^{power}", unit.symbol),
+    };
+    let power = power * sign;
+    let factor = unit.factor.power(power);
+    let of = |dim: i8| -> Option<i8> { i8::try_from(i32::from(dim) * power).ok() };
+    let mut dims = whole.as_ref().map_or([0; 6], |whole| whole.dims);
+    for (dim, added) in dims.iter_mut().zip(unit.dims) {
+        *dim = dim.checked_add(of(added)?)?;
+    }
+    let (symbol, factor) = match &whole {
+        None if sign < 0 => return None,
+        None => (shown, factor),
+        Some(whole) => {
+            let mark = if sign < 0 { "/" } else { "·" };
+            (
+                format!("{}{mark}{shown}", whole.symbol),
+                whole.factor.times(factor),
+            )
+        }
+    };
+    Some(Unit {
+        dims,
+        factor,
+        // Within a product a temperature is a difference of two.
+        offset: None,
+        name: symbol.clone(),
+        symbol,
+    })
+}
+
+/// The three units nearest to a text that is none, as `mi (mile)`.
+pub(super) fn near(text: &str) -> Vec<String> {
+    let word = clip(&plain(text).to_lowercase(), 24);
+    let limit = if word.chars().count() < 4 { 1 } else { 2 };
+    let common = COMMON.iter().filter_map(|symbol| by_symbol(symbol));
+    let mut scored: Vec<(usize, usize, usize, String)> = ROWS
+        .iter()
+        .filter_map(Unit::of)
+        .chain(common)
+        .filter_map(|unit| {
+            let by = |other: &str| score(&word, &other.to_lowercase(), limit);
+            let best = by(&unit.symbol).into_iter().chain(by(&unit.name)).min()?;
+            let shown = match unit.symbol == unit.name {
+                true => unit.symbol.clone(),
+                false => format!("{} ({})", unit.symbol, unit.name),
+            };
+            // Of equally near ones those that keep the word's letters come first.
+            let strange = unit
+                .symbol
+                .to_lowercase()
+                .chars()
+                .filter(|c| !word.contains(*c))
+                .count();
+            Some((best, unit.symbol.chars().count(), strange, shown))
+        })
+        .collect();
+    scored.sort();
+    scored
+        .into_iter()
+        .map(|(.., shown)| shown)
+        .take(3)
+        .collect()
+}
+
+/// Edits between two words when they are few; a unit that begins the word, or the other way round, is as near as one edit.
+fn score(word: &str, other: &str, limit: usize) -> Option<usize> {
+    let begins = other.chars().count() > 1
+        && word.chars().count() > 1
+        && (word.starts_with(other) || other.starts_with(word));
+    let edits = distance(word, other);
+    match begins {
+        true => Some(edits.min(1)),
+        false => (edits <= limit && edits < word.chars().count()).then_some(edits),
+    }
+}
+
+/// Edits (insert, delete, replace) between two words.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, a) in a.chars().enumerate() {
+        let mut left = i + 1;
+        let mut next = vec![left];
+        for (pair, b) in row.windows(2).zip(&b) {
+            let (corner, above) = match pair {
+                [corner, above] => (*corner, *above),
+                _ => continue,
+            };
+            left = (corner + usize::from(a != *b)).min(above + 1).min(left + 1);
+            next.push(left);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
+}

@@ -1,0 +1,225 @@
+//! Conversions as people and models write them, and texts that are none.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn said(value: &str, from: &str, to: &str) -> String {
+    convert(value, from, to).unwrap_or_else(|problem| problem.one_line())
+}
+
+#[test]
+fn every_kind_of_unit() {
+    for (value, from, to, answer) in [
+        ("5", "mi", "km", "5 mi = 8.04672 km"),
+        ("5", "miles", "kilometers", "5 mi = 8.04672 km"),
+        ("1", "nautical mile", "m", "1 nmi = 1852 m"),
+        ("12", "inches", "feet", "12 in = 1 ft"),
+        ("1", "yd", "cm", "1 yd = 91.44 cm"),
+        ("1", "ly", "km", "1 ly = 9460730472580.8 km"),
+        ("100", "°F", "°C", "100 °F = 37.7777777778 °C"),
+        ("20", "c", "f", "20 °C = 68 °F"),
+        ("-40", "degrees Celsius", "Fahrenheit", "-40 °C = -40 °F"),
+        ("0", "K", "° C", "0 K = -273.15 °C"),
+        ("98.6", "deg F", "kelvin", "98.6 °F = 310.15 K"),
+        ("491.67", "rankine", "C", "491.67 °R = 0 °C"),
+        ("1", "lb", "kg", "1 lb = 0.45359237 kg"),
+        ("16", "oz", "lbs", "16 oz = 1 lb"),
+        ("10", "stone", "kg", "10 st = 63.5029318 kg"),
+        ("1", "ton", "t", "1 ton = 0.90718474 t"),
+        ("1", "gallon", "litres", "1 gal = 3.785411784 l"),
+        ("1", "imperial gallon", "L", "1 imp gal = 4.54609 l"),
+        ("2", "cups", "ml", "2 cup = 473.176473 ml"),
+        ("8", "oz", "ml", "8 fl oz = 236.5882365 ml"),
+        ("2", "c", "tbsp", "2 cup = 32 tbsp"),
+        ("1", "m3", "l", "1 m³ = 1000 l"),
+        ("1", "cubic foot", "m^3", "1 ft³ = 0.028316846592 m³"),
+        ("1", "acre", "m²", "1 ac = 4046.8564224 m²"),
+        ("100", "sq ft", "square metres", "100 ft² = 9.290304 m²"),
+        ("1", "sqkm", "ha", "1 km² = 100 ha"),
+        ("60", "mph", "km/h", "60 mph = 96.56064 km/h"),
+        ("60", "miles per hour", "kph", "60 mph = 96.56064 km/h"),
+        ("36", "km/h", "m/s", "36 km/h = 10 m/s"),
+        ("10", "knots", "kmh", "10 kn = 18.52 km/h"),
+        ("1", "MiB", "B", "1 MiB = 1048576 B"),
+        ("1", "MB", "kB", "1 MB = 1000 kB"),
+        ("1", "GB", "GiB", "1 GB = 0.931322574615 GiB"),
+        ("8", "Mb", "MB", "8 Mb = 1 MB"),
+        ("100", "Mbps", "MB/s", "100 Mb/s = 12.5 MB/s"),
+        ("1", "PiB", "bytes", "1 PiB = 1125899906842624 B"),
+        ("90", "min", "h", "90 min = 1.5 h"),
+        ("90", "m", "h", "90 min = 1.5 h"),
+        ("1", "week", "seconds", "1 wk = 604800 s"),
+        ("1", "year", "days", "1 yr = 365.2425 d"),
+        ("1", "kWh", "J", "1 kWh = 3600000 J"),
+        ("1", "kW h", "MJ", "1 kW·h = 3.6 MJ"),
+        ("500", "kcal", "kJ", "500 kcal = 2092 kJ"),
+        ("1", "Cal", "kJ", "1 Cal = 4.184 kJ"),
+        ("1", "hp", "W", "1 hp = 745.699871582 W"),
+        ("1", "bar", "psi", "1 bar = 14.503773773 psi"),
+        ("1", "atm", "hPa", "1 atm = 1013.25 hPa"),
+        ("1013.25", "mb", "Pa", "1013.25 mbar = 101325 Pa"),
+        ("180", "deg", "rad", "180° = 3.14159265359 rad"),
+        ("90", "degrees", "gon", "90° = 100 gon"),
+        ("1", "turn", "arcmin", "1 turn = 21600′"),
+        ("30", "mpg", "l/100km", "30 mpg = 7.84048611111 l/100 km"),
+        ("5", "l/100 km", "km/l", "5 l/100 km = 20 km/l"),
+        (
+            "5",
+            "L/100km",
+            "uk mpg",
+            "5 l/100 km = 56.4961872664 imp mpg",
+        ),
+        ("3000", "rpm", "turn/s", "3000 rpm = 50 turn/s"),
+        ("1", "kg/m3", "g/l", "1 kg/m³ = 1 g/l"),
+        ("10", "lb", "N", "10 lbf = 44.482216152605 N"),
+        ("1", "um", "nm", "1 µm = 1000 nm"),
+        ("1", "micron", "μm", "1 micron = 1 µm"),
+        ("5", "KM", "MI", "5 km = 3.10685596119 mi"),
+        ("5", "kms", "miles", "5 km = 3.10685596119 mi"),
+        ("1", "mil", "mm", "1 mil = 0.0254 mm"),
+        ("1e3", "m", "km", "1000 m = 1 km"),
+        ("0", "m", "ft", "0 m = 0 ft"),
+    ] {
+        assert_eq!(said(value, from, to), answer, "{value} {from} -> {to}");
+    }
+}
+
+#[test]
+fn amounts_in_several_units_and_odd_numbers() {
+    for (value, from, to, answer) in [
+        ("5", "ft 3 in", "cm", "5 ft 3 in = 160.02 cm"),
+        ("5 ft 3 in", "", "cm", "5 ft 3 in = 160.02 cm"),
+        ("5'11\"", "", "m", "5 ft 11 in = 1.8034 m"),
+        ("5'11", "in", "cm", "5 ft 11 in = 180.34 cm"),
+        ("160.02", "cm", "ft in", "160.02 cm = 5 ft 3 in"),
+        ("-160.02", "cm", "ft and in", "-160.02 cm = -5 ft 3 in"),
+        ("-5", "ft 3 in", "in", "-5 ft 3 in = -63 in"),
+        ("3725", "s", "h min s", "3725 s = 1 h 2 min 5 s"),
+        ("1", "h 30 min", "s", "1 h 30 min = 5400 s"),
+        ("6", "lb, 4 oz", "kg", "6 lb 4 oz = 2.8349523125 kg"),
+        ("1,234.5", "m", "km", "1234.5 m = 1.2345 km"),
+        ("2,5", "km", "m", "2.5 km = 2500 m"),
+        ("1,000,000", "m", "km", "1000000 m = 1000 km"),
+        ("2 1/2", "cups", "tbsp", "2.5 cup = 40 tbsp"),
+        ("½", "mi", "yd", "0.5 mi = 880 yd"),
+        ("1½", "mi", "yd", "1.5 mi = 2640 yd"),
+        ("1/3", "ft", "in", "0.333333333333 ft = 4 in"),
+        ("-5", "km", "m", "-5 km = -5000 m"),
+        ("0.1", "km", "m", "0.1 km = 100 m"),
+    ] {
+        assert_eq!(said(value, from, to), answer, "{value} {from} -> {to}");
+    }
+}
+
+#[test]
+fn ambiguous_symbols_are_told() {
+    assert_eq!(
+        said("5", "nm", "km"),
+        "5 nmi = 9.26 km\nnm was read as nautical mile; write nanometre for the other."
+    );
+    assert_eq!(said("500", "nm", "µm"), "500 nm = 0.5 µm");
+    assert_eq!(
+        said("5", "gb", "MiB"),
+        "5 GB = 4768.37158203125 MiB\ngb was read as GB, bytes; Gb is bits."
+    );
+}
+
+#[test]
+fn what_cannot_be_converted_says_why() {
+    for (value, from, to, words) in [
+        (
+            "5",
+            "mils",
+            "km",
+            "unknown unit \"mils\". Nearest: mi (mile), mil (thousandth of an inch), ml (millilitre).",
+        ),
+        (
+            "5",
+            "mi",
+            "kmm",
+            "unknown unit \"kmm\". Nearest: km (kilometre)",
+        ),
+        ("5", "", "km", "unknown unit \"\"."),
+        ("5", "ft 3 xyzzy", "km", "unknown unit \"xyzzy\"."),
+        (
+            "5",
+            "kg",
+            "km",
+            "kg is a mass, km is a length: they cannot be converted.",
+        ),
+        ("5", "m", "m2", "m is a length, m² is an area"),
+        ("-1", "K", "C", "-1 K is below absolute zero (0 K)."),
+        (
+            "-500",
+            "°F",
+            "C",
+            "-500 °F is below absolute zero (-459.67 °F).",
+        ),
+        ("5", "ft 3 kg", "m", "they make no sum"),
+        ("5", "°C 3 °C", "K", "they make no sum"),
+        ("0", "mpg", "l/100km", "0 mpg has no counterpart"),
+        ("5", "USD", "EUR", "unknown unit \"USD\". Currencies"),
+        ("1,2,3", "m", "km", "is no number"),
+        ("1/0", "m", "km", "is no number"),
+        ("five", "m", "km", "is no number"),
+    ] {
+        let answer = said(value, from, to);
+        assert!(answer.contains(words), "{value} {from} {to}: {answer}");
+    }
+    let long = "m".repeat(100_000);
+    assert!(said("5", &long, "m").len() < 400);
+    assert!(said("1e308", "Ym", "fm").contains("too large"));
+}
+
+fn symbols() -> Vec<String> {
+    let rows = table::ROWS.iter().map(|row| row.symbol.to_owned());
+    let common = table::COMMON.iter().map(|symbol| (*symbol).to_owned());
+    rows.chain(common).collect()
+}
+
+#[test]
+fn every_name_means_its_own_unit() {
+    for row in table::ROWS {
+        for text in [row.symbol, row.name, row.plural]
+            .into_iter()
+            .chain(row.others.iter().copied())
+        {
+            if text.is_empty() {
+                continue;
+            }
+            let found = meanings(text);
+            let same = |unit: &Unit| unit.dims == row.dims && unit.symbol == row.symbol;
+            assert!(found.iter().any(same), "{text}: {found:?}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn there_and_back_gives_the_number(value in -1_000_000i32..1_000_000, from in 0usize..200, to in 0usize..200) {
+        let symbols = symbols();
+        let first = |text: &String| meanings(text).into_iter().next().unwrap();
+        let from = &symbols[from % symbols.len()];
+        let source = first(from);
+        prop_assume!(source.dims != TEMPERATURE);
+        let alike: Vec<&String> = symbols
+            .iter()
+            .filter(|text| first(text).dims == source.dims)
+            .collect();
+        let to = alike[to % alike.len()];
+        let target = first(to);
+        let there = said(&value.to_string(), from, to);
+        let middle = there.lines().next().unwrap().split(" = ").nth(1).unwrap().to_owned();
+        let number: f64 = middle.split([' ', '°', '′', '″']).next().unwrap().parse().unwrap();
+        let exact = f64::from(value) * source.factor.near() / target.factor.near();
+        prop_assert!((number - exact).abs() <= exact.abs() * 1e-10, "{there}");
+    }
+
+    #[test]
+    fn no_text_breaks_the_parser(value in "\\PC{0,12}", from in "[a-zA-Z0-9 ^/*°'\",.µ²-]{0,16}|\\PC{0,10}", to in "[a-z/ 0-9^]{0,8}") {
+        let _ = said(&value, &from, &to);
+        let _ = said("5", &from, &to);
+        let _ = said("5", &to, &from);
+    }
+}

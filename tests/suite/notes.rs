@@ -1,0 +1,448 @@
+//! Notes through the real binary: both homes, names as models write them, the fence, patches, many writers at once and kill -9.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::{Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::run::{Done, Marvin, program};
+use crate::support::shared::skip;
+
+fn tool(home: &Home, name: &str, args: &Value) -> Marvin {
+    home.marvin()
+        .args(["tool", name, "--json", &args.to_string()])
+        .limit(Duration::from_secs(30))
+}
+
+fn run(home: &Home, name: &str, args: Value) -> Done {
+    tool(home, name, &args).run()
+}
+
+fn said(home: &Home, name: &str, args: Value) -> String {
+    run(home, name, args).expect(0).text().to_owned()
+}
+
+fn refused(home: &Home, name: &str, args: Value) -> String {
+    run(home, name, args).expect(1).errors()
+}
+
+/// The same in the project, as `--working-dir` makes it.
+fn in_project(home: &Home, name: &str, args: Value) -> String {
+    let run = tool(home, name, &args).args([Path::new("--working-dir"), &home.work()]);
+    run.run().expect(0).text().to_owned()
+}
+
+#[test]
+fn a_given_working_directory_keeps_its_own_notes() {
+    let home = Home::new();
+    let note = json!({"path": "plan.md", "content": "mine"});
+    assert_eq!(
+        said(&home, "write_note", note),
+        "Wrote ~/Notes/plan.md (5 bytes).\n"
+    );
+    let note = json!({"filename": "plan.md", "content": "of the project\n"});
+    assert_eq!(
+        in_project(&home, "write_note", note),
+        "Wrote .marvin/notes/plan.md (15 bytes).\n"
+    );
+    assert_eq!(home.read("Notes/plan.md"), "mine\n");
+    assert_eq!(home.read("work/.marvin/notes/plan.md"), "of the project\n");
+    for (name, own, project) in [
+        ("read_note", "mine\n", "of the project\n"),
+        ("notes_ls", "plan.md (5 bytes)\n", "plan.md (15 bytes)\n"),
+        ("search_notes", "no matches", "plan.md:1: of the project"),
+        ("file_read_lines", "1. mine", "1. of the project"),
+    ] {
+        let args = match name {
+            "notes_ls" => json!({}),
+            "search_notes" => json!({"query": "project"}),
+            _ => json!({"path": "plan"}),
+        };
+        let of_own = said(&home, name, args.clone()).to_lowercase();
+        assert!(of_own.contains(own), "{name}: {of_own}");
+        let of_project = in_project(&home, name, args);
+        assert!(of_project.contains(project), "{name}: {of_project}");
+    }
+    // Only the notes folder holds anything new: no lock files, no temporary ones.
+    let names = |dir: &str| -> Vec<String> {
+        let list = fs::read_dir(home.path().join(dir)).unwrap();
+        list.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect()
+    };
+    assert_eq!(names("Notes"), ["plan.md"]);
+    assert_eq!(names("work/.marvin/notes"), ["plan.md"]);
+}
+
+#[test]
+fn a_session_follows_its_coding_mode_and_headless_is_always_in_it() {
+    let home = Home::new();
+    let input = "note: buy milk\n!code\nnote that the build is red\n!code\nnote: and bread\n";
+    let talk = home.marvin().args(["--plain", "--provider", "offline"]);
+    let done = talk.stdin(input).run().expect(0);
+    assert!(
+        done.text().contains("~/Notes/inbox.md") && done.text().contains(".marvin/notes/inbox.md"),
+        "{}",
+        done.text()
+    );
+    assert_eq!(home.read("Notes/inbox.md"), "buy milk\nand bread\n");
+    assert_eq!(
+        home.read("work/.marvin/notes/inbox.md"),
+        "the build is red\n"
+    );
+    let one = home
+        .marvin()
+        .args(["--non-interactive", "--provider", "offline"]);
+    one.args(["--prompt", "Note: buy eggs"]).run().expect(0);
+    assert_eq!(
+        home.read("work/.marvin/notes/inbox.md"),
+        "the build is red\nbuy eggs\n"
+    );
+}
+
+#[test]
+fn names_that_models_get_wrong_mean_the_note() {
+    let home = Home::new();
+    let absolute = home.path().join("Notes/a/x.md").display().to_string();
+    for (n, path) in [
+        "a/x",
+        "a/x.md",
+        "~/Notes/a/x.md",
+        "~/notes/a/x",
+        "Notes/a/x",
+        "notes/a/x.md",
+        "./a//x.md",
+        " a/x ",
+        "$HOME/Notes/a/x",
+        ".marvin/notes/a/x",
+        &absolute,
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let note = json!({"path": path, "content": n.to_string(), "append": true});
+        let words = said(&home, "write_note", note);
+        assert!(words.contains("~/Notes/a/x.md"), "{path}: {words}");
+        assert!(
+            said(&home, "read_note", json!({"path": path})).ends_with(&format!("{n}\n")),
+            "{path}"
+        );
+    }
+    assert_eq!(
+        fs::read_dir(home.path().join("Notes/a")).unwrap().count(),
+        1
+    );
+    assert!(said(&home, "read_note", json!({"path": "a/X"})).starts_with("0\n"));
+    // A folder that is really called Notes is not taken away.
+    home.write("Notes/Notes/deep.md", "deep\n");
+    assert_eq!(
+        said(&home, "read_note", json!({"path": "Notes/deep"})),
+        "deep\n"
+    );
+    // Endings of one's own stay.
+    let note = json!({"path": "list.txt", "content": "x"});
+    assert!(said(&home, "write_note", note).contains("~/Notes/list.txt"));
+    home.write("Notes/a/garden.md", "g");
+    let missing = refused(&home, "read_note", json!({"path": "a/gardn"}));
+    assert!(
+        missing.contains("Not found") && missing.contains("Did you mean \"a/garden.md\"?"),
+        "{missing}"
+    );
+}
+
+#[test]
+fn nothing_outside_the_folder_is_read_or_written() {
+    let home = Home::new();
+    home.write("secret.md", "secret\n");
+    home.write("outside/in.md", "secret\n");
+    home.write("Notes/in.md", "inside\n");
+    let notes = home.path().join("Notes");
+    symlink("../secret.md", notes.join("link.md")).unwrap();
+    symlink(home.path().join("outside"), notes.join("folder")).unwrap();
+    symlink("in.md", notes.join("alias.md")).unwrap();
+    assert_eq!(
+        said(&home, "read_note", json!({"path": "alias"})),
+        "inside\n"
+    );
+    for path in [
+        "../secret.md",
+        "a/../../secret.md",
+        "link.md",
+        "link",
+        "folder/in.md",
+        "folder/new.md",
+        "/etc/hostname",
+        "~/secret.md",
+        "~/Notes/../secret.md",
+        "a\u{0}b",
+        "..",
+        "",
+        "   ",
+        "line\nbreak",
+        ".tickets/x.md",
+        ".git/hooks/post-checkout",
+    ] {
+        for name in [
+            "write_note",
+            "read_note",
+            "file_apply_patch",
+            "notes_mkdir",
+            "file_read_lines",
+            "notes_ls",
+        ] {
+            let args = json!({"path": path, "content": "x", "patch": "REPLACE 1\nx"});
+            // The whole folder, and a new folder beside link.md.
+            if (name == "notes_ls" && path.trim().is_empty())
+                || (name == "notes_mkdir" && path == "link")
+            {
+                continue;
+            }
+            let done = run(&home, name, args).expect(1);
+            assert!(!done.errors().contains("secret\n"), "{name} {path:?}");
+            assert!(
+                !done.errors().contains("working directory"),
+                "{}",
+                done.errors()
+            );
+        }
+    }
+    assert_eq!(home.read("secret.md"), "secret\n");
+    assert!(!home.has("outside/new.md"));
+    assert!(said(&home, "search_notes", json!({"query": "secret"})).starts_with("No matches"));
+    // The project's notes may not lead out of it either.
+    fs::create_dir(home.work().join(".marvin")).unwrap();
+    symlink(
+        home.path().join("outside"),
+        home.work().join(".marvin/notes"),
+    )
+    .unwrap();
+    let note = json!({"path": "x", "content": "x"});
+    let run = tool(&home, "write_note", &note).args([Path::new("--working-dir"), &home.work()]);
+    run.run().expect(1);
+    assert_eq!(
+        fs::read_dir(home.path().join("outside")).unwrap().count(),
+        1
+    );
+}
+
+#[test]
+fn odd_names_are_notes_or_are_refused_in_words() {
+    let home = Home::new();
+    for path in [
+        "🦀 crab",
+        "-dash",
+        "a b/c d",
+        "naïve.md",
+        "--help",
+        "v1.2",
+        "'; rm -rf ~",
+        "$(x)",
+    ] {
+        let note = json!({"path": path, "content": format!("of {path}")});
+        said(&home, "write_note", note);
+        assert_eq!(
+            said(&home, "read_note", json!({"path": path})),
+            format!("of {path}\n")
+        );
+    }
+    assert!(home.has("Notes/v1.2.md"));
+    let long = "n".repeat(300);
+    let words = refused(&home, "write_note", json!({"path": long, "content": "x"}));
+    assert!(words.contains("too long"), "{words}");
+    refused(&home, "read_note", json!({"path": long}));
+    let most = "n".repeat(252);
+    assert!(said(&home, "write_note", json!({"path": most, "content": "x"})).contains(".md"));
+    let listing = said(&home, "notes_ls", json!({}));
+    assert!(
+        listing.starts_with("📁 a b/\n") && listing.ends_with("~/Notes: 1 folder, 8 notes.\n"),
+        "{listing}"
+    );
+    refused(&home, "write_note", json!({"path": "x", "content": ""}));
+    // What is a folder is no note, but may lie beside one.
+    assert!(said(&home, "write_note", json!({"path": "a b", "content": "x"})).contains("a b.md"));
+}
+
+const NOTE: &str = "# Shopping\n\n- milk\n- bread\n- tea\n";
+
+#[test]
+fn patches_of_both_forms_change_a_note_or_nothing() {
+    let home = Home::new();
+    home.write("Notes/shop.md", NOTE);
+    let diff =
+        "--- a/shop.md\n+++ b/shop.md\n@@ -10,3 +10,3 @@\n - milk\n-- bread\n+- rolls\n - tea\n";
+    let args = |patch: &str, dry: bool| json!({"path": "shop", "patch": patch, "dry_run": dry});
+    let words = said(&home, "file_apply_patch", args(diff, true));
+    assert_eq!(
+        words,
+        "Would change ~/Notes/shop.md (nothing was written).\nhunk 1 at line 3: 1 removed, 1 added, found 7 lines further up\n"
+    );
+    assert_eq!(home.read("Notes/shop.md"), NOTE);
+    said(&home, "file_apply_patch", args(diff, false));
+    assert_eq!(home.read("Notes/shop.md"), NOTE.replace("bread", "rolls"));
+    let wrong = refused(&home, "file_apply_patch", args(diff, false));
+    assert!(
+        wrong.contains("Expected:") && wrong.contains("4. - rolls"),
+        "{wrong}"
+    );
+    let commands = "DELETE 1 2\n---\nINSERT 5\n- jam\n---\nREPLACE 3\n- oat milk\n";
+    let words = said(&home, "file_apply_patch", args(commands, false));
+    assert!(words.contains("REPLACE 3: \"- milk\" by 1 line"), "{words}");
+    assert_eq!(
+        home.read("Notes/shop.md"),
+        "- oat milk\n- rolls\n- tea\n- jam\n"
+    );
+    let codex = "*** Begin Patch\n*** Update File: shop.md\n@@\n-- tea\n+- coffee\n*** End Patch";
+    said(&home, "file_apply_patch", args(codex, false));
+    assert_eq!(
+        home.read("Notes/shop.md"),
+        "- oat milk\n- rolls\n- coffee\n- jam\n"
+    );
+    for patch in ["", "nonsense", "REPLACE 99\nx", "@@ -1 +1 @@\n-milk\n+x\n"] {
+        refused(&home, "file_apply_patch", args(patch, false));
+    }
+    assert_eq!(
+        home.read("Notes/shop.md"),
+        "- oat milk\n- rolls\n- coffee\n- jam\n"
+    );
+    refused(
+        &home,
+        "file_apply_patch",
+        json!({"path": "none", "patch": commands}),
+    );
+    let lines = said(
+        &home,
+        "file_read_lines",
+        json!({"path": "shop", "start": 2, "end": 3}),
+    );
+    assert_eq!(
+        lines,
+        "~/Notes/shop.md: 4 lines, 2-3 shown\n2. - rolls\n3. - coffee\n"
+    );
+}
+
+#[test]
+fn diffs_of_the_diff_program_apply_as_patch_applies_them() {
+    let (Some(diff), Some(_)) = (program("diff"), program("patch")) else {
+        return skip(
+            "diffs_of_the_diff_program",
+            "diff or patch is not installed",
+        );
+    };
+    let home = Home::new();
+    let old: String = (0..200).map(|n| format!("line {}\n", n * 7 % 50)).collect();
+    let mut lines: Vec<String> = old.lines().map(str::to_owned).collect();
+    lines.insert(3, "new\u{e9}".into());
+    lines.remove(90);
+    lines[120] = "changed".into();
+    lines.push("last without a break".into());
+    let new = lines.join("\n");
+    home.write("Notes/n.md", &old);
+    home.write("old", &old);
+    home.write("new", &new);
+    let made = std::process::Command::new(diff)
+        .args(["-u", "old", "new"])
+        .current_dir(home.path())
+        .output()
+        .unwrap();
+    let patch = String::from_utf8(made.stdout).unwrap();
+    said(
+        &home,
+        "file_apply_patch",
+        json!({"path": "n.md", "patch": patch}),
+    );
+    assert_eq!(home.read("Notes/n.md"), new);
+}
+
+#[test]
+fn a_restricted_process_writes_no_notes_but_a_read_only_one_does() {
+    let home = Home::new();
+    home.write("Notes/a.md", "a\n");
+    let calls = [
+        ("write_note", json!({"path": "b", "content": "x"})),
+        ("notes_mkdir", json!({"path": "sub"})),
+        (
+            "file_apply_patch",
+            json!({"path": "a", "patch": "REPLACE 1\nx"}),
+        ),
+    ];
+    for (name, args) in &calls {
+        let run = tool(&home, name, args).env("MARVIN_WRITABLE_FILES", "spec.md");
+        run.run().expect(1);
+    }
+    assert_eq!(fs::read_dir(home.path().join("Notes")).unwrap().count(), 1);
+    let readonly = |(name, args): &(&str, Value)| {
+        let done = tool(&home, name, args).env("MARVIN_READONLY", "1").run();
+        done.code()
+    };
+    let codes: Vec<_> = calls.iter().map(readonly).collect();
+    assert_eq!(codes, [Some(0), Some(0), Some(1)]);
+}
+
+#[test]
+fn many_writers_at_once_lose_no_line() {
+    let home = Home::new();
+    let running: Vec<_> = (0..12)
+        .map(|n| {
+            let text = format!("line {n} {}", "x".repeat(5_000));
+            let args = json!({"path": "log", "content": text, "append": true});
+            tool(&home, "write_note", &args).spawn()
+        })
+        .collect();
+    for one in running {
+        one.wait().expect(0);
+    }
+    let text = home.read("Notes/log.md");
+    for n in 0..12 {
+        let line = format!("line {n} ");
+        assert_eq!(
+            text.lines()
+                .filter(|found| found.starts_with(&line))
+                .count(),
+            1,
+            "{n}"
+        );
+    }
+    assert!(text.lines().all(|line| line.ends_with(&"x".repeat(5_000))));
+}
+
+#[test]
+fn kill_9_at_any_point_leaves_the_old_or_the_new_note() {
+    let home = Home::new();
+    let old = "old line\n".repeat(60_000);
+    let mut ends = [0, 0];
+    for n in 0..24u64 {
+        home.write("Notes/big.md", &old);
+        let piece =
+            json!({"path": "big.md", "content": "new line\n".repeat(10_000), "append": n % 2 == 0});
+        let running = tool(&home, "write_note", &piece).spawn();
+        std::thread::sleep(Duration::from_micros(n * 700));
+        // It may have ended by itself.
+        let _ = kill_process(running.pid(), Signal::KILL);
+        running.wait();
+        let text = home.read("Notes/big.md");
+        let added = "new line\n".repeat(10_000);
+        let whole = if n % 2 == 0 {
+            format!("{old}{added}")
+        } else {
+            added
+        };
+        assert!(
+            text == old || text == whole,
+            "round {n}: {} bytes",
+            text.len()
+        );
+        ends[usize::from(text == whole)] += 1;
+    }
+    // A later writer is not kept waiting by the dead ones.
+    said(
+        &home,
+        "write_note",
+        json!({"path": "big.md", "content": "end", "append": true}),
+    );
+    assert!(ends[0] > 0, "killed too late every time: {ends:?}");
+    let listing = said(&home, "notes_ls", json!({}));
+    assert!(listing.ends_with("0 folders, 1 note.\n"), "{listing}");
+}

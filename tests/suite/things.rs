@@ -1,0 +1,341 @@
+//! Bookmarks, places, preferences and units through the real binary: what the original's files hold is kept, many writers lose nothing.
+
+use std::fs;
+use std::time::Duration;
+
+use rustix::process::{Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::run::{Done, Marvin};
+
+const BOOKMARKS: &str = "config/profiles/main/bookmarks.json";
+const PLACES: &str = "config/profiles/main/saved_places.json";
+
+fn tool(home: &Home, name: &str, args: &Value) -> Marvin {
+    home.marvin()
+        .args(["tool", name, "--json", &args.to_string()])
+        .limit(Duration::from_secs(30))
+}
+
+fn run(home: &Home, name: &str, args: Value) -> Done {
+    tool(home, name, &args).run()
+}
+
+fn said(home: &Home, name: &str, args: Value) -> String {
+    run(home, name, args).expect(0).text().to_owned()
+}
+
+fn refused(home: &Home, name: &str, args: Value) -> String {
+    run(home, name, args).expect(1).errors()
+}
+
+fn list(home: &Home, file: &str) -> Vec<Value> {
+    serde_json::from_str(&home.read(file)).unwrap()
+}
+
+#[test]
+fn bookmarks_are_saved_listed_and_found() {
+    let home = Home::new();
+    assert_eq!(
+        said(&home, "bookmark_list", json!({})),
+        "There are no bookmarks.\n"
+    );
+    let first = json!({"url": "https://example.org/a", "title": "A page", "tags": "rust, Reading", "notes": "two\nlines"});
+    assert_eq!(
+        said(&home, "bookmark_save", first),
+        "Bookmarked A page (1 in all).\n"
+    );
+    said(
+        &home,
+        "bookmark_save",
+        json!({"url": "example.net", "tags": ["é"]}),
+    );
+    let stored = list(&home, BOOKMARKS);
+    assert_eq!(stored[0]["tags"], json!(["rust", "Reading"]));
+    assert_eq!(stored[1]["url"], "https://example.net");
+    assert_eq!(stored[1]["title"], "https://example.net");
+    assert!(stored[1]["saved_at"].as_str().unwrap().ends_with('Z'));
+    assert_eq!(
+        said(&home, "bookmark_list", json!({})),
+        "https://example.net [é]\n  https://example.net\nA page [rust, Reading]\n  https://example.org/a\n  two\n  lines\n2 bookmarks.\n"
+    );
+    assert_eq!(
+        said(&home, "bookmark_list", json!({"limit": 1}))
+            .lines()
+            .last(),
+        Some("1 of 2 bookmarks, the newest first.")
+    );
+    for (name, args, found) in [
+        ("bookmark_list", json!({"tag": "RUST"}), true),
+        ("bookmark_list", json!({"tag": "rus"}), false),
+        ("bookmark_search", json!({"query": "a PAGE"}), true),
+        ("bookmark_search", json!({"query": "lines"}), true),
+        ("bookmark_search", json!({"query": "reading"}), true),
+        ("bookmark_search", json!({"query": "example.org"}), true),
+        ("bookmark_search", json!({"query": "saved_at"}), false),
+        ("bookmark_search", json!({"query": "title"}), false),
+        ("bookmark_search", json!({"query": "two\nlines"}), true),
+    ] {
+        let words = said(&home, name, args.clone());
+        assert_eq!(
+            words.contains("https://example.org/a"),
+            found,
+            "{args}: {words}"
+        );
+    }
+    assert!(said(&home, "bookmark_search", json!({"query": "É"})).contains("example.net"));
+    for url in ["https://EXAMPLE.org/a/", "example.org/a"] {
+        let words = refused(&home, "bookmark_save", json!({"url": url}));
+        assert!(
+            words.contains("bookmarked already") && words.contains("A page"),
+            "{words}"
+        );
+    }
+    for url in [
+        "",
+        "two words",
+        "word",
+        "https://a.org/\u{0}",
+        &"x.".repeat(9_000),
+    ] {
+        refused(&home, "bookmark_save", json!({"url": url}));
+    }
+    assert_eq!(list(&home, BOOKMARKS).len(), 2);
+}
+
+#[test]
+fn old_bookmarks_are_taken_over_once_and_nothing_in_them_is_lost() {
+    let home = Home::new();
+    let shared = r#"[{"url": "https://old.org", "title": "Old \u0065ntry", "tags": [], "notes": "", "created": "2024-01-02T03:04:05", "stars": 1.50, "big": 123456789012345678901}]"#;
+    home.write("config/bookmarks.json", shared);
+    assert!(said(&home, "bookmark_list", json!({})).contains("https://old.org"));
+    assert!(
+        said(&home, "bookmark_search", json!({"query": "old entry"})).contains("https://old.org")
+    );
+    assert!(!home.has(BOOKMARKS), "reading writes nothing");
+    let words = refused(&home, "bookmark_save", json!({"url": "https://old.org"}));
+    assert!(words.contains("since 2024-01-02"), "{words}");
+    said(&home, "bookmark_save", json!({"url": "https://new.org"}));
+    home.write("config/bookmarks.json", r#"[{"url": "https://later.org"}]"#);
+    said(&home, "bookmark_save", json!({"url": "https://newer.org"}));
+    let text = home.read(BOOKMARKS);
+    assert!(
+        text.contains(r#""stars": 1.50, "big": 123456789012345678901"#),
+        "{text}"
+    );
+    assert!(!text.contains("later.org"));
+    let urls: Vec<Value> = list(&home, BOOKMARKS)
+        .iter()
+        .map(|one| one["url"].clone())
+        .collect();
+    assert_eq!(
+        urls,
+        ["https://old.org", "https://new.org", "https://newer.org"]
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_moved_aside_and_told() {
+    for (file, name, args, reader) in [
+        (
+            BOOKMARKS,
+            "bookmark_save",
+            json!({"url": "https://a.org"}),
+            "bookmark_list",
+        ),
+        (
+            PLACES,
+            "save_place",
+            json!({"label": "home"}),
+            "list_places",
+        ),
+    ] {
+        let home = Home::new();
+        home.write(file, "[{\"label\": \"x\",}]");
+        let words = refused(&home, reader, json!({}));
+        assert!(
+            words.contains("cannot be understood") && words.contains("line 1"),
+            "{words}"
+        );
+        assert_eq!(home.read(file), "[{\"label\": \"x\",}]");
+        let words = said(&home, name, args);
+        assert!(words.contains("It was moved to"), "{words}");
+        assert_eq!(list(&home, file).len(), 1);
+        let dir = home.config().join("profiles/main");
+        let aside = fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let aside: Vec<_> = aside
+            .filter(|path| path.to_string_lossy().contains(".corrupt-"))
+            .collect();
+        assert_eq!(
+            fs::read_to_string(&aside[0]).unwrap(),
+            "[{\"label\": \"x\",}]"
+        );
+    }
+}
+
+#[test]
+fn places_are_updated_field_by_field() {
+    let home = Home::new();
+    let at = |moment: &str, args: Value| {
+        let run = tool(&home, "save_place", &args).env("MARVIN_NOW", moment);
+        run.run().expect(0).text().to_owned()
+    };
+    let words = at(
+        "2026-01-01T10:00:00+00:00[UTC]",
+        json!({"label": " Home ", "name": "Flat", "address": "5 Main St", "lat": 41.15, "lng": -8.61}),
+    );
+    assert_eq!(words, "Saved home (1 place).\n");
+    home.write(
+        PLACES,
+        home.read(PLACES)
+            .replace("\"Flat\"", "\"Flat\", \"floor\": 3"),
+    );
+    let words = at(
+        "2026-01-02T10:00:00+00:00[UTC]",
+        json!({"label": "HOME", "phone": "123", "lat": 0, "lng": 0}),
+    );
+    assert_eq!(words, "Updated home (1 place).\n");
+    assert_eq!(
+        list(&home, PLACES)[0],
+        json!({"label": "home", "name": "Flat", "floor": 3, "address": "5 Main St", "lat": 41.15, "lng": -8.61,
+            "phone": "123", "updated_at": "2026-01-02T10:00:00.000Z"})
+    );
+    said(
+        &home,
+        "save_place",
+        json!({"label": "greenwich", "lat": 51.48, "lng": 0.0, "notes": "tea 🫖"}),
+    );
+    said(
+        &home,
+        "save_place",
+        json!({"label": "greenwich", "lat": 51.5}),
+    );
+    assert_eq!(list(&home, PLACES)[1]["lng"], 0.0);
+    assert_eq!(
+        said(&home, "list_places", json!({})),
+        "HOME  Flat\n  5 Main St\n  123\n  41.15, -8.61\nGREENWICH\n  tea 🫖\n  51.5, 0\n2 places.\n"
+    );
+    for args in [
+        json!({"label": " "}),
+        json!({"label": "a\u{0}b"}),
+        json!({"label": "x", "lat": 91.0, "lng": 1.0}),
+        json!({}),
+    ] {
+        refused(&home, "save_place", args);
+    }
+    let words = refused(&home, "remove_place", json!({"label": "hme"}));
+    assert!(words.contains("Did you mean \"home\"?"), "{words}");
+    assert_eq!(
+        said(&home, "remove_place", json!({"label": "Home "})),
+        "Removed home (1 place left).\n"
+    );
+    refused(&home, "remove_place", json!({"label": "home"}));
+    for label in ["../../x", "a/b", &"n".repeat(300), "🏠"] {
+        said(&home, "save_place", json!({"label": label}));
+        said(&home, "remove_place", json!({"label": label}));
+    }
+    assert_eq!(list(&home, PLACES).len(), 1);
+}
+
+#[test]
+fn many_marvins_at_once_lose_nothing() {
+    let home = Home::new();
+    let mut running = Vec::new();
+    for n in 0..8 {
+        running.push(
+            tool(
+                &home,
+                "bookmark_save",
+                &json!({"url": format!("https://a.org/{n}")}),
+            )
+            .spawn(),
+        );
+        running.push(tool(&home, "save_place", &json!({"label": format!("place {n}")})).spawn());
+        running.push(
+            tool(
+                &home,
+                "save_place",
+                &json!({"label": "one", "notes": n.to_string()}),
+            )
+            .spawn(),
+        );
+        let preference = json!({"key": "dietary", "action": "add", "value": format!("d{n}")});
+        running.push(tool(&home, "update_preferences", &preference).spawn());
+    }
+    for one in running {
+        one.wait().expect(0);
+    }
+    assert_eq!(list(&home, BOOKMARKS).len(), 8);
+    assert_eq!(list(&home, PLACES).len(), 9);
+    let preferences = home.read("config/profiles/main/preferences.yaml");
+    for n in 0..8 {
+        assert!(preferences.contains(&format!("d{n}")), "{preferences}");
+    }
+}
+
+#[test]
+fn kill_9_leaves_a_whole_file() {
+    let home = Home::new();
+    let many: Vec<Value> = (0..20_000)
+        .map(|n| json!({"url": format!("https://a.org/{n}"), "title": "t"}))
+        .collect();
+    home.write(BOOKMARKS, serde_json::to_string(&many).unwrap());
+    for n in 0..16u64 {
+        let args = json!({"url": format!("https://b.org/{n}")});
+        let running = tool(&home, "bookmark_save", &args).spawn();
+        std::thread::sleep(Duration::from_millis(n * 4));
+        // It may have ended by itself.
+        let _ = kill_process(running.pid(), Signal::KILL);
+        let told = running.wait().text().contains("Bookmarked");
+        let urls: Vec<Value> = list(&home, BOOKMARKS);
+        assert!(urls.len() >= 20_000);
+        if told {
+            assert_eq!(urls.last().unwrap()["url"], format!("https://b.org/{n}"));
+        }
+    }
+    said(&home, "bookmark_save", json!({"url": "https://c.org"}));
+}
+
+#[test]
+fn units_are_converted_by_hand_and_by_phrase() {
+    let home = Home::new();
+    let convert = |args: &[&str]| {
+        home.marvin()
+            .args(["tool", "convert_units"])
+            .args(args.iter().copied())
+            .run()
+    };
+    let done = convert(&["value=5", "from_unit=mi", "to_unit=km"]).expect(0);
+    assert_eq!(done.text(), "5 mi = 8.04672 km\n");
+    let done = convert(&["value=5", "from_unit=mils", "to_unit=km"]).expect(1);
+    assert_eq!(
+        done.errors(),
+        "Error: unknown unit \"mils\". Nearest: mi (mile), mil (thousandth of an inch), ml (millilitre).\n"
+    );
+    assert_eq!(
+        convert(&["value=0.1", "from_unit=m", "to_unit=cm"])
+            .expect(0)
+            .text(),
+        "0.1 m = 10 cm\n"
+    );
+    convert(&["value=x", "from_unit=m", "to_unit=cm"]).expect(1);
+    for (prompt, answer) in [
+        ("convert 5 miles to km", "5 mi = 8.04672 km\n"),
+        ("Convert 5 ft 3 in to cm.", "5 ft 3 in = 160.02 cm\n"),
+        ("convert 20 °C to °F", "20 °C = 68 °F\n"),
+        ("convert 3 GiB into MB", "3 GiB = 3221.225472 MB\n"),
+    ] {
+        let run = home.marvin().args([
+            "--non-interactive",
+            "--provider",
+            "offline",
+            "--prompt",
+            prompt,
+        ]);
+        let done = run.run().expect(0);
+        assert!(done.text().ends_with(answer), "{prompt}: {}", done.text());
+    }
+}
