@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::setup::agent;
 use super::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::ids;
+use crate::net::agent::agent;
 use crate::net::http::{Client, Limits, Setup};
 use crate::net::route::Route;
 use crate::net::services;

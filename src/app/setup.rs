@@ -14,6 +14,7 @@ use crate::llm::models;
 use crate::llm::offline::Offline;
 use crate::llm::provider::Provider;
 use crate::llm::remote::HttpProvider;
+use crate::net::agent::agent;
 use crate::tools::bounds::Bounds;
 use crate::tools::context::{Secrets, World};
 
@@ -132,19 +133,4 @@ pub fn prices(env: &Env) -> Outcome<models::Prices> {
     let text = std::fs::read_to_string(path)
         .map_err(|why| Problem::system(format!("Cannot read MARVIN_PRICES ({path})"), why))?;
     models::Prices::parse(&text)
-}
-
-/// The `User-Agent`: one honest name with a contact (decisions.md 10).
-pub fn agent(env: &Env) -> String {
-    let version = env!("CARGO_PKG_VERSION");
-    let contact = env.get("MARVIN_CONTACT").map(|contact| {
-        contact
-            .chars()
-            .filter(|c| c.is_ascii_graphic())
-            .collect::<String>()
-    });
-    match contact {
-        Some(contact) if !contact.is_empty() => format!("Marvin/{version} (+{contact})"),
-        _ => format!("Marvin/{version}"),
-    }
 }

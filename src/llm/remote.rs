@@ -71,7 +71,7 @@ impl HttpProvider {
     }
 
     /// Posts the request; a connection that was kept and died is replaced once.
-    fn post(&self, dialect: Dialect, body: &[u8], stop: &Cancel) -> Result<Response<'_>, Failure> {
+    fn post(&self, dialect: Dialect, body: &[u8], stop: &Cancel) -> Result<Response, Failure> {
         let url = dialect.url(&self.remote.base);
         let headers = dialect.headers(self.remote.key.as_deref());
         let mut result = self.client.post(&url, &headers, body, stop);

@@ -1,8 +1,6 @@
 //! Plain http through a proxy in the form proxies expect: the whole address in the request line (RFC 9112, 3.2.2). A tunnel, which is
 //! what ureq makes, is refused by many for anything but port 443.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use ureq::Error;
 use ureq::http::Uri;
 use ureq::unversioned::transport::{Buffers, ConnectionDetails, Connector, NextTimeout, Transport};
@@ -47,20 +45,9 @@ impl Lines {
         let host = authority
             .rsplit_once('@')
             .map_or(authority, |(_, host)| host);
-        let (name, password) = (proxy.inner.username(), proxy.inner.password());
-        let login = if name.is_some() || password.is_some() {
-            let both = format!(
-                "{}:{}",
-                name.unwrap_or_default(),
-                password.unwrap_or_default()
-            );
-            format!("Proxy-Authorization: Basic {}\r\n", STANDARD.encode(both))
-        } else {
-            String::new()
-        };
         Self {
             origin: format!("http://{host}"),
-            login,
+            login: proxy.login(),
         }
     }
 

@@ -12,6 +12,7 @@ use super::forward::Forward;
 use super::route::{Proxy, Route};
 use super::transport::{Lookup, Silence, Watch};
 use crate::base::cancel::{Cancel, OnFire};
+use crate::base::error::Problem;
 
 /// Limits of a request, by phase; nothing limits a body that keeps coming (decisions.md 17).
 #[derive(Debug, Clone, Copy)]
@@ -78,6 +79,47 @@ pub enum NetError {
     NotHttp(String),
 }
 
+impl NetError {
+    /// The failure of a request to `place` in words for a person and a model.
+    pub fn problem(self, place: &str) -> Problem {
+        let network = |what: String| {
+            Problem::network(what)
+                .next("Check the address and the network connection, or try again later.")
+        };
+        match self {
+            Self::Cancelled => Problem::cancelled(),
+            Self::TimedOut(phase, limit) => {
+                let what = match phase {
+                    Phase::Connect => "could not be reached",
+                    Phase::FirstByte => "did not answer",
+                    Phase::Silence => "fell silent and sent nothing",
+                };
+                network(format!("{place} {what} within {} s.", limit.as_secs()))
+            }
+            Self::Broken { early: true, why } => network(format!(
+                "{place} closed the connection without an answer: {why}."
+            )),
+            Self::Broken { early: false, why } => {
+                network(format!("The connection to {place} broke off: {why}."))
+            }
+            Self::Unreachable(why) => network(format!("{place} cannot be reached: {why}.")),
+            Self::Barred(status) => Problem::network(format!(
+                "The proxy on the way to {place} refused{}.",
+                status.map_or_else(String::new, |status| format!(" ({status})"))
+            ))
+            .next("Check HTTPS_PROXY and HTTP_PROXY, or name the host in NO_PROXY."),
+            Self::Untrusted(why) => Problem::network(format!(
+                "The certificate of {place} is not to be trusted: {why}."
+            ))
+            .next("If a proxy of yours stands between, name its certificates in SSL_CERT_FILE."),
+            Self::Garbled(why) => {
+                network(format!("What {place} sent cannot be decompressed: {why}."))
+            }
+            Self::NotHttp(why) => network(format!("{place} does not speak HTTP there: {why}.")),
+        }
+    }
+}
+
 /// Phases that have a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
@@ -90,12 +132,12 @@ pub enum Phase {
 }
 
 /// A response whose body is still to be read. Reading stops when the request's token fires.
-pub struct Response<'a> {
+pub struct Response {
     /// Status code.
     pub status: u16,
     headers: http::HeaderMap,
     body: ureq::BodyReader<'static>,
-    silence: &'a Silence,
+    silence: Silence,
     limits: Limits,
     stop: Cancel,
     _close: OnFire,
@@ -121,7 +163,7 @@ impl Client {
         headers: &[(&str, String)],
         body: &[u8],
         stop: &Cancel,
-    ) -> Result<Response<'_>, NetError> {
+    ) -> Result<Response, NetError> {
         self.send(stop, |agent| {
             let mut request = agent.post(url);
             if headers.iter().all(|(name, _)| *name != "content-type") {
@@ -140,7 +182,7 @@ impl Client {
         url: &str,
         headers: &[(&str, String)],
         stop: &Cancel,
-    ) -> Result<Response<'_>, NetError> {
+    ) -> Result<Response, NetError> {
         self.send(stop, |agent| with_headers(agent.get(url), headers).call())
     }
 
@@ -148,7 +190,7 @@ impl Client {
         &self,
         stop: &Cancel,
         request: impl FnOnce(&Agent) -> Result<http::Response<Body>, ureq::Error>,
-    ) -> Result<Response<'_>, NetError> {
+    ) -> Result<Response, NetError> {
         if stop.is_fired() {
             return Err(NetError::Cancelled);
         }
@@ -172,7 +214,7 @@ impl Client {
             status: parts.status.as_u16(),
             headers: parts.headers,
             body: body.into_with_config().limit(u64::MAX).reader(),
-            silence: &self.silence,
+            silence: self.silence.clone(),
             limits: self.setup.limits,
             stop: stop.clone(),
             _close: close,
@@ -241,7 +283,10 @@ impl Client {
         let chain = DefaultConnector::new()
             .chain(Watch(self.silence.clone()))
             .chain(Forward(forwarding.cloned()));
-        let lookup = Lookup::through(forwarding.map(|proxy| proxy.inner.uri().clone()));
+        let lookup = match &route.pinned {
+            Some(addresses) if route.proxy.is_none() => Lookup::pinned(addresses.clone()),
+            _ => Lookup::through(forwarding.map(|proxy| proxy.inner.uri().clone())),
+        };
         Ok(Agent::with_parts(config.build(), chain, lookup))
     }
 
@@ -268,10 +313,16 @@ impl fmt::Debug for Client {
     }
 }
 
-impl Response<'_> {
+impl Response {
     /// A header's value as text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// A header's value; bytes that are no UTF-8 are replaced.
+    pub fn header_text(&self, name: &str) -> Option<String> {
+        let value = self.headers.get(name)?;
+        Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
     }
 
     /// Reads the next piece of the body; 0 at its end.

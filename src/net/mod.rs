@@ -1,9 +1,16 @@
 //! Floor 1: sockets and what comes over them.
 
+pub mod address;
+pub mod agent;
+pub mod download;
+pub mod filename;
 mod forward;
+pub mod gateway;
+pub mod guard;
 pub mod http;
 pub mod lines;
 pub mod route;
 pub mod services;
 pub mod sse;
 mod transport;
+pub mod visit;

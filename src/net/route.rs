@@ -1,8 +1,10 @@
 //! The way to a server: which proxy of the environment stands between, and which certificates are trusted.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use ureq::http::Uri;
 
 use crate::base::env::Env;
@@ -15,6 +17,8 @@ pub struct Route {
     pub proxy: Option<Proxy>,
     /// Certificates (PEM) to trust instead of the built-in roots.
     pub roots: Option<Vec<u8>>,
+    /// The only addresses to connect to, already judged: nothing is looked up any more.
+    pub pinned: Option<Vec<SocketAddr>>,
 }
 
 /// A proxy that the environment names.
@@ -32,6 +36,22 @@ pub struct Proxy {
 impl fmt::Debug for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.place, self.variable)
+    }
+}
+
+impl Proxy {
+    /// The line with its name and password for a request's head, or nothing.
+    pub(super) fn login(&self) -> String {
+        let (name, password) = (self.inner.username(), self.inner.password());
+        if name.is_none() && password.is_none() {
+            return String::new();
+        }
+        let both = format!(
+            "{}:{}",
+            name.unwrap_or_default(),
+            password.unwrap_or_default()
+        );
+        format!("Proxy-Authorization: Basic {}\r\n", STANDARD.encode(both))
     }
 }
 
@@ -55,6 +75,7 @@ impl Route {
         Ok(Self {
             proxy: proxy(env, &uri, secure)?,
             roots,
+            pinned: None,
         })
     }
 }

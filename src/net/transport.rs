@@ -3,6 +3,7 @@
 //! ureq's own limits are for whole phases, which would cut a healthy long stream, or for every read, which would also cut
 //! the wait for a first byte. This connector stands last in the chain and touches nothing but the time a body read may wait.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -94,12 +95,17 @@ impl<T: Transport> Transport for Watched<T> {
     }
 }
 
+/// Addresses of a host that are tried; ureq holds no more.
+const MOST: usize = 16;
+
 /// Name look-up that takes an address written as numbers for what it is: ureq's own starts a thread for every look-up.
 #[derive(Debug, Default)]
 pub(super) struct Lookup {
     resolver: DefaultResolver,
     /// The proxy that every connection leads to instead.
     via: Option<Uri>,
+    /// The only answer there is, whatever is asked for.
+    pinned: Option<Vec<SocketAddr>>,
 }
 
 impl Lookup {
@@ -108,6 +114,15 @@ impl Lookup {
         Self {
             resolver: DefaultResolver::default(),
             via,
+            pinned: None,
+        }
+    }
+
+    /// A look-up that gives these addresses.
+    pub(super) fn pinned(addresses: Vec<SocketAddr>) -> Self {
+        Self {
+            pinned: Some(addresses),
+            ..Self::default()
         }
     }
 }
@@ -119,6 +134,17 @@ impl Resolver for Lookup {
         config: &Config,
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, Error> {
+        if let Some(pinned) = &self.pinned {
+            let mut addresses = self.empty();
+            for address in pinned.iter().take(MOST) {
+                addresses.push(*address);
+            }
+            return if pinned.is_empty() {
+                Err(Error::HostNotFound)
+            } else {
+                Ok(addresses)
+            };
+        }
         let uri = self.via.as_ref().unwrap_or(uri);
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
         let Ok(ip) = host.parse::<std::net::IpAddr>() else {

@@ -161,9 +161,11 @@ mod tests {
                 "create_file",
                 "append_file",
                 "apply_patch",
+                "file_apply_patch",
                 "git_commit",
                 "git_checkout",
-                "run_command"
+                "run_command",
+                "install_packages"
             ]
         );
     }

@@ -13,11 +13,15 @@ pub mod tickets;
 
 mod bookmarks;
 mod coding;
+mod downloads;
 mod files;
 mod files_notes;
 mod git;
+mod github;
 mod history;
 mod notes;
+pub mod ntfy;
+mod packages;
 mod places;
 mod profiles;
 mod shell;
@@ -43,12 +47,16 @@ pub static ALL: &[&[Tool]] = &[
     coding::TOOLS,
     git::TOOLS,
     shell::TOOLS,
+    github::TOOLS,
     system::TOOLS,
     tickets::TOOLS,
+    ntfy::TOOLS,
     bookmarks::TOOLS,
+    downloads::TOOLS,
     utilities::TOOLS,
     history::TOOLS,
     profiles::TOOLS,
+    packages::TOOLS,
 ];
 
 /// Every tool in catalogue order.
@@ -157,6 +165,13 @@ impl Rules {
     #[must_use]
     pub const fn service(mut self, id: &'static str) -> Self {
         self.service = Some(id);
+        self
+    }
+
+    /// May run long.
+    #[must_use]
+    pub const fn slow(mut self) -> Self {
+        self.long = true;
         self
     }
 

@@ -8,7 +8,7 @@ use crate::support::home::Home;
 use crate::support::shared::shared;
 
 /// The modules of this version, without the two review tools.
-const MODULES: [&str; 12] = [
+const MODULES: [&str; 16] = [
     "places",
     "notes",
     "files",
@@ -16,11 +16,15 @@ const MODULES: [&str; 12] = [
     "coding",
     "git",
     "shell",
+    "github",
     "system",
     "tickets",
+    "ntfy",
     "bookmarks",
+    "downloads",
     "history",
     "profiles",
+    "packages",
 ];
 const LATER: [&str; 2] = ["review_codebase", "review_status"];
 

@@ -73,7 +73,7 @@ fn offers_what_it_should(complete: &dyn Fn(&str) -> Vec<String>) {
     let all = |line: &str, wanted: &[&str]| assert_eq!(complete(line), wanted, "{line}");
     all("marvin --promp", &["--prompt", "--prompt-file"]);
     all("marvin --non-interactive --provider gro", &["groq"]);
-    all("marvin --tools fi", &["files"]);
+    all("marvin --tools fi", &["files", "files-notes"]);
     all("marvin compl", &["completions"]);
     all("marvin completions z", &["zsh"]);
     all("marvin tool git_bl", &["git_blame"]);

@@ -37,3 +37,4 @@ mod state;
 mod things;
 mod tickets;
 mod wire_selftest;
+mod world;

@@ -1,38 +1,25 @@
 //! News of the profile's ntfy subscriptions, asked for with every message that is sent (contract/interfaces.md 14).
 
-mod answer;
-mod file;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crossbeam_channel::{Sender, unbounded};
-
-use super::setup::agent;
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::disk::paths::ProfilePaths;
-use crate::net::http::{Client, Limits, Setup};
-use crate::net::route::Route;
-use crate::net::services;
 
-use answer::News as Answer;
-use file::{Seen, Subscription};
+use crate::tools::ntfy::file::{self, Seen, Subscription};
+use crate::tools::ntfy::poll;
 
 /// Longest time of a poll, all topics together.
 const LIMIT: Duration = Duration::from_secs(2);
-/// Requests at once.
-const AT_ONCE: usize = 8;
 /// Topics asked for in one poll.
 const TOPICS: usize = 64;
-/// Bytes of an answer that are read.
-const ANSWER_CAP: usize = 1 << 20;
 /// A shorter file holds no subscription: `[]`, `{}` and white space.
 const SHORTEST: u64 = 8;
 
@@ -110,10 +97,10 @@ impl Work {
             .take(TOPICS)
             .map(|subscription| self.remembered(subscription))
             .collect();
-        let answers = self.ask(&asked);
+        let answers = poll::ask(&self.env, &asked, LIMIT, &self.stop);
         let mut seen = BTreeMap::new();
         for subscription in &asked {
-            let Some(answer) = answers.get(&subscription.topic) else {
+            let Some(Ok(answer)) = answers.get(&subscription.topic) else {
                 continue;
             };
             notices.extend(answer.notices(&subscription.label));
@@ -148,76 +135,6 @@ impl Work {
             let key = (self.path.clone(), topic.to_owned());
             let mut memory = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
             memory.insert(key, seen.clone());
-        }
-    }
-
-    /// Asks for all topics, some at once; what has not come when the time is over is left out.
-    fn ask(&self, asked: &[Subscription]) -> BTreeMap<String, Answer> {
-        let mut answers = BTreeMap::new();
-        let Some(service) = services::service("ntfy").filter(|_| !asked.is_empty()) else {
-            return answers;
-        };
-        let base = service.base_in(&self.env);
-        let Ok(route) = Route::to(&self.env, base) else {
-            return answers;
-        };
-        let client = Client::new(Setup {
-            limits: Limits {
-                connect: LIMIT,
-                first_byte: LIMIT,
-                silence: LIMIT,
-            },
-            agent: agent(&self.env),
-            route,
-        });
-        let (stop, _linked) = self.stop.child();
-        let end = Instant::now() + LIMIT;
-        thread::scope(|scope| {
-            let (tell, told) = unbounded();
-            let share = asked.len().div_ceil(AT_ONCE);
-            for part in asked.chunks(share.max(1)) {
-                let (tell, stop, client) = (tell.clone(), stop.clone(), &client);
-                scope.spawn(move || self.ask_in_turn(client, base, part, &stop, &tell));
-            }
-            drop(tell);
-            while let Ok((topic, answer)) = told.recv_deadline(end) {
-                answers.insert(topic, answer);
-            }
-            stop.fire();
-        });
-        answers
-    }
-
-    fn ask_in_turn(
-        &self,
-        client: &Client,
-        base: &str,
-        part: &[Subscription],
-        stop: &Cancel,
-        tell: &Sender<(String, Answer)>,
-    ) {
-        for subscription in part {
-            let url = format!(
-                "{base}/{}/json?poll=1&since={}",
-                subscription.topic,
-                subscription.since()
-            );
-            let mut headers = Vec::new();
-            if let Some(token) = self.env.get("NTFY_TOKEN") {
-                headers.push(("authorization", format!("Bearer {token}")));
-            }
-            let Ok(mut response) = client.get(&url, &headers, stop) else {
-                continue;
-            };
-            if response.status != 200 {
-                continue;
-            }
-            let body = response.read_some(ANSWER_CAP);
-            if stop.is_fired() {
-                return;
-            }
-            let answer = answer::read(&body, &subscription.seen);
-            let _ = tell.send((subscription.topic.clone(), answer));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The file's two forms, and answers as servers give them.
 
 use super::*;
-use answer::read;
+use crate::tools::ntfy::answer::{News as Answer, read};
 use proptest::prelude::*;
 use std::fmt::Write as _;
 

@@ -5,6 +5,7 @@
 //! operation is then one process more, and those that look into submodules one to list these.
 
 mod answer;
+pub mod clone;
 mod disarm;
 mod launch;
 mod links;

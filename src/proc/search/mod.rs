@@ -62,6 +62,26 @@ pub fn search(dir: &Path, what: &Search<'_>, env: &Env, stop: &Cancel) -> Outcom
     .map(|found| render::render(&found, what))
 }
 
+/// The same as `path:line:text`, one hit a line; the flag says that there were more.
+///
+/// # Errors
+/// As [`search`].
+pub fn hits(
+    dir: &Path,
+    what: &Search<'_>,
+    env: &Env,
+    stop: &Cancel,
+) -> Outcome<(Vec<String>, bool)> {
+    let names = names::Names::new(dir, what)?;
+    let found = match find_program("rg", env) {
+        Some(program) => rg::search(&program, dir, what, &names, env, stop),
+        None => inside::search(dir, what, &names, stop),
+    }?;
+    let line = |line: &Line| format!("{}:{}:{}", line.path, line.number, line.text);
+    let hits = found.lines.iter().filter(|line| line.hit).take(what.most);
+    Ok((hits.map(line).collect(), found.more))
+}
+
 /// Lines found, in order of path and number; whether there was more; what could not be read.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {

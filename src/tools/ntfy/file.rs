@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
-use crate::base::error::Outcome;
+use crate::base::error::{Outcome, Problem};
 use crate::disk::atomic;
 use crate::disk::lock::{self, Lock};
 
@@ -27,20 +27,20 @@ const TIME_KEY: &str = "lastMessageTime";
 
 /// One subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Subscription {
-    pub(super) topic: String,
-    pub(super) label: String,
-    pub(super) seen: Seen,
+pub(crate) struct Subscription {
+    pub(crate) topic: String,
+    pub(crate) label: String,
+    pub(crate) seen: Seen,
     /// When the file was last polled or subscribed to, in Unix seconds.
     since: Option<i64>,
 }
 
 /// The last message seen of a topic.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Seen {
-    pub(super) id: Option<String>,
+pub(crate) struct Seen {
+    pub(crate) id: Option<String>,
     /// In Unix seconds; 0 when nothing was seen.
-    pub(super) time: i64,
+    pub(crate) time: i64,
 }
 
 impl Subscription {
@@ -67,7 +67,7 @@ impl Subscription {
     }
 
     /// The `since` of a poll.
-    pub(super) fn since(&self) -> String {
+    pub(crate) fn since(&self) -> String {
         match (&self.seen.id, self.since) {
             (Some(id), _) => id.clone(),
             (None, Some(time)) => time.to_string(),
@@ -77,7 +77,7 @@ impl Subscription {
 }
 
 /// What may stand in an address unquoted: names of topics and ids of messages.
-pub(super) fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
     !text.is_empty() && text.len() <= 64 && text.bytes().all(plain)
 }
@@ -104,7 +104,7 @@ fn seconds(value: &Value) -> Option<i64> {
 }
 
 /// The subscriptions; a file that cannot be understood is set aside and `warn` told.
-pub(super) fn read(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> Vec<Subscription> {
+pub(crate) fn read(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> Vec<Subscription> {
     let parsed = || {
         let bytes = atomic::read(path, CAP).ok()??;
         Some(serde_json::from_slice::<Value>(&bytes).ok().filter(is_form))
@@ -167,7 +167,7 @@ fn topic(entry: &Map<String, Value>) -> &str {
 }
 
 /// Adds what was seen to the entries that the file has now, in the form that it has; everything else in it stays.
-pub(super) fn remember(path: &Path, seen: &BTreeMap<String, Seen>, now: &str) -> Outcome<()> {
+pub(crate) fn remember(path: &Path, seen: &BTreeMap<String, Seen>, now: &str) -> Outcome<()> {
     lock::update(path, WAIT, |old| {
         let Some(mut value) = old.and_then(|old| serde_json::from_slice::<Value>(&old).ok()) else {
             return Ok(None);
@@ -203,4 +203,91 @@ fn note(entry: &mut Map<String, Value>, seen: &Seen, now: &str) {
         entry.insert(TIME_KEY.to_owned(), seen.time.into());
     }
     entry.insert("lastChecked".to_owned(), now.into());
+}
+
+/// Adds a subscription, or gives an existing one a new label; true when it is new.
+///
+/// # Errors
+/// The file cannot be read or written.
+pub(crate) fn add(path: &Path, topic_name: &str, label: &str, clock: &Clock) -> Outcome<bool> {
+    let mut new = true;
+    change(path, clock, |value| {
+        let mut entry = Map::new();
+        if !label.is_empty() {
+            entry.insert("label".to_owned(), label.into());
+        }
+        match value {
+            Value::Object(topics) => {
+                new = !topics.contains_key(topic_name);
+                if new {
+                    entry.insert("subscribedAt".to_owned(), clock.utc().into());
+                }
+                match topics.get_mut(topic_name).and_then(Value::as_object_mut) {
+                    Some(old) => old.extend(entry),
+                    None => drop(topics.insert(topic_name.to_owned(), entry.into())),
+                }
+            }
+            Value::Array(entries) => {
+                let mut old = entries.iter_mut().filter_map(Value::as_object_mut);
+                if let Some(old) = old.find(|old| topic(old) == topic_name) {
+                    new = false;
+                    old.extend(entry);
+                    return;
+                }
+                let mut whole = Map::new();
+                whole.insert("topic".to_owned(), topic_name.into());
+                whole.insert(
+                    "label".to_owned(),
+                    if label.is_empty() { topic_name } else { label }.into(),
+                );
+                whole.insert("subscribedAt".to_owned(), clock.utc().into());
+                entries.push(whole.into());
+            }
+            _ => {}
+        }
+    })?;
+    Ok(new)
+}
+
+/// Takes a subscription out; true when there was one.
+///
+/// # Errors
+/// As [`add`].
+pub(crate) fn drop_topic(path: &Path, topic_name: &str, clock: &Clock) -> Outcome<bool> {
+    let mut found = false;
+    change(path, clock, |value| match value {
+        Value::Object(topics) => found = topics.shift_remove(topic_name).is_some(),
+        Value::Array(entries) => {
+            let before = entries.len();
+            entries.retain(|entry| {
+                entry
+                    .as_object()
+                    .is_none_or(|entry| topic(entry) != topic_name)
+            });
+            found = entries.len() < before;
+        }
+        _ => {}
+    })?;
+    Ok(found)
+}
+
+/// Changes the file in the form that it has; one that cannot be understood is set aside before.
+fn change(path: &Path, clock: &Clock, edit: impl FnOnce(&mut Value)) -> Outcome<()> {
+    // Sets a broken file aside.
+    let _ = read(path, clock, &mut |_| {});
+    lock::update(path, WAIT, |old| {
+        let mut value = match old {
+            None => Value::Array(Vec::new()),
+            Some(bytes) if bytes.trim_ascii().is_empty() => Value::Array(Vec::new()),
+            Some(bytes) => serde_json::from_slice(&bytes)
+                .ok()
+                .filter(is_form)
+                .ok_or_else(|| {
+                    Problem::config(format!("{} cannot be understood.", path.display()))
+                        .next("Mend or move the file; it is a list of subscriptions in JSON.")
+                })?,
+        };
+        edit(&mut value);
+        Ok(Some(format!("{value:#}\n").into_bytes()))
+    })
 }

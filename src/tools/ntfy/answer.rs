@@ -15,16 +15,16 @@ const MESSAGE: usize = 2_000;
 
 /// New messages of one topic.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct News {
+pub(crate) struct News {
     /// Title and message in one, oldest first.
     texts: Vec<String>,
     /// The last message, to be remembered.
-    pub(super) last: Option<Seen>,
+    pub(crate) last: Option<Seen>,
 }
 
 /// Reads an answer line by line. `seen` is dropped, and everything before it: a server that no longer knows the last id sends all
 /// that it has.
-pub(super) fn read(body: &[u8], seen: &Seen) -> News {
+pub(crate) fn read(body: &[u8], seen: &Seen) -> News {
     let messages: Vec<Map<String, Value>> = body
         .split(|b| *b == b'\n')
         .filter_map(|line| serde_json::from_slice(line).ok())
@@ -52,7 +52,7 @@ pub(super) fn read(body: &[u8], seen: &Seen) -> News {
 
 impl News {
     /// The notices, oldest first, the newest when there are many.
-    pub(super) fn notices(&self, label: &str) -> Vec<String> {
+    pub(crate) fn notices(&self, label: &str) -> Vec<String> {
         let skipped = self.texts.len().saturating_sub(MOST);
         let mut notices: Vec<String> = self
             .texts

@@ -1,0 +1,227 @@
+//! A file fetched into a folder: under a name that is free, whole or not at all.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tempfile::NamedTempFile;
+
+use super::address::Address;
+use super::filename::{disposition, numbered, safe};
+use super::http::Response;
+use super::visit::Visitor;
+use crate::base::cancel::Cancel;
+use crate::base::error::{Outcome, Problem};
+use crate::base::text::{clip, visible};
+
+/// Bytes read at once.
+const PIECE: usize = 64 * 1024;
+/// Between two words on progress.
+const EACH: Duration = Duration::from_millis(200);
+/// Files of one name that are counted.
+const NAMESAKES: usize = 1_000;
+
+/// Where a download goes.
+#[derive(Debug, Clone)]
+pub struct Target<'a> {
+    /// The folder; it is made.
+    pub folder: &'a Path,
+    /// The file's name; taken from the answer or the address when `None`.
+    pub name: Option<String>,
+    /// Most bytes.
+    pub most: u64,
+}
+
+/// A file that was fetched.
+#[derive(Debug)]
+pub struct Saved {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// Where it came from at last.
+    pub address: Address,
+}
+
+/// Fetches `address`. `told` hears now and then how many bytes there are and how many there will be. When this ends otherwise than
+/// well, nothing is left in the folder.
+///
+/// # Errors
+/// `Refused` for private addresses, on the way too; `Limit` when it is too large for `most` or the disk; `Network` for an answer
+/// that is none or broke off; `Cancelled`.
+pub fn download(
+    visitor: &Visitor,
+    address: &Address,
+    target: &Target<'_>,
+    told: &mut dyn FnMut(u64, Option<u64>),
+    stop: &Cancel,
+) -> Outcome<Saved> {
+    let visit = visitor.open(address, &[("accept", "*/*".to_owned())], stop)?;
+    let mut response = visit.response;
+    if !(200..300).contains(&response.status) {
+        return Err(refusal(&visit.address, &mut response));
+    }
+    let shown = target.folder.display();
+    fs::create_dir_all(target.folder)
+        .map_err(|why| Problem::system(format!("Cannot make the folder {shown}"), why))?;
+    let length = response
+        .header("content-length")
+        .and_then(|text| text.parse::<u64>().ok());
+    if length.is_some_and(|length| length > target.most) {
+        return Err(too_large(length, target.most));
+    }
+    let free = fs2::available_space(target.folder).unwrap_or(u64::MAX);
+    if length.is_some_and(|length| length > free) {
+        return Err(no_room(length, free, target.folder));
+    }
+    let name = target.name.clone().or_else(|| {
+        let header = response.header_text("content-disposition");
+        header.and_then(|header| safe(&disposition(&header)?))
+    });
+    let name = name
+        .or_else(|| safe(&visit.address.last_part()))
+        .or_else(|| safe(&address.last_part()))
+        .unwrap_or_else(|| "download".to_owned());
+
+    let cannot = |why: io::Error| match why.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => no_room(
+            length,
+            fs2::available_space(target.folder).unwrap_or(0),
+            target.folder,
+        ),
+        io::ErrorKind::FileTooLarge => too_large(length, target.most),
+        _ => Problem::system(format!("Cannot write into {shown}"), why),
+    };
+    // Gone when dropped, so on every way out but the last.
+    let mut file = unnamed(target.folder).map_err(cannot)?;
+    let mut buffer = vec![0u8; PIECE];
+    let mut bytes = 0u64;
+    let mut last = Instant::now();
+    told(0, length);
+    loop {
+        let count = response
+            .read(&mut buffer)
+            .map_err(|error| error.problem(&visit.address.host.to_string()))?;
+        if count == 0 {
+            break;
+        }
+        bytes += count as u64;
+        if bytes > target.most {
+            return Err(too_large(None, target.most));
+        }
+        file.write_all(buffer.get(..count).unwrap_or_default())
+            .map_err(cannot)?;
+        if last.elapsed() >= EACH {
+            told(bytes, length);
+            last = Instant::now();
+        }
+    }
+    stop.check()?;
+    let path = keep(file, target.folder, &name).map_err(cannot)?;
+    Ok(Saved {
+        path,
+        bytes,
+        address: visit.address,
+    })
+}
+
+/// A new file beside where it will be, with the permissions that the person's files have.
+fn unnamed(folder: &Path) -> io::Result<NamedTempFile> {
+    use std::os::unix::fs::PermissionsExt as _;
+    tempfile::Builder::new()
+        .prefix(".marvin-")
+        .suffix(".part")
+        .permissions(fs::Permissions::from_mode(0o666))
+        .tempfile_in(folder)
+}
+
+/// Gives the file the first name of its row that is free; never takes one that is used, be it by a link to nothing.
+fn keep(mut file: NamedTempFile, folder: &Path, name: &str) -> io::Result<PathBuf> {
+    for count in 1..=NAMESAKES {
+        let path = folder.join(numbered(name, count));
+        match file.persist_noclobber(&path) {
+            Ok(_) => return Ok(path),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => file = error.file,
+            Err(error) => return Err(error.error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// An answer that is no file, with the beginning of its text.
+fn refusal(address: &Address, response: &mut Response) -> Problem {
+    let words = match response.status {
+        401 | 403 => " (not allowed)",
+        404 | 410 => " (not found)",
+        429 => " (too many requests)",
+        500..=599 => " (the server failed)",
+        _ => "",
+    };
+    let problem = Problem::network(format!(
+        "{} answered {}{words} for {}.",
+        address.host,
+        response.status,
+        clip(&visible(&address.target), 200)
+    ));
+    let kind = response.header("content-type").unwrap_or_default();
+    if kind.starts_with("text/plain") {
+        let said = String::from_utf8_lossy(&response.read_some(300)).into_owned();
+        return problem.facts(format!("It says: {}", visible(said.trim())));
+    }
+    problem.next("Check the address; nothing was saved.")
+}
+
+fn too_large(length: Option<u64>, most: u64) -> Problem {
+    Problem::limit(match length {
+        Some(length) => format!(
+            "The file has {}; at most {} are fetched.",
+            size(length),
+            size(most)
+        ),
+        None => format!(
+            "The file has more than {}, the most that is fetched.",
+            size(most)
+        ),
+    })
+    .next("Nothing was saved. Fetch it with a program of your own, such as curl -O.")
+}
+
+fn no_room(length: Option<u64>, free: u64, folder: &Path) -> Problem {
+    Problem::limit(match length {
+        Some(length) => format!(
+            "The file has {}, and the disk of {} has {} free.",
+            size(length),
+            folder.display(),
+            size(free)
+        ),
+        None => format!("The disk of {} is full.", folder.display()),
+    })
+    .next("Nothing was saved. Make room first.")
+}
+
+/// `12.3 MB`: bytes for a person.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["bytes", "kB", "MB", "GB", "TB"];
+    #[allow(clippy::cast_precision_loss)]
+    let mut number = bytes as f64;
+    let mut units = UNITS.iter();
+    let mut unit = units.next().copied().unwrap_or_default();
+    while number >= 1000.0
+        && let Some(next) = units.next()
+    {
+        number /= 1000.0;
+        unit = next;
+    }
+    if unit == "bytes" {
+        return if bytes == 1 {
+            "1 byte".to_owned()
+        } else {
+            format!("{bytes} bytes")
+        };
+    }
+    format!("{number:.1} {unit}")
+}
+
+#[cfg(test)]
+mod tests;

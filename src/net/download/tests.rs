@@ -1,0 +1,288 @@
+//! Downloads and redirects over real sockets, with a name service of our own.
+
+use super::*;
+use crate::base::env::Env;
+use crate::base::error::Kind;
+use crate::net::guard::Guard;
+use std::io::Read;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// A server that gives every connection one answer, made of the request's first line.
+fn server(ip: &str, make: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind((ip, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let make = Arc::new(make);
+    thread::spawn(move || {
+        while let Ok((mut socket, _)) = listener.accept() {
+            let make = Arc::clone(&make);
+            thread::spawn(move || {
+                let mut head = Vec::new();
+                let mut byte = [0u8];
+                while !head.ends_with(b"\r\n\r\n") && socket.read(&mut byte).unwrap_or(0) == 1 {
+                    head.push(byte[0]);
+                }
+                let line = String::from_utf8_lossy(&head)
+                    .lines()
+                    .next()
+                    .unwrap_or("")
+                    .to_owned();
+                let answer = make(&line);
+                let _ = socket.write_all(&answer);
+                if line.contains("stall") {
+                    let _ = socket.read(&mut byte);
+                }
+            });
+        }
+    });
+    address
+}
+
+fn ok(more: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n{more}\r\n{body}")
+        .into_bytes()
+}
+
+fn visitor(allowed: &str) -> Visitor {
+    Visitor::new(&Env::from([("MARVIN_ALLOW_PRIVATE", allowed)])).unwrap()
+}
+
+fn fetch(visitor: &Visitor, url: &str, folder: &Path, most: u64) -> Outcome<Saved> {
+    let address = Address::parse(url)?;
+    let target = Target {
+        folder,
+        name: None,
+        most,
+    };
+    download(visitor, &address, &target, &mut |_, _| {}, &Cancel::new())
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_file_is_saved_under_a_free_safe_name_and_never_over_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = server("127.0.0.1", |line| {
+        if line.contains("header") {
+            ok(
+                "Content-Disposition: attachment; filename=\"../../x\"\r\n",
+                "from the header",
+            )
+        } else {
+            ok("", "plain")
+        }
+    });
+    let visitor = visitor("127.0.0.1");
+    let get =
+        |path: &str| fetch(&visitor, &format!("http://{at}{path}"), dir.path(), 1000).unwrap();
+    for want in [
+        "r\u{e9}sum\u{e9}.pdf",
+        "r\u{e9}sum\u{e9} (2).pdf",
+        "r\u{e9}sum\u{e9} (3).pdf",
+    ] {
+        let saved = get("/a/r%C3%A9sum%C3%A9.pdf?x=/y");
+        assert_eq!(saved.path, dir.path().join(want));
+        assert_eq!(saved.bytes, 5);
+    }
+    assert_eq!(get("/header").path, dir.path().join("x"));
+    assert_eq!(get("/").path, dir.path().join("download"));
+    // A link to nothing is a name in use.
+    std::os::unix::fs::symlink("/nowhere/at/all", dir.path().join("link.txt")).unwrap();
+    assert_eq!(get("/link.txt").path, dir.path().join("link (2).txt"));
+    assert_eq!(get("/%2e%2e%2f%2e%2e%2fy").path, dir.path().join("y"));
+    assert_eq!(
+        fs::read_to_string(dir.path().join("x")).unwrap(),
+        "from the header"
+    );
+}
+
+#[test]
+fn what_goes_wrong_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("new");
+    let at = server("127.0.0.1", |line| {
+        match line.split('/').nth(1).unwrap_or("") {
+            "huge HTTP" => b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999\r\n\r\nabc".to_vec(),
+            "short HTTP" => b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc".to_vec(),
+            "long HTTP" => [
+                b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n".to_vec(),
+                vec![b'x'; 5000],
+            ]
+            .concat(),
+            _ => b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec(),
+        }
+    });
+    for (path, most, kind) in [
+        ("huge", u64::MAX, Kind::Limit),
+        ("huge", 1000, Kind::Limit),
+        ("short", 1000, Kind::Network),
+        ("long", 1000, Kind::Limit),
+        ("none", 1000, Kind::Network),
+    ] {
+        let problem = fetch(
+            &visitor("127.0.0.1"),
+            &format!("http://{at}/{path}"),
+            &folder,
+            most,
+        )
+        .unwrap_err();
+        assert_eq!(problem.kind, kind, "{path}: {problem}");
+        assert_eq!(names(&folder), [] as [&str; 0], "{path}");
+    }
+}
+
+#[test]
+fn cancelling_ends_it_at_once_and_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = server("127.0.0.1", |_| {
+        [
+            b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n".to_vec(),
+            vec![b'x'; 100_000],
+        ]
+        .concat()
+    });
+    let stop = Cancel::new();
+    let address = Address::parse(&format!("http://{at}/stall")).unwrap();
+    let target = Target {
+        folder: dir.path(),
+        name: None,
+        most: 1 << 30,
+    };
+    let (tell, told) = std::sync::mpsc::channel();
+    let took = thread::scope(|scope| {
+        let running = scope.spawn(|| {
+            let mut begun = |_: u64, _: Option<u64>| tell.send(()).unwrap();
+            download(&visitor("127.0.0.1"), &address, &target, &mut begun, &stop)
+        });
+        told.recv().unwrap();
+        let fired = Instant::now();
+        stop.fire();
+        assert!(running.join().unwrap().unwrap_err().is_cancelled());
+        fired.elapsed()
+    });
+    assert!(took < Duration::from_millis(200), "{took:?}");
+    assert_eq!(names(dir.path()), [] as [&str; 0]);
+}
+
+#[test]
+fn every_hop_of_a_redirect_is_judged() {
+    let dir = tempfile::tempdir().unwrap();
+    let hits = Arc::new(AtomicUsize::new(0));
+    let inner = {
+        let hits = Arc::clone(&hits);
+        server("127.0.0.2", move |_| {
+            hits.fetch_add(1, Ordering::SeqCst);
+            ok("", "secret")
+        })
+    };
+    let port = inner.port();
+    let outer = server("127.0.0.1", move |line| {
+        let to = match line.split(['/', ' ']).nth(2).unwrap_or("") {
+            "plain" => format!("http://127.0.0.2:{port}/"),
+            "number" => format!("http://2130706434:{port}/"),
+            "mapped" => format!("http://[::ffff:127.0.0.2]:{port}/"),
+            "relative" => format!("//127.0.0.2:{port}/x"),
+            "file" => "file:///etc/passwd".to_owned(),
+            "round" => "/round".to_owned(),
+            _ => "/end".to_owned(),
+        };
+        if line.contains("/end") {
+            return ok("", "end");
+        }
+        format!(
+            "HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        )
+        .into_bytes()
+    });
+    let guarded = visitor(&outer.to_string());
+    for path in ["plain", "number", "mapped", "relative", "file"] {
+        let problem = fetch(
+            &guarded,
+            &format!("http://{outer}/{path}"),
+            dir.path(),
+            1000,
+        )
+        .unwrap_err();
+        assert_eq!(problem.kind, Kind::Refused, "{path}: {problem}");
+    }
+    assert_eq!(hits.load(Ordering::SeqCst), 0);
+    let problem = fetch(&guarded, &format!("http://{outer}/round"), dir.path(), 1000).unwrap_err();
+    assert!(problem.what.contains("more than 10 times"), "{problem}");
+    let saved = fetch(&guarded, &format!("http://{outer}/go"), dir.path(), 1000).unwrap();
+    assert_eq!(saved.address.target, "/end");
+    // The same is fetched where the person lets it through: it is the guard that refused.
+    let open = visitor("127.0.0.0/8");
+    assert!(fetch(&open, &format!("http://{outer}/plain"), dir.path(), 1000).is_ok());
+    assert_eq!(hits.load(Ordering::SeqCst), 1);
+}
+
+/// A name that means an address let through when it is judged, and another one a moment later.
+#[test]
+fn a_name_that_changes_its_meaning_is_asked_where_it_was_judged() {
+    let dir = tempfile::tempdir().unwrap();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let note = |who: &'static str| {
+        let seen = Arc::clone(&seen);
+        move |_: &str| {
+            seen.lock().unwrap().push(who);
+            ok("", who)
+        }
+    };
+    let good = server("127.0.0.1", note("good"));
+    // The trap listens on the same port of another address.
+    let listener = TcpListener::bind(("127.0.0.3", good.port()));
+    let lookups = Arc::new(AtomicUsize::new(0));
+    let names = {
+        let lookups = Arc::clone(&lookups);
+        Arc::new(move |_: &str, port: u16| {
+            let first = lookups.fetch_add(1, Ordering::SeqCst) == 0;
+            let ip = if first {
+                [127, 0, 0, 1]
+            } else {
+                [127, 0, 0, 3]
+            };
+            Ok(vec![SocketAddr::from((ip, port))])
+        })
+    };
+    let env = Env::from([("MARVIN_ALLOW_PRIVATE", "127.0.0.1")]);
+    let guard = Guard::new(&env).unwrap().with_names(names);
+    let visitor = Visitor::new(&env).unwrap().with_guard(guard);
+    let url = format!("http://rebind.test:{}/", good.port());
+    let saved = fetch(&visitor, &url, dir.path(), 1000).unwrap();
+    assert_eq!(fs::read_to_string(saved.path).unwrap(), "good");
+    assert_eq!(
+        lookups.load(Ordering::SeqCst),
+        1,
+        "looked up again for the connection"
+    );
+    // The next request looks up anew and is refused.
+    assert_eq!(
+        fetch(&visitor, &url, dir.path(), 1000).unwrap_err().kind,
+        Kind::Refused
+    );
+    assert_eq!(*seen.lock().unwrap(), ["good"]);
+    if let Ok(listener) = listener {
+        listener.set_nonblocking(true).unwrap();
+        assert!(listener.accept().is_err(), "the trap was asked");
+    }
+    drop(TcpStream::connect(good));
+}
+
+#[test]
+fn sizes_read_well() {
+    assert_eq!(
+        [size(0), size(1), size(999), size(1_500), size(12_345_678)],
+        ["0 bytes", "1 byte", "999 bytes", "1.5 kB", "12.3 MB"]
+    );
+}

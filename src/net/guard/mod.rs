@@ -1,0 +1,200 @@
+//! The guard in front of addresses that a model or a page gave: nothing private is asked, whatever it is called
+//! (contract/services/README-a.md 10).
+//!
+//! The name is looked up here, once, and the connection is made to the addresses that were judged: whoever answers a second
+//! look-up differently is never asked. Behind a proxy of the user's environment the look-up here is only a judgement: the proxy
+//! looks up by itself, and what it can reach is for it to restrict. Names that cannot be looked up here are then left to it; local
+//! names, addresses in numbers, and names that lead to private addresses here are refused all the same.
+//!
+//! Bases of services (`MARVIN_URL_<ID>`) are the user's own choice and do not come through here.
+
+mod allow;
+mod ranges;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use crossbeam_channel::{RecvTimeoutError, bounded};
+
+use super::address::{Address, Host};
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::error::{Outcome, Problem, io_words};
+use allow::Allowed;
+
+/// Ends of names that mean this machine or its neighbourhood, whoever answers for them.
+const LOCAL: [&str; 9] = [
+    "localhost",
+    "local",
+    "localdomain",
+    "internal",
+    "intranet",
+    "home.arpa",
+    "lan",
+    "corp",
+    "private",
+];
+
+/// Looks a name up; the port is put into each address.
+pub type Names = Arc<dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
+
+/// Judges addresses.
+#[derive(Clone)]
+pub struct Guard {
+    allowed: Vec<Allowed>,
+    names: Names,
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard")
+            .field("allowed", &self.allowed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Guard {
+    /// The guard with the exceptions of `MARVIN_ALLOW_PRIVATE`, from the environment or config.yaml.
+    ///
+    /// # Errors
+    /// `Config` when the variable has an entry that cannot be read.
+    pub fn new(env: &Env) -> Outcome<Self> {
+        Ok(Self {
+            allowed: allow::entries(env.get("MARVIN_ALLOW_PRIVATE").unwrap_or_default())?,
+            names: Arc::new(|name, port| Ok((name, port).to_socket_addrs()?.collect())),
+        })
+    }
+
+    /// The same with another way to look names up.
+    #[must_use]
+    pub fn with_names(mut self, names: Names) -> Self {
+        self.names = names;
+        self
+    }
+
+    /// The addresses that `address` may be asked at, all of them judged; none when only the proxy on the way can look it up.
+    ///
+    /// # Errors
+    /// `Refused` for a private address; `Network` when the name cannot be looked up and there is no proxy; `Cancelled`.
+    pub fn judge(
+        &self,
+        address: &Address,
+        proxied: bool,
+        limit: Duration,
+        stop: &Cancel,
+    ) -> Outcome<Vec<SocketAddr>> {
+        let (host, port) = (&address.host, address.port);
+        let canonical = match host {
+            Host::Ip(ip) => Host::Ip(ip.to_canonical()),
+            Host::Name(name) => Host::Name(name.clone()),
+        };
+        let named = self.allowed.iter().any(|one| one.names(&canonical, port));
+        let name = match host {
+            Host::Ip(ip) => {
+                self.judge_ip(host, *ip, port, named, false)?;
+                return Ok(vec![(*ip, port).into()]);
+            }
+            Host::Name(name) => name,
+        };
+        let local = !named && is_local(name);
+        // Nothing could be excepted: not even asked for.
+        if local && self.allowed.is_empty() {
+            return Err(refused(host, "a name of this machine or its network"));
+        }
+        let found = match self.look_up(name, port, limit, stop) {
+            Ok(found) if !found.is_empty() => found,
+            Err(problem) if problem.is_cancelled() => return Err(problem),
+            _ if local => return Err(refused(host, "a name of this machine or its network")),
+            _ if proxied => return Ok(Vec::new()),
+            Ok(_) => return Err(unknown(name)),
+            Err(problem) => return Err(problem),
+        };
+        for place in &found {
+            self.judge_ip(host, place.ip(), port, named, local)?;
+        }
+        Ok(found)
+    }
+
+    fn judge_ip(
+        &self,
+        host: &Host,
+        ip: IpAddr,
+        port: u16,
+        named: bool,
+        local: bool,
+    ) -> Outcome<()> {
+        if named || self.allowed.iter().any(|one| one.holds(ip, port)) {
+            return Ok(());
+        }
+        match ranges::private(ip) {
+            Some(what) => Err(refused(host, what)),
+            None if local => Err(refused(host, "a name of this machine or its network")),
+            None => Ok(()),
+        }
+    }
+
+    /// Asks on a thread of its own: a look-up cannot be interrupted, only left behind.
+    fn look_up(
+        &self,
+        name: &str,
+        port: u16,
+        limit: Duration,
+        stop: &Cancel,
+    ) -> Outcome<Vec<SocketAddr>> {
+        stop.check()?;
+        let (tell, told) = bounded(2);
+        let (names, own, answer) = (Arc::clone(&self.names), name.to_owned(), tell.clone());
+        thread::Builder::new()
+            .name("look-up".into())
+            .spawn(move || {
+                let _ = answer.try_send(Some(names(&own, port)));
+            })
+            .map_err(|why| Problem::system("Cannot look a name up", why))?;
+        let _closer = stop.on_fire(move || {
+            let _ = tell.try_send(None);
+        });
+        match told.recv_timeout(limit) {
+            Ok(Some(Ok(found))) => Ok(found),
+            Ok(Some(Err(why))) => Err(unknown(name).because(io_words(&why))),
+            Ok(None) => Err(Problem::cancelled()),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                Err(Problem::network(format!(
+                    "Looking up {name} took longer than {} s.",
+                    limit.as_secs()
+                ))
+                .next("Check the network connection, or try again later."))
+            }
+        }
+    }
+}
+
+/// A name for this machine or its network, or one without a dot, which a search list of the network completes.
+fn is_local(name: &str) -> bool {
+    !name.contains('.')
+        || LOCAL.iter().any(|end| {
+            name.strip_suffix(end)
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        })
+}
+
+fn refused(host: &Host, what: &str) -> Problem {
+    Problem::refused(format!(
+        "{host} is {}{what}; such addresses are not opened for a model or a page.",
+        match host {
+            Host::Name(_) if !what.starts_with("a name") => "a name for ",
+            Host::Name(_) | Host::Ip(_) => "",
+        }
+    ))
+    .next("If you trust it, the person at this machine can start Marvin with MARVIN_ALLOW_PRIVATE naming the host, host:port or network.")
+}
+
+fn unknown(name: &str) -> Problem {
+    Problem::network(format!("The host {name} is not known."))
+        .next("Check its spelling and the network connection.")
+}

@@ -1,0 +1,120 @@
+//! The guard with a name service of its own: disguises, exceptions, proxies, cancelling.
+
+use super::*;
+use crate::base::error::Kind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const LIMIT: Duration = Duration::from_secs(5);
+
+fn guard(allowed: &str, names: &'static [(&'static str, &'static str)]) -> Guard {
+    let env = Env::from([("MARVIN_ALLOW_PRIVATE", allowed)]);
+    Guard::new(&env)
+        .unwrap()
+        .with_names(Arc::new(move |name, port| {
+            let found: Vec<SocketAddr> = names
+                .iter()
+                .filter(|(own, _)| *own == name)
+                .map(|(_, ip)| (ip.parse::<IpAddr>().unwrap(), port).into())
+                .collect();
+            if found.is_empty() {
+                return Err(io::Error::other("no such name"));
+            }
+            Ok(found)
+        }))
+}
+
+const NAMES: &[(&str, &str)] = &[
+    ("good.test", "93.184.216.34"),
+    ("good.test", "2606:4700::1"),
+    ("bad.test", "10.0.0.1"),
+    ("mixed.test", "93.184.216.34"),
+    ("mixed.test", "::ffff:127.0.0.1"),
+    ("localhost", "127.0.0.1"),
+    ("router", "93.184.216.34"),
+    ("metadata.google.internal", "93.184.216.34"),
+];
+
+fn kind(guard: &Guard, url: &str, proxied: bool) -> Result<usize, Kind> {
+    let address = Address::parse(url).unwrap();
+    let judged = guard.judge(&address, proxied, LIMIT, &Cancel::new());
+    judged
+        .map(|found| found.len())
+        .map_err(|problem| problem.kind)
+}
+
+#[test]
+fn private_addresses_are_refused_under_every_name() {
+    let guard = guard("", NAMES);
+    assert_eq!(kind(&guard, "http://good.test/", false), Ok(2));
+    for url in [
+        "http://bad.test/",
+        "http://mixed.test/",
+        "http://localhost/",
+        "http://LOCALHOST./",
+        "http://x.localhost/",
+        "http://printer.local/",
+        "http://router/",
+        "http://metadata.google.internal/",
+        "http://2130706433/",
+        "http://0x7f.1/",
+        "http://0177.0.0.1/",
+        "http://[::1]/",
+        "http://[::ffff:10.0.0.1]/",
+        "http://[64:ff9b::a9fe:a9fe]/",
+        "http://169.254.169.254/latest/meta-data/",
+        "http://0/",
+    ] {
+        for proxied in [false, true] {
+            assert_eq!(kind(&guard, url, proxied), Err(Kind::Refused), "{url}");
+        }
+    }
+    assert_eq!(kind(&guard, "http://none.test/", false), Err(Kind::Network));
+    // A proxy may know names that are not known here.
+    assert_eq!(kind(&guard, "http://none.test/", true), Ok(0));
+}
+
+#[test]
+fn what_the_person_lets_through_passes_and_nothing_more() {
+    let guard = guard("127.0.0.1:8080,bad.test:81", NAMES);
+    assert_eq!(kind(&guard, "http://127.0.0.1:8080/", false), Ok(1));
+    assert_eq!(kind(&guard, "http://0x7f000001:8080/", false), Ok(1));
+    assert_eq!(kind(&guard, "http://localhost:8080/", false), Ok(1));
+    assert_eq!(kind(&guard, "http://bad.test:81/", false), Ok(1));
+    for url in [
+        "http://127.0.0.1:8081/",
+        "http://127.0.0.2:8080/",
+        "http://localhost/",
+        "http://bad.test/",
+        "http://router:8080/",
+    ] {
+        assert_eq!(kind(&guard, url, false), Err(Kind::Refused), "{url}");
+    }
+}
+
+#[test]
+fn a_name_is_looked_up_once_for_each_judgement() {
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    let guard = guard("", NAMES).with_names(Arc::new(|_, port| {
+        ASKED.fetch_add(1, Ordering::SeqCst);
+        Ok(vec![([93, 184, 216, 34], port).into()])
+    }));
+    assert_eq!(kind(&guard, "https://good.test/", false), Ok(1));
+    assert_eq!(ASKED.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_look_up_that_hangs_is_left_when_cancelled() {
+    let guard = guard("", NAMES).with_names(Arc::new(|_, _| {
+        thread::sleep(Duration::from_secs(30));
+        Ok(Vec::new())
+    }));
+    let stop = Cancel::new();
+    let address = Address::parse("http://slow.test/").unwrap();
+    let begun = std::time::Instant::now();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| guard.judge(&address, false, LIMIT, &stop));
+        stop.fire();
+        assert!(waiting.join().unwrap().unwrap_err().is_cancelled());
+    });
+    assert!(begun.elapsed() < Duration::from_secs(2));
+}

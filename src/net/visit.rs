@@ -1,0 +1,128 @@
+//! Asking an address that a page or a model gave: each hop of its redirects is judged and asked at the addresses that were judged.
+
+use std::time::Duration;
+
+use super::address::Address;
+use super::agent::agent;
+use super::guard::Guard;
+use super::http::{Client, Limits, Response, Setup};
+use super::route::Route;
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::error::{Outcome, Problem};
+
+/// Redirects that are followed.
+const HOPS: usize = 10;
+/// Limits unless said otherwise.
+const LIMITS: Limits = Limits {
+    connect: Duration::from_secs(10),
+    first_byte: Duration::from_secs(30),
+    silence: Duration::from_secs(30),
+};
+
+/// Fetches from addresses that are not to be trusted.
+#[derive(Debug, Clone)]
+pub struct Visitor {
+    env: Env,
+    guard: Guard,
+    limits: Limits,
+}
+
+/// An answer and where it came from at last.
+pub struct Visit {
+    /// The answer; its body is still to be read.
+    pub response: Response,
+    /// The address behind all redirects.
+    pub address: Address,
+}
+
+impl Visitor {
+    /// A visitor with the environment's proxies and exceptions.
+    ///
+    /// # Errors
+    /// As [`Guard::new`].
+    pub fn new(env: &Env) -> Outcome<Self> {
+        Ok(Self {
+            guard: Guard::new(env)?,
+            env: env.clone(),
+            limits: LIMITS,
+        })
+    }
+
+    /// The same with another guard.
+    #[must_use]
+    pub fn with_guard(mut self, guard: Guard) -> Self {
+        self.guard = guard;
+        self
+    }
+
+    /// The same with other limits.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Asks for `address` and follows its redirects; statuses of 400 and more are answers. The headers go to every hop: no keys.
+    ///
+    /// # Errors
+    /// `Refused` when a hop is private or no web address; `Network`; `Cancelled`.
+    pub fn open(
+        &self,
+        address: &Address,
+        headers: &[(&str, String)],
+        stop: &Cancel,
+    ) -> Outcome<Visit> {
+        let mut address = address.clone();
+        for hop in 0..=HOPS {
+            let judged = self.ask(&address, headers, stop);
+            let response = match judged {
+                Ok(response) => response,
+                Err(problem) if hop == 0 => return Err(problem),
+                Err(mut problem) => {
+                    if !problem.is_cancelled() {
+                        problem.what = format!("The address redirects: {}", problem.what);
+                    }
+                    return Err(problem);
+                }
+            };
+            let next = match response.status {
+                301 | 302 | 303 | 307 | 308 => response.header_text("location"),
+                _ => None,
+            };
+            let Some(next) = next else {
+                return Ok(Visit { response, address });
+            };
+            address = address.join(&next).map_err(|mut problem| {
+                problem.what = format!("{} redirects: {}", address.host, problem.what);
+                problem
+            })?;
+        }
+        Err(
+            Problem::network(format!("The address redirects more than {HOPS} times."))
+                .next("Use the address that it should lead to."),
+        )
+    }
+
+    fn ask(
+        &self,
+        address: &Address,
+        headers: &[(&str, String)],
+        stop: &Cancel,
+    ) -> Outcome<Response> {
+        let url = address.to_string();
+        let mut route = Route::to(&self.env, &url)?;
+        let found = self
+            .guard
+            .judge(address, route.proxy.is_some(), self.limits.connect, stop)?;
+        route.pinned = Some(found);
+        let client = Client::new(Setup {
+            limits: self.limits,
+            agent: agent(&self.env),
+            route,
+        });
+        client
+            .get(&url, headers, stop)
+            .map_err(|error| error.problem(&address.host.to_string()))
+    }
+}

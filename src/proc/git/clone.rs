@@ -1,0 +1,226 @@
+//! Cloning for reading: into a folder that is thrown away unless the clone is whole; nothing of the repository runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::error::{Outcome, Problem};
+use crate::base::text::{clip, visible};
+use crate::proc::capture::Keep;
+use crate::proc::child::{Done, Run};
+use crate::proc::scrub::git_env;
+
+/// Between two looks at how far it is.
+const EACH: Duration = Duration::from_millis(300);
+/// Beginning of the names of folders that a clone comes into.
+const SCRATCH: &str = ".marvin-clone-";
+/// No clone runs that long.
+const STALE: Duration = Duration::from_secs(3600);
+/// Settings of the new repository and of this call.
+const SETTINGS: [(&str, &str); 7] = [
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.askPass", ""),
+    ("protocol.ext.allow", "never"),
+    ("submodule.recurse", "false"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+];
+
+/// What to clone, and who fetches it.
+#[derive(Debug, Clone)]
+pub struct Clone<'a> {
+    /// The repository's address.
+    pub url: &'a str,
+    /// Only the newest commit.
+    pub shallow: bool,
+    /// Longest run.
+    pub limit: Duration,
+    /// gh and the name it knows the repository by, where it is to fetch instead of git.
+    pub gh: Option<(&'a Path, &'a str)>,
+    /// Variables that only gh gets.
+    pub gh_vars: Vec<(String, String)>,
+}
+
+impl Clone<'_> {
+    /// Clones to `dest`, which must not exist; `told` hears how many bytes there are.
+    ///
+    /// # Errors
+    /// It failed or was stopped; `dest` does not exist then.
+    pub fn run(
+        &self,
+        dest: &Path,
+        env: &Env,
+        stop: &Cancel,
+        told: &(dyn Fn(u64) + Sync),
+    ) -> Outcome<()> {
+        let above = dest.parent().unwrap_or(Path::new("/"));
+        let cannot = |why| Problem::system(format!("Cannot write into {}", above.display()), why);
+        fs::create_dir_all(above).map_err(cannot)?;
+        sweep(above);
+        // Removed when dropped, with all that is in it.
+        let scratch = tempfile::Builder::new()
+            .prefix(SCRATCH)
+            .tempdir_in(above)
+            .map_err(cannot)?;
+        let into = scratch.path().join("clone");
+        let (ended, _linked) = stop.child();
+        let done = std::thread::scope(|scope| {
+            let (ended, into) = (&ended, &into);
+            scope.spawn(move || {
+                while ended.sleep(EACH) {
+                    let bytes = weight(&into.join(".git/objects/pack"));
+                    if bytes > 0 {
+                        told(bytes);
+                    }
+                }
+            });
+            let done = self.prepared(into, above, env).run(stop);
+            ended.fire();
+            done
+        })?
+        .unless_cancelled()?;
+        if !done.success() {
+            return Err(failed(self, &done));
+        }
+        fs::rename(&into, dest).map_err(|why| {
+            Problem::system(format!("Cannot put the clone at {}", dest.display()), why)
+        })
+    }
+
+    fn prepared(&self, into: &Path, above: &Path, env: &Env) -> Run {
+        let mut vars = git_env(env);
+        let scheme = self.url.split("://").next().unwrap_or_default();
+        let more = [
+            ("GIT_TERMINAL_PROMPT", "0"),
+            ("GIT_ASKPASS", ""),
+            ("SSH_ASKPASS", ""),
+            ("GIT_LFS_SKIP_SMUDGE", "1"),
+            (
+                "GIT_ALLOW_PROTOCOL",
+                if self.gh.is_some() {
+                    "https:ssh"
+                } else {
+                    scheme
+                },
+            ),
+            ("LC_ALL", "C"),
+            ("NO_COLOR", "1"),
+        ];
+        vars.retain(|(set, _)| more.iter().all(|(name, _)| set != name));
+        vars.extend(more.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let into = into.to_string_lossy().into_owned();
+        let depth = self.shallow.then_some("--depth=1");
+        let own = depth
+            .into_iter()
+            .chain(["--template=", "--no-recurse-submodules", "--progress"]);
+        let mut run = match self.gh {
+            Some((gh, name)) => {
+                // gh starts git by itself, so that git is told by variables.
+                vars.push(("GIT_CONFIG_COUNT".to_owned(), SETTINGS.len().to_string()));
+                for (at, (key, value)) in SETTINGS.iter().enumerate() {
+                    vars.push((format!("GIT_CONFIG_KEY_{at}"), (*key).to_owned()));
+                    vars.push((format!("GIT_CONFIG_VALUE_{at}"), (*value).to_owned()));
+                }
+                vars.extend(self.gh_vars.iter().cloned());
+                let words = ["repo", "clone", name, &into, "--"].into_iter().chain(own);
+                Run::new(gh, words, vars)
+            }
+            None => {
+                let settings =
+                    SETTINGS.map(|(key, value)| ["-c".to_owned(), format!("{key}={value}")]);
+                let words = settings
+                    .into_iter()
+                    .flatten()
+                    .chain(["clone".to_owned()])
+                    .chain(own.map(str::to_owned))
+                    .chain(["--".to_owned(), self.url.to_owned(), into]);
+                Run::new("git", words, vars)
+            }
+        };
+        run.dir = Some(above.to_owned());
+        run.limit = self.limit;
+        run.stdout = Keep::ends(2048, 2048);
+        run.stderr = Keep::ends(2048, 8192);
+        run
+    }
+}
+
+/// Removes what clones that were killed left behind long ago.
+fn sweep(above: &Path) {
+    for entry in fs::read_dir(above).into_iter().flatten().flatten() {
+        let old = entry.metadata().and_then(|about| about.modified());
+        let old = old.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > STALE));
+        // A link is not followed: it is no folder.
+        let folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if old && folder && entry.file_name().to_string_lossy().starts_with(SCRATCH) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Bytes of the files in a folder.
+fn weight(dir: &Path) -> u64 {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.metadata().ok())
+        .map(|about| about.len())
+        .sum()
+}
+
+fn failed(clone: &Clone<'_>, done: &Done) -> Problem {
+    if done.timed_out {
+        return Problem::limit(format!("git clone {}.", done.ending()))
+            .next("Nothing was kept. A shallow clone is smaller.");
+    }
+    let said = done.stderr.text();
+    let words: Vec<&str> = said
+        .lines()
+        .filter(|line| {
+            ["fatal:", "error:", "remote: "]
+                .iter()
+                .any(|start| line.starts_with(start))
+        })
+        .collect();
+    let words = if words.is_empty() {
+        said.trim().to_owned()
+    } else {
+        words.join(" ")
+    };
+    let lower = words.to_lowercase();
+    let problem = |kind: fn(String) -> Problem| {
+        kind(format!(
+            "{} could not be cloned: {}",
+            clone.url,
+            clip(&visible(&words), 500)
+        ))
+    };
+    let missing = [
+        "not found",
+        "does not exist",
+        "could not read username",
+        "not appear to be a git",
+    ];
+    if missing.iter().any(|sign| lower.contains(sign)) {
+        problem(Problem::missing)
+            .next("Check owner and name with github_search; for a private repository sign in with \"gh auth login\".")
+    } else if lower.contains("no space left") {
+        problem(Problem::limit).next("Make room first.")
+    } else {
+        problem(Problem::network).next("Check the network connection, or try again later.")
+    }
+}
+
+/// Where a finished clone is: a folder with a repository in it.
+pub fn is_there(dest: &Path) -> bool {
+    dest.join(".git").join("HEAD").is_file()
+}
+
+/// The name of the branch that a clone is on.
+pub fn branch(dest: &Path) -> Option<String> {
+    let head: PathBuf = dest.join(".git").join("HEAD");
+    let text = fs::read_to_string(head).ok()?;
+    text.trim().strip_prefix("ref: refs/heads/").map(visible)
+}

@@ -1,0 +1,927 @@
+//! Downloads, push messages, clones and packages through the built binary, over real sockets and with the real programs where they
+//! are installed (scripts/world-tools.sh puts them into a folder).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::support::home::Home;
+use crate::support::proxy::Proxy;
+use crate::support::run::{Done, Marvin, program};
+use crate::support::server::{Answer, Exchange, Server};
+use crate::support::shared::{shared, skip};
+use crate::support::wire::openai;
+
+fn tool(home: &Home, name: &str, args: &[&str]) -> Marvin {
+    home.marvin()
+        .args(["tool", name])
+        .args(args.iter().copied())
+}
+
+fn fails(run: Marvin, with: &[&str]) -> Done {
+    let done = run.run().expect(1);
+    for words in with {
+        assert!(
+            done.errors().contains(words),
+            "no {words:?} in {}",
+            done.errors()
+        );
+    }
+    done
+}
+
+/// Every file below a folder, hidden ones too.
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![dir.to_owned()];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let path = entry.path();
+            match path.symlink_metadata().unwrap().is_dir() {
+                true => open.push(path),
+                false => found.push(path),
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_download_is_saved_whole_under_a_free_name() {
+    let home = Home::new();
+    let server = Server::answering(|request, _| match request.path.as_str() {
+        "/away" => Answer::status(302).header("Location", "/there/b%20c.txt"),
+        "/named" => Answer::text("text/plain", "named")
+            .header("Content-Disposition", "attachment; filename=\"../../x\""),
+        _ => Answer::text("text/plain", "plain"),
+    });
+    let get = |args: &[&str]| {
+        tool(&home, "download_file", args).env("MARVIN_ALLOW_PRIVATE", server.address().to_string())
+    };
+    let url = |path: &str| format!("url={}", server.url(path));
+    for want in ["a.txt", "a (2).txt"] {
+        let done = get(&[&url("/a.txt")]).run().expect(0);
+        assert!(
+            done.text().contains(&format!("Downloads/{want} (5 bytes)")),
+            "{}",
+            done.text()
+        );
+        assert_eq!(home.read(&format!("Downloads/{want}")), "plain");
+    }
+    let done = get(&[&url("/away")]).run().expect(0);
+    assert!(
+        done.text().contains("b c.txt") && done.text().contains("It came from"),
+        "{}",
+        done.text()
+    );
+    get(&[&url("/named")]).run().expect(0);
+    assert_eq!(home.read("Downloads/x"), "named");
+    get(&[&url("/a.txt"), "filename=own name.md"])
+        .run()
+        .expect(0);
+    assert_eq!(home.read("Downloads/own name.md"), "plain");
+    for name in ["../x", "a/b", "..", ".bashrc", "-o", "/etc/x"] {
+        fails(
+            get(&[&url("/a.txt"), &format!("filename={name}")]),
+            &["cannot be the name"],
+        );
+    }
+    assert_eq!(files(&home.path().join("Downloads")).len(), 5);
+    assert_eq!(server.request(0).header("user-agent"), Some("Marvin/0.1.0"));
+}
+
+#[test]
+fn private_addresses_are_not_fetched_under_any_name() {
+    let home = Home::new();
+    let server = Server::answering(|_, _| {
+        Answer::status(302).header("Location", "http://2130706434:9/secret")
+    });
+    let port = server.address().port();
+    for host in [
+        "127.0.0.1",
+        "localhost",
+        "0x7f.1",
+        "2130706433",
+        "0177.0.0.1",
+        "[::ffff:127.0.0.1]",
+        "127.0.0.1.",
+    ] {
+        let url = format!("url=http://{host}:{port}/");
+        fails(
+            tool(&home, "download_file", &[&url]),
+            &["not opened", "MARVIN_ALLOW_PRIVATE"],
+        );
+    }
+    assert_eq!(server.requests().len(), 0);
+    let url = format!("url={}", server.url("/"));
+    let allowed = server.address().to_string();
+    let run = tool(&home, "download_file", &[&url]).env("MARVIN_ALLOW_PRIVATE", &allowed);
+    fails(run, &["The address redirects: 127.0.0.2", "not opened"]);
+    // The user's settings may let through what a project's may not.
+    home.write(
+        "config/config.yaml",
+        format!("MARVIN_ALLOW_PRIVATE: \"{allowed}\"\n"),
+    );
+    fails(
+        tool(&home, "download_file", &[&url]),
+        &["The address redirects"],
+    );
+    for url in [
+        "file:///etc/passwd",
+        "-o/tmp/x",
+        "ftp://a.test/x",
+        "http://u@a.test/",
+        "http://a.test\\@b/",
+    ] {
+        fails(tool(&home, "download_file", &[&format!("url={url}")]), &[]);
+    }
+    assert_eq!(files(&home.path().join("Downloads")), [] as [PathBuf; 0]);
+}
+
+#[test]
+fn an_interrupted_download_leaves_nothing() {
+    let home = Home::new();
+    let server = Server::answering(|_, _| {
+        Answer::status(200)
+            .claim_length(1 << 20)
+            .send(vec![b'x'; 1000])
+            .stall()
+    });
+    let running = tool(
+        &home,
+        "download_file",
+        &[&format!("url={}", server.url("/big.iso"))],
+    )
+    .env("MARVIN_ALLOW_PRIVATE", "127.0.0.0/8")
+    .spawn();
+    server.wait_requests(1, Duration::from_secs(20));
+    let folder = home.path().join("Downloads");
+    let begun = Instant::now();
+    while files(&folder).is_empty() && begun.elapsed() < Duration::from_secs(20) {
+        std::thread::yield_now();
+    }
+    let fired = Instant::now();
+    running.signal(Signal::INT);
+    let done = running.wait();
+    assert!(done.errors().contains("Cancelled"), "{}", done.errors());
+    assert!(
+        done.ended - fired < Duration::from_millis(700),
+        "{:?}",
+        done.ended - fired
+    );
+    assert_eq!(files(&folder), [] as [PathBuf; 0]);
+}
+
+#[test]
+fn a_download_larger_than_the_disk_is_refused() {
+    let home = Home::new();
+    let server =
+        Server::answering(|_, _| Answer::status(200).claim_length(7 << 30).send("x").close());
+    // Only where the disk has less than that is it the disk that refuses; a broken transfer leaves nothing either.
+    let url = format!("url={}", server.url("/big.iso"));
+    let run = tool(&home, "download_file", &[&url]).env("MARVIN_ALLOW_PRIVATE", "127.0.0.1");
+    fails(run, &[]);
+    let huge =
+        Server::answering(|_, _| Answer::status(200).claim_length(1 << 50).send("x").close());
+    let url = format!("url={}", huge.url("/big.iso"));
+    let run = tool(&home, "download_file", &[&url]).env("MARVIN_ALLOW_PRIVATE", "127.0.0.1");
+    fails(run, &["at most", "Nothing was saved"]);
+    assert_eq!(files(&home.path().join("Downloads")), [] as [PathBuf; 0]);
+}
+
+#[test]
+fn behind_a_proxy_the_guard_still_judges_what_it_can() {
+    let home = Home::new();
+    let server = Server::answering(|_, _| Answer::text("text/plain", "through"));
+    let proxy = Proxy::to(server.address());
+    let get = |url: &str| {
+        tool(&home, "download_file", &[&format!("url={url}")])
+            .env("HTTP_PROXY", proxy.url(""))
+            .env("HTTPS_PROXY", proxy.url(""))
+    };
+    for url in [
+        "http://10.0.0.1/x",
+        "https://10.0.0.1/x",
+        "http://printer.local/x",
+        "http://0x0a000001/x",
+        "http://intranet/x",
+        "http://[::ffff:10.0.0.1]/x",
+        "http://169.254.169.254/x",
+        "http://metadata.google.internal/x",
+    ] {
+        fails(get(url), &["not opened"]);
+    }
+    assert_eq!(proxy.seen().len(), 0);
+    // What is not known here is the proxy's to look up.
+    get("http://nowhere.invalid/a.txt").run().expect(0);
+    assert_eq!(home.read("Downloads/a.txt"), "through");
+    assert_eq!(proxy.seen()[0].path, "http://nowhere.invalid/a.txt");
+    if program("yt-dlp").is_none() {
+        return skip(
+            "world: yt-dlp behind a proxy",
+            "the program is not installed",
+        );
+    }
+    let video = Server::answering(|_, _| Answer::text("video/mp4", vec![7u8; 4_000]));
+    let proxy = Proxy::to(video.address());
+    let done = tool(
+        &home,
+        "yt_dlp_download",
+        &["url=http://nowhere.invalid/clip.mp4"],
+    )
+    .env("HTTP_PROXY", proxy.url("me:pw"))
+    .run()
+    .expect(0);
+    assert!(done.text().contains("clip.mp4 (4.0 kB)"), "{}", done.text());
+    let asked = &proxy.seen()[0];
+    assert_eq!(asked.path, "http://nowhere.invalid/clip.mp4");
+    assert_eq!(asked.header("proxy-authorization"), Some("Basic bWU6cHc="));
+}
+
+#[test]
+fn a_model_downloads_and_is_told_where_it_is() {
+    let home = Home::new();
+    let files = Server::answering(|_, _| Answer::text("text/plain", "plain"));
+    let call = openai::call(
+        "c1",
+        "download_file",
+        serde_json::json!({"url": files.url("/a.txt")}),
+    );
+    let model = Server::with([
+        Exchange::post("/chat/completions").answer(Answer::sse(call)),
+        Exchange::post("/chat/completions").answer(Answer::sse(openai::text(&["Done."]))),
+    ]);
+    home.ask(&model.url("/v1"), "fetch it")
+        .env("MARVIN_ALLOW_PRIVATE", files.address().to_string())
+        .run()
+        .expect(0);
+    assert_eq!(home.read("Downloads/a.txt"), "plain");
+    let told = String::from_utf8_lossy(&model.request(1).body).into_owned();
+    assert!(told.contains("Downloads/a.txt (5 bytes)"), "{told}");
+}
+
+#[test]
+fn a_disk_that_fills_up_on_the_way_keeps_nothing_of_a_download() {
+    let home = Home::new();
+    let folder = home.path().join("Downloads");
+    fs::create_dir(&folder).unwrap();
+    let mut mount = Command::new("mount");
+    mount
+        .args(["-t", "tmpfs", "-o", "size=128k", "tmpfs"])
+        .arg(&folder);
+    if !mount
+        .stderr(std::process::Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+    {
+        return skip(
+            "world: a full disk",
+            "no right to mount a small file system",
+        );
+    }
+    let server = Server::answering(|request, _| match request.path.as_str() {
+        "/told" => Answer::text("text/plain", vec![b'x'; 1 << 20]),
+        "/small" => Answer::text("text/plain", "x"),
+        _ => Answer::stream("text/plain", [vec![b'x'; 1 << 20]]),
+    })
+    .lenient();
+    let run = |path: &str| {
+        tool(
+            &home,
+            "download_file",
+            &[&format!("url={}", server.url(path))],
+        )
+        .env("MARVIN_ALLOW_PRIVATE", "127.0.0.1")
+        .run()
+    };
+    let (told, untold) = (run("/told"), run("/untold"));
+    let left = files(&folder);
+    let small = run("/small");
+    let unmounted = Command::new("umount")
+        .arg("-l")
+        .arg(&folder)
+        .status()
+        .unwrap();
+    assert!(unmounted.success());
+    assert!(told.expect(1).errors().contains("has 131.1 kB free"));
+    assert!(untold.expect(1).errors().contains("is full"));
+    assert_eq!(left, [] as [PathBuf; 0]);
+    small.expect(0);
+}
+
+const SUBSCRIPTIONS: &str = "config/profiles/main/ntfy_subscriptions.json";
+
+#[test]
+fn messages_go_to_subscribed_topics_only() {
+    let home = Home::new();
+    let server = Server::answering(|request, _| match request.path.as_str() {
+        "/secret" => {
+            Answer::status(403).send("{\"code\":40301,\"http\":403,\"error\":\"forbidden\"}")
+        }
+        _ => Answer::json(&serde_json::json!({"id": "x", "event": "message"})),
+    });
+    let run = |name: &str, args: &[&str]| {
+        tool(&home, name, args)
+            .env("MARVIN_URL_NTFY", server.url("/"))
+            .env("NTFY_TOKEN", "tk_0123456789abcdef")
+    };
+    fails(
+        run("ntfy_publish", &["topic=stranger", "message=hi"]),
+        &["not among", "generate_ntfy_topic"],
+    );
+    assert_eq!(server.requests().len(), 0);
+    let done = run("ntfy_subscribe", &["topic=kitchen-7", "label=Kitchen"])
+        .run()
+        .expect(0);
+    assert!(
+        done.text().contains("Subscribed to kitchen-7 (Kitchen)")
+            && done.text().contains("1 subscription"),
+        "{}",
+        done.text()
+    );
+    run("ntfy_subscribe", &["topic=secret"]).run().expect(0);
+    let done = run(
+        "ntfy_publish",
+        &[
+            "topic=Kitchen",
+            "message=Tisch um 19:00",
+            "title=Abendessen f\u{fc}r zwei",
+        ],
+    )
+    .run()
+    .expect(0);
+    assert_eq!(done.text().trim(), "Sent to Kitchen (kitchen-7).");
+    let sent = server.request(0);
+    assert_eq!(
+        (sent.method.as_str(), sent.path.as_str()),
+        ("POST", "/kitchen-7")
+    );
+    assert_eq!(sent.body, b"Tisch um 19:00");
+    assert_eq!(
+        sent.header("title"),
+        Some("=?UTF-8?B?QWJlbmRlc3NlbiBmw7xyIHp3ZWk=?=")
+    );
+    assert_eq!(
+        sent.header("authorization"),
+        Some("Bearer tk_0123456789abcdef")
+    );
+    let done = fails(
+        run("ntfy_publish", &["topic=secret", "message=x"]),
+        &["protected or reserved", "403"],
+    );
+    assert!(!done.errors().contains("tk_0123456789abcdef"));
+    fails(
+        run("ntfy_publish", &["topic=kitchn-7", "message=x"]),
+        &["Did you mean \"kitchen-7\"?"],
+    );
+    fails(
+        run(
+            "ntfy_publish",
+            &["topic=secret", &format!("message={}", "x".repeat(4097))],
+        ),
+        &["4097 bytes"],
+    );
+    for topic in ["a b", "a/b", "../x", "", &"x".repeat(65), "\u{1f389}"] {
+        fails(
+            run("ntfy_subscribe", &[&format!("topic={topic}")]),
+            &["cannot be a topic"],
+        );
+    }
+    let done = run("ntfy_unsubscribe", &["topic=secret"]).run().expect(0);
+    assert!(
+        done.text().contains("1 subscription left"),
+        "{}",
+        done.text()
+    );
+    fails(run("ntfy_unsubscribe", &["topic=secret"]), &["not among"]);
+    let done = run("generate_ntfy_topic", &["label=Door"]).run().expect(0);
+    let topic = done
+        .text()
+        .lines()
+        .next()
+        .unwrap()
+        .strip_prefix("New topic: ")
+        .unwrap()
+        .to_owned();
+    assert_eq!(topic.split('-').count(), 5);
+    let kept: serde_json::Value = serde_json::from_str(&home.read(SUBSCRIPTIONS)).unwrap();
+    assert_eq!(kept[1]["topic"], topic.as_str());
+    assert_eq!(kept[1]["label"], "Door");
+    assert!(kept[1]["subscribedAt"].is_string());
+}
+
+#[test]
+fn news_is_listed_once_and_the_last_message_remembered() {
+    let Some(shared) = shared("world: ntfy samples") else {
+        return;
+    };
+    let sample = |name: &str| fs::read(shared.join("services/ntfy").join(name)).unwrap();
+    let (three, other) = (sample("poll-three.txt"), sample("rate-limited.json"));
+    let home = Home::new();
+    home.write(
+        SUBSCRIPTIONS,
+        "[{\"topic\":\"mytopic\",\"label\":\"Home\",\"keep\":1}]",
+    );
+    let server = Server::with([
+        Exchange::get("/mytopic/json").answer(Answer::text("application/x-ndjson", three)),
+        Exchange::get("/mytopic/json").answer(Answer::text("application/x-ndjson", "")),
+        Exchange::get("/mytopic/json").answer(Answer::status(429).send(other)),
+    ]);
+    let list = || {
+        tool(&home, "ntfy_list", &[])
+            .env("MARVIN_URL_NTFY", server.url(""))
+            .run()
+            .expect(0)
+    };
+    let first = list();
+    for words in [
+        "Home — ",
+        "/mytopic",
+        "Disk full",
+        "Unauthorized access detected — Movement",
+        "phils-laptop",
+        "not instructions",
+    ] {
+        assert!(
+            first.text().contains(words),
+            "no {words:?} in {}",
+            first.text()
+        );
+    }
+    assert!(server.request(0).path.ends_with("poll=1&since=12h"));
+    assert!(list().text().contains("No new messages."));
+    assert!(server.request(1).path.ends_with("since=wze9zgqK41Cc"));
+    assert!(list().text().contains("too many requests"));
+    let kept: serde_json::Value = serde_json::from_str(&home.read(SUBSCRIPTIONS)).unwrap();
+    assert_eq!(
+        (&kept[0]["keep"], &kept[0]["lastMessageId"]),
+        (&1.into(), &"wze9zgqK41Cc".into())
+    );
+}
+
+#[test]
+fn yt_dlp_downloads_through_the_guard_and_only_there() {
+    let home = Home::new();
+    let server = Server::answering(|request, _| match request.path.as_str() {
+        path if path.starts_with("/clip.mp4") => Answer::text("video/mp4", vec![7u8; 40_000]),
+        path if path.starts_with("/away") => {
+            Answer::status(302).header("Location", "http://127.0.0.2:9/clip.mp4")
+        }
+        path if path.starts_with("/stall") => Answer::text("video/mp4", vec![7u8; 4_000])
+            .claim_length(1 << 20)
+            .stall(),
+        _ => Answer::status(404),
+    });
+    let get = |args: &[&str]| {
+        tool(&home, "yt_dlp_download", args)
+            .env("MARVIN_ALLOW_PRIVATE", server.address().to_string())
+    };
+    for url in ["-o/tmp/x", "file:///etc/passwd", "ytsearch:cats"] {
+        fails(get(&[&format!("url={url}")]), &[]);
+    }
+    let clip = format!("url={}", server.url("/clip.mp4"));
+    fails(
+        get(&[&clip]).env("PATH", "/nowhere"),
+        &["yt-dlp was not found", "Install"],
+    );
+    if program("yt-dlp").is_none() {
+        return skip("world: yt-dlp", "the program is not installed");
+    }
+    fails(tool(&home, "yt_dlp_download", &[&clip]), &["not opened"]);
+    for dir in ["../up", "/abs", "a/../../b", "-x"] {
+        fails(
+            get(&[&clip, &format!("output_dir={dir}")]),
+            &["is no folder inside"],
+        );
+    }
+    assert_eq!(server.requests().len(), 0);
+    let done = get(&[&clip, "output_dir=talks"]).run().expect(0);
+    let path = home.path().join("Downloads/yt-dlp/talks/clip.mp4");
+    assert!(
+        done.text()
+            .contains(&format!("Downloaded video: {} (40.0 kB)", path.display())),
+        "{}",
+        done.text()
+    );
+    assert_eq!(fs::read(&path).unwrap().len(), 40_000);
+    let done = get(&[&clip, "output_dir=talks"]).run().expect(0);
+    assert!(
+        done.text().contains("clip.mp4") || done.text().contains("already"),
+        "{}",
+        done.text()
+    );
+    fails(
+        get(&[&format!("url={}", server.url("/none.mp4"))]),
+        &["yt-dlp failed", "404"],
+    );
+    fails(
+        get(&[&format!("url={}", server.url("/away.mp4"))]),
+        &["127.0.0.2", "not opened"],
+    );
+    let running = get(&[&format!("url={}", server.url("/stall.mp4"))]).spawn();
+    let folder = home.path().join("Downloads/yt-dlp");
+    let begun = Instant::now();
+    while !files(&folder)
+        .iter()
+        .any(|path| path.to_string_lossy().contains(".part"))
+    {
+        assert!(
+            begun.elapsed() < Duration::from_secs(40),
+            "yt-dlp wrote nothing"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    running.signal(Signal::INT);
+    assert!(running.wait().errors().contains("Cancelled"));
+    assert_eq!(files(&folder), [path]);
+}
+
+/// A bare repository with one commit at `base/ann/demo.git`.
+fn origin(home: &Home) -> String {
+    let work = home.path().join("origin-work");
+    fs::create_dir_all(work.join("src")).unwrap();
+    fs::write(work.join("README.md"), "# Demo\n\nfn in words\n").unwrap();
+    fs::write(work.join("src/main.rs"), "fn main() {}\nfn other() {}\n").unwrap();
+    fs::write(work.join("big.txt"), "0123456789\n".repeat(60_000)).unwrap();
+    fs::write(work.join(".gitattributes"), "*.md filter=evil diff=evil\n").unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", work.join("out.txt")).unwrap();
+    let git = |args: &[&str], dir: &Path| {
+        let done = Command::new("git")
+            .args([
+                "-c",
+                "user.name=a",
+                "-c",
+                "user.email=a@b",
+                "-c",
+                "init.defaultBranch=main",
+            ])
+            .args(args)
+            .current_dir(dir)
+            .env("HOME", home.path())
+            .env_remove("GIT_DIR")
+            .output()
+            .unwrap();
+        assert!(
+            done.status.success(),
+            "{args:?}: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+    };
+    git(&["init", "-q"], &work);
+    git(&["add", "-A"], &work);
+    git(&["commit", "-qm", "one"], &work);
+    git(&["commit", "-q", "--allow-empty", "-m", "two"], &work);
+    let base = home.path().join("hub");
+    fs::create_dir_all(base.join("ann")).unwrap();
+    git(
+        &[
+            "clone",
+            "-q",
+            "--bare",
+            ".",
+            &base.join("ann/demo.git").to_string_lossy(),
+        ],
+        &work,
+    );
+    format!("file://{}", base.display())
+}
+
+#[test]
+fn a_repository_is_cloned_once_and_read_behind_a_fence() {
+    let home = Home::new();
+    let base = origin(&home);
+    // Hooks of the user's template and a filter of his are not for other people's repositories.
+    let trace = home.path().join("ran");
+    home.write(
+        "template/hooks/post-checkout",
+        format!("#!/bin/sh\ntouch {}\n", trace.display()),
+    );
+    let hook = home.path().join("template/hooks/post-checkout");
+    fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    home.write(
+        ".gitconfig",
+        format!(
+            "[init]\n\ttemplateDir = {}\n",
+            home.path().join("template").display()
+        ),
+    );
+    let run = |name: &str, args: &[&str]| {
+        tool(&home, name, args)
+            .env("MARVIN_URL_GITHUB", &base)
+            .env("GIT_DIR", "/nowhere")
+    };
+    fails(
+        run("github_read_file", &["repo=ann/demo", "path=README.md"]),
+        &["not cloned", "github_clone"],
+    );
+    let done = run("github_clone", &["repo=https://github.com/ann/demo.git"])
+        .run()
+        .expect(0);
+    let dest = home.path().join("github-clones/ann/demo");
+    assert!(
+        done.text().contains(&dest.display().to_string()) && done.text().contains("branch main"),
+        "{}",
+        done.text()
+    );
+    assert!(!trace.exists(), "a hook ran");
+    assert!(dest.join(".git/shallow").is_file());
+    let done = run("github_clone", &["repo=ann/demo"]).run().expect(0);
+    assert!(done.text().contains("already present"), "{}", done.text());
+    let read = |args: &[&str]| run("github_read_file", &[&["repo=ann/demo"], args].concat());
+    let done = read(&["path=src/main.rs"]).run().expect(0);
+    assert_eq!(
+        done.text().trim(),
+        "ann/demo: src/main.rs (27 bytes)\n1. fn main() {}\n2. fn other() {}"
+    );
+    assert!(
+        read(&["path=src/main.rs", "start=2", "end=2"])
+            .run()
+            .expect(0)
+            .text()
+            .ends_with("2. fn other() {}\n")
+    );
+    assert!(
+        read(&["path=src"])
+            .run()
+            .expect(0)
+            .text()
+            .contains("main.rs")
+    );
+    assert!(
+        read(&["path=."])
+            .run()
+            .expect(0)
+            .text()
+            .contains("README.md")
+    );
+    fails(read(&["path=big.txt"]), &["660,000 bytes", "ranges"]);
+    assert!(
+        read(&["path=big.txt", "start=59999", "end=60000"])
+            .run()
+            .expect(0)
+            .text()
+            .contains("60000. 0123456789")
+    );
+    for path in [
+        "out.txt",
+        "../../../.gitconfig",
+        "/etc/passwd",
+        "../demo2/x",
+    ] {
+        let done = fails(read(&[&format!("path={path}")]), &[]);
+        assert!(!done.errors().contains("root:x"), "{path}");
+    }
+    let done = run("github_grep", &["repo=ann/demo", "pattern=^fn "])
+        .run()
+        .expect(0);
+    assert_eq!(
+        done.text().trim(),
+        "README.md:3:fn in words\nsrc/main.rs:1:fn main() {}\nsrc/main.rs:2:fn other() {}"
+    );
+    let done = run(
+        "github_grep",
+        &[
+            "repo=ann/demo",
+            "pattern=^fn ",
+            "glob_filter=*.rs",
+            "max_results=1",
+        ],
+    )
+    .run()
+    .expect(0);
+    assert!(
+        done.text()
+            .starts_with("src/main.rs:1:fn main() {}\n[More than"),
+        "{}",
+        done.text()
+    );
+    for repo in [
+        "../x",
+        "a/..",
+        "-a/b",
+        "ann",
+        "https://evil.test/a/b",
+        "ext::sh -c id",
+    ] {
+        fails(
+            run("github_clone", &[&format!("repo={repo}")]),
+            &["no repository"],
+        );
+    }
+    fails(
+        run("github_clone", &["repo=ann/nothing"]),
+        &["could not be cloned"],
+    );
+    let left: Vec<PathBuf> = fs::read_dir(dest.parent().unwrap())
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
+    assert_eq!(left, [dest]);
+    let done = run("github_clone", &["repo=ann/demo", "shallow=false"])
+        .env("HOME", home.work())
+        .run()
+        .expect(0);
+    assert!(done.text().contains("with its history"), "{}", done.text());
+}
+
+#[test]
+fn a_clone_that_is_interrupted_leaves_nothing() {
+    let home = Home::new();
+    let server = Server::answering(|_, _| Answer::silence()).lenient();
+    let running = tool(&home, "github_clone", &["repo=ann/demo"])
+        .env("MARVIN_URL_GITHUB", server.url(""))
+        .spawn();
+    server.wait_requests(1, Duration::from_secs(20));
+    running.signal(Signal::INT);
+    assert!(running.wait().errors().contains("Cancelled"));
+    assert_eq!(
+        files(&home.path().join("github-clones")),
+        [] as [PathBuf; 0]
+    );
+    assert!(!home.has("github-clones/ann"));
+}
+
+#[test]
+fn github_is_searched_with_the_real_gh() {
+    let home = Home::new();
+    fails(
+        tool(&home, "github_search", &["query=x"]).env("PATH", "/nowhere"),
+        &["gh was not found", "Install the package gh"],
+    );
+    if program("gh").is_none() {
+        return skip("world: gh", "the program is not installed");
+    }
+    fails(
+        tool(&home, "github_search", &["query=x"]),
+        &["not signed in", "gh auth login"],
+    );
+    let server = Server::answering(|request, _| {
+        let path = request.path.as_str();
+        let query = path
+            .split("q=")
+            .nth(1)
+            .unwrap_or("")
+            .split('&')
+            .next()
+            .unwrap_or("");
+        match query {
+            "limitme" => Answer::status(403).and_json(
+                &serde_json::json!({"message": "API rate limit exceeded for 192.0.2.1."}),
+            ),
+            "nothing" => Answer::json(&serde_json::json!({"total_count": 0, "items": []})),
+            _ if path.contains("/search/users") => Answer::json(
+                &serde_json::json!({"items": [{"login": "ann", "type": "User", "html_url": "https://github.com/ann"}]}),
+            ),
+            _ if path.contains("/search/code") => Answer::json(
+                &serde_json::json!({"items": [{"path": "src/x.rs", "html_url": "https://github.com/a/b/x", "repository": {"full_name": "a/b"}}]}),
+            ),
+            _ => Answer::json(
+                &serde_json::json!({"total_count": 1, "items": [{"full_name": "pallets/flask", "html_url": "https://github.com/pallets/flask",
+                "description": "The Python micro framework.", "language": "Python", "stargazers_count": 70000, "updated_at": "2026-08-01T00:00:00Z"}]}),
+            ),
+        }
+    });
+    let search = |args: &[&str]| {
+        tool(&home, "github_search", args)
+            .env("GH_HOST", "github.localhost")
+            .env("GH_TOKEN", "x")
+            .env("HTTP_PROXY", server.url(""))
+    };
+    let done = search(&["query=flask -label:x", "max_results=2"])
+        .run()
+        .expect(0);
+    for words in [
+        "pallets/flask",
+        "★ 70,000",
+        "Python",
+        "https://github.com/pallets/flask",
+    ] {
+        assert!(done.text().contains(words), "no {words} in {}", done.text());
+    }
+    let path = server.request(0).path;
+    assert!(
+        path.contains("-label") && path.contains("per_page=2"),
+        "{path}"
+    );
+    assert!(
+        search(&["query=nothing"])
+            .run()
+            .expect(0)
+            .text()
+            .contains("Nothing found")
+    );
+    fails(search(&["query=limitme"]), &["limit of requests"]);
+    let done = search(&["query=ann & b", "search_type=users"])
+        .run()
+        .expect(0);
+    assert_eq!(done.text().trim(), "ann  User  https://github.com/ann");
+    assert!(
+        server.requests().last().unwrap().path.contains("ann+%26+b")
+            || server
+                .requests()
+                .last()
+                .unwrap()
+                .path
+                .contains("ann%20%26%20b")
+    );
+    assert!(
+        search(&["query=x", "search_type=code"])
+            .run()
+            .expect(0)
+            .text()
+            .contains("a/b:src/x.rs")
+    );
+}
+
+#[test]
+fn packages_are_added_by_the_real_uv() {
+    let home = Home::new();
+    let install = |args: &[&str]| tool(&home, "install_packages", args);
+    for name in [
+        "-r",
+        "x;id",
+        "x @ https://evil.test/x.whl",
+        "../x",
+        "--index-url=http://x",
+    ] {
+        fails(
+            install(&[&format!("packages={name}"), "manager=uv"]),
+            &["is no name of a package"],
+        );
+    }
+    fails(
+        install(&["packages=six"]),
+        &["No project file", "uv init --bare"],
+    );
+    fails(
+        install(&["packages=six", "manager=apt"]),
+        &["no package manager", "sudo"],
+    );
+    fails(
+        install(&["packages=six", "manager=uv"]).env("PATH", "/nowhere"),
+        &["uv was not found", "Install it"],
+    );
+    fails(
+        install(&["packages=six", "manager=pip"]),
+        &["no virtual environment"],
+    );
+    let (Some(_), Some(python)) = (program("uv"), program("python3")) else {
+        return skip("world: uv", "uv or python3 is not installed");
+    };
+    let wheel = home.path().join("tiny_thing-1.2-py3-none-any.whl");
+    let script = "import sys, zipfile\nz = zipfile.ZipFile(sys.argv[1], 'w')\nd = 'tiny_thing-1.2.dist-info/'\n\
+        z.writestr('tiny_thing.py', '')\nz.writestr(d + 'METADATA', 'Metadata-Version: 2.1\\nName: tiny-thing\\nVersion: 1.2\\n')\n\
+        z.writestr(d + 'WHEEL', 'Wheel-Version: 1.0\\nGenerator: x\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')\nz.writestr(d + 'RECORD', '')\nz.close()\n";
+    let made = Command::new(python)
+        .args(["-c", script])
+        .arg(&wheel)
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let bytes = fs::read(&wheel).unwrap();
+    let index = Server::answering(move |request, _| match request.path.as_str() {
+        "/simple/tiny-thing/" => Answer::text(
+            "text/html",
+            "<a href=\"/w/tiny_thing-1.2-py3-none-any.whl\">tiny_thing-1.2-py3-none-any.whl</a>",
+        ),
+        path if path.ends_with(".whl") => Answer::text("application/octet-stream", bytes.clone()),
+        _ => Answer::status(404),
+    });
+    let pyproject = "[project]\nname = \"demo\"\nversion = \"0.1.0\"\nrequires-python = \">=3.8\"\ndependencies = []\n";
+    home.write("work/pyproject.toml", pyproject);
+    let add = |args: &[&str]| {
+        install(args)
+            .env("UV_DEFAULT_INDEX", index.url("/simple"))
+            .env("VIRTUAL_ENV", "/nowhere")
+            .env("CONDA_PREFIX", "/nowhere")
+            .limit(Duration::from_secs(120))
+    };
+    let done = add(&["packages=tiny-thing>=1,zzz-not-there"])
+        .run()
+        .expect(0);
+    assert!(
+        done.text()
+            .contains("tiny-thing>=1: installed (tiny-thing 1.2)."),
+        "{}",
+        done.text()
+    );
+    assert!(
+        done.text().contains("zzz-not-there: not installed."),
+        "{}",
+        done.text()
+    );
+    let now = home.read("work/pyproject.toml");
+    assert!(
+        now.contains("tiny-thing>=1") && !now.contains("zzz"),
+        "{now}"
+    );
+    fails(
+        add(&["packages=zzz-not-there", "dev=true"]),
+        &["installed nothing", "zzz-not-there"],
+    );
+    assert_eq!(home.read("work/pyproject.toml"), now);
+    assert!(home.has("work/.venv"), "the environment of the project");
+}
