@@ -3,6 +3,7 @@
 pub mod args;
 pub mod batch;
 pub mod bounds;
+pub mod calendar;
 pub mod call_log;
 pub mod context;
 pub mod gate;
