@@ -96,7 +96,7 @@ fn filled(rule: &Rule, start: DateTime) -> Rule {
             Freq::Daily | Freq::Hourly | Freq::Minutely | Freq::Secondly => {}
         }
     }
-    let mut fill = |list: &mut Vec<i32>, below: Freq, value: i8| {
+    let fill = |list: &mut Vec<i32>, below: Freq, value: i8| {
         if list.is_empty() && rule.freq < below {
             list.push(value.into());
         }
