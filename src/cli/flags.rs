@@ -288,6 +288,16 @@ pub static FLAGS: &[Flag] = &[
         Ok(())
     })
     .short('V'),
+    flag(
+        "fire-alarm",
+        Takes::Value("ID"),
+        "Ring an alarm that is due; the scheduler calls it.",
+        |low, value| {
+            low.fire_alarm = Some(text(value, "--fire-alarm")?);
+            Ok(())
+        },
+    )
+    .hidden(),
     flag("no-bytecode", Takes::Nothing, "Ignored.", |_, _| Ok(()))
         .short('B')
         .hidden(),

@@ -15,7 +15,9 @@ use crate::base::text::{clip, visible};
 
 /// True when `at` is installed.
 pub fn is_installed(env: &Env) -> bool {
-    ["at", "atrm", "atq"].iter().all(|name| find_program(name, env).is_some())
+    ["at", "atrm", "atq"]
+        .iter()
+        .all(|name| find_program(name, env).is_some())
 }
 
 /// Runs `program` (a path) once at `when`, to the minute.
@@ -24,7 +26,11 @@ pub fn is_installed(env: &Env) -> bool {
 /// `at` is missing, refuses, or says no job number.
 pub fn add(env: &Env, stop: &Cancel, when: DateTime, program: &str, mark: &Mark) -> Outcome<u64> {
     let quoted = program.replace('\'', "'\\''");
-    let mut run = at(env, "at", &["-t".to_owned(), when.strftime("%Y%m%d%H%M").to_string()]);
+    let mut run = at(
+        env,
+        "at",
+        &["-t".to_owned(), when.strftime("%Y%m%d%H%M").to_string()],
+    );
     run.input = Some(format!("'{quoted}'{}\n", mark.text()).into_bytes());
     let done = run.run(stop)?.unless_cancelled()?;
     let words = done.stderr.text();
@@ -36,7 +42,10 @@ pub fn add(env: &Env, stop: &Cancel, when: DateTime, program: &str, mark: &Mark)
         Some(number) if done.success() => Ok(number),
         _ => Err(Problem::refused(format!(
             "at refuses the job: {}.",
-            clip(&visible(words.trim().lines().next().unwrap_or("no reason given")), 200)
+            clip(
+                &visible(words.trim().lines().next().unwrap_or("no reason given")),
+                200
+            )
         ))),
     }
 }
@@ -48,7 +57,11 @@ pub fn add(env: &Env, stop: &Cancel, when: DateTime, program: &str, mark: &Mark)
 pub fn remove(env: &Env, stop: &Cancel, number: u64, mark: &Mark) -> Outcome<()> {
     let shown = at(env, "at", &["-c".to_owned(), number.to_string()]).run(stop)?;
     let ours = shown.stdout.bytes();
-    if shown.success() && ours.split(|byte| *byte == b'\n').any(|line| mark.ends(line)) {
+    if shown.success()
+        && ours
+            .split(|byte| *byte == b'\n')
+            .any(|line| mark.ends(line))
+    {
         at(env, "atrm", &[number.to_string()]).run(stop)?;
     }
     Ok(())

@@ -23,7 +23,9 @@ pub fn notify(env: &Env, title: &str, body: &str, stop: &Cancel) -> Outcome<()> 
         Run::new("osascript", args, scrub::command_env(env))
     } else {
         let words = ["-a", "Marvin", "-u", "critical", "--"].map(str::to_owned);
-        let args = words.into_iter().chain([title, escaped(&without_nul(body))]);
+        let args = words
+            .into_iter()
+            .chain([title, escaped(&without_nul(body))]);
         Run::new("notify-send", args, desktop_env(env))
     };
     run.limit = Duration::from_secs(5);
@@ -47,7 +49,9 @@ fn desktop_env(env: &Env) -> Vec<(String, String)> {
     let name = "DBUS_SESSION_BUS_ADDRESS";
     if !vars.iter().any(|(other, _)| other == name) {
         let user = rustix::process::getuid().as_raw();
-        let folder = env.get("XDG_RUNTIME_DIR").map_or_else(|| format!("/run/user/{user}"), str::to_owned);
+        let folder = env
+            .get("XDG_RUNTIME_DIR")
+            .map_or_else(|| format!("/run/user/{user}"), str::to_owned);
         let socket = format!("{folder}/bus");
         if Path::new(&socket).exists() {
             vars.push((name.into(), format!("unix:path={socket}")));
@@ -58,7 +62,9 @@ fn desktop_env(env: &Env) -> Vec<(String, String)> {
 
 /// Many servers read the body as markup.
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 fn without_nul(text: &str) -> String {

@@ -2,6 +2,7 @@
 
 pub mod args;
 pub mod batch;
+pub mod bell;
 pub mod bounds;
 pub mod calendar;
 pub mod call_log;
@@ -11,6 +12,7 @@ pub mod patch;
 pub mod registry;
 pub mod scratch;
 
+mod alarms;
 mod bookmarks;
 mod coding;
 mod files;
@@ -22,6 +24,7 @@ mod places;
 mod profiles;
 mod shell;
 mod system;
+mod timers;
 mod units;
 mod utilities;
 
@@ -43,7 +46,10 @@ pub static ALL: &[&[Tool]] = &[
     coding::TOOLS,
     git::TOOLS,
     shell::TOOLS,
+    calendar::TOOLS,
     system::TOOLS,
+    alarms::TOOLS,
+    timers::TOOLS,
     bookmarks::TOOLS,
     utilities::TOOLS,
     history::TOOLS,

@@ -3,8 +3,8 @@
 //! Each period (a year, a month, …) gives the dates that pass every BY part, then the times of day, then BYSETPOS picks. Without
 //! COUNT the walk begins at the first period that matters, so an old birthday costs as little as a new one.
 
+use jiff::Span;
 use jiff::civil::{Date, DateTime, Time, Weekday};
-use jiff::{Span, ToSpan};
 
 use super::rule::{Freq, Rule};
 
@@ -385,6 +385,7 @@ fn picked(positions: &[i32], all: &[DateTime]) -> Vec<DateTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jiff::ToSpan;
 
     fn first(rule: &str, start: &str, count: usize) -> Vec<String> {
         let rule = Rule::read(rule).unwrap();
