@@ -357,7 +357,10 @@ pub static SUBCOMMANDS: &[Subcommand] = &[
 
 /// The flag with this long name.
 pub fn long(name: &str) -> Option<&'static Flag> {
-    FLAGS.iter().find(|flag| flag.long == name && !flag.hidden)
+    // A hidden flag with a short name is known by that alone.
+    FLAGS
+        .iter()
+        .find(|flag| flag.long == name && (!flag.hidden || flag.short.is_none()))
 }
 
 /// Words that complete a value.

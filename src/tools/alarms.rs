@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::civil::{DateTime, Time};
 use jiff::tz::AmbiguousOffset;
-use jiff::{Span, ToSpan, Zoned};
+use jiff::{Span, ToSpan, Unit, Zoned};
 
 use super::bell::record::{self, Record};
 use super::bell::{Bells, schedule, span};
@@ -13,7 +13,7 @@ use super::context::Ctx;
 use super::{CHANGE, READ};
 use crate::base::error::{Outcome, Problem};
 use crate::base::ids;
-use crate::base::text::{clip, did_you_mean, visible};
+use crate::base::text::{capital, clip, did_you_mean, visible};
 use crate::disk::lock::Lock;
 
 crate::tools! { "alarms";
@@ -144,10 +144,8 @@ fn moment(text: &str, now: &Zoned) -> Outcome<(Zoned, Option<String>)> {
         }
         let seconds = i64::try_from(time.as_secs()).map_err(|_| wrong())?;
         let span = Span::new().try_seconds(seconds).map_err(|_| wrong())?;
-        return now
-            .checked_add(span)
-            .map(|at| (at, None))
-            .map_err(|_| wrong());
+        let at = now.checked_add(span).and_then(|at| at.round(Unit::Second));
+        return at.map(|at| (at, None)).map_err(|_| wrong());
     }
     if let Some(time) = clock(text) {
         let today = now.date().to_datetime(time);
@@ -257,7 +255,7 @@ fn cancel(ctx: &Ctx, args: CancelAlarm) -> Outcome<String> {
             clip(&visible(&wanted), 60)
         ));
         return Err(match did_you_mean(&wanted, labels.iter().copied()) {
-            Some(near) => problem.next(near),
+            Some(near) => problem.next(capital(&near)),
             None if labels.is_empty() => problem.next("No alarm is set."),
             None => problem.next(format!(
                 "Alarms: {}.",

@@ -10,7 +10,7 @@ use super::context::Ctx;
 use super::{CHANGE, READ};
 use crate::base::error::{Outcome, Problem};
 use crate::base::params::{Param, Type};
-use crate::base::text::{clip, did_you_mean, visible};
+use crate::base::text::{capital, clip, did_you_mean, visible};
 
 crate::tools! { "timers";
     /// Start a countdown or stopwatch.
@@ -131,7 +131,7 @@ fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Problem {
     let names: Vec<&str> = names.collect();
     let problem = Problem::missing(format!("There is no timer \"{name}\"."));
     match did_you_mean(name, names.iter().copied()) {
-        Some(near) => problem.next(near),
+        Some(near) => problem.next(capital(&near)),
         None if names.is_empty() => problem.next("No timer was started in this process."),
         None => problem.next(format!("Timers: {}.", names.join(", "))),
     }

@@ -8,7 +8,7 @@ use crate::support::home::Home;
 use crate::support::shared::shared;
 
 /// The modules of this version, without the two review tools.
-const MODULES: [&str; 11] = [
+const MODULES: [&str; 14] = [
     "places",
     "notes",
     "files",
@@ -16,7 +16,10 @@ const MODULES: [&str; 11] = [
     "coding",
     "git",
     "shell",
+    "calendar",
     "system",
+    "alarms",
+    "timers",
     "bookmarks",
     "history",
     "profiles",

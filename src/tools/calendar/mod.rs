@@ -133,9 +133,8 @@ fn add(ctx: &Ctx, args: AddEvent) -> Outcome<String> {
         start: from.clone(),
         end: to,
     };
-    let line = view::line(&shown, &Short::of(b""), &now);
-    let when = line.trim_start_matches("* ").replace("  (no title)", "");
-    let mut out = format!("Added: {}\nWhen: {when} {}", visible(title), from.year());
+    let when = view::when(&shown, None);
+    let mut out = format!("Added: {}\nWhen: {when}", visible(title));
     if !event.place.is_empty() {
         out.push_str(&format!("\nWhere: {}", visible(&event.place)));
     }

@@ -20,7 +20,7 @@ pub fn grid(first: Date, today: Date, marked: &[Date]) -> String {
         if marked.binary_search(&date).is_ok() {
             line.push_str(&format!("[{day:>2}]{star}"));
         } else {
-            line.push_str(&format!(" {day:>2} {star}"));
+            line.push_str(&format!(" {day:>2}{star} "));
         }
         if date.weekday() == jiff::civil::Weekday::Saturday || day == first.days_in_month() {
             out.push_str(line.trim_end());
@@ -31,40 +31,27 @@ pub fn grid(first: Date, today: Date, marked: &[Date]) -> String {
     out
 }
 
-/// Weekday, date, time, title, place, short UID.
-pub fn line(event: &Occurrence, short: &Short, now: &Zoned) -> String {
+/// Weekday, date and time of an event; years only where they are not `this_year`.
+pub fn when(event: &Occurrence, this_year: Option<i16>) -> String {
     let (first, last) = event.days();
-    let today = now.date();
-    let mark = if first <= today && today <= last {
-        "* "
-    } else {
-        ""
-    };
-    let year = |date: Date| {
-        if date.year() == today.year() {
+    let day = |date: Date| {
+        let year = if Some(date.year()) == this_year {
             ""
         } else {
             " %Y"
-        }
-    };
-    let day = |date: Date| {
-        date.strftime(&format!("%a %-d %b{}", year(date)))
-            .to_string()
+        };
+        date.strftime(&format!("%a %-d %b{year}")).to_string()
     };
     let clock = |at: &Zoned| at.strftime("%H:%M").to_string();
-    let when = match (event.all_day, first == last) {
+    match (event.all_day, first == last) {
         (true, true) => format!("{}, all day", day(first)),
         (true, false) => format!("{} to {}, all day", day(first), day(last)),
         (false, _) if event.start == event.end => {
             format!("{}, {}", day(first), clock(&event.start))
         }
         (false, _) if event.start.date() == event.end.date() => {
-            format!(
-                "{}, {}-{}",
-                day(first),
-                clock(&event.start),
-                clock(&event.end)
-            )
+            let (start, end) = (clock(&event.start), clock(&event.end));
+            format!("{}, {start}-{end}", day(first))
         }
         (false, _) => format!(
             "{}, {} to {}, {}",
@@ -73,7 +60,19 @@ pub fn line(event: &Occurrence, short: &Short, now: &Zoned) -> String {
             day(event.end.date()),
             clock(&event.end)
         ),
+    }
+}
+
+/// When, title, place, short UID; a star in front of what touches today.
+pub fn line(event: &Occurrence, short: &Short, now: &Zoned) -> String {
+    let (first, last) = event.days();
+    let today = now.date();
+    let mark = if first <= today && today <= last {
+        "* "
+    } else {
+        ""
     };
+    let when = when(event, Some(today.year()));
     let title = if event.title.is_empty() {
         "(no title)"
     } else {
