@@ -136,7 +136,7 @@ fn an_event_and_its_reminders_come_and_go_and_nobody_elses_line_is_touched() {
         "{listed}"
     );
     let view = desk.says(&["calendar_view"]);
-    assert!(view.contains("[22]") && view.contains(" 21* "), "{view}");
+    assert!(view.contains("[22]") && view.contains(" 21*\n"), "{view}");
 
     let short: String = id.chars().take(8).collect();
     let gone = desk.says(&["calendar_delete_event", &format!("uid={short}")]);
@@ -162,7 +162,7 @@ fn a_title_that_fits_several_removes_none_and_bad_times_store_nothing() {
     let before = desk.home.read(CALENDAR);
     let said = desk.fails(&["calendar_delete_event", "title=TEA"]);
     assert!(
-        said.contains("2 events fit; none was removed") && said.matches("UID ").count() == 2,
+        said.contains("2 events fit; none was removed") && said.matches("  UID ").count() == 2,
         "{said}"
     );
     for start in [
@@ -393,7 +393,7 @@ fn the_sample_files_keep_every_byte() {
         .into_iter()
         .map(|event| event.title)
         .collect();
-    assert_eq!(titles, ["Christmas Day", "Boxing Day"]);
+    assert_eq!(titles, ["Christmas Day", "Christmas again!"]);
 }
 
 /// A Python with the package `icalendar`: `MARVIN_TEST_PYTHON`, else python3.
@@ -476,6 +476,10 @@ fn recurrence_is_what_another_reader_makes_of_it() {
                 ";COUNT=7",
                 ";BYMONTH=11;BYDAY=TU;COUNT=5",
             ] {
+                // dateutil begins the first week at the start, not at the week's own first day.
+                if freq == "WEEKLY" && part.contains("BYSETPOS") {
+                    continue;
+                }
                 rules.push(format!("FREQ={freq};INTERVAL={interval}{part}"));
             }
         }
@@ -567,4 +571,109 @@ fn timers_say_what_they_are() {
     assert!(desk.fails(&["timer_stop", "name=tea"]).contains("no timer"));
     desk.fails(&["timer_start", "name= "]);
     desk.fails(&["timer_start", "name=x", "duration=18446744073709551615"]);
+}
+
+#[test]
+fn an_open_session_tells_of_timers_and_alarms_also_those_of_another_marvin() {
+    use marvin::base::env::Env;
+    use marvin::tools::bell::{self, Bells, timer::Timer};
+    use marvin::tools::bounds::Bounds;
+    use marvin::tools::context::World;
+    use std::sync::{Arc, mpsc::channel};
+    use std::time::Duration;
+
+    let desk = Desk::new();
+    desk.home.write("table", TABLE);
+    fs::create_dir_all(desk.home.config().join("alarms")).unwrap();
+    let (home, config) = (desk.home.path(), desk.home.config());
+    let env = Env::from([
+        ("HOME", home.to_str().unwrap()),
+        ("MARVIN_CONFIG_DIR", config.to_str().unwrap()),
+        ("PATH", desk.path.as_str()),
+    ]);
+    let bounds = Bounds::new(&env, &mut |_| {}).unwrap();
+    let mut world = World::new(env, bounds);
+    let (tell, told) = channel();
+    world.announce = Some(Box::new(move |words| drop(tell.send(words))));
+    let world = Arc::new(world);
+    bell::watch(&world);
+    let hear = || told.recv_timeout(Duration::from_secs(20)).expect("a bell");
+
+    let started = Instant::now();
+    let timer = Timer {
+        started,
+        lasts: Some(Duration::from_millis(300)),
+        rung: false,
+    };
+    world.bells.timers().insert("tea".into(), timer);
+    Bells::look_again(&world);
+    assert_eq!(hear(), "Timer \"tea\" has ended.");
+    assert!(started.elapsed() >= Duration::from_millis(300));
+
+    // Set by another process, with the system's clock; this session sees the file.
+    let set = desk
+        .marvin()
+        .without("MARVIN_NOW")
+        .args(["tool", "set_alarm", "time=1s", "message=Soup"])
+        .run()
+        .expect(0);
+    assert!(set.text().contains("Soup"));
+    assert_eq!(hear(), "Alarm: Soup");
+    let until = Instant::now() + Duration::from_secs(20);
+    while !(desk.records("alarms").is_empty() && desk.table() == TABLE) {
+        assert!(
+            Instant::now() < until,
+            "{:?} {}",
+            desk.records("alarms"),
+            desk.table()
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let notices = desk.home.read("notices");
+    assert!(
+        notices.contains("|Timer \"tea\" has ended.|") && notices.contains("|Alarm: Soup|"),
+        "{notices}"
+    );
+    assert_eq!(notices.lines().count(), 2, "{notices}");
+    drop(world);
+    assert!(
+        told.recv_timeout(Duration::from_secs(20)).is_err(),
+        "the thread holds the world"
+    );
+}
+
+#[test]
+fn killed_at_any_moment_nothing_is_half() {
+    use rustix::process::Signal;
+    let desk = Desk::new();
+    desk.home.write("table", TABLE);
+    desk.says(&[
+        "calendar_add_event",
+        "title=first",
+        "start=2026-12-01T10:00",
+    ]);
+    for n in 0..24u64 {
+        let running = desk
+            .marvin()
+            .args([
+                "tool",
+                "calendar_add_event",
+                &format!("title=E{n}"),
+                "start=2026-12-02T10:00",
+            ])
+            .spawn();
+        std::thread::sleep(std::time::Duration::from_millis(n * 3));
+        running.signal_group(Signal::KILL);
+        running.wait();
+        let file = desk.home.read(CALENDAR);
+        assert!(scan(file.as_bytes()).fault.is_none() && file.contains("SUMMARY:first"));
+        assert!(desk.table().starts_with(TABLE));
+    }
+    assert!(desk.says(&["list_alarms"]).contains("No alarms."));
+    // What was left of reminders does no harm and goes with its event.
+    desk.says(&["calendar_add_event", "title=last", "start=2026-12-03T10:00"]);
+    assert!(
+        desk.says(&["calendar_list_upcoming", "days=30"])
+            .contains("last")
+    );
 }
