@@ -118,7 +118,7 @@ pub fn all(paths: &Paths, odd: &mut Vec<PathBuf>) -> Outcome<Vec<Record>> {
             match read(&path).filter(|record| record.of.is_some() == reminders) {
                 // The name decides what is removed later, so it must be the record's own.
                 Some(record) if record.path(paths).is_ok_and(|own| own == path) => {
-                    records.push(record)
+                    records.push(record);
                 }
                 _ if path.exists() => odd.push(path),
                 _ => {}

@@ -206,8 +206,10 @@ fn script_text(world: &World, record: &Record) -> Outcome<String> {
     Ok(format!(
         "#!/bin/sh\n\
          # Rings once, then Marvin removes it. The scheduler knows no years, so this does.\n\
-         [ \"$(date +%Y)\" = {year} ] || exit 0\n\
+         PATH=\"$PATH:/usr/bin:/bin\"\n\
+         case \"$(date +%Y)\" in {year} | '') ;; *) exit 0 ;; esac\n\
          {exports}\
+         PATH=\"$PATH:/usr/bin:/bin\"\n\
          if [ -x {marvin} ]; then exec {marvin} --fire-alarm {id}; fi\n\
          exec notify-send -a Marvin -- Marvin 'An alarm is due, but Marvin is no longer where it was.'\n"
     ))

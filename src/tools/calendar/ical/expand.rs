@@ -394,7 +394,7 @@ mod tests {
         let mut budget = Budget::new(1_000_000);
         let until = DateTime::constant(2050, 1, 1, 0, 0, 0, 0);
         occurrences(&rule, start, start, until, &mut budget, &mut |at| {
-            out.push(at.to_string())
+            out.push(at.to_string());
         });
         out.truncate(count);
         out.into_iter()
@@ -494,7 +494,7 @@ mod tests {
                 let mut out = Vec::new();
                 let mut budget = Budget::new(steps);
                 occurrences(&rule, start, from, until, &mut budget, &mut |at| {
-                    out.push(at)
+                    out.push(at);
                 });
                 assert!(!budget.spent);
                 out
@@ -519,7 +519,7 @@ mod tests {
         let rule = Rule::read("FREQ=YEARLY;INTERVAL=100").unwrap();
         let mut count = 0;
         occurrences(&rule, start, start, DateTime::MAX, &mut budget, &mut |_| {
-            count += 1
+            count += 1;
         });
         assert_eq!((count, budget.spent), (81, false));
     }

@@ -102,7 +102,7 @@ impl Rule {
                     rule.count = Some(number);
                 }
                 "UNTIL" => {
-                    rule.until = Some(Moment::read(value, None, &Zones::none()).ok_or_else(wrong)?)
+                    rule.until = Some(Moment::read(value, None, &Zones::none()).ok_or_else(wrong)?);
                 }
                 "BYMONTH" => rule.months = within(1, 12)?,
                 "BYWEEKNO" => rule.weeks = within(-53, 53)?,

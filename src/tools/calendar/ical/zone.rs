@@ -196,7 +196,7 @@ fn observances(properties: &[Property]) -> Option<Vec<(DateTime, Offset)>> {
             let until = rule.until.as_ref().map_or(last, Moment::wall).min(last);
             let mut budget = Budget::new(20_000);
             occurrences(&rule, start, start, until, &mut budget, &mut |at| {
-                since.push((at, offset))
+                since.push((at, offset));
             });
         }
     }
