@@ -55,6 +55,8 @@ pub struct Low {
     pub face: Option<Face>,
     /// `--verbose`.
     pub verbose: bool,
+    /// `--fire-alarm`: what the scheduler calls.
+    pub fire_alarm: Option<String>,
     /// `--help`.
     pub help: bool,
     /// `--version`.

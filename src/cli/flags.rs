@@ -288,6 +288,16 @@ pub static FLAGS: &[Flag] = &[
         Ok(())
     })
     .short('V'),
+    flag(
+        "fire-alarm",
+        Takes::Value("ID"),
+        "Ring an alarm that is due; the scheduler calls it.",
+        |low, value| {
+            low.fire_alarm = Some(text(value, "--fire-alarm")?);
+            Ok(())
+        },
+    )
+    .hidden(),
     flag("no-bytecode", Takes::Nothing, "Ignored.", |_, _| Ok(()))
         .short('B')
         .hidden(),
@@ -353,7 +363,10 @@ pub static SUBCOMMANDS: &[Subcommand] = &[
 
 /// The flag with this long name.
 pub fn long(name: &str) -> Option<&'static Flag> {
-    FLAGS.iter().find(|flag| flag.long == name && !flag.hidden)
+    // A hidden flag with a short name is known by that alone.
+    FLAGS
+        .iter()
+        .find(|flag| flag.long == name && (!flag.hidden || flag.short.is_none()))
 }
 
 /// Words that complete a value.

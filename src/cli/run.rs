@@ -10,10 +10,12 @@ use crate::app::by_hand::catalogue;
 use crate::app::settings::Low;
 use crate::app::setup::Start;
 use crate::app::stream::say;
-use crate::app::{headless, ntfy, variables};
+use crate::app::{headless, ntfy, setup, variables};
+use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
 use crate::chat::usage::Totals;
+use crate::tools::bell::ring;
 
 /// What is left to do when the command line is read.
 pub enum Next {
@@ -42,6 +44,10 @@ pub fn run(args: Vec<OsString>, mut env: Env) -> Next {
         Ok(Command::Run(low)) if low.version => {
             report(print(&format!("marvin {}\n", env!("CARGO_PKG_VERSION")))).into()
         }
+        Ok(Command::Run(low)) if low.fire_alarm.is_some() => {
+            warn(variables::layer(&mut env));
+            report(fire(env, &low.fire_alarm.unwrap_or_default())).into()
+        }
         Ok(Command::Run(low)) => {
             warn(variables::layer(&mut env));
             low.into_env(&mut env);
@@ -55,6 +61,12 @@ pub fn run(args: Vec<OsString>, mut env: Env) -> Next {
             Next::Done(1)
         }
     }
+}
+
+/// What a line of the crontab calls.
+fn fire(env: Env, id: &str) -> Outcome<()> {
+    let world = setup::world(&start(env), None, &mut |words| say(&words))?;
+    ring::fire_scheduled(&world, id, &Cancel::new())
 }
 
 fn warn(warnings: Vec<String>) {

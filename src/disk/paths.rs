@@ -144,6 +144,18 @@ impl Paths {
         self.base("profiles")
     }
 
+    /// The script of one reminder.
+    pub fn reminder_script(&self, id: &str) -> Outcome<PathBuf> {
+        let name = file_name("reminder's id", id)?;
+        Ok(self.reminders()?.join(format!("{name}.sh")))
+    }
+
+    /// The record of one reminder.
+    pub fn reminder_record(&self, id: &str) -> Outcome<PathBuf> {
+        let name = file_name("reminder's id", id)?;
+        Ok(self.reminders()?.join(format!("{name}.json")))
+    }
+
     /// The files of one profile.
     ///
     /// # Errors

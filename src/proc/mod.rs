@@ -1,7 +1,10 @@
 //! Floor 1: child processes: how they are started, what they may see, and the programs Marvin drives.
 
+pub mod at;
 pub mod capture;
 pub mod child;
+pub mod cron;
+pub mod desktop;
 pub mod editor;
 pub mod git;
 pub mod program;

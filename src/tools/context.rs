@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use super::bell::Bells;
 use super::bounds::Bounds;
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
@@ -44,6 +45,8 @@ pub struct World {
     /// Tells the person something that nobody asked for at this moment: an alarm, the end of a timer. `None` where no session runs
     /// that could show it.
     pub announce: Option<Announce>,
+    /// Timers, and whoever waits for them and for alarms.
+    pub bells: Bells,
     /// Asks the person before something that he may not want; `None` approves (non-interactive mode).
     pub approve: Option<Box<dyn Approve>>,
 }
@@ -93,6 +96,7 @@ impl World {
             profile: RwLock::new("main".to_owned()),
             secrets: Secrets::new(Box::new(Vec::new)),
             announce: None,
+            bells: Bells::default(),
             approve: None,
             env,
         }

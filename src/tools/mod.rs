@@ -2,7 +2,9 @@
 
 pub mod args;
 pub mod batch;
+pub mod bell;
 pub mod bounds;
+pub mod calendar;
 pub mod call_log;
 pub mod context;
 pub mod gate;
@@ -11,6 +13,7 @@ pub mod registry;
 pub mod scratch;
 pub mod tickets;
 
+mod alarms;
 mod bookmarks;
 mod coding;
 mod downloads;
@@ -26,6 +29,7 @@ mod places;
 mod profiles;
 mod shell;
 mod system;
+mod timers;
 mod units;
 mod utilities;
 
@@ -48,9 +52,12 @@ pub static ALL: &[&[Tool]] = &[
     git::TOOLS,
     shell::TOOLS,
     github::TOOLS,
+    calendar::TOOLS,
     system::TOOLS,
-    tickets::TOOLS,
+    alarms::TOOLS,
+    timers::TOOLS,
     ntfy::TOOLS,
+    tickets::TOOLS,
     bookmarks::TOOLS,
     downloads::TOOLS,
     utilities::TOOLS,

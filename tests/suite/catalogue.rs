@@ -8,7 +8,7 @@ use crate::support::home::Home;
 use crate::support::shared::shared;
 
 /// The modules of this version, without the two review tools.
-const MODULES: [&str; 16] = [
+const MODULES: [&str; 19] = [
     "places",
     "notes",
     "files",
@@ -17,9 +17,12 @@ const MODULES: [&str; 16] = [
     "git",
     "shell",
     "github",
+    "calendar",
     "system",
-    "tickets",
+    "alarms",
+    "timers",
     "ntfy",
+    "tickets",
     "bookmarks",
     "downloads",
     "history",

@@ -12,6 +12,7 @@
 mod support;
 
 mod bad_input;
+mod calendar;
 mod catalogue;
 mod coding_task;
 mod commands;

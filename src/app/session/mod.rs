@@ -41,6 +41,7 @@ use crate::chat::tokens::Meter;
 use crate::disk::yaml;
 use crate::llm::models::Prices;
 use crate::llm::provider::Offer;
+use crate::tools::bell;
 use crate::tools::context::World;
 use approve::{Asker, Asking};
 use commands::Command;
@@ -183,6 +184,7 @@ impl Session {
             shows,
             low,
         };
+        bell::watch(&session.world);
         session.seed(&past);
         if !past.is_empty() {
             session.shows.push(Show::Past(past));

@@ -122,10 +122,8 @@ impl Screenful {
             if let Some(status) = self.wishes() {
                 return status;
             }
-            if stale {
-                if self.app.draw(&mut self.screen).is_err() {
-                    return Caught::HangUp.exit_status().unwrap_or(1);
-                }
+            if stale && self.app.draw(&mut self.screen).is_err() {
+                return Caught::HangUp.exit_status().unwrap_or(1);
             }
             // While an answer streams the bell is heard once a frame: what comes between is joined in the inbox. Keys do not put
             // that off, however fast they come.

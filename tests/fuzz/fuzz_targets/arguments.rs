@@ -11,5 +11,8 @@ fuzz_target!(|raw: &str| {
             let _ = understand(tool, raw);
         }
     }
-    assert!(serde_json::from_str::<serde_json::Value>(&for_history(raw)).is_ok_and(|value| value.is_object()));
+    assert!(
+        serde_json::from_str::<serde_json::Value>(&for_history(raw))
+            .is_ok_and(|value| value.is_object())
+    );
 });

@@ -23,7 +23,9 @@ fn events(parts: &[&[u8]]) -> Vec<String> {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let (Some(cut), body) = (data.first(), data.get(1..).unwrap_or_default()) else { return };
+    let (Some(cut), body) = (data.first(), data.get(1..).unwrap_or_default()) else {
+        return;
+    };
     let (head, tail) = body.split_at(usize::from(*cut).min(body.len()));
     assert_eq!(events(&[body]), events(&[head, tail]));
 });

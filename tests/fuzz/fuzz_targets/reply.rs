@@ -6,7 +6,9 @@ use marvin::llm::catalog::row;
 use marvin::llm::wire::{Asked, Dialect};
 
 fuzz_target!(|data: &[u8]| {
-    let (Some(cut), body) = (data.first(), data.get(1..).unwrap_or_default()) else { return };
+    let (Some(cut), body) = (data.first(), data.get(1..).unwrap_or_default()) else {
+        return;
+    };
     for name in ["openai", "ollama", "anthropic"] {
         let Some(row) = row(name) else { continue };
         let mut decoder = Dialect::of(row, row.base).decoder(Asked::new(row));

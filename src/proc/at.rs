@@ -1,0 +1,77 @@
+//! Jobs of `at`, which knows years: the second scheduler that is tried (contract/services/cron.md).
+
+use std::time::Duration;
+
+use jiff::civil::DateTime;
+
+use super::child::Run;
+use super::cron::Mark;
+use super::program::find_program;
+use super::scrub;
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::error::{Outcome, Problem};
+use crate::base::text::{clip, visible};
+
+/// True when `at` is installed.
+pub fn is_installed(env: &Env) -> bool {
+    ["at", "atrm", "atq"]
+        .iter()
+        .all(|name| find_program(name, env).is_some())
+}
+
+/// Runs `program` (a path) once at `when`, to the minute.
+///
+/// # Errors
+/// `at` is missing, refuses, or says no job number.
+pub fn add(env: &Env, stop: &Cancel, when: DateTime, program: &str, mark: &Mark) -> Outcome<u64> {
+    let quoted = program.replace('\'', "'\\''");
+    let mut run = at(
+        env,
+        "at",
+        &["-t".to_owned(), when.strftime("%Y%m%d%H%M").to_string()],
+    );
+    run.input = Some(format!("'{quoted}'{}\n", mark.text()).into_bytes());
+    let done = run.run(stop)?.unless_cancelled()?;
+    let words = done.stderr.text();
+    let number = words.lines().find_map(|line| {
+        let (number, _) = line.strip_prefix("job ")?.split_once(' ')?;
+        number.parse().ok()
+    });
+    match number {
+        Some(number) if done.success() => Ok(number),
+        _ => Err(Problem::refused(format!(
+            "at refuses the job: {}.",
+            clip(
+                &visible(words.trim().lines().next().unwrap_or("no reason given")),
+                200
+            )
+        ))),
+    }
+}
+
+/// Takes a job back, if the job of this number is still ours: numbers are given again.
+///
+/// # Errors
+/// `at` is missing or cannot be run.
+pub fn remove(env: &Env, stop: &Cancel, number: u64, mark: &Mark) -> Outcome<()> {
+    let shown = at(env, "at", &["-c".to_owned(), number.to_string()]).run(stop)?;
+    let ours = shown.stdout.bytes();
+    if shown.success()
+        && ours
+            .split(|byte| *byte == b'\n')
+            .any(|line| mark.ends(line))
+    {
+        at(env, "atrm", &[number.to_string()]).run(stop)?;
+    }
+    Ok(())
+}
+
+fn at(env: &Env, program: &str, args: &[String]) -> Run {
+    let mut vars = scrub::command_env(env);
+    vars.retain(|(name, _)| name != "LANGUAGE" && !name.starts_with("LC_"));
+    vars.push(("LC_ALL".into(), "C".into()));
+    let mut run = Run::new(program, args.iter().cloned(), vars);
+    run.limit = Duration::from_secs(4);
+    run
+}

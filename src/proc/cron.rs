@@ -1,0 +1,220 @@
+//! The person's crontab: lines that end with an exact marker of ours, and every other byte left as it is (contract/services/cron.md).
+
+use std::time::Duration;
+
+use jiff::civil::DateTime;
+
+use super::capture::Keep;
+use super::child::{Done, Run};
+use super::program::find_program;
+use super::scrub;
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::error::{Outcome, Problem};
+use crate::base::text::{clip, visible};
+
+/// Longest crontab that is read.
+const CAP: usize = 16 << 20;
+/// Longest command of a line that every cron takes.
+const LONGEST: usize = 900;
+
+/// The end of a line of ours: ` # marvin-alarm:ID`. The id is random, so no other line ends so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark(String);
+
+impl Mark {
+    /// The marker of one job; nothing for an id that could end a line of somebody else or hold shell text.
+    pub fn new(id: &str) -> Option<Self> {
+        let sound = id.len() >= 8 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        sound.then(|| Self(format!(" # marvin-alarm:{id}")))
+    }
+
+    /// The marker as text.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether a line is this job's. Comments are the person's.
+    pub fn ends(&self, line: &[u8]) -> bool {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let comment = line.trim_ascii_start().starts_with(b"#");
+        !comment && line.ends_with(self.0.as_bytes())
+    }
+}
+
+/// A line that runs `program` (a path) once a year at `at`, to the minute; nothing when the path cannot stand in a crontab.
+pub fn line(at: DateTime, program: &str, mark: &Mark) -> Option<String> {
+    if program.len() > LONGEST || program.chars().any(char::is_control) {
+        return None;
+    }
+    let quoted = format!("'{}'", program.replace('\'', "'\\''"));
+    // Cron itself reads % before the shell does, in quotes too.
+    let command = quoted.replace('%', "\\%");
+    Some(format!(
+        "{} {} {} {} * {command}{}\n",
+        at.minute(),
+        at.hour(),
+        at.day(),
+        at.month(),
+        mark.text()
+    ))
+}
+
+/// The table without the lines of these jobs and with `lines` at its end.
+pub fn changed(table: &[u8], gone: &[Mark], lines: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(table.len() + lines.len() + 1);
+    for line in table.split_inclusive(|byte| *byte == b'\n') {
+        if !gone.iter().any(|mark| mark.ends(line)) {
+            out.extend_from_slice(line);
+        }
+    }
+    if !lines.is_empty() && !out.is_empty() && !out.ends_with(b"\n") {
+        out.push(b'\n');
+    }
+    out.extend_from_slice(lines.as_bytes());
+    out
+}
+
+/// True when `crontab` is installed.
+pub fn is_installed(env: &Env) -> bool {
+    find_program("crontab", env).is_some()
+}
+
+/// True when a process with one of these names runs; also where that cannot be seen.
+pub fn daemon_runs(names: &[&str]) -> bool {
+    let Ok(all) = std::fs::read_dir("/proc") else {
+        return true;
+    };
+    let numbers = all.flatten().filter(|entry| {
+        let name = entry.file_name();
+        name.as_encoded_bytes().iter().all(u8::is_ascii_digit)
+    });
+    numbers.into_iter().any(|entry| {
+        let name = std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+        names.contains(&name.trim_end())
+    })
+}
+
+/// Changes the table: read, changed, read again, written only when nobody else wrote meanwhile. The caller holds a lock against
+/// other Marvins. Writes nothing when `change` changes nothing.
+///
+/// # Errors
+/// The table cannot be read for certain (then nothing is ever written), is changing under us, or is refused.
+pub fn change(env: &Env, stop: &Cancel, gone: &[Mark], lines: &str) -> Outcome<()> {
+    for _ in 0..3 {
+        let before = read(env, stop)?;
+        let table = before.clone().unwrap_or_default();
+        let after = changed(&table, gone, lines);
+        if after == table {
+            return Ok(());
+        }
+        if read(env, stop)? != before {
+            continue;
+        }
+        return write(env, stop, &after);
+    }
+    Err(Problem::limit("The crontab is being changed by somebody else.").next("Try again."))
+}
+
+/// The table; nothing when the person has none.
+fn read(env: &Env, stop: &Cancel) -> Outcome<Option<Vec<u8>>> {
+    let mut run = crontab(env, &["-l"]);
+    run.stdout = Keep::first(CAP);
+    let done = run.run(stop)?.unless_cancelled()?;
+    if done.success() && !done.stdout.is_cut() {
+        return Ok(Some(done.stdout.bytes()));
+    }
+    let words = done.stderr.text();
+    if done.code == Some(1) && words.trim_start().starts_with("no crontab for") {
+        return Ok(None);
+    }
+    Err(refused("cannot be read", &done))
+}
+
+fn write(env: &Env, stop: &Cancel, table: &[u8]) -> Outcome<()> {
+    let mut run = crontab(env, if table.is_empty() { &["-r"] } else { &["-"] });
+    run.input = (!table.is_empty()).then(|| table.to_vec());
+    let done = run.run(stop)?.unless_cancelled()?;
+    if done.success() {
+        Ok(())
+    } else {
+        Err(refused("cannot be written", &done))
+    }
+}
+
+fn crontab(env: &Env, args: &[&str]) -> Run {
+    let mut vars = scrub::command_env(env);
+    vars.retain(|(name, _)| name != "LANGUAGE" && !name.starts_with("LC_"));
+    // Its words decide whether there is a table at all.
+    vars.push(("LC_ALL".into(), "C".into()));
+    let mut run = Run::new("crontab", args.iter().copied(), vars);
+    run.limit = Duration::from_secs(4);
+    run
+}
+
+fn refused(what: &str, done: &Done) -> Problem {
+    let words = done.stderr.text();
+    let words = words.trim();
+    let why = if words.is_empty() {
+        done.ending()
+    } else {
+        clip(&visible(words.lines().next().unwrap_or_default()), 200)
+    };
+    Problem::refused(format!("The crontab {what}: {why}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn mark(id: &str) -> Mark {
+        Mark::new(id).unwrap()
+    }
+
+    #[test]
+    fn a_line_holds_nothing_that_cron_or_the_shell_would_read() {
+        let at: DateTime = "2026-11-21T18:05:00".parse().unwrap();
+        let got = line(at, "/home/o'neil/50%/a b.sh", &mark("0123abcd"));
+        assert_eq!(
+            got.unwrap(),
+            "5 18 21 11 * '/home/o'\\''neil/50\\%/a b.sh' # marvin-alarm:0123abcd\n"
+        );
+        assert!(line(at, "/a\nb", &mark("0123abcd")).is_none());
+        assert!(line(at, &"/x".repeat(600), &mark("0123abcd")).is_none());
+        for id in ["", "a", "short", "a b c d e f", "0123abc$", "0123\nabc"] {
+            assert!(Mark::new(id).is_none(), "{id:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_whole_marker_at_the_end_counts() {
+        let ours = mark("0123abcd");
+        assert!(ours.ends(b"1 1 1 1 * x # marvin-alarm:0123abcd\n"));
+        for line in [
+            "1 1 1 1 * x # marvin-alarm:0123abcde\n",
+            "1 1 1 1 * x # marvin-alarm:0123abcd \n",
+            "1 1 1 1 * x # marvin-alarm:0123abc\n",
+            "1 1 1 1 * echo marvin-alarm:0123abcd\n",
+            "# 1 1 1 1 * x # marvin-alarm:0123abcd\n",
+            "*/5 * * * * /usr/local/bin/sync.sh # keep alarm_tea notes\n",
+        ] {
+            assert!(!ours.ends(line.as_bytes()), "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_other_byte_stays(table in proptest::collection::vec(any::<u8>(), 0..200), newline in any::<bool>()) {
+            let mut table = table;
+            if newline && !table.is_empty() { table.push(b'\n'); }
+            let ours = mark("0123abcd");
+            let text = line("2026-11-21T18:05:00".parse().unwrap(), "/x", &ours).unwrap();
+            let with = changed(&table, &[], &text);
+            prop_assert!(with.ends_with(text.as_bytes()) && with.starts_with(&table));
+            let mut back = changed(&with, &[ours], "");
+            if !newline && back.ends_with(b"\n") && !table.ends_with(b"\n") { back.pop(); }
+            prop_assert_eq!(back, table);
+        }
+    }
+}

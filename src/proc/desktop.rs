@@ -1,0 +1,80 @@
+//! A notice on the desktop (contract/services/notify-send.md).
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::child::Run;
+use super::scrub;
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::error::{Outcome, Problem};
+use crate::base::text::{clip, visible};
+
+/// Shows a notice that stays until it is closed. Title and body are text, never markup, options or shell.
+///
+/// # Errors
+/// There is no program for it, no session bus, or nobody on the bus who shows notices.
+pub fn notify(env: &Env, title: &str, body: &str, stop: &Cancel) -> Outcome<()> {
+    let title = without_nul(title);
+    let mut run = if cfg!(target_os = "macos") {
+        let script = "display notification (item 2 of argv) with title (item 1 of argv)";
+        let words = ["-e", "on run argv", "-e", script, "-e", "end run"].map(str::to_owned);
+        let args = words.into_iter().chain([title, without_nul(body)]);
+        Run::new("osascript", args, scrub::command_env(env))
+    } else {
+        let words = ["-a", "Marvin", "-u", "critical", "--"].map(str::to_owned);
+        let args = words
+            .into_iter()
+            .chain([title, escaped(&without_nul(body))]);
+        Run::new("notify-send", args, desktop_env(env))
+    };
+    run.limit = Duration::from_secs(5);
+    let done = run.run(stop).map_err(|problem| {
+        problem.next("Desktop notices need notify-send, of the package libnotify-bin.")
+    })?;
+    if done.success() {
+        return Ok(());
+    }
+    let words = done.stderr.text();
+    let words = words.trim().lines().next().unwrap_or_default();
+    Err(Problem::system(
+        "No notice on the desktop",
+        std::io::Error::other(clip(&visible(words), 200)),
+    ))
+}
+
+/// Cron has no session bus in its environment; the usual socket serves where there is one.
+fn desktop_env(env: &Env) -> Vec<(String, String)> {
+    let mut vars = scrub::command_env(env);
+    let name = "DBUS_SESSION_BUS_ADDRESS";
+    if !vars.iter().any(|(other, _)| other == name) {
+        let user = rustix::process::getuid().as_raw();
+        let folder = env
+            .get("XDG_RUNTIME_DIR")
+            .map_or_else(|| format!("/run/user/{user}"), str::to_owned);
+        let socket = format!("{folder}/bus");
+        if Path::new(&socket).exists() {
+            vars.push((name.into(), format!("unix:path={socket}")));
+        }
+    }
+    vars
+}
+
+/// Many servers read the body as markup.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+fn without_nul(text: &str) -> String {
+    text.replace('\0', "")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn markup_is_shown_as_it_stands() {
+        assert_eq!(super::escaped("<b>&</b>"), "&lt;b&gt;&amp;&lt;/b&gt;");
+    }
+}

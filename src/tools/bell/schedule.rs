@@ -1,0 +1,231 @@
+//! Handing records to the scheduler, so that they ring when Marvin is closed, and taking them back.
+
+use std::time::Duration;
+
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{RoundMode, Unit, ZonedRound};
+
+use super::record::Record;
+use crate::base::cancel::Cancel;
+use crate::base::error::{Outcome, Problem};
+use crate::disk::atomic::{self, Access};
+use crate::disk::lock::Lock;
+use crate::proc::cron::{Mark, changed, daemon_runs};
+use crate::proc::{at, cron};
+use crate::tools::context::World;
+
+/// Variables that a notice needs and that a scheduler does not give; none is a secret.
+const CARRIED: [&str; 12] = [
+    "HOME",
+    "PATH",
+    "TZ",
+    "LANG",
+    "MARVIN_CONFIG_DIR",
+    "MARVIN_URL_NTFY",
+    "MARVIN_ALLOW_PRIVATE",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "XDG_RUNTIME_DIR",
+    "DBUS_SESSION_BUS_ADDRESS",
+];
+/// Longest wait for another Marvin that changes the crontab.
+const PATIENCE: Duration = Duration::from_secs(6);
+
+/// Saves the records and hands them to cron, else to at; says in words what the person must know when neither serves well.
+///
+/// # Errors
+/// The records cannot be written.
+pub fn add(world: &World, records: &mut [Record], stop: &Cancel) -> Outcome<Option<String>> {
+    for record in records.iter() {
+        record.save(&world.paths)?;
+        let script = record.script(&world.paths)?;
+        let text = script_text(world, record)?;
+        atomic::write(&script, text.as_bytes(), Access::Private)?;
+        executable(&script)?;
+    }
+    let mut why = String::new();
+    for (scheduler, installed) in [
+        ("cron", cron::is_installed(&world.env)),
+        ("at", at::is_installed(&world.env)),
+    ] {
+        if !installed {
+            continue;
+        }
+        let handed = if scheduler == "cron" {
+            with_cron(world, records, stop)
+        } else {
+            with_at(world, records, stop)
+        };
+        match handed {
+            Ok(()) => {
+                for record in records.iter_mut() {
+                    record.scheduler = Some(scheduler.to_owned());
+                    record.save(&world.paths)?;
+                }
+                return Ok(unheard(scheduler));
+            }
+            Err(problem) if problem.is_cancelled() => return Err(problem),
+            Err(problem) => {
+                why.push_str(&problem.what);
+                why.push(' ');
+            }
+        }
+    }
+    if why.is_empty() {
+        why.push_str("Neither crontab nor at is installed (packages cron and at). ");
+    }
+    Ok(Some(format!(
+        "{why}It will only ring while Marvin is open."
+    )))
+}
+
+/// A scheduler that nobody serves.
+fn unheard(scheduler: &str) -> Option<String> {
+    let (names, program): (&[&str], _) = match scheduler {
+        "cron" => (&["cron", "crond", "fcron", "dcron", "bcron-sched"], "cron"),
+        _ => (&["atd"], "atd"),
+    };
+    (!daemon_runs(names)).then(|| {
+        format!("It is scheduled, but no {program} seems to run here: until one does, it will only ring while Marvin is open.")
+    })
+}
+
+fn with_cron(world: &World, records: &[Record], stop: &Cancel) -> Outcome<()> {
+    let mut lines = String::new();
+    for record in records {
+        let script = record.script(&world.paths)?;
+        let line = script
+            .to_str()
+            .and_then(|script| cron::line(minute(record)?, script, &mark(record)?));
+        lines.push_str(&line.ok_or_else(|| {
+            Problem::refused(format!("{} cannot stand in a crontab.", script.display()))
+        })?);
+    }
+    let _lock = lock(world, stop)?;
+    cron::change(&world.env, stop, &[], &lines)
+}
+
+fn with_at(world: &World, records: &mut [Record], stop: &Cancel) -> Outcome<()> {
+    for record in records.iter_mut() {
+        let script = record.script(&world.paths)?;
+        let (Some(when), Some(mark), Some(script)) =
+            (minute(record), mark(record), script.to_str())
+        else {
+            return Err(Problem::refused(
+                "The path of the alarm cannot be given to at.",
+            ));
+        };
+        record.job = Some(at::add(&world.env, stop, when, script, &mark)?);
+    }
+    Ok(())
+}
+
+/// Takes the records back from their scheduler, then removes them. Trouble with a scheduler is told, not an error: without its
+/// record a line does nothing.
+///
+/// # Errors
+/// The files cannot be removed.
+pub fn remove(world: &World, records: &[Record], stop: &Cancel) -> Outcome<Option<String>> {
+    let mut trouble = None;
+    for record in records {
+        record.remove(&world.paths)?;
+    }
+    let marks: Vec<Mark> = records.iter().filter_map(mark).collect();
+    if !marks.is_empty() && cron::is_installed(&world.env) {
+        // Also for records that say nothing of cron: a Marvin that was killed had written the line and not yet that it had.
+        let taken = lock(world, stop).and_then(|_lock| cron::change(&world.env, stop, &marks, ""));
+        if let Err(problem) = taken
+            && records
+                .iter()
+                .any(|record| record.scheduler.as_deref() == Some("cron"))
+        {
+            trouble = Some(format!(
+                "{} Its line stays there and does nothing.",
+                problem.what
+            ));
+        }
+    }
+    for record in records {
+        if let (Some(job), Some(mark)) = (record.job, mark(record)) {
+            let _ = at::remove(&world.env, stop, job, &mark);
+        }
+    }
+    Ok(trouble)
+}
+
+fn lock(world: &World, stop: &Cancel) -> Outcome<Lock> {
+    let beside = world
+        .paths
+        .cache()
+        .or_else(|_| world.paths.config().map(Into::into))?;
+    Lock::take(&beside.join("crontab"), PATIENCE, stop)
+}
+
+fn mark(record: &Record) -> Option<Mark> {
+    Mark::new(&record.id)
+}
+
+/// The minute that the scheduler is given: the first one not before the record's time, in the scheduler's zone.
+fn minute(record: &Record) -> Option<DateTime> {
+    let at = record.at()?.with_time_zone(system_zone());
+    let up = ZonedRound::new()
+        .smallest(Unit::Minute)
+        .mode(RoundMode::Ceil);
+    at.round(up).ok().map(|at| at.datetime())
+}
+
+/// The zone of the system's daemons, whatever `TZ` says here.
+fn system_zone() -> TimeZone {
+    let link = std::fs::canonicalize("/etc/localtime").ok();
+    let named = link
+        .as_deref()
+        .and_then(|path| path.to_str())
+        .and_then(|path| {
+            let (_, name) = path.split_once("zoneinfo/")?;
+            TimeZone::get(name).ok()
+        });
+    let from_file = || TimeZone::tzif("Local", &std::fs::read("/etc/localtime").ok()?).ok();
+    named.or_else(from_file).unwrap_or(TimeZone::UTC)
+}
+
+/// The script holds an id, a year and paths; the message stays in its record, where no shell reads it.
+fn script_text(world: &World, record: &Record) -> Outcome<String> {
+    let marvin = std::env::current_exe()
+        .map_err(|why| Problem::system("Cannot find Marvin's own program", why))?;
+    let marvin = quoted(&marvin.to_string_lossy());
+    let year = minute(record).map_or(0, DateTime::year);
+    let id = &record.id;
+    let mut exports = String::new();
+    for name in CARRIED {
+        if let Some(value) = world.env.get(name) {
+            exports.push_str(&format!("export {name}={}\n", quoted(value)));
+        }
+    }
+    Ok(format!(
+        "#!/bin/sh\n\
+         # Rings once, then Marvin removes it. The scheduler knows no years, so this does.\n\
+         PATH=\"$PATH:/usr/bin:/bin\"\n\
+         case \"$(date +%Y)\" in {year} | '') ;; *) exit 0 ;; esac\n\
+         {exports}\
+         PATH=\"$PATH:/usr/bin:/bin\"\n\
+         if [ -x {marvin} ]; then exec {marvin} --fire-alarm {id}; fi\n\
+         exec notify-send -a Marvin -- Marvin 'An alarm is due, but Marvin is no longer where it was.'\n"
+    ))
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\0', "").replace('\'', "'\\''"))
+}
+
+fn executable(path: &std::path::Path) -> Outcome<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700))
+        .map_err(|why| Problem::system(format!("Cannot make {} executable", path.display()), why))
+}
+
+/// Whether a crontab holds a line of this record: for tests and reports.
+pub fn is_in(table: &[u8], record: &Record) -> bool {
+    mark(record).is_some_and(|mark| changed(table, &[mark], "") != table)
+}

@@ -1,0 +1,182 @@
+//! The one thread that waits for whatever rings next.
+
+use std::collections::BTreeSet;
+use std::io::{self, PipeReader};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::record::{self, Record};
+use super::ring;
+use crate::base::cancel::Cancel;
+use crate::tools::context::World;
+
+/// While an alarm is pending the clock is looked at this often: it can be set, and a machine can sleep.
+const LOOK: Duration = Duration::from_secs(60);
+
+/// Starts the thread, once for each world: it rings timers, and alarms and reminders where a session shows what is announced.
+/// It ends with the world.
+pub fn watch(world: &Arc<World>) {
+    let mut waker = world.bells.waker();
+    if waker.is_some() {
+        return;
+    }
+    let Ok((woken, wake)) = io::pipe() else {
+        return;
+    };
+    *waker = Some(wake);
+    drop(waker);
+    let world = Arc::downgrade(world);
+    // Without a thread nothing rings here; the scheduler's lines still do.
+    let _ = std::thread::Builder::new()
+        .name("bells".into())
+        .spawn(move || Watch::new(world, woken).run());
+}
+
+struct Watch {
+    world: Weak<World>,
+    woken: PipeReader,
+    files: Option<OwnedFd>,
+    /// What this session has announced.
+    told: BTreeSet<String>,
+}
+
+impl Watch {
+    fn new(world: Weak<World>, woken: PipeReader) -> Self {
+        // Two ends of one thing: neither may block this thread.
+        let _ = rustix::io::ioctl_fionbio(woken.as_fd(), true);
+        Self {
+            world,
+            woken,
+            files: files(),
+            told: BTreeSet::new(),
+        }
+    }
+
+    fn run(mut self) {
+        while let Some(world) = self.world.upgrade() {
+            if let Some(files) = &self.files {
+                follow(files, &world);
+            }
+            let (ended, next) = world.bells.ended(Instant::now());
+            for name in ended {
+                say(
+                    &world,
+                    "Timer",
+                    format!("Timer \"{name}\" has ended."),
+                    None,
+                );
+            }
+            let timer = next.map(|next| next.saturating_duration_since(Instant::now()));
+            let alarm = if world.announce.is_some() {
+                self.alarms(&world)
+            } else {
+                None
+            };
+            drop(world);
+            if !self.wait([timer, alarm].into_iter().flatten().min()) {
+                return;
+            }
+        }
+    }
+
+    /// Rings the records that are due; gives how long to wait for the next.
+    fn alarms(&mut self, world: &Arc<World>) -> Option<Duration> {
+        let records = record::all(&world.paths, &mut Vec::new()).unwrap_or_default();
+        self.told
+            .retain(|id| records.iter().any(|record| record.id == *id));
+        let now = world.clock.now().timestamp();
+        let mut next = None;
+        for record in records {
+            let Some(at) = record.at() else { continue };
+            let wait = at.timestamp().duration_since(now);
+            match Duration::try_from(wait) {
+                Ok(wait) if !wait.is_zero() => {
+                    next = Some(next.map_or(wait, |next: Duration| next.min(wait)).min(LOOK));
+                }
+                _ if self.told.insert(record.id.clone()) => tell(world, &record),
+                _ => {}
+            }
+        }
+        next
+    }
+
+    /// Until the time is over, somebody wakes us or files change; false when the world is gone.
+    fn wait(&mut self, time: Option<Duration>) -> bool {
+        // Rounded up, or the last fraction of a millisecond would be spent spinning.
+        let time = time.and_then(|time| {
+            Timespec::try_from(time.saturating_add(Duration::from_millis(1))).ok()
+        });
+        let mut fds = vec![PollFd::new(&self.woken, PollFlags::IN)];
+        fds.extend(
+            self.files
+                .as_ref()
+                .map(|files| PollFd::new(files, PollFlags::IN)),
+        );
+        let _ = poll(&mut fds, time.as_ref());
+        let gone = fds
+            .first()
+            .is_some_and(|fd| fd.revents().contains(PollFlags::HUP));
+        let mut scratch = [0u8; 4096];
+        while rustix::io::read(&self.woken, &mut scratch).is_ok_and(|count| count > 0) {}
+        if let Some(files) = &self.files {
+            while rustix::io::read(files, &mut scratch).is_ok_and(|count| count > 0) {}
+        }
+        !gone
+    }
+}
+
+fn tell(world: &Arc<World>, record: &Record) {
+    if ring::is_wanted(world, record) {
+        let words = ring::words(world, record);
+        say(world, "", words, Some(record.id.clone()));
+    } else {
+        let (world, id) = (Arc::clone(world), record.id.clone());
+        beside(move || drop(ring::fire(&world, &id, &Cancel::new())));
+    }
+}
+
+/// Tells the session at once, and the rest of the world from a thread of its own: a desktop that hangs holds up no other bell.
+fn say(world: &Arc<World>, title: &'static str, words: String, id: Option<String>) {
+    if let Some(announce) = &world.announce {
+        announce(words.clone());
+    }
+    let world = Arc::clone(world);
+    beside(move || match id {
+        Some(id) => drop(ring::fire(&world, &id, &Cancel::new())),
+        None => ring::aloud(&world, title, &words, &Cancel::new()),
+    });
+}
+
+fn beside(work: impl FnOnce() + Send + 'static) {
+    let _ = std::thread::Builder::new().name("bell".into()).spawn(work);
+}
+
+/// Tells when the folders of alarms and reminders change, also by another Marvin.
+#[cfg(target_os = "linux")]
+fn files() -> Option<OwnedFd> {
+    use rustix::fs::inotify::{CreateFlags, init};
+    init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn files() -> Option<OwnedFd> {
+    None
+}
+
+/// Watches the folders that exist by now; a folder that is watched already stays so.
+#[cfg(target_os = "linux")]
+fn follow(files: &OwnedFd, world: &World) {
+    use rustix::fs::inotify::{WatchFlags, add_watch};
+    for folder in [world.paths.alarms(), world.paths.reminders()]
+        .into_iter()
+        .flatten()
+    {
+        let _ = add_watch(files, &folder, WatchFlags::MOVED_TO | WatchFlags::DELETE);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn follow(_: &OwnedFd, _: &World) {}

@@ -1,0 +1,106 @@
+//! One event read out of its lines.
+
+use super::line::{Lines, Property, unfold};
+use super::moment::{Length, Moment};
+use super::rule::Rule;
+use super::scan::{Place, Scan};
+use super::text::unescape;
+use super::zone::Zones;
+
+/// How an event's end is said.
+#[derive(Debug, Clone, PartialEq)]
+pub enum End {
+    /// DTEND.
+    At(Moment),
+    /// DURATION.
+    After(Length),
+}
+
+/// An event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// UID; empty where none stands.
+    pub uid: String,
+    /// SUMMARY.
+    pub title: String,
+    /// LOCATION.
+    pub place: String,
+    /// DTSTART.
+    pub start: Moment,
+    /// DTEND or DURATION.
+    pub end: Option<End>,
+    /// RRULE.
+    pub rules: Vec<Rule>,
+    /// RDATE.
+    pub more: Vec<Moment>,
+    /// EXDATE.
+    pub except: Vec<Moment>,
+    /// RECURRENCE-ID.
+    pub replaces: Option<Moment>,
+    /// STATUS:CANCELLED.
+    pub cancelled: bool,
+    /// A rule that could not be understood.
+    pub fault: Option<String>,
+}
+
+impl Event {
+    /// Reads the event at `place`; nothing when it has no start that exists.
+    pub fn read(file: &Scan<'_>, place: &Place, zones: &Zones<'_>) -> Option<Self> {
+        let mut event = Self {
+            uid: String::new(),
+            title: String::new(),
+            place: String::new(),
+            start: Moment::Day(jiff::civil::Date::ZERO),
+            end: None,
+            rules: Vec::new(),
+            more: Vec::new(),
+            except: Vec::new(),
+            replaces: None,
+            cancelled: false,
+            fault: None,
+        };
+        let mut begun = false;
+        let mut depth = 0;
+        for line in Lines::new(file.bytes, place.range.clone()) {
+            let Some(property) = Property::read(&unfold(file.bytes, &line)) else {
+                continue;
+            };
+            match property.name.as_str() {
+                "BEGIN" => depth += 1,
+                "END" => depth -= 1,
+                _ if depth != 1 => {}
+                "DTSTART" if !begun => {
+                    event.start = Moment::list(&property, zones).into_iter().next()?;
+                    begun = true;
+                }
+                _ => event.take(&property, zones),
+            }
+        }
+        begun.then_some(event)
+    }
+
+    fn take(&mut self, property: &Property, zones: &Zones<'_>) {
+        let text = || unescape(&property.value);
+        let first = || Moment::list(property, zones).into_iter().next();
+        match property.name.as_str() {
+            "UID" if self.uid.is_empty() => property.value.trim().clone_into(&mut self.uid),
+            "SUMMARY" if self.title.is_empty() => self.title = text(),
+            "LOCATION" if self.place.is_empty() => self.place = text(),
+            "DTEND" if self.end.is_none() => self.end = first().map(End::At),
+            "DURATION" if self.end.is_none() => {
+                self.end = Length::read(&property.value).map(End::After);
+            }
+            "RRULE" => match Rule::read(&property.value) {
+                Ok(rule) => self.rules.push(rule),
+                Err(why) => self.fault = Some(why),
+            },
+            "RDATE" => self.more.extend(Moment::list(property, zones)),
+            "EXDATE" => self.except.extend(Moment::list(property, zones)),
+            "RECURRENCE-ID" => self.replaces = first(),
+            "STATUS" => {
+                self.cancelled = property.value.trim().eq_ignore_ascii_case("CANCELLED");
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! iCalendar (RFC 5545; contract/services/ics.md): reading without changing a byte, recurrence, and writing whole events.
+
+pub mod event;
+pub mod expand;
+pub mod line;
+pub mod moment;
+pub mod rule;
+pub mod scan;
+pub mod text;
+pub mod zone;

@@ -1,0 +1,187 @@
+//! Dates, times and durations as they stand in calendar files.
+
+use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::TimeZone;
+use jiff::{Span, Zoned};
+
+use super::line::Property;
+use super::zone::{Zone, Zones};
+
+/// A point in time as a file says it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Moment {
+    /// A whole day.
+    Day(Date),
+    /// A wall time somewhere.
+    At(DateTime, Zone),
+}
+
+impl Moment {
+    /// Every value of a property (EXDATE and RDATE hold several); those that are no times are left out. Of a period the start.
+    pub fn list(property: &Property, zones: &Zones<'_>) -> Vec<Self> {
+        let zone = property.param("TZID");
+        property
+            .value
+            .split(',')
+            .filter_map(|text| Self::read(text.split('/').next().unwrap_or_default(), zone, zones))
+            .collect()
+    }
+
+    /// `20261203`, `20261203T180000`, `20261203T170000Z`, with a TZID.
+    pub fn read(text: &str, zone: Option<&str>, zones: &Zones<'_>) -> Option<Self> {
+        let text = text.trim();
+        let (date, time) = match text.split_once(['T', 't']) {
+            None => return day(text).map(Self::Day),
+            Some((date, time)) => (day(date)?, time),
+        };
+        let (time, utc) = match time.strip_suffix(['Z', 'z']) {
+            Some(time) => (time, true),
+            None => (time, false),
+        };
+        let time = clock(time)?;
+        let zone = match zone {
+            _ if utc => Zone::Known(TimeZone::UTC),
+            None => Zone::Floating,
+            Some(id) => zones.find(id),
+        };
+        Some(Self::At(date.to_datetime(time), zone))
+    }
+
+    /// The moment in the person's zone; a whole day begins at its midnight there.
+    pub fn here(&self, view: &TimeZone) -> Option<Zoned> {
+        match self {
+            Self::Day(date) => date.to_zoned(view.clone()).ok(),
+            Self::At(time, zone) => zone.here(*time, view),
+        }
+    }
+
+    /// The wall time that recurrence counts in.
+    pub fn wall(&self) -> DateTime {
+        match self {
+            Self::Day(date) => date.to_datetime(Time::midnight()),
+            Self::At(time, _) => *time,
+        }
+    }
+
+    /// The same kind of moment at another wall time.
+    #[must_use]
+    pub fn moved(&self, wall: DateTime) -> Self {
+        match self {
+            Self::Day(_) => Self::Day(wall.date()),
+            Self::At(_, zone) => Self::At(wall, zone.clone()),
+        }
+    }
+}
+
+/// YYYYMMDD of a date that exists.
+pub fn day(text: &str) -> Option<Date> {
+    if text.len() != 8 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let part = |from: usize, to: usize| text.get(from..to)?.parse::<i16>().ok();
+    let small = |from, to| part(from, to).and_then(|number| i8::try_from(number).ok());
+    Date::new(part(0, 4)?, small(4, 6)?, small(6, 8)?).ok()
+}
+
+fn clock(text: &str) -> Option<Time> {
+    if !matches!(text.len(), 4 | 6) || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let part = |from: usize| text.get(from..from + 2)?.parse::<i8>().ok();
+    // A leap second is shown as the second before it.
+    let second = if text.len() == 6 { part(4)?.min(59) } else { 0 };
+    Time::new(part(0)?, part(2)?, second, 0).ok()
+}
+
+/// How long an event lasts: days on the calendar, then exact seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Length {
+    /// Days on the calendar.
+    pub days: i64,
+    /// Exact seconds.
+    pub seconds: i64,
+}
+
+impl Length {
+    /// `PT1H30M`, `P1D`, `P2W`; nothing for what is no duration, or a negative one.
+    pub fn read(text: &str) -> Option<Self> {
+        let rest = text.trim().to_ascii_uppercase();
+        let rest = rest.strip_prefix('+').unwrap_or(&rest);
+        let rest = rest.strip_prefix('P')?;
+        let mut out = Self::default();
+        let mut number = String::new();
+        for c in rest.chars() {
+            if c.is_ascii_digit() {
+                number.push(c);
+                continue;
+            }
+            if c == 'T' {
+                continue;
+            }
+            let count: i64 = number.parse().ok().filter(|count| *count < 1_000_000_000)?;
+            number.clear();
+            match c {
+                'W' => out.days += count * 7,
+                'D' => out.days += count,
+                'H' => out.seconds += count * 3_600,
+                'M' => out.seconds += count * 60,
+                'S' => out.seconds += count,
+                _ => return None,
+            }
+        }
+        number.is_empty().then_some(out)
+    }
+
+    /// From one moment to another; zero when that is not later.
+    pub fn between(start: &Moment, end: &Moment, view: &TimeZone) -> Option<Self> {
+        if let (Moment::Day(start), Moment::Day(end)) = (start, end) {
+            let days = start.until(*end).ok()?.get_days();
+            return Some(Self {
+                days: i64::from(days.max(0)),
+                seconds: 0,
+            });
+        }
+        let seconds =
+            end.here(view)?.timestamp().as_second() - start.here(view)?.timestamp().as_second();
+        Some(Self {
+            days: 0,
+            seconds: seconds.max(0),
+        })
+    }
+
+    /// When something that begins at `start` ends.
+    pub fn after(self, start: &Zoned) -> Option<Zoned> {
+        let days = Span::new().try_days(self.days).ok()?;
+        let seconds = Span::new().try_seconds(self.seconds).ok()?;
+        start.checked_add(days).ok()?.checked_add(seconds).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_times_that_exist_are_read() {
+        let zones = Zones::none();
+        let read = |text| Moment::read(text, None, &zones);
+        assert!(read("20260229").is_none() && read("20261301").is_none());
+        assert!(read("20260101T250000").is_none() && read("2026-01-01").is_none());
+        assert!(read("２０２６0101").is_none() && read("").is_none());
+        assert!(matches!(read("20240229"), Some(Moment::Day(_))));
+        assert!(matches!(
+            read("20261231T235960Z"),
+            Some(Moment::At(_, Zone::Known(_)))
+        ));
+    }
+
+    #[test]
+    fn durations() {
+        let length = |days, seconds| Some(Length { days, seconds });
+        assert_eq!(Length::read("PT1H30M"), length(0, 5_400));
+        assert_eq!(Length::read("P1DT1S"), length(1, 1));
+        assert_eq!(Length::read("P2W"), length(14, 0));
+        assert!(Length::read("-PT1H").is_none() && Length::read("P1").is_none());
+        assert!(Length::read("P99999999999999999999D").is_none());
+    }
+}

@@ -1,0 +1,210 @@
+//! Recurrence rules (RFC 5545 3.3.10) read into numbers.
+
+use jiff::civil::Weekday;
+
+use super::moment::Moment;
+use super::zone::Zones;
+
+/// How often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Freq {
+    /// Every so many years.
+    Yearly,
+    /// Every so many months.
+    Monthly,
+    /// Every so many weeks.
+    Weekly,
+    /// Every so many days.
+    Daily,
+    /// Every so many hours.
+    Hourly,
+    /// Every so many minutes.
+    Minutely,
+    /// Every so many seconds.
+    Secondly,
+}
+
+/// A recurrence rule. Empty lists do not limit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    /// FREQ.
+    pub freq: Freq,
+    /// INTERVAL, at least 1.
+    pub interval: i64,
+    /// COUNT.
+    pub count: Option<u64>,
+    /// UNTIL, inclusive.
+    pub until: Option<Moment>,
+    /// BYMONTH.
+    pub months: Vec<i32>,
+    /// BYWEEKNO.
+    pub weeks: Vec<i32>,
+    /// BYYEARDAY.
+    pub year_days: Vec<i32>,
+    /// BYMONTHDAY.
+    pub month_days: Vec<i32>,
+    /// BYDAY: the ordinal is 0 where none stands.
+    pub weekdays: Vec<(i32, Weekday)>,
+    /// BYHOUR.
+    pub hours: Vec<i32>,
+    /// BYMINUTE.
+    pub minutes: Vec<i32>,
+    /// BYSECOND.
+    pub seconds: Vec<i32>,
+    /// BYSETPOS.
+    pub positions: Vec<i32>,
+    /// WKST.
+    pub week_start: Weekday,
+}
+
+impl Rule {
+    /// Reads the value of an RRULE.
+    ///
+    /// # Errors
+    /// What cannot be understood, in words.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let mut rule = Self {
+            freq: Freq::Secondly,
+            interval: 1,
+            count: None,
+            until: None,
+            months: Vec::new(),
+            weeks: Vec::new(),
+            year_days: Vec::new(),
+            month_days: Vec::new(),
+            weekdays: Vec::new(),
+            hours: Vec::new(),
+            minutes: Vec::new(),
+            seconds: Vec::new(),
+            positions: Vec::new(),
+            week_start: Weekday::Monday,
+        };
+        let mut freq = None;
+        for part in text
+            .trim()
+            .to_ascii_uppercase()
+            .split(';')
+            .filter(|part| !part.is_empty())
+        {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            let wrong = || format!("{name}={value}");
+            let within = |low: i32, high: i32| numbers(value, low, high).ok_or_else(wrong);
+            match name.trim() {
+                "FREQ" => freq = Some(frequency(value).ok_or_else(wrong)?),
+                "INTERVAL" => {
+                    let number: i64 = value.parse().map_err(|_| wrong())?;
+                    rule.interval = Some(number)
+                        .filter(|n| (1..=1_000_000).contains(n))
+                        .ok_or_else(wrong)?;
+                }
+                "COUNT" => {
+                    let number: u64 = value.parse().map_err(|_| wrong())?;
+                    rule.count = Some(number);
+                }
+                "UNTIL" => {
+                    rule.until = Some(Moment::read(value, None, &Zones::none()).ok_or_else(wrong)?);
+                }
+                "BYMONTH" => rule.months = within(1, 12)?,
+                "BYWEEKNO" => rule.weeks = within(-53, 53)?,
+                "BYYEARDAY" => rule.year_days = within(-366, 366)?,
+                "BYMONTHDAY" => rule.month_days = within(-31, 31)?,
+                "BYHOUR" => rule.hours = within(0, 23)?,
+                "BYMINUTE" => rule.minutes = within(0, 59)?,
+                "BYSECOND" => rule.seconds = within(0, 60)?.iter().map(|n| (*n).min(59)).collect(),
+                "BYSETPOS" => rule.positions = within(-366, 366)?,
+                "WKST" => rule.week_start = weekday(value).ok_or_else(wrong)?,
+                "BYDAY" => {
+                    for day in value.split(',') {
+                        let day = day.trim();
+                        let letters = day.len().saturating_sub(2);
+                        let (number, name) = day.split_at_checked(letters).ok_or_else(wrong)?;
+                        let number = if number.is_empty() {
+                            Some(0)
+                        } else {
+                            number.parse().ok()
+                        };
+                        let number = number.filter(|n: &i32| (-53..=53).contains(n));
+                        rule.weekdays
+                            .push((number.ok_or_else(wrong)?, weekday(name).ok_or_else(wrong)?));
+                    }
+                }
+                // Parts that are not known change nothing that could be shown.
+                _ => {}
+            }
+        }
+        rule.freq = freq.ok_or("no FREQ")?;
+        Ok(rule)
+    }
+}
+
+fn frequency(word: &str) -> Option<Freq> {
+    Some(match word {
+        "YEARLY" => Freq::Yearly,
+        "MONTHLY" => Freq::Monthly,
+        "WEEKLY" => Freq::Weekly,
+        "DAILY" => Freq::Daily,
+        "HOURLY" => Freq::Hourly,
+        "MINUTELY" => Freq::Minutely,
+        "SECONDLY" => Freq::Secondly,
+        _ => return None,
+    })
+}
+
+fn weekday(word: &str) -> Option<Weekday> {
+    Some(match word {
+        "MO" => Weekday::Monday,
+        "TU" => Weekday::Tuesday,
+        "WE" => Weekday::Wednesday,
+        "TH" => Weekday::Thursday,
+        "FR" => Weekday::Friday,
+        "SA" => Weekday::Saturday,
+        "SU" => Weekday::Sunday,
+        _ => return None,
+    })
+}
+
+/// A list of numbers, sorted, none twice; 0 only where it is the smallest allowed.
+fn numbers(text: &str, low: i32, high: i32) -> Option<Vec<i32>> {
+    let mut numbers = Vec::new();
+    for part in text.split(',') {
+        let number: i32 = part.trim().parse().ok()?;
+        if !(low..=high).contains(&number) || (number == 0 && low < 0) {
+            return None;
+        }
+        numbers.push(number);
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    Some(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_that_mean_nothing_are_refused() {
+        for text in [
+            "",
+            "FREQ=NEVER",
+            "FREQ=DAILY;INTERVAL=0",
+            "FREQ=DAILY;INTERVAL=-1",
+            "FREQ=YEARLY;BYMONTH=13",
+            "FREQ=MONTHLY;BYMONTHDAY=0",
+            "FREQ=WEEKLY;BYDAY=XX",
+            "FREQ=WEEKLY;BYDAY=ü",
+            "FREQ=DAILY;UNTIL=20260230",
+        ] {
+            assert!(Rule::read(text).is_err(), "{text}");
+        }
+        let rule = Rule::read("freq=monthly;byday=-1su,2mo,FR;WKST=SU;X-NEW=1;").unwrap();
+        assert_eq!(
+            rule.weekdays,
+            [
+                (-1, Weekday::Sunday),
+                (2, Weekday::Monday),
+                (0, Weekday::Friday)
+            ]
+        );
+    }
+}

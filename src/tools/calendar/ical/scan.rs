@@ -1,0 +1,329 @@
+//! The shape of a calendar file: which bytes are events and time zones, and where a new event goes. Reading changes nothing, so
+//! that whatever Marvin does not know stays byte for byte.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::line::{Line, Lines, Property, name, unfold};
+
+/// An event's bytes, and the lines by which most events can be passed over without being read.
+#[derive(Debug, Clone, Default)]
+pub struct Place {
+    /// From its BEGIN to behind its END, line ends included.
+    pub range: Range<usize>,
+    /// The line UID.
+    pub uid: Option<Line>,
+    /// The line DTSTART.
+    pub start: Option<Line>,
+    /// The line DTEND.
+    pub end: Option<Line>,
+    /// It has RRULE or RDATE.
+    pub repeats: bool,
+    /// It has a RECURRENCE-ID: one occurrence of another event.
+    pub replaces: bool,
+    /// It has DURATION.
+    pub lasts: bool,
+}
+
+/// What a file is made of.
+#[derive(Debug)]
+pub struct Scan<'a> {
+    /// The file.
+    pub bytes: &'a [u8],
+    /// Its events.
+    pub events: Vec<Place>,
+    /// Its VTIMEZONE components.
+    pub zones: Vec<Range<usize>>,
+    /// Where the last calendar's END line begins: new events go before it.
+    pub insert: Option<usize>,
+    /// Why it must not be written: a component without its end, an end without its beginning, no calendar at all.
+    pub fault: Option<String>,
+}
+
+/// Finds the components of a file.
+pub fn scan(bytes: &[u8]) -> Scan<'_> {
+    let mut walk = Walk {
+        open: Vec::new(),
+        event: None,
+        zone: None,
+        found: Scan {
+            bytes,
+            events: Vec::new(),
+            zones: Vec::new(),
+            insert: None,
+            fault: None,
+        },
+    };
+    let from = if bytes.starts_with(b"\xef\xbb\xbf") {
+        3
+    } else {
+        0
+    };
+    for line in Lines::new(bytes, from..bytes.len()) {
+        walk.line(&line);
+    }
+    walk.finish()
+}
+
+struct Walk<'a> {
+    /// Components that are open, in upper case, with their first byte.
+    open: Vec<(Vec<u8>, usize)>,
+    /// The open event and the depth at which it opened.
+    event: Option<(usize, Place)>,
+    zone: Option<(usize, usize)>,
+    found: Scan<'a>,
+}
+
+impl<'a> Walk<'a> {
+    fn line(&mut self, line: &Line) {
+        let bytes = self.found.bytes;
+        let first = bytes.get(line.range.start).map(u8::to_ascii_uppercase);
+        // A name can be folded too, so a folded line is looked at whole; others by their first letter alone.
+        if !matches!(first, Some(b'B' | b'E' | b'D' | b'U' | b'R')) {
+            return;
+        }
+        let text: Cow<'_, [u8]> = unfold(bytes, line);
+        let word = name(&text);
+        let is = |wanted: &str| word.eq_ignore_ascii_case(wanted.as_bytes());
+        if is("BEGIN") {
+            return self.begin(value(&text), line);
+        }
+        if is("END") {
+            return self.end(value(&text), line);
+        }
+        let depth = self.open.len();
+        let Some((_, event)) = self.event.as_mut().filter(|(at, _)| *at == depth) else {
+            return;
+        };
+        if is("UID") {
+            event.uid.get_or_insert_with(|| line.clone());
+        } else if is("DTSTART") {
+            event.start.get_or_insert_with(|| line.clone());
+        } else if is("DTEND") {
+            event.end.get_or_insert_with(|| line.clone());
+        } else if is("DURATION") {
+            event.lasts = true;
+        } else if is("RRULE") || is("RDATE") {
+            event.repeats = true;
+        } else if is("RECURRENCE-ID") {
+            event.replaces = true;
+        }
+    }
+
+    fn begin(&mut self, what: &[u8], line: &Line) {
+        let what = what.trim_ascii().to_ascii_uppercase();
+        let depth = self.open.len() + 1;
+        if what == b"VEVENT" && self.event.is_none() {
+            let mut place = Place::default();
+            place.range.start = line.range.start;
+            self.event = Some((depth, place));
+        } else if what == b"VTIMEZONE" && self.zone.is_none() {
+            self.zone = Some((depth, line.range.start));
+        }
+        self.open.push((what, line.range.start));
+    }
+
+    fn end(&mut self, what: &[u8], line: &Line) {
+        let what = what.trim_ascii().to_ascii_uppercase();
+        let depth = self.open.len();
+        match self.open.pop() {
+            Some((open, _)) if open == what => {}
+            Some((open, at)) => {
+                self.fault(
+                    &format!("{} is ended by END:{}", shown(&open), shown(&what)),
+                    at,
+                );
+                // An outer component ends the inner ones; an end that fits nothing is passed over.
+                if let Some(outer) = self.open.iter().rposition(|(name, _)| *name == what) {
+                    self.open.truncate(outer);
+                } else {
+                    self.open.push((open, at));
+                    return;
+                }
+            }
+            None => {
+                self.fault(
+                    &format!("END:{} without a beginning", shown(&what)),
+                    line.range.start,
+                );
+                return;
+            }
+        }
+        if let Some((at, mut place)) = self.event.take_if(|(at, _)| *at > self.open.len()) {
+            if at == depth {
+                place.range.end = line.next;
+                self.found.events.push(place);
+            }
+        } else if let Some((_, start)) = self.zone.take_if(|(at, _)| *at > self.open.len()) {
+            self.found.zones.push(start..line.next);
+        }
+        if what == b"VCALENDAR" && self.open.is_empty() {
+            self.found.insert = Some(line.range.start);
+        }
+    }
+
+    fn fault(&mut self, what: &str, at: usize) {
+        if self.found.fault.is_none() {
+            let before = self.found.bytes.get(..at).unwrap_or_default();
+            let ends = before.iter().filter(|byte| **byte == b'\n').count();
+            self.found.fault = Some(format!("{what} (line {})", ends + 1));
+        }
+    }
+
+    fn finish(mut self) -> Scan<'a> {
+        if let Some((open, at)) = self.open.pop() {
+            self.fault(&format!("{} is never ended", shown(&open)), at);
+        }
+        self.found
+    }
+}
+
+/// What follows the colon.
+fn value(text: &[u8]) -> &[u8] {
+    let colon = text.iter().position(|byte| *byte == b':');
+    colon.and_then(|at| text.get(at + 1..)).unwrap_or_default()
+}
+
+fn shown(word: &[u8]) -> String {
+    crate::base::text::clip(&String::from_utf8_lossy(word), 40)
+}
+
+impl Scan<'_> {
+    /// The UID of an event.
+    pub fn uid(&self, place: &Place) -> Option<String> {
+        let line = place.uid.as_ref()?;
+        let text = unfold(self.bytes, line);
+        Property::read(&text).map(|property| property.value.trim().to_owned())
+    }
+
+    /// The first eight digits of a line's value as a number, YYYYMMDD: enough to pass over events that are years away.
+    pub fn day(&self, line: &Line) -> Option<u32> {
+        let text = unfold(self.bytes, line);
+        let digits = value_of_time(&text)?;
+        digits.iter().try_fold(0u32, |number, byte| {
+            byte.is_ascii_digit()
+                .then(|| number * 10 + u32::from(byte - b'0'))
+        })
+    }
+}
+
+/// The first eight bytes behind the last colon; a TZID may hold colons, a time never does.
+fn value_of_time(text: &[u8]) -> Option<&[u8]> {
+    let colon = text.iter().rposition(|byte| *byte == b':')?;
+    text.get(colon + 1..colon + 9)
+}
+
+/// The file with `event` (whole lines) added, everything else as it was. Nothing or an empty file gives a new calendar.
+///
+/// # Errors
+/// Why the file must not be written.
+pub fn with_event(bytes: &[u8], event: &str, product: &str) -> Result<Vec<u8>, String> {
+    if bytes.trim_ascii().is_empty() {
+        let calendar = format!(
+            "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:{product}\r\n{event}END:VCALENDAR\r\n"
+        );
+        return Ok(calendar.into_bytes());
+    }
+    let found = writable(bytes)?;
+    let at = found.insert.unwrap_or(bytes.len());
+    let (before, after) = bytes.split_at_checked(at).unwrap_or((bytes, &[]));
+    Ok([before, event.as_bytes(), after].concat())
+}
+
+/// The file without these events, everything else as it was.
+///
+/// # Errors
+/// Why the file must not be written.
+pub fn without(bytes: &[u8], uid: &str) -> Result<(Vec<u8>, usize), String> {
+    let found = writable(bytes)?;
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut from = 0;
+    let mut count = 0;
+    for place in &found.events {
+        if found.uid(place).as_deref() == Some(uid) {
+            out.extend_from_slice(bytes.get(from..place.range.start).unwrap_or_default());
+            from = place.range.end;
+            count += 1;
+        }
+    }
+    out.extend_from_slice(bytes.get(from..).unwrap_or_default());
+    Ok((out, count))
+}
+
+fn writable(bytes: &[u8]) -> Result<Scan<'_>, String> {
+    let found = scan(bytes);
+    match &found.fault {
+        Some(fault) => Err(fault.clone()),
+        None if found.insert.is_none() => Err("there is no VCALENDAR in it".to_owned()),
+        None => Ok(found),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const EVENT: &str = "BEGIN:VEVENT\r\nUID:new\r\nEND:VEVENT\r\n";
+
+    #[test]
+    fn an_event_goes_in_and_out_without_moving_a_byte() {
+        let files = [
+            "BEGIN:VCALENDAR\r\nX-A:\r\n  folded\r\nEND:VCALENDAR\r\n",
+            "BEGIN:VCALENDAR\nBEGIN:VTODO\nUID:new\nEND:VTODO\nEND:VCALENDAR\n\n",
+            "begin:vcalendar\rBEGIN:VEVENT\rUID:old\rBEGIN:VALARM\rUID:new\rEND:VALARM\rEND:VEVENT\rend:vcalendar\r",
+            "BEGIN:VCALENDAR\nEND:VCALENDAR\nBEGIN:VCALENDAR\nJUNK\nEND:VCALENDAR",
+        ];
+        for file in files {
+            let more = with_event(file.as_bytes(), EVENT, "x").unwrap();
+            assert_eq!(more.len(), file.len() + EVENT.len());
+            let (back, count) = without(&more, "new").unwrap();
+            assert_eq!((back, count), (file.as_bytes().to_vec(), 1), "{file:?}");
+            assert_eq!(without(file.as_bytes(), "new").unwrap().1, 0);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_never_written() {
+        for (file, words) in [
+            (
+                "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:a\n",
+                "VEVENT is never ended (line 2)",
+            ),
+            ("hello", "no VCALENDAR"),
+            (
+                "BEGIN:VCALENDAR\nBEGIN:VEVENT\nEND:VCALENDAR\n",
+                "VEVENT is ended by END:VCALENDAR",
+            ),
+            (
+                "END:VEVENT\nBEGIN:VCALENDAR\nEND:VCALENDAR\n",
+                "END:VEVENT without",
+            ),
+        ] {
+            let fault = with_event(file.as_bytes(), EVENT, "x").unwrap_err();
+            assert!(fault.contains(words), "{fault}");
+            assert!(without(file.as_bytes(), "a").is_err());
+        }
+        let new = with_event(b" \n", EVENT, "x").unwrap();
+        assert!(scan(&new).fault.is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_scanned_and_events_come_out_as_they_went_in(
+            lines in proptest::collection::vec("(BEGIN:VEVENT|END:VEVENT|BEGIN:VCALENDAR|END:VCALENDAR|BEGIN:X|END:X|UID:[a-c]| [a-z]{0,3}|[A-Z]{1,3}:\\PC{0,5}|)(\r\n|\n|\r)", 0..24)
+        ) {
+            let text = lines.concat();
+            let found = scan(text.as_bytes());
+            for place in &found.events {
+                prop_assert!(text.get(place.range.clone()).unwrap().to_uppercase().starts_with("BEGIN"));
+            }
+            if let Ok(more) = with_event(text.as_bytes(), EVENT, "x") {
+                prop_assert!(scan(&more).fault.is_none());
+                if !text.trim().is_empty() {
+                    prop_assert_eq!(without(&more, "new").unwrap().0, text.as_bytes());
+                }
+            }
+        }
+    }
+}

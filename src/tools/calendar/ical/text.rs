@@ -1,0 +1,91 @@
+//! TEXT values: escaped, unescaped, and lines folded at 75 octets.
+
+/// Octets of a physical line, at most.
+const WIDTH: usize = 75;
+
+/// A text as it stands in a value. Line breaks become `\n`; other control characters, which the format forbids, are left out.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.replace("\r\n", "\n").chars() {
+        match c {
+            '\\' | ';' | ',' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '\n' | '\r' | '\u{2028}' | '\u{2029}' => out.push_str("\\n"),
+            '\t' => out.push(c),
+            c if c.is_control() => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// What a value means. Unknown escapes are left as they stand, backslash included.
+pub fn unescape(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    let mut chars = value.chars();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        match chars.next() {
+            Some(c @ ('\\' | ';' | ',')) => out.push(c),
+            Some('n' | 'N') => out.push('\n'),
+            Some(c) => out.extend(['\\', c]),
+            None => out.push('\\'),
+        }
+    }
+    out
+}
+
+/// Adds a content line, folded, with its line end.
+pub fn push_line(out: &mut String, line: &str) {
+    let mut width = 0;
+    for c in line.chars() {
+        if width + c.len_utf8() > WIDTH {
+            out.push_str("\r\n ");
+            width = 1;
+        }
+        out.push(c);
+        width += c.len_utf8();
+    }
+    out.push_str("\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::line::{Lines, unfold};
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_no_escape_is_left_alone() {
+        assert_eq!(
+            unescape("a\\,b\\;c\\\\d\\ne\\Nf\\\"\\x\\"),
+            "a,b;c\\d\ne\nf\\\"\\x\\"
+        );
+        assert_eq!(escape("a\r\nb\rc\0\x07"), "a\\nb\\nc");
+    }
+
+    proptest! {
+        #[test]
+        fn texts_come_back(text in "[^\r\n\u{2028}\u{2029}\u{0}-\u{1f}\u{7f}-\u{9f}]{0,200}") {
+            prop_assert_eq!(unescape(&escape(&text)), text);
+        }
+
+        #[test]
+        fn folded_lines_are_narrow_and_come_back(text in "[^\r\n]{1,300}") {
+            let line = format!("X:{text}");
+            let mut out = String::new();
+            push_line(&mut out, &line);
+            prop_assert!(out.split("\r\n").all(|part| part.len() <= WIDTH));
+            let bytes = out.as_bytes();
+            let lines: Vec<_> = Lines::new(bytes, 0..bytes.len()).collect();
+            prop_assert_eq!(lines.len(), 1);
+            let got = unfold(bytes, &lines[0]);
+            prop_assert_eq!(got.as_ref(), line.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Time zones of calendar files: by name from the zone database, else by the file's own rules, else the person's own.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use jiff::Zoned;
+use jiff::civil::DateTime;
+use jiff::tz::{Offset, TimeZone};
+
+use super::expand::{Budget, occurrences};
+use super::line::{Lines, Property, unfold};
+use super::moment::Moment;
+use super::rule::Rule;
+use super::scan::Scan;
+use crate::base::text::{clip, visible};
+
+/// Where a wall time holds.
+#[derive(Debug, Clone)]
+pub enum Zone {
+    /// Wherever the person is.
+    Floating,
+    /// A zone of the database.
+    Known(TimeZone),
+    /// The rules of a VTIMEZONE: offsets and since when they hold.
+    Rules(Arc<Vec<(DateTime, Offset)>>),
+}
+
+impl PartialEq for Zone {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Floating, Self::Floating) => true,
+            (Self::Known(one), Self::Known(two)) => one == two,
+            (Self::Rules(one), Self::Rules(two)) => one == two,
+            _ => false,
+        }
+    }
+}
+
+impl Zone {
+    /// A wall time of this zone as the person's time. An hour that the clocks skip is moved past the gap.
+    pub fn here(&self, wall: DateTime, view: &TimeZone) -> Option<Zoned> {
+        match self {
+            Self::Floating => wall.to_zoned(view.clone()).ok(),
+            Self::Known(zone) => {
+                let there = wall.to_zoned(zone.clone()).ok()?;
+                Some(there.with_time_zone(view.clone()))
+            }
+            Self::Rules(rules) => {
+                let holds = rules.partition_point(|(since, _)| *since <= wall);
+                let (_, offset) = rules.get(holds.saturating_sub(1))?;
+                let moment = offset.to_timestamp(wall).ok()?;
+                Some(moment.to_zoned(view.clone()))
+            }
+        }
+    }
+
+    /// The person's time as a wall time of this zone: what UNTIL means for an event there.
+    pub fn wall(&self, moment: &Zoned) -> DateTime {
+        match self {
+            Self::Floating => moment.datetime(),
+            Self::Known(zone) => moment.with_time_zone(zone.clone()).datetime(),
+            Self::Rules(rules) => {
+                // An onset is said in the time that held before it.
+                let held = rules.windows(2).rev().find_map(|pair| match pair {
+                    [(_, before), (since, offset)] => {
+                        let since = before.to_timestamp(*since).ok()?;
+                        (since <= moment.timestamp()).then_some(*offset)
+                    }
+                    _ => None,
+                });
+                let offset = held.or_else(|| rules.first().map(|(_, offset)| *offset));
+                offset
+                    .unwrap_or(Offset::UTC)
+                    .to_datetime(moment.timestamp())
+            }
+        }
+    }
+}
+
+/// The zones of one file, looked up once each.
+#[derive(Debug, Default)]
+pub struct Zones<'a> {
+    file: Option<&'a Scan<'a>>,
+    found: RefCell<HashMap<String, Zone>>,
+    unknown: RefCell<BTreeSet<String>>,
+}
+
+impl<'a> Zones<'a> {
+    /// The zones of a file.
+    pub fn of(file: &'a Scan<'a>) -> Self {
+        Self {
+            file: Some(file),
+            ..Self::default()
+        }
+    }
+
+    /// No file: the database alone.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// The zone called `id`.
+    pub fn find(&self, id: &str) -> Zone {
+        if let Some(zone) = self.found.borrow().get(id) {
+            return zone.clone();
+        }
+        let zone = known(id)
+            .map(Zone::Known)
+            .or_else(|| self.rules(id).map(|rules| Zone::Rules(Arc::new(rules))))
+            .unwrap_or_else(|| {
+                self.unknown.borrow_mut().insert(clip(&visible(id), 60));
+                Zone::Floating
+            });
+        self.found.borrow_mut().insert(id.to_owned(), zone.clone());
+        zone
+    }
+
+    /// The ids that nobody knows; their times were taken as the person's own.
+    pub fn unknown(&self) -> Vec<String> {
+        self.unknown.borrow().iter().cloned().collect()
+    }
+
+    fn rules(&self, id: &str) -> Option<Vec<(DateTime, Offset)>> {
+        let file = self.file?;
+        file.zones.iter().find_map(|range| {
+            let lines = Lines::new(file.bytes, range.clone());
+            let properties: Vec<Property> = lines
+                .filter_map(|line| Property::read(&unfold(file.bytes, &line)))
+                .collect();
+            let named =
+                |property: &Property| property.name == "TZID" && property.value.trim() == id.trim();
+            properties
+                .iter()
+                .any(named)
+                .then(|| observances(&properties))?
+        })
+    }
+}
+
+/// A zone of the database by its name, also at the end of a path such as `/example.org/2026/Europe/Berlin`.
+fn known(id: &str) -> Option<TimeZone> {
+    let id = id.trim();
+    let parts: Vec<&str> = id.split('/').filter(|part| !part.is_empty()).collect();
+    let from = parts.len().saturating_sub(3);
+    let tails = (from..parts.len()).filter_map(|from| parts.get(from..).map(|tail| tail.join("/")));
+    std::iter::once(id.to_owned())
+        .chain(tails)
+        .filter(|name| name.len() < 64 && name.is_ascii())
+        .find_map(|name| TimeZone::get(&name).ok())
+}
+
+/// Since when which offset holds, from the STANDARD and DAYLIGHT parts.
+fn observances(properties: &[Property]) -> Option<Vec<(DateTime, Offset)>> {
+    let none = Zones::none();
+    let last = DateTime::constant(2200, 1, 1, 0, 0, 0, 0);
+    let mut since = Vec::new();
+    let mut first: Option<(DateTime, Offset)> = None;
+    let part = |p: &Property| {
+        matches!(
+            p.value.trim().to_ascii_uppercase().as_str(),
+            "STANDARD" | "DAYLIGHT"
+        )
+    };
+    for chunk in properties.split(|p| p.name == "BEGIN" && part(p)).skip(1) {
+        let ends = chunk.iter().position(|p| p.name == "END");
+        let chunk = chunk.get(..ends.unwrap_or(chunk.len())).unwrap_or_default();
+        let value = |name: &str| {
+            chunk
+                .iter()
+                .find(|p| p.name == name)
+                .map(|p| p.value.as_str())
+        };
+        let Some(offset) = value("TZOFFSETTO").and_then(offset) else {
+            continue;
+        };
+        let Some(start) = value("DTSTART").and_then(|text| Moment::read(text, None, &none)) else {
+            continue;
+        };
+        let start = start.wall();
+        if first.is_none_or(|(before, _)| start < before) {
+            let from = value("TZOFFSETFROM")
+                .and_then(self::offset)
+                .unwrap_or(offset);
+            first = Some((start, from));
+        }
+        since.push((start, offset));
+        for rdate in chunk.iter().filter(|p| p.name == "RDATE") {
+            since.extend(
+                Moment::list(rdate, &none)
+                    .iter()
+                    .map(|at| (at.wall(), offset)),
+            );
+        }
+        if let Some(Ok(rule)) = value("RRULE").map(Rule::read) {
+            let until = rule.until.as_ref().map_or(last, Moment::wall).min(last);
+            let mut budget = Budget::new(20_000);
+            occurrences(&rule, start, start, until, &mut budget, &mut |at| {
+                since.push((at, offset));
+            });
+        }
+    }
+    let (_, before) = first?;
+    since.push((DateTime::MIN, before));
+    since.sort_by_key(|(at, _)| *at);
+    Some(since)
+}
+
+/// `+0100`, `-023015`.
+fn offset(text: &str) -> Option<Offset> {
+    let text = text.trim();
+    let sign = if text.starts_with('-') { -1 } else { 1 };
+    let digits = text.trim_start_matches(['+', '-']);
+    let part = |from: usize| digits.get(from..from + 2)?.parse::<i32>().ok();
+    let seconds = part(0)? * 3_600 + part(2)? * 60 + part(4).unwrap_or(0);
+    Offset::from_seconds(sign * seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scan::scan;
+    use super::*;
+
+    const FILE: &str = "BEGIN:VCALENDAR\nBEGIN:VTIMEZONE\nTZID:Somewhere: else\nBEGIN:DAYLIGHT\nTZOFFSETFROM:+0100\nTZOFFSETTO:+0200\nDTSTART:19700329T020000\nRRULE:FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU\nEND:DAYLIGHT\nBEGIN:STANDARD\nTZOFFSETFROM:+0200\nTZOFFSETTO:+0100\nDTSTART:19701025T030000\nRRULE:FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU\nEND:STANDARD\nEND:VTIMEZONE\nEND:VCALENDAR\n";
+
+    #[test]
+    fn a_files_own_rules_say_the_same_as_the_database() {
+        let file = scan(FILE.as_bytes());
+        let zones = Zones::of(&file);
+        let own = zones.find("Somewhere: else");
+        assert!(matches!(own, Zone::Rules(_)));
+        let berlin = zones.find("/mozilla.org/20070129_1/Europe/Berlin");
+        assert!(matches!(berlin, Zone::Known(_)));
+        for text in [
+            "20260101T120000",
+            "20260701T120000",
+            "20260329T030000",
+            "20261025T040000",
+            "19600101T000000",
+        ] {
+            let wall = Moment::read(text, None, &zones).unwrap().wall();
+            let [one, two] = [&own, &berlin].map(|zone| zone.here(wall, &TimeZone::UTC).unwrap());
+            assert_eq!(one, two, "{text}");
+            assert_eq!(own.wall(&one), wall);
+        }
+        assert!(zones.unknown().is_empty());
+        assert_eq!(zones.find("Nowhere/None"), Zone::Floating);
+        assert_eq!(zones.unknown(), ["Nowhere/None"]);
+    }
+}

@@ -1,0 +1,361 @@
+//! Module `calendar`: one iCalendar file for each profile, its views, and reminders of its events.
+
+pub mod ical;
+pub mod new;
+pub mod occurrence;
+pub mod reminders;
+pub mod view;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::civil::{Date, Time};
+use jiff::{Span, Zoned};
+
+use super::context::Ctx;
+use super::{CHANGE, READ, alarms};
+use crate::base::error::{Outcome, Problem};
+use crate::base::text::{clip, plural, visible};
+use crate::disk::{atomic, lock};
+use ical::event::Event;
+use ical::scan::{scan, with_event, without};
+use ical::zone::Zones;
+use new::{New, When, uuid};
+use occurrence::{Found, Occurrence, Short, between};
+
+crate::tools! { "calendar";
+    /// Add an event and its reminders.
+    calendar_add_event(AddEvent; CHANGE.seconds(15).service("local .ics, cron, ntfy.sh")) {
+        /// summary
+        title: String, example: "Dinner with Ann", alias: &["summary"];
+        /// ISO date-time, e.g. 2026-02-14T18:00, or a date
+        start: String, example: "2026-02-14T18:00";
+        /// ISO end; default one hour later
+        end: String = "";
+        /// place
+        location: String = "";
+        /// notes
+        description: String = "";
+    } => add, says ["add event {title} at {start}", "add {title} to the calendar on {start}"];
+
+    /// Delete by UID or title.
+    calendar_delete_event(DeleteEvent; CHANGE.seconds(10)) {
+        /// event UID
+        uid: String = "";
+        /// case-insensitive part of the title
+        title: String = "";
+    } => delete, says ["delete event {title}"];
+
+    /// Month grid with marked days.
+    calendar_view(ViewMonth; READ.seconds(5)) {
+        /// 1-12, 0 = now
+        month: i64 = 0, min: 0, max: 12;
+        /// 0 = now
+        year: i64 = 0, min: 0;
+    } => month, says ["show the calendar", "calendar"];
+
+    /// Events in the next days.
+    calendar_list_upcoming(ListUpcoming; READ.seconds(5)) {
+        /// look-ahead
+        days: i64 = 7, min: 1;
+    } => upcoming, says ["upcoming events", "what is on in the next {days} days"];
+}
+
+/// What Marvin calls itself in a new calendar.
+const PRODUCT: &str = "-//Marvin//EN";
+/// Longest wait for another Marvin that writes the calendar.
+const PATIENCE: Duration = Duration::from_secs(8);
+/// Lines of events that a view shows.
+const MOST: usize = 300;
+/// Events of one title that are listed.
+const CHOICE: usize = 20;
+
+fn path(ctx: &Ctx) -> Outcome<PathBuf> {
+    Ok(ctx.world.paths.profile(&ctx.world.profile())?.calendar())
+}
+
+fn read(ctx: &Ctx) -> Outcome<Vec<u8>> {
+    Ok(atomic::read(&path(ctx)?, atomic::STATE_CAP)?.unwrap_or_default())
+}
+
+fn damaged(path: &std::path::Path, why: &str) -> Problem {
+    Problem::input(format!(
+        "{} is no sound calendar file: {why}. Nothing was written.",
+        path.display()
+    ))
+    .next("Mend it, or move it away; then a new one is begun.")
+}
+
+/// Whether a calendar file has an event with this UID; also when that cannot be told.
+pub fn holds(bytes: &[u8], uid: &str) -> bool {
+    let file = scan(bytes);
+    file.fault.is_some()
+        || file
+            .events
+            .iter()
+            .any(|place| file.uid(place).as_deref() == Some(uid))
+}
+
+fn add(ctx: &Ctx, args: AddEvent) -> Outcome<String> {
+    let title = args.title.trim();
+    if title.is_empty() {
+        return Err(Problem::input("An event needs a title.").next("Say what it is."));
+    }
+    let now = ctx.world.clock.now();
+    let zone = now.time_zone().clone();
+    let (start, end) = New::times(&args.start, &args.end, &zone)?;
+    let event = New {
+        title: title.to_owned(),
+        place: args.location.trim().to_owned(),
+        description: args.description.trim().to_owned(),
+        start,
+        end,
+    };
+    let uid = uuid();
+    let text = event.text(&uid, now.timestamp());
+    let path = path(ctx)?;
+    lock::update(&path, PATIENCE, |old| {
+        with_event(&old.unwrap_or_default(), &text, PRODUCT)
+            .map(Some)
+            .map_err(|why| damaged(&path, &why))
+    })?;
+    let (Some(from), Some(to)) = (event.start.here(&zone), event.end.here(&zone)) else {
+        return Err(Problem::internal(
+            "The event was saved, but its time cannot be shown.",
+        ));
+    };
+    let shown = Occurrence {
+        all_day: matches!(event.start, When::Day(_)),
+        title: String::new(),
+        place: String::new(),
+        uid: String::new(),
+        start: from.clone(),
+        end: to,
+    };
+    let when = view::when(&shown, None);
+    let mut out = format!("Added: {}\nWhen: {when}", visible(title));
+    if !event.place.is_empty() {
+        out.push_str(&format!("\nWhere: {}", visible(&event.place)));
+    }
+    out.push_str(&format!("\nUID: {uid}"));
+    if let When::Wall(wall) = &event.start
+        && let Some((_, Some(said))) = alarms::here(*wall, &now)
+    {
+        out.push_str(&format!("\n{said}"));
+    }
+    if from < now {
+        out.push_str("\nThat is in the past.");
+    }
+    let reminded = reminders::add(ctx, &uid, title, &from, &when);
+    let topic = super::bell::push::ensure_topic(&ctx.world);
+    out.push('\n');
+    match reminded {
+        Ok(words) => out.push_str(&words),
+        // The event stands; what failed is said.
+        Err(problem) => out.push_str(&format!(
+            "Reminders were not scheduled: {}",
+            problem.one_line()
+        )),
+    }
+    if let Ok(Some(words)) = topic {
+        out.push('\n');
+        out.push_str(&words);
+    }
+    Ok(out)
+}
+
+fn delete(ctx: &Ctx, args: DeleteEvent) -> Outcome<String> {
+    let (uid, title) = (args.uid.trim(), args.title.trim());
+    if uid.is_empty() && title.is_empty() {
+        return Err(Problem::input("Neither a UID nor a title was given.")
+            .next("Give one of them; calendar_list_upcoming shows both."));
+    }
+    let path = path(ctx)?;
+    let mut gone = None;
+    lock::update(&path, PATIENCE, |old| {
+        let old = old.unwrap_or_default();
+        let (uid, title) = chosen(&old, uid, title, &ctx.world.clock.now())?;
+        let (new, count) = without(&old, &uid).map_err(|why| damaged(&path, &why))?;
+        gone = Some((uid, title, count));
+        Ok(Some(new))
+    })?;
+    let Some((uid, title, count)) = gone else {
+        return Err(Problem::internal("The calendar was not changed."));
+    };
+    let mut out = format!("Removed 1 event: {} ({}).", visible(&title), visible(&uid));
+    if count > 1 {
+        out.push_str(&format!(
+            " It had {}.",
+            plural(count - 1, "changed occurrence")
+        ));
+    }
+    match reminders::remove(ctx, &uid) {
+        Ok((0, _)) => {}
+        Ok((count, trouble)) => {
+            out.push_str(&format!(" {} removed with it.", plural(count, "reminder")));
+            if let Some(trouble) = trouble {
+                out.push_str(&format!("\n{trouble}"));
+            }
+        }
+        Err(problem) => out.push_str(&format!(
+            "\nIts reminders could not be removed: {}",
+            problem.one_line()
+        )),
+    }
+    Ok(out)
+}
+
+/// The one event that is meant, by UID (whole or its beginning) and title.
+fn chosen(bytes: &[u8], uid: &str, title: &str, now: &Zoned) -> Outcome<(String, String)> {
+    let file = scan(bytes);
+    let zones = Zones::of(&file);
+    let wanted = title.to_lowercase();
+    let mut fits: BTreeMap<String, (String, String)> = BTreeMap::new();
+    for place in &file.events {
+        let Some(own) = file.uid(place) else { continue };
+        if !own.starts_with(uid) {
+            continue;
+        }
+        let event = Event::read(&file, place, &zones);
+        let (name, when) = event.map_or_else(Default::default, |event| {
+            let when = event.start.here(now.time_zone());
+            (
+                event.title,
+                when.map_or_else(String::new, |when| {
+                    when.strftime("%a %-d %b %Y").to_string()
+                }),
+            )
+        });
+        if !wanted.is_empty() && !name.to_lowercase().contains(&wanted) {
+            continue;
+        }
+        if own == uid {
+            return Ok((own, name));
+        }
+        fits.entry(own).or_insert((name, when));
+    }
+    if fits.len() > 1 {
+        let lines: Vec<String> = fits
+            .iter()
+            .take(CHOICE)
+            .map(|(uid, (name, when))| {
+                format!(
+                    "{when}  {}  UID {}",
+                    clip(&visible(name), 100),
+                    visible(uid)
+                )
+            })
+            .collect();
+        return Err(Problem::input(format!(
+            "{} fit; none was removed.",
+            plural(fits.len(), "event")
+        ))
+        .next("Give the UID of the one that is meant.")
+        .facts(lines.join("\n")));
+    }
+    fits.into_iter()
+        .next()
+        .map(|(uid, (name, _))| (uid, name))
+        .ok_or_else(|| {
+            let what = if uid.is_empty() {
+                format!("title with \"{}\"", clip(&visible(title), 80))
+            } else {
+                format!("UID {}", clip(&visible(uid), 80))
+            };
+            Problem::missing(format!("There is no event of that kind ({what})."))
+                .next("calendar_list_upcoming and calendar_view show the events with their UIDs.")
+        })
+}
+
+fn month(ctx: &Ctx, args: ViewMonth) -> Outcome<String> {
+    let now = ctx.world.clock.now();
+    let year = if args.year == 0 {
+        now.year().into()
+    } else {
+        args.year
+    };
+    let month = if args.month == 0 {
+        now.month().into()
+    } else {
+        args.month
+    };
+    let first = i16::try_from(year)
+        .ok()
+        .zip(i8::try_from(month).ok())
+        .and_then(|(year, month)| Date::new(year, month, 1).ok())
+        .ok_or_else(|| {
+            Problem::input(format!(
+                "There is no month {month} of the year {year} here."
+            ))
+            .next("Years go from 1 to 9999.")
+        })?;
+    let zone = now.time_zone().clone();
+    let edge = |date: Date| date.to_zoned(zone.clone());
+    let (Ok(from), Ok(until)) = (
+        edge(first),
+        first
+            .last_of_month()
+            .to_datetime(Time::MAX)
+            .to_zoned(zone.clone()),
+    ) else {
+        return Err(Problem::input("That month lies beyond the calendar's end."));
+    };
+    let bytes = read(ctx)?;
+    let found = between(&bytes, &from, &until);
+    let mut out = view::grid(first, now.date(), &view::marked(first, &found.list));
+    out.push_str("[n] has events, n* is today\n\n");
+    if found.list.is_empty() {
+        out.push_str("No events in this month.");
+    }
+    out.push_str(&lines(&found, &bytes, &now));
+    Ok(out)
+}
+
+fn upcoming(ctx: &Ctx, args: ListUpcoming) -> Outcome<String> {
+    let now = ctx.world.clock.now();
+    let end = Span::new()
+        .try_days(args.days)
+        .ok()
+        .and_then(|span| now.date().checked_add(span).ok());
+    let last = end.unwrap_or(Date::constant(9999, 12, 29));
+    let until = last
+        .to_datetime(Time::MAX)
+        .to_zoned(now.time_zone().clone())
+        .unwrap_or_else(|_| now.clone());
+    let bytes = read(ctx)?;
+    let found = between(&bytes, &now, &until);
+    let days = plural(usize::try_from(args.days).unwrap_or(usize::MAX), "day");
+    if found.list.is_empty() {
+        let notes = lines(&found, &bytes, &now);
+        return Ok(format!("No events in the next {days}.{notes}"));
+    }
+    Ok(format!(
+        "Events in the next {days} (* is today):\n{}",
+        lines(&found, &bytes, &now)
+    ))
+}
+
+fn lines(found: &Found, bytes: &[u8], now: &Zoned) -> String {
+    let short = if found.list.is_empty() {
+        Short::of(b"")
+    } else {
+        Short::of(bytes)
+    };
+    let shown = found
+        .list
+        .iter()
+        .take(MOST)
+        .map(|event| view::line(event, &short, now));
+    let mut lines: Vec<String> = shown.collect();
+    if found.list.len() > MOST {
+        lines.push(format!(
+            "… and {} more; ask for fewer days.",
+            found.list.len() - MOST
+        ));
+    }
+    if !found.notes.is_empty() {
+        lines.push(format!("\nNote: {}", found.notes.join("\nNote: ")));
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,398 @@
+//! What of a calendar falls into a stretch of time, in the person's zone.
+
+use std::collections::{BTreeSet, HashMap};
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan, Zoned};
+
+use super::ical::event::{End, Event};
+use super::ical::expand::{Budget, occurrences};
+use super::ical::moment::{Length, Moment};
+use super::ical::scan::{Place, Scan, scan};
+use super::ical::zone::Zones;
+use crate::base::text::{clip, plural, visible};
+
+/// Steps of recurrence that one view may cost.
+const STEPS: u64 = 3_000_000;
+
+/// One occurrence of an event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Occurrence {
+    /// When it begins, here.
+    pub start: Zoned,
+    /// When it is over; the first moment after it.
+    pub end: Zoned,
+    /// Whole days.
+    pub all_day: bool,
+    /// Its title, on one line.
+    pub title: String,
+    /// Where, on one line.
+    pub place: String,
+    /// The event's UID.
+    pub uid: String,
+}
+
+impl Occurrence {
+    /// The days it touches.
+    pub fn days(&self) -> (Date, Date) {
+        let first = self.start.date();
+        let last = if self.end > self.start {
+            self.end
+                .checked_sub(1.second())
+                .map_or(first, |end| end.date())
+        } else {
+            first
+        };
+        (first, last.max(first))
+    }
+}
+
+/// Occurrences and what has to be said about the file.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// In order of time.
+    pub list: Vec<Occurrence>,
+    /// Sentences for the person.
+    pub notes: Vec<String>,
+}
+
+/// The occurrences of the calendar file `bytes` that lie in or reach into `from..until`.
+pub fn between(bytes: &[u8], from: &Zoned, until: &Zoned) -> Found {
+    let file = scan(bytes);
+    let zones = Zones::of(&file);
+    let mut search = Search {
+        file: &file,
+        zones: &zones,
+        from,
+        until,
+        view: from.time_zone(),
+        budget: Budget::new(STEPS),
+        list: Vec::new(),
+        odd: 0,
+        faults: BTreeSet::new(),
+    };
+    let replaced = search.replaced();
+    for place in &file.events {
+        if search.may_matter(place) {
+            search.event(place, &replaced);
+        }
+    }
+    search.finish()
+}
+
+/// Which occurrences of which event stand elsewhere on their own.
+type Replaced = HashMap<String, BTreeSet<Timestamp>>;
+
+struct Search<'a> {
+    file: &'a Scan<'a>,
+    zones: &'a Zones<'a>,
+    from: &'a Zoned,
+    until: &'a Zoned,
+    view: &'a TimeZone,
+    budget: Budget,
+    list: Vec<Occurrence>,
+    /// Events without a readable start.
+    odd: usize,
+    faults: BTreeSet<String>,
+}
+
+impl Search<'_> {
+    fn replaced(&self) -> Replaced {
+        let mut out = Replaced::new();
+        for place in self.file.events.iter().filter(|place| place.replaces) {
+            let event = Event::read(self.file, place, self.zones);
+            if let Some(event) = event
+                && let Some(at) = event.replaces.as_ref().and_then(|at| at.here(self.view))
+            {
+                out.entry(event.uid).or_default().insert(at.timestamp());
+            }
+        }
+        out
+    }
+
+    /// False for an event that by its dates alone lies outside; two days are left for time zones.
+    fn may_matter(&self, place: &Place) -> bool {
+        if place.repeats || place.lasts {
+            return true;
+        }
+        let number = |date: Date| {
+            u32::try_from(
+                i32::from(date.year()) * 10_000
+                    + i32::from(date.month()) * 100
+                    + i32::from(date.day()),
+            )
+            .unwrap_or_default()
+        };
+        let day = |zoned: &Zoned, days: i64| {
+            let date = zoned.date();
+            number(date.checked_add(days.days()).unwrap_or(date))
+        };
+        let Some(start) = place.start.as_ref().and_then(|line| self.file.day(line)) else {
+            return true;
+        };
+        let end = place.end.as_ref().and_then(|line| self.file.day(line));
+        start <= day(self.until, 2) && end.unwrap_or(start).max(start) >= day(self.from, -2)
+    }
+
+    fn event(&mut self, place: &Place, replaced: &Replaced) {
+        let Some(event) = Event::read(self.file, place, self.zones) else {
+            self.odd += 1;
+            return;
+        };
+        if let Some(fault) = &event.fault {
+            self.faults.insert(clip(&visible(fault), 60));
+        }
+        if event.cancelled {
+            return;
+        }
+        let length = match &event.end {
+            Some(End::After(length)) => Some(*length),
+            Some(End::At(end)) => Length::between(&event.start, end, self.view),
+            None => None,
+        };
+        let whole = matches!(event.start, Moment::Day(_));
+        let mut length = length.unwrap_or_default();
+        if whole && length == Length::default() {
+            length.days = 1;
+        }
+        let gone = if event.replaces.is_none() {
+            replaced.get(&event.uid)
+        } else {
+            None
+        };
+        for start in self.starts(&event, length) {
+            let kept = gone.is_none_or(|gone| !gone.contains(&start.timestamp()));
+            let Some(end) = length.after(&start) else {
+                continue;
+            };
+            let under_way = end > *self.from || (end == start && start >= *self.from);
+            if kept && start < *self.until && under_way {
+                self.list.push(Occurrence {
+                    start,
+                    end,
+                    all_day: whole,
+                    title: one_line(&event.title),
+                    place: one_line(&event.place),
+                    uid: event.uid.clone(),
+                });
+            }
+        }
+    }
+
+    /// When it begins, as often as that matters here.
+    fn starts(&mut self, event: &Event, length: Length) -> Vec<Zoned> {
+        let mut walls: BTreeSet<DateTime> = BTreeSet::new();
+        let mut moments: Vec<Moment> = event.more.clone();
+        if event.rules.is_empty() || event.fault.is_some() {
+            moments.push(event.start.clone());
+        }
+        let start = event.start.wall();
+        // A day more on both sides for time zones, and back by the length of what may still be going on.
+        let back = 1 + length.days + length.seconds / 86_400;
+        let from = self.from.datetime().checked_sub(back.min(40_000).days());
+        let until = self.until.datetime().checked_add(2.days());
+        for rule in &event.rules {
+            let last = match (&rule.until, &event.start) {
+                (None, _) => DateTime::MAX,
+                (Some(Moment::Day(day)), _) => day.at(23, 59, 59, 0),
+                (Some(until), Moment::At(_, zone)) => {
+                    let here = until.here(self.view);
+                    let utc = matches!(until, Moment::At(_, super::ical::zone::Zone::Known(_)));
+                    here.filter(|_| utc)
+                        .map_or(until.wall(), |here| zone.wall(&here))
+                }
+                (Some(until), Moment::Day(_)) => until.wall(),
+            };
+            let until = until.clone().unwrap_or(DateTime::MAX).min(last);
+            let from = from.clone().unwrap_or(DateTime::MIN);
+            occurrences(rule, start, from, until, &mut self.budget, &mut |at| {
+                walls.insert(at);
+            });
+        }
+        moments.extend(walls.into_iter().map(|wall| event.start.moved(wall)));
+        let except = |moment: &Moment, here: &Zoned| {
+            event.except.iter().any(|out| match (out, moment) {
+                (Moment::Day(day), _) => *day == moment.wall().date(),
+                (Moment::At(..), Moment::Day(day)) => out.wall().date() == *day,
+                (Moment::At(..), Moment::At(..)) => out
+                    .here(self.view)
+                    .is_some_and(|out| out.timestamp() == here.timestamp()),
+            })
+        };
+        let mut starts: Vec<Zoned> = moments
+            .iter()
+            .filter_map(|moment| Some((moment, moment.here(self.view)?)))
+            .filter(|(moment, here)| !except(moment, here))
+            .map(|(_, here)| here)
+            .collect();
+        starts.sort();
+        starts.dedup();
+        starts
+    }
+
+    fn finish(mut self) -> Found {
+        self.list.sort_by(|one, two| {
+            (&one.start, !one.all_day, &one.title).cmp(&(&two.start, !two.all_day, &two.title))
+        });
+        let mut notes = Vec::new();
+        if let Some(fault) = &self.file.fault {
+            notes.push(format!("The calendar file is damaged: {fault}. What could be read is shown; nothing will be written to it."));
+        }
+        if self.odd > 0 {
+            notes.push(format!(
+                "{} without a readable start left out.",
+                plural(self.odd, "event")
+            ));
+        }
+        for zone in self.zones.unknown() {
+            notes.push(format!(
+                "Nobody knows the time zone \"{zone}\"; its times are shown as they stand."
+            ));
+        }
+        for fault in &self.faults {
+            notes.push(format!(
+                "A recurrence that cannot be understood ({fault}) was left out."
+            ));
+        }
+        if self.budget.spent {
+            notes.push("Some events recur so often that not all occurrences are shown.".to_owned());
+        }
+        Found {
+            list: self.list,
+            notes,
+        }
+    }
+}
+
+fn one_line(text: &str) -> String {
+    clip(
+        &visible(&text.split_whitespace().collect::<Vec<_>>().join(" ")),
+        200,
+    )
+}
+
+/// The beginning of a UID that no other event of the file has: eight characters where they do.
+pub struct Short(HashMap<String, Option<String>>);
+
+impl Short {
+    /// Looks at every event of a file.
+    pub fn of(bytes: &[u8]) -> Self {
+        let file = scan(bytes);
+        let mut map: HashMap<String, Option<String>> = HashMap::new();
+        for place in &file.events {
+            let Some(uid) = file.uid(place) else { continue };
+            map.entry(first_eight(&uid))
+                .and_modify(|other| {
+                    if other.as_ref() != Some(&uid) {
+                        *other = None;
+                    }
+                })
+                .or_insert(Some(uid));
+        }
+        Self(map)
+    }
+
+    /// What to show for a UID.
+    pub fn show(&self, uid: &str) -> String {
+        let short = first_eight(uid);
+        let alone = self.0.get(&short).is_some_and(Option::is_some);
+        visible(if alone { &short } else { uid })
+    }
+}
+
+fn first_eight(uid: &str) -> String {
+    uid.chars().take(8).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn zoned(text: &str) -> Zoned {
+        text.parse().unwrap()
+    }
+
+    fn shown(events: &str, from: &str, until: &str) -> (Vec<String>, Vec<String>) {
+        let file = format!(
+            "BEGIN:VCALENDAR\r\n{}END:VCALENDAR\r\n",
+            events.replace('\n', "\r\n")
+        );
+        let found = between(file.as_bytes(), &zoned(from), &zoned(until));
+        let list = found
+            .list
+            .iter()
+            .map(|o| format!("{} {}", o.start.strftime("%m-%dT%H:%M"), o.title));
+        (list.collect(), found.notes)
+    }
+
+    const FROM: &str = "2026-11-01T00:00:00+01:00[Europe/Berlin]";
+    const UNTIL: &str = "2026-12-01T00:00:00+01:00[Europe/Berlin]";
+
+    #[test]
+    fn exceptions_overrides_and_cancellations_are_kept_out() {
+        let (list, notes) = shown(
+            "BEGIN:VEVENT\nUID:w\nDTSTART:20261102T090000Z\nDTEND:20261102T093000Z\nRRULE:FREQ=WEEKLY;BYDAY=MO;COUNT=10\nEXDATE:20261116T090000Z\nSUMMARY:Standup\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:w\nRECURRENCE-ID:20261109T090000Z\nDTSTART:20261110T100000Z\nSUMMARY:Moved\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:w\nRECURRENCE-ID:20261123T090000Z\nDTSTART:20261123T090000Z\nSTATUS:CANCELLED\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:c\nDTSTART:20261111T100000Z\nSTATUS:cancelled\nEND:VEVENT\n",
+            FROM,
+            UNTIL,
+        );
+        assert_eq!(
+            list,
+            [
+                "11-02T10:00 Standup",
+                "11-10T11:00 Moved",
+                "11-30T10:00 Standup"
+            ]
+        );
+        assert!(notes.is_empty(), "{notes:?}");
+    }
+
+    #[test]
+    fn events_under_way_whole_days_and_odd_ones() {
+        let (list, notes) = shown(
+            "BEGIN:VEVENT\nUID:1\nDTSTART;VALUE=DATE:20261024\nDTEND;VALUE=DATE:20261102\nSUMMARY:Holiday\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:2\nDTSTART;VALUE=DATE:20261030\nDURATION:P2D\nSUMMARY:Over\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:3\nDTSTART;TZID=Mars/Olympus:20261130T235900\nSUMMARY:Zone\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:4\nDTSTART:20261131\nSUMMARY:Never\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:5\nDTSTART:20261105T120000\nRRULE:FREQ=DAILY;INTERVAL=0\nSUMMARY:Odd\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:6\nDTSTART;TZID=Asia/Tokyo:20261201T070000\nSUMMARY:Tokyo\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:7\nDTSTART:20261106T120000\nRDATE:20261107T120000,20261108T120000\nSUMMARY:Thrice\nEND:VEVENT\n",
+            FROM,
+            UNTIL,
+        );
+        assert_eq!(
+            list,
+            [
+                "10-24T00:00 Holiday",
+                "11-05T12:00 Odd",
+                "11-06T12:00 Thrice",
+                "11-07T12:00 Thrice",
+                "11-08T12:00 Thrice",
+                "11-30T23:00 Tokyo",
+                "11-30T23:59 Zone"
+            ]
+        );
+        assert_eq!(notes.len(), 3, "{notes:?}");
+    }
+
+    #[test]
+    fn until_and_daylight_saving_follow_the_events_own_clock() {
+        let (list, _) = shown(
+            "BEGIN:VEVENT\nUID:1\nDTSTART;TZID=America/New_York:20261030T090000\nRRULE:FREQ=DAILY;UNTIL=20261102T140000Z\nSUMMARY:Call\nEND:VEVENT\n",
+            "2026-10-30T00:00:00+01:00[Europe/Berlin]",
+            UNTIL,
+        );
+        assert_eq!(
+            list,
+            [
+                "10-30T14:00 Call",
+                "10-31T14:00 Call",
+                "11-01T15:00 Call",
+                "11-02T15:00 Call"
+            ]
+        );
+    }
+}

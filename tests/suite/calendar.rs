@@ -1,0 +1,680 @@
+//! Calendar, alarms and timers through the binary: real files, a crontab that belongs to somebody, other readers.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+use marvin::tools::calendar::ical::line::{Lines, unfold};
+use marvin::tools::calendar::ical::scan::{scan, with_event, without};
+use marvin::tools::calendar::occurrence::between;
+
+use crate::support::home::Home;
+use crate::support::run::{Done, program};
+use crate::support::shared::{shared, skip};
+
+const NOW: &str = "2026-11-21T14:30:05+01:00[Europe/Berlin]";
+const CALENDAR: &str = "config/profiles/main/calendar.ics";
+const TABLE: &str = "# backups\nMAILTO=ann@example.org\n\n*/5 * * * * /usr/local/bin/sync.sh # keep alarm_tea notes\n@reboot true # marvin-alarm:\n0 9 * * 1 printf \"100\\%\"\n";
+
+/// A `crontab` that keeps its table in the home and refuses what the real one refuses.
+const CRONTAB: &str = r#"#!/bin/sh
+table="$HOME/table"
+case "$1" in
+-l) [ -f "$HOME/forbidden" ] && { echo "You are not allowed to use this program (crontab)" >&2; exit 1; }
+    [ -f "$table" ] || { echo "no crontab for ann" >&2; exit 1; }
+    cat "$table" ;;
+-r) rm -f "$table" ;;
+-) cat > "$table.new"
+   [ -z "$(tail -c 1 "$table.new")" ] || { echo "missing newline before EOF" >&2; exit 1; }
+   mv "$table.new" "$table" ;;
+esac
+"#;
+const NOTIFY: &str =
+    "#!/bin/sh\nprintf '%s|' \"$@\" >> \"$HOME/notices\"\necho >> \"$HOME/notices\"\n";
+
+struct Desk {
+    home: Home,
+    path: String,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let home = Home::new();
+        for (name, text) in [("crontab", CRONTAB), ("notify-send", NOTIFY)] {
+            let file = home.write(&format!("bin/{name}"), text);
+            fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let path = format!("{}/bin:/usr/bin:/bin", home.path().display());
+        Self { home, path }
+    }
+
+    fn marvin(&self) -> crate::support::run::Marvin {
+        self.home
+            .marvin()
+            .env("PATH", &self.path)
+            .env("MARVIN_NOW", NOW)
+    }
+
+    fn tool(&self, words: &[&str]) -> Done {
+        self.marvin().arg("tool").args(words.iter().copied()).run()
+    }
+
+    fn says(&self, words: &[&str]) -> String {
+        self.tool(words).expect(0).text().to_owned()
+    }
+
+    fn fails(&self, words: &[&str]) -> String {
+        self.tool(words).expect(1).errors()
+    }
+
+    fn table(&self) -> String {
+        fs::read_to_string(self.home.path().join("table")).unwrap_or_default()
+    }
+
+    fn records(&self, folder: &str) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(self.home.config().join(folder)) else {
+            return Vec::new();
+        };
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|ext| ext != "lock"));
+        paths.sort();
+        paths
+    }
+}
+
+fn uid(text: &str) -> String {
+    let line = text.lines().find_map(|line| line.strip_prefix("UID: "));
+    line.unwrap_or_else(|| panic!("no UID in {text}"))
+        .to_owned()
+}
+
+#[test]
+fn an_event_and_its_reminders_come_and_go_and_nobody_elses_line_is_touched() {
+    let desk = Desk::new();
+    desk.home.write("table", TABLE);
+    let nasty = "Tea; \"$(touch pwned)\", `id` \\ % <b>\nDTSTART:19990101T000000";
+    let said = desk.says(&[
+        "calendar_add_event",
+        &format!("title={nasty}"),
+        "start=2026-11-22T18:00",
+        "location=Café, Zoë's",
+    ]);
+    let id = uid(&said);
+    assert!(
+        said.contains("Sun 22 Nov 17:00 and Sun 22 Nov 17:30"),
+        "{said}"
+    );
+    let table = desk.table();
+    assert!(table.starts_with(TABLE), "{table}");
+    let ours: Vec<&str> = table[TABLE.len()..].lines().collect();
+    assert_eq!(ours.len(), 2);
+    assert!(
+        ours.iter()
+            .all(|line| line.contains("22 11 * '/") && line.contains("' # marvin-alarm:"))
+    );
+    assert_eq!(desk.records("calendar_reminders").len(), 4);
+    for path in desk.records("calendar_reminders") {
+        if path.extension().unwrap() == "sh" {
+            let script = fs::read_to_string(path).unwrap();
+            assert!(
+                !script.contains("pwned") && script.contains("in 2026 |"),
+                "{script}"
+            );
+        }
+    }
+    let file = desk.home.read(CALENDAR);
+    assert_eq!(file.matches("\r\nDTSTART").count(), 1);
+    assert!(
+        file.split("\r\n")
+            .all(|line| line.len() <= 75 && !line.contains('\n'))
+    );
+    let listed = desk.says(&["calendar_list_upcoming"]);
+    assert!(
+        listed.contains("Sun 22 Nov, 18:00-19:00  Tea; \"$(touch pwned)\""),
+        "{listed}"
+    );
+    let view = desk.says(&["calendar_view"]);
+    assert!(view.contains("[22]") && view.contains(" 21*\n"), "{view}");
+
+    let short: String = id.chars().take(8).collect();
+    let gone = desk.says(&["calendar_delete_event", &format!("uid={short}")]);
+    assert!(
+        gone.contains("Removed 1 event") && gone.contains("2 reminders"),
+        "{gone}"
+    );
+    assert_eq!(desk.table(), TABLE);
+    assert!(desk.records("calendar_reminders").is_empty());
+    assert!(!desk.home.has("work/pwned") && !desk.home.has("pwned"));
+}
+
+#[test]
+fn a_title_that_fits_several_removes_none_and_bad_times_store_nothing() {
+    let desk = Desk::new();
+    for title in ["Tea with Ann", "Tea with Bob"] {
+        desk.says(&[
+            "calendar_add_event",
+            &format!("title={title}"),
+            "start=2026-12-01",
+        ]);
+    }
+    let before = desk.home.read(CALENDAR);
+    let said = desk.fails(&["calendar_delete_event", "title=TEA"]);
+    assert!(
+        said.contains("2 events fit; none was removed") && said.matches("  UID ").count() == 2,
+        "{said}"
+    );
+    for start in [
+        "2026-02-30",
+        "2027-01-01T25:00",
+        "soon",
+        "",
+        "2026-12-01T10:00[Mars/X]",
+    ] {
+        desk.fails(&["calendar_add_event", "title=x", &format!("start={start}")]);
+    }
+    desk.fails(&[
+        "calendar_add_event",
+        "title=x",
+        "start=2026-12-01T10:00",
+        "end=2026-12-01T09:00",
+    ]);
+    desk.fails(&["calendar_add_event", "title= ", "start=2026-12-01T10:00"]);
+    desk.fails(&["calendar_delete_event"]);
+    desk.fails(&["calendar_delete_event", "title=coffee"]);
+    assert_eq!(desk.home.read(CALENDAR), before);
+}
+
+#[test]
+fn a_crontab_that_may_not_be_read_is_never_written() {
+    let desk = Desk::new();
+    desk.home.write("table", TABLE);
+    desk.home.write("forbidden", "");
+    // Without `at`, so that nothing else serves.
+    let path = format!("{}/bin", desk.home.path().display());
+    let bare = |words: &[&str]| {
+        desk.marvin()
+            .env("PATH", format!("{path}:/bin-without-at"))
+            .arg("tool")
+            .args(words.iter().copied())
+            .run()
+    };
+    let Some(_) = program("sh") else {
+        return skip("crontab", "no sh");
+    };
+    let said = bare(&["set_alarm", "time=18:00", "message=Tea"])
+        .expect(0)
+        .text()
+        .to_owned();
+    assert!(
+        said.contains("not allowed") && said.contains("only ring while Marvin is open"),
+        "{said}"
+    );
+    assert_eq!(desk.table(), TABLE);
+    let said = bare(&["calendar_add_event", "title=x", "start=2026-12-01T10:00"])
+        .expect(0)
+        .text()
+        .to_owned();
+    assert!(
+        said.contains("UID: ") && said.contains("not scheduled"),
+        "{said}"
+    );
+    assert_eq!(desk.table(), TABLE);
+}
+
+#[test]
+fn alarms_are_set_listed_rung_once_and_cancelled() {
+    let desk = Desk::new();
+    desk.home.write("table", TABLE);
+    let text = "Tea \"now\" $(touch pwned) % <b>& 'x'";
+    let said = desk.says(&[
+        "set_alarm",
+        "time=18:00",
+        &format!("message={text}"),
+        "label=tea time",
+    ]);
+    assert!(
+        said.contains("\"tea_time\"") && said.contains("21 November 2026, 18:00"),
+        "{said}"
+    );
+    let again = desk.says(&["set_alarm", "time=14:00", "message=Two", "label=tea_time"]);
+    assert!(
+        again.contains("\"tea_time-2\"") && again.contains("22 November"),
+        "{again}"
+    );
+    let list = desk.says(&["list_alarms"]);
+    assert!(list.contains(text) && list.lines().count() == 2, "{list}");
+    for bad in ["label=../../x", "label=a/b", "label=tea\u{1f375}"] {
+        desk.fails(&["set_alarm", "time=18:00", "message=x", bad]);
+    }
+    for bad in [
+        "time=2026-11-21 10:00",
+        "time=2027-02-29 10:00",
+        "time=0m",
+        "time=25:00",
+    ] {
+        desk.fails(&["set_alarm", bad, "message=x"]);
+    }
+    assert!(
+        desk.fails(&["cancel_alarm", "label=tea_tine"])
+            .contains("tea_time")
+    );
+    desk.says(&["cancel_alarm", "label=tea_time-2"]);
+
+    let script = desk.home.config().join("alarms/tea_time.sh");
+    let run = |now: &str| {
+        let id = desk.table();
+        let id = id.rsplit_once(':').unwrap().1.trim().to_owned();
+        desk.home
+            .marvin()
+            .env("PATH", &desk.path)
+            .env("MARVIN_NOW", now)
+            .args(["--fire-alarm", &id])
+            .run()
+            .expect(0)
+    };
+    run("2026-11-21T17:00:00+01:00[Europe/Berlin]");
+    assert!(!desk.home.has("notices") && script.exists(), "rang early");
+    run("2026-11-21T18:00:03+01:00[Europe/Berlin]");
+    let notices = desk.home.read("notices");
+    let body = "Alarm: Tea \"now\" $(touch pwned) % &lt;b&gt;&amp; 'x'|";
+    assert!(notices.contains(&format!("--|Alarm|{body}")), "{notices}");
+    assert_eq!(desk.table(), TABLE);
+    assert!(
+        desk.records("alarms").is_empty(),
+        "{:?}",
+        desk.records("alarms")
+    );
+    assert!(!desk.home.has("pwned") && !desk.home.has("work/pwned"));
+    let none = desk
+        .home
+        .marvin()
+        .env("PATH", &desk.path)
+        .args(["--fire-alarm", "0123456789abcdef"])
+        .run();
+    none.expect(0);
+    assert_eq!(desk.home.read("notices"), notices);
+}
+
+#[test]
+fn a_reminder_of_an_event_that_another_program_removed_stays_silent() {
+    let desk = Desk::new();
+    desk.says(&["calendar_add_event", "title=x", "start=2026-11-22T18:00"]);
+    let id = desk
+        .table()
+        .trim_end()
+        .rsplit_once(':')
+        .unwrap()
+        .1
+        .to_owned();
+    desk.home.write(
+        CALENDAR,
+        "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n",
+    );
+    let later = "2026-11-22T17:40:00+01:00[Europe/Berlin]";
+    desk.home
+        .marvin()
+        .env("PATH", &desk.path)
+        .env("MARVIN_NOW", later)
+        .args(["--fire-alarm", &id])
+        .run()
+        .expect(0);
+    assert!(!desk.home.has("notices") && !desk.table().contains(&id));
+}
+
+#[test]
+fn many_marvins_at_once_lose_no_event_and_no_alarm() {
+    let desk = Desk::new();
+    desk.home.write("table", TABLE);
+    let running: Vec<_> = (0..6)
+        .map(|n| {
+            let event = [format!("title=E{n}"), "start=2026-12-01T10:00".to_owned()];
+            let alarm = [format!("message=A{n}"), "time=18:00".to_owned()];
+            [("calendar_add_event", event), ("set_alarm", alarm)]
+                .map(|(tool, words)| desk.marvin().args(["tool", tool]).args(words).spawn())
+        })
+        .collect();
+    for one in running.into_iter().flatten() {
+        one.wait().expect(0);
+    }
+    let file = desk.home.read(CALENDAR);
+    assert!((0..6).all(|n| file.contains(&format!("SUMMARY:E{n}\r\n"))));
+    assert!(scan(file.as_bytes()).fault.is_none());
+    let list = desk.says(&["list_alarms"]);
+    assert!((0..6).all(|n| list.contains(&format!("A{n}"))), "{list}");
+    let table = desk.table();
+    assert!(table.starts_with(TABLE));
+    assert_eq!(table.matches(" # marvin-alarm:").count(), 1 + 6 + 12);
+}
+
+#[test]
+fn a_damaged_calendar_is_shown_as_far_as_it_goes_and_never_written() {
+    let desk = Desk::new();
+    let file = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nSUMMARY:whole\nDTSTART:20261122T100000\nEND:VEVENT\nBEGIN:VEVENT\nSUMMARY:lost\n";
+    desk.home.write(CALENDAR, file);
+    let list = desk.says(&["calendar_list_upcoming"]);
+    assert!(
+        list.contains("whole") && list.contains("damaged: VEVENT is never ended (line 7)"),
+        "{list}"
+    );
+    let said = desk.fails(&["calendar_add_event", "title=x", "start=2026-12-01"]);
+    assert!(said.contains("Nothing was written"), "{said}");
+    desk.fails(&["calendar_delete_event", "uid=1"]);
+    assert_eq!(desk.home.read(CALENDAR), file);
+}
+
+#[test]
+fn the_sample_files_keep_every_byte() {
+    let Some(shared) = shared("calendar samples") else {
+        return;
+    };
+    let event = "BEGIN:VEVENT\r\nUID:ours\r\nEND:VEVENT\r\n";
+    let mut seen = 0;
+    for entry in fs::read_dir(shared.join("services/ics")).unwrap() {
+        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        seen += 1;
+        if let Ok(more) = with_event(&bytes, event, "x") {
+            assert_eq!(without(&more, "ours").unwrap(), (bytes.clone(), 1));
+        }
+        let from = "1999-01-01T00:00:00+01:00[Europe/Berlin]".parse().unwrap();
+        let until = "2027-01-01T00:00:00+01:00[Europe/Berlin]".parse().unwrap();
+        let found = between(&bytes, &from, &until);
+        assert!(found.list.iter().all(|event| !event.title.contains("\\,")));
+        let lines = Lines::new(&bytes, 0..bytes.len());
+        assert!(lines.map(|line| unfold(&bytes, &line).len()).sum::<usize>() <= bytes.len());
+    }
+    assert!(seen >= 5);
+    let bytes = fs::read(shared.join("services/ics/several-components.ics")).unwrap();
+    let from = "2003-12-01T00:00:00+00:00[UTC]".parse().unwrap();
+    let until = "2004-01-01T00:00:00+00:00[UTC]".parse().unwrap();
+    let titles: Vec<String> = between(&bytes, &from, &until)
+        .list
+        .into_iter()
+        .map(|event| event.title)
+        .collect();
+    assert_eq!(titles, ["Christmas Day", "Christmas again!"]);
+}
+
+/// A Python with the package `icalendar`: `MARVIN_TEST_PYTHON`, else python3.
+fn python() -> Option<PathBuf> {
+    let python = std::env::var_os("MARVIN_TEST_PYTHON")
+        .map(PathBuf::from)
+        .or_else(|| program("python3"))?;
+    let has = Command::new(&python)
+        .args(["-c", "import icalendar, dateutil"])
+        .output();
+    has.is_ok_and(|done| done.status.success())
+        .then_some(python)
+}
+
+#[test]
+fn another_program_reads_what_marvin_writes() {
+    let Some(python) = python() else {
+        return skip(
+            "icalendar",
+            "no Python with the package icalendar (MARVIN_TEST_PYTHON)",
+        );
+    };
+    let desk = Desk::new();
+    let title = format!("Überlänge {}; \\n \"q\", end", "äöü ".repeat(60));
+    desk.says(&[
+        "calendar_add_event",
+        &format!("title={title}"),
+        "start=2026-11-22T18:00",
+        "description=one\ntwo;three",
+    ]);
+    desk.says(&[
+        "calendar_add_event",
+        "title=Days",
+        "start=2026-12-24",
+        "end=2026-12-26",
+    ]);
+    let script = "import sys, icalendar\ncal = icalendar.Calendar.from_ical(open(sys.argv[1],'rb').read())\nassert cal['VERSION'] == '2.0' and 'PRODID' in cal\nfor e in cal.walk('VEVENT'):\n    a = [str(x.get('TRIGGER').to_ical(), 'ascii') for x in e.walk('VALARM')]\n    assert not e.errors and 'DTSTAMP' in e\n    print(e.decoded('DTSTART'), e.decoded('DTEND'), a, repr(str(e['SUMMARY'])), repr(str(e.get('DESCRIPTION', ''))))\n";
+    let done = Command::new(python)
+        .args(["-c", script])
+        .arg(desk.home.path().join(CALENDAR))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&done.stderr);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text} {errors}");
+    assert!(
+        lines[0].starts_with("2026-11-22 18:00:00 2026-11-22 19:00:00 ['-PT1H', '-PT30M']"),
+        "{text}"
+    );
+    assert!(lines[0].contains("'one\\ntwo;three'"), "{text}");
+    assert!(lines[0].contains(&title.replace('\\', "\\\\")), "{text}");
+    assert!(lines[1].starts_with("2026-12-24 2026-12-27 "), "{text}");
+}
+
+#[test]
+fn recurrence_is_what_another_reader_makes_of_it() {
+    use marvin::tools::calendar::ical::expand::{Budget, occurrences};
+    use marvin::tools::calendar::ical::rule::Rule;
+    let Some(python) = python() else {
+        return skip(
+            "dateutil",
+            "no Python with the package icalendar (MARVIN_TEST_PYTHON)",
+        );
+    };
+    let mut rules = Vec::new();
+    for freq in ["YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY"] {
+        for interval in [1, 2, 5] {
+            for part in [
+                "",
+                ";BYMONTH=1,3,12",
+                ";BYMONTHDAY=1,15,-1",
+                ";BYDAY=MO,WE,SU",
+                ";BYDAY=MO,TU,WE,TH,FR;BYSETPOS=1,-1",
+                ";BYYEARDAY=1,100,-1",
+                ";BYMONTH=2;BYMONTHDAY=29",
+                ";BYHOUR=7,19;BYMINUTE=0,30",
+                ";BYDAY=SU;WKST=SU",
+                ";BYMONTHDAY=13;BYDAY=FR",
+                ";COUNT=7",
+                ";BYMONTH=11;BYDAY=TU;COUNT=5",
+            ] {
+                // dateutil begins the first week at the start, not at the week's own first day.
+                if freq == "WEEKLY" && part.contains("BYSETPOS") {
+                    continue;
+                }
+                rules.push(format!("FREQ={freq};INTERVAL={interval}{part}"));
+            }
+        }
+    }
+    for part in [
+        "YEARLY;BYDAY=20MO",
+        "YEARLY;BYMONTH=3;BYDAY=-1SU,1MO",
+        "MONTHLY;BYDAY=2TU,-1FR",
+        "YEARLY;BYWEEKNO=1,20,53;BYDAY=MO",
+        "YEARLY;BYWEEKNO=-1;WKST=SU",
+    ] {
+        rules.push(format!("FREQ={part}"));
+    }
+    let script = "import sys\nfrom datetime import datetime\nfrom dateutil.rrule import rrulestr\nstart = datetime(2023,1,31,7,15)\nfor line in sys.stdin:\n    r = rrulestr(line.strip(), dtstart=start)\n    print(' '.join(d.isoformat() for d in r.between(start, datetime(2026,1,1), inc=True)[:40]))\n";
+    let input = tempfile::NamedTempFile::new().unwrap();
+    fs::write(input.path(), rules.join("\n")).unwrap();
+    let done = Command::new(python)
+        .args(["-c", script])
+        .stdin(fs::File::open(input.path()).unwrap())
+        .output()
+        .unwrap();
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    let text = String::from_utf8(done.stdout).unwrap();
+    let start = "2023-01-31T07:15:00".parse().unwrap();
+    let until = "2026-01-01T00:00:00".parse().unwrap();
+    assert_eq!(text.lines().count(), rules.len());
+    for (rule, want) in rules.iter().zip(text.lines()) {
+        let mut out = Vec::new();
+        let read = Rule::read(rule).unwrap();
+        occurrences(
+            &read,
+            start,
+            start,
+            until,
+            &mut Budget::new(10_000_000),
+            &mut |at| out.push(at.to_string()),
+        );
+        out.truncate(40);
+        assert_eq!(out.join(" "), want, "{rule}");
+    }
+}
+
+/// Run by hand in a release build: `cargo test --release --test suite -- --ignored fifty_thousand --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn fifty_thousand_events_are_listed_at_once() {
+    let desk = Desk::new();
+    let mut file = String::from("BEGIN:VCALENDAR\r\nVERSION:2.0\r\n");
+    for n in 0..50_000 {
+        let (year, month, day) = (1990 + n % 50, 1 + n % 12, 1 + n % 28);
+        let rule = if n % 10 == 0 {
+            "RRULE:FREQ=YEARLY\r\n"
+        } else {
+            ""
+        };
+        file.push_str(&format!("BEGIN:VEVENT\r\nUID:{n:08x}-0000-4000-8000-000000000000\r\nDTSTAMP:20260101T000000Z\r\nDTSTART:{year}{month:02}{day:02}T100000\r\nDTEND:{year}{month:02}{day:02}T110000\r\n{rule}SUMMARY:Event {n}\r\nLOCATION:Somewhere\r\nX-OTHER:kept\r\nEND:VEVENT\r\n"));
+    }
+    file.push_str("END:VCALENDAR\r\n");
+    desk.home.write(CALENDAR, &file);
+    for tool in ["calendar_list_upcoming", "calendar_view", "list_alarms"] {
+        let mut best = f64::MAX;
+        for _ in 0..7 {
+            let begun = Instant::now();
+            desk.says(&[tool]);
+            best = best.min(begun.elapsed().as_secs_f64() * 1e3);
+        }
+        eprintln!("{tool}: {best:.1} ms of {} MB", file.len() >> 20);
+        assert!(cfg!(debug_assertions) || best < 50.0);
+    }
+}
+
+#[test]
+fn timers_say_what_they_are() {
+    let desk = Desk::new();
+    let said = desk.says(&["timer_start", "name=Tea", "duration=1h30m"]);
+    assert!(
+        said.contains("Countdown \"tea\" started: 1 h 30 min") && said.contains("this process"),
+        "{said}"
+    );
+    assert!(
+        desk.says(&["timer_start", "name=run"])
+            .contains("Stopwatch \"run\"")
+    );
+    assert_eq!(desk.says(&["timer_check"]).trim(), "No timers.");
+    assert!(desk.fails(&["timer_stop", "name=tea"]).contains("no timer"));
+    desk.fails(&["timer_start", "name= "]);
+    desk.fails(&["timer_start", "name=x", "duration=18446744073709551615"]);
+}
+
+#[test]
+fn an_open_session_tells_of_timers_and_alarms_also_those_of_another_marvin() {
+    use marvin::base::env::Env;
+    use marvin::tools::bell::{self, Bells, timer::Timer};
+    use marvin::tools::bounds::Bounds;
+    use marvin::tools::context::World;
+    use std::sync::{Arc, mpsc::channel};
+    use std::time::Duration;
+
+    let desk = Desk::new();
+    desk.home.write("table", TABLE);
+    fs::create_dir_all(desk.home.config().join("alarms")).unwrap();
+    let (home, config) = (desk.home.path(), desk.home.config());
+    let env = Env::from([
+        ("HOME", home.to_str().unwrap()),
+        ("MARVIN_CONFIG_DIR", config.to_str().unwrap()),
+        ("PATH", desk.path.as_str()),
+    ]);
+    let bounds = Bounds::new(&env, &mut |_| {}).unwrap();
+    let mut world = World::new(env, bounds);
+    let (tell, told) = channel();
+    world.announce = Some(Box::new(move |words| drop(tell.send(words))));
+    let world = Arc::new(world);
+    bell::watch(&world);
+    let hear = || told.recv_timeout(Duration::from_secs(20)).expect("a bell");
+
+    let started = Instant::now();
+    let timer = Timer {
+        started,
+        lasts: Some(Duration::from_millis(300)),
+        rung: false,
+    };
+    world.bells.timers().insert("tea".into(), timer);
+    Bells::look_again(&world);
+    assert_eq!(hear(), "Timer \"tea\" has ended.");
+    assert!(started.elapsed() >= Duration::from_millis(300));
+
+    // Set by another process, with the system's clock; this session sees the file.
+    let set = desk
+        .marvin()
+        .without("MARVIN_NOW")
+        .args(["tool", "set_alarm", "time=1s", "message=Soup"])
+        .run()
+        .expect(0);
+    assert!(set.text().contains("Soup"));
+    assert_eq!(hear(), "Alarm: Soup");
+    let until = Instant::now() + Duration::from_secs(20);
+    while !(desk.records("alarms").is_empty() && desk.table() == TABLE) {
+        assert!(
+            Instant::now() < until,
+            "{:?} {}",
+            desk.records("alarms"),
+            desk.table()
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let notices = desk.home.read("notices");
+    assert!(
+        notices.contains("|Timer \"tea\" has ended.|") && notices.contains("|Alarm: Soup|"),
+        "{notices}"
+    );
+    assert_eq!(notices.lines().count(), 2, "{notices}");
+    drop(world);
+    assert!(
+        told.recv_timeout(Duration::from_secs(20)).is_err(),
+        "the thread holds the world"
+    );
+}
+
+#[test]
+fn killed_at_any_moment_nothing_is_half() {
+    use rustix::process::Signal;
+    let desk = Desk::new();
+    desk.home.write("table", TABLE);
+    desk.says(&[
+        "calendar_add_event",
+        "title=first",
+        "start=2026-12-01T10:00",
+    ]);
+    for n in 0..24u64 {
+        let running = desk
+            .marvin()
+            .args([
+                "tool",
+                "calendar_add_event",
+                &format!("title=E{n}"),
+                "start=2026-12-02T10:00",
+            ])
+            .spawn();
+        std::thread::sleep(std::time::Duration::from_millis(n * 3));
+        // It may be done already.
+        let _ = rustix::process::kill_process_group(running.pid(), Signal::KILL);
+        running.wait();
+        let file = desk.home.read(CALENDAR);
+        assert!(scan(file.as_bytes()).fault.is_none() && file.contains("SUMMARY:first"));
+        assert!(desk.table().starts_with(TABLE));
+    }
+    assert!(desk.says(&["list_alarms"]).contains("No alarms."));
+    // What was left of reminders does no harm and goes with its event.
+    desk.says(&["calendar_add_event", "title=last", "start=2026-12-03T10:00"]);
+    assert!(
+        desk.says(&["calendar_list_upcoming", "days=30"])
+            .contains("last")
+    );
+}
