@@ -26,9 +26,9 @@ case "$1" in
     [ -f "$table" ] || { echo "no crontab for ann" >&2; exit 1; }
     cat "$table" ;;
 -r) rm -f "$table" ;;
--) cat > "$table.new"
-   [ -z "$(tail -c 1 "$table.new")" ] || { echo "missing newline before EOF" >&2; exit 1; }
-   mv "$table.new" "$table" ;;
+-) cat > "$table.$$"
+   [ -z "$(tail -c 1 "$table.$$")" ] || { echo "missing newline before EOF" >&2; exit 1; }
+   mv "$table.$$" "$table" ;;
 esac
 "#;
 const NOTIFY: &str =

@@ -22,7 +22,7 @@ use ical::event::Event;
 use ical::scan::{scan, with_event, without};
 use ical::zone::Zones;
 use new::{New, When, uuid};
-use occurrence::{Found, Occurrence, Short, between};
+use occurrence::{Found, Occurrence, between};
 
 crate::tools! { "calendar";
     /// Add an event and its reminders.
@@ -308,7 +308,7 @@ fn month(ctx: &Ctx, args: ViewMonth) -> Outcome<String> {
     if found.list.is_empty() {
         out.push_str("No events in this month.");
     }
-    out.push_str(&lines(&found, &bytes, &now));
+    out.push_str(&lines(&found, &now));
     Ok(out)
 }
 
@@ -327,26 +327,21 @@ fn upcoming(ctx: &Ctx, args: ListUpcoming) -> Outcome<String> {
     let found = between(&bytes, &now, &until);
     let days = plural(usize::try_from(args.days).unwrap_or(usize::MAX), "day");
     if found.list.is_empty() {
-        let notes = lines(&found, &bytes, &now);
+        let notes = lines(&found, &now);
         return Ok(format!("No events in the next {days}.{notes}"));
     }
     Ok(format!(
         "Events in the next {days} (* is today):\n{}",
-        lines(&found, &bytes, &now)
+        lines(&found, &now)
     ))
 }
 
-fn lines(found: &Found, bytes: &[u8], now: &Zoned) -> String {
-    let short = if found.list.is_empty() {
-        Short::of(b"")
-    } else {
-        Short::of(bytes)
-    };
+fn lines(found: &Found, now: &Zoned) -> String {
     let shown = found
         .list
         .iter()
         .take(MOST)
-        .map(|event| view::line(event, &short, now));
+        .map(|event| view::line(event, &found.short, now));
     let mut lines: Vec<String> = shown.collect();
     if found.list.len() > MOST {
         lines.push(format!(

@@ -55,6 +55,8 @@ pub struct Found {
     pub list: Vec<Occurrence>,
     /// Sentences for the person.
     pub notes: Vec<String>,
+    /// How to show UIDs.
+    pub short: Short,
 }
 
 /// The occurrences of the calendar file `bytes` that lie in or reach into `from..until`.
@@ -258,9 +260,15 @@ impl Search<'_> {
         if self.budget.spent {
             notes.push("Some events recur so often that not all occurrences are shown.".to_owned());
         }
+        let short = if self.list.is_empty() {
+            Short::default()
+        } else {
+            Short::of(self.file)
+        };
         Found {
             list: self.list,
             notes,
+            short,
         }
     }
 }
@@ -273,12 +281,12 @@ fn one_line(text: &str) -> String {
 }
 
 /// The beginning of a UID that no other event of the file has: eight characters where they do.
+#[derive(Debug, Default)]
 pub struct Short(HashMap<String, Option<String>>);
 
 impl Short {
     /// Looks at every event of a file.
-    pub fn of(bytes: &[u8]) -> Self {
-        let file = scan(bytes);
+    pub fn of(file: &Scan<'_>) -> Self {
         let mut map: HashMap<String, Option<String>> = HashMap::new();
         for place in &file.events {
             let Some(uid) = file.uid(place) else { continue };
