@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use regex::{Regex, RegexBuilder};
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::context::Ctx;
@@ -87,7 +86,7 @@ struct Bookmark {
 }
 
 impl Bookmark {
-    fn of(raw: &RawValue) -> Self {
+    fn of(raw: &str) -> Self {
         let map = records::object(raw);
         let text = |key: &str| match map.get(key) {
             Some(Value::String(text)) => text.clone(),
@@ -157,8 +156,9 @@ fn save(ctx: &Ctx, args: BookmarkSave) -> Outcome<String> {
     let notice = records::update(&own, Some(&shared), &ctx.world.clock, |records| {
         let old = records
             .iter()
+            .map(|raw| raw.get())
             .filter(|raw| may_hold(raw, &words))
-            .map(|raw| Bookmark::of(raw))
+            .map(Bookmark::of)
             .find(|old| self::key(&old.url) == key);
         if let Some(old) = old {
             return Err(already(&old));
@@ -247,11 +247,11 @@ fn pattern(words: &str) -> Outcome<Regex> {
 }
 
 /// False when the record cannot hold the words: most records are never read further. Escapes may spell them in another way.
-fn may_hold(raw: &RawValue, words: &Regex) -> bool {
-    words.is_match(raw.get()) || raw.get().contains('\\')
+fn may_hold(raw: &str, words: &Regex) -> bool {
+    words.is_match(raw) || raw.contains('\\')
 }
 
-/// The newest `limit` links that fit, and how many there are in all.
+/// The newest `limit` links that fit, how many that are (one more than `limit` when there are more), and how many there are in all.
 fn newest(
     ctx: &Ctx,
     limit: u32,
@@ -274,17 +274,15 @@ fn newest(
         if words.is_some_and(|words| !may_hold(raw, words)) {
             continue;
         }
-        if words.is_none() && count >= limit {
-            count = all.len();
+        let bookmark = Bookmark::of(raw);
+        if !fits(&bookmark) {
+            continue;
+        }
+        count += 1;
+        if count > limit {
             break;
         }
-        let bookmark = Bookmark::of(raw);
-        if fits(&bookmark) {
-            count += 1;
-            if count <= limit {
-                bookmark.write(&mut out);
-            }
-        }
+        bookmark.write(&mut out);
     }
     Ok((out, count, all.len()))
 }
@@ -321,11 +319,14 @@ fn told(out: String, count: usize, all: usize, limit: u32, what: &str) -> String
         0 if all == 0 => "There are no bookmarks.".to_owned(),
         0 => format!("No bookmark{what} among {}.", number(all)),
         1 => format!("{out}1 bookmark{what}."),
-        _ if count > limit as usize => {
+        _ if count > limit as usize && what.is_empty() => {
             format!(
-                "{out}{limit} of {} bookmarks{what}, the newest first.",
-                number(count)
+                "{out}{limit} of {} bookmarks, the newest first.",
+                number(all)
             )
+        }
+        _ if count > limit as usize => {
+            format!("{out}The newest {limit}{what} are shown; there are more.")
         }
         _ => format!("{out}{} bookmarks{what}.", number(count)),
     }
@@ -361,7 +362,7 @@ mod tests {
 
     #[test]
     fn records_in_any_state_are_read() {
-        let of = |text: &str| Bookmark::of(&RawValue::from_string(text.to_owned()).unwrap());
+        let of = Bookmark::of;
         let old = of(r#"{"url":"u","tags":"a, B,b","created":"2020-01-01T00:00:00","title":null}"#);
         assert_eq!(
             (old.tags.len(), old.saved.len(), old.title.len()),

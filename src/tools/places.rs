@@ -111,7 +111,7 @@ fn save(ctx: &Ctx, args: SavePlace) -> Outcome<String> {
     let notice = records::update(&file(ctx)?, None, &ctx.world.clock, |records| {
         let place = records
             .iter_mut()
-            .map(|raw| (records::object(raw), raw))
+            .map(|raw| (records::object(raw.get()), raw))
             .find(|(place, _)| label_of(place) == label);
         let fill = |place: &mut Map<String, Value>| {
             for (key, value) in &fields {
@@ -167,7 +167,7 @@ fn remove(ctx: &Ctx, args: RemovePlace) -> Outcome<String> {
     }
     let mut total = 0;
     let notice = records::update(&path, None, &ctx.world.clock, |records| {
-        records.retain(|raw| label_of(&records::object(raw)) != label);
+        records.retain(|raw| label_of(&records::object(raw.get())) != label);
         total = records.len();
         Ok(())
     })?;

@@ -143,7 +143,10 @@ fn read(path: &Path, bytes: &mut Vec<u8>) -> bool {
     };
     let mut file = std::fs::File::from(file).take(LARGEST + 1);
     let read = file.read_to_end(bytes);
-    let text = !bytes.iter().take(SNIFF).any(|byte| *byte == 0);
+    let text = !bytes
+        .get(..SNIFF.min(bytes.len()))
+        .unwrap_or_default()
+        .contains(&0);
     read.is_ok() && text && bytes.len() as u64 <= LARGEST
 }
 
