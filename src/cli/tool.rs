@@ -1,5 +1,8 @@
 //! `marvin tool` and `marvin tools`.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::out::print;
@@ -17,24 +20,29 @@ pub(super) fn run(words: &[String], start: Start) -> Outcome<u8> {
         Asked::Call { tool, args, dir } => (tool, args, dir),
     };
     let stop = Cancel::new();
-    stop_on_signals(&stop);
+    let signal = stop_on_signals(&stop);
     let output = by_hand::run(&start, tool.name, args, dir.as_deref(), &stop)?;
     if output.failed {
         say(&output.text);
-        return Ok(1);
+        let signal = signal.load(Ordering::SeqCst);
+        // After a signal the status is its own (decisions.md 9).
+        return Ok(if signal > 0 { 128 + signal } else { 1 });
     }
     print(&format!("{}\n", output.text.trim_end_matches('\n')))?;
     Ok(0)
 }
 
-/// Ctrl-C ends the tool and its children instead of this process alone.
-pub(super) fn stop_on_signals(stop: &Cancel) {
+/// Ctrl-C ends the tool and its children instead of this process alone; the value is the signal that came, 0 for none.
+pub(super) fn stop_on_signals(stop: &Cancel) -> Arc<AtomicU8> {
+    let came = Arc::new(AtomicU8::new(0));
     if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) {
-        let stop = stop.clone();
+        let (stop, came) = (stop.clone(), Arc::clone(&came));
         std::thread::spawn(move || {
-            if signals.forever().next().is_some() {
+            if let Some(signal) = signals.forever().next() {
+                came.store(u8::try_from(signal).unwrap_or_default(), Ordering::SeqCst);
                 stop.fire();
             }
         });
     }
+    came
 }

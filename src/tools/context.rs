@@ -1,6 +1,6 @@
 //! What a tool may use: the world of its session, and the call it is part of.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -11,6 +11,7 @@ use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
+use crate::base::text::visible;
 use crate::chat::event::{Event, Listener};
 use crate::chat::usage::Ledger;
 use crate::disk::beneath::Root;
@@ -72,6 +73,48 @@ pub enum Matter {
         /// The other one.
         dir: PathBuf,
     },
+    /// Listening to a topic, to which messages may then be published.
+    Topic {
+        /// Its name.
+        name: String,
+    },
+}
+
+impl Matter {
+    /// What is asked.
+    pub fn question(&self) -> &'static str {
+        match self {
+            Self::Command { .. } => "Run this command?",
+            Self::WorkingDir { .. } => "Work in this directory?",
+            Self::Topic { .. } => "Subscribe to this ntfy topic?",
+        }
+    }
+
+    /// What the person would agree to, as the end of a sentence.
+    pub fn act(&self) -> &'static str {
+        match self {
+            Self::Command { .. } => "run this command",
+            Self::WorkingDir { .. } => "change the working directory",
+            Self::Topic { .. } => "subscribe to this topic",
+        }
+    }
+
+    /// The thing itself, with control characters made visible.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Command { command, .. } => visible(command),
+            Self::WorkingDir { dir } => visible(&dir.display().to_string()),
+            Self::Topic { name } => visible(name),
+        }
+    }
+
+    /// Where it would happen, for what happens somewhere.
+    pub fn place(&self) -> Option<&Path> {
+        match self {
+            Self::Command { dir, .. } => Some(dir),
+            Self::WorkingDir { .. } | Self::Topic { .. } => None,
+        }
+    }
 }
 
 /// Asks whoever can agree.

@@ -232,7 +232,7 @@ fn plain_on_a_terminal_asks_in_lines() {
         pty.wait_text("You: ");
         pty.send("do it\r");
         pty.wait_text("Marvin wants to run this command:");
-        pty.wait_text("Run it? ");
+        pty.wait_text("Agreed? ");
         for line in answer.split_inclusive('\r') {
             pty.send(line);
             if line.starts_with('e') {

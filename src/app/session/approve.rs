@@ -79,20 +79,14 @@ impl Approve for Asker {
 }
 
 fn declined(matter: &Matter) -> Problem {
-    Problem::refused(match matter {
-        Matter::Command { .. } => "The user declined to run this command.",
-        Matter::WorkingDir { .. } => "The user declined to change the working directory.",
-    })
+    Problem::refused(format!("The user declined to {}.", matter.act()))
 }
 
 /// Nobody can be asked, and silence is not consent.
 fn refused_unasked(matter: &Matter) -> Problem {
-    let what = match matter {
-        Matter::Command { .. } => "Commands need the user's agreement",
-        Matter::WorkingDir { .. } => "Changing the working directory needs the user's agreement",
-    };
     Problem::refused(format!(
-        "{what}, and standard input is no terminal to ask on."
+        "To {} needs the user's agreement, and standard input is no terminal to ask on.",
+        matter.act()
     ))
     .next("Run Marvin on a terminal, or with --non-interactive, which approves everything.")
 }

@@ -122,6 +122,8 @@ pub struct Session {
     jobs: Vec<shell::Job>,
     history: Option<Arc<Mutex<InputHistory>>>,
     news: News,
+    /// ntfy topics that are listened to.
+    topics: usize,
     /// Number of the next turn or job.
     next: u64,
     /// Changes under way (profile, model, log) that must be done before the next message goes.
@@ -175,6 +177,7 @@ impl Session {
             jobs: Vec::new(),
             history: None,
             news: News::default(),
+            topics: 0,
             next: 0,
             holding: 0,
             held: Vec::new(),
@@ -391,7 +394,7 @@ impl Session {
             context: self.world.context.percent(),
             coding: self.coding,
             shell: self.shell.clone(),
-            topics: 0,
+            topics: self.topics,
             running: turn.chain(jobs).collect(),
         }
     }

@@ -16,6 +16,7 @@ use crate::base::error::{Outcome, Problem};
 use crate::chat::repair::cut_for_cap;
 use crate::chat::tokens::Meter;
 use crate::tools::context::World;
+use crate::tools::ntfy;
 
 impl Session {
     pub(super) fn seed(&mut self, entries: &[chat_log::Entry]) {
@@ -69,6 +70,10 @@ impl Session {
         let Ok(profile) = self.world.paths.profile(&self.world.profile()) else {
             return;
         };
+        let shows = &mut self.shows;
+        let mut warn = |words| shows.push(Show::System(words));
+        let file = profile.ntfy_subscriptions();
+        self.topics = ntfy::file::read(&file, &self.world.clock, &mut warn).len();
         let inbox = Arc::clone(&self.inbox);
         let deliver = move |news: Vec<String>| {
             news.into_iter()

@@ -3,7 +3,6 @@
 //! An alarm's record on disk is its existence. Whoever rings it (an open session, the scheduler through `marvin --fire-alarm`) takes
 //! one lock, sees the record, rings, and removes it; killed in between, it rings once more rather than never.
 
-pub mod push;
 pub mod record;
 pub mod ring;
 pub mod schedule;

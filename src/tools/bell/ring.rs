@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::record::{self, Record};
-use super::{push, schedule};
+use super::schedule;
 use crate::base::cancel::Cancel;
 use crate::base::error::Outcome;
 use crate::base::text::clip;
@@ -12,6 +12,7 @@ use crate::disk::lock::Lock;
 use crate::proc::desktop;
 use crate::tools::calendar;
 use crate::tools::context::World;
+use crate::tools::ntfy::reminders;
 
 /// Longest wait for another Marvin that is ringing.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -96,5 +97,5 @@ pub fn is_wanted(world: &World, record: &Record) -> bool {
 /// A desktop notice and a message to the telephone; neither failing stops the other, and the session has its own notice.
 pub fn aloud(world: &World, title: &str, text: &str, stop: &Cancel) {
     let _ = desktop::notify(&world.env, title, text, stop);
-    let _ = push::publish(world, title, text, stop);
+    let _ = reminders::publish(world, title, text, stop);
 }

@@ -148,7 +148,7 @@ fn add(ctx: &Ctx, args: AddEvent) -> Outcome<String> {
         out.push_str("\nThat is in the past.");
     }
     let reminded = reminders::add(ctx, &uid, title, &from, &when);
-    let topic = super::bell::push::ensure_topic(&ctx.world);
+    let topic = super::ntfy::reminders::ensure(&ctx.world);
     out.push('\n');
     match reminded {
         Ok(words) => out.push_str(&words),

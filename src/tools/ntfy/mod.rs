@@ -3,6 +3,8 @@
 pub(crate) mod answer;
 pub(crate) mod file;
 pub(crate) mod poll;
+pub(crate) mod reminders;
+mod send;
 mod topic;
 
 use std::collections::BTreeMap;
@@ -10,11 +12,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-
 use super::CHANGE;
-use super::context::Ctx;
+use super::context::{Ctx, Matter};
 use crate::base::error::{Kind, Outcome, Problem};
 use crate::base::text::{clip, did_you_mean, plural, visible};
 use file::{Seen, Subscription, is_name};
@@ -116,6 +115,10 @@ fn generate(ctx: &Ctx, args: GenerateNtfyTopic) -> Outcome<String> {
 fn subscribe(ctx: &Ctx, args: NtfySubscribe) -> Outcome<String> {
     let topic = named(ctx, &args.topic)?;
     let label = label(&args.label);
+    // Messages go only to subscribed topics: without the person's word a model could name any.
+    ctx.approve(Matter::Topic {
+        name: topic.clone(),
+    })?;
     let new = file::add(&path(ctx)?, &topic, &label, &ctx.world.clock)?;
     let (all, _) = subscriptions(ctx)?;
     let shown = match label.as_str() {
@@ -207,53 +210,14 @@ fn publish(ctx: &Ctx, args: NtfyPublish) -> Outcome<String> {
             ));
         }
     };
-    let (client, base) = poll::client(&ctx.world.env, LIMIT)?;
-    let mut headers = poll::headers(&ctx.world.env);
-    headers.push(("content-type", "text/plain; charset=utf-8".to_owned()));
-    let title = label(&args.title);
-    if !title.is_empty() {
-        headers.push(("title", header_text(&title)));
-    }
-    let mut response = client
-        .post(
-            &format!("{base}/{}", one.topic),
-            &headers,
-            message.as_bytes(),
-            &ctx.stop,
-        )
-        .map_err(|error| error.problem(&base))?;
-    if !(200..300).contains(&response.status) {
-        let kind = match response.status {
-            401 | 403 => Kind::Auth,
-            413 | 429 => Kind::Limit,
-            _ => Kind::Network,
-        };
-        let why = poll::refusal(&mut response);
-        return Err(Problem::new(
-            kind,
-            format!("The message was not sent: {why}."),
-        ));
-    }
+    send::send(
+        &ctx.world.env,
+        &one.topic,
+        &label(&args.title),
+        message,
+        &ctx.stop,
+    )?;
     Ok(format!("Sent to {} ({}).", one.label, one.topic))
-}
-
-/// A header's value: ASCII as it is, the rest in encoded words (RFC 2047).
-fn header_text(text: &str) -> String {
-    let plain: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    if plain.is_ascii() && !plain.contains("=?") {
-        return plain;
-    }
-    let mut words = Vec::new();
-    let mut rest = plain.as_str();
-    while !rest.is_empty() {
-        let part = crate::base::text::head(rest, 45);
-        words.push(format!("=?UTF-8?B?{}?=", STANDARD.encode(part)));
-        rest = rest.get(part.len()..).unwrap_or_default();
-    }
-    words.join(" ")
 }
 
 fn list(ctx: &Ctx, _: NtfyList) -> Outcome<String> {
@@ -301,21 +265,4 @@ fn list(ctx: &Ctx, _: NtfyList) -> Outcome<String> {
         );
     }
     Ok(out)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::header_text;
-
-    #[test]
-    fn titles_fit_a_header() {
-        assert_eq!(header_text("Dinner"), "Dinner");
-        assert_eq!(header_text("a\r\nX: b"), "a  X: b");
-        assert_eq!(header_text("h\u{f6}"), "=?UTF-8?B?aMO2?=");
-        let long = header_text(&"\u{1f389}".repeat(50));
-        assert!(
-            long.is_ascii() && long.split(' ').all(|word| word.len() <= 75),
-            "{long}"
-        );
-    }
 }

@@ -168,7 +168,7 @@ impl Plain {
     /// Asks the person; end of input and Ctrl-C mean no.
     fn ask(&mut self, question: Question) {
         self.printer.question(&question);
-        let answer = self.read("Run it? y once, a always this, n no, e no and say why: ");
+        let answer = self.read("Agreed? y once, a always this, n no, e no and say why: ");
         let verdict = match answer {
             Line::Text(text) => match text.trim().to_lowercase().as_str() {
                 "" | "y" | "yes" => Verdict::Once,

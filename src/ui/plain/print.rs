@@ -10,7 +10,6 @@ use crate::base::env::Env;
 use crate::base::error::Problem;
 use crate::base::text;
 use crate::chat::event::Event;
-use crate::tools::context::Matter;
 use crate::ui::text::clean::{Cleaner, clean};
 use crate::ui::text::theme::{ColorMode, Theme};
 
@@ -75,15 +74,11 @@ impl Printer {
 
     /// What Marvin wants to do, before the person is asked.
     pub(super) fn question(&mut self, question: &Question) {
-        match &question.matter {
-            Matter::Command { command, dir } => {
-                self.system("Marvin wants to run this command:");
-                self.block(&indented(&text::visible(command)));
-                self.block(&format!("  in {}", dir.display()));
-            }
-            Matter::WorkingDir { dir } => {
-                self.system(&format!("Marvin wants to work in {}.", dir.display()));
-            }
+        let matter = &question.matter;
+        self.system(&format!("Marvin wants to {}:", matter.act()));
+        self.block(&indented(&matter.text()));
+        if let Some(dir) = matter.place() {
+            self.block(&format!("  in {}", dir.display()));
         }
     }
 

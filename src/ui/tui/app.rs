@@ -303,7 +303,7 @@ impl App {
         let Some(question) = self.waiting.pop_front() else {
             return;
         };
-        let text = ask::matter(&question.matter);
+        let text = question.matter.text();
         let rows: usize = text
             .lines()
             .map(|line| width::of(line).max(1).div_ceil(self.columns.max(2) - 1))

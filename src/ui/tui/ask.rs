@@ -3,8 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use crate::app::session::show::Question;
-use crate::base::text::{clip, visible};
-use crate::tools::context::Matter;
+use crate::base::text::clip;
 use crate::ui::text::clean::clean_line;
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
@@ -24,14 +23,6 @@ pub(super) struct Asked {
     pub(super) why: bool,
 }
 
-/// The text that the question is about, with control characters made visible.
-pub(super) fn matter(matter: &Matter) -> String {
-    match matter {
-        Matter::Command { command, .. } => visible(command),
-        Matter::WorkingDir { dir } => visible(&dir.display().to_string()),
-    }
-}
-
 /// The rows of the question, within `room` of them. What does not fit goes in this order: the reason and the place, the end of the
 /// command, the long words for the keys; nobody is to say yes to a command whose beginning he cannot see.
 pub(super) fn rows(
@@ -40,18 +31,15 @@ pub(super) fn rows(
     room: usize,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
-    let (title, place) = match &asked.question.matter {
-        Matter::Command { dir, .. } => (
-            "Run this command?",
-            Some(clean_line(&dir.display().to_string())),
-        ),
-        Matter::WorkingDir { .. } => ("Work in this directory?", None),
-    };
+    let matter = &asked.question.matter;
+    let place = matter
+        .place()
+        .map(|dir| clean_line(&dir.display().to_string()));
     let mut rows = Vec::new();
     if room > 3 {
-        rows.push(rule(title, columns, theme));
+        rows.push(rule(matter.question(), columns, theme));
     }
-    let text = matter(&asked.question.matter);
+    let text = matter.text();
     let mut shown: Vec<Line<'static>> = text
         .lines()
         .flat_map(|line| {
