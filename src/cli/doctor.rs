@@ -26,15 +26,43 @@ struct Finding {
     advice: String,
 }
 
-/// Programs that tools use: name, what for, what brings it.
-const PROGRAMS: [(&str, &str, &str); 3] = [
-    ("git", "the git tools", "Install the package git."),
-    (
-        "rg",
-        "faster code_grep; a built-in search takes its place",
-        "Install the package ripgrep.",
-    ),
-    ("sh", "run_command", "Install a shell."),
+/// A program that tools use.
+struct Program {
+    name: &'static str,
+    /// What for.
+    what: &'static str,
+    /// What brings it.
+    get: &'static str,
+    /// The argument that makes it say its version, if one does.
+    version: Option<&'static str>,
+}
+
+const fn wanted(
+    name: &'static str,
+    what: &'static str,
+    get: &'static str,
+    version: Option<&'static str>,
+) -> Program {
+    Program {
+        name,
+        what,
+        get,
+        version,
+    }
+}
+
+#[rustfmt::skip]
+const PROGRAMS: [Program; 10] = [
+    wanted("git", "the git tools", "Install the package git.", Some("--version")),
+    wanted("rg", "faster code_grep; a built-in search takes its place", "Install the package ripgrep.", Some("--version")),
+    wanted("sh", "run_command", "Install a shell.", None),
+    wanted("gh", "github_search", "Install the package gh, then: gh auth login.", Some("--version")),
+    wanted("yt-dlp", "yt_dlp_download", "Install it: uv tool install yt-dlp, or the package yt-dlp.", Some("--version")),
+    wanted("ffmpeg", "audio_only of yt_dlp_download", "Install the package ffmpeg.", Some("-version")),
+    wanted("uv", "install_packages for Python; pip takes its place", "Install uv.", Some("--version")),
+    wanted("crontab", "alarms and reminders after Marvin has ended", "Install the package cron.", None),
+    wanted("at", "the same, where there is no crontab", "Install the package at.", None),
+    wanted("notify-send", "alarms on the desktop", "Install the package libnotify-bin.", Some("--version")),
 ];
 
 /// The report, as text or JSON.
@@ -68,7 +96,7 @@ pub(super) fn report(words: &[String], start: &Start) -> Outcome<String> {
     findings.extend(
         PROGRAMS
             .iter()
-            .map(|(name, what, advice)| program(name, what, advice, start)),
+            .map(|wanted| program(wanted, start)),
     );
     findings.extend(folders(start));
     let terminal = std::io::stdout().is_terminal();
@@ -170,26 +198,20 @@ fn provider(row: &'static Row, start: &Start) -> Finding {
     }
 }
 
-fn program(name: &str, what: &str, advice: &str, start: &Start) -> Finding {
+fn program(program: &Program, start: &Start) -> Finding {
+    let name = program.name;
     let Some(path) = find_program(name, &start.env) else {
-        return finding(
-            "program",
-            name,
-            false,
-            format!("not found; wanted for {what}"),
-            advice,
-        );
+        let state = format!("not found; wanted for {}", program.what);
+        return finding("program", name, false, state, program.get);
     };
-    let mut run = Run::new(&path, ["--version"], command_env(&start.env));
-    run.limit = Duration::from_secs(3);
-    let version = if name == "sh" {
-        String::new()
-    } else {
-        run.run(&Cancel::new())
-            .map(|done| done.stdout.text())
-            .unwrap_or_default()
-    };
-    let version = version.lines().next().unwrap_or_default().to_owned();
+    let version = program.version.map(|flag| {
+        let mut run = Run::new(&path, [flag], command_env(&start.env));
+        run.limit = Duration::from_secs(3);
+        let said = run.run(&Cancel::new()).map(|done| done.stdout.text());
+        said.unwrap_or_default()
+    });
+    let version = version.unwrap_or_default();
+    let version = version.lines().next().unwrap_or_default();
     finding(
         "program",
         name,
