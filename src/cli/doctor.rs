@@ -93,11 +93,7 @@ pub(super) fn report(words: &[String], start: &Start) -> Outcome<String> {
             ),
         },
     );
-    findings.extend(
-        PROGRAMS
-            .iter()
-            .map(|wanted| program(wanted, start)),
-    );
+    findings.extend(PROGRAMS.iter().map(|wanted| program(wanted, start)));
     findings.extend(folders(start));
     let terminal = std::io::stdout().is_terminal();
     let term = start.env.get("TERM").unwrap_or("not set");

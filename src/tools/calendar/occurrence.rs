@@ -68,6 +68,7 @@ pub fn between(bytes: &[u8], from: &Zoned, until: &Zoned) -> Found {
         zones: &zones,
         from,
         until,
+        days: (day_number(from, -2), day_number(until, 2)),
         view: from.time_zone(),
         budget: Budget::new(STEPS),
         list: Vec::new(),
@@ -83,6 +84,15 @@ pub fn between(bytes: &[u8], from: &Zoned, until: &Zoned) -> Found {
     search.finish()
 }
 
+/// The date `days` from then as YYYYMMDD.
+fn day_number(zoned: &Zoned, days: i64) -> u32 {
+    let date = zoned.date();
+    let date = date.checked_add(days.days()).unwrap_or(date);
+    let number =
+        i32::from(date.year()) * 10_000 + i32::from(date.month()) * 100 + i32::from(date.day());
+    u32::try_from(number).unwrap_or_default()
+}
+
 /// Which occurrences of which event stand elsewhere on their own.
 type Replaced = HashMap<String, BTreeSet<Timestamp>>;
 
@@ -91,6 +101,8 @@ struct Search<'a> {
     zones: &'a Zones<'a>,
     from: &'a Zoned,
     until: &'a Zoned,
+    /// Both as YYYYMMDD, with two days to spare for time zones.
+    days: (u32, u32),
     view: &'a TimeZone,
     budget: Budget,
     list: Vec<Occurrence>,
@@ -113,28 +125,17 @@ impl Search<'_> {
         out
     }
 
-    /// False for an event that by its dates alone lies outside; two days are left for time zones.
+    /// False for an event that by its dates alone lies outside.
     fn may_matter(&self, place: &Place) -> bool {
         if place.repeats || place.lasts {
             return true;
         }
-        let number = |date: Date| {
-            u32::try_from(
-                i32::from(date.year()) * 10_000
-                    + i32::from(date.month()) * 100
-                    + i32::from(date.day()),
-            )
-            .unwrap_or_default()
-        };
-        let day = |zoned: &Zoned, days: i64| {
-            let date = zoned.date();
-            number(date.checked_add(days.days()).unwrap_or(date))
-        };
         let Some(start) = place.start.as_ref().and_then(|line| self.file.day(line)) else {
             return true;
         };
         let end = place.end.as_ref().and_then(|line| self.file.day(line));
-        start <= day(self.until, 2) && end.unwrap_or(start).max(start) >= day(self.from, -2)
+        let (from, until) = self.days;
+        start <= until && end.unwrap_or(start).max(start) >= from
     }
 
     fn event(&mut self, place: &Place, replaced: &Replaced) {

@@ -40,7 +40,7 @@ impl<'a> Lines<'a> {
     /// The end of the physical line that begins at `at`, and where the next one begins.
     fn physical(&self, at: usize) -> (usize, usize) {
         let rest = self.bytes.get(at..self.end).unwrap_or_default();
-        let Some(length) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+        let Some(length) = memchr::memchr2(b'\n', b'\r', rest) else {
             return (self.end, self.end);
         };
         let stop = at + length;

@@ -67,7 +67,7 @@ pub fn scan(bytes: &[u8]) -> Scan<'_> {
 
 struct Walk<'a> {
     /// Components that are open, in upper case, with their first byte.
-    open: Vec<(Vec<u8>, usize)>,
+    open: Vec<(Cow<'static, [u8]>, usize)>,
     /// The open event and the depth at which it opened.
     event: Option<(usize, Place)>,
     zone: Option<(usize, usize)>,
@@ -111,20 +111,20 @@ impl<'a> Walk<'a> {
     }
 
     fn begin(&mut self, what: &[u8], line: &Line) {
-        let what = what.trim_ascii().to_ascii_uppercase();
+        let what = component(what.trim_ascii());
         let depth = self.open.len() + 1;
-        if what == b"VEVENT" && self.event.is_none() {
+        if *what == *b"VEVENT" && self.event.is_none() {
             let mut place = Place::default();
             place.range.start = line.range.start;
             self.event = Some((depth, place));
-        } else if what == b"VTIMEZONE" && self.zone.is_none() {
+        } else if *what == *b"VTIMEZONE" && self.zone.is_none() {
             self.zone = Some((depth, line.range.start));
         }
         self.open.push((what, line.range.start));
     }
 
     fn end(&mut self, what: &[u8], line: &Line) {
-        let what = what.trim_ascii().to_ascii_uppercase();
+        let what = component(what.trim_ascii());
         let depth = self.open.len();
         match self.open.pop() {
             Some((open, _)) if open == what => {}
@@ -157,7 +157,7 @@ impl<'a> Walk<'a> {
         } else if let Some((_, start)) = self.zone.take_if(|(at, _)| *at > self.open.len()) {
             self.found.zones.push(start..line.next);
         }
-        if what == b"VCALENDAR" && self.open.is_empty() {
+        if *what == *b"VCALENDAR" && self.open.is_empty() {
             self.found.insert = Some(line.range.start);
         }
     }
@@ -176,6 +176,23 @@ impl<'a> Walk<'a> {
         }
         self.found
     }
+}
+
+/// A component's name in upper case; the usual ones cost no memory.
+fn component(word: &[u8]) -> Cow<'static, [u8]> {
+    const USUAL: [&[u8]; 6] = [
+        b"VEVENT",
+        b"VALARM",
+        b"VCALENDAR",
+        b"VTIMEZONE",
+        b"STANDARD",
+        b"DAYLIGHT",
+    ];
+    let usual = USUAL.iter().find(|usual| usual.eq_ignore_ascii_case(word));
+    usual.map_or_else(
+        || Cow::Owned(word.to_ascii_uppercase()),
+        |usual| Cow::Borrowed(*usual),
+    )
 }
 
 /// What follows the colon.
