@@ -4,6 +4,7 @@ pub mod editor;
 pub mod keys;
 pub mod markdown;
 mod plain;
+mod sources;
 pub mod term;
 pub mod text;
 mod tui;

@@ -271,7 +271,7 @@ fn commands_run_in_front_and_beside() {
     pty.wait_for("no job", |screen| !screen.contents().contains('⚙'));
     // A command in front is stopped by a key.
     pty.send("!sleep 300\r");
-    pty.wait_text(" 0s · ");
+    pty.wait_text(" 0s sleep 300");
     pty.send("\x1b");
     pty.wait_for("both stopped", |screen| {
         screen.contents().matches("[stopped]").count() == 2

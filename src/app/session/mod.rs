@@ -87,8 +87,6 @@ struct Turn {
     latest: usize,
     /// The next piece of text begins after a round of tools.
     gap: bool,
-    /// Names of the tools that run.
-    tools: Vec<(String, String)>,
     /// When the person stopped it.
     cancelled: Option<Instant>,
 }
@@ -373,10 +371,7 @@ impl Session {
             Brain::Choosing | Brain::Failed(_) => (None, String::new()),
         };
         let turn = self.turn.iter().map(|turn| Running {
-            what: match turn.tools.last() {
-                Some((_, name)) => name.clone(),
-                None => "answering".to_owned(),
-            },
+            what: String::new(),
             since: turn.since,
             background: false,
         });

@@ -66,15 +66,12 @@ impl Session {
                 }
                 turn.text.push_str(piece);
             }
-            Event::ToolsStarted(calls) => {
-                turn.gap = true;
-                turn.tools = calls
-                    .iter()
-                    .map(|call| (call.id.clone(), call.name.clone()))
-                    .collect();
-            }
-            Event::ToolDone { id, .. } => turn.tools.retain(|(running, _)| running != id),
-            Event::Thinking(_) | Event::Progress { .. } | Event::Notice(..) | Event::Turn(_) => {}
+            Event::ToolsStarted(_) => turn.gap = true,
+            Event::ToolDone { .. }
+            | Event::Thinking(_)
+            | Event::Progress { .. }
+            | Event::Notice(..)
+            | Event::Turn(_) => {}
         }
         self.shows.push(Show::Event(event));
     }

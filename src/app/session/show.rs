@@ -112,7 +112,7 @@ pub struct Status {
 /// Something that takes time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Running {
-    /// What it is.
+    /// The command or tool that the person called; empty for an answer.
     pub what: String,
     /// Since when.
     pub since: Instant,

@@ -80,7 +80,6 @@ impl Session {
             text: String::new(),
             latest: 0,
             gap: false,
-            tools: Vec::new(),
             cancelled: None,
         });
         self.said.push(text);

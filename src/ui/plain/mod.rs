@@ -46,12 +46,12 @@ pub(super) fn run(low: Low, start: Start, first: &str) -> u8 {
         Err(problem) => return failed(&problem),
     };
     let mut plain = Plain {
-        session,
         bell,
         watch,
-        reader: Reader::new(terminal, &env),
+        reader: Reader::new(terminal, session.world()),
         printer: Printer::new(terminal, &env),
         env,
+        session,
         leave: None,
     };
     let status = plain.talk(first);

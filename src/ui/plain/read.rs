@@ -1,14 +1,21 @@
 //! Reading what the person types: with rustyline on a terminal, line by line from anything else.
 
 use std::io::{self, BufRead, ErrorKind, Read};
+use std::sync::Arc;
 
+use rustyline::completion::Completer;
 use rustyline::config::Configurer;
 use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
 use rustyline::history::MemHistory;
-use rustyline::{Config, Editor};
+use rustyline::validate::Validator;
+use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
 use super::print::Printer;
-use crate::base::env::Env;
+use crate::tools::context::World;
+use crate::ui::editor::complete::{Whole, word};
+use crate::ui::sources::Candidates;
 
 /// Longest line that is taken from a pipe.
 const LINE: u64 = 64 << 20;
@@ -23,11 +30,40 @@ pub(super) enum Line {
     Interrupted,
 }
 
+/// Completion of the line being typed, by the same rules as on the full screen.
+pub(super) struct Completing(Arc<World>);
+
+impl Completer for Completing {
+    type Candidate = String;
+
+    fn complete(
+        &self,
+        line: &str,
+        at: usize,
+        _: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<String>)> {
+        let Some(word) = word(line, at) else {
+            return Ok((at, Vec::new()));
+        };
+        let found = word.candidates(&Candidates(&self.0));
+        let written = found.iter().map(|one| word.written(one, Whole::Yes));
+        Ok((word.start, written.collect()))
+    }
+}
+
+impl Hinter for Completing {
+    type Hint = String;
+}
+
+impl Highlighter for Completing {}
+impl Validator for Completing {}
+impl Helper for Completing {}
+
 /// Where lines come from.
 pub(super) enum Reader {
     /// A terminal with a person.
     Terminal {
-        editor: Box<Editor<(), MemHistory>>,
+        editor: Box<Editor<Completing, MemHistory>>,
         /// How much of the history it knows.
         known: bool,
     },
@@ -36,14 +72,19 @@ pub(super) enum Reader {
 }
 
 impl Reader {
-    pub(super) fn new(terminal: bool, env: &Env) -> Self {
-        let colours = env.get("NO_COLOR").is_none();
-        let config = Config::builder()
-            .max_history_size(1_000)
-            .map(|config| config.auto_add_history(true).bracketed_paste(true).build());
+    pub(super) fn new(terminal: bool, world: &Arc<World>) -> Self {
+        let colours = world.env.get("NO_COLOR").is_none();
+        let config = Config::builder().max_history_size(1_000).map(|config| {
+            config
+                .auto_add_history(true)
+                .bracketed_paste(true)
+                .completion_type(CompletionType::List)
+                .build()
+        });
         let editor = config.and_then(|config| Editor::with_history(config, MemHistory::new()));
         match editor {
             Ok(mut editor) if terminal => {
+                editor.set_helper(Some(Completing(Arc::clone(world))));
                 if !colours {
                     editor.set_color_mode(rustyline::ColorMode::Disabled);
                 }

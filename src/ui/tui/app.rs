@@ -9,13 +9,13 @@ use super::ask::{self, Asked};
 use super::chat::{Chat, sheet};
 use super::clipboard;
 use super::piece::Tone;
-use super::sources::Candidates;
 use super::view::{self, Placed, Scene};
 use crate::app::session::Session;
 use crate::app::session::show::{Question, Show, Verdict};
 use crate::chat::event::Event;
 use crate::ui::editor::{Editor, Outcome};
 use crate::ui::keys::{self, Action, Situation};
+use crate::ui::sources::Candidates;
 use crate::ui::term::screen::Screen;
 use crate::ui::term::{Caught, Input};
 use crate::ui::text::theme::Theme;
@@ -205,7 +205,7 @@ impl App {
             }
             self.recall();
         }
-        match self.editor.act(action, &Candidates(&self.session)) {
+        match self.editor.act(action, &Candidates(self.session.world())) {
             Outcome::Nothing | Outcome::Changed => {}
             Outcome::Submit(text) => self.submit(&text),
             Outcome::Pass(action) => self.pass(action),

@@ -10,7 +10,6 @@ mod chat;
 mod clipboard;
 mod help;
 mod piece;
-mod sources;
 mod status;
 #[cfg(test)]
 mod tests;

@@ -13,6 +13,8 @@ use crate::ui::text::width;
 
 /// Columns of the context gauge.
 const GAUGE: u64 = 5;
+/// Columns of the command that runs.
+const WHAT: usize = 30;
 
 /// A provider's mark (contract/interfaces.md 13).
 fn mark(provider: &str) -> &'static str {
@@ -97,7 +99,9 @@ fn parts(status: &Status, theme: &Theme, now: Instant) -> Vec<Part> {
             spinner(front.since, now),
             running(now.saturating_duration_since(front.since))
         );
-        parts.push(part(text, theme.accent, 8));
+        let what = width::clip(&clean_line(&front.what), WHAT);
+        let text = format!("{text} {what}");
+        parts.push(part(text.trim_end().to_owned(), theme.accent, 8));
     }
     match status.provider {
         Some("offline") => parts.push(part("📴 offline".to_owned(), theme.text, 7)),
@@ -118,7 +122,12 @@ fn parts(status: &Status, theme: &Theme, now: Instant) -> Vec<Part> {
     }
     parts.push(part(clean_line(&status.profile), theme.dim, 4));
     if status.messages > 0 {
-        parts.push(part(format!("{} msgs", status.messages), theme.dim, 1));
+        let text = if status.messages == 1 {
+            "1 msg".to_owned()
+        } else {
+            format!("{} msgs", status.messages)
+        };
+        parts.push(part(text, theme.dim, 1));
     }
     if status.cost > 0.0 {
         parts.push(part(format!("${:.4}", status.cost), theme.dim, 5));
@@ -212,7 +221,7 @@ mod tests {
     fn what_runs_stands_first() {
         let mut busy = status();
         busy.running.push(Running {
-            what: "answering".to_owned(),
+            what: String::new(),
             since: Instant::now(),
             background: false,
         });

@@ -51,11 +51,11 @@ fn an_answer_that_arrives() {
     let mut stage = Stage::new();
     stage.you("Go on.");
     stage.delta("A paragraph that is whole.\n\nAnd one with **bold words that are not");
-    stage.runs("answering", false);
+    stage.runs("", false);
     stage.same("arriving");
     let mut stage = Stage::new();
     stage.you("Think first.");
-    stage.runs("answering", false);
+    stage.runs("", false);
     stage.same("thinking");
     let mut stage = Stage::new();
     stage.you("Say much.");
@@ -93,7 +93,7 @@ fn a_round_of_tools() {
         true,
         "Error: There is no tool \"nosuch\".\nThe tools are: many.",
     );
-    stage.runs("read_file", false);
+    stage.runs("", false);
     stage.same("round-running");
     stage.done("2", false, "1: use std;\n2: \n3: fn retry() {}");
     stage.calls(&[("4", "apply_patch", PATCH)]);
@@ -122,7 +122,7 @@ fn a_question() {
         "cargo test retry -- --test-threads=1 && printf '\u{1b}[31m\u{202e}'\necho done",
         "One thread would show whether the tests share a port.",
     );
-    stage.runs("run_command", false);
+    stage.runs("", false);
     stage.same("question");
     stage.same_looks("question", ColorMode::Ansi256);
     stage.editor.set_text("use just test");
@@ -210,7 +210,7 @@ fn messages_that_wait() {
             .to_owned(),
     ];
     stage.editor.set_text("A draft\nof three\nlines");
-    stage.runs("answering", false);
+    stage.runs("", false);
     stage.same("queue");
 }
 

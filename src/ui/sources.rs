@@ -1,11 +1,11 @@
-//! What the input can complete: commands, names and files of this session.
+//! What either face can complete: commands, names and files of this session.
 
 use std::path::{Path, PathBuf};
 
-use crate::app::session::Session;
 use crate::app::session::commands;
 use crate::disk::profiles;
 use crate::llm::{catalog, choose};
+use crate::tools::context::World;
 use crate::tools::{all, registry};
 use crate::ui::editor::complete::Sources;
 
@@ -13,7 +13,7 @@ use crate::ui::editor::complete::Sources;
 const ENTRIES: usize = 2_000;
 
 /// The session's candidates.
-pub(super) struct Candidates<'a>(pub(super) &'a Session);
+pub(super) struct Candidates<'a>(pub(super) &'a World);
 
 impl Sources for Candidates<'_> {
     fn commands(&self) -> Vec<String> {
@@ -27,7 +27,7 @@ impl Sources for Candidates<'_> {
     }
 
     fn profiles(&self) -> Vec<String> {
-        profiles::names(&self.0.world().paths)
+        profiles::names(&self.0.paths)
     }
 
     fn providers(&self) -> Vec<String> {
@@ -36,7 +36,7 @@ impl Sources for Candidates<'_> {
 
     fn models(&self, provider: &str) -> Vec<String> {
         let row = catalog::row(provider);
-        row.map(|row| choose::model(&self.0.world().env, row).to_owned())
+        row.map(|row| choose::model(&self.0.env, row).to_owned())
             .into_iter()
             .collect()
     }
@@ -80,7 +80,7 @@ impl Sources for Candidates<'_> {
 
 impl Candidates<'_> {
     fn place(&self, folder: &str) -> Option<PathBuf> {
-        let world = self.0.world();
+        let world = self.0;
         if let Some(rest) = folder.strip_prefix("~/") {
             return Some(Path::new(world.env.get("HOME")?).join(rest));
         }
