@@ -1,6 +1,6 @@
 //! What of a calendar falls into a stretch of time, in the person's zone.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
@@ -264,7 +264,7 @@ impl Search<'_> {
         let short = if self.list.is_empty() {
             Short::default()
         } else {
-            Short::of(self.file)
+            Short::of(self.file, &self.list)
         };
         Found {
             list: self.list,
@@ -286,10 +286,14 @@ fn one_line(text: &str) -> String {
 pub struct Short(HashMap<String, Option<String>>);
 
 impl Short {
-    /// Looks at every event of a file.
-    pub fn of(file: &Scan<'_>) -> Self {
+    /// Looks at every event of a file, and reads those whose UID begins like one of `list`.
+    pub fn of(file: &Scan<'_>, list: &[Occurrence]) -> Self {
+        let heads: HashSet<&[u8]> = list.iter().map(|one| head(one.uid.as_bytes())).collect();
         let mut map: HashMap<String, Option<String>> = HashMap::new();
         for place in &file.events {
+            if !file.begins(place, |uid| heads.contains(head(uid))) {
+                continue;
+            }
             let Some(uid) = file.uid(place) else { continue };
             map.entry(first_eight(&uid))
                 .and_modify(|other| {
@@ -308,6 +312,11 @@ impl Short {
         let alone = self.0.get(&short).is_some_and(Option::is_some);
         visible(if alone { &short } else { uid })
     }
+}
+
+/// The first eight bytes, which are no more than eight characters.
+fn head(uid: &[u8]) -> &[u8] {
+    uid.get(..8).unwrap_or(uid)
 }
 
 fn first_eight(uid: &str) -> String {

@@ -46,7 +46,12 @@ impl Completer for Completing {
             return Ok((at, Vec::new()));
         };
         let found = word.candidates(&Candidates(&self.0));
-        let written = found.iter().map(|one| word.written(one, Whole::Yes));
+        // The editor inserts what all have in common: what only holds the word is for when nothing begins with it.
+        let typed = word.typed.to_lowercase();
+        let begins = |one: &&String| one.to_lowercase().starts_with(&typed);
+        let some = found.iter().any(|one| begins(&one));
+        let kept = found.iter().filter(|one| !some || begins(one));
+        let written = kept.map(|one| word.written(one, Whole::Yes));
         Ok((word.start, written.collect()))
     }
 }

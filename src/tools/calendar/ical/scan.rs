@@ -213,6 +213,14 @@ impl Scan<'_> {
         Property::read(&text).map(|property| property.value.trim().to_owned())
     }
 
+    /// Whether the UID of an event, as bytes, is as `fits` says; an event without one is not.
+    pub fn begins(&self, place: &Place, fits: impl FnOnce(&[u8]) -> bool) -> bool {
+        let Some(line) = place.uid.as_ref() else {
+            return false;
+        };
+        fits(value(&unfold(self.bytes, line)).trim_ascii())
+    }
+
     /// The first eight digits of a line's value as a number, YYYYMMDD: enough to pass over events that are years away.
     pub fn day(&self, line: &Line) -> Option<u32> {
         let text = unfold(self.bytes, line);
