@@ -6,7 +6,6 @@ use crate::app::setup::Answering;
 use crate::base::env::Env;
 use crate::llm::catalog::{ROWS, Row};
 use crate::llm::choose;
-use crate::tools;
 
 /// Names given in full; the others are in `marvin doctor`.
 const NAMED: [&str; 5] = ["ollama", "openai", "gemini", "groq", "anthropic"];
@@ -29,13 +28,10 @@ fn offline(env: &Env, new: bool) -> String {
     } else {
         "Still no language model set up.\n\n"
     });
-    let _ = writeln!(
-        out,
-        "Working right now, offline: {}.",
-        tools::groups().join(", ")
-    );
-    out.push_str("  try   show the tree      git status      what is in README.md\n");
-    out.push_str("  or    !tools git         !tool code_grep pattern=TODO\n\n");
+    out.push_str("Working right now, offline: files, git, notes, calendar, tickets, units and\n");
+    out.push_str("more; !tools lists them all.\n");
+    out.push_str("  try   convert 5 miles to km      show the tree      note: buy milk\n");
+    out.push_str("  or    !tools calendar            !tool code_grep pattern=TODO\n\n");
     out.push_str("To give me something to think with, one of:\n");
     for name in NAMED {
         if let Some(row) = ROWS.iter().find(|row| row.name == name) {
@@ -48,7 +44,11 @@ fn offline(env: &Env, new: bool) -> String {
         .map(|row| row.name)
         .filter(|name| !NAMED.contains(name))
         .collect();
-    let _ = writeln!(out, "  and {}: marvin doctor", others.join(", "));
+    let _ = writeln!(
+        out,
+        "  …and {} more providers, any OpenAI-compatible URL among them: marvin doctor",
+        others.len()
+    );
     out
 }
 
