@@ -62,6 +62,15 @@ fn a_pipe_is_a_conversation_that_ends_with_its_input() {
 }
 
 #[test]
+fn a_tool_called_by_hand_can_leave_too() {
+    let home = Home::new();
+    let server = playing([]);
+    let done = pipe(&home, &server, "!tool exit_app message=Farewell\nhi\n").expect(0);
+    assert!(done.text().contains("Farewell"), "{}", done.text());
+    assert!(!done.text().contains("You: hi"), "{}", done.text());
+}
+
+#[test]
 fn without_the_flag_a_pipe_is_plain_too() {
     let home = Home::new();
     let server = playing([says("Hello to you.")]);

@@ -131,7 +131,8 @@ pub struct Session {
     /// Texts that are being made.
     listings: usize,
     greeted: bool,
-    leaving: Option<String>,
+    /// A tool has asked to leave: nothing more is sent.
+    leaving: bool,
     shows: Vec<Show>,
 }
 
@@ -181,7 +182,7 @@ impl Session {
             held: Vec::new(),
             listings: 0,
             greeted: false,
-            leaving: None,
+            leaving: false,
             shows,
             low,
         };

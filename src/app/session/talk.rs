@@ -17,7 +17,7 @@ use crate::tools::Effect;
 impl Session {
     /// Sends the next waiting message, if nothing is in its way.
     pub(super) fn go_on(&mut self) {
-        if self.turn.is_some() || self.holding > 0 || self.leaving.is_some() {
+        if self.turn.is_some() || self.holding > 0 || self.leaving {
             return;
         }
         match &self.brain {
@@ -135,9 +135,6 @@ impl Session {
             self.shows.push(Show::Failed(*failure.problem));
         }
         self.effects(end.effects, (!turn.resent).then_some(turn.said));
-        if let Some(words) = self.leaving.take() {
-            self.shows.push(Show::Leave(words));
-        }
         self.go_on();
     }
 
@@ -149,7 +146,10 @@ impl Session {
                     let words = format!("Working directory: {}", dir.display());
                     self.shows.push(Show::System(words));
                 }
-                Effect::Exit(words) => self.leaving = Some(words),
+                Effect::Exit(words) => {
+                    self.leaving = true;
+                    self.shows.push(Show::Leave(words));
+                }
                 Effect::HistoryCompacted => self.reload(),
                 Effect::SwitchProfile(name) => self.switch(name, said.clone()),
             }
