@@ -150,11 +150,14 @@ impl World {
         self.coding.store(on, Ordering::Relaxed);
     }
 
+    /// True in coding mode.
+    pub fn coding(&self) -> bool {
+        self.coding.load(Ordering::Relaxed)
+    }
+
     /// The project that Marvin works in: the working directory, in coding mode.
     pub fn project(&self) -> Option<Arc<Root>> {
-        self.place
-            .root()
-            .filter(|_| self.coding.load(Ordering::Relaxed))
+        self.place.root().filter(|_| self.coding())
     }
 
     /// Makes `name` the active profile of this session.

@@ -109,7 +109,6 @@ pub struct Session {
     meter: Meter,
     /// Messages as they were typed, newest last: what `!undo` takes back.
     said: Vec<String>,
-    coding: bool,
     /// Where lines of shell mode run.
     shell: Option<PathBuf>,
     current: Option<PathBuf>,
@@ -159,7 +158,6 @@ impl Session {
             }
         };
         let mut session = Self {
-            coding: low.working_dir.is_some(),
             world: Arc::new(world),
             inbox,
             scribe: Scribe::default(),
@@ -388,7 +386,7 @@ impl Session {
             messages: self.messages.len(),
             cost: self.world.ledger.totals().cost,
             context: self.world.context.percent(),
-            coding: self.coding,
+            coding: self.world.coding(),
             shell: self.shell.clone(),
             topics: self.topics,
             running: turn.chain(jobs).collect(),

@@ -77,10 +77,10 @@ impl Session {
     }
 
     pub(super) fn toggle_coding(&mut self) {
-        self.coding = !self.coding;
-        self.world.set_coding(self.coding);
+        let on = !self.world.coding();
+        self.world.set_coding(on);
         let place = self.world.place.root();
-        let words = match (self.coding, place) {
+        let words = match (on, place) {
             (false, _) => "Coding mode is off.".to_owned(),
             (true, Some(root)) => format!("Coding mode, in {}.", root.path().display()),
             (true, None) => "Coding mode; no working directory is set. Ask for one, or start with --working-dir.".to_owned(),

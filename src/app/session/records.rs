@@ -21,7 +21,7 @@ use crate::tools::ntfy;
 impl Session {
     pub(super) fn seed(&mut self, entries: &[chat_log::Entry]) {
         self.messages = chat_log::messages(entries);
-        if let Some(at) = cut_for_cap(&self.messages, Limits::new(self.coding).cap) {
+        if let Some(at) = cut_for_cap(&self.messages, Limits::new(self.world.coding()).cap) {
             self.messages.drain(..at);
         }
         self.meter = Meter::default();

@@ -60,7 +60,7 @@ impl Session {
             offer,
             prices: Arc::clone(&self.prices),
             max_cost: self.low.max_cost,
-            coding: self.coding,
+            coding: self.world.coding(),
             messages: self.messages.clone(),
             meter: std::mem::take(&mut self.meter),
             text: text.clone(),
