@@ -45,7 +45,7 @@ pub fn ended(env: &Env, topic: &str, well: bool, took: Duration, cost: f64) {
     };
     let client = Client::new(Setup {
         limits,
-        agent: agent(env),
+        agent: agent(env, None),
         route,
     });
     let mut headers = vec![("content-type", "text/plain".to_owned())];

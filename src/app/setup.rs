@@ -117,7 +117,7 @@ pub fn answering(low: &Low, env: &Env, warn: &mut dyn FnMut(String)) -> Outcome<
                 .to_owned();
             let local = remote.row.local;
             Ok(Answering {
-                provider: Box::new(HttpProvider::new(remote, env, agent(env), warn)?),
+                provider: Box::new(HttpProvider::new(remote, env, agent(env, None), warn)?),
                 model,
                 local,
             })

@@ -7,6 +7,7 @@ use crate::base::text;
 use crate::disk::paths::Paths;
 use crate::disk::yaml;
 use crate::llm::catalog::{self, ROWS};
+use crate::net::keys;
 use crate::net::services::{self, SERVICES};
 
 /// One variable.
@@ -175,7 +176,7 @@ pub fn all() -> impl Iterator<Item = Variable> {
 pub fn secrets(env: &Env) -> Vec<String> {
     all()
         .filter(|variable| variable.secret)
-        .filter_map(|variable| env.get(&variable.name).map(str::to_owned))
+        .filter_map(|variable| keys::find(env, &variable.name))
         .collect()
 }
 

@@ -6,5 +6,6 @@ pub mod env;
 pub mod error;
 pub mod ids;
 pub mod params;
+pub mod pick;
 pub mod redact;
 pub mod text;

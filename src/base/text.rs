@@ -76,6 +76,16 @@ pub fn did_you_mean<'a>(
     (!quoted.is_empty()).then(|| format!("did you mean {}?", quoted.join(" or ")))
 }
 
+/// A number with at most `places` decimals and none that say nothing: `12`, `0.5`, `-3.25`; never `-0`.
+pub fn figure(number: f64, places: usize) -> String {
+    let text = format!("{number:.places$}");
+    let text = match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => &text,
+    };
+    if text == "-0" { "0" } else { text }.to_owned()
+}
+
 /// `text` as a sentence of its own: its first letter in upper case.
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
@@ -133,6 +143,20 @@ pub fn visible(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn figures_say_no_more_than_they_know() {
+        for (number, places, wanted) in [
+            (12.0, 2, "12"),
+            (0.5, 1, "0.5"),
+            (-0.0, 1, "0"),
+            (-0.04, 1, "0"),
+            (100.0, 0, "100"),
+            (2.345_678, 3, "2.346"),
+        ] {
+            assert_eq!(figure(number, places), wanted);
+        }
+    }
 
     #[test]
     fn cuts_never_split_a_character() {

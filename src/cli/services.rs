@@ -43,10 +43,13 @@ pub(super) fn list(words: &[String], env: &Env) -> Outcome<String> {
         base: service.base_in(env).to_owned(),
         override_variable: variable(service.id),
         key_variable: service.key,
-        key_set: service.key.is_some_and(|key| env.get(key).is_some()),
+        key_set: service.key_in(env).is_some(),
         about: service.about,
         tools: all()
-            .filter(|tool| tool.rules.service == Some(service.id))
+            .filter(|tool| {
+                let asks = tool.rules.asks.iter().any(|asked| asked.id == service.id);
+                asks || tool.rules.service == Some(service.id)
+            })
             .map(|tool| tool.name)
             .collect(),
     });

@@ -200,6 +200,11 @@ impl Paths {
         Ok(self.home()?.join(".cache/marvin"))
     }
 
+    /// Where processes wait for their turn at a service.
+    pub fn gates(&self) -> Outcome<PathBuf> {
+        Ok(self.cache()?.join("gates"))
+    }
+
     /// `~/.marvin/instructions/<path>.md` for a project folder given as absolute path (contract/interfaces.md 10.2).
     pub fn instructions_for(&self, project: &Path) -> Outcome<PathBuf> {
         let text = project.to_string_lossy();

@@ -1,5 +1,6 @@
 //! `preferences.yaml`: begun with comments, continued from `prefs.yaml` when only that exists (contract/interfaces.md 10.1).
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -43,6 +44,13 @@ const BEGINNING: &str = "\
 # Anything else
 #notes: \"\"
 ";
+
+/// The value of one key; none when it, or the file, is missing or cannot be read.
+pub fn read(profile: &ProfilePaths, key: &str) -> Option<Value> {
+    let read = |path: PathBuf| yaml::read(&path).ok().flatten();
+    let value = read(profile.preferences()).or_else(|| read(profile.preferences_fallback()))?;
+    value.get(key).filter(|value| !value.is_null()).cloned()
+}
 
 /// Changes the preferences under their lock; comments and unknown keys stay.
 ///

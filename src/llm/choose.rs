@@ -1,7 +1,6 @@
 //! Which provider answers, at which address, with which key and model (decisions.md 3, 5, 7; contract/interfaces.md 6).
 
 use std::net::{TcpStream, ToSocketAddrs};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use super::catalog::{self, ROWS, Row};
@@ -9,6 +8,7 @@ use super::offline;
 use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
 use crate::base::text;
+use crate::net::keys;
 use crate::net::services::without_slash;
 
 /// How long a local server may take to answer when nobody named a provider.
@@ -135,17 +135,9 @@ pub fn model<'a>(env: &'a Env, row: &'a Row) -> &'a str {
 /// The key: its variable, then for some a file of that name under `~/.ssh/`.
 pub fn key(env: &Env, row: &Row) -> Option<String> {
     let variable = row.key?;
-    let in_file = || {
-        let path = PathBuf::from(env.get("HOME")?).join(".ssh").join(variable);
-        let text = std::fs::read_to_string(path)
-            .ok()
-            .filter(|_| row.key_file)?;
-        let key = text.trim();
-        (!key.is_empty()).then(|| key.to_owned())
-    };
     env.get(variable)
         .map(|key| key.trim().to_owned())
-        .or_else(in_file)
+        .or_else(|| keys::in_file(env, variable).filter(|_| row.key_file))
 }
 
 /// True when something listens at the provider's address.

@@ -2,17 +2,20 @@
 
 use crate::base::env::Env;
 
-/// The `User-Agent`: one honest name with a contact (decisions.md 10).
-pub fn agent(env: &Env) -> String {
+/// The `User-Agent`: one honest name with the contact of the environment, else `preferred`, else the project's address
+/// (decisions.md 10).
+pub fn agent(env: &Env, preferred: Option<&str>) -> String {
     let version = env!("CARGO_PKG_VERSION");
-    let contact = env.get("MARVIN_CONTACT").map(|contact| {
-        contact
-            .chars()
-            .filter(|c| c.is_ascii_graphic())
-            .collect::<String>()
-    });
-    match contact {
-        Some(contact) if !contact.is_empty() => format!("Marvin/{version} (+{contact})"),
-        _ => format!("Marvin/{version}"),
+    let project = env!("CARGO_PKG_REPOSITORY");
+    let said = [env.get("MARVIN_CONTACT"), preferred, Some(project)];
+    match said.into_iter().flatten().find_map(contact) {
+        Some(contact) => format!("Marvin/{version} (+{contact})"),
+        None => format!("Marvin/{version}"),
     }
+}
+
+/// A contact as a header can carry it.
+pub fn contact(text: &str) -> Option<String> {
+    let plain: String = text.chars().filter(char::is_ascii_graphic).collect();
+    (!plain.is_empty()).then_some(plain)
 }

@@ -325,6 +325,11 @@ impl Response {
         Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
     }
 
+    /// The headers, of a response whose body was read.
+    pub fn into_headers(self) -> http::HeaderMap {
+        self.headers
+    }
+
     /// Reads the next piece of the body; 0 at its end.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize, NetError> {
         let result = self.body.read(buffer);

@@ -2,13 +2,17 @@
 
 pub mod address;
 pub mod agent;
+pub mod charset;
 pub mod download;
 pub mod filename;
 mod forward;
 pub mod gateway;
 pub mod guard;
+pub mod html;
 pub mod http;
+pub mod keys;
 pub mod lines;
+pub mod outside;
 pub mod route;
 pub mod services;
 pub mod sse;

@@ -1,145 +1,113 @@
 //! Outside services as a table: where they are, what overrides that, which key they take, which tools use them (decisions.md 7).
 
+use std::time::Duration;
+
 use crate::base::env::Env;
+use crate::net::keys;
 
 /// One service.
 #[derive(Debug)]
 pub struct Service {
     /// Its id; `MARVIN_URL_<ID>` overrides its base.
     pub id: &'static str,
+    /// Its name, as sentences use it.
+    pub name: &'static str,
     /// Default base.
     pub base: &'static str,
     /// Variable of its key, when it takes one.
     pub key: Option<&'static str>,
     /// What it is used for.
     pub about: &'static str,
+    /// Time between two requests, whoever makes them (contract/services/README-a.md 6).
+    pub gap: Duration,
+    /// Its public server is asked only with a contact (decisions.md 10).
+    pub contact: bool,
 }
 
-const fn open(id: &'static str, base: &'static str, about: &'static str) -> Service {
-    Service {
-        id,
-        base,
-        key: None,
-        about,
+impl Service {
+    const fn new(
+        id: &'static str,
+        name: &'static str,
+        base: &'static str,
+        about: &'static str,
+    ) -> Self {
+        Self {
+            id,
+            name,
+            base,
+            key: None,
+            about,
+            gap: Duration::from_millis(200),
+            contact: false,
+        }
+    }
+
+    const fn key(mut self, variable: &'static str) -> Self {
+        self.key = Some(variable);
+        self
+    }
+
+    const fn every(mut self, seconds: u64) -> Self {
+        self.gap = Duration::from_secs(seconds);
+        self
+    }
+
+    const fn with_contact(mut self) -> Self {
+        self.contact = true;
+        self
     }
 }
 
-const fn keyed(
-    id: &'static str,
-    base: &'static str,
-    key: &'static str,
-    about: &'static str,
-) -> Service {
-    Service {
-        id,
-        base,
-        key: Some(key),
-        about,
-    }
+/// Declares services: a constant for those who ask, and its row in the table.
+macro_rules! services {
+    ($($name:ident = $row:expr;)*) => {
+        $( #[doc = concat!("The row of ", stringify!($name), ".")] pub static $name: Service = $row; )*
+        /// Every service besides the language models' providers.
+        pub static SERVICES: &[&Service] = &[$(&$name),*];
+    };
 }
 
-/// Every service besides the language models' providers.
-pub static SERVICES: &[Service] = &[
-    keyed(
-        "groq-whisper",
-        "https://api.groq.com/openai/v1",
-        "GROQ_API_KEY",
-        "speech to text",
-    ),
-    open("ip-api", "http://ip-api.com", "location by address"),
-    open("ipapi-co", "https://ipapi.co", "location by address"),
-    open("ipinfo", "https://ipinfo.io", "location by address"),
-    keyed(
-        "google-places",
-        "https://places.googleapis.com",
-        "GOOGLE_PLACES_API_KEY",
-        "places",
-    ),
-    open(
-        "nominatim",
-        "https://nominatim.openstreetmap.org",
-        "addresses and places",
-    ),
-    open("overpass", "https://overpass-api.de", "places nearby"),
-    open(
-        "osrm-car",
-        "https://router.project-osrm.org",
-        "routes by car",
-    ),
-    open(
-        "osrm-foot",
-        "https://routing.openstreetmap.de/routed-foot",
-        "routes on foot",
-    ),
-    open(
-        "osrm-bike",
-        "https://routing.openstreetmap.de/routed-bike",
-        "routes by bicycle",
-    ),
-    open("open-meteo", "https://api.open-meteo.com", "weather"),
-    open(
-        "open-meteo-geocoding",
-        "https://geocoding-api.open-meteo.com",
-        "towns",
-    ),
-    open("duckduckgo", "https://html.duckduckgo.com", "web search"),
-    open(
-        "duckduckgo-lite",
-        "https://lite.duckduckgo.com",
-        "web search",
-    ),
-    open("duckduckgo-news", "https://duckduckgo.com", "news"),
-    keyed("gnews", "https://gnews.io", "GNEWS_API_KEY", "news"),
-    keyed("newsapi", "https://newsapi.org", "NEWSAPI_KEY", "news"),
-    open("wikipedia", "https://en.wikipedia.org", "articles"),
-    open(
-        "semantic-scholar",
-        "https://api.semanticscholar.org",
-        "papers",
-    ),
-    open("arxiv", "https://export.arxiv.org", "papers"),
-    open(
-        "stackexchange",
-        "https://api.stackexchange.com",
-        "questions and answers",
-    ),
-    keyed("omdb", "https://www.omdbapi.com", "OMDB_API_KEY", "films"),
-    keyed("rawg", "https://api.rawg.io", "RAWG_API_KEY", "games"),
-    open("steam-store", "https://store.steampowered.com", "games"),
-    keyed(
-        "steam-api",
-        "https://api.steampowered.com",
-        "STEAM_API_KEY",
-        "games and players",
-    ),
-    open("musicbrainz", "https://musicbrainz.org", "music"),
-    open("themealdb", "https://www.themealdb.com", "recipes"),
-    keyed(
-        "spotify-accounts",
-        "https://accounts.spotify.com",
-        "SPOTIFY_CLIENT_ID",
-        "sign-in to Spotify",
-    ),
-    keyed(
-        "spotify-api",
-        "https://api.spotify.com",
-        "SPOTIFY_CLIENT_ID",
-        "Spotify",
-    ),
-    open("frankfurter", "https://api.frankfurter.dev", "currencies"),
-    open("dictionaryapi", "https://api.dictionaryapi.dev", "words"),
-    open(
-        "mymemory",
-        "https://api.mymemory.translated.net",
-        "translation",
-    ),
-    open("ntfy", "https://ntfy.sh", "push messages"),
-    open("github", "https://github.com", "clones of repositories"),
-];
+#[rustfmt::skip]
+services! {
+    GROQ_WHISPER = Service::new("groq-whisper", "Groq", "https://api.groq.com/openai/v1", "speech to text").key("GROQ_API_KEY");
+    IP_API = Service::new("ip-api", "ip-api.com", "http://ip-api.com", "location by address");
+    IPAPI_CO = Service::new("ipapi-co", "ipapi.co", "https://ipapi.co", "location by address");
+    IPINFO = Service::new("ipinfo", "ipinfo.io", "https://ipinfo.io", "location by address");
+    GOOGLE_PLACES = Service::new("google-places", "Google Places", "https://places.googleapis.com", "places").key("GOOGLE_PLACES_API_KEY");
+    NOMINATIM = Service::new("nominatim", "Nominatim (OpenStreetMap)", "https://nominatim.openstreetmap.org", "addresses and places").every(1).with_contact();
+    OVERPASS = Service::new("overpass", "Overpass (OpenStreetMap)", "https://overpass-api.de", "places nearby").with_contact();
+    OSRM_CAR = Service::new("osrm-car", "OSRM", "https://router.project-osrm.org", "routes by car").every(1);
+    OSRM_FOOT = Service::new("osrm-foot", "OSRM", "https://routing.openstreetmap.de/routed-foot", "routes on foot").every(1);
+    OSRM_BIKE = Service::new("osrm-bike", "OSRM", "https://routing.openstreetmap.de/routed-bike", "routes by bicycle").every(1);
+    OPEN_METEO = Service::new("open-meteo", "Open-Meteo", "https://api.open-meteo.com", "weather");
+    OPEN_METEO_GEOCODING = Service::new("open-meteo-geocoding", "Open-Meteo", "https://geocoding-api.open-meteo.com", "towns");
+    DUCKDUCKGO = Service::new("duckduckgo", "DuckDuckGo", "https://html.duckduckgo.com", "web search").every(2);
+    DUCKDUCKGO_LITE = Service::new("duckduckgo-lite", "DuckDuckGo", "https://lite.duckduckgo.com", "web search").every(2);
+    DUCKDUCKGO_NEWS = Service::new("duckduckgo-news", "DuckDuckGo News", "https://duckduckgo.com", "news").every(2);
+    GNEWS = Service::new("gnews", "GNews", "https://gnews.io", "news").key("GNEWS_API_KEY").every(1);
+    NEWSAPI = Service::new("newsapi", "NewsAPI", "https://newsapi.org", "news").key("NEWSAPI_KEY");
+    WIKIPEDIA = Service::new("wikipedia", "Wikipedia", "https://en.wikipedia.org", "articles");
+    SEMANTIC_SCHOLAR = Service::new("semantic-scholar", "Semantic Scholar", "https://api.semanticscholar.org", "papers").key("SEMANTIC_SCHOLAR_API_KEY").every(1);
+    ARXIV = Service::new("arxiv", "arXiv", "https://export.arxiv.org", "papers").every(3);
+    STACKEXCHANGE = Service::new("stackexchange", "Stack Exchange", "https://api.stackexchange.com", "questions and answers").key("STACKEXCHANGE_KEY");
+    OMDB = Service::new("omdb", "OMDb", "https://www.omdbapi.com", "films").key("OMDB_API_KEY");
+    RAWG = Service::new("rawg", "RAWG", "https://api.rawg.io", "games").key("RAWG_API_KEY");
+    STEAM_STORE = Service::new("steam-store", "the Steam store", "https://store.steampowered.com", "games");
+    STEAM_API = Service::new("steam-api", "Steam", "https://api.steampowered.com", "games and players").key("STEAM_API_KEY");
+    MUSICBRAINZ = Service::new("musicbrainz", "MusicBrainz", "https://musicbrainz.org", "music").every(1);
+    THEMEALDB = Service::new("themealdb", "TheMealDB", "https://www.themealdb.com", "recipes");
+    SPOTIFY_ACCOUNTS = Service::new("spotify-accounts", "Spotify", "https://accounts.spotify.com", "sign-in to Spotify").key("SPOTIFY_CLIENT_ID");
+    SPOTIFY_API = Service::new("spotify-api", "Spotify", "https://api.spotify.com", "Spotify").key("SPOTIFY_CLIENT_ID");
+    FRANKFURTER = Service::new("frankfurter", "Frankfurter", "https://api.frankfurter.dev", "currencies");
+    DICTIONARYAPI = Service::new("dictionaryapi", "dictionaryapi.dev", "https://api.dictionaryapi.dev", "words");
+    MYMEMORY = Service::new("mymemory", "MyMemory", "https://api.mymemory.translated.net", "translation");
+    NTFY = Service::new("ntfy", "ntfy", "https://ntfy.sh", "push messages");
+    GITHUB = Service::new("github", "GitHub", "https://github.com", "clones of repositories");
+}
 
 /// The service called `id`.
 pub fn service(id: &str) -> Option<&'static Service> {
-    SERVICES.iter().find(|service| service.id == id)
+    SERVICES.iter().copied().find(|service| service.id == id)
 }
 
 /// The variable that overrides the base of `id`.
@@ -151,6 +119,16 @@ impl Service {
     /// The base in force.
     pub fn base_in<'a>(&'a self, env: &'a Env) -> &'a str {
         without_slash(env.get(&variable(self.id)).unwrap_or(self.base))
+    }
+
+    /// True when the base in force is the person's own choice.
+    pub fn is_own(&self, env: &Env) -> bool {
+        self.base_in(env) != self.base
+    }
+
+    /// Its key, when one is set.
+    pub fn key_in(&self, env: &Env) -> Option<String> {
+        keys::find(env, self.key?)
     }
 }
 

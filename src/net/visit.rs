@@ -26,6 +26,7 @@ pub struct Visitor {
     env: Env,
     guard: Guard,
     limits: Limits,
+    contact: Option<String>,
 }
 
 /// An answer and where it came from at last.
@@ -46,6 +47,7 @@ impl Visitor {
             guard: Guard::new(env)?,
             env: env.clone(),
             limits: LIMITS,
+            contact: None,
         })
     }
 
@@ -53,6 +55,13 @@ impl Visitor {
     #[must_use]
     pub fn with_guard(mut self, guard: Guard) -> Self {
         self.guard = guard;
+        self
+    }
+
+    /// The same with a contact for the User-Agent.
+    #[must_use]
+    pub fn with_contact(mut self, contact: Option<&str>) -> Self {
+        self.contact = contact.map(str::to_owned);
         self
     }
 
@@ -118,7 +127,7 @@ impl Visitor {
         route.pinned = Some(found);
         let client = Client::new(Setup {
             limits: self.limits,
-            agent: agent(&self.env),
+            agent: agent(&self.env, self.contact.as_deref()),
             route,
         });
         client

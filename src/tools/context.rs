@@ -16,6 +16,11 @@ use crate::chat::event::{Event, Listener};
 use crate::chat::usage::Ledger;
 use crate::disk::beneath::Root;
 use crate::disk::paths::Paths;
+use crate::disk::preferences;
+use crate::net::agent::contact;
+use crate::net::outside::{Ask, Outside};
+use crate::net::services::Service;
+use crate::net::visit::Visitor;
 
 /// Everything that the tools of one session share.
 pub struct World {
@@ -50,6 +55,8 @@ pub struct World {
     pub bells: Bells,
     /// Asks the person before something that he may not want; `None` approves (non-interactive mode).
     pub approve: Option<Box<dyn Approve>>,
+    /// The way to outside services.
+    pub outside: Outside,
 }
 
 /// Secrets that are looked up once, by the floor that knows their names.
@@ -126,8 +133,10 @@ pub trait Approve: Send + Sync {
 impl World {
     /// A world for `env`, with nothing chosen yet.
     pub fn new(env: Env, bounds: Bounds) -> Self {
+        let paths = Paths::new(&env);
         Self {
-            paths: Paths::new(&env),
+            outside: Outside::new(&env, paths.gates().ok()),
+            paths,
             clock: Clock::new(&env),
             bounds,
             place: Place::default(),
@@ -164,6 +173,18 @@ impl World {
     pub fn set_profile(&self, name: &str) {
         let mut profile = self.profile.write().unwrap_or_else(PoisonError::into_inner);
         name.clone_into(&mut profile);
+    }
+
+    /// The contact that requests name: `MARVIN_CONTACT`, else `contact:` of the active profile's preferences (decisions.md 10).
+    pub fn contact(&self) -> Option<String> {
+        let set = self.env.get("MARVIN_CONTACT").and_then(contact);
+        set.or_else(|| contact(self.preference("contact")?.as_str()?))
+    }
+
+    /// One of the active profile's preferences, as the file has it.
+    pub fn preference(&self, key: &str) -> Option<serde_json::Value> {
+        let profile = self.paths.profile(&self.profile()).ok()?;
+        preferences::read(&profile, key)
     }
 
     /// Name of the active profile.
@@ -249,6 +270,21 @@ impl Ctx {
             by_hand: false,
             call: String::new(),
         }
+    }
+
+    /// Begins a request to a service of the table, in the person's name.
+    pub fn ask(&self, service: &'static Service) -> Ask<'_> {
+        self.world
+            .outside
+            .ask(service, self.world.contact(), &self.stop)
+    }
+
+    /// A visitor for addresses that a model or a page gave.
+    ///
+    /// # Errors
+    /// `MARVIN_ALLOW_PRIVATE` cannot be read.
+    pub fn visitor(&self) -> Outcome<Visitor> {
+        Ok(Visitor::new(&self.world.env)?.with_contact(self.world.contact().as_deref()))
     }
 
     /// Says how far the call is ("12 of 40 MB"), for whoever shows it while it runs.

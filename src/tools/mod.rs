@@ -26,11 +26,13 @@ mod notes;
 pub mod ntfy;
 mod packages;
 mod places;
+mod point;
 mod profiles;
 mod shell;
 mod system;
 mod timers;
 mod units;
+mod untrusted;
 mod utilities;
 
 use std::path::PathBuf;
@@ -40,6 +42,7 @@ use serde_json::{Map, Value};
 
 use crate::base::error::Outcome;
 use crate::base::params::Field;
+use crate::net::services::Service;
 use context::Ctx;
 
 /// Every tool, one slice a module. A new module adds its line.
@@ -131,8 +134,10 @@ pub struct Rules {
     pub limit: Duration,
     /// Parameter (seconds) that sets the bound instead.
     pub limit_from: Option<&'static str>,
-    /// Program or outside service it stands on.
+    /// Program or outside service it stands on, as the catalogue says.
     pub service: Option<&'static str>,
+    /// Rows of the services' table that it asks.
+    pub asks: &'static [&'static Service],
 }
 
 /// Changes nothing.
@@ -151,6 +156,7 @@ impl Rules {
             limit: Duration::from_secs(30),
             limit_from: None,
             service: None,
+            asks: &[],
         }
     }
 
@@ -172,6 +178,13 @@ impl Rules {
     #[must_use]
     pub const fn service(mut self, id: &'static str) -> Self {
         self.service = Some(id);
+        self
+    }
+
+    /// Asks these services of the table.
+    #[must_use]
+    pub const fn asks(mut self, services: &'static [&'static Service]) -> Self {
+        self.asks = services;
         self
     }
 

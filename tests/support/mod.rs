@@ -13,6 +13,7 @@ pub mod proxy;
 pub mod pty;
 pub mod repo;
 pub mod run;
+pub mod samples;
 pub mod server;
 pub mod shared;
 pub mod snapshot;

@@ -33,7 +33,7 @@ pub(super) fn client(env: &Env, limit: Duration) -> Outcome<(Client, String)> {
         first_byte: limit,
         silence: limit,
     };
-    let agent = agent(env);
+    let agent = agent(env, None);
     let client = Client::new(Setup {
         limits,
         agent,

@@ -1,0 +1,107 @@
+//! Looking into JSON of others, where anything may be missing, null, empty or of another type (contract/services/README-a.md 4).
+
+use serde_json::Value;
+
+/// Ways into a value. A path is keys and indices with slashes between: `current/temperature_2m`, `routes/0/legs`.
+pub trait Pick {
+    /// What is at the path, unless it is missing or null.
+    fn at(&self, path: &str) -> Option<&Value>;
+
+    /// A text that says something, trimmed.
+    fn text(&self, path: &str) -> Option<&str> {
+        let text = self.at(path)?.as_str()?.trim();
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// A text, or a number as text: ids come as either.
+    fn word(&self, path: &str) -> Option<String> {
+        match self.at(path)? {
+            Value::Number(number) => Some(number.to_string()),
+            _ => self.text(path).map(str::to_owned),
+        }
+    }
+
+    /// A finite number, also one that is written as text.
+    fn number(&self, path: &str) -> Option<f64> {
+        let number = match self.at(path)? {
+            Value::String(text) => text.trim().parse().ok()?,
+            value => value.as_f64()?,
+        };
+        number.is_finite().then_some(number)
+    }
+
+    /// A whole number, also one that is written as text or with a fraction of zero.
+    fn whole(&self, path: &str) -> Option<i64> {
+        let value = self.at(path)?;
+        #[allow(clippy::cast_possible_truncation)]
+        let round =
+            |number: f64| (number.fract() == 0.0 && number.abs() < 9e15).then_some(number as i64);
+        match value {
+            Value::String(text) => text.trim().parse().ok(),
+            _ => value.as_i64().or_else(|| round(value.as_f64()?)),
+        }
+    }
+
+    /// True when it says true.
+    fn flag(&self, path: &str) -> bool {
+        self.at(path).and_then(Value::as_bool) == Some(true)
+    }
+
+    /// The items of a list; a missing list is an empty one.
+    fn list(&self, path: &str) -> &[Value] {
+        self.at(path)
+            .and_then(Value::as_array)
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// The texts of a list that say something.
+    fn texts(&self, path: &str) -> Vec<&str> {
+        let words = self.list(path).iter().filter_map(Value::as_str);
+        words
+            .map(str::trim)
+            .filter(|word| !word.is_empty())
+            .collect()
+    }
+}
+
+impl Pick for Value {
+    fn at(&self, path: &str) -> Option<&Value> {
+        let steps = path.split('/').filter(|step| !step.is_empty());
+        let found = steps
+            .into_iter()
+            .try_fold(self, |value, step| match value {
+                Value::Object(map) => map.get(step),
+                Value::Array(list) => list.get(step.parse::<usize>().ok()?),
+                _ => None,
+            })?;
+        (!found.is_null()).then_some(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_missing_or_odd_is_none() {
+        let value = json!({"a": {"b": [1, "2", " x ", "", null, 3.0, 1.5]}, "t": true, "n": "nan"});
+        assert_eq!(value.number("a/b/0"), Some(1.0));
+        assert_eq!(value.number("a/b/1"), Some(2.0));
+        assert_eq!(value.text("a/b/2"), Some("x"));
+        assert_eq!((value.text("a/b/3"), value.at("a/b/4")), (None, None));
+        assert_eq!(
+            (value.whole("a/b/5"), value.whole("a/b/6")),
+            (Some(3), None)
+        );
+        assert_eq!(
+            (value.number("n"), value.number("a"), value.at("x/y")),
+            (None, None, None)
+        );
+        assert_eq!(value.word("a/b/0").as_deref(), Some("1"));
+        assert_eq!((value.list("a/b").len(), value.list("c").len()), (7, 0));
+        assert_eq!(value.texts("a/b"), ["2", "x"]);
+        assert!(value.flag("t") && !value.flag("n"));
+        assert_eq!(value.at(""), Some(&value));
+    }
+}

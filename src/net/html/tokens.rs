@@ -1,0 +1,111 @@
+//! HTML piece by piece, by the tokenizer of a browser: one pass, whatever is broken in it.
+
+use std::cell::RefCell;
+
+use html5ever::tendril::{StrTendril, Tendril};
+use html5ever::tokenizer::states::RawKind;
+use html5ever::tokenizer::{
+    BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
+};
+
+/// Bytes that one run of the tokenizer takes; a tendril holds no more than 4 GB.
+const RUN: usize = 1 << 20;
+
+/// One piece.
+#[derive(Debug)]
+pub enum Piece<'a> {
+    /// A tag that opens.
+    Open(Open<'a>),
+    /// A tag that closes, by its name.
+    Close(&'a str),
+    /// Text, entities decoded; white space as written. Text may come in several pieces.
+    Text(&'a str),
+}
+
+/// A tag that opens an element, or is one (`br`).
+#[derive(Debug)]
+pub struct Open<'a> {
+    tag: &'a Tag,
+}
+
+impl Open<'_> {
+    /// The element's name in lower case.
+    pub fn name(&self) -> &str {
+        &self.tag.name
+    }
+
+    /// An attribute's value.
+    pub fn attribute(&self, name: &str) -> Option<&str> {
+        let found = self.tag.attrs.iter().find(|own| &*own.name.local == name);
+        found.map(|own| &*own.value)
+    }
+
+    /// True when the element has the class.
+    pub fn is(&self, class: &str) -> bool {
+        let classes = self.attribute("class").unwrap_or_default();
+        classes.split_ascii_whitespace().any(|own| own == class)
+    }
+}
+
+/// Shows every piece of `html` to `see`, in order.
+pub fn read(html: &str, see: impl FnMut(Piece<'_>)) {
+    let tokenizer = Tokenizer::new(Sink(RefCell::new(see)), TokenizerOpts::default());
+    let queue = BufferQueue::default();
+    let mut rest = html;
+    while !rest.is_empty() {
+        let end = rest.floor_char_boundary(RUN);
+        let (run, later) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        queue.push_back(Tendril::from_slice(run));
+        rest = later;
+        // It stops early only for a sink that runs scripts.
+        let _ = tokenizer.feed(&queue);
+    }
+    tokenizer.end();
+}
+
+struct Sink<F>(RefCell<F>);
+
+impl<F: FnMut(Piece<'_>)> TokenSink for Sink<F> {
+    type Handle = ();
+
+    fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
+        let mut see = self.0.borrow_mut();
+        match token {
+            Token::TagToken(tag) if tag.kind == TagKind::StartTag => {
+                see(Piece::Open(Open { tag: &tag }));
+                return after(&tag.name);
+            }
+            Token::TagToken(tag) => see(Piece::Close(&tag.name)),
+            Token::CharacterTokens(text) => see(Piece::Text(&plain(text))),
+            Token::DoctypeToken(_)
+            | Token::CommentToken(_)
+            | Token::NullCharacterToken
+            | Token::EOFToken
+            | Token::ParseError(_) => {}
+        }
+        TokenSinkResult::Continue
+    }
+}
+
+/// Text without the characters that a terminal would obey.
+fn plain(text: StrTendril) -> StrTendril {
+    let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r' | '\u{c}');
+    if text.chars().any(obeyed) {
+        let kept: String = text.chars().filter(|c| !obeyed(*c)).collect();
+        return kept.into();
+    }
+    text
+}
+
+/// How the content of an element is to be read (HTML standard, 13.2.6).
+fn after(name: &str) -> TokenSinkResult<()> {
+    match name {
+        "script" => TokenSinkResult::RawData(RawKind::ScriptData),
+        "style" | "iframe" | "noembed" | "noframes" | "xmp" => {
+            TokenSinkResult::RawData(RawKind::Rawtext)
+        }
+        "textarea" | "title" => TokenSinkResult::RawData(RawKind::Rcdata),
+        "plaintext" => TokenSinkResult::Plaintext,
+        _ => TokenSinkResult::Continue,
+    }
+}

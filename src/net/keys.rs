@@ -1,0 +1,25 @@
+//! Keys of services: a variable, else a file of its name under `~/.ssh/`.
+
+use std::fs;
+use std::path::Path;
+
+use crate::base::env::Env;
+
+/// Bytes of a key's file at most; a longer one is none.
+const CAP: u64 = 16 * 1024;
+
+/// The value of `variable`, else the text of the file of that name under `~/.ssh/`; an empty one is none.
+pub fn find(env: &Env, variable: &str) -> Option<String> {
+    let set = env.get(variable).map(|key| key.trim().to_owned());
+    set.filter(|key| !key.is_empty())
+        .or_else(|| in_file(env, variable))
+}
+
+/// The text of the file of that name under `~/.ssh/`.
+pub fn in_file(env: &Env, variable: &str) -> Option<String> {
+    let path = Path::new(env.get("HOME")?).join(".ssh").join(variable);
+    let small = fs::metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= CAP);
+    let text = fs::read_to_string(path).ok().filter(|_| small)?;
+    let key = text.trim();
+    (!key.is_empty()).then(|| key.to_owned())
+}

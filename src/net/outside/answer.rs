@@ -1,0 +1,307 @@
+//! An answer of a service, whole: its status, its body as JSON or text, and the sentence for one that is a refusal.
+
+use std::io::Read as _;
+use std::time::Duration;
+
+use flate2::read::{DeflateDecoder, GzDecoder, ZlibDecoder};
+use serde_json::Value;
+use ureq::http::HeaderMap;
+
+use crate::base::error::{Kind, Outcome, Problem};
+use crate::base::redact;
+use crate::base::text::{clip, visible};
+use crate::net::charset;
+use crate::net::http::{NetError, Response};
+use crate::net::services::Service;
+
+/// Bytes that are read at once.
+const PIECE: usize = 64 * 1024;
+/// Characters of a service's own words in an error.
+const SAID: usize = 300;
+
+/// A whole answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// Who gave it.
+    pub service: &'static Service,
+    /// Its status; redirects were followed.
+    pub status: u16,
+    /// Its body, decompressed.
+    pub bytes: Vec<u8>,
+    headers: HeaderMap,
+    /// Keys that went with the request: a service may repeat them.
+    hidden: Vec<String>,
+}
+
+/// Why a body could not be taken.
+#[derive(Debug)]
+pub enum Unread {
+    /// It has more bytes than this.
+    TooLarge(usize),
+    /// It is compressed in a way that cannot be undone.
+    Garbled,
+    /// The connection failed.
+    Net(NetError),
+}
+
+/// Reads a body of at most `most` bytes, decompressed: by its header, and by its first bytes when the header was lost on the way
+/// (contract/services/README-a.md 9, stackexchange.md).
+///
+/// # Errors
+/// See [`Unread`].
+pub fn body(response: &mut Response, most: usize) -> Result<Vec<u8>, Unread> {
+    let mut bytes = Vec::new();
+    let mut piece = vec![0; PIECE];
+    loop {
+        let count = response.read(&mut piece).map_err(Unread::Net)?;
+        if count == 0 {
+            break;
+        }
+        bytes.extend_from_slice(piece.get(..count).unwrap_or_default());
+        if bytes.len() > most {
+            return Err(Unread::TooLarge(most));
+        }
+    }
+    let deflated = response
+        .header("content-encoding")
+        .is_some_and(|how| how.eq_ignore_ascii_case("deflate"));
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        unpacked(GzDecoder::new(bytes.as_slice()), most)
+    } else if deflated {
+        // The header's name means zlib; some servers send the bare stream.
+        unpacked(ZlibDecoder::new(bytes.as_slice()), most).or_else(|why| match why {
+            Unread::Garbled => unpacked(DeflateDecoder::new(bytes.as_slice()), most),
+            why => Err(why),
+        })
+    } else {
+        Ok(bytes)
+    }
+}
+
+fn unpacked(from: impl std::io::Read, most: usize) -> Result<Vec<u8>, Unread> {
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
+    from.take(limit)
+        .read_to_end(&mut bytes)
+        .map_err(|_| Unread::Garbled)?;
+    if bytes.len() > most {
+        return Err(Unread::TooLarge(most));
+    }
+    Ok(bytes)
+}
+
+impl Unread {
+    /// The failure in words; `place` is who sent it.
+    pub fn problem(self, place: &str) -> Problem {
+        match self {
+            Self::TooLarge(most) => Problem::limit(format!(
+                "{place} sent more than {} MB, the most that is read.",
+                most / 1_000_000
+            ))
+            .next("Ask for less."),
+            Self::Garbled => Problem::network(format!("What {place} sent cannot be decompressed."))
+                .next("Try again later."),
+            Self::Net(error) => error.problem(place),
+        }
+    }
+}
+
+impl Answer {
+    /// An answer without headers.
+    pub fn new(service: &'static Service, status: u16, bytes: Vec<u8>) -> Self {
+        Self {
+            service,
+            status,
+            bytes,
+            headers: HeaderMap::new(),
+            hidden: Vec::new(),
+        }
+    }
+
+    pub(super) fn read(
+        service: &'static Service,
+        mut response: Response,
+        most: usize,
+        hidden: Vec<String>,
+    ) -> Result<Self, Unread> {
+        let bytes = body(&mut response, most)?;
+        Ok(Self {
+            service,
+            status: response.status,
+            bytes,
+            headers: response.into_headers(),
+            hidden,
+        })
+    }
+
+    /// A header's value.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// True for statuses of 200 to 299. Not yet success: services refuse under 200 too.
+    pub fn is_ok(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// The body as text, in the charset that its header, itself or nobody names.
+    pub fn text(&self) -> String {
+        charset::decoded(&self.bytes, self.header("content-type").unwrap_or_default())
+    }
+
+    /// The body as JSON, whatever the status and the content type say.
+    pub fn value(&self) -> Option<Value> {
+        let bytes = self.bytes.strip_prefix(b"\xef\xbb\xbf");
+        serde_json::from_slice(bytes.unwrap_or(&self.bytes)).ok()
+    }
+
+    /// The body as JSON of an answer that says success.
+    ///
+    /// # Errors
+    /// Every other status, with the service's own words when `said` finds them in the body; a body that is no JSON.
+    pub fn json(&self, said: impl FnOnce(&Value) -> Option<String>) -> Outcome<Value> {
+        let value = self.value();
+        match value {
+            Some(value) if self.is_ok() => Ok(value),
+            Some(value) => Err(self.refused(said(&value).as_deref())),
+            None if self.is_ok() => Err(self.unreadable()),
+            None => Err(self.refused(None)),
+        }
+    }
+
+    /// How long the service asked to be left alone.
+    pub fn retry_after(&self) -> Option<Duration> {
+        let text = self.header("retry-after")?.trim();
+        match text.parse::<f64>() {
+            Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+            Err(_) => {
+                let then = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
+                let left = then.duration_since(jiff::Timestamp::now());
+                Some(left.try_into().unwrap_or_default())
+            }
+        }
+    }
+
+    /// True when the body begins as a web page does.
+    pub fn is_page(&self) -> bool {
+        let start = self.bytes.trim_ascii_start();
+        let start = start.get(..15).unwrap_or(start).to_ascii_lowercase();
+        [b"<!doctype html".as_slice(), b"<html", b"<head"]
+            .iter()
+            .any(|mark| start.starts_with(mark))
+    }
+
+    /// The problem with a body that says success and cannot be understood.
+    pub fn unreadable(&self) -> Problem {
+        let name = begin(self.service.name);
+        Problem::network(if self.bytes.trim_ascii().is_empty() {
+            format!("{name} answered with nothing.")
+        } else if self.is_page() {
+            format!("{name} answered with a web page where data was promised.")
+        } else {
+            format!("{name} answered with something that cannot be read.")
+        })
+        .next("Try again later, or use another source.")
+    }
+
+    /// A service's own words in one line: without keys and control characters, and not too many of them.
+    pub fn said(&self, words: &str) -> String {
+        let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        clip(&visible(&redact::secrets(&line, &self.hidden)), SAID)
+    }
+
+    /// The problem with an answer that is a refusal, by its status, with the service's own words.
+    pub fn refused(&self, said: Option<&str>) -> Problem {
+        let name = begin(self.service.name);
+        let status = self.status;
+        let wait = self.retry_after().map(|wait| wait.as_secs().max(1));
+        let key = self.service.key;
+        let (kind, what) = match status {
+            400 | 422 => (
+                Kind::Input,
+                format!("{name} cannot use the request ({status})"),
+            ),
+            401 => (Kind::Auth, format!("{name} does not accept the key (401)")),
+            403 if key.is_some() => (
+                Kind::Auth,
+                format!("{name} refused the key or the request (403)"),
+            ),
+            403 => (Kind::Refused, format!("{name} refused the request (403)")),
+            404 | 410 => (
+                Kind::Missing,
+                format!("{name} does not have this ({status})"),
+            ),
+            413 | 414 => (
+                Kind::Limit,
+                format!("The request is too long for {name} ({status})"),
+            ),
+            429 => (Kind::Limit, format!("{name} is asked too often (429)")),
+            500..=599 => (Kind::Network, format!("{name} failed ({status})")),
+            _ => (
+                Kind::Network,
+                format!("{name} answered with status {status}"),
+            ),
+        };
+        let words = said.map(|said| self.said(said));
+        let what = match words.filter(|words| !words.is_empty()) {
+            Some(words) => format!("{what}: {}.", words.trim_end_matches('.')),
+            None => format!("{what}."),
+        };
+        let problem = Problem::new(kind, what);
+        match (status, key, wait) {
+            (401 | 403, Some(variable), _) => problem.next(format!("Check {variable}.")),
+            (_, _, Some(wait)) => problem.next(format!("It may be asked again in {wait} s.")),
+            (429, ..) => problem.next("Wait some minutes, or use another source."),
+            (500..=599, ..) => problem.next("Try again later."),
+            _ => problem,
+        }
+    }
+}
+
+/// A service's name as the first words of a sentence.
+fn begin(name: &str) -> String {
+    match name.strip_prefix("the ") {
+        Some(rest) => format!("The {rest}"),
+        None => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::services::{OMDB, OVERPASS};
+
+    fn answer(status: u16, body: &str) -> Answer {
+        Answer::new(&OMDB, status, body.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn what_is_no_json_is_told_for_what_it_is() {
+        let said = |value: &Value| value["error"].as_str().map(str::to_owned);
+        let words = |status, body: &str| answer(status, body).json(said).unwrap_err().what;
+        assert!(words(200, "<!DOCTYPE HTML><html>").contains("a web page where data"));
+        assert!(words(200, " ").contains("with nothing"));
+        assert!(words(200, &"[".repeat(10_000)).contains("cannot be read"));
+        assert_eq!(
+            words(500, r#"{"error": "over\nloaded."}"#),
+            "OMDb failed (500): over loaded."
+        );
+        assert_eq!(words(429, ""), "OMDb is asked too often (429).");
+        assert_eq!(
+            answer(200, "\u{feff}{}").json(said).unwrap(),
+            serde_json::json!({})
+        );
+    }
+
+    #[test]
+    fn a_refused_key_is_named_by_its_variable_and_never_shown() {
+        let problem = answer(401, "{}").refused(None);
+        assert_eq!(problem.kind, Kind::Auth);
+        assert_eq!(problem.next, ["Check OMDB_API_KEY."]);
+        let open = Answer::new(&OVERPASS, 403, Vec::new()).refused(Some("no contact"));
+        assert_eq!(
+            open.what,
+            "Overpass (OpenStreetMap) refused the request (403): no contact."
+        );
+    }
+}

@@ -1,0 +1,255 @@
+//! The way out to services: gates, second tries, kept answers, limits, redirects, and that nobody else is hurt by a cancel.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use flate2::Compression;
+use flate2::write::{GzEncoder, ZlibEncoder};
+use marvin::base::cancel::Cancel;
+use marvin::base::env::Env;
+use marvin::net::outside::{Answer as Got, Outside};
+use marvin::net::services::{NOMINATIM, OMDB, STACKEXCHANGE};
+use serde_json::json;
+
+use crate::support::latch::Latch;
+use crate::support::server::{Answer, Exchange, Server};
+
+fn out(server: &Server) -> Outside {
+    let url = server.url("");
+    Outside::new(
+        &Env::from([
+            ("MARVIN_URL_OMDB", url.as_str()),
+            ("MARVIN_URL_NOMINATIM", url.as_str()),
+            ("MARVIN_URL_STACKEXCHANGE", url.as_str()),
+        ]),
+        None,
+    )
+}
+
+fn get(out: &Outside, path: &str) -> Got {
+    out.ask(&OMDB, None, &Cancel::new())
+        .path(path)
+        .get()
+        .unwrap()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
+    packer.write_all(bytes).unwrap();
+    packer.finish().unwrap()
+}
+
+#[test]
+fn requests_name_marvin_and_its_contact_and_share_a_connection() {
+    let server = Server::answering(|_, _| Answer::json(&json!({"ok": true})));
+    let out = out(&server);
+    for _ in 0..3 {
+        let stop = Cancel::new();
+        let ask = out.ask(&OMDB, Some("me@x.test".to_owned()), &stop);
+        ask.path("/").query("s", "a b").get().unwrap();
+    }
+    assert_eq!(server.connections(), 1);
+    let request = server.request(0);
+    let agent = request.header("user-agent").unwrap();
+    assert!(
+        agent.starts_with("Marvin/") && agent.ends_with("(+me@x.test)"),
+        "{agent}"
+    );
+    assert_eq!(request.path, "/?s=a%20b");
+}
+
+#[test]
+fn parallel_requests_to_one_host_keep_their_distance() {
+    let server = Server::answering(|_, _| Answer::json(&json!([])));
+    let out = out(&server);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                out.ask(&NOMINATIM, None, &Cancel::new())
+                    .path("/search")
+                    .get()
+                    .unwrap()
+            });
+        }
+    });
+    let mut times: Vec<Instant> = server
+        .requests()
+        .iter()
+        .map(|request| request.arrived)
+        .collect();
+    times.sort();
+    for pair in times.windows(2) {
+        let gap = pair[1] - pair[0];
+        assert!(gap > Duration::from_millis(900), "{gap:?}");
+    }
+}
+
+#[test]
+fn a_second_try_is_made_once_and_only_when_the_wait_is_known_and_short() {
+    for (wait, tries) in [(Some("0"), 2), (Some("600"), 1), (None, 1)] {
+        let server = Server::answering(move |_, _| {
+            let answer = Answer::status(503);
+            wait.map_or(Answer::status(503), |wait| {
+                answer.header("Retry-After", wait)
+            })
+        });
+        let out = out(&server);
+        assert_eq!(get(&out, "/").status, 503);
+        assert_eq!(server.requests().len(), tries, "{wait:?}");
+        if wait == Some("600") {
+            let problem = out.ask(&OMDB, None, &Cancel::new()).get().unwrap_err();
+            assert!(
+                problem.what.contains("asked for a pause"),
+                "{}",
+                problem.what
+            );
+            assert_eq!(server.requests().len(), tries);
+        }
+    }
+}
+
+#[test]
+fn good_answers_are_kept_and_refusals_are_not() {
+    let server = Server::answering(|request, _| {
+        Answer::status(if request.path == "/bad" { 500 } else { 200 }).send("x")
+    });
+    let out = out(&server);
+    let kept = |path| {
+        let stop = Cancel::new();
+        out.ask(&OMDB, None, &stop)
+            .path(path)
+            .keep(Duration::from_secs(60))
+            .get()
+            .unwrap()
+    };
+    for path in ["/good", "/good", "/bad", "/bad"] {
+        kept(path);
+    }
+    let paths: Vec<String> = server
+        .requests()
+        .into_iter()
+        .map(|request| request.path)
+        .collect();
+    assert_eq!(paths, ["/good", "/bad", "/bad"]);
+}
+
+#[test]
+fn bodies_are_unpacked_and_bounded() {
+    let mut zlib = ZlibEncoder::new(Vec::new(), Compression::default());
+    zlib.write_all(b"{\"a\": 1}").unwrap();
+    let zlib = zlib.finish().unwrap();
+    let server = Server::answering(move |request, _| match request.path.as_str() {
+        "/gzip" => {
+            Answer::text("application/json", gzip(b"{\"a\": 1}")).header("Content-Encoding", "gzip")
+        }
+        "/lost" => Answer::text("application/json", gzip(b"{\"a\": 1}")),
+        "/deflate" => {
+            Answer::text("application/json", zlib.clone()).header("Content-Encoding", "deflate")
+        }
+        "/bomb" => Answer::text("application/json", gzip(&vec![b' '; 50 << 20]))
+            .header("Content-Encoding", "gzip"),
+        "/hidden-bomb" => Answer::text("application/json", gzip(&vec![b' '; 50 << 20])),
+        "/cut" => Answer::text("application/json", &gzip(b"{\"a\": 1}")[..12]),
+        _ => Answer::text("application/json", vec![b' '; 9 << 20]),
+    });
+    let out = out(&server);
+    for path in ["/gzip", "/lost", "/deflate"] {
+        assert_eq!(get(&out, path).value(), Some(json!({"a": 1})), "{path}");
+    }
+    for (path, wanted) in [
+        ("/bomb", "more than 8 MB"),
+        ("/hidden-bomb", "more than 8 MB"),
+        ("/large", "more than 8 MB"),
+        ("/cut", "cannot be decompressed"),
+    ] {
+        let stop = Cancel::new();
+        let problem = out
+            .ask(&STACKEXCHANGE, None, &stop)
+            .path(path)
+            .get()
+            .unwrap_err();
+        assert!(problem.what.contains(wanted), "{path}: {}", problem.what);
+    }
+}
+
+#[test]
+fn redirects_stay_with_the_service_or_are_judged_like_any_address() {
+    let elsewhere = Server::start().lenient();
+    let away = elsewhere.url("/secret");
+    let server = Server::answering(move |request, _| match request.path.as_str() {
+        "/v1/moved?apikey=hunter2hunter2" => Answer::status(301).header("Location", "/v2/here"),
+        "/v2/here" => Answer::json(&json!({"here": true})),
+        "/loop" => Answer::status(302).header("Location", "/loop"),
+        _ => Answer::status(302).header("Location", &away),
+    });
+    let out = out(&server);
+    let stop = Cancel::new();
+    let ask = || out.ask(&OMDB, None, &stop);
+    let moved = ask()
+        .path("/v1/moved")
+        .secret_query("apikey", "hunter2hunter2")
+        .get()
+        .unwrap();
+    assert_eq!(moved.value(), Some(json!({"here": true})));
+    assert!(
+        ask()
+            .path("/loop")
+            .get()
+            .unwrap_err()
+            .what
+            .contains("redirects more than")
+    );
+    let problem = ask().path("/away").get().unwrap_err();
+    assert!(problem.what.contains("OMDb redirects"), "{}", problem.what);
+    assert!(elsewhere.requests().is_empty());
+}
+
+#[test]
+fn a_key_that_a_service_repeats_is_hidden() {
+    let server = Server::answering(|_, _| {
+        Answer::json(&json!({"error": "key hunter2hunter2 is not known"})).with_status(401)
+    });
+    let out = out(&server);
+    let stop = Cancel::new();
+    let answer = out
+        .ask(&OMDB, None, &stop)
+        .secret_query("apikey", "hunter2hunter2")
+        .get()
+        .unwrap();
+    let said = |value: &serde_json::Value| value["error"].as_str().map(str::to_owned);
+    let problem = answer.json(said).unwrap_err();
+    assert_eq!(
+        problem.what,
+        "OMDb does not accept the key (401): key [hidden] is not known."
+    );
+    assert!(!format!("{problem:?}").contains("hunter2"));
+}
+
+#[test]
+fn a_cancelled_request_ends_alone() {
+    let latch = Latch::new();
+    let held = latch.clone();
+    let server = Server::with([
+        Exchange::get("/held").by(move |_, _| {
+            Answer::text("text/plain", "a")
+                .chunked()
+                .pause(&held)
+                .send("b")
+        }),
+        Exchange::get("/stalled").by(|_, _| Answer::silence()),
+    ]);
+    let out = Arc::new(out(&server));
+    let other = Arc::clone(&out);
+    let held = thread::spawn(move || get(&other, "/held").text());
+    server.wait_requests(1, Duration::from_secs(5));
+    let stop = Cancel::new();
+    let (mine, own) = (Arc::clone(&out), stop.clone());
+    let stalled = thread::spawn(move || mine.ask(&OMDB, None, &own).path("/stalled").get());
+    server.wait_requests(2, Duration::from_secs(5));
+    stop.fire();
+    assert!(stalled.join().unwrap().unwrap_err().is_cancelled());
+    latch.open();
+    assert_eq!(held.join().unwrap(), "ab");
+}
