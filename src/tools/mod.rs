@@ -22,12 +22,14 @@ mod files_notes;
 mod git;
 mod github;
 mod history;
+mod music;
 mod notes;
 pub mod ntfy;
 mod packages;
 mod places;
 mod point;
 mod profiles;
+mod recipes;
 mod shell;
 mod system;
 mod timers;
@@ -48,6 +50,8 @@ use context::Ctx;
 /// Every tool, one slice a module. A new module adds its line.
 pub static ALL: &[&[Tool]] = &[
     places::TOOLS,
+    music::TOOLS,
+    recipes::TOOLS,
     notes::TOOLS,
     files::TOOLS,
     files_notes::TOOLS,
