@@ -31,6 +31,7 @@ mod point;
 mod profiles;
 mod recipes;
 mod shell;
+mod spotify;
 mod system;
 mod timers;
 mod units;
@@ -64,6 +65,7 @@ pub static ALL: &[&[Tool]] = &[
     alarms::TOOLS,
     timers::TOOLS,
     ntfy::TOOLS,
+    spotify::TOOLS,
     tickets::TOOLS,
     bookmarks::TOOLS,
     downloads::TOOLS,
