@@ -442,7 +442,7 @@ fn tracks_are_found_by_words_codes_and_links() {
          \x20 \"spotify:track:good\": the same track as one before\n\
          \x20 \"adele hello\": nothing like it found; the first hit is Skyfall by Adele (spotify:track:sky)\n\
          \x20 \"zzz\": nothing found\n\
-         \x20 \"spotify:album:abc\": a link to a album, not to a track\n"
+         \x20 \"spotify:album:abc\": a link of the kind album, not to a track\n"
     );
     let last = server.requests().pop().unwrap();
     assert_eq!(

@@ -112,7 +112,7 @@ fn playlist(given: &str) -> Outcome<String> {
     let given = given.trim();
     match Link::read(given) {
         Some(link) if link.kind == "playlist" => Ok(link.id),
-        Some(link) => Err(Problem::input(format!("This is a link to a {}, not to a playlist.", link.kind))
+        Some(link) => Err(Problem::input(format!("This is a link of the kind {}, not to a playlist.", link.kind))
             .next("Give a playlist's id, URI or link.")),
         None if is_id(given) => Ok(given.to_owned()),
         None => Err(Problem::input(format!("\"{}\" is no playlist.", clip(&visible(given), 80)))
@@ -125,7 +125,7 @@ fn track(api: &mut Api<'_>, asked: &str) -> Outcome<Result<(String, Option<Strin
     if let Some(link) = Link::read(asked) {
         return Ok(match link.kind.as_str() {
             "track" | "episode" => Ok((link.uri(), None)),
-            kind => Err(format!("a link to a {kind}, not to a track")),
+            kind => Err(format!("a link of the kind {kind}, not to a track")),
         });
     }
     let code = isrc(asked);
