@@ -65,7 +65,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
         .is_some_and(|rest| rest.starts_with(char::is_whitespace));
     // A word that alone is longer than half of it is cut itself.
     let end = match head.rfind(char::is_whitespace) {
-        Some(end) if !whole && end > at / 2 => end,
+        Some(end) if !whole && end >= at / 2 => end,
         _ => at,
     };
     let head = head.get(..end).unwrap_or_default().trim_end();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::home::Home;
 use crate::support::run::Done;
 use crate::support::samples::{self, Sample, each};
-use crate::support::server::{Answer, Exchange, Server};
+use crate::support::server::{Answer, Server};
 
 const SECRET: &str = "s3cr3t-k3y-0123456789";
 
@@ -198,13 +198,13 @@ fn samples_of_rawg() {
             }),
             ("game-redirect.json", &|sample| {
                 let merged = sample.clone();
-                let server = Server::with([
-                    Exchange::get("/api/games/12345?key=s3cr3t-k3y-0123456789")
-                        .answer(merged.answer()),
-                    Exchange::get("/api/games/doom?key=s3cr3t-k3y-0123456789").answer(
-                        Answer::json(&json!({"id": 2454, "slug": "doom", "name": "Doom"})),
-                    ),
-                ]);
+                let server = Server::answering(move |request, _| match request.path.as_str() {
+                    "/api/games/12345?key=s3cr3t-k3y-0123456789" => merged.answer(),
+                    "/api/games/doom?key=s3cr3t-k3y-0123456789" => {
+                        Answer::json(&json!({"id": 2454, "slug": "doom", "name": "Doom"}))
+                    }
+                    _ => Answer::status(418),
+                });
                 assert_eq!(
                     text(&server, GAME, &json!({"game_id": 12345})),
                     "Doom, RAWG id 2454\n(Id 12345 was merged into this one.)\nData: RAWG, https://rawg.io/games/doom\n"

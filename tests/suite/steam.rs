@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
 use crate::support::samples::{self, Sample, each};
-use crate::support::server::{Answer, Exchange, Server};
+use crate::support::server::{Answer, Server};
 
 const SECRET: &str = "s3cr3t-k3y-0123456789";
 const USER: &str = "76561197960435530";
@@ -86,12 +86,17 @@ fn playing(count: u64) -> Answer {
     Answer::json(&json!({"response": {"player_count": count, "result": 1}}))
 }
 
+/// A server that gives an answer to each of these paths, query included.
+fn at<const N: usize>(answers: [(&'static str, Answer); N]) -> Server {
+    Server::answering(move |request, _| {
+        let own = answers.iter().find(|(path, _)| *path == request.path);
+        own.map_or(Answer::status(418), |(_, answer)| answer.clone())
+    })
+}
+
 /// A server that answers both questions of the statistics.
 fn both(players: Answer, rates: Answer) -> Server {
-    Server::with([
-        Exchange::get(PLAYERS).answer(players),
-        Exchange::get(RATES).answer(rates),
-    ])
+    at([(PLAYERS, players), (RATES, rates)])
 }
 
 fn stats(players: Answer, rates: Answer) -> String {
@@ -265,16 +270,23 @@ fn samples_of_the_store() {
 
 #[test]
 fn the_store_is_asked_in_english_for_prices_in_the_us() {
-    let server = Server::with([
-        Exchange::get("/api/storesearch/?term=P%26q%20%F0%9F%98%80&l=english&cc=US").answer(Answer::json(&json!({
-            "total": 30, "items": [
-                {"type": "app", "name": "A &amp; B", "id": 1, "price": {"currency": "EUR", "initial": 2000, "final": 1500}, "metascore": "7"},
-                {"type": "app", "name": "Free one", "id": 2, "price": {"currency": "EUR", "initial": 0, "final": 0}},
-                {"type": "app", "name": "Third", "id": 3}
-            ]
-        }))),
-        Exchange::get("/api/appdetails?appids=5&cc=us&l=english")
-            .answer(Answer::json(&json!({"5": {"success": true, "data": {"name": "N", "short_description": "&quot;A&quot; &amp; B"}}}))),
+    let server = at([
+        (
+            "/api/storesearch/?term=P%26q%20%F0%9F%98%80&l=english&cc=US",
+            Answer::json(&json!({
+                "total": 30, "items": [
+                    {"type": "app", "name": "A &amp; B", "id": 1, "price": {"currency": "EUR", "initial": 2000, "final": 1500}, "metascore": "7"},
+                    {"type": "app", "name": "Free one", "id": 2, "price": {"currency": "EUR", "initial": 0, "final": 0}},
+                    {"type": "app", "name": "Third", "id": 3}
+                ]
+            })),
+        ),
+        (
+            "/api/appdetails?appids=5&cc=us&l=english",
+            Answer::json(
+                &json!({"5": {"success": true, "data": {"name": "N", "short_description": "&quot;A&quot; &amp; B"}}}),
+            ),
+        ),
     ]);
     assert_eq!(
         text(
@@ -297,9 +309,9 @@ fn the_window_and_the_specials_are_two_questions() {
     let many = |from: u64, to: u64| Value::from((from..to).map(item).collect::<Vec<_>>());
     let window = json!({"large_capsules": many(1, 4), "featured_win": many(1, 7), "featured_mac": many(1, 20), "status": 1});
     let more = json!({"0": {"items": many(50, 52)}, "7": 3, "genres": {"id": "x"}, "specials": {"items": many(60, 90)}, "status": 1});
-    let first = Exchange::get("/api/featured/?l=english&cc=us").answer(Answer::json(&window));
+    let first = || ("/api/featured/?l=english&cc=us", Answer::json(&window));
     let second = "/api/featuredcategories/?l=english&cc=us";
-    let server = Server::with([first, Exchange::get(second).answer(Answer::json(&more))]);
+    let server = at([first(), (second, Answer::json(&more))]);
     let out = text(&server, FEATURED, &json!({}));
     has(
         &out,
@@ -311,8 +323,7 @@ fn the_window_and_the_specials_are_two_questions() {
     );
     assert_eq!(out.lines().count(), 20, "{out}");
 
-    let first = Exchange::get("/api/featured/?l=english&cc=us").answer(Answer::json(&window));
-    let server = Server::with([first, Exchange::get(second).answer(Answer::status(503))]);
+    let server = at([first(), (second, Answer::status(503))]);
     has(
         &text(&server, FEATURED, &json!({})),
         &["app 8\nThe specials could not be read: The Steam store is not answering (status 503)."],
@@ -486,7 +497,7 @@ fn malformed_ids_and_servers_that_are_down() {
     for (answer, wanted) in [
         (
             Answer::text("text/html", "<html>Bad Request").with_status(400),
-            "the id may be wrong",
+            "Steam cannot use the id (400).",
         ),
         (
             Answer::json(&json!({})).with_status(500),

@@ -136,11 +136,9 @@ fn reply(answer: &Answer, keyed: bool) -> Outcome<Value> {
             begin(name)
         ))
         .next("Try again in a few minutes.")),
-        400 => Err(Problem::input(format!(
-            "{} cannot use the request (400): the id may be wrong.",
-            begin(name)
-        ))
-        .next("Check the id.")),
+        400 if answer.service.id == STEAM_API.id => {
+            Err(Problem::input("Steam cannot use the id (400).").next("Check its digits."))
+        }
         500.. => Err(Problem::network(format!(
             "{} is not answering (status {}).",
             begin(name),
@@ -236,7 +234,7 @@ mod tests {
         assert!(what(401, page, true).contains("STEAM_API_KEY is not accepted (401)"));
         assert!(what(403, page, true).contains("STEAM_API_KEY is not accepted (403)"));
         assert_eq!(what(403, "{}", false), "Steam refused the request (403).");
-        assert!(what(400, page, true).contains("the id may be wrong"));
+        assert_eq!(what(400, page, true), "Steam cannot use the id (400).");
         assert!(what(502, page, true).contains("is not answering"));
         assert!(what(200, page, true).contains("a web page where data"));
         assert!(what(200, "[]", true).contains("cannot be read"));
