@@ -1,7 +1,13 @@
 //! Steam's store and Web API through the built binary: every sample, and answers of our own for every line of the service's page.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use marvin::base::cancel::Cancel;
+use marvin::base::env::Env;
+use marvin::chat::event::Deaf;
+use marvin::tools::bounds::Bounds;
+use marvin::tools::context::{Ctx, World};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -428,21 +434,19 @@ fn games_are_ranked_and_counted() {
 
 #[test]
 fn the_limit_of_the_store_comes_in_two_shapes_and_rests() {
-    for answer in [
-        Answer::text("application/json", "null"),
-        Answer::text("application/json", "null").with_status(429),
-    ] {
-        let server = one(move || answer.clone());
-        let home = Home::new();
+    for status in [200, 429] {
+        let server = one(move || Answer::text("application/json", "null").with_status(status));
+        let env = Env::from([("MARVIN_URL_STEAM_STORE", server.url("").as_str())]);
+        let world = Arc::new(World::new(env, Bounds::default()));
+        let ctx = Ctx::new(world, Cancel::new(), Arc::new(Deaf));
+        let app = marvin::tools::all().find(|tool| tool.name == APP).unwrap();
         let args = json!({"app_id": 5});
-        has(
-            &run(&home, &server, APP, &args).run().expect(1).errors(),
-            &["Steam is limiting requests, try again in a few minutes."],
+        let call = || (app.run)(&ctx, args.as_object().unwrap()).unwrap_err().what;
+        assert_eq!(
+            call(),
+            "Steam is limiting requests, try again in a few minutes."
         );
-        has(
-            &run(&home, &server, APP, &args).run().expect(1).errors(),
-            &["asked for a pause"],
-        );
+        has(&call(), &["asked for a pause"]);
         assert_eq!(server.requests().len(), 1);
     }
 }
@@ -559,8 +563,12 @@ fn whatever_is_sent_instead_of_data_ends_quickly_in_a_sentence() {
 
 #[test]
 fn a_call_that_is_interrupted_ends_at_once() {
-    let server =
-        Server::answering(|_, _| Answer::text("application/json", "{\"total\"").stall()).lenient();
+    let server = Server::answering(|_, _| {
+        Answer::text("application/json", "{\"total\"")
+            .chunked()
+            .stall()
+    })
+    .lenient();
     let home = Home::new();
     let running = run(&home, &server, SEARCH, &json!({"query": "x"})).spawn();
     server.wait_requests(1, Duration::from_secs(5));

@@ -1,7 +1,6 @@
 //! Films and series at OMDb (contract/services/omdb.md): failures come under status 200 and 401 alike, told apart by their words.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -26,8 +25,6 @@ const KEY: Key = Key {
 const PAGE: usize = 10;
 /// Characters of a plot that is no longer than a snippet.
 const SNIPPET: usize = 500;
-/// How long an answer is taken again.
-const KEEP: Duration = Duration::from_secs(300);
 
 pub(super) fn search(ctx: &Ctx, args: SearchMovies) -> Outcome<String> {
     let query = asked(&args.query, "Metropolis")?;
@@ -101,10 +98,7 @@ enum Wanted<'a> {
 }
 
 fn request<'a>(ctx: &'a Ctx, key: &str) -> Ask<'a> {
-    ctx.ask(&OMDB)
-        .path("/")
-        .secret_query("apikey", key)
-        .keep(KEEP)
+    ctx.ask(&OMDB).path("/").secret_query("apikey", key)
 }
 
 /// A year to restrict to, when one is given.

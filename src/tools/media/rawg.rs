@@ -1,7 +1,6 @@
 //! Video games at RAWG (contract/services/rawg.md); its terms ask for a link to it.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -26,8 +25,6 @@ const KEY: Key = Key {
 const DESCRIPTION: usize = 500;
 /// Platforms that a line of a list names.
 const PLATFORMS: usize = 6;
-/// How long an answer is taken again.
-const KEEP: Duration = Duration::from_secs(300);
 
 pub(super) fn search(ctx: &Ctx, args: SearchGames) -> Outcome<String> {
     let query = asked(&args.query, "Tetris")?;
@@ -99,10 +96,7 @@ pub(super) fn details(ctx: &Ctx, args: GetGameDetails) -> Outcome<String> {
 }
 
 fn request<'a>(ctx: &'a Ctx, key: &str) -> Ask<'a> {
-    ctx.ask(&RAWG)
-        .path("/api/games")
-        .secret_query("key", key)
-        .keep(KEEP)
+    ctx.ask(&RAWG).path("/api/games").secret_query("key", key)
 }
 
 fn detail(answer: &Answer, id: i64) -> Outcome<Value> {

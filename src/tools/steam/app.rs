@@ -1,7 +1,5 @@
 //! An app's page in the store: an object under the id as text, with a success flag of its own, in which nearly all may be absent.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
 use super::price::Price;
@@ -19,8 +17,6 @@ use crate::tools::sheet::{Sheet, cut, plain};
 
 /// Characters of a description at most.
 const DESCRIPTION: usize = 500;
-/// How long an answer is taken again.
-const KEEP: Duration = Duration::from_secs(300);
 
 pub(super) fn run(ctx: &Ctx, args: SteamAppDetails) -> Outcome<String> {
     let id = app_id(args.app_id)?;
@@ -30,7 +26,6 @@ pub(super) fn run(ctx: &Ctx, args: SteamAppDetails) -> Outcome<String> {
         .query("appids", id)
         .query("cc", COUNTRY)
         .query("l", LANGUAGE)
-        .keep(KEEP)
         .get()?;
     let found = reply(&answer, false).inspect_err(|why| limited_store(ctx, why))?;
     let Some(entry) = found.get(id.to_string()) else {

@@ -1,7 +1,6 @@
 //! The store's search: prices in hundredths, or none at all; scores as text, often empty.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -15,9 +14,6 @@ use crate::net::services::STEAM_STORE;
 use crate::tools::context::Ctx;
 use crate::tools::sheet::quoted;
 
-/// How long an answer is taken again.
-const KEEP: Duration = Duration::from_secs(300);
-
 pub(super) fn run(ctx: &Ctx, args: SteamSearch) -> Outcome<String> {
     let query = args.query.trim();
     if query.is_empty() {
@@ -29,7 +25,6 @@ pub(super) fn run(ctx: &Ctx, args: SteamSearch) -> Outcome<String> {
         .query("term", query)
         .query("l", LANGUAGE)
         .query("cc", COUNTRY.to_uppercase())
-        .keep(KEEP)
         .get()?;
     let found = reply(&answer, false).inspect_err(|why| limited_store(ctx, why))?;
     let Some(items) = found.at("items").and_then(Value::as_array) else {
