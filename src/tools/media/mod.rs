@@ -4,6 +4,8 @@ mod instead;
 mod omdb;
 mod rawg;
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::READ;
@@ -72,6 +74,9 @@ crate::tools! { "media";
         game_id: i64, example: "2454", alias: &["id"];
     } => rawg::details, says ["game details of {game_id}"];
 }
+
+/// How long a service is waited for; a call has ten seconds, and is to end with a sentence about the service.
+const WITHIN: Duration = Duration::from_secs(8);
 
 /// What is asked for, without space around it.
 fn asked<'a>(query: &'a str, example: &str) -> Outcome<&'a str> {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::instead::{self, Key};
-use super::{GetMovieDetails, Kind, SearchMovies, asked, is_down, silent};
+use super::{GetMovieDetails, Kind, SearchMovies, WITHIN, asked, is_down, silent};
 use crate::base::error::{Kind as Sort, Outcome, Problem};
 use crate::base::pick::Pick;
 use crate::base::text::{plural, thousands};
@@ -98,7 +98,10 @@ enum Wanted<'a> {
 }
 
 fn request<'a>(ctx: &'a Ctx, key: &str) -> Ask<'a> {
-    ctx.ask(&OMDB).path("/").secret_query("apikey", key)
+    ctx.ask(&OMDB)
+        .path("/")
+        .secret_query("apikey", key)
+        .within(WITHIN)
 }
 
 /// A year to restrict to, when one is given.

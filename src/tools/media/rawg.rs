@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::instead::{self, Key};
-use super::{GetGameDetails, SearchGames, asked, is_down, silent};
+use super::{GetGameDetails, SearchGames, WITHIN, asked, is_down, silent};
 use crate::base::error::{Kind, Outcome, Problem};
 use crate::base::pick::Pick;
 use crate::base::text::{figure, plural, thousands, visible};
@@ -96,7 +96,10 @@ pub(super) fn details(ctx: &Ctx, args: GetGameDetails) -> Outcome<String> {
 }
 
 fn request<'a>(ctx: &'a Ctx, key: &str) -> Ask<'a> {
-    ctx.ask(&RAWG).path("/api/games").secret_query("key", key)
+    ctx.ask(&RAWG)
+        .path("/api/games")
+        .secret_query("key", key)
+        .within(WITHIN)
 }
 
 fn detail(answer: &Answer, id: i64) -> Outcome<Value> {

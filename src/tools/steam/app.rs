@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::price::Price;
 use super::{
-    COUNTRY, LANGUAGE, SteamAppDetails, app_id, count, limited_store, platforms, reply, said,
+    COUNTRY, LANGUAGE, SteamAppDetails, WITHIN, app_id, count, limited_store, platforms, reply,
+    said,
 };
 use crate::base::error::{Outcome, Problem};
 use crate::base::pick::Pick;
@@ -26,6 +27,7 @@ pub(super) fn run(ctx: &Ctx, args: SteamAppDetails) -> Outcome<String> {
         .query("appids", id)
         .query("cc", COUNTRY)
         .query("l", LANGUAGE)
+        .within(WITHIN)
         .get()?;
     let found = reply(&answer, false).inspect_err(|why| limited_store(ctx, why))?;
     let Some(entry) = found.get(id.to_string()) else {

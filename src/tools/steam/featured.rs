@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::price::Price;
-use super::{COUNTRY, LANGUAGE, SteamFeatured, count, day, limited_store, reply, said};
+use super::{COUNTRY, HALF, LANGUAGE, SteamFeatured, count, day, limited_store, reply, said};
 use crate::base::error::{Outcome, Problem};
 use crate::base::pick::Pick;
 use crate::net::services::STEAM_STORE;
@@ -69,6 +69,7 @@ fn ask(ctx: &Ctx, path: &str) -> Outcome<Value> {
         .path(path)
         .query("l", LANGUAGE)
         .query("cc", COUNTRY)
+        .within(HALF)
         .get()?;
     reply(&answer, false).inspect_err(|why| limited_store(ctx, why))
 }

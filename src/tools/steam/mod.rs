@@ -63,6 +63,10 @@ crate::tools! { "steam";
 
 /// How long the store is left alone once it limits requests; it counts them over five minutes.
 const REST: Duration = Duration::from_secs(60);
+/// How long Steam is waited for by a tool that asks one question; a call has ten seconds.
+const WITHIN: Duration = Duration::from_secs(8);
+/// The same for one of two questions.
+const HALF: Duration = Duration::from_secs(4);
 /// The store's language, by the name that it knows.
 const LANGUAGE: &str = "english";
 /// The country whose prices are shown.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::stats::AGAIN;
-use super::{SteamUserGames, SteamUserSummary, count, day, key, reply, said, user};
+use super::{SteamUserGames, SteamUserSummary, WITHIN, count, day, key, reply, said, user};
 use crate::base::error::{Outcome, Problem};
 use crate::base::pick::Pick;
 use crate::base::text::{figure, plural, thousands};
@@ -53,7 +53,8 @@ fn ask(ctx: &Ctx, path: &str, tool: &str, pairs: &[(&str, &str)]) -> Outcome<Ans
         .ask(&STEAM_API)
         .path(path)
         .secret_query("key", &key)
-        .again_after(AGAIN);
+        .again_after(AGAIN)
+        .within(WITHIN);
     pairs
         .iter()
         .fold(ask, |ask, (name, value)| ask.query(name, value))

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::price::Price;
-use super::{COUNTRY, LANGUAGE, SteamSearch, count, limited_store, platforms, reply, said};
+use super::{COUNTRY, LANGUAGE, SteamSearch, WITHIN, count, limited_store, platforms, reply, said};
 use crate::base::error::{Outcome, Problem};
 use crate::base::pick::Pick;
 use crate::base::text::{plural, thousands};
@@ -25,6 +25,7 @@ pub(super) fn run(ctx: &Ctx, args: SteamSearch) -> Outcome<String> {
         .query("term", query)
         .query("l", LANGUAGE)
         .query("cc", COUNTRY.to_uppercase())
+        .within(WITHIN)
         .get()?;
     let found = reply(&answer, false).inspect_err(|why| limited_store(ctx, why))?;
     let Some(items) = found.at("items").and_then(Value::as_array) else {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{SteamPlayerStats, app_id, count, limited, reply, said};
+use super::{HALF, SteamPlayerStats, app_id, count, limited, reply, said};
 use crate::base::error::{Outcome, Problem};
 use crate::base::pick::Pick;
 use crate::base::text::{figure, thousands};
@@ -61,7 +61,10 @@ fn people(count: u64) -> String {
 }
 
 fn request<'a>(ctx: &'a Ctx, path: &str) -> Ask<'a> {
-    ctx.ask(&STEAM_API).path(path).again_after(AGAIN)
+    ctx.ask(&STEAM_API)
+        .path(path)
+        .again_after(AGAIN)
+        .within(HALF)
 }
 
 /// How many play now; nothing for an app that Steam does not count.
