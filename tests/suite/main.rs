@@ -31,6 +31,7 @@ mod outside;
 mod providers;
 mod refusals;
 mod roads;
+mod search_web;
 mod server_selftest;
 mod session_state;
 mod signals;

@@ -148,11 +148,7 @@ mod tests {
     use super::*;
 
     fn judged(status: u16, body: &str) -> Result<usize, String> {
-        match said(&Answer::new(
-            &DUCKDUCKGO,
-            status,
-            body.as_bytes().to_vec(),
-        )) {
+        match said(&Answer::new(&DUCKDUCKGO, status, body.as_bytes().to_vec())) {
             Ok(Said::Found(hits)) => Ok(hits.len()),
             Ok(Said::BotCheck) => Err("bot check".to_owned()),
             Err(problem) => Err(problem.what),

@@ -9,7 +9,17 @@ pub mod results;
 mod search;
 
 use super::READ;
-use crate::net::services;
+use crate::net::services::{DUCKDUCKGO, DUCKDUCKGO_LITE, DUCKDUCKGO_NEWS, GNEWS, NEWSAPI, Service};
+
+/// Who is asked for pages, and for news: the former too when the latter cannot be used.
+static SEARCH: [&Service; 2] = [&DUCKDUCKGO, &DUCKDUCKGO_LITE];
+static NEWS: [&Service; 5] = [
+    &GNEWS,
+    &NEWSAPI,
+    &DUCKDUCKGO_NEWS,
+    &DUCKDUCKGO,
+    &DUCKDUCKGO_LITE,
+];
 
 crate::choice! {
     /// How old a page may be.
@@ -43,7 +53,7 @@ crate::choice! {
 
 crate::tools! { "web";
     /// General web search; the default choice for lookups.
-    web_search(WebSearch; READ.seconds(15).service("duckduckgo").asks(&[&services::DUCKDUCKGO, &services::DUCKDUCKGO_LITE])) {
+    web_search(WebSearch; READ.seconds(15).service("duckduckgo").asks(&SEARCH)) {
         /// search text
         query: String, example: "rust ownership explained", alias: &["q", "search"];
         /// how many
@@ -55,9 +65,7 @@ crate::tools! { "web";
     ];
 
     /// Recent articles from several sources, merged.
-    search_news(SearchNews; READ.seconds(20).service("gnews, newsapi, duckduckgo-news").asks(
-        &[&services::GNEWS, &services::NEWSAPI, &services::DUCKDUCKGO_NEWS, &services::DUCKDUCKGO, &services::DUCKDUCKGO_LITE]
-    )) {
+    search_news(SearchNews; READ.seconds(20).service("gnews, newsapi, duckduckgo-news").asks(&NEWS)) {
         /// topic
         query: String, example: "tidal power", alias: &["q", "topic"];
         /// per source

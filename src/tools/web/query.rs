@@ -44,9 +44,12 @@ pub(super) fn for_duckduckgo(query: &str) -> Outcome<String> {
     short(parts.join("\""))
 }
 
-/// The same for GNews, which refuses special characters outside quotes; what is too long loses its last words.
-pub(super) fn for_gnews(query: &str) -> String {
-    let mut made = String::new();
+/// The same for GNews, which refuses special characters outside quotes.
+///
+/// # Errors
+/// `Input` for what GNews cannot search for.
+pub(super) fn for_gnews(query: &str) -> Outcome<String> {
+    let mut made: Vec<String> = Vec::new();
     let mut parts = query.split('"').enumerate().peekable();
     while let Some((at, part)) = parts.next() {
         let is_phrase = !at.is_multiple_of(2) && parts.peek().is_some();
@@ -54,17 +57,17 @@ pub(super) fn for_gnews(query: &str) -> String {
             true => vec![quoted(part)],
             false => part.split([' ', '(', ')']).map(word).collect(),
         };
-        for word in words.into_iter().filter(|word| !word.is_empty()) {
-            if made.chars().count() + 1 + word.chars().count() > MOST_GNEWS {
-                return made;
-            }
-            if !made.is_empty() {
-                made.push(' ');
-            }
-            made.push_str(&word);
-        }
+        made.extend(words.into_iter().filter(|word| !word.is_empty()));
     }
-    made
+    let made = made.join(" ");
+    if made.is_empty() {
+        return Err(Problem::input("It searches for letters and digits only."));
+    }
+    if made.chars().count() > MOST_GNEWS {
+        let what = format!("It takes queries of {MOST_GNEWS} characters at most.");
+        return Err(Problem::input(what));
+    }
+    Ok(made)
 }
 
 fn short(query: String) -> Outcome<String> {
@@ -149,19 +152,20 @@ mod tests {
             ),
             ("apple -iphone -", "apple NOT \"iphone\""),
             ("it's \"unclosed & odd", "\"it's\" unclosed odd"),
-            ("& !", ""),
         ] {
-            assert_eq!(for_gnews(query), wanted, "{query}");
+            assert_eq!(for_gnews(query).unwrap(), wanted, "{query}");
         }
-        let long = for_gnews(&"energy ".repeat(70));
-        assert_eq!(long.len(), 195);
-        assert!(long.ends_with("energy"));
+        for (query, wanted) in [("& !", "letters and digits"), (&"é ".repeat(101), "200")] {
+            let problem = for_gnews(query).unwrap_err();
+            assert!(problem.what.contains(wanted), "{}", problem.what);
+        }
+        assert!(for_gnews(&"é ".repeat(100)).is_ok());
     }
 
     proptest! {
         #[test]
         fn quotes_are_closed_for_gnews(query in "[a-z\"!+ ()-]{0,60}") {
-            let made = for_gnews(&query);
+            let made = for_gnews(&query).unwrap_or_default();
             prop_assert!(made.matches('"').count().is_multiple_of(2));
             let outside: String = made.split('"').step_by(2).collect();
             prop_assert!(outside.chars().all(|c| c.is_alphanumeric() || c == ' '), "{}", made);

@@ -190,13 +190,37 @@ mod tests {
     fn repetitions_are_dropped_and_the_newest_come_first() {
         let all = vec![
             article("Undated", "https://a.test/0", ""),
-            article("Old tide", "http://www.A.test/1/?utm_source=x&id=2#top", "2026-11-01T00:00:00Z"),
-            article("Another name", "https://a.test/1?id=2&FBCLID=3", "2026-11-02T00:00:00Z"),
-            article("Another page", "https://a.test/1?id=3", "2026-11-03T00:00:00Z"),
-            article("Council backs tidal barrage", "https://b.test/", "2026-11-04T00:00:00Z"),
+            article(
+                "Old tide",
+                "http://www.A.test/1/?utm_source=x&id=2#top",
+                "2026-11-01T00:00:00Z",
+            ),
+            article(
+                "Another name",
+                "https://a.test/1?id=2&FBCLID=3",
+                "2026-11-02T00:00:00Z",
+            ),
+            article(
+                "Another page",
+                "https://a.test/1?id=3",
+                "2026-11-03T00:00:00Z",
+            ),
+            article(
+                "Council backs tidal barrage",
+                "https://b.test/",
+                "2026-11-04T00:00:00Z",
+            ),
             // Three of five words, and four of six.
-            article("Council rejects tidal barrage plan", "https://c.test/", "2026-11-05T00:00:00Z"),
-            article("COUNCIL backs a tidal barrage: live", "https://d.test/", "2026-11-06T00:00:00Z"),
+            article(
+                "Council rejects tidal barrage plan",
+                "https://c.test/",
+                "2026-11-05T00:00:00Z",
+            ),
+            article(
+                "COUNCIL backs a tidal barrage: live",
+                "https://d.test/",
+                "2026-11-06T00:00:00Z",
+            ),
             article("潮汐発電", "https://e.test/", "2026-11-07T00:00:00Z"),
             article("!?", "https://f.test/", "2026-11-08T00:00:00Z"),
             article("?!", "https://g.test/", "2026-11-09T00:00:00Z"),

@@ -80,10 +80,7 @@ pub(super) fn search(ctx: &Ctx, args: SearchNews) -> Outcome<String> {
         .any(|(source, answer)| source.service.id == DUCKDUCKGO_NEWS.id && is_refusal(answer));
     let failures: Vec<String> = answers
         .iter()
-        .filter_map(|(source, answer)| {
-            let problem = answer.as_ref().err()?;
-            Some(format!("{}: {}", source.service.name, problem.one_line()))
-        })
+        .filter_map(|(source, answer)| Some(failure(source.service.name, answer.as_ref().err()?)))
         .collect();
     let done = match failures.len() == answers.len() {
         true => instead(ctx, &asked, &failures),
@@ -94,6 +91,15 @@ pub(super) fn search(ctx: &Ctx, args: SearchNews) -> Outcome<String> {
         ctx.world.outside.rest(&DUCKDUCKGO_NEWS, duckduckgo::REST);
     }
     done
+}
+
+/// A problem on one line that begins with whose it is.
+fn failure(name: &str, problem: &Problem) -> String {
+    let line = problem.one_line();
+    match line.starts_with(name) {
+        true => line,
+        false => format!("{name}: {line}"),
+    }
 }
 
 fn is_refusal(answer: &Outcome<Vec<Article>>) -> bool {
@@ -108,8 +114,11 @@ fn ask(ctx: &Ctx, asked: &Asked) -> Vec<Answered> {
     thread::scope(|scope| {
         let running: Vec<_> = usable
             .map(|source| {
-                let work =
-                    move || within(ctx, LIMIT, source.service.name, |ctx| (source.ask)(ctx, asked));
+                let work = move || {
+                    within(ctx, LIMIT, source.service.name, |ctx| {
+                        (source.ask)(ctx, asked)
+                    })
+                };
                 (source, scope.spawn(work))
             })
             .collect();
@@ -162,7 +171,9 @@ fn instead(ctx: &Ctx, asked: &Asked, failures: &[String]) -> Outcome<String> {
     match duckduckgo::search(ctx, &query, asked.age.of_the_web()) {
         Ok(hits) => {
             let found = match hits.is_empty() {
-                true => format!("No source of news could be used, and the web has no results for {query:?}."),
+                true => format!(
+                    "No source of news could be used, and the web has no results for {query:?}."
+                ),
                 false => format!(
                     "No source of news could be used; this is what a web search for {query:?} finds:\n\n{}",
                     search::listed(&hits, asked.most)

@@ -49,10 +49,7 @@ fn language(query: &str) -> Option<&'static str> {
 
 fn gnews(ctx: &Ctx, asked: &Asked) -> Outcome<Vec<Article>> {
     let key = GNEWS.key_in(&ctx.world.env).unwrap_or_default();
-    let query = query::for_gnews(&asked.query);
-    if query.is_empty() {
-        return Err(Problem::input("It searches for letters and digits only."));
-    }
+    let query = query::for_gnews(&asked.query)?;
     let answer = ctx
         .ask(&GNEWS)
         .path("/api/v4/search")
@@ -68,6 +65,7 @@ fn gnews(ctx: &Ctx, asked: &Asked) -> Outcome<Vec<Article>> {
 
 fn read_gnews(answer: &Answer, most: usize) -> Outcome<Vec<Article>> {
     let said = answer.value().as_ref().and_then(gnews_said);
+    let said = said.filter(|said| !said.is_empty());
     if answer.status == 403 && said.as_deref().is_none_or(is_about_quota) {
         return Err(used_up(answer, said));
     }
@@ -139,7 +137,12 @@ fn newsapi(ctx: &Ctx, asked: &Asked) -> Outcome<Vec<Article>> {
 }
 
 fn read_newsapi(answer: &Answer, most: usize) -> Outcome<Vec<Article>> {
-    let said = |value: &Value| value.text("message").or(value.text("code")).map(str::to_owned);
+    let said = |value: &Value| {
+        value
+            .text("message")
+            .or(value.text("code"))
+            .map(str::to_owned)
+    };
     if answer.status == 426 {
         let said = answer.value().as_ref().and_then(said).unwrap_or_default();
         return Err(Problem::limit(format!(

@@ -95,7 +95,8 @@ fn a_page_without_results_says_why() {
 
 #[test]
 fn no_page_is_too_much() {
-    let row = "<div class=result><a class=result__a href=https://a.test/N>T</a><a class=result__snippet>";
+    let row =
+        "<div class=result><a class=result__a href=https://a.test/N>T</a><a class=result__snippet>";
     let page: String = (0..500)
         .map(|n| row.replace('N', &n.to_string()) + &"word ".repeat(500))
         .collect();
@@ -106,7 +107,11 @@ fn no_page_is_too_much() {
             .iter()
             .all(|hit| hit.snippet.chars().count() == SNIPPET + 1)
     );
-    assert!(read(&("<div class=result><a class=result__a>".repeat(100_000))).hits.is_empty());
+    assert!(
+        read(&("<div class=result><a class=result__a>".repeat(100_000)))
+            .hits
+            .is_empty()
+    );
 }
 
 /// A result as it should be read, and whether somebody pays for it.
