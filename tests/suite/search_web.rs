@@ -24,39 +24,38 @@ const LITE: &str = "duckduckgo-lite";
 const NEWS: &str = "duckduckgo-news";
 const GNEWS: &str = "gnews";
 const NEWSAPI: &str = "newsapi";
-/// Where nothing listens.
-const NOBODY: &str = "http://127.0.0.1:9";
 
-/// One tool by hand; services that are not named are nowhere.
+/// One tool by hand; services that are not named are where nothing listens, each on a host of its own.
 fn tool(home: &Home, name: &str, args: &Value, services: &[(&str, &Server)]) -> Marvin {
     let marvin = home
         .marvin()
         .args(["tool", name, "--json", &args.to_string()])
         .env("MARVIN_CONTACT", "tests@example.org");
-    [HTML, LITE, NEWS, GNEWS, NEWSAPI]
-        .iter()
-        .fold(marvin, |marvin, id| {
-            let server = services.iter().find(|(own, _)| own == id);
-            let url = server.map_or(NOBODY.to_owned(), |(_, server)| server.url(""));
-            marvin.env(
-                &format!("MARVIN_URL_{}", id.to_uppercase().replace('-', "_")),
-                url,
-            )
-        })
+    let ids = [HTML, LITE, NEWS, GNEWS, NEWSAPI];
+    ids.iter().zip(1..).fold(marvin, |marvin, (id, port)| {
+        let server = services.iter().find(|(own, _)| own == id);
+        let url = server.map_or(format!("http://127.0.0.1:{port}"), |(_, server)| {
+            server.url("")
+        });
+        marvin.env(
+            &format!("MARVIN_URL_{}", id.to_uppercase().replace('-', "_")),
+            url,
+        )
+    })
 }
 
-fn search(services: &[(&str, &Server)]) -> Marvin {
+fn search(home: &Home, services: &[(&str, &Server)]) -> Marvin {
     tool(
-        &Home::new(),
+        home,
         "web_search",
         &json!({"query": "tidal power"}),
         services,
     )
 }
 
-fn news(services: &[(&str, &Server)]) -> Marvin {
+fn news(home: &Home, services: &[(&str, &Server)]) -> Marvin {
     tool(
-        &Home::new(),
+        home,
         "search_news",
         &json!({"query": "tidal power"}),
         services,
@@ -174,7 +173,7 @@ fn every_sample_of_duckduckgo_gives_what_it_should() {
                         false => page("<script>vqd=\"4-1\"</script>"),
                     }
                 });
-                let done = news(&[(NEWS, &server)])
+                let done = news(&Home::new(), &[(NEWS, &server)])
                     .without("GNEWS_API_KEY")
                     .without("NEWSAPI_KEY")
                     .run()
@@ -197,7 +196,7 @@ fn every_sample_of_duckduckgo_gives_what_it_should() {
                 let gnews = Server::answering(|_, _| {
                     Answer::json(&json!({"articles": [{"title": "Tides"}]}))
                 });
-                let done = news(&[(NEWS, &sample.server()), (GNEWS, &gnews)])
+                let done = news(&Home::new(), &[(NEWS, &sample.server()), (GNEWS, &gnews)])
                     .without("NEWSAPI_KEY")
                     .run()
                     .expect(0);
@@ -218,7 +217,7 @@ fn every_sample_of_duckduckgo_gives_what_it_should() {
 fn every_sample_of_the_keyed_sources_gives_what_it_should() {
     let with = |sample: &Sample, id: &str, other: &str| {
         let server = sample.server();
-        let done = news(&[(id, &server)]).without(other).run();
+        let done = news(&Home::new(), &[(id, &server)]).without(other).run();
         let request = server.request(0);
         assert_eq!(
             request.header("x-api-key"),
@@ -352,7 +351,7 @@ fn a_search_is_the_form_of_a_browser() {
         agent.starts_with("Marvin/") && agent.ends_with("(+tests@example.org)"),
         "{agent}"
     );
-    let done = search(&[(HTML, &server)]).run().expect(0);
+    let done = search(&Home::new(), &[(HTML, &server)]).run().expect(0);
     assert_eq!(
         done.text(),
         "1. Tides\n   https://a.test/1\n\n2. Power\n   https://b.test/\n   Of the sea\n"
@@ -381,7 +380,9 @@ fn the_lite_edition_stands_in_unless_a_human_is_wanted() {
         || page("x").claim_length(100),
     ] {
         let (html, lite) = (Server::answering(move |_, _| answer()), lite());
-        let done = search(&[(HTML, &html), (LITE, &lite)]).run().expect(0);
+        let done = search(&Home::new(), &[(HTML, &html), (LITE, &lite)])
+            .run()
+            .expect(0);
         assert_eq!(done.text(), "1. Tides\n   https://a.test/\n");
         assert_eq!(html.requests().len(), 1);
     }
@@ -392,7 +393,9 @@ fn the_lite_edition_stands_in_unless_a_human_is_wanted() {
         || Answer::status(429).header("Retry-After", "1"),
     ] {
         let (html, lite) = (Server::answering(move |_, _| answer()), lite());
-        let done = search(&[(HTML, &html), (LITE, &lite)]).run().expect(1);
+        let done = search(&Home::new(), &[(HTML, &html), (LITE, &lite)])
+            .run()
+            .expect(1);
         says(&done, &["DuckDuckGo refused this search (bot check)."]);
         assert_eq!((html.requests().len(), lite.requests().len()), (1, 0));
     }
@@ -401,14 +404,16 @@ fn the_lite_edition_stands_in_unless_a_human_is_wanted() {
         Server::answering(|_, _| page("odd")),
     );
     says(
-        &search(&[(HTML, &down), (LITE, &odd)]).run().expect(1),
+        &search(&Home::new(), &[(HTML, &down), (LITE, &odd)])
+            .run()
+            .expect(1),
         &[
             "DuckDuckGo failed (503). Its lite edition:",
             "cannot be understood",
         ],
     );
     says(
-        &search(&[(HTML, &down)]).run().expect(1),
+        &search(&Home::new(), &[(HTML, &down)]).run().expect(1),
         &["DuckDuckGo failed (503). Its lite edition: DuckDuckGo cannot be reached"],
     );
 }
@@ -517,9 +522,11 @@ fn what_is_too_much_or_odd_ends_soon_and_is_never_nothing() {
     .lenient();
     let all = [HTML, LITE, NEWS, GNEWS, NEWSAPI].map(|id| (id, &server));
     let started = Instant::now();
-    let done = search(&[(HTML, &server), (LITE, &server)]).run().expect(1);
+    let done = search(&Home::new(), &[(HTML, &server), (LITE, &server)])
+        .run()
+        .expect(1);
     says(&done, &["DuckDuckGo sent more than 2 MB"]);
-    let done = news(&all[2..]).run().expect(1);
+    let done = news(&Home::new(), &all[2..]).run().expect(1);
     says(
         &done,
         &[
@@ -544,7 +551,10 @@ fn what_is_too_much_or_odd_ends_soon_and_is_never_nothing() {
         )
     });
     assert_eq!(
-        search(&[(HTML, &latin)]).run().expect(0).text(),
+        search(&Home::new(), &[(HTML, &latin)])
+            .run()
+            .expect(0)
+            .text(),
         "1. Café\n   https://a.test\n"
     );
 }
@@ -567,7 +577,7 @@ fn news_of_all_sources_are_one_list() {
         article("Older, much older", "https://b.test/2", "2026-11-19T11:00:00Z"),
         article("Barrage built at last: live", "https://b.test/3", "2026-11-19T12:00:00Z")]}))
     });
-    let done = news(&[(GNEWS, &gnews), (NEWSAPI, &newsapi)])
+    let done = news(&Home::new(), &[(GNEWS, &gnews), (NEWSAPI, &newsapi)])
         .env("MARVIN_NOW", "2026-11-21T01:30:00+02:00[Europe/Athens]")
         .run()
         .expect(0);
@@ -629,9 +639,12 @@ fn sources_are_asked_at_once_and_fail_alone() {
         );
         page(TWO)
     });
-    let done = news(&[(GNEWS, &gnews), (NEWSAPI, &newsapi), (HTML, &web)])
-        .run()
-        .expect(0);
+    let done = news(
+        &Home::new(),
+        &[(GNEWS, &gnews), (NEWSAPI, &newsapi), (HTML, &web)],
+    )
+    .run()
+    .expect(0);
     assert_eq!(
         done.text(),
         "No source of news could be used; this is what a web search for \"tidal power news latest\" finds:\n\n\

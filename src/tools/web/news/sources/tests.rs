@@ -54,7 +54,7 @@ fn gnews_is_read() {
         (
             400,
             json!({"errors": {"q": "odd", "max": "too many"}}),
-            "GNews cannot use the request (400): max: too many; q: odd.",
+            "GNews cannot use the request (400): q: odd; max: too many.",
         ),
         (
             403,
