@@ -483,7 +483,8 @@ fn queries_that_cannot_be_searched_for_are_refused_at_once() {
         says(&done, &["time_filter: wanted one of"]);
     }
     let server = Server::answering(|_, _| page("<p class=no-results>"));
-    for query in ["سلام", "潮汐 発電", "приливы & отливы", "é\u{301}"] {
+    for query in ["سلام", "潮汐 発電", "приливы & отливы", "é\u{301}", "हिन्दी"]
+    {
         let done = tool(
             &home,
             "web_search",
@@ -495,7 +496,7 @@ fn queries_that_cannot_be_searched_for_are_refused_at_once() {
         says(
             &done,
             &[
-                "No results for ",
+                &format!("No results for \"{query}\" of the past day."),
                 " of the past day. Try other words, or no time_filter.",
             ],
         );
@@ -697,4 +698,27 @@ fn news_that_are_refused_leave_the_web_search_alone() {
         ],
     );
     assert!(server.request(1).text().ends_with("&df=m"));
+}
+
+#[test]
+fn a_bot_check_of_the_news_is_one_of_the_search_too() {
+    let check = Server::answering(|_, _| page("<form id='challenge-form'>").with_status(202));
+    let web = Server::start();
+    let args = json!({"query": "tides"});
+    let done = tool(
+        &Home::new(),
+        "search_news",
+        &args,
+        &[(NEWS, &check), (HTML, &web)],
+    )
+    .run()
+    .expect(1);
+    says(
+        &done,
+        &[
+            "No source of news could be used, and the web search failed too.",
+            "DuckDuckGo News: DuckDuckGo refused this search (bot check).",
+            "Web search: DuckDuckGo asked for a pause",
+        ],
+    );
 }

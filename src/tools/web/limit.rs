@@ -43,3 +43,41 @@ pub(super) fn within<T>(
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::base::cancel::Cancel;
+    use crate::base::env::Env;
+    use crate::chat::event::Deaf;
+    use crate::tools::bounds::Bounds;
+    use crate::tools::context::World;
+
+    #[test]
+    fn a_part_that_takes_too_long_ends_alone() {
+        let env = Env::from([("HOME", "/nowhere")]);
+        let bounds = Bounds::new(&env, &mut |_| {}).unwrap();
+        let stop = Cancel::new();
+        let ctx = Ctx::new(
+            Arc::new(World::new(env, bounds)),
+            stop.clone(),
+            Arc::new(Deaf),
+        );
+        let wait = |ctx: &Ctx| match ctx.stop.sleep(Duration::from_secs(60)) {
+            true => Ok(()),
+            false => Err(Problem::cancelled()),
+        };
+        let late = within(&ctx, Duration::from_millis(20), "The sea", wait).unwrap_err();
+        assert_eq!(late.what, "The sea did not answer within 0 s.");
+        assert!(!stop.is_fired());
+        assert_eq!(
+            within(&ctx, Duration::from_secs(60), "The sea", |_| Ok(1)).unwrap(),
+            1
+        );
+        stop.fire();
+        let cancelled = within(&ctx, Duration::from_secs(60), "The sea", wait).unwrap_err();
+        assert!(cancelled.is_cancelled());
+    }
+}

@@ -41,7 +41,7 @@ pub(super) fn search(ctx: &Ctx, args: WebSearch) -> Outcome<String> {
             "Try other words, or no time_filter."
         }
     };
-    Ok(format!("No results for {query:?}{}. {hint}", age.words()))
+    Ok(format!("No results for \"{query}\"{}. {hint}", age.words()))
 }
 
 /// The first results, numbered, an empty line between two.

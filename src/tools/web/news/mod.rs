@@ -144,12 +144,12 @@ fn told(asked: &Asked, answers: Vec<Answered>, failures: &[String]) -> String {
     let articles = article::merged(articles);
     let mut text = if articles.is_empty() {
         format!(
-            "No articles about {:?} of {age} (asked: {used}).\nTry other words, a longer time_filter, or web_search.",
+            "No articles about \"{}\" of {age} (asked: {used}).\nTry other words, a longer time_filter, or web_search.",
             asked.query
         )
     } else {
         let count = plural(articles.len(), "article");
-        format!("{count} about {:?} of {age} (from {used}):", asked.query)
+        format!("{count} about \"{}\" of {age} (from {used}):", asked.query)
     };
     for (article, n) in articles.iter().zip(1..) {
         let _ = write!(text, "\n\n{n}. {article}");
@@ -172,10 +172,10 @@ fn instead(ctx: &Ctx, asked: &Asked, failures: &[String]) -> Outcome<String> {
         Ok(hits) => {
             let found = match hits.is_empty() {
                 true => format!(
-                    "No source of news could be used, and the web has no results for {query:?}."
+                    "No source of news could be used, and the web has no results for \"{query}\"."
                 ),
                 false => format!(
-                    "No source of news could be used; this is what a web search for {query:?} finds:\n\n{}",
+                    "No source of news could be used; this is what a web search for \"{query}\" finds:\n\n{}",
                     search::listed(&hits, asked.most)
                 ),
             };
