@@ -37,6 +37,7 @@ mod timers;
 mod units;
 mod untrusted;
 mod utilities;
+pub mod web;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -51,6 +52,7 @@ use context::Ctx;
 /// Every tool, one slice a module. A new module adds its line.
 pub static ALL: &[&[Tool]] = &[
     places::TOOLS,
+    web::TOOLS,
     media::TOOLS,
     steam::TOOLS,
     notes::TOOLS,
