@@ -433,6 +433,79 @@ fn without_a_key_the_error_says_where_to_get_one() {
     );
 }
 
+/// A page of the search engine with one hit.
+fn page() -> Answer {
+    Answer::text(
+        "text/html",
+        "<div class=result><a class=result__a href=https://films.test/x>A page on it</a><a class=result__snippet>Seven of ten.</a></div>",
+    )
+}
+
+#[test]
+fn without_a_key_the_web_is_searched_and_the_key_named() {
+    let home = Home::new();
+    for (name, args, query, first) in [
+        (
+            TITLE,
+            json!({"query": "Nosferatu", "year": "1922"}),
+            "q=Nosferatu%20movie%201922&",
+            "OMDB_API_KEY is not set, so this is what the web says. A free key from https://www.omdbapi.com/apikey.aspx gives ids, ratings, cast and plot.",
+        ),
+        (
+            TITLE,
+            json!({"query": "Heimat", "type": "series"}),
+            "q=Heimat%20series&",
+            "OMDB_API_KEY",
+        ),
+        (
+            DETAILS,
+            json!({"title": "Nosferatu"}),
+            "q=Nosferatu%20movie%20reviews%20ratings&",
+            "OMDB_API_KEY",
+        ),
+        (
+            DETAILS,
+            json!({"imdb_id": "tt0013442"}),
+            "q=tt0013442%20IMDb%20movie%20reviews%20ratings&",
+            "OMDB_API_KEY",
+        ),
+        (
+            GAMES,
+            json!({"query": "Tetris"}),
+            "q=Tetris%20video%20game%20review&",
+            "RAWG_API_KEY is not set",
+        ),
+    ] {
+        let server = one(page);
+        let web = ["duckduckgo", "duckduckgo-lite", "omdb", "rawg"];
+        let done = samples::tool(&home, &web, &server.url(""), name, &args)
+            .run()
+            .expect(0);
+        sound(done.text());
+        has(
+            done.text(),
+            &[
+                first,
+                "\n\n1. A page on it\n   https://films.test/x\n   Seven of ten.\n",
+            ],
+        );
+        let asked = server.request(0).text();
+        assert!(asked.starts_with(query), "{asked}");
+        assert_eq!(server.requests().len(), 1);
+    }
+    // A search engine that refuses is no "no results", and the key is the way out.
+    let server = one(|| Answer::status(403)).lenient();
+    let web = ["duckduckgo", "duckduckgo-lite"];
+    let done = samples::tool(&home, &web, &server.url(""), TITLE, &json!({"query": "x"})).run();
+    has(
+        &done.expect(1).errors(),
+        &[
+            "bot check",
+            "It was asked because OMDB_API_KEY is not set. Get a free key at https://www.omdbapi.com/apikey.aspx and set OMDB_API_KEY",
+        ],
+    );
+}
+
 #[test]
 fn a_key_is_read_from_its_file_too() {
     let home = Home::new();

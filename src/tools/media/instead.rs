@@ -1,8 +1,12 @@
 //! What is done where the key of a service is not set: the web is searched, with a word on what a key would give.
 
-use crate::base::error::{Kind, Outcome, Problem};
+use crate::base::error::{Kind, Outcome};
 use crate::net::services::Service;
 use crate::tools::context::Ctx;
+use crate::tools::web;
+
+/// Results of the web that are shown (tools.json, search_movies).
+const RESULTS: usize = 10;
 
 /// The key of a service, as a person gets one.
 pub(super) struct Key {
@@ -34,16 +38,25 @@ impl Key {
             self.variable()
         )
     }
-
-    /// The problem of a tool that needs it.
-    pub(super) fn missing(&self) -> Problem {
-        Problem::new(Kind::Auth, format!("{} is not set.", self.variable())).next(self.hint())
-    }
 }
 
 /// What the web says about `query`, under a line on the key that is not set.
-pub(super) fn web(_ctx: &Ctx, key: &Key, query: &str) -> Outcome<String> {
-    // The place of the fallback: search the web for `query`, ten results, and put `hint` above them.
-    let _ = (key.gives, query);
-    Err(key.missing())
+pub(super) fn web(ctx: &Ctx, key: &Key, query: &str) -> Outcome<String> {
+    let found = web::instead(ctx, query, RESULTS).map_err(|why| {
+        // A cancel and a query that nobody can use have nothing to do with the key.
+        match why.kind {
+            Kind::Cancelled | Kind::Input => why,
+            _ => why.next(format!(
+                "It was asked because {} is not set. {}",
+                key.variable(),
+                key.hint()
+            )),
+        }
+    })?;
+    Ok(format!(
+        "{} is not set, so this is what the web says. A free key from {} gives {}.\n\n{found}",
+        key.variable(),
+        key.page,
+        key.gives
+    ))
 }

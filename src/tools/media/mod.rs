@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::READ;
 use crate::base::error::{Outcome, Problem};
 use crate::net::outside::Answer;
-use crate::net::services::{OMDB, RAWG, Service};
+use crate::net::services::{DUCKDUCKGO, DUCKDUCKGO_LITE, OMDB, RAWG, Service};
 
 crate::choice! {
     /// Kind of title.
@@ -36,8 +36,9 @@ impl From<Kind> for Value {
     }
 }
 
-const FILMS: &[&Service] = &[&OMDB];
-const GAMES: &[&Service] = &[&RAWG];
+const FILMS: &[&Service] = &[&OMDB, &DUCKDUCKGO, &DUCKDUCKGO_LITE];
+const GAMES: &[&Service] = &[&RAWG, &DUCKDUCKGO, &DUCKDUCKGO_LITE];
+const GAME: &[&Service] = &[&RAWG];
 
 crate::tools! { "media";
     /// Find films and series.
@@ -69,7 +70,7 @@ crate::tools! { "media";
     } => rawg::search, says ["search games {query}", "find the game {query}"];
 
     /// Everything RAWG knows about one game.
-    get_game_details(GetGameDetails; READ.seconds(10).service("rawg").asks(GAMES)) {
+    get_game_details(GetGameDetails; READ.seconds(10).service("rawg").asks(GAME)) {
         /// RAWG id
         game_id: i64, example: "2454", alias: &["id"];
     } => rawg::details, says ["game details of {game_id}"];
