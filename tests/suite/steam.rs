@@ -332,7 +332,7 @@ fn the_window_and_the_specials_are_two_questions() {
     let server = at([first(), (second, Answer::status(503))]);
     has(
         &text(&server, FEATURED, &json!({})),
-        &["app 8\nThe specials could not be read: The Steam store is not answering (status 503)."],
+        &["app 8\nThe specials could not be read: Steam's store is not answering (status 503)."],
     );
     let server = one(|| Answer::json(&json!({"large_capsules": [], "specials": {"items": []}})));
     assert_eq!(
@@ -369,6 +369,11 @@ fn players_and_achievements_stand_for_themselves() {
     has(
         &stats(unknown, many.clone()),
         &["App 440: Steam does not count its players.\n", " 1. A12"],
+    );
+    let unknown = Answer::json(&json!({"response": {"result": 42}}));
+    has(
+        &stats(unknown, many.clone()),
+        &["Steam does not count its players."],
     );
     has(
         &stats(Answer::json(&json!({"response": {}})), many),

@@ -137,7 +137,7 @@ fn reply(answer: &Answer, keyed: bool) -> Outcome<Value> {
         .next(format!("Check it at {}.", links::STEAM_KEY))),
         status @ (401 | 403) => Err(Problem::refused(format!(
             "{} refused the request ({status}).",
-            begin(name)
+            name
         ))
         .next("Try again in a few minutes.")),
         400 if answer.service.id == STEAM_API.id => {
@@ -145,16 +145,11 @@ fn reply(answer: &Answer, keyed: bool) -> Outcome<Value> {
         }
         500.. => Err(Problem::network(format!(
             "{} is not answering (status {}).",
-            begin(name),
-            answer.status
+            name, answer.status
         ))
         .next("Try again later; Steam is down for maintenance on Tuesdays at times.")),
         _ => Err(answer.refused(None)),
     }
-}
-
-fn begin(name: &str) -> String {
-    crate::base::text::capital(name)
 }
 
 /// A service's key, or how to get it.
