@@ -36,13 +36,13 @@ impl From<Kind> for Value {
     }
 }
 
-const FILMS: &[&Service] = &[&OMDB, &DUCKDUCKGO, &DUCKDUCKGO_LITE];
-const GAMES: &[&Service] = &[&RAWG, &DUCKDUCKGO, &DUCKDUCKGO_LITE];
-const GAME: &[&Service] = &[&RAWG];
+static FILMS: [&Service; 3] = [&OMDB, &DUCKDUCKGO, &DUCKDUCKGO_LITE];
+static GAMES: [&Service; 3] = [&RAWG, &DUCKDUCKGO, &DUCKDUCKGO_LITE];
+static GAME: [&Service; 1] = [&RAWG];
 
 crate::tools! { "media";
     /// Find films and series.
-    search_movies(SearchMovies; READ.seconds(10).service("omdb, duckduckgo").asks(FILMS)) {
+    search_movies(SearchMovies; READ.seconds(10).service("omdb, duckduckgo").asks(&FILMS)) {
         /// title
         query: String, example: "Metropolis", alias: &["title", "name"];
         /// restrict to a year
@@ -54,7 +54,7 @@ crate::tools! { "media";
     ];
 
     /// Ratings, plot, credits of one title.
-    get_movie_details(GetMovieDetails; READ.seconds(10).service("omdb, duckduckgo").asks(FILMS)) {
+    get_movie_details(GetMovieDetails; READ.seconds(10).service("omdb, duckduckgo").asks(&FILMS)) {
         /// title; one of title or imdb_id is needed
         title: String = "", example: "Metropolis", alias: &["query", "name"];
         /// IMDb id, e.g. tt1234567
@@ -62,7 +62,7 @@ crate::tools! { "media";
     } => omdb::details, says ["movie details of {title}", "tell me about the movie {title}"];
 
     /// Find video games.
-    search_games(SearchGames; READ.seconds(10).service("rawg, duckduckgo").asks(GAMES)) {
+    search_games(SearchGames; READ.seconds(10).service("rawg, duckduckgo").asks(&GAMES)) {
         /// title
         query: String, example: "Tetris", alias: &["title", "name"];
         /// how many
@@ -70,7 +70,7 @@ crate::tools! { "media";
     } => rawg::search, says ["search games {query}", "find the game {query}"];
 
     /// Everything RAWG knows about one game.
-    get_game_details(GetGameDetails; READ.seconds(10).service("rawg").asks(GAME)) {
+    get_game_details(GetGameDetails; READ.seconds(10).service("rawg").asks(&GAME)) {
         /// RAWG id
         game_id: i64, example: "2454", alias: &["id"];
     } => rawg::details, says ["game details of {game_id}"];

@@ -18,6 +18,9 @@ use crate::base::error::{Kind, Outcome, Problem};
 use crate::base::text::{clip, did_you_mean, plural, visible};
 use file::{Seen, Subscription, is_name};
 
+/// Where messages go and come from.
+static SERVER: [&Service; 1] = [&NTFY];
+
 crate::tools! { "ntfy";
     /// Invent a topic name and subscribe to it.
     generate_ntfy_topic(GenerateNtfyTopic; CHANGE.seconds(5).service("ntfy.sh")) {
@@ -40,7 +43,7 @@ crate::tools! { "ntfy";
     } => unsubscribe, says ["unsubscribe from {topic}"];
 
     /// Send a notification.
-    ntfy_publish(NtfyPublish; CHANGE.seconds(10).service("ntfy.sh")) {
+    ntfy_publish(NtfyPublish; CHANGE.seconds(10).service("ntfy.sh").asks(&SERVER)) {
         /// topic
         topic: String, example: "my-long-secret-topic";
         /// text
@@ -50,7 +53,7 @@ crate::tools! { "ntfy";
     } => publish, says ["notify {topic}: {message}"];
 
     /// List subscriptions and fetch news.
-    ntfy_list(NtfyList; CHANGE.seconds(15).service("ntfy.sh")) {
+    ntfy_list(NtfyList; CHANGE.seconds(15).service("ntfy.sh").asks(&SERVER)) {
     } => list, says ["ntfy list", "list subscriptions", "any notifications"];
 }
 

@@ -20,12 +20,12 @@ use crate::net::links;
 use crate::net::outside::Answer;
 use crate::net::services::{STEAM_API, STEAM_STORE, Service};
 
-const STORE: &[&Service] = &[&STEAM_STORE];
-const API: &[&Service] = &[&STEAM_API];
+static STORE: [&Service; 1] = [&STEAM_STORE];
+static API: [&Service; 1] = [&STEAM_API];
 
 crate::tools! { "steam";
     /// Search the Steam store.
-    steam_search(SteamSearch; READ.seconds(10).service("steam store").asks(STORE)) {
+    steam_search(SteamSearch; READ.seconds(10).service("steam store").asks(&STORE)) {
         /// title
         query: String, example: "Portal", alias: &["title", "term"];
         /// how many
@@ -33,29 +33,29 @@ crate::tools! { "steam";
     } => search::run, says ["search steam for {query}", "find {query} on steam"];
 
     /// Store page data of one app.
-    steam_app_details(SteamAppDetails; READ.seconds(10).service("steam store").asks(STORE)) {
+    steam_app_details(SteamAppDetails; READ.seconds(10).service("steam store").asks(&STORE)) {
         /// Steam app id
         app_id: i64, example: "400", alias: &["appid", "id"];
     } => app::run, says ["steam details of {app_id}", "steam app {app_id}"];
 
     /// What the store features now, and current specials.
-    steam_featured(SteamFeatured; READ.seconds(10).service("steam store").asks(STORE)) {
+    steam_featured(SteamFeatured; READ.seconds(10).service("steam store").asks(&STORE)) {
     } => featured::run, says ["steam specials", "steam deals", "what is featured on steam"];
 
     /// Players online now plus global achievement rates.
-    steam_player_stats(SteamPlayerStats; READ.seconds(10).service("steam web api").asks(API)) {
+    steam_player_stats(SteamPlayerStats; READ.seconds(10).service("steam web api").asks(&API)) {
         /// Steam app id
         app_id: i64, example: "440", alias: &["appid", "id"];
     } => stats::run, says ["how many people play steam app {app_id}", "steam players of {app_id}"];
 
     /// Games a user owns, by playtime.
-    steam_user_games(SteamUserGames; READ.seconds(10).service("steam web api").asks(API)) {
+    steam_user_games(SteamUserGames; READ.seconds(10).service("steam web api").asks(&API)) {
         /// 64-bit Steam id, as text
         steam_id: String, example: "76561197960287930", alias: &["steamid", "user"];
     } => player::games, says ["steam games of {steam_id}"];
 
     /// Public profile of a Steam user.
-    steam_user_summary(SteamUserSummary; READ.seconds(10).service("steam web api").asks(API)) {
+    steam_user_summary(SteamUserSummary; READ.seconds(10).service("steam web api").asks(&API)) {
         /// 64-bit Steam id, as text
         steam_id: String, example: "76561197960287930", alias: &["steamid", "user"];
     } => player::summary, says ["steam profile of {steam_id}"];
@@ -135,10 +135,7 @@ fn reply(answer: &Answer, keyed: bool) -> Outcome<Value> {
             format!("STEAM_API_KEY is not accepted ({}).", answer.status),
         )
         .next(format!("Check it at {}.", links::STEAM_KEY))),
-        status @ (401 | 403) => Err(Problem::refused(format!(
-            "{} refused the request ({status}).",
-            name
-        ))
+        status @ (401 | 403) => Err(Problem::refused(format!("{name} refused the request ({status})."))
         .next("Try again in a few minutes.")),
         400 if answer.service.id == STEAM_API.id => {
             Err(Problem::input("Steam cannot use the id (400).").next("Check its digits."))
