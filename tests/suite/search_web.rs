@@ -497,7 +497,7 @@ fn queries_that_cannot_be_searched_for_are_refused_at_once() {
             &done,
             &[
                 &format!("No results for \"{query}\" of the past day."),
-                " of the past day. Try other words, or no time_filter.",
+                " Try other words, or no time_filter.",
             ],
         );
     }
