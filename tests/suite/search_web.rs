@@ -481,7 +481,7 @@ fn queries_that_cannot_be_searched_for_are_refused_at_once() {
         )
         .run()
         .expect(1);
-        says(&done, &["time_filter: wanted one of"]);
+        says(&done, &["time_filter: wanted one of \"\", d, w, m"]);
     }
     let server = Server::answering(|_, _| page("<p class=no-results>"));
     for query in ["سلام", "潮汐 発電", "приливы & отливы", "é\u{301}", "हिन्दी"]
