@@ -15,6 +15,7 @@ use marvin::tools::context::{Ctx, World};
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
+use crate::support::latch::Latch;
 use crate::support::run::{Done, Marvin};
 use crate::support::samples::{Sample, each};
 use crate::support::server::{Answer, Request, Server};
@@ -117,7 +118,7 @@ fn every_sample_of_duckduckgo_gives_what_it_should() {
                         "https://www.programiz.com/rust\n",
                         "Rust is a fast, safe",
                     ],
-                )
+                );
             }),
             ("lite-rust.html", &|sample| {
                 let down = Server::answering(|_, _| Answer::status(500));
@@ -152,7 +153,7 @@ fn every_sample_of_duckduckgo_gives_what_it_should() {
                 says(
                     &html(sample).expect(0),
                     &["No results for \"rust programming\"."],
-                )
+                );
             }),
             ("html-ad-and-missing-snippet.html", &|sample| {
                 let done = html(sample).expect(0);
@@ -242,13 +243,13 @@ fn every_sample_of_the_keyed_sources_gives_what_it_should() {
                         "\n   PhoneArena · 2022-09-28 08:14 UTC · GNews\n   https://www.phonearena.com/news/google-pixel-7",
                         "Now we have a complete image",
                     ],
-                )
+                );
             }),
             ("empty.json", &|sample| {
                 says(
                     &gnews(sample).expect(0),
                     &["No articles about \"tidal power\" of the past two days (asked: GNews)."],
-                )
+                );
             }),
             ("error-401.json", &|sample| {
                 says(
@@ -258,13 +259,13 @@ fn every_sample_of_the_keyed_sources_gives_what_it_should() {
                         "GNews does not accept the key (401)",
                         "Check GNEWS_API_KEY",
                     ],
-                )
+                );
             }),
             ("error-400-object.json", &|sample| {
                 says(
                     &gnews(sample).expect(1),
                     &[failed[0], "q: The query has a syntax error."],
-                )
+                );
             }),
             ("error-403-quota.json", &|sample| {
                 says(
@@ -274,7 +275,7 @@ fn every_sample_of_the_keyed_sources_gives_what_it_should() {
                         "GNews: The requests of today are used up (403)",
                         "00:00 UTC",
                     ],
-                )
+                );
             }),
         ],
     );
@@ -290,13 +291,13 @@ fn every_sample_of_the_keyed_sources_gives_what_it_should() {
                         "\n   Collegefootballplayoff.com · 2026-01-01 21:00 UTC · NewsAPI\n",
                         "https://collegefootballplayoff.com/sports/2026/1/1/QF-Cotton-recap.aspx",
                     ],
-                )
+                );
             }),
             ("empty.json", &|sample| {
                 says(
                     &newsapi(sample).expect(0),
                     &["No articles about", "(asked: NewsAPI)"],
-                )
+                );
             }),
             ("error-401.json", &|sample| {
                 says(
@@ -306,13 +307,13 @@ fn every_sample_of_the_keyed_sources_gives_what_it_should() {
                         "NewsAPI does not accept the key (401)",
                         "Check NEWSAPI_KEY",
                     ],
-                )
+                );
             }),
             ("error-429.json", &|sample| {
                 says(
                     &newsapi(sample).expect(1),
                     &[failed[0], "NewsAPI is asked too often (429)"],
-                )
+                );
             }),
         ],
     );
@@ -480,7 +481,7 @@ fn queries_that_cannot_be_searched_for_are_refused_at_once() {
         )
         .run()
         .expect(1);
-        says(&done, &["time_filter: wanted one of"]);
+        says(&done, &["time_filter: wanted one of \"\", d, w, m"]);
     }
     let server = Server::answering(|_, _| page("<p class=no-results>"));
     for query in ["سلام", "潮汐 発電", "приливы & отливы", "é\u{301}", "हिन्दी"]
@@ -497,7 +498,7 @@ fn queries_that_cannot_be_searched_for_are_refused_at_once() {
             &done,
             &[
                 &format!("No results for \"{query}\" of the past day."),
-                " of the past day. Try other words, or no time_filter.",
+                " Try other words, or no time_filter.",
             ],
         );
     }
@@ -566,12 +567,17 @@ fn article(title: &str, url: &str, time: &str) -> Value {
 
 #[test]
 fn news_of_all_sources_are_one_list() {
-    let gnews = Server::answering(|_, _| {
+    // The first source answers when the second was asked: they are not asked one after another.
+    let latch = Latch::new();
+    let held = latch.clone();
+    let gnews = Server::answering(move |_, _| {
         Answer::json(&json!({"totalArticles": 2, "articles": [
         article("Barrage is built at last", "https://a.test/1?utm_source=g", "2026-11-19T10:00:00Z"),
         article("Older", "https://a.test/2", "2026-11-18T10:00:00Z")]}))
+        .head_after(&held)
     });
-    let newsapi = Server::answering(|_, _| {
+    let newsapi = Server::answering(move |_, _| {
+        latch.open();
         Answer::json(&json!({"status": "ok", "totalResults": 4, "articles": [
         article("Another title", "https://www.a.test/1", "2026-11-19T10:00:00Z"),
         article("[Removed]", "https://removed.test", "2026-11-19T10:00:00Z"),
