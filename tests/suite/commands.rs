@@ -353,6 +353,8 @@ fn services_name_the_tools_that_use_them() {
         "{}",
         line("omdb")
     );
+    assert!(line("github").ends_with("  github_clone"));
+    assert!(line("ntfy").ends_with("  ntfy_publish, ntfy_list"));
     assert!(
         line("openai").ends_with("OPENAI_API_KEY not set"),
         "{}",

@@ -16,6 +16,7 @@ use super::CHANGE;
 use super::context::{Ctx, Matter};
 use crate::base::error::{Kind, Outcome, Problem};
 use crate::base::text::{clip, did_you_mean, plural, visible};
+use crate::net::services::{NTFY, Service};
 use file::{Seen, Subscription, is_name};
 
 /// Where messages go and come from.

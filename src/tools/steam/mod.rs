@@ -135,7 +135,9 @@ fn reply(answer: &Answer, keyed: bool) -> Outcome<Value> {
             format!("STEAM_API_KEY is not accepted ({}).", answer.status),
         )
         .next(format!("Check it at {}.", links::STEAM_KEY))),
-        status @ (401 | 403) => Err(Problem::refused(format!("{name} refused the request ({status})."))
+        status @ (401 | 403) => Err(Problem::refused(format!(
+            "{name} refused the request ({status})."
+        ))
         .next("Try again in a few minutes.")),
         400 if answer.service.id == STEAM_API.id => {
             Err(Problem::input("Steam cannot use the id (400).").next("Check its digits."))
