@@ -380,6 +380,20 @@ fn failures_of_rawg() {
 }
 
 #[test]
+fn a_list_that_is_absent_is_empty_only_where_its_count_says_so() {
+    let films = |answer: Value| one(move || Answer::json(&answer));
+    let args = json!({"query": "x"});
+    let none = films(json!({"Response": "True", "totalResults": "0"}));
+    assert_eq!(text(&none, TITLE, &args), "No results for \"x\" at OMDb.\n");
+    let lost = films(json!({"Response": "True", "totalResults": "4"}));
+    has(&fails(&lost, TITLE, &args), &["cannot be read"]);
+    let none = films(json!({"count": 0, "results": null}));
+    assert_eq!(text(&none, GAMES, &args), "No results for \"x\" at RAWG.\n");
+    let lost = films(json!({"count": 4, "results": null}));
+    has(&fails(&lost, GAMES, &args), &["cannot be read"]);
+}
+
+#[test]
 fn whatever_is_sent_instead_of_data_ends_quickly_in_a_sentence() {
     let page = || Answer::text("text/html", "<html><body>Hotel sign-in</body></html>");
     let deep = || Answer::text("application/json", "[".repeat(100_000));

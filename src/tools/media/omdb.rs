@@ -47,7 +47,10 @@ pub(super) fn search(ctx: &Ctx, args: SearchMovies) -> Outcome<String> {
     let found = reply(&answer)?;
     match &found {
         Some(found) if !found.list("Search").is_empty() => Ok(listed(query, found)),
-        Some(found) if found.at("Search").and_then(Value::as_array).is_none() => {
+        Some(found)
+            if !found.at("Search").is_some_and(Value::is_array)
+                && found.whole("totalResults") != Some(0) =>
+        {
             Err(answer.unreadable())
         }
         _ => Ok(nothing(query, year, kind)),

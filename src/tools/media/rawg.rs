@@ -36,11 +36,14 @@ pub(super) fn search(ctx: &Ctx, args: SearchGames) -> Outcome<String> {
         .query("page_size", args.max_results)
         .get()?;
     let found = reply(&answer)?;
-    let Some(items) = found.at("results").and_then(Value::as_array) else {
-        return Err(answer.unreadable());
-    };
+    let items = found.list("results");
     if items.is_empty() {
-        return Ok(format!("No results for {} at RAWG.", quoted(query)));
+        // An absent list is an empty one only where the count says so too.
+        let known = found.at("results").is_some_and(Value::is_array);
+        return match known || found.whole("count") == Some(0) {
+            true => Ok(format!("No results for {} at RAWG.", quoted(query))),
+            false => Err(answer.unreadable()),
+        };
     }
     let shown = items.len().min(args.max_results);
     let count = found.whole("count").and_then(|n| u64::try_from(n).ok());

@@ -12,7 +12,7 @@ use crate::base::text::{figure, plural, thousands};
 use crate::net::outside::Answer;
 use crate::net::services::STEAM_API;
 use crate::tools::context::Ctx;
-use crate::tools::sheet::Sheet;
+use crate::tools::sheet::{Sheet, plain};
 
 /// Games that are shown.
 const SHOWN: usize = 20;
@@ -96,7 +96,7 @@ fn line(game: &Value, last: Option<String>) -> String {
         return "A game without a name".to_owned();
     };
     let mut parts = vec![
-        playtime(minutes(game, "playtime_forever")).unwrap_or_else(|| "not played".to_owned()),
+        playtime(minutes(game, "playtime_forever")).unwrap_or_else(|| "no playtime".to_owned()),
     ];
     let recent = playtime(minutes(game, "playtime_2weeks"));
     parts.extend(recent.map(|time| format!("{time} in the last two weeks")));
@@ -151,7 +151,7 @@ fn profile(ctx: &Ctx, id: &str, player: &Value) -> String {
     } else {
         sheet.line("The profile is private: Steam tells little more than its name.");
     }
-    let game_id = said(player, "gameid");
+    let game_id = player.word("gameid").map(|id| plain(&id));
     let playing = match (said(player, "gameextrainfo"), game_id) {
         (Some(name), Some(id)) => Some(format!("{name} (app {id})")),
         (Some(name), None) => Some(name),
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn games_without_name_or_time_are_still_lines() {
-        assert_eq!(line(&json!({"appid": 5}), None), "app 5: not played");
+        assert_eq!(line(&json!({"appid": 5}), None), "app 5: no playtime");
         assert_eq!(line(&json!({}), None), "A game without a name");
         assert_eq!(
             line(
