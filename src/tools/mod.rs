@@ -22,6 +22,7 @@ mod files_notes;
 mod git;
 mod github;
 mod history;
+mod media;
 mod music;
 mod notes;
 pub mod ntfy;
@@ -30,13 +31,16 @@ mod places;
 mod point;
 mod profiles;
 mod recipes;
+mod sheet;
 mod shell;
 mod spotify;
+mod steam;
 mod system;
 mod timers;
 mod units;
 mod untrusted;
 mod utilities;
+pub mod web;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -51,6 +55,9 @@ use context::Ctx;
 /// Every tool, one slice a module. A new module adds its line.
 pub static ALL: &[&[Tool]] = &[
     places::TOOLS,
+    web::TOOLS,
+    media::TOOLS,
+    steam::TOOLS,
     music::TOOLS,
     recipes::TOOLS,
     notes::TOOLS,
