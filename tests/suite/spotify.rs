@@ -585,7 +585,7 @@ fn samples_of_spotify() {
                     &[
                         " tracks at Spotify for \"a b\":\n 1. Uptown Funk by Mark Ronson, Bruno Mars, on Uptown Funk, 4:31",
                     ],
-                )
+                );
             }),
             ("search-tracks-2026.json", &|sample| {
                 assert_eq!(
@@ -600,13 +600,13 @@ fn samples_of_spotify() {
                     &[
                         "\n 1. Deep focus mix by 1123408718, 41 tracks, spotify:playlist:1h9q8vXXDl2vHOmwdsuXms, https://",
                     ],
-                )
+                );
             }),
             ("search-none.json", &|sample| {
                 assert_eq!(
                     search(sample, "track"),
                     "No tracks found for \"a b\" at Spotify.\n"
-                )
+                );
             }),
             ("token-expired.json", &|sample| {
                 let server = sample.server();
@@ -637,7 +637,7 @@ fn samples_of_spotify() {
                 has(
                     &refused(sample),
                     &["asked too often (429): slow down.", "again in 2 s"],
-                )
+                );
             }),
             ("playlist-created.json", &|sample| {
                 let text = Setting::signed_in(3_000).text(
@@ -655,7 +655,7 @@ fn samples_of_spotify() {
                 has(&text, &["Added 1 of 1 track "]);
             }),
             ("me.json", &|sample| {
-                has(&refused(sample), &["without a list of tracks"])
+                has(&refused(sample), &["without a list of tracks"]);
             }),
             ("token-exchange.json", &|sample| {
                 let (done, own, _) = renewed(sample);
