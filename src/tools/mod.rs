@@ -16,14 +16,19 @@ pub mod tickets;
 mod alarms;
 mod bookmarks;
 mod coding;
+mod distance;
 mod downloads;
 mod files;
 mod files_notes;
+mod geocode;
 mod git;
 mod github;
 mod history;
+mod location;
+mod maps;
 mod notes;
 pub mod ntfy;
+mod osm;
 mod packages;
 mod places;
 mod point;
@@ -47,6 +52,7 @@ use context::Ctx;
 
 /// Every tool, one slice a module. A new module adds its line.
 pub static ALL: &[&[Tool]] = &[
+    location::TOOLS,
     places::TOOLS,
     notes::TOOLS,
     files::TOOLS,
@@ -60,6 +66,7 @@ pub static ALL: &[&[Tool]] = &[
     alarms::TOOLS,
     timers::TOOLS,
     ntfy::TOOLS,
+    maps::TOOLS,
     tickets::TOOLS,
     bookmarks::TOOLS,
     downloads::TOOLS,

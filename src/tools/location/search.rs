@@ -1,0 +1,248 @@
+//! Searches for places: Google where it may be asked, else OpenStreetMap, and in the answer which of them it was.
+
+use serde_json::json;
+
+use super::entry::{Entry, list};
+use super::google::{self, Google};
+use super::{PlacesNearbySearch, PlacesTextSearch, RankBy};
+use crate::base::error::{Outcome, Problem};
+use crate::base::text::{clip, plural};
+use crate::net::services::NOMINATIM;
+use crate::tools::context::Ctx;
+use crate::tools::distance::Unit;
+use crate::tools::geocode;
+use crate::tools::osm::{credit, kinds, nominatim, overpass, wanted};
+use crate::tools::point::Point;
+
+/// The widest circle, in metres.
+const WIDEST: f64 = 50_000.0;
+/// Kinds in one search at most.
+const KINDS: usize = 50;
+
+/// Search for places described in plain language.
+pub(super) fn by_text(ctx: &Ctx, args: PlacesTextSearch) -> Outcome<String> {
+    let what = wanted("text_query", &args.text_query)?;
+    // The catalogue: both zero is unset.
+    let centre = match (args.latitude, args.longitude) {
+        (0.0, 0.0) => None,
+        (lat, lon) => Some(Point::new(lat, lon)?),
+    };
+    let radius = radius(args.radius)?;
+    let mut body = json!({"textQuery": what, "pageSize": args.max_results});
+    let mut add = |key: &str, value| {
+        if let Some(map) = body.as_object_mut() {
+            map.insert(key.to_owned(), value);
+        }
+    };
+    if args.open_now {
+        add("openNow", true.into());
+    }
+    if let Some(centre) = centre {
+        add("locationBias", circle(centre, radius));
+    }
+    let unit = Unit::of(&ctx.world);
+    let title = format!("for \"{}\"", clip(&what, 200));
+    let instead = match google::ask(ctx, "/v1/places:searchText", &body)? {
+        Google::Found(entries) => return Ok(from_google(&entries, &title, centre, unit)),
+        Google::Unasked => None,
+        Google::Without(why) => Some(why),
+    };
+    let most = args.max_results;
+    let found = in_openstreetmap(ctx, &what, most, centre.map(|centre| (centre, radius)));
+    let found = found.map_err(|problem| both(problem, instead.as_deref()))?;
+    let entries: Vec<Entry> = found.spots.iter().map(Entry::spot).collect();
+    let mut remarks: Vec<String> = instead.into_iter().collect();
+    remarks.extend(found.remark);
+    if args.open_now {
+        remarks.push("OpenStreetMap cannot filter by what is open now; hours are shown where they are tagged.".to_owned());
+    }
+    Ok(from_openstreetmap(
+        &remarks,
+        &entries,
+        &title,
+        centre,
+        unit,
+        &found.credit,
+    ))
+}
+
+/// Nominatim within the circle, then anywhere; without a contact towns alone.
+fn in_openstreetmap(
+    ctx: &Ctx,
+    what: &str,
+    most: u64,
+    circle: Option<(Point, f64)>,
+) -> Outcome<geocode::Found> {
+    let within = circle.filter(|_| ctx.ask(&NOMINATIM).allowed().is_ok());
+    let Some((centre, radius)) = within else {
+        return geocode::look_up(ctx, what, most);
+    };
+    let inside = nominatim::around(centre, radius);
+    let spots = nominatim::search(ctx, what, most, Some(&inside))?;
+    if spots.is_empty() {
+        return geocode::look_up(ctx, what, most);
+    }
+    Ok(geocode::Found {
+        spots,
+        credit: credit("Nominatim"),
+        remark: None,
+    })
+}
+
+/// List places of given types around a coordinate.
+pub(super) fn nearby(ctx: &Ctx, args: PlacesNearbySearch) -> Outcome<String> {
+    let centre = Point::new(args.latitude, args.longitude)?;
+    let radius = radius(args.radius)?;
+    let mut types: Vec<String> = Vec::new();
+    for kind in args
+        .included_types
+        .iter()
+        .flat_map(|kinds| kinds.split(','))
+    {
+        let kind = kinds::plain(kind);
+        if !kind.is_empty() && !types.contains(&kind) {
+            types.push(kind);
+        }
+    }
+    if types.is_empty() || types.len() > KINDS || types.iter().any(|kind| kind.len() > 100) {
+        return Err(Problem::input(format!(
+            "included_types takes 1 to {KINDS} short names of kinds of places."
+        ))
+        .next("For example [\"restaurant\", \"cafe\"]."));
+    }
+    let rank = match args.rank_by {
+        RankBy::Popularity => "POPULARITY",
+        RankBy::Distance => "DISTANCE",
+    };
+    let body = json!({
+        "includedTypes": types,
+        "maxResultCount": args.max_results,
+        "rankPreference": rank,
+        "locationRestriction": circle(centre, radius),
+    });
+    let unit = Unit::of(&ctx.world);
+    let title = format!(
+        "({}) within {} of {centre}",
+        types.join(", "),
+        unit.say(radius)
+    );
+    let title = clip(&crate::base::text::visible(&title), 300);
+    let instead = match google::ask(ctx, "/v1/places:searchNearby", &body)? {
+        Google::Found(entries) => return Ok(from_google(&entries, &title, Some(centre), unit)),
+        Google::Unasked => None,
+        Google::Without(why) => Some(why),
+    };
+    let reply = overpass::run(ctx, &kinds::query(&types, centre, radius))
+        .map_err(|problem| both(problem, instead.as_deref()))?;
+    let mut seen = Vec::new();
+    let mut entries: Vec<Entry> = Vec::new();
+    for element in &reply.elements {
+        let key = (element.kind.as_str(), element.id);
+        // Both rings may have it.
+        if !seen.contains(&key) {
+            seen.push(key);
+            entries.push(Entry::element(element));
+        }
+    }
+    let metres = |entry: &Entry| entry.metres(Some(centre)).unwrap_or(f64::MAX);
+    entries.sort_by(|a, b| metres(a).total_cmp(&metres(b)));
+    let mut remarks: Vec<String> = instead.into_iter().collect();
+    if args.rank_by == RankBy::Popularity && entries.len() > 1 {
+        // Nobody knows what is popular; what has a name and much to say comes before what has not.
+        entries.sort_by_key(|entry| entry.name.is_none());
+        remarks.push("OpenStreetMap knows no popularity: the nearest come first.".to_owned());
+    }
+    entries.truncate(usize::try_from(args.max_results).unwrap_or(usize::MAX));
+    remarks.extend(
+        reply
+            .remark
+            .as_ref()
+            .map(|remark| format!("The server remarks: {remark}")),
+    );
+    Ok(from_openstreetmap(
+        &remarks,
+        &entries,
+        &title,
+        Some(centre),
+        unit,
+        &reply.credit(),
+    ))
+}
+
+/// The radius as services take it.
+fn radius(metres: f64) -> Outcome<f64> {
+    if metres > 0.0 {
+        return Ok(metres.min(WIDEST));
+    }
+    Err(Problem::input(format!("radius cannot be {metres}."))
+        .next("Give metres, more than 0 and up to 50000."))
+}
+
+fn circle(centre: Point, radius: f64) -> serde_json::Value {
+    json!({"circle": {"center": {"latitude": centre.lat, "longitude": centre.lon}, "radius": radius}})
+}
+
+/// The problem of the second source, after what the first one said.
+fn both(mut problem: Problem, first: Option<&str>) -> Problem {
+    if let Some(first) = first.filter(|_| !problem.is_cancelled()) {
+        problem.what = format!("{first} {}", problem.what);
+    }
+    problem
+}
+
+fn from_google(entries: &[Entry], title: &str, centre: Option<Point>, unit: Unit) -> String {
+    let head = format!(
+        "{} {title}, from Google Places:",
+        plural(entries.len(), "place")
+    );
+    format!("{head}\n{}", list(entries, centre, unit))
+        .trim_end()
+        .to_owned()
+}
+
+fn from_openstreetmap(
+    remarks: &[String],
+    entries: &[Entry],
+    title: &str,
+    centre: Option<Point>,
+    unit: Unit,
+    credit: &str,
+) -> String {
+    let mut lines: Vec<String> = remarks.to_vec();
+    let source = match credit.contains("OpenStreetMap") {
+        true => "OpenStreetMap",
+        false => "Open-Meteo",
+    };
+    if entries.is_empty() {
+        lines.push(format!("No results {title} in {source}."));
+    } else {
+        lines.push(format!(
+            "{} {title}, from {source}:",
+            plural(entries.len(), "place")
+        ));
+        lines.push(list(entries, centre, unit));
+    }
+    lines.push(credit.to_owned());
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_radius_is_one() {
+        assert_eq!(radius(0.5).unwrap(), 0.5);
+        assert_eq!(radius(1e9).unwrap(), WIDEST);
+        for wrong in [0.0, -1.0, f64::NAN] {
+            assert!(radius(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_second_failure_keeps_the_reason_of_the_first() {
+        let problem = both(Problem::network("Down."), Some("Refused."));
+        assert_eq!(problem.what, "Refused. Down.");
+        assert!(both(Problem::cancelled(), Some("Refused.")).is_cancelled());
+    }
+}
