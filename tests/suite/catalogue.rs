@@ -8,7 +8,8 @@ use crate::support::home::Home;
 use crate::support::shared::shared;
 
 /// The modules of this version, without the two review tools.
-const MODULES: [&str; 19] = [
+const MODULES: [&str; 21] = [
+    "location",
     "places",
     "notes",
     "files",
@@ -22,6 +23,7 @@ const MODULES: [&str; 19] = [
     "alarms",
     "timers",
     "ntfy",
+    "maps",
     "tickets",
     "bookmarks",
     "downloads",
@@ -167,6 +169,10 @@ fn the_write_tools_are_those_that_a_read_only_process_loses() {
         let done = home
             .marvin()
             .env("MARVIN_READONLY", "1")
+            // Tools that need no argument do run: without this machine's programs and behind a proxy that is none.
+            .env("PATH", home.path())
+            .env("HTTP_PROXY", "http://127.0.0.1:9")
+            .env("HTTPS_PROXY", "http://127.0.0.1:9")
             .args(["tool", name, "--json", "{}"])
             .run();
         let refused = done.errors().contains("MARVIN_READONLY");
