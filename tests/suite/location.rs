@@ -19,7 +19,7 @@ const PROVIDERS: [&str; 3] = ["ip-api", "ipapi-co", "ipinfo"];
 const ASK: &str = "Ask the user for a city or coordinates.";
 
 /// A script called `name` on the home's search path, which holds nothing else.
-pub fn script(home: &Home, name: &str, text: &str) {
+pub(super) fn script(home: &Home, name: &str, text: &str) {
     let file = home.write(&format!("bin/{name}"), format!("#!/bin/sh\n{text}\n"));
     fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
 }
@@ -333,7 +333,6 @@ fn the_real_demo_program_is_heard_on_a_private_bus() {
             ["fix", "48.391111", "-4.480222", "31.5"].as_slice(),
             "Latitude: 48.391111\nLongitude: -4.480222\nAccuracy: about 32 m\nSource: device (GeoClue, WiFi)\n",
         ),
-        (&["silent"], "Source: ip (ip-api.com)"),
         (&["refuse"], "Source: ip (ip-api.com)"),
         (&[], "Source: ip (ip-api.com)"),
     ] {
@@ -360,7 +359,7 @@ fn the_real_demo_program_is_heard_on_a_private_bus() {
 }
 
 /// A stand-in for gcloud that writes down its calls and answers by `cases` of its arguments.
-pub fn gcloud(home: &Home, cases: &str) {
+pub(super) fn gcloud(home: &Home, cases: &str) {
     let log = home.path().join("gcloud.log");
     let text = format!(
         "echo \"$*\" >> '{}'\n[ \"$CLOUDSDK_CORE_DISABLE_PROMPTS\" = 1 ] || exit 7\ncase \"$*\" in\n{cases}\n*) echo \"ERROR: no such case: $*\" >&2; exit 1;;\nesac",

@@ -376,7 +376,7 @@ fn what_is_no_search_is_refused_before_anybody_is_asked() {
         ("places_text_search", json!({"text_query": "  "})),
         (
             "places_text_search",
-            json!({"text_query": "x".repeat(100_000)}),
+            json!({"text_query": "x".repeat(110_000)}),
         ),
         (
             "places_text_search",
