@@ -6,7 +6,7 @@ use super::READ;
 use super::context::Ctx;
 use super::geocode;
 use super::osm::overpass::{self, Element};
-use super::osm::{query, wanted};
+use super::osm::{query, shown, wanted};
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::{clip, plural, thousands};
 use crate::net::services::{NOMINATIM, OPEN_METEO_GEOCODING, OVERPASS};
@@ -41,7 +41,7 @@ fn search(ctx: &Ctx, args: OsmSearch) -> Outcome<String> {
         None => String::new(),
     };
     if found.spots.is_empty() {
-        let _ = write!(out, "No results for \"{}\".", clip(&what, 200));
+        let _ = write!(out, "No results for \"{}\".", shown(&what));
         return Ok(out);
     }
     for (i, spot) in found.spots.iter().enumerate() {

@@ -466,13 +466,13 @@ fn the_samples_of_google_give_what_they_should() {
                 );
             }),
             ("empty.json", &|sample| {
-                falls_back(sample, "Google Places has no match.\n")
+                falls_back(sample, "Google Places has no match.\n");
             }),
             ("error-fieldmask.json", &|sample| {
                 falls_back(
                     sample,
                     "Google Places refused: FieldMask is a required parameter.",
-                )
+                );
             }),
             ("error-key-invalid.json", &|sample| {
                 falls_back(
@@ -484,7 +484,7 @@ fn the_samples_of_google_give_what_they_should() {
                 falls_back(
                     sample,
                     "Google Places refused: Places API (New) has not been used in project 123456789012",
-                )
+                );
             }),
         ],
     );

@@ -190,30 +190,28 @@ impl Entry {
         let unnamed = || format!("Unnamed {kind}");
         let name = self.name.clone().unwrap_or_else(unnamed);
         let _ = writeln!(out, "{number}. {name}");
-        let mut line = |parts: &[Option<String>]| {
-            let parts: Vec<&str> = parts
-                .iter()
-                .flatten()
-                .map(String::as_str)
-                .filter(|part| !part.is_empty())
-                .collect();
+        let mut line = |parts: &[Option<&str>]| {
+            let parts: Vec<&str> = parts.iter().flatten().copied().collect();
             if !parts.is_empty() {
                 let _ = writeln!(out, "   {}", parts.join(" · "));
             }
         };
+        let kinds = Some(self.kinds.as_str()).filter(|kinds| !kinds.is_empty());
         let open = self
             .open
-            .map(|open| if open { "open now" } else { "closed now" }.to_owned());
-        line(&[self.rating.clone(), self.price.clone(), open]);
-        line(&[Some(self.kinds.clone()), self.cuisine.clone()]);
-        line(&[self.address.clone()]);
-        line(&[self.phone.clone(), self.web.clone()]);
-        line(&[self.hours.as_ref().map(|hours| format!("Hours: {hours}"))]);
+            .map(|open| if open { "open now" } else { "closed now" });
+        let hours = self.hours.as_ref().map(|hours| format!("Hours: {hours}"));
+        let point = self.point.map(|point| point.to_string());
         let away = self
             .metres(from)
             .map(|metres| format!("{} away", unit.say(metres)));
-        line(&[self.point.map(|point| point.to_string()), away]);
-        line(&[self.link.clone()]);
+        line(&[self.rating.as_deref(), self.price.as_deref(), open]);
+        line(&[kinds, self.cuisine.as_deref()]);
+        line(&[self.address.as_deref()]);
+        line(&[self.phone.as_deref(), self.web.as_deref()]);
+        line(&[hours.as_deref()]);
+        line(&[point.as_deref(), away.as_deref()]);
+        line(&[self.link.as_deref()]);
     }
 }
 

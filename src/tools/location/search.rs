@@ -11,7 +11,7 @@ use crate::net::services::NOMINATIM;
 use crate::tools::context::Ctx;
 use crate::tools::distance::Unit;
 use crate::tools::geocode;
-use crate::tools::osm::{credit, kinds, nominatim, overpass, wanted};
+use crate::tools::osm::{credit, kinds, nominatim, overpass, shown, wanted};
 use crate::tools::point::Point;
 
 /// The widest circle, in metres.
@@ -41,7 +41,7 @@ pub(super) fn by_text(ctx: &Ctx, args: PlacesTextSearch) -> Outcome<String> {
         add("locationBias", circle(centre, radius));
     }
     let unit = Unit::of(&ctx.world);
-    let title = format!("for \"{}\"", clip(&what, 200));
+    let title = format!("for \"{}\"", shown(&what));
     let instead = match google::ask(ctx, "/v1/places:searchText", &body)? {
         Google::Found(entries) => return Ok(from_google(&entries, &title, centre, unit)),
         Google::Unasked => None,
@@ -66,17 +66,17 @@ pub(super) fn by_text(ctx: &Ctx, args: PlacesTextSearch) -> Outcome<String> {
     ))
 }
 
-/// Nominatim within the circle, then anywhere; without a contact towns alone.
+/// Nominatim within the circle, then anywhere; without a contact towns alone, and nothing where it is about a neighbourhood.
 fn in_openstreetmap(
     ctx: &Ctx,
     what: &str,
     most: u64,
     circle: Option<(Point, f64)>,
 ) -> Outcome<geocode::Found> {
-    let within = circle.filter(|_| ctx.ask(&NOMINATIM).allowed().is_ok());
-    let Some((centre, radius)) = within else {
+    let Some((centre, radius)) = circle else {
         return geocode::look_up(ctx, what, most);
     };
+    ctx.ask(&NOMINATIM).allowed()?;
     let inside = nominatim::around(centre, radius);
     let spots = nominatim::search(ctx, what, most, Some(&inside))?;
     if spots.is_empty() {

@@ -133,14 +133,28 @@ const MOST: usize = 200;
 /// From this radius on, a ring of a fifth of it is asked first: the server cuts by age of the entry, not by distance.
 const WIDE: f64 = 1_000.0;
 
-/// A type's name as Google writes it: `Coffee shop` is `coffee_shop`.
+/// A type's name as Google writes it: `Coffee shops` is `coffee_shop`.
 pub(in crate::tools) fn plain(name: &str) -> String {
-    name.trim().to_lowercase().replace([' ', '-'], "_")
+    let name = name.trim().to_lowercase().replace([' ', '-'], "_");
+    let is_known = |name: &&str| KINDS.iter().any(|(own, _)| own == name);
+    if is_known(&name.as_str()) {
+        return name;
+    }
+    let several = [("ies", "y"), ("es", ""), ("s", "")]
+        .iter()
+        .find_map(|(end, one)| {
+            let one = format!("{}{one}", name.strip_suffix(end)?);
+            is_known(&one.as_str()).then_some(one)
+        });
+    several.unwrap_or(name)
 }
 
-/// The tags of one of Google's kinds. `italian_restaurant` is a restaurant of that cuisine; an unknown kind is an amenity.
+/// The tags of one of Google's kinds. `italian_restaurant` is a restaurant of that cuisine; a value of OpenStreetMap's own stands
+/// for its tag; an unknown kind is an amenity.
 fn tags(kind: &str) -> Vec<(String, String)> {
+    let is_value = |tags: &str| tags.split_once('=').is_some_and(|(_, value)| value == kind);
     let known = KINDS.iter().find(|(name, _)| *name == kind);
+    let known = known.or_else(|| KINDS.iter().find(|(_, tags)| is_value(tags)));
     let pair = |tag: &str| {
         let (key, value) = tag.split_once('=').unwrap_or((tag, ""));
         (key.to_owned(), value.to_owned())
@@ -241,6 +255,13 @@ mod tests {
             ("park", r#"["leisure"="park"]"#),
             ("gas_station", r#"["amenity"="fuel"]"#),
             ("Gas Station", r#"["amenity"="fuel"]"#),
+            ("Pharmacies", r#"["amenity"="pharmacy"]"#),
+            ("bus stops", r#"["highway"="bus_stop"]"#),
+            (
+                "churches",
+                r#"["amenity"="place_of_worship"]["religion"="christian"]"#,
+            ),
+            ("theme_park", r#"["tourism"="theme_park"]"#),
             ("bbq", r#"["amenity"="bbq"]"#),
             (
                 "mosque",

@@ -124,7 +124,8 @@ fn judged(answer: &Answer) -> Outcome<Reply> {
 /// Why there is no list of elements.
 fn refused(answer: &Answer) -> Problem {
     let page = answer.text();
-    let said = page_error(&page);
+    let fault = page_error(&page);
+    let said = fault.clone().or_else(|| page_words(&page));
     let words = said.as_deref().unwrap_or_default();
     let is = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
     let next = "Ask again later, or for a smaller area.";
@@ -143,7 +144,7 @@ fn refused(answer: &Answer) -> Problem {
         ))
         .next(next);
     }
-    if answer.status == 400 || (answer.is_ok() && said.is_some()) {
+    if answer.status == 400 || (answer.is_ok() && fault.is_some()) {
         return Problem::input(format!(
             "Overpass cannot run the query: {}",
             match words {
@@ -163,31 +164,27 @@ fn refused(answer: &Answer) -> Problem {
     }
 }
 
-/// What a page of Overpass says went wrong: the text behind each "Error", else the page's own words.
+/// What a page of Overpass says went wrong: the text behind each "Error".
 fn page_error(page: &str) -> Option<String> {
     const MARK: &str = "Error</strong>";
-    let faults: Vec<String> = page
-        .split(MARK)
-        .skip(1)
-        .map(|rest| {
-            let end = rest.find("</p>").unwrap_or(rest.len());
-            let line = html::line(rest.get(..end).unwrap_or_default());
-            line.trim_start_matches(':').trim().to_owned()
-        })
-        .filter(|line| !line.is_empty())
-        .take(5)
-        .collect();
-    if !faults.is_empty() {
-        return Some(faults.join(" "));
-    }
-    // Data in XML is no page.
-    let is_page = page.contains("<html") || page.contains("<body") || page.contains("<HTML");
-    let text = if is_page {
-        html::line(page)
-    } else {
-        String::new()
-    };
-    (!text.is_empty()).then_some(text)
+    let faults = page.split(MARK).skip(1).map(|rest| {
+        let end = rest.find("</p>").unwrap_or(rest.len());
+        let line = html::line(rest.get(..end).unwrap_or_default());
+        line.trim_start_matches(':').trim().to_owned()
+    });
+    let faults: Vec<String> = faults.filter(|line| !line.is_empty()).take(5).collect();
+    (!faults.is_empty()).then(|| faults.join(" "))
+}
+
+/// The words of any other page; data in XML is none.
+fn page_words(page: &str) -> Option<String> {
+    let start = page
+        .get(..page.floor_char_boundary(2_000))
+        .unwrap_or_default();
+    let is_page = ["<html", "<HTML", "<body"]
+        .iter()
+        .any(|tag| start.contains(tag));
+    Some(html::line(page)).filter(|words| is_page && !words.is_empty())
 }
 
 fn element(value: &Value) -> Option<Element> {
