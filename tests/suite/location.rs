@@ -7,6 +7,15 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use std::sync::Arc;
+
+use marvin::base::cancel::Cancel;
+use marvin::base::env::Env;
+use marvin::chat::event::Deaf;
+use marvin::chat::message::ToolCall;
+use marvin::tools::batch;
+use marvin::tools::bounds::Bounds;
+use marvin::tools::context::{Ctx, World};
 use serde_json::json;
 
 use crate::support::home::Home;
@@ -113,6 +122,56 @@ fn a_service_that_never_answers_does_not_hold_up_the_others() {
     let done = here(&Home::new(), &server.url("")).run().expect(0);
     assert!(done.text().contains("ipapi.co"), "{}", done.text());
     assert!(done.took() < Duration::from_secs(7), "{:?}", done.took());
+}
+
+#[test]
+fn a_session_asks_once_and_leaves_alone_whoever_has_had_enough() {
+    let place = json!({"latitude": 1, "longitude": 2});
+    let server = Server::answering(move |request, n| match provider(&request.path) {
+        "ip-api" => Answer::json(&json!({"status": "fail", "message": "no"}))
+            .header("X-Rl", "0")
+            .header("X-Ttl", "60"),
+        "ipapi-co" if n > 2 => Answer::json(&place),
+        _ => Answer::status(500),
+    });
+    let home = Home::new();
+    script(&home, "where-am-i", "exit 255");
+    let url = server.url("");
+    let path = home.path().join("bin");
+    let env = Env::from([
+        ("HOME", home.path().to_str().unwrap()),
+        ("MARVIN_CONFIG_DIR", home.config().to_str().unwrap()),
+        ("PATH", path.to_str().unwrap()),
+        ("MARVIN_URL_IP_API", &url),
+        ("MARVIN_URL_IPAPI_CO", &url),
+        ("MARVIN_URL_IPINFO", &url),
+    ]);
+    let world = Arc::new(World::new(env, Bounds::default()));
+    let ctx = Ctx::new(world, Cancel::new(), Arc::new(Deaf));
+    let call = ToolCall {
+        id: "1".to_owned(),
+        name: "get_my_location".to_owned(),
+        args: "{}".to_owned(),
+        keep: None,
+    };
+    let ask = || batch::run_one(&ctx, &call).output;
+    let paths = || {
+        server
+            .requests()
+            .iter()
+            .map(|request| provider(&request.path))
+            .collect::<Vec<_>>()
+    };
+    assert!(ask().failed);
+    assert_eq!(paths(), ["ip-api", "ipapi-co", "ipinfo"]);
+    let first = ask();
+    assert!(
+        !first.failed && first.text.contains("Source: ip (ipapi.co)"),
+        "{}",
+        first.text
+    );
+    assert_eq!(ask().text, first.text);
+    assert_eq!(paths(), ["ip-api", "ipapi-co", "ipinfo", "ipapi-co"]);
 }
 
 #[test]

@@ -141,11 +141,10 @@ fn without_a_contact_only_towns_are_looked_up() {
 #[test]
 fn the_geocoding_samples_of_open_meteo_give_what_they_should() {
     let name = "the_geocoding_samples_of_open_meteo_give_what_they_should";
+    let home = Home::new();
     let run = |sample: &Sample| {
         let server = sample.server();
-        let marvin = Home::new()
-            .marvin()
-            .args(["tool", "osm_search", "query=London"]);
+        let marvin = home.marvin().args(["tool", "osm_search", "query=London"]);
         let done = marvin
             .env("MARVIN_URL_OPEN_METEO_GEOCODING", server.url(""))
             .run()
@@ -168,9 +167,7 @@ fn the_geocoding_samples_of_open_meteo_give_what_they_should() {
             .with_status(429),
     ] {
         let server = Server::answering(move |_, _| fault.clone().header("Retry-After", "0"));
-        let marvin = Home::new()
-            .marvin()
-            .args(["tool", "osm_search", "query=London"]);
+        let marvin = home.marvin().args(["tool", "osm_search", "query=London"]);
         let done = marvin
             .env("MARVIN_URL_OPEN_METEO_GEOCODING", server.url(""))
             .run()
