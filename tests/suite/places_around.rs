@@ -156,7 +156,7 @@ fn whatever_google_refuses_openstreetmap_answers_and_the_reason_is_kept() {
             "more than 8 MB",
         ),
         (Answer::status(200).reset(), "Google Places"),
-        (Answer::json(&json!({})), "Google Places has no match."),
+        (Answer::json(&json!({})), "No results at Google Places."),
     ] {
         let server = served(google);
         for (name, args, place) in [
@@ -466,7 +466,7 @@ fn the_samples_of_google_give_what_they_should() {
                 );
             }),
             ("empty.json", &|sample| {
-                falls_back(sample, "Google Places has no match.\n");
+                falls_back(sample, "No results at Google Places.\n");
             }),
             ("error-fieldmask.json", &|sample| {
                 falls_back(

@@ -22,8 +22,10 @@ pub(super) enum Google {
     Found(Vec<Entry>),
     /// It was not asked: no key, no token.
     Unasked,
-    /// It has nothing, or refused: why, one line.
-    Without(String),
+    /// It has nothing of the kind.
+    Nothing,
+    /// It refused or failed: why, one line.
+    Refused(String),
 }
 
 /// Asks at `path` (`/v1/places:searchText`).
@@ -41,12 +43,10 @@ pub(super) fn ask(ctx: &Ctx, path: &str, body: &Value) -> Outcome<Google> {
     };
     let judged = outcome.and_then(|answer| judged(&answer));
     match judged {
-        Ok(entries) if entries.is_empty() => {
-            Ok(Google::Without("Google Places has no match.".to_owned()))
-        }
+        Ok(entries) if entries.is_empty() => Ok(Google::Nothing),
         Ok(entries) => Ok(Google::Found(entries)),
         Err(problem) if problem.is_cancelled() => Err(problem),
-        Err(problem) => Ok(Google::Without(problem.one_line())),
+        Err(problem) => Ok(Google::Refused(problem.one_line())),
     }
 }
 

@@ -42,16 +42,18 @@ pub(super) fn by_text(ctx: &Ctx, args: PlacesTextSearch) -> Outcome<String> {
     }
     let unit = Unit::of(&ctx.world);
     let title = format!("for \"{}\"", shown(&what));
-    let instead = match google::ask(ctx, "/v1/places:searchText", &body)? {
+    let first = match google::ask(ctx, "/v1/places:searchText", &body)? {
         Google::Found(entries) => return Ok(from_google(&entries, &title, centre, unit)),
-        Google::Unasked => None,
-        Google::Without(why) => Some(why),
+        other => First::of(other),
     };
     let most = args.max_results;
     let found = in_openstreetmap(ctx, &what, most, centre.map(|centre| (centre, radius)));
-    let found = found.map_err(|problem| both(problem, instead.as_deref()))?;
+    let found = match found {
+        Ok(found) => found,
+        Err(problem) => return first.alone(problem, &title),
+    };
     let entries: Vec<Entry> = found.spots.iter().map(Entry::spot).collect();
-    let mut remarks: Vec<String> = instead.into_iter().collect();
+    let mut remarks: Vec<String> = first.said.into_iter().collect();
     remarks.extend(found.remark);
     if args.open_now {
         remarks.push("OpenStreetMap cannot filter by what is open now; hours are shown where they are tagged.".to_owned());
@@ -127,13 +129,14 @@ pub(super) fn nearby(ctx: &Ctx, args: PlacesNearbySearch) -> Outcome<String> {
         unit.say(radius)
     );
     let title = clip(&crate::base::text::visible(&title), 300);
-    let instead = match google::ask(ctx, "/v1/places:searchNearby", &body)? {
+    let first = match google::ask(ctx, "/v1/places:searchNearby", &body)? {
         Google::Found(entries) => return Ok(from_google(&entries, &title, Some(centre), unit)),
-        Google::Unasked => None,
-        Google::Without(why) => Some(why),
+        other => First::of(other),
     };
-    let reply = overpass::run(ctx, &kinds::query(&types, centre, radius))
-        .map_err(|problem| both(problem, instead.as_deref()))?;
+    let reply = match overpass::run(ctx, &kinds::query(&types, centre, radius)) {
+        Ok(reply) => reply,
+        Err(problem) => return first.alone(problem, &title),
+    };
     let mut seen = Vec::new();
     let mut entries: Vec<Entry> = Vec::new();
     for element in &reply.elements {
@@ -146,7 +149,7 @@ pub(super) fn nearby(ctx: &Ctx, args: PlacesNearbySearch) -> Outcome<String> {
     }
     let metres = |entry: &Entry| entry.metres(Some(centre)).unwrap_or(f64::MAX);
     entries.sort_by(|a, b| metres(a).total_cmp(&metres(b)));
-    let mut remarks: Vec<String> = instead.into_iter().collect();
+    let mut remarks: Vec<String> = first.said.into_iter().collect();
     if args.rank_by == RankBy::Popularity && entries.len() > 1 {
         // Nobody knows what is popular; what has a name and much to say comes before what has not.
         entries.sort_by_key(|entry| entry.name.is_none());
@@ -182,12 +185,44 @@ fn circle(centre: Point, radius: f64) -> serde_json::Value {
     json!({"circle": {"center": {"latitude": centre.lat, "longitude": centre.lon}, "radius": radius}})
 }
 
-/// The problem of the second source, after what the first one said.
-fn both(mut problem: Problem, first: Option<&str>) -> Problem {
-    if let Some(first) = first.filter(|_| !problem.is_cancelled()) {
-        problem.what = format!("{first} {}", problem.what);
+/// What Google said before OpenStreetMap was asked.
+#[derive(Default)]
+struct First {
+    /// A sentence for the answer; none when Google was not asked.
+    said: Option<String>,
+    /// It said that there is nothing of the kind, which is an answer.
+    is_answer: bool,
+}
+
+impl First {
+    fn of(google: Google) -> Self {
+        match google {
+            Google::Nothing => Self {
+                said: Some("No results at Google Places.".to_owned()),
+                is_answer: true,
+            },
+            Google::Refused(why) => Self {
+                said: Some(why),
+                is_answer: false,
+            },
+            Google::Unasked | Google::Found(_) => Self::default(),
+        }
     }
-    problem
+
+    /// What is left to say when OpenStreetMap failed too.
+    fn alone(self, mut problem: Problem, title: &str) -> Outcome<String> {
+        let Some(said) = self.said.filter(|_| !problem.is_cancelled()) else {
+            return Err(problem);
+        };
+        if self.is_answer {
+            return Ok(format!(
+                "No results {title} at Google Places, and OpenStreetMap could not be asked: {}",
+                problem.one_line()
+            ));
+        }
+        problem.what = format!("{said} {}", problem.what);
+        Err(problem)
+    }
 }
 
 fn from_google(entries: &[Entry], title: &str, centre: Option<Point>, unit: Unit) -> String {
@@ -240,9 +275,27 @@ mod tests {
     }
 
     #[test]
-    fn a_second_failure_keeps_the_reason_of_the_first() {
-        let problem = both(Problem::network("Down."), Some("Refused."));
-        assert_eq!(problem.what, "Refused. Down.");
-        assert!(both(Problem::cancelled(), Some("Refused.")).is_cancelled());
+    fn a_second_failure_keeps_what_was_said_first() {
+        let down = || Problem::network("Down.");
+        let refused = || First::of(Google::Refused("Refused.".to_owned()));
+        assert_eq!(
+            refused().alone(down(), "x").unwrap_err().what,
+            "Refused. Down."
+        );
+        let cancelled = refused().alone(Problem::cancelled(), "x");
+        assert!(cancelled.unwrap_err().is_cancelled());
+        assert_eq!(
+            First::of(Google::Unasked)
+                .alone(down(), "x")
+                .unwrap_err()
+                .what,
+            "Down."
+        );
+        assert_eq!(
+            First::of(Google::Nothing)
+                .alone(down(), "for \"x\"")
+                .unwrap(),
+            "No results for \"x\" at Google Places, and OpenStreetMap could not be asked: Down."
+        );
     }
 }
