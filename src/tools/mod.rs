@@ -39,6 +39,7 @@ mod timers;
 mod units;
 mod untrusted;
 mod utilities;
+pub mod web;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -54,6 +55,7 @@ use context::Ctx;
 pub static ALL: &[&[Tool]] = &[
     location::TOOLS,
     places::TOOLS,
+    web::TOOLS,
     notes::TOOLS,
     files::TOOLS,
     files_notes::TOOLS,

@@ -34,6 +34,7 @@ mod places_around;
 mod providers;
 mod refusals;
 mod roads;
+mod search_web;
 mod server_selftest;
 mod session_state;
 mod signals;
