@@ -26,6 +26,7 @@ mod github;
 mod history;
 mod location;
 mod maps;
+mod media;
 mod notes;
 pub mod ntfy;
 mod osm;
@@ -33,7 +34,9 @@ mod packages;
 mod places;
 mod point;
 mod profiles;
+mod sheet;
 mod shell;
+mod steam;
 mod system;
 mod timers;
 mod units;
@@ -56,6 +59,8 @@ pub static ALL: &[&[Tool]] = &[
     location::TOOLS,
     places::TOOLS,
     web::TOOLS,
+    media::TOOLS,
+    steam::TOOLS,
     notes::TOOLS,
     files::TOOLS,
     files_notes::TOOLS,
