@@ -527,7 +527,9 @@ macro_rules! choice {
         impl $crate::base::params::Param for $name {
             const TYPE: $crate::base::params::Type = $crate::base::params::Type::Choice(&[$($word),*]);
             fn read(value: &serde_json::Value) -> Option<Self> {
-                match value.as_str()?.trim().to_lowercase().as_str() { $( $word => Some(Self::$variant), )* _ => None }
+                let given = value.as_str()?.trim();
+                $( if given.eq_ignore_ascii_case($word) { return Some(Self::$variant); } )*
+                None
             }
         }
     };
@@ -551,6 +553,19 @@ mod tests {
             /// everything
             all: bool = false;
         }
+    }
+
+    choice! {
+        enum Rank { Fame = "FAME", Near = "near" }
+    }
+
+    #[test]
+    fn words_are_known_in_any_case() {
+        let read = |text: &str| Rank::read(&Value::from(text));
+        assert_eq!(
+            (read("fame"), read(" NEAR "), read("FAME"), read("far")),
+            (Some(Rank::Fame), Some(Rank::Near), Some(Rank::Fame), None)
+        );
     }
 
     fn decode(value: Value) -> Result<Sample, Problem> {

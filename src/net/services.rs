@@ -74,7 +74,7 @@ services! {
     IPAPI_CO = Service::new("ipapi-co", "ipapi.co", "https://ipapi.co", "location by address");
     IPINFO = Service::new("ipinfo", "ipinfo.io", "https://ipinfo.io", "location by address");
     GOOGLE_PLACES = Service::new("google-places", "Google Places", "https://places.googleapis.com", "places").key("GOOGLE_PLACES_API_KEY");
-    NOMINATIM = Service::new("nominatim", "Nominatim (OpenStreetMap)", "https://nominatim.openstreetmap.org", "addresses and places").every(1).with_contact();
+    NOMINATIM = Service::new("nominatim", "Nominatim (OpenStreetMap)", "https://nominatim.openstreetmap.org", "addresses and places, by the policy at operations.osmfoundation.org/policies/nominatim").every(1).with_contact();
     OVERPASS = Service::new("overpass", "Overpass (OpenStreetMap)", "https://overpass-api.de", "places nearby").with_contact();
     OSRM_CAR = Service::new("osrm-car", "OSRM", "https://router.project-osrm.org", "routes by car").every(1);
     OSRM_FOOT = Service::new("osrm-foot", "OSRM", "https://routing.openstreetmap.de/routed-foot", "routes on foot").every(1);
@@ -104,6 +104,11 @@ services! {
     NTFY = Service::new("ntfy", "ntfy", "https://ntfy.sh", "push messages");
     GITHUB = Service::new("github", "GitHub", "https://github.com", "clones of repositories");
 }
+
+/// Pages of OpenStreetMap's elements (`/node/123`), shown and never asked.
+pub const OPENSTREETMAP: &str = "https://www.openstreetmap.org";
+/// Google's map of a coordinate, shown and never asked.
+pub const GOOGLE_MAPS: &str = "https://www.google.com/maps/search/?api=1&query=";
 
 /// The service called `id`.
 pub fn service(id: &str) -> Option<&'static Service> {

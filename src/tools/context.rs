@@ -57,6 +57,8 @@ pub struct World {
     pub approve: Option<Box<dyn Approve>>,
     /// The way to outside services.
     pub outside: Outside,
+    /// Where the user is and what gcloud said, found out once.
+    pub remembered: super::location::Remembered,
 }
 
 /// Secrets that are looked up once, by the floor that knows their names.
@@ -85,6 +87,8 @@ pub enum Matter {
         /// Its name.
         name: String,
     },
+    /// Signing in to Google and enabling a service in the person's project there.
+    GoogleSetup,
 }
 
 impl Matter {
@@ -94,6 +98,7 @@ impl Matter {
             Self::Command { .. } => "Run this command?",
             Self::WorkingDir { .. } => "Work in this directory?",
             Self::Topic { .. } => "Subscribe to this ntfy topic?",
+            Self::GoogleSetup => "Set up Google's places with gcloud?",
         }
     }
 
@@ -103,6 +108,7 @@ impl Matter {
             Self::Command { .. } => "run this command",
             Self::WorkingDir { .. } => "change the working directory",
             Self::Topic { .. } => "subscribe to this topic",
+            Self::GoogleSetup => "set up Google's places with gcloud",
         }
     }
 
@@ -112,6 +118,9 @@ impl Matter {
             Self::Command { command, .. } => visible(command),
             Self::WorkingDir { dir } => visible(&dir.display().to_string()),
             Self::Topic { name } => visible(name),
+            Self::GoogleSetup => {
+                "sign in to Google in the browser if need be, and enable the Places API in the project that gcloud has set".to_owned()
+            }
         }
     }
 
@@ -119,7 +128,7 @@ impl Matter {
     pub fn place(&self) -> Option<&Path> {
         match self {
             Self::Command { dir, .. } => Some(dir),
-            Self::WorkingDir { .. } | Self::Topic { .. } => None,
+            Self::WorkingDir { .. } | Self::Topic { .. } | Self::GoogleSetup => None,
         }
     }
 }
@@ -150,6 +159,7 @@ impl World {
             announce: None,
             bells: Bells::default(),
             approve: None,
+            remembered: Default::default(),
             env,
         }
     }

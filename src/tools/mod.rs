@@ -16,16 +16,21 @@ pub mod tickets;
 mod alarms;
 mod bookmarks;
 mod coding;
+mod distance;
 mod downloads;
 mod files;
 mod files_notes;
+mod geocode;
 mod git;
 mod github;
 mod history;
+mod location;
+mod maps;
 mod media;
 mod music;
 mod notes;
 pub mod ntfy;
+mod osm;
 mod packages;
 mod places;
 mod point;
@@ -54,6 +59,7 @@ use context::Ctx;
 
 /// Every tool, one slice a module. A new module adds its line.
 pub static ALL: &[&[Tool]] = &[
+    location::TOOLS,
     places::TOOLS,
     web::TOOLS,
     media::TOOLS,
@@ -73,6 +79,7 @@ pub static ALL: &[&[Tool]] = &[
     timers::TOOLS,
     ntfy::TOOLS,
     spotify::TOOLS,
+    maps::TOOLS,
     tickets::TOOLS,
     bookmarks::TOOLS,
     downloads::TOOLS,

@@ -52,10 +52,11 @@ impl Gates {
         let now = Instant::now();
         let wait = {
             let mut hosts = self.lock();
-            let gate = hosts.entry(host.to_owned()).or_default();
-            if let Some(left) = gate.shut.and_then(|shut| shut.checked_duration_since(now)) {
+            let closed = hosts.get(&rests(host, name)).and_then(|gate| gate.shut);
+            if let Some(left) = closed.and_then(|shut| shut.checked_duration_since(now)) {
                 return Err(shut(name, left));
             }
+            let gate = hosts.entry(host.to_owned()).or_default();
             let turn = gate.next.map_or(now, |next| next.max(now));
             gate.next = Some(turn + gap);
             turn.duration_since(now)
@@ -72,16 +73,26 @@ impl Gates {
         Ok(())
     }
 
-    /// Leaves `host` alone for `time`.
-    pub(super) fn shut(&self, host: &str, time: Duration) {
+    /// Leaves `host`, which is called `name`, alone for `time`.
+    pub(super) fn shut(&self, host: &str, name: &str, time: Duration) {
         let until = Instant::now() + time;
         let mut hosts = self.lock();
-        let gate = hosts.entry(host.to_owned()).or_default();
+        let gate = hosts.entry(rests(host, name)).or_default();
         gate.shut = gate.shut.max(Some(until));
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Gate>> {
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What rests when a service wants to be left alone: its host, whatever else it serves; on this machine that service alone,
+/// because one server may stand in for several there.
+fn rests(host: &str, name: &str) -> String {
+    if is_here(host) {
+        format!("{name} at {host}")
+    } else {
+        host.to_owned()
     }
 }
 
@@ -172,25 +183,30 @@ mod tests {
     fn requests_to_one_host_queue_and_others_do_not_wait() {
         let gates = Gates::default();
         let stop = Cancel::new();
-        gates.pass("a", "A", GAP, &stop).unwrap();
+        gates.pass("a", "O", GAP, &stop).unwrap();
         assert!(turns(&gates, "a") > GAP / 2 && turns(&gates, "b").is_zero());
         stop.fire();
-        assert!(gates.pass("a", "A", GAP, &stop).unwrap_err().is_cancelled());
+        assert!(gates.pass("a", "O", GAP, &stop).unwrap_err().is_cancelled());
     }
 
     #[test]
     fn a_service_that_asked_for_a_pause_is_left_alone() {
         let gates = Gates::default();
-        gates.shut("a", Duration::from_secs(60));
-        gates.shut("a", Duration::from_secs(1));
-        let problem = gates.pass("a", "Archive", GAP, &Cancel::new()).unwrap_err();
+        gates.shut("a", "arXiv", Duration::from_secs(60));
+        gates.shut("a", "arXiv", Duration::from_secs(1));
+        let problem = gates.pass("a", "arXiv", GAP, &Cancel::new()).unwrap_err();
         assert!(
-            problem.what.contains("Archive asked for a pause"),
+            problem.what.contains("arXiv asked for a pause"),
             "{}",
             problem.what
         );
         assert!(problem.what.contains("60 s"), "{}", problem.what);
-        gates.pass("b", "B", GAP, &Cancel::new()).unwrap();
+        gates.pass("b", "O", GAP, &Cancel::new()).unwrap();
+        // Whatever else the host serves rests too, unless it is a stand-in on this machine.
+        assert!(gates.pass("a", "O", GAP, &Cancel::new()).is_err());
+        gates.shut("127.0.0.1:1", "I", Duration::from_secs(60));
+        let here = |service| gates.pass("127.0.0.1:1", service, Duration::ZERO, &Cancel::new());
+        assert!(here("I").is_err() && here("O").is_ok());
     }
 
     #[test]

@@ -119,7 +119,7 @@ impl Outside {
     /// Leaves a service alone for `time`: it refused, or asked for it in its own words.
     pub fn rest(&self, service: &'static Service, time: Duration) {
         let host = host(service.base_in(&self.env));
-        self.gates.shut(&host, time.min(REST));
+        self.gates.shut(&host, service.name, time.min(REST));
     }
 }
 
