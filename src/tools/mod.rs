@@ -22,6 +22,7 @@ mod files_notes;
 mod git;
 mod github;
 mod history;
+mod measures;
 mod notes;
 pub mod ntfy;
 mod packages;
@@ -31,9 +32,11 @@ mod profiles;
 mod shell;
 mod system;
 mod timers;
+mod travel;
 mod units;
 mod untrusted;
 mod utilities;
+mod weather;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -48,6 +51,8 @@ use context::Ctx;
 /// Every tool, one slice a module. A new module adds its line.
 pub static ALL: &[&[Tool]] = &[
     places::TOOLS,
+    travel::TOOLS,
+    weather::TOOLS,
     notes::TOOLS,
     files::TOOLS,
     files_notes::TOOLS,

@@ -8,8 +8,10 @@ use crate::support::home::Home;
 use crate::support::shared::shared;
 
 /// The modules of this version, without the two review tools.
-const MODULES: [&str; 19] = [
+const MODULES: [&str; 21] = [
     "places",
+    "travel",
+    "weather",
     "notes",
     "files",
     "files-notes",
