@@ -147,7 +147,7 @@ impl Found {
         let mut notes: Vec<String> = asked.notice().into_iter().collect();
         if mode != trip.mode {
             notes.push(format!(
-                "This is the way {}, not {}: the server set in {} has no other data.",
+                "This is the way {}, not {}: that is what the server has data for. {} can name another.",
                 mode.by(),
                 trip.mode.by(),
                 services::variable(trip.mode.service().id)

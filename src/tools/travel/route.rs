@@ -11,7 +11,7 @@ use crate::base::text::{capital, clip, figure, visible};
 use crate::net::outside::Answer;
 use crate::net::services::{self, Service};
 use crate::tools::context::Ctx;
-use crate::tools::measures::{Units, duration};
+use crate::tools::measures::Units;
 use crate::tools::point::Point;
 
 /// The same way is not asked for again within this time.

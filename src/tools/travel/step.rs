@@ -60,6 +60,7 @@ pub(super) fn instruction(step: &Value, end: End) -> String {
         "fork" => match way {
             Way::Back => format!("Make a U-turn at the fork{onto}"),
             Way::None => format!("Keep on at the fork{onto}"),
+            Way::Side("slightly ", side) => format!("Keep {side} at the fork{onto}"),
             way => format!("Keep{} at the fork{onto}", way.plain()),
         },
         "end of road" => format!("At the end of the road {}{onto}", lower(&way.turn())),
@@ -76,7 +77,7 @@ pub(super) fn instruction(step: &Value, end: End) -> String {
         "notification" if step.text("mode") == Some("ferry") => {
             return format!("Take the ferry{on}");
         }
-        "notification" => format!("Go on{on}"),
+        "notification" => format!("Continue{on}"),
         // What a newer server calls otherwise is a turn, says OSRM's page.
         _ => format!("{}{onto}", way.turn()),
     };
@@ -99,7 +100,7 @@ fn road(step: &Value) -> String {
         (Some(called), Some(number)) if called != number => format!("{called} ({number})"),
         (Some(called), _) => called,
         (None, Some(number)) => number,
-        (None, None) => "unnamed road".to_owned(),
+        (None, None) => "an unnamed road".to_owned(),
     }
 }
 
@@ -116,7 +117,7 @@ enum Way {
     None,
     Back,
     Straight,
-    /// To a side: its word before (`sharp `, `slight `, nothing), and the side.
+    /// To a side: its word before (`sharp `, `slightly `, nothing), and the side.
     Side(&'static str, &'static str),
 }
 
@@ -129,8 +130,8 @@ impl Way {
             "right" => Self::Side("", "right"),
             "sharp left" => Self::Side("sharp ", "left"),
             "sharp right" => Self::Side("sharp ", "right"),
-            "slight left" => Self::Side("slight ", "left"),
-            "slight right" => Self::Side("slight ", "right"),
+            "slight left" => Self::Side("slightly ", "left"),
+            "slight right" => Self::Side("slightly ", "right"),
             _ => Self::None,
         }
     }
@@ -264,13 +265,13 @@ mod tests {
             "turn / straight: Go straight onto Elm Row",
             "turn / : Turn onto Elm Row",
             "new name / straight: Continue onto Elm Row",
-            "new name / slight right: Continue slight right onto Elm Row",
+            "new name / slight right: Continue slightly right onto Elm Row",
             "continue / uturn: Make a U-turn and continue on Elm Row",
             "continue / left: Continue left on Elm Row",
-            "merge / slight left: Merge slight left onto Elm Row",
+            "merge / slight left: Merge slightly left onto Elm Row",
             "on ramp / right: Take the ramp on the right onto Elm Row",
             "off ramp / slight right: Take the exit on the right onto Elm Row",
-            "fork / slight left: Keep slight left at the fork onto Elm Row",
+            "fork / slight left: Keep left at the fork onto Elm Row",
             "end of road / right: At the end of the road turn right onto Elm Row",
             "end of road / uturn: At the end of the road make a U-turn onto Elm Row",
             "use lane / straight: Use the lane that goes straight on Elm Row",
@@ -278,7 +279,7 @@ mod tests {
             "exit roundabout / right: Leave the roundabout onto Elm Row",
             "roundabout turn / left: At the roundabout turn left onto Elm Row",
             "exit roundabout turn / left: Leave the roundabout left onto Elm Row",
-            "notification / : Go on on Elm Row",
+            "notification / : Continue on Elm Row",
             "something new / left: Turn left onto Elm Row",
         ] {
             assert!(all.lines().any(|own| own == line), "{line} not in\n{all}");
@@ -291,7 +292,7 @@ mod tests {
             let step = json!({"name": name, "ref": number, "maneuver": {"type": "turn", "modifier": "left"}});
             instruction(&step, End::Destination)
         };
-        assert_eq!(step("", None), "Turn left onto unnamed road");
+        assert_eq!(step("", None), "Turn left onto an unnamed road");
         assert_eq!(step(" ", Some("B 96")), "Turn left onto B 96");
         assert_eq!(
             step("Elm Row", Some("B 96")),

@@ -4,7 +4,6 @@ use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::table::{Day, amount, unit};
-use crate::base::pick::Pick as _;
 use crate::tools::measures::Units;
 
 /// Columns of the temperature's scale.

@@ -82,18 +82,15 @@ fn judged(ctx: &Ctx, answer: &Answer) -> Outcome<Value> {
 /// A refusal with its reason: which limit is spent, or what is wrong with the request.
 fn refusal(ctx: &Ctx, answer: &Answer, reason: &str) -> Problem {
     let period = reason.split_whitespace().next().unwrap_or_default();
-    let spent = |period: &str| {
-        Problem::limit(format!(
-            "Open-Meteo's limit of requests for this {period} is spent."
-        ))
-    };
+    let spent =
+        |period: &str| Problem::limit(format!("Open-Meteo's {period} limit of requests is spent."));
     match period.to_ascii_lowercase().as_str() {
         "minutely" => {
             ctx.world.outside.rest(&OPEN_METEO, Duration::from_secs(60));
-            spent("minute").next("Try again in a minute.")
+            spent("minutely").next("Try again in a minute.")
         }
-        "hourly" => spent("hour").next("Try again in the next hour."),
-        "daily" => spent("day").next("Try again tomorrow (the day begins at midnight UTC)."),
+        "hourly" => spent("hourly").next("Try again in the next hour."),
+        "daily" => spent("daily").next("Try again tomorrow (the day begins at midnight UTC)."),
         _ if answer.is_ok() => {
             let said = answer.said(reason);
             let words = match said.trim_end_matches('.') {

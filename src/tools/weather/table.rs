@@ -131,7 +131,11 @@ pub(super) fn table(value: &Value, days: &[Day], units: Units) -> String {
     }
     let numbers = |head: &str, key: &str, pick: fn(&Day) -> Option<f64>| {
         let unit = unit(value, "daily", key, units);
-        let cell = |day: &Day| Some(plain(pick(day)?, &unit));
+        let cell = |day: &Day| match key {
+            "precipitation_sum" | "precipitation_probability_max" => Some(plain(pick(day)?, &unit)),
+            // One decimal for all, so that they stand below each other; never a minus before nothing.
+            _ => Some(format!("{:.1}", pick(day)?).replace("-0.0", "0.0")),
+        };
         Column {
             cells: days.iter().map(cell).collect(),
             heads: [head.to_owned(), unit],
