@@ -25,6 +25,8 @@ mod history;
 mod measures;
 mod notes;
 pub mod ntfy;
+#[cfg(test)]
+mod odd;
 mod packages;
 mod places;
 mod point;

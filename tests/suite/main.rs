@@ -38,5 +38,7 @@ mod sizes;
 mod state;
 mod things;
 mod tickets;
+mod travel;
+mod weather;
 mod wire_selftest;
 mod world;

@@ -269,7 +269,9 @@ fn conditions(value: &Value) -> String {
     let mut words: Vec<String> = Vec::new();
     words.extend(value.whole("current/weather_code").map(codes::words));
     let shown = |key: &str, usual: &str| {
-        let number = value.number(&format!("current/{key}"))?;
+        let number = value
+            .number(&format!("current/{key}"))
+            .filter(|number| number.abs() < 1e5)?;
         let unit = value.text(&format!("current_units/{key}")).unwrap_or(usual);
         Some(format!("{} {}", figure(number, 1), clip(&visible(unit), 8)))
     };

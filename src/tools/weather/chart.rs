@@ -3,7 +3,7 @@
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::table::{Day, amount, unit};
+use super::table::{Day, amount, degrees, unit};
 use crate::tools::measures::Units;
 
 /// Columns of the temperature's scale.
@@ -30,15 +30,16 @@ pub(super) fn chart(value: &Value, days: &[Day], units: Units) -> String {
         unit(value, "daily", "temperature_2m_max", units),
         unit(value, "daily", "precipitation_sum", units),
     );
-    let (low, high) = (amount(coldest, &warm), amount(warmest, &warm));
+    let (low, high) = (degrees(coldest, &warm), degrees(warmest, &warm));
     let gap = (WARM + 2).saturating_sub(low.width() + high.width());
     let mut head = format!("{}  {low}{}{high}", " ".repeat(first), " ".repeat(gap));
     if rain_known {
         let most = match wettest > 0.0 {
-            true => format!("up to {}", amount(wettest, &wet)),
-            false => "none".to_owned(),
+            true => format!("Precip up to {}", amount(wettest, &wet)),
+            false => "No precip".to_owned(),
         };
-        head.push_str(&format!("  Precipitation: {most}"));
+        head.push_str("  ");
+        head.push_str(&most);
     }
     let mut lines = vec![head];
     for day in days {

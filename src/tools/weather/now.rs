@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::codes;
-use super::table::{amount, unit};
+use super::table::{amount, sound, unit};
 use crate::base::pick::Pick;
 use crate::base::text::{capital, clip, figure, visible};
 use crate::tools::measures::{Units, compass};
@@ -23,7 +23,7 @@ pub(super) fn now(value: &Value, point: Point, units: Units) -> String {
     };
     let mut text = format!("Weather at {point}{place}");
     let shown = |key: &str| {
-        let number = value.number(&format!("current/{key}"))?;
+        let number = sound(value, &format!("current/{key}"))?;
         Some(amount(number, &unit(value, "current", key, units)))
     };
     let code = value.whole("current/weather_code");
@@ -33,7 +33,7 @@ pub(super) fn now(value: &Value, point: Point, units: Units) -> String {
     air.extend(shown("apparent_temperature").map(|felt| format!("feels like {felt}")));
     let mut more: Vec<String> = Vec::new();
     more.extend(shown("wind_speed_10m").map(|speed| {
-        let from = value.number("current/wind_direction_10m");
+        let from = sound(value, "current/wind_direction_10m");
         let from = from.map(|degrees| format!(" from the {}", compass(degrees)));
         format!("wind {speed}{}", from.unwrap_or_default())
     }));
@@ -71,16 +71,15 @@ pub(super) fn source(value: &Value, point: Point, units: Units) -> String {
         .filter(|cell| cell.metres_to(point) >= NEAR);
     let mut words = String::new();
     if let Some(cell) = cell {
-        let height = value
-            .number("elevation")
+        let height = sound(value, "elevation")
             .map(|metres| match units {
-                Units::Metric => format!(" at {} m", figure(metres, 0)),
-                Units::Miles => format!(" at {} ft", figure(metres / 0.3048, 0)),
+                Units::Metric => format!(" ({} m high)", figure(metres, 0)),
+                Units::Miles => format!(" ({} ft high)", figure(metres / 0.3048, 0)),
             })
             .unwrap_or_default();
         let away = units.length(cell.metres_to(point));
         words = format!(
-            "Values are those of the grid cell around {}, {}{height}, {away} away.\n",
+            "Values of the grid cell at {}, {}{height}, {away} away.\n",
             figure(cell.lat, 4),
             figure(cell.lon, 4)
         );

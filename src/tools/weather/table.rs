@@ -33,7 +33,7 @@ pub(super) struct Day {
 pub(super) fn days(value: &Value, most: usize) -> Vec<Day> {
     let times = value.list("daily/time");
     let day = |(at, time): (usize, &Value)| {
-        let number = |key: &str| value.number(&format!("daily/{key}/{at}"));
+        let number = |key: &str| sound(value, &format!("daily/{key}/{at}"));
         let text = time.as_str().unwrap_or_default();
         let clock = |key: &str| time_of(value.text(&format!("daily/{key}/{at}"))?);
         let (mut rise, mut set) = (clock("sunrise"), clock("sunset"));
@@ -77,6 +77,11 @@ fn time_of(text: &str) -> Option<String> {
     (!date.starts_with("1970")).then(|| time.strftime("%H:%M").to_string())
 }
 
+/// A number that weather can have.
+pub(super) fn sound(value: &Value, path: &str) -> Option<f64> {
+    value.number(path).filter(|number| number.abs() < 1e5)
+}
+
 /// The unit of a variable as the answer names it, else as it was asked for.
 pub(super) fn unit(value: &Value, group: &str, key: &str, units: Units) -> String {
     if let Some(unit) = value.text(&format!("{group}_units/{key}")) {
@@ -109,6 +114,21 @@ pub(super) fn amount(number: f64, unit: &str) -> String {
     format!("{} {unit}", plain(number, unit))
 }
 
+/// One decimal always, so that numbers stand well below each other; never a minus before nothing.
+fn tenths(number: f64) -> String {
+    let text = format!("{number:.1}");
+    if text == "-0.0" {
+        "0.0".to_owned()
+    } else {
+        text
+    }
+}
+
+/// A temperature as the table has it, with its unit.
+pub(super) fn degrees(number: f64, unit: &str) -> String {
+    format!("{} {unit}", tenths(number))
+}
+
 /// A column: two lines of heading, and a cell for each day.
 struct Column {
     heads: [String; 2],
@@ -133,8 +153,7 @@ pub(super) fn table(value: &Value, days: &[Day], units: Units) -> String {
         let unit = unit(value, "daily", key, units);
         let cell = |day: &Day| match key {
             "precipitation_sum" | "precipitation_probability_max" => Some(plain(pick(day)?, &unit)),
-            // One decimal for all, so that they stand below each other; never a minus before nothing.
-            _ => Some(format!("{:.1}", pick(day)?).replace("-0.0", "0.0")),
+            _ => Some(tenths(pick(day)?)),
         };
         Column {
             cells: days.iter().map(cell).collect(),
@@ -143,14 +162,12 @@ pub(super) fn table(value: &Value, days: &[Day], units: Units) -> String {
         }
     };
     let words = |head: &str, pick: &dyn Fn(&Day) -> Option<String>| Column {
-        heads: [head.to_owned(), String::new()],
+        heads: head.split_once('/').map_or_else(
+            || [head.to_owned(), String::new()],
+            |(first, second)| [first.to_owned(), second.to_owned()],
+        ),
         cells: days.iter().map(pick).collect(),
         to_right: false,
-    };
-    let sun = |day: &Day| {
-        let known = |time: &Option<String>| time.clone().unwrap_or_else(|| DASH.to_owned());
-        (day.rise.is_some() || day.set.is_some())
-            .then(|| format!("{}-{}", known(&day.rise), known(&day.set)))
     };
     let mut columns = vec![
         words("Day", &|day| Some(day.name.clone())),
@@ -160,7 +177,8 @@ pub(super) fn table(value: &Value, days: &[Day], units: Units) -> String {
         numbers("Precip", "precipitation_sum", |day| day.rain),
         numbers("Risk", "precipitation_probability_max", |day| day.chance),
         numbers("Wind", "wind_speed_10m_max", |day| day.wind),
-        words("Sun", &sun),
+        words("Sun/up", &|day| day.rise.clone()),
+        words("Sun/down", &|day| day.set.clone()),
     ];
     columns.retain(|column| column.cells.iter().any(Option::is_some));
     let rest: usize = columns.iter().map(|column| column.width() + 2).sum();
@@ -180,7 +198,7 @@ pub(super) fn table(value: &Value, days: &[Day], units: Units) -> String {
             let is_weather = column.heads.first().is_some_and(|head| head == "Weather");
             let width = column.width()
                 - if is_weather {
-                    over.min(column.width() - 8)
+                    over.min(column.width().saturating_sub(8))
                 } else {
                     0
                 };
@@ -191,7 +209,7 @@ pub(super) fn table(value: &Value, days: &[Day], units: Units) -> String {
                 false => line.push_str(&format!("{cell}{gap}  ")),
             }
         }
-        lines.push(line.trim_end().to_owned());
+        lines.push(fitted(line.trim_end(), WIDE));
     }
     lines.join("\n")
 }
