@@ -27,6 +27,7 @@ mod git_scratch;
 mod git_tools;
 mod home_selftest;
 mod notes;
+mod osrm;
 mod outside;
 mod providers;
 mod refusals;

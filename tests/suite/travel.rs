@@ -301,13 +301,13 @@ fn town(middle: Answer, end: Answer) -> Server {
     let route = json!({"code": "Ok", "routes": [{"distance": 10_000, "duration": 600, "legs": []}], "waypoints": []});
     Server::with([
         Exchange::any()
-            .prefix("/route/v1/driving/")
+            .below("/route/v1/driving/")
             .by(move |_, _| Answer::json(&route)),
         Exchange::any()
-            .prefix("/v1/forecast?latitude=0.25&longitude=0.5&")
+            .below("/v1/forecast?latitude=0.25&longitude=0.5&")
             .by(once(middle)),
         Exchange::any()
-            .prefix("/v1/forecast?latitude=0.5&longitude=1&")
+            .below("/v1/forecast?latitude=0.5&longitude=1&")
             .by(once(end)),
     ])
     .lenient()

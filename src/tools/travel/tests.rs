@@ -1,3 +1,5 @@
+//! Lists of waypoints.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! The whole page of a forecast, and pages of spoiled answers.
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;

@@ -1,3 +1,5 @@
+//! Answers of OSRM, right, refused and spoiled.
+
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! Factors of hours and skies, and the middle of a way.
+
 use serde_json::json;
 
 use super::*;
