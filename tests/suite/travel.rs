@@ -12,9 +12,13 @@ use crate::support::server::{Answer, Exchange, Server};
 const ROADS: [&str; 3] = ["osrm-car", "osrm-foot", "osrm-bike"];
 
 fn ask(server: &Server, name: &str, args: &Value) -> Done {
+    ask_at(&server.url(""), name, args)
+}
+
+fn ask_at(url: &str, name: &str, args: &Value) -> Done {
     let home = Home::new();
     let services = [ROADS.as_slice(), &["open-meteo"]].concat();
-    samples::tool(&home, &services, &server.url(""), name, args).run()
+    samples::tool(&home, &services, url, name, args).run()
 }
 
 fn trip(more: &Value) -> Value {
@@ -264,6 +268,23 @@ fn times_of_another_mode_are_never_called_by_the_one_that_was_asked_for() {
         done.text().contains("Note: There is no mode \"balloon\""),
         "{}",
         done.text()
+    );
+}
+
+#[test]
+fn a_mode_without_a_base_is_refused() {
+    let done = ask_at(
+        "none",
+        "estimate_travel_time",
+        &trip(&json!({"mode": "cycling"})),
+    )
+    .expect(1);
+    assert!(
+        done.errors().contains(
+            "There is no routing server for the mode cycling: MARVIN_URL_OSRM_BIKE is \"none\", which is no address.\nSet MARVIN_URL_OSRM_BIKE to"
+        ),
+        "{}",
+        done.errors()
     );
 }
 

@@ -48,6 +48,7 @@ impl Trip {
     /// # Errors
     /// Those of the service in words; a point that lies nowhere near a road.
     pub(super) fn route(&self, ctx: &Ctx) -> Outcome<Route> {
+        self.has_base(ctx)?;
         let place = |point: &Point| format!("{},{}", figure(point.lon, 6), figure(point.lat, 6));
         let places: Vec<String> = self.points.iter().map(place).collect();
         let answer = ctx
@@ -67,6 +68,22 @@ impl Trip {
         let route = self.judged(&answer, own)?;
         self.near(&route)?;
         Ok(route)
+    }
+
+    /// A mode whose base was taken away ("none") is refused, not travelled by other means.
+    fn has_base(&self, ctx: &Ctx) -> Outcome<()> {
+        let service = self.mode.service();
+        let base = service.base_in(&ctx.world.env);
+        if base.starts_with("http://") || base.starts_with("https://") {
+            return Ok(());
+        }
+        let variable = services::variable(service.id);
+        Err(Problem::config(format!(
+            "There is no routing server for the mode {}: {variable} is \"{}\", which is no address.",
+            self.mode.name(),
+            clip(&visible(base), 60)
+        ))
+        .next(format!("Set {variable} to an OSRM server with such data, or take another mode.")))
     }
 
     /// The body before the status: refusals come as 400 with the reason in it.
