@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::codes;
-use super::table::{amount, sound, unit};
+use super::table::{WIDE, amount, fitted, sound, unit};
 use crate::base::pick::Pick;
 use crate::base::text::{capital, clip, figure, visible};
 use crate::tools::measures::{Units, compass};
@@ -42,7 +42,7 @@ pub(super) fn now(value: &Value, point: Point, units: Units) -> String {
     let lines: Vec<String> = [air, more]
         .into_iter()
         .filter(|words| !words.is_empty())
-        .map(|words| capital(&words.join(", ")))
+        .map(|words| fitted(&capital(&words.join(", ")), WIDE - 5))
         .collect();
     match lines.is_empty() {
         true => text.push_str("\nNothing is known about the weather now."),

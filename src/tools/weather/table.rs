@@ -10,7 +10,7 @@ use crate::base::text::{clip, figure, visible};
 use crate::tools::measures::Units;
 
 /// Columns of a terminal at least.
-const WIDE: usize = 80;
+pub(super) const WIDE: usize = 80;
 /// What stands for a value that is not known.
 const DASH: &str = "-";
 
@@ -215,7 +215,7 @@ pub(super) fn table(value: &Value, days: &[Day], units: Units) -> String {
 }
 
 /// The text in so many columns at most.
-fn fitted(text: &str, width: usize) -> String {
+pub(super) fn fitted(text: &str, width: usize) -> String {
     let mut text = text.to_owned();
     let mut cut = false;
     while text.width() + usize::from(cut) > width && text.pop().is_some() {
