@@ -3,7 +3,7 @@
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::table::{Day, amount, degrees, unit};
+use super::table::{Day, WIDE, amount, degrees, fitted, unit};
 use crate::tools::measures::Units;
 
 /// Columns of the temperature's scale.
@@ -55,6 +55,7 @@ pub(super) fn chart(value: &Value, days: &[Day], units: Units) -> String {
                 .to_owned(),
         );
     }
+    let lines: Vec<String> = lines.iter().map(|line| fitted(line, WIDE)).collect();
     lines.join("\n")
 }
 

@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::codes;
 use crate::base::pick::Pick;
-use crate::base::text::{clip, figure, visible};
+use crate::base::text::{figure, visible};
 use crate::tools::measures::Units;
 
 /// Columns of a terminal at least.
@@ -65,7 +65,7 @@ fn name(date: &str, at: usize) -> String {
             date.strftime("%b")
         ),
         Err(_) if date.trim().is_empty() => format!("Day {}", at + 1),
-        Err(_) => clip(&visible(date.trim()), 10),
+        Err(_) => fitted(&visible(date.trim()), 10),
     }
 }
 
@@ -88,7 +88,7 @@ pub(super) fn unit(value: &Value, group: &str, key: &str, units: Units) -> Strin
         return match unit {
             "mp/h" => "mph".to_owned(),
             "inch" => "in".to_owned(),
-            unit => clip(&visible(unit), 8),
+            unit => fitted(&visible(unit), 6),
         };
     }
     let miles = units == Units::Miles;
