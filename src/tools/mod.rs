@@ -39,6 +39,7 @@ mod units;
 mod untrusted;
 mod utilities;
 mod weather;
+pub mod web;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -55,6 +56,7 @@ pub static ALL: &[&[Tool]] = &[
     places::TOOLS,
     travel::TOOLS,
     weather::TOOLS,
+    web::TOOLS,
     notes::TOOLS,
     files::TOOLS,
     files_notes::TOOLS,
