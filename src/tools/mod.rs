@@ -23,6 +23,7 @@ mod git;
 mod github;
 mod history;
 mod measures;
+mod media;
 mod notes;
 pub mod ntfy;
 #[cfg(test)]
@@ -31,7 +32,9 @@ mod packages;
 mod places;
 mod point;
 mod profiles;
+mod sheet;
 mod shell;
+mod steam;
 mod system;
 mod timers;
 mod travel;
@@ -57,6 +60,8 @@ pub static ALL: &[&[Tool]] = &[
     travel::TOOLS,
     weather::TOOLS,
     web::TOOLS,
+    media::TOOLS,
+    steam::TOOLS,
     notes::TOOLS,
     files::TOOLS,
     files_notes::TOOLS,

@@ -8,10 +8,12 @@ use crate::support::home::Home;
 use crate::support::shared::shared;
 
 /// The modules of this version, without the two review tools.
-const MODULES: [&str; 21] = [
+const MODULES: [&str; 23] = [
     "places",
     "travel",
     "weather",
+    "media",
+    "steam",
     "notes",
     "files",
     "files-notes",
