@@ -26,11 +26,14 @@ mod github;
 mod history;
 mod location;
 mod maps;
+mod measures;
 mod media;
 mod music;
 mod notes;
 pub mod ntfy;
 mod osm;
+#[cfg(test)]
+mod odd;
 mod packages;
 mod places;
 mod point;
@@ -42,9 +45,11 @@ mod spotify;
 mod steam;
 mod system;
 mod timers;
+mod travel;
 mod units;
 mod untrusted;
 mod utilities;
+mod weather;
 pub mod web;
 
 use std::path::PathBuf;
@@ -61,6 +66,8 @@ use context::Ctx;
 pub static ALL: &[&[Tool]] = &[
     location::TOOLS,
     places::TOOLS,
+    travel::TOOLS,
+    weather::TOOLS,
     web::TOOLS,
     media::TOOLS,
     steam::TOOLS,

@@ -15,6 +15,10 @@ const MODULES: [&str; 23] = [
     "music",
     "recipes",
     "spotify",
+const MODULES: [&str; 23] = [
+    "places",
+    "travel",
+    "weather",
     "media",
     "steam",
     "notes",

@@ -1,0 +1,108 @@
+//! Open-Meteo: asking for weather, and its refusals in words (contract/services/open-meteo.md).
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::base::error::{Kind, Outcome, Problem};
+use crate::base::pick::Pick;
+use crate::net::outside::Answer;
+use crate::net::services::OPEN_METEO;
+use crate::tools::context::Ctx;
+use crate::tools::measures::Units;
+use crate::tools::point::Point;
+
+/// The same weather is not asked for again within this time: the service makes new values every fifteen minutes.
+const KEEP: Duration = Duration::from_secs(300);
+/// Before the second try when the service fails.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// What is asked about a place.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::tools) struct Question {
+    /// Where.
+    pub(in crate::tools) point: Point,
+    /// Units of the answer.
+    pub(in crate::tools) units: Units,
+    /// Variables of this moment.
+    pub(in crate::tools) current: &'static str,
+    /// Variables of each day, and how many days.
+    pub(in crate::tools) daily: Option<(&'static str, u32)>,
+}
+
+/// Asks.
+///
+/// # Errors
+/// The service's refusals; an answer that is none.
+pub(in crate::tools) fn ask(ctx: &Ctx, question: Question) -> Outcome<Value> {
+    let mut answer = once(ctx, question)?;
+    if answer.status >= 500 && answer.retry_after().is_none() {
+        if !ctx.stop.sleep(PAUSE) {
+            return Err(Problem::cancelled());
+        }
+        answer = once(ctx, question)?;
+    }
+    judged(ctx, &answer)
+}
+
+fn once(ctx: &Ctx, question: Question) -> Outcome<Answer> {
+    let Point { lat, lon } = question.point;
+    let miles = question.units == Units::Miles;
+    let in_miles = |unit: &'static str| miles.then_some(unit);
+    let days = question.daily.map(|(_, days)| days);
+    ctx.ask(&OPEN_METEO)
+        .path("/v1/forecast")
+        .query("latitude", lat + 0.0)
+        .query("longitude", lon + 0.0)
+        .query("current", question.current)
+        .query_if("daily", question.daily.map(|(variables, _)| variables))
+        .query_if("forecast_days", days)
+        .query("timezone", "auto")
+        .query_if("temperature_unit", in_miles("fahrenheit"))
+        .query_if("wind_speed_unit", in_miles("mph"))
+        .query_if("precipitation_unit", in_miles("inch"))
+        .keep(KEEP)
+        .get()
+}
+
+fn judged(ctx: &Ctx, answer: &Answer) -> Outcome<Value> {
+    let value = answer.value();
+    // A refusal may come under 200, so it is looked for first.
+    if let Some(value) = value.as_ref().filter(|value| value.flag("error")) {
+        let reason = value.text("reason").unwrap_or_default();
+        return Err(refusal(ctx, answer, reason));
+    }
+    let value = answer.json(|value| value.text("reason").map(str::to_owned))?;
+    if value.at("current").is_none() && value.at("daily").is_none() {
+        return Err(answer.unreadable());
+    }
+    Ok(value)
+}
+
+/// A refusal with its reason: which limit is spent, or what is wrong with the request.
+fn refusal(ctx: &Ctx, answer: &Answer, reason: &str) -> Problem {
+    let period = reason.split_whitespace().next().unwrap_or_default();
+    let spent =
+        |period: &str| Problem::limit(format!("Open-Meteo's {period} limit of requests is spent."));
+    match period.to_ascii_lowercase().as_str() {
+        "minutely" => {
+            ctx.world.outside.rest(&OPEN_METEO, Duration::from_secs(60));
+            spent("minutely").next("Try again in a minute.")
+        }
+        "hourly" => spent("hourly").next("Try again in the next hour."),
+        "daily" => spent("daily").next("Try again tomorrow (the day begins at midnight UTC)."),
+        _ if answer.is_ok() => {
+            let said = answer.said(reason);
+            let words = match said.trim_end_matches('.') {
+                "" => String::new(),
+                said => format!(": {said}"),
+            };
+            Problem::new(
+                Kind::Network,
+                format!("Open-Meteo refused the request{words}."),
+            )
+            .next("Check the coordinates, or try again later.")
+        }
+        _ => answer.refused(Some(reason)),
+    }
+}

@@ -1,0 +1,231 @@
+//! The travel tools against OSRM's own server over a small town: `MARVIN_OSRM="$(scripts/osrm.sh)" cargo test --test suite osrm::`.
+
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::run::Done;
+use crate::support::shared::skip;
+
+/// One server with the data of one profile; ended when dropped.
+struct Routed {
+    child: Child,
+    url: String,
+}
+
+impl Drop for Routed {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Routed {
+    fn start(dir: &Path, profile: &str) -> Self {
+        let port = TcpListener::bind(("127.0.0.1", 0))
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let child = Command::new(dir.join("osrm/bin/osrm-routed"))
+            .args([
+                "--algorithm",
+                "mld",
+                "-i",
+                "127.0.0.1",
+                "-t",
+                "1",
+                "-p",
+                &port.to_string(),
+            ])
+            .arg(dir.join(profile).join("town.osrm"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("osrm-routed starts");
+        let routed = Self {
+            child,
+            url: format!("http://127.0.0.1:{port}"),
+        };
+        let until = Instant::now() + Duration::from_secs(10);
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(Instant::now() < until, "osrm-routed does not listen");
+            thread::sleep(Duration::from_millis(20));
+        }
+        routed
+    }
+}
+
+fn peer(test: &str) -> Option<PathBuf> {
+    let dir = std::env::var_os("MARVIN_OSRM").map(PathBuf::from);
+    let dir = dir.filter(|dir| dir.join("foot/ready").exists());
+    if dir.is_none() {
+        skip(
+            test,
+            "MARVIN_OSRM does not name the folder that scripts/osrm.sh makes",
+        );
+    }
+    dir
+}
+
+/// Two places of the town, in thousandths of a degree from its corner: east, north.
+fn trip(from: (f64, f64), to: (f64, f64), more: Value) -> Value {
+    let mut args = json!({"origin_lat": 46.0 + from.1 / 1e3, "origin_lng": 8.0 + from.0 / 1e3,
+        "dest_lat": 46.0 + to.1 / 1e3, "dest_lng": 8.0 + to.0 / 1e3});
+    args.as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
+    args
+}
+
+#[test]
+fn a_real_server_is_understood() {
+    let Some(dir) = peer("a_real_server_is_understood") else {
+        return;
+    };
+    let [car, bike, foot] = ["car", "bicycle", "foot"].map(|profile| Routed::start(&dir, profile));
+    let home = Home::new();
+    let ask = |name: &str, args: &Value| -> Done {
+        home.marvin()
+            .args(["tool", name, "--json", &args.to_string()])
+            .env("MARVIN_URL_OSRM_CAR", &car.url)
+            .env("MARVIN_URL_OSRM_BIKE", &bike.url)
+            .env("MARVIN_URL_OSRM_FOOT", &foot.url)
+            .run()
+    };
+    let (corner, north, south) = ((0.0, 0.0), (12.0, 5.0), (12.0, -5.0));
+
+    // Streets and a roundabout by car, the meadow on foot, the canal by bicycle.
+    let steps = |args: &Value| {
+        let text = ask("get_directions", args).expect(0).text().to_owned();
+        let (head, rest) = text.split_once("\n\n").unwrap();
+        let (steps, _) = rest.split_once("\n\n").unwrap();
+        (head.to_owned(), steps.to_owned())
+    };
+    let (head, way) = steps(&trip(corner, north, json!({})));
+    assert!(
+        head.starts_with("Mode      driving\nDistance  1.7 km (1.1 mi)\nDuration  "),
+        "{head}"
+    );
+    let lines: Vec<&str> = way
+        .lines()
+        .map(|line| line.split(" (").next().unwrap())
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "1. Head east on Main Street",
+            "2. Enter the roundabout and take exit 3 onto North Road",
+            "3. Leave the roundabout onto North Road",
+            "4. Arrive at the destination",
+        ]
+    );
+    let (head, way) = steps(&trip(corner, north, json!({"mode": "walking"})));
+    assert!(
+        head.starts_with("Mode      foot\nDistance  1.1 km"),
+        "{head}"
+    );
+    assert!(
+        way.starts_with("1. Head northeast on Meadow Path (1.1 km, 13 min)\n2. Arrive"),
+        "{way}"
+    );
+    let (head, way) = steps(&trip(corner, south, json!({"mode": "cycling"})));
+    assert!(head.starts_with("Mode      cycling\n"), "{head}");
+    assert!(
+        way.contains("\n2. Turn right onto Canal Cycleway ("),
+        "{way}"
+    );
+
+    // Stops, a motorway with its ramps, and a ferry.
+    let (head, way) = steps(&trip(
+        corner,
+        (50.0, -22.0),
+        json!({"waypoints": "46.005,8.012; 46.005,8.034"}),
+    ));
+    assert!(
+        head.contains(
+            "\nVia 1     46.005, 8.012 (North Road)\nVia 2     46.005, 8.034 (Far Street)"
+        ),
+        "{head}"
+    );
+    for part in [
+        "\n 4. Reach waypoint 1\n 5. Head south on North Road (",
+        "Turn right onto Cross Street (",
+        ". Take the ramp straight ahead onto an unnamed road (",
+        "Continue onto A 9 (",
+        ". Take the exit on the right towards Farville (",
+        ". Take the ferry on Lake Ferry (3.0 km, 20 min)\n",
+        "\n17. Arrive at the destination",
+    ] {
+        assert!(way.contains(part), "{part} not in\n{way}");
+    }
+    assert_eq!(way.matches("Arrive").count(), 1, "{way}");
+
+    // An island, a place far from every road, and swapped coordinates.
+    for (args, wanted) in [
+        (
+            trip(corner, (62.0, 60.0), json!({})),
+            "There is no way by car between these points",
+        ),
+        (
+            json!({"origin_lat": 8, "origin_lng": 46, "dest_lat": 8.005, "dest_lng": 46.012}),
+            "from the nearest road that the server knows",
+        ),
+    ] {
+        let done = ask("estimate_travel_time", &args).expect(1);
+        assert!(done.errors().contains(wanted), "{}", done.errors());
+    }
+    let done = ask(
+        "estimate_travel_time",
+        &trip(corner, (12.0, 20.0), json!({})),
+    )
+    .expect(0);
+    assert!(
+        done.text()
+            .contains("Note: The destination is 1.7 km from the nearest road"),
+        "{}",
+        done.text()
+    );
+
+    // A server of cars that is set as one for feet, and an address that is none.
+    let done = home
+        .marvin()
+        .args([
+            "tool",
+            "estimate_travel_time",
+            "--json",
+            &trip(corner, north, json!({"mode": "foot"})).to_string(),
+        ])
+        .env("MARVIN_URL_OSRM_FOOT", &car.url)
+        .run()
+        .expect(0);
+    assert!(
+        done.text().contains("This is the way by car, not on foot"),
+        "{}",
+        done.text()
+    );
+    let done = home
+        .marvin()
+        .args([
+            "tool",
+            "estimate_travel_time",
+            "--json",
+            &trip(corner, north, json!({})).to_string(),
+        ])
+        .env("MARVIN_URL_OSRM_CAR", format!("{}/route/v1", car.url))
+        .run()
+        .expect(1);
+    assert!(
+        done.errors().contains(
+            "MARVIN_URL_OSRM_CAR must be the address of an OSRM server, without /route/v1."
+        ),
+        "{}",
+        done.errors()
+    );
+}

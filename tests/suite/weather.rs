@@ -1,0 +1,307 @@
+//! `weather_forecast` through the real binary: samples of Open-Meteo, answers of our own, refusals, second tries and bodies that are none.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::run::Done;
+use crate::support::samples::{self, Sample};
+use crate::support::server::{Answer, Server};
+
+fn forecast(server: &Server, args: &Value) -> Done {
+    let home = Home::new();
+    samples::tool(
+        &home,
+        &["open-meteo"],
+        &server.url(""),
+        "weather_forecast",
+        args,
+    )
+    .run()
+}
+
+fn at_home(server: &Server) -> Done {
+    forecast(server, &json!({"latitude": 0, "longitude": 0}))
+}
+
+fn own() -> Value {
+    json!({
+        "latitude": 0.0, "longitude": 0.0, "timezone": "Etc/GMT",
+        "current_units": {"temperature_2m": "°C", "wind_speed_10m": "km/h"},
+        "current": {"time": "2027-05-06T07:00", "temperature_2m": 26.5, "weather_code": 80, "wind_speed_10m": 11.0, "wind_direction_10m": 90},
+        "daily_units": {"temperature_2m_max": "°C", "temperature_2m_min": "°C", "precipitation_sum": "mm"},
+        "daily": {"time": ["2027-05-06", "2027-05-07"], "weather_code": [80, 2], "temperature_2m_max": [28.0, 29.0],
+            "temperature_2m_min": [24.0, 25.0], "precipitation_sum": [4.0, 1.0]},
+    })
+}
+
+#[test]
+fn the_samples_give_what_a_right_tool_gives() {
+    let good = |args: Value, parts: &'static [&'static str]| {
+        move |sample: &Sample| {
+            let server = sample.server();
+            let done = forecast(&server, &args).expect(0);
+            for part in parts {
+                assert!(done.text().contains(part), "{part} not in\n{}", done.text());
+            }
+        }
+    };
+    let tool = good(
+        json!({"latitude": 48.39, "longitude": -4.48}),
+        &[
+            "Mon 4 May 2026, 12:15",
+            "Now  Light rain, 13.4 °C, feels like 10.9 °C",
+            "Wind 24.1 km/h from the southwest, humidity 78 %, precipitation 0.2 mm",
+            "Mon  4 May  rain                14.1  9.8     6.4  38.2  06:54  21:29",
+            "Wed  6 May  light rain showers  13.2  7.9     2.1  30.0  06:51  21:32",
+            "Open-Meteo.com",
+        ],
+    );
+    let london = good(
+        json!({"latitude": 51.5085, "longitude": -0.1257, "days": 7}),
+        &[
+            "Partly cloudy, 21.6 °C",
+            "Wind 16.6 km/h\n",
+            "Wed  8 Jul  clear sky  29.0  19.2",
+            "grid cell at 51.5, -0.25",
+        ],
+    );
+    let bad = |part: &'static str| {
+        move |sample: &Sample| {
+            let server = sample.server();
+            let done = at_home(&server).expect(1);
+            assert!(done.errors().contains(part), "{}", done.errors());
+            assert_eq!(server.requests().len(), 1);
+        }
+    };
+    let none: &dyn Fn(&Sample) = &|_| {};
+    samples::each(
+        "the_samples_give_what_a_right_tool_gives",
+        "open-meteo",
+        &[
+            ("forecast-tool.json", &tool),
+            ("forecast-london.json", &london),
+            (
+                "error-variable.json",
+                &bad("invalid String value tempeture_2m"),
+            ),
+            (
+                "error-daily-limit.json",
+                &bad("Open-Meteo's daily limit of requests is spent.\nTry again tomorrow"),
+            ),
+            // Towns are looked up by another module.
+            ("geocoding-none.json", none),
+            ("geocoding-two-londons.json", none),
+        ],
+    );
+}
+
+#[test]
+fn the_request_names_its_variables_and_the_persons_units() {
+    let server = Server::answering(|_, _| Answer::json(&own()));
+    let home = Home::new();
+    home.write(
+        "config/profiles/main/preferences.yaml",
+        "distance_unit: mi\n",
+    );
+    let args = json!({"latitude": -0.0, "longitude": 179.5, "days": 99});
+    samples::tool(
+        &home,
+        &["open-meteo"],
+        &server.url(""),
+        "weather_forecast",
+        &args,
+    )
+    .run()
+    .expect(0);
+    assert_eq!(
+        server.request(0).path,
+        "/v1/forecast?latitude=0&longitude=179.5&current=temperature_2m%2Crelative_humidity_2m%2Capparent_temperature%2Cprecipitation%2C\
+         weather_code%2Cwind_speed_10m%2Cwind_direction_10m&daily=weather_code%2Ctemperature_2m_max%2Ctemperature_2m_min%2Csunrise%2C\
+         sunset%2Cprecipitation_sum%2Cprecipitation_probability_max%2Cwind_speed_10m_max&forecast_days=7&timezone=auto\
+         &temperature_unit=fahrenheit&wind_speed_unit=mph&precipitation_unit=inch"
+    );
+}
+
+#[test]
+fn the_answer_is_a_page_of_eighty_columns() {
+    let server = Server::answering(|_, _| Answer::json(&own()));
+    let done = at_home(&server).expect(0);
+    assert_eq!(
+        done.text(),
+        "\
+Weather at 0, 0 (Etc/GMT, Thu 6 May 2027, 07:00)
+Now  Light rain showers, 26.5 °C
+     Wind 11 km/h from the east
+
+Day         Weather             High   Low  Precip
+                                  °C    °C      mm
+Thu  6 May  light rain showers  28.0  24.0       4
+Fri  7 May  partly cloudy       29.0  25.0       1
+
+            24.0 °C                        29.0 °C  Precip up to 4 mm
+Thu  6 May  │█████████████████████████████       │  ████████████████████████
+Fri  7 May  │       █████████████████████████████│  ██████
+
+Weather data by Open-Meteo.com (CC BY 4.0)
+"
+    );
+}
+
+#[test]
+fn refusals_are_told_under_any_status() {
+    let refusal = |status: u16, reason: &str| {
+        let body = json!({"reason": reason, "error": true});
+        let server = Server::answering(move |_, _| Answer::json(&body).with_status(status));
+        let done = at_home(&server).expect(1);
+        assert_eq!(server.requests().len(), 1, "{reason}");
+        done.errors()
+    };
+    for (status, reason, wanted) in [
+        (
+            429,
+            "Minutely API request limit exceeded. Wait.",
+            "minutely limit of requests is spent.\nTry again in a minute.",
+        ),
+        (
+            429,
+            "Hourly API request limit exceeded.",
+            "hourly limit of requests is spent.\nTry again in the next hour.",
+        ),
+        (
+            200,
+            "Daily API request limit exceeded.",
+            "daily limit of requests is spent.\nTry again tomorrow",
+        ),
+        (
+            200,
+            "no data there",
+            "Open-Meteo refused the request: no data there.",
+        ),
+        (200, "", "Open-Meteo refused the request.\n"),
+        (
+            400,
+            "out of range",
+            "cannot use the request (400): out of range.",
+        ),
+        (429, "other", "asked too often (429): other."),
+    ] {
+        let said = refusal(status, reason);
+        assert!(said.contains(wanted), "{reason}: {said}");
+    }
+}
+
+#[test]
+fn a_failing_service_is_asked_once_more_after_two_seconds() {
+    let server = Server::answering(|_, n| match n {
+        0 => Answer::text("text/html", "<html>Bad Gateway</html>").with_status(502),
+        _ => Answer::json(&own()),
+    });
+    at_home(&server).expect(0);
+    let gap = server.request(1).arrived - server.request(0).arrived;
+    assert!(gap >= Duration::from_millis(1_900), "{gap:?}");
+
+    let server = Server::answering(|_, _| Answer::text("text/html", "<html>").with_status(503));
+    let done = at_home(&server).expect(1);
+    assert!(
+        done.errors().contains("Open-Meteo failed (503)"),
+        "{}",
+        done.errors()
+    );
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[test]
+fn what_is_no_weather_is_told_for_what_it_is() {
+    let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
+    bomb.write_all(&vec![b' '; 50 << 20]).unwrap();
+    let bomb = bomb.finish().unwrap();
+    let cases: [(Answer, &str); 7] = [
+        (
+            Answer::text("text/html", "<!DOCTYPE html><p>x"),
+            "a web page where data was promised",
+        ),
+        (
+            Answer::text("application/json", ""),
+            "answered with nothing",
+        ),
+        (
+            Answer::text("application/json", "[".repeat(10_000)),
+            "cannot be read",
+        ),
+        (Answer::json(&json!([])), "cannot be read"),
+        (Answer::json(&json!({"latitude": 1})), "cannot be read"),
+        (
+            Answer::text("application/json", bomb).header("Content-Encoding", "gzip"),
+            "more than 8 MB",
+        ),
+        (
+            Answer::text("application/json", vec![b' '; 9 << 20]),
+            "more than 8 MB",
+        ),
+    ];
+    for (answer, wanted) in cases {
+        let answer = std::sync::Mutex::new(Some(answer));
+        let server =
+            Server::answering(move |_, _| answer.lock().unwrap().take().unwrap()).lenient();
+        let done = at_home(&server).expect(1);
+        assert!(
+            done.errors().contains(wanted),
+            "{wanted}: {}",
+            done.errors()
+        );
+    }
+}
+
+#[test]
+fn places_that_are_none_are_refused_before_anything_is_asked() {
+    let server = Server::start();
+    for (args, wanted) in [
+        (
+            json!({"latitude": 91, "longitude": 0}),
+            "latitude goes from -90 to 90",
+        ),
+        (json!({"latitude": 139.7, "longitude": 35.7}), "swapped"),
+        (
+            json!({"latitude": "", "longitude": 0}),
+            "latitude: wanted a number",
+        ),
+        (
+            json!({"latitude": "x".repeat(50_000), "longitude": 0}),
+            "latitude: wanted a number",
+        ),
+        (json!({}), "longitude: missing"),
+    ] {
+        let done = forecast(&server, &args).expect(1);
+        assert!(done.errors().contains(wanted), "{}", done.errors());
+    }
+}
+
+#[test]
+fn a_sentence_asks_without_a_model() {
+    for said in ["weather at 0 0", "Weather at 0, 0"] {
+        let server = Server::answering(|_, _| Answer::json(&own()));
+        let home = Home::new();
+        let done = home
+            .marvin()
+            .env("MARVIN_URL_OPEN_METEO", server.url(""))
+            .args([
+                "--non-interactive",
+                "--provider",
+                "offline",
+                "--prompt",
+                said,
+            ])
+            .run()
+            .expect(0);
+        assert!(
+            done.text().contains("Light rain showers, 26.5 °C"),
+            "{}",
+            done.text()
+        );
+    }
+}
