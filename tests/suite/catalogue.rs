@@ -8,7 +8,7 @@ use crate::support::home::Home;
 use crate::support::shared::shared;
 
 /// The modules of this version, without the two review tools.
-const MODULES: [&str; 19] = [
+const MODULES: [&str; 20] = [
     "places",
     "notes",
     "files",
@@ -25,6 +25,7 @@ const MODULES: [&str; 19] = [
     "tickets",
     "bookmarks",
     "downloads",
+    "utilities",
     "history",
     "profiles",
     "packages",

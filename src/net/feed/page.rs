@@ -7,6 +7,9 @@ use crate::net::html::{self, Piece};
 /// Feeds that are named at most.
 const MOST: usize = 10;
 
+/// Bytes of a page in which they are looked for.
+const HEAD: usize = 512 * 1024;
+
 /// A feed that a page names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
@@ -21,7 +24,8 @@ pub(super) fn feeds(text: &str, address: &Address) -> Option<Vec<Named>> {
     let mut is_page = false;
     let mut base: Option<Address> = None;
     let mut found: Vec<(String, String)> = Vec::new();
-    html::read(text, |piece| {
+    let head = text.get(..text.floor_char_boundary(HEAD)).unwrap_or(text);
+    html::read(head, |piece| {
         let Piece::Open(tag) = piece else { return };
         let attribute = |name| tag.attribute(name).unwrap_or_default().trim().to_owned();
         match tag.name() {

@@ -18,6 +18,8 @@ pub(super) const DAMAGED: &str =
 const NEAR: usize = 64;
 /// Depth to which declarations are read; entries are never deeper.
 const DEEP: usize = 12;
+/// Times that reading begins anew behind markup that never ends: each may have looked through all that is left.
+const ANEW: usize = 50;
 /// Bytes of a text that are kept.
 const TEXT: usize = 256 * 1024;
 
@@ -72,6 +74,8 @@ struct Walk<'a> {
     damaged: bool,
     ended: bool,
     root: String,
+    /// Times that reading began anew.
+    anew: usize,
 }
 
 pub(super) fn walk(text: &str, address: &Address, most: usize) -> Found {
@@ -90,6 +94,7 @@ pub(super) fn walk(text: &str, address: &Address, most: usize) -> Found {
         damaged: false,
         ended: false,
         root: String::new(),
+        anew: 0,
     };
     let mut from = 0;
     while let Some(next) = walk.run(from) {
@@ -147,7 +152,8 @@ impl<'a> Walk<'a> {
     fn next_entry(&mut self, from: usize) -> Option<usize> {
         self.capture = None;
         self.close_entry();
-        let rest = self.text.get(from..)?;
+        self.anew += 1;
+        let rest = self.text.get(from..).filter(|_| self.anew <= ANEW)?;
         let name = if self.atom? { "entry" } else { "item" };
         let found = rest.match_indices(name).find_map(|(at, _)| {
             let before = rest.get(..at)?;
@@ -487,8 +493,14 @@ fn reference(name: &str) -> String {
         "gt" => ">".to_owned(),
         "quot" => "\"".to_owned(),
         "apos" => "'".to_owned(),
-        name => html::entities(&format!("&{name};")),
+        name => decimal(name).map_or_else(|| html::entities(&format!("&{name};")), String::from),
     }
+}
+
+/// The character of a number, unless it is one of those that HTML reads in its own way.
+fn decimal(name: &str) -> Option<char> {
+    let number: u32 = name.strip_prefix('#')?.parse().ok()?;
+    char::from_u32(number).filter(|_| number >= 0xa0)
 }
 
 fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {

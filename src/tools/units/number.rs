@@ -24,7 +24,7 @@ impl Number {
         exact: Some((0, 1)),
         near: 0.0,
     };
-    pub(super) const ONE: Self = Self {
+    pub(in crate::tools) const ONE: Self = Self {
         exact: Some((1, 1)),
         near: 1.0,
     };

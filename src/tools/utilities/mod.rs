@@ -14,11 +14,15 @@ use super::units::{Converted, currency};
 use super::{READ, units};
 use crate::base::error::Outcome;
 use crate::base::params::{Param, Type};
-use crate::net::services::{DICTIONARYAPI, FRANKFURTER, MYMEMORY};
+use crate::net::services::{DICTIONARYAPI, FRANKFURTER, MYMEMORY, Service};
+
+const RATES: &[&Service] = &[&FRANKFURTER];
+const WORDS: &[&Service] = &[&DICTIONARYAPI];
+const LANGUAGES: &[&Service] = &[&MYMEMORY];
 
 crate::tools! { "utilities";
     /// Convert units or currencies.
-    convert_units(ConvertUnits; READ.seconds(10).service("frankfurter").asks(&[&FRANKFURTER])) {
+    convert_units(ConvertUnits; READ.seconds(10).service("frankfurter").asks(RATES)) {
         /// amount
         value: Amount, example: "5", alias: &["amount"];
         /// source unit
@@ -28,7 +32,7 @@ crate::tools! { "utilities";
     } => convert, says ["convert {value} {from_unit} to {to_unit}", "convert {value} {from_unit} into {to_unit}"];
 
     /// Define an English word.
-    dictionary_lookup(DictionaryLookup; READ.seconds(10).service("dictionaryapi.dev").asks(&[&DICTIONARYAPI])) {
+    dictionary_lookup(DictionaryLookup; READ.seconds(10).service("dictionaryapi.dev").asks(WORDS)) {
         /// word
         word: String, example: "serendipity";
         /// add synonyms
@@ -36,7 +40,7 @@ crate::tools! { "utilities";
     } => dictionary::lookup, says ["define {word}", "definition of {word}", "what does {word} mean"];
 
     /// Translate text.
-    translate_text(TranslateText; READ.seconds(15).service("mymemory").asks(&[&MYMEMORY])) {
+    translate_text(TranslateText; READ.seconds(15).service("mymemory").asks(LANGUAGES)) {
         /// text
         text: String, example: "Good morning";
         /// ISO 639-1 code
