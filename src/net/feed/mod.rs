@@ -84,7 +84,7 @@ pub fn read(
                 false => Ok(feed),
             }
         }
-        walk::Found::Other(root) => Err(match page::feeds(&text, address) {
+        walk::Found::Other(root) => Err(match page::feeds(&text, &root, address) {
             Some(named) => NoFeed::Page(named),
             None if root.is_empty() => NoFeed::Unreadable,
             None => NoFeed::Other(root),

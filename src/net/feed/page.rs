@@ -4,6 +4,10 @@ use crate::base::text::{clip, visible};
 use crate::net::address::Address;
 use crate::net::html::{self, Piece};
 
+/// Elements that begin a page whose `html` was left out.
+const STARTS: [&str; 12] = [
+    "html", "head", "body", "meta", "title", "link", "script", "style", "p", "div", "h1", "br",
+];
 /// Feeds that are named at most.
 const MOST: usize = 10;
 
@@ -19,9 +23,10 @@ pub struct Named {
     pub title: String,
 }
 
-/// The feeds that a page names; nothing when `text` is no page.
-pub(super) fn feeds(text: &str, address: &Address) -> Option<Vec<Named>> {
-    let mut is_page = false;
+/// The feeds that a page names; nothing when `text`, whose first element is `root`, is no page.
+pub(super) fn feeds(text: &str, root: &str, address: &Address) -> Option<Vec<Named>> {
+    let root = root.to_ascii_lowercase();
+    let mut is_page = STARTS.contains(&root.as_str());
     let mut base: Option<Address> = None;
     let mut found: Vec<(String, String)> = Vec::new();
     let head = text.get(..text.floor_char_boundary(HEAD)).unwrap_or(text);
@@ -29,7 +34,7 @@ pub(super) fn feeds(text: &str, address: &Address) -> Option<Vec<Named>> {
         let Piece::Open(tag) = piece else { return };
         let attribute = |name| tag.attribute(name).unwrap_or_default().trim().to_owned();
         match tag.name() {
-            "html" | "head" | "body" | "title" | "meta" => is_page = true,
+            "html" => is_page = true,
             "base" if base.is_none() => base = address.join(&attribute("href")).ok(),
             "link" if found.len() < MOST => {
                 let rel = attribute("rel").to_lowercase();
