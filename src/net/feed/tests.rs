@@ -454,9 +454,9 @@ fn only_the_first_entries_are_read_and_all_are_counted() {
 fn large_and_deep_documents_take_no_time() {
     let begun = std::time::Instant::now();
     for text in [
-        format!("<rss><channel><item><title>{}", "<a>".repeat(500_000)),
-        format!("<rss>{}{}", "<a>".repeat(300_000), "</b>".repeat(300_000)),
-        format!("<rss>{}", "<a xmlns:x='y' xml:base='z'>".repeat(60_000)),
+        format!("<rss><channel><item><title>{}", "<a>".repeat(200_000)),
+        format!("<rss>{}{}", "<a>".repeat(100_000), "</b>".repeat(100_000)),
+        format!("<rss>{}", "<a xmlns:x='y' xml:base='z'>".repeat(30_000)),
         format!(
             "<rss {}>{}",
             (0..20_000)
@@ -464,17 +464,16 @@ fn large_and_deep_documents_take_no_time() {
                 .collect::<String>(),
             "<q:a/>".repeat(100_000)
         ),
-        format!("<rss><channel><item><title>{}", "< ".repeat(1_000_000)),
+        format!("<rss><channel><item><title>{}", "< ".repeat(300_000)),
         format!("<rss><channel><item>{}", "<![CDATA[".repeat(200_000)),
         format!("<rss><channel>{}", "<item><!-".repeat(200_000)),
         format!("<rss><channel><item><title>{}", "&#8217;".repeat(200_000)),
-        "<rss ".repeat(500_000),
-        "<".repeat(2_000_000),
+        "<rss ".repeat(200_000),
+        "<".repeat(500_000),
     ] {
         let _ = read(text.as_bytes(), "", &home(), 20);
-        eprintln!("{:?} {}", begun.elapsed(), &text[..20]);
     }
-    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
 }
 
 fn piece() -> impl Strategy<Value = String> {

@@ -324,6 +324,7 @@ impl<'a> Walk<'a> {
             }
         };
         if self.capture.as_ref().is_some_and(|own| depth <= own.depth) {
+            self.damaged |= self.capture.as_ref().is_some_and(|own| depth < own.depth);
             self.complete(before);
         }
         if self

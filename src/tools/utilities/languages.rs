@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(language("ceb").unwrap().name(), "ceb");
         let said = |text: &str| language(text).unwrap_err().one_line();
         assert!(
-            said("Italien").contains("Did you mean \"Italian\"?"),
+            said("Italien").contains("Did you mean \"Italian\""),
             "{}",
             said("Italien")
         );

@@ -41,7 +41,7 @@ crate::tools! { "utilities";
 
     /// Translate text.
     translate_text(TranslateText; READ.seconds(15).service("mymemory").asks(LANGUAGES)) {
-        /// text
+        /// text; it goes to MyMemory, a public service of a third party
         text: String, example: "Good morning";
         /// ISO 639-1 code
         target_language: String, example: "it", alias: &["to", "target"];
