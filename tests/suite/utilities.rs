@@ -64,6 +64,11 @@ fn rss(home: &Home, server: &Server, path: &str) -> Marvin {
         .env("MARVIN_ALLOW_PRIVATE", server.address().to_string())
 }
 
+/// An answer that can be given again.
+fn at(make: fn() -> Answer) -> fn() -> Answer {
+    make
+}
+
 fn has(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "no {part:?} in {text}");
@@ -130,34 +135,40 @@ fn a_word_goes_encoded_and_odd_answers_are_told() {
         "/api/v2/entries/en/na%C3%AFve%2Fx%3F"
     );
     for (answer, wanted) in [
-        (Answer::json(&json!([])), "No definition found for 'x'."),
         (
-            Answer::json(&json!({"title": "No Definitions Found"})),
+            at(|| Answer::json(&json!([]))),
             "No definition found for 'x'.",
         ),
-        (Answer::json(&json!({"message": "x"})), "cannot be read"),
         (
-            Answer::text("text/html", "<html>wrong place").with_status(404),
+            at(|| Answer::json(&json!({"title": "No Definitions Found"}))),
+            "No definition found for 'x'.",
+        ),
+        (
+            at(|| Answer::json(&json!({"message": "x"}))),
+            "cannot be read",
+        ),
+        (
+            at(|| Answer::text("text/html", "<html>wrong place").with_status(404)),
             "does not have this (404)",
         ),
         (
-            Answer::text("text/html", "<html>down").with_status(502),
+            at(|| Answer::text("text/html", "<html>down").with_status(502)),
             "failed (502)",
         ),
         (
-            Answer::text("text/html", "<html>portal"),
+            at(|| Answer::text("text/html", "<html>portal")),
             "a web page where data was promised",
         ),
         (
-            Answer::json(&json!({"message": "limit"})).with_status(429),
+            at(|| Answer::json(&json!({"message": "limit"})).with_status(429)),
             "asked too often (429)",
         ),
         (
-            Answer::text("application/json", "[".repeat(10_000)),
+            at(|| Answer::text("application/json", "[".repeat(10_000))),
             "cannot be read",
         ),
     ] {
-        let server = Server::answering(move |_, _| answer.clone());
+        let server = Server::answering(move |_, _| answer());
         has(&fails(define(&home, &server, "x")), &[wanted]);
     }
     let server = Server::start();
@@ -393,28 +404,28 @@ fn rates_that_cannot_be_had_say_why() {
     let home = Home::new();
     for (answer, wanted) in [
         (
-            Answer::json(&json!({"message": "x"})).with_status(503),
+            at(|| Answer::json(&json!({"message": "x"})).with_status(503)),
             "failed (503): x.",
         ),
         (
-            Answer::text("text/html", "<html>"),
+            at(|| Answer::text("text/html", "<html>")),
             "a web page where data was promised",
         ),
         (
-            Answer::text("text/html", "<html>").with_status(404),
+            at(|| Answer::text("text/html", "<html>").with_status(404)),
             "does not have this (404)",
         ),
         (
-            Answer::json(&json!({"rates": {"EUR": 0}})),
+            at(|| Answer::json(&json!({"rates": {"EUR": 0}}))),
             "cannot be read",
         ),
         (
-            Answer::json(&json!({"rates": {"EUR": "x"}})),
+            at(|| Answer::json(&json!({"rates": {"EUR": "x"}}))),
             "cannot be read",
         ),
-        (Answer::json(&json!([])), "cannot be read"),
+        (at(|| Answer::json(&json!([]))), "cannot be read"),
     ] {
-        let server = Server::answering(move |_, _| answer.clone());
+        let server = Server::answering(move |_, _| answer());
         has(&fails(money(&home, &server, "5", "USD", "EUR")), &[wanted]);
     }
     let yen = Server::answering(|_, _| Answer::json(&json!({"rates": {"JPY": 156.789}})));
