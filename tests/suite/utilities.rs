@@ -219,13 +219,13 @@ fn every_sample_of_the_translations() {
                 );
             }),
             ("same-language.json", &|sample| {
-                has(&bad(sample), &["already", "Name the source language"])
+                has(&bad(sample), &["already", "Name the source language"]);
             }),
             ("invalid-email.json", &|sample| {
-                has(&bad(sample), &["contact", "MARVIN_CONTACT"])
+                has(&bad(sample), &["contact", "MARVIN_CONTACT"]);
             }),
             ("quota.json", &|sample| {
-                has(&bad(sample), &["used up", "18 h 10 min 39 s"])
+                has(&bad(sample), &["used up", "18 h 10 min 39 s"]);
             }),
             ("too-long.json", &|sample| has(&bad(sample), &["too long"])),
             ("http-redirect.txt", &|sample| {
@@ -332,7 +332,7 @@ fn every_sample_of_the_rates() {
                 assert_eq!(server.request(0).path, "/v1/latest?base=USD&symbols=EUR");
             }),
             ("v1-usd-eur-gbp.json", &|sample| {
-                has(&first(sample), &["100 USD = 85.46 EUR", "2026-04-30"])
+                has(&first(sample), &["100 USD = 85.46 EUR", "2026-04-30"]);
             }),
             ("old-host-redirect.txt", &|_| {
                 let server = Server::answering(|request, _| {
@@ -379,7 +379,7 @@ fn every_sample_of_the_rates() {
                 has(
                     &fails(money(&home, &sample.server(), "5", "usd", "eur")),
                     &["cannot be read"],
-                )
+                );
             }),
             ("v2-rate.json", &|sample| {
                 let body = sample.bytes.clone();

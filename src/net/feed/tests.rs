@@ -148,6 +148,7 @@ fn the_link_is_the_page_of_the_entry() {
         ),
         ("<link>/one</link>", "https://site.test/one"),
         ("<link>one</link>", "https://site.test/blog/one"),
+        ("<link>javascript:alert(1)</link>", "none"),
         (
             "<link>magnet:?xt=urn:btih:1</link>",
             "magnet:?xt=urn:btih:1",

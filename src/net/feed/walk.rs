@@ -6,6 +6,7 @@ use quick_xml::events::{BytesStart, Event};
 use super::field::{Best, Field, Style, words};
 use super::scope::{Scopes, Space};
 use super::{Entry, Feed, date};
+use crate::base::text::visible;
 use crate::net::address::Address;
 use crate::net::html;
 
@@ -360,7 +361,6 @@ impl<'a> Walk<'a> {
                 best.offer(rank, text);
             }
         };
-        let address = |text: &str| text.split_whitespace().collect::<Vec<_>>().join("%20");
         match capture.field {
             Field::Title(rank) => offer(&mut draft.title, rank, read(capture.style)),
             Field::Summary(rank) | Field::Content(rank) => {
@@ -368,7 +368,7 @@ impl<'a> Walk<'a> {
             }
             Field::Date(rank) => offer(&mut draft.date, rank, date::shown(&read(Style::Plain))),
             Field::Link | Field::Guid | Field::Id => {
-                let text = address(&capture.text);
+                let text = capture.text.trim().to_owned();
                 let rank = match (capture.field, capture.permanent) {
                     (Field::Link, _) => Some(0),
                     (Field::Guid, Some(true)) => Some(1),
@@ -427,7 +427,9 @@ impl<'a> Walk<'a> {
             }
         }
         let link = self.feed.link.take();
-        let own = link.as_ref().map(|link| whole(link, None, self.address));
+        let own = link
+            .as_ref()
+            .and_then(|link| whole(link, None, self.address));
         let base = own.as_ref().and_then(|link| Address::parse(link).ok());
         let entries = self.entries.into_iter().map(|(mut draft, _)| Entry {
             title: draft.title.take().unwrap_or_default(),
@@ -436,7 +438,7 @@ impl<'a> Walk<'a> {
             link: draft
                 .link
                 .take()
-                .map(|link| whole(&link, base.as_ref(), self.address)),
+                .and_then(|link| whole(&link, base.as_ref(), self.address)),
         });
         Found::Feed(Feed {
             title: self.feed.title.take().unwrap_or_default(),
@@ -452,24 +454,25 @@ impl<'a> Walk<'a> {
     }
 }
 
+/// Schemes that lead nowhere, or where no feed has to lead.
+const STRANGE: [&str; 4] = ["javascript", "vbscript", "data", "file"];
+
 /// A link as a whole address: against `xml:base`, else the feed's own page, else the document (contract/services/rss.md).
-fn whole((text, base): &Link, page: Option<&Address>, document: &Address) -> String {
-    let text = text.trim();
+fn whole((text, base): &Link, page: Option<&Address>, document: &Address) -> Option<String> {
+    let text = visible(&text.split_whitespace().collect::<Vec<_>>().join("%20"));
     let scheme = text.split([':', '/', '?', '#']).next().unwrap_or_default();
     let after = text.get(scheme.len()..).unwrap_or_default();
-    let named = after.starts_with(':')
-        && scheme
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
-    if named {
-        return text.to_owned();
+    let letters = |b: u8| b.is_ascii_alphanumeric() || b"+-.".contains(&b);
+    if after.starts_with(':') && scheme.bytes().all(letters) {
+        let strange = STRANGE.contains(&scheme.to_ascii_lowercase().as_str());
+        return (!strange).then_some(text);
     }
     let base = base.as_ref().or(page).unwrap_or(document);
     let fragment = text.find('#').and_then(|at| text.get(at..));
-    match base.join(text) {
+    Some(match base.join(&text) {
         Ok(address) => format!("{address}{}", fragment.unwrap_or_default()),
-        Err(_) => text.to_owned(),
-    }
+        Err(_) => text,
+    })
 }
 
 fn is_web(text: &str) -> bool {
