@@ -22,18 +22,22 @@ mod files_notes;
 mod git;
 mod github;
 mod history;
+mod media;
 mod notes;
 pub mod ntfy;
 mod packages;
 mod places;
 mod point;
 mod profiles;
+mod sheet;
 mod shell;
+mod steam;
 mod system;
 mod timers;
 mod units;
 mod untrusted;
 mod utilities;
+pub mod web;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -48,6 +52,9 @@ use context::Ctx;
 /// Every tool, one slice a module. A new module adds its line.
 pub static ALL: &[&[Tool]] = &[
     places::TOOLS,
+    web::TOOLS,
+    media::TOOLS,
+    steam::TOOLS,
     notes::TOOLS,
     files::TOOLS,
     files_notes::TOOLS,

@@ -8,8 +8,10 @@ use crate::support::home::Home;
 use crate::support::shared::shared;
 
 /// The modules of this version, without the two review tools.
-const MODULES: [&str; 20] = [
+const MODULES: [&str; 22] = [
     "places",
+    "media",
+    "steam",
     "notes",
     "files",
     "files-notes",
