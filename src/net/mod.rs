@@ -4,6 +4,7 @@ pub mod address;
 pub mod agent;
 pub mod charset;
 pub mod download;
+pub mod feed;
 pub mod filename;
 mod forward;
 pub mod gateway;

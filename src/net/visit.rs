@@ -11,7 +11,7 @@ use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
 
-/// Redirects that are followed.
+/// Redirects that are followed unless said otherwise.
 const HOPS: usize = 10;
 /// Limits unless said otherwise.
 const LIMITS: Limits = Limits {
@@ -27,6 +27,7 @@ pub struct Visitor {
     guard: Guard,
     limits: Limits,
     contact: Option<String>,
+    hops: usize,
 }
 
 /// An answer and where it came from at last.
@@ -48,6 +49,7 @@ impl Visitor {
             env: env.clone(),
             limits: LIMITS,
             contact: None,
+            hops: HOPS,
         })
     }
 
@@ -72,6 +74,13 @@ impl Visitor {
         self
     }
 
+    /// The same, following at most so many redirects.
+    #[must_use]
+    pub fn with_hops(mut self, hops: usize) -> Self {
+        self.hops = hops;
+        self
+    }
+
     /// Asks for `address` and follows its redirects; statuses of 400 and more are answers. The headers go to every hop: no keys.
     ///
     /// # Errors
@@ -83,7 +92,7 @@ impl Visitor {
         stop: &Cancel,
     ) -> Outcome<Visit> {
         let mut address = address.clone();
-        for hop in 0..=HOPS {
+        for hop in 0..=self.hops {
             let judged = self.ask(&address, headers, stop);
             let response = match judged {
                 Ok(response) => response,
@@ -107,10 +116,11 @@ impl Visitor {
                 problem
             })?;
         }
-        Err(
-            Problem::network(format!("The address redirects more than {HOPS} times."))
-                .next("Use the address that it should lead to."),
-        )
+        Err(Problem::network(format!(
+            "The address redirects more than {} times.",
+            self.hops
+        ))
+        .next("Use the address that it should lead to."))
     }
 
     fn ask(

@@ -11,6 +11,7 @@ use crate::support::shared::shared;
 const MODULES: [&str; 24] = [
 const MODULES: [&str; 23] = [
     "location",
+const MODULES: [&str; 22] = [
     "places",
     "music",
     "recipes",
@@ -37,6 +38,7 @@ const MODULES: [&str; 23] = [
     "tickets",
     "bookmarks",
     "downloads",
+    "utilities",
     "history",
     "profiles",
     "packages",

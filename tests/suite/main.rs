@@ -49,5 +49,6 @@ mod things;
 mod tickets;
 mod travel;
 mod weather;
+mod utilities;
 mod wire_selftest;
 mod world;

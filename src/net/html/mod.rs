@@ -3,7 +3,7 @@
 mod flow;
 mod tokens;
 
-pub use tokens::{Open, Piece, read};
+pub use tokens::{Open, Piece, entities, read};
 
 /// HTML (a page, a snippet, a title, an answer) as text: blocks on lines of their own, code as it stands, links as their words.
 pub fn text(html: &str) -> String {
@@ -41,6 +41,20 @@ mod tests {
             assert_eq!(text(html), wanted, "{html}");
         }
         assert_eq!(line("<p>a</p>\n<p>b</p>"), "a b");
+    }
+
+    #[test]
+    fn entities_are_decoded_and_all_else_stays() {
+        for (text, wanted) in [
+            ("plain", "plain"),
+            ("a &lt;b&gt; &amp;amp; &eacute;&#8217;", "a <b> &amp; é’"),
+            (
+                "<b>x</b> a < b\n</title> &nope; & &",
+                "<b>x</b> a < b\n</title> &nope; & &",
+            ),
+        ] {
+            assert_eq!(entities(text), wanted);
+        }
     }
 
     #[test]

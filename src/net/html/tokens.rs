@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use html5ever::tendril::{StrTendril, Tendril};
-use html5ever::tokenizer::states::RawKind;
+use html5ever::tokenizer::states::{RawKind, State};
 use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
@@ -49,7 +49,31 @@ impl Open<'_> {
 
 /// Shows every piece of `html` to `see`, in order.
 pub fn read(html: &str, see: impl FnMut(Piece<'_>)) {
-    let tokenizer = Tokenizer::new(Sink(RefCell::new(see)), TokenizerOpts::default());
+    run(html, TokenizerOpts::default(), see);
+}
+
+/// Text that is no HTML but has its entities: they are decoded once, everything else stays.
+pub fn entities(text: &str) -> String {
+    if !text.contains('&') {
+        return text.to_owned();
+    }
+    // As in a `title`, where no tag is one.
+    let opts = TokenizerOpts {
+        initial_state: Some(State::RawData(RawKind::Rcdata)),
+        discard_bom: false,
+        ..TokenizerOpts::default()
+    };
+    let mut out = String::with_capacity(text.len());
+    run(text, opts, |piece| {
+        if let Piece::Text(text) = piece {
+            out.push_str(text);
+        }
+    });
+    out
+}
+
+fn run(html: &str, opts: TokenizerOpts, see: impl FnMut(Piece<'_>)) {
+    let tokenizer = Tokenizer::new(Sink(RefCell::new(see)), opts);
     let queue = BufferQueue::default();
     let mut rest = html;
     while !rest.is_empty() {

@@ -1,11 +1,13 @@
 //! Conversion between units: what a text means, and the words of the answer.
 
+pub(super) mod currency;
 mod names;
-mod number;
+pub(super) mod number;
 mod table;
 
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::{clip, visible};
+use currency::{Money, currency, is_sign};
 use names::{Unit, meanings, near};
 use number::Number;
 use table::{ECONOMY, LENGTH, TEMPERATURE};
@@ -16,14 +18,24 @@ struct Amount {
     more: Vec<(Number, Unit)>,
 }
 
-/// `value` (a number, or one with its units) of `from` in `to`: `5 mi = 8.04672 km`.
+/// What a conversion comes to.
+#[derive(Debug)]
+pub(super) enum Converted {
+    /// `5 mi = 8.04672 km`.
+    Said(String),
+    /// An amount of one currency in another: the rate is to be asked.
+    Exchange(Number, Money, Money),
+}
+
+/// `value` (a number, or one with its units) of `from` in `to`. Units come before currencies: `cup` is a measure beside `ml`.
 ///
 /// # Errors
 /// An unknown unit, with the nearest; two units of different kinds, with both; a temperature below absolute zero.
-pub(super) fn convert(value: &str, from: &str, to: &str) -> Outcome<String> {
+pub(super) fn convert(value: &str, from: &str, to: &str) -> Outcome<Converted> {
     let value = value.trim();
-    let carries_unit =
-        value.ends_with(|c: char| c.is_alphabetic() || matches!(c, '"' | '\'' | '″' | '′' | '°'));
+    let ends =
+        |c: char| c.is_alphabetic() || matches!(c, '"' | '\'' | '″' | '′' | '°') || is_sign(c);
+    let carries_unit = value.ends_with(ends);
     let (number, rest) = leading(value).ok_or_else(|| {
         let shown = clip(&visible(value), 60);
         Problem::input(format!("\"{shown}\" is no number."))
@@ -43,14 +55,42 @@ pub(super) fn convert(value: &str, from: &str, to: &str) -> Outcome<String> {
         }
         notes.push("nm was read as nautical mile; write nanometre for the other.".to_owned());
     }
-    let said = between(number, &from, &to)?;
+    let said = match between(number, &from, &to) {
+        Ok(said) => said,
+        Err(problem) => return exchange(number, &from, &to, problem),
+    };
     notes.extend(
         [&from, &to]
             .into_iter()
             .filter_map(|text| note(text, &said)),
     );
     notes.insert(0, said);
-    Ok(notes.join("\n"))
+    Ok(Converted::Said(notes.join("\n")))
+}
+
+/// Two texts that are no units of one kind, as currencies.
+fn exchange(number: Number, from: &str, to: &str, problem: Problem) -> Outcome<Converted> {
+    let (source, target) = (currency(from), currency(to));
+    match (source, target) {
+        (Some(source), Some(target)) => Ok(Converted::Exchange(number, source, target)),
+        (None, None) => Err(problem),
+        (Some(money), None) => Err(one_side(money, to)),
+        (None, Some(money)) => Err(one_side(money, from)),
+    }
+}
+
+/// The error for a currency beside something that is none.
+fn one_side(money: Money, other: &str) -> Problem {
+    let Some(unit) = meanings(other).into_iter().next() else {
+        return unknown(other);
+    };
+    Problem::input(format!(
+        "unknown conversion: {} is a currency, {} is {}.",
+        money.code,
+        unit.symbol,
+        unit.kind()
+    ))
+    .next("Give two units of one kind, or two currencies.")
 }
 
 fn between(number: Number, from: &str, to: &str) -> Outcome<String> {
@@ -80,15 +120,20 @@ fn between(number: Number, from: &str, to: &str) -> Outcome<String> {
 
 /// The error for a text that is no unit.
 fn unknown(text: &str) -> Problem {
+    const UNITS: &str = "km, mi, kg, lb, l, gal, °C, °F, km/h, m², kWh, psi, MiB, 5 ft 3 in";
     let shown = clip(&visible(text.trim()), 60);
     let what = format!("unknown unit \"{shown}\".");
     let code = text.trim();
-    let is_code = code.len() == 3 && code.chars().all(|c| c.is_ascii_uppercase());
-    match near(text).as_slice() {
-        _ if is_code => Problem::input(what).next("Currencies are not converted here."),
-        [] => Problem::input(what).next(
-            "For example km, mi, kg, lb, l, gal, °C, °F, km/h, m², kWh, psi, MiB, 5 ft 3 in.",
-        ),
+    let near = near(text);
+    let letters = code.len() == 3 && code.chars().all(|c| c.is_ascii_alphabetic());
+    let is_code = letters && (near.is_empty() || code.chars().all(|c| c.is_ascii_uppercase()));
+    match near.as_slice() {
+        _ if is_code => Problem::input(format!(
+            "unknown conversion: there is no rate for {shown}, which is no currency that is known here, and no unit of that name."
+        ))
+        .next(format!("Units are, for example, {UNITS}."))
+        .next(format!("Currencies are {}.", currency::some())),
+        [] => Problem::input(what).next(format!("For example {UNITS}.")),
         near => Problem::input(format!("{what} Nearest: {}.", near.join(", "))),
     }
 }

@@ -13,18 +13,18 @@ const SMALLEST: i32 = -7;
 
 /// A number.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Number {
+pub(in crate::tools) struct Number {
     /// Numerator and denominator without a common factor, the denominator positive.
     exact: Option<(i128, i128)>,
     near: f64,
 }
 
 impl Number {
-    pub(super) const ZERO: Self = Self {
+    pub(in crate::tools) const ZERO: Self = Self {
         exact: Some((0, 1)),
         near: 0.0,
     };
-    pub(super) const ONE: Self = Self {
+    pub(in crate::tools) const ONE: Self = Self {
         exact: Some((1, 1)),
         near: 1.0,
     };
@@ -47,7 +47,7 @@ impl Number {
     }
 
     /// A decimal number, with or without a power of ten, or a fraction of two.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(in crate::tools) fn parse(text: &str) -> Option<Self> {
         if let Some((top, bottom)) = text.split_once('/') {
             let bottom = Self::decimal(bottom.trim())?;
             let top = Self::decimal(top.trim())?;
@@ -83,7 +83,7 @@ impl Number {
         }
     }
 
-    pub(super) fn times(self, other: Self) -> Self {
+    pub(in crate::tools) fn times(self, other: Self) -> Self {
         let exact = || {
             let ((a, b), (c, d)) = (self.exact?, other.exact?);
             // Crosswise first: the product then fits more often.
@@ -96,7 +96,7 @@ impl Number {
     }
 
     /// The quotient; `other` is not zero.
-    pub(super) fn over(self, other: Self) -> Self {
+    pub(in crate::tools) fn over(self, other: Self) -> Self {
         let turned = match other.exact {
             Some((top, bottom)) => Self::new(bottom, top),
             None => None,
@@ -142,21 +142,63 @@ impl Number {
             .unwrap_or(Self::inexact(self.near.trunc()))
     }
 
-    pub(super) fn is_zero(self) -> bool {
+    pub(in crate::tools) fn is_zero(self) -> bool {
         self.near == 0.0
     }
 
-    pub(super) fn is_negative(self) -> bool {
+    pub(in crate::tools) fn is_negative(self) -> bool {
         self.near < 0.0
     }
 
     /// Neither too large nor too small to be a number.
-    pub(super) fn is_finite(self) -> bool {
+    pub(in crate::tools) fn is_finite(self) -> bool {
         self.near.is_finite()
     }
 
     pub(super) fn near(self) -> f64 {
         self.near
+    }
+
+    /// Rounded to so many decimals, halves away from zero, all of them written.
+    pub(in crate::tools) fn fixed(self, places: usize) -> String {
+        let exact = || {
+            let (top, bottom) = self.exact?;
+            let ten = 10u128.checked_pow(u32::try_from(places).ok()?)?;
+            let (top, bottom) = (top.unsigned_abs(), bottom.unsigned_abs());
+            let twice = top.checked_mul(ten)?.checked_mul(2)?.checked_add(bottom)?;
+            let units = twice.checked_div(bottom.checked_mul(2)?)?;
+            let digits = format!("{units:0>width$}", width = places + 1);
+            let (whole, part) = digits.split_at_checked(digits.len() - places)?;
+            let sign = if self.is_negative() && units > 0 {
+                "-"
+            } else {
+                ""
+            };
+            let point = if places == 0 { "" } else { "." };
+            Some(format!("{sign}{whole}{point}{part}"))
+        };
+        exact().unwrap_or_else(|| format!("{:.places$}", self.near))
+    }
+
+    /// As an amount of money with so many decimals; a small one has more of them, so that four digits say something.
+    pub(in crate::tools) fn money(self, places: usize) -> String {
+        let size = self.near.abs();
+        if size == 0.0 || size >= 1.0 {
+            return self.fixed(places);
+        }
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the digits of a number below 1"
+        )]
+        let zeros = (-size.log10()).floor().clamp(0.0, 20.0) as usize;
+        let text = self.fixed((zeros + 4).max(places));
+        let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
+        let kept = part.trim_end_matches('0').len().max(places);
+        match part.get(..kept).unwrap_or(part) {
+            "" => whole.to_owned(),
+            part => format!("{whole}.{part}"),
+        }
     }
 
     /// Digits and the power of ten of the first, of an exact number; nothing when that takes too long a division.
@@ -301,6 +343,32 @@ mod tests {
             ("1.2.3", "none"),
         ] {
             assert_eq!(shown(given), text, "{given}");
+        }
+    }
+
+    #[test]
+    fn money_is_rounded_exactly() {
+        for (given, places, text) in [
+            ("85.455", 2, "85.46"),
+            ("1.005", 2, "1.01"),
+            ("-85.455", 2, "-85.46"),
+            ("100", 2, "100.00"),
+            ("99.999", 2, "100.00"),
+            ("15678.5", 0, "15679"),
+            ("1.23456", 3, "1.235"),
+            ("0.5", 2, "0.50"),
+            ("0.0085455", 2, "0.008546"),
+            ("0.006789", 0, "0.006789"),
+            ("0", 2, "0.00"),
+            ("-0.000001", 2, "-0.000001"),
+            ("1e-30", 2, "0.00"),
+            (
+                "123456789012345678901234567890.125",
+                2,
+                "123456789012345678901234567890.13",
+            ),
+        ] {
+            assert_eq!(Number::parse(given).unwrap().money(places), text, "{given}");
         }
     }
 

@@ -5,7 +5,13 @@ use proptest::prelude::*;
 use super::*;
 
 fn said(value: &str, from: &str, to: &str) -> String {
-    convert(value, from, to).unwrap_or_else(|problem| problem.one_line())
+    match convert(value, from, to) {
+        Ok(Converted::Said(said)) => said,
+        Ok(Converted::Exchange(amount, from, to)) => {
+            format!("{amount} {} to {}", from.code, to.code)
+        }
+        Err(problem) => problem.one_line(),
+    }
 }
 
 #[test]
@@ -113,6 +119,24 @@ fn amounts_in_several_units_and_odd_numbers() {
 }
 
 #[test]
+fn units_come_before_currencies() {
+    for (value, from, to, answer) in [
+        ("5", "usd", "EUR", "5 USD to EUR"),
+        ("5 €", "", "$", "5 EUR to USD"),
+        ("1,234.50 €", "EUR", "pounds", "1234.5 EUR to GBP"),
+        ("5", "pounds", "dollars", "5 GBP to USD"),
+        ("16", "oz", "pounds", "16 oz = 1 lb"),
+        ("1", "cup", "tbsp", "1 cup = 16 tbsp"),
+        ("1", "cup", "usd", "1 CUP to USD"),
+        ("1", "MAD", "all", "1 MAD to ALL"),
+        ("5", "US dollars", "Swiss francs", "5 USD to CHF"),
+        ("5 euro", "", "yen", "5 EUR to JPY"),
+    ] {
+        assert_eq!(said(value, from, to), answer, "{value} {from} -> {to}");
+    }
+}
+
+#[test]
 fn ambiguous_symbols_are_told() {
     assert_eq!(
         said("5", "nm", "km"),
@@ -159,7 +183,31 @@ fn what_cannot_be_converted_says_why() {
         ("5", "ft 3 kg", "m", "they make no sum"),
         ("5", "°C 3 °C", "K", "they make no sum"),
         ("0", "mpg", "l/100km", "0 mpg has no counterpart"),
-        ("5", "USD", "EUR", "unknown unit \"USD\". Currencies"),
+        (
+            "5",
+            "USD",
+            "XYZ",
+            "unknown conversion: there is no rate for XYZ",
+        ),
+        ("5", "xqz", "EUR", "Units are, for example, km, mi"),
+        (
+            "5",
+            "USD",
+            "km",
+            "unknown conversion: USD is a currency, km is a length.",
+        ),
+        (
+            "5",
+            "kg",
+            "€",
+            "unknown conversion: EUR is a currency, kg is a mass.",
+        ),
+        (
+            "5",
+            "USD",
+            "kilometer per",
+            "unknown unit \"kilometer per\"",
+        ),
         ("1,2,3", "m", "km", "is no number"),
         ("1/0", "m", "km", "is no number"),
         ("five", "m", "km", "is no number"),

@@ -1,0 +1,133 @@
+//! RSS and Atom as they come: bytes, a content type and an address become titles, dates, summaries and links
+//! (contract/services/rss.md).
+
+mod date;
+mod field;
+mod page;
+mod scope;
+mod walk;
+
+use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
+
+use super::address::Address;
+use super::charset;
+pub use page::Named;
+
+/// Bytes before the declaration in which it is looked for: warnings of a broken server stand there.
+const JUNK: usize = 64 * 1024;
+
+/// A feed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Feed {
+    /// Its title on one line; empty when it has none.
+    pub title: String,
+    /// The page it belongs to.
+    pub link: Option<String>,
+    /// Its first entries, in its own order.
+    pub entries: Vec<Entry>,
+    /// How many entries it has.
+    pub count: usize,
+    /// What was wrong with the document, as a sentence.
+    pub note: Option<&'static str>,
+}
+
+/// An entry of a feed. Each text is on one line, without tags and control characters, and empty when the feed has none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// Its title.
+    pub title: String,
+    /// When it appeared: `2026-05-01 12:30 +02:00`, or as written when that is no date.
+    pub date: String,
+    /// What it is about.
+    pub summary: String,
+    /// Where it is, as a whole address where it can be made one.
+    pub link: Option<String>,
+}
+
+/// Why a document is no feed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoFeed {
+    /// It is a web page, which names these feeds.
+    Page(Vec<Named>),
+    /// It is XML with this root element.
+    Other(String),
+    /// It is a feed that broke before its first entry.
+    Broken,
+    /// It is something else.
+    Unreadable,
+}
+
+/// Reads a feed that came from `address`, and the first `most` of its entries.
+///
+/// # Errors
+/// See [`NoFeed`].
+pub fn read(
+    bytes: &[u8],
+    content_type: &str,
+    address: &Address,
+    most: usize,
+) -> Result<Feed, NoFeed> {
+    let text = decoded(bytes, content_type);
+    let (text, dirty) = without_controls(&text);
+    let start = text.find("<?xml").unwrap_or_default();
+    let mut found = walk::walk(text.get(start..).unwrap_or(&text), address, most);
+    if let (walk::Found::Other(_), Some(start)) = (&found, root(&text)) {
+        found = walk::walk(text.get(start..).unwrap_or_default(), address, most);
+    }
+    match found {
+        walk::Found::Feed(mut feed) => {
+            if dirty {
+                feed.note.get_or_insert(walk::DAMAGED);
+            }
+            match feed.count == 0 && feed.note.is_some() {
+                true => Err(NoFeed::Broken),
+                false => Ok(feed),
+            }
+        }
+        walk::Found::Other(root) => Err(match page::feeds(&text, &root, address) {
+            Some(named) => NoFeed::Page(named),
+            None if root.is_empty() => NoFeed::Unreadable,
+            None => NoFeed::Other(root),
+        }),
+    }
+}
+
+/// The document as text: by the header, a byte-order mark, the declaration (which may stand behind junk), else UTF-8.
+fn decoded(bytes: &[u8], content_type: &str) -> String {
+    // XML without a mark in two bytes a character begins with one of these (XML 1.0, appendix F).
+    let wide = match bytes {
+        [b'<', 0, ..] => Some(UTF_16LE),
+        [0, b'<', ..] => Some(UTF_16BE),
+        _ => None,
+    };
+    if let Some(encoding) = wide {
+        return encoding.decode(bytes).0.into_owned();
+    }
+    let head = bytes.get(..JUNK).unwrap_or(bytes);
+    let declaration = memchr::memmem::find(head, b"<?xml");
+    match declaration.filter(|_| Encoding::for_bom(bytes).is_none()) {
+        Some(at) => charset::decoded(bytes.get(at..).unwrap_or(bytes), content_type),
+        None => charset::decoded(bytes, content_type),
+    }
+}
+
+/// The text without the characters that XML does not allow, and whether there were some.
+fn without_controls(text: &str) -> (String, bool) {
+    let strange = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    let kept: String = text.chars().filter(|c| !strange(*c)).collect();
+    let dirty = kept.len() != text.len();
+    (kept, dirty)
+}
+
+/// Where the root of a feed begins behind something else.
+fn root(text: &str) -> Option<usize> {
+    let begins = |name: &&str| {
+        let at = text.find(*name)?;
+        let next = text.get(at + name.len()..)?.chars().next()?;
+        (next.is_whitespace() || next == '>').then_some(at)
+    };
+    ["<rss", "<rdf:RDF", "<feed"].iter().find_map(begins)
+}
+
+#[cfg(test)]
+mod tests;

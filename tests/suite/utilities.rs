@@ -1,0 +1,752 @@
+//! Words, translations, feeds and money through the built binary, over real sockets, with feedparser as an oracle for feeds.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::process::Command;
+use std::time::Duration;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use marvin::net::address::Address;
+use marvin::net::feed::{self, Feed};
+use marvin::net::html;
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::run::{Marvin, program};
+use crate::support::samples::{self, Sample, tool};
+use crate::support::server::{Answer, Server};
+use crate::support::shared::skip;
+
+/// A tool's answer, whole.
+fn says(run: Marvin) -> String {
+    run.run().expect(0).text().trim_end().to_owned()
+}
+
+/// A tool's error on one line, after the seconds that it may take.
+fn fails(run: Marvin) -> String {
+    let done = run.limit(Duration::from_secs(10)).run().expect(1);
+    done.errors()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn define(home: &Home, server: &Server, word: &str) -> Marvin {
+    let args = json!({"word": word});
+    tool(
+        home,
+        &["dictionaryapi"],
+        &server.url(""),
+        "dictionary_lookup",
+        &args,
+    )
+}
+
+fn translate(home: &Home, server: &Server, args: &Value) -> Marvin {
+    tool(home, &["mymemory"], &server.url(""), "translate_text", args)
+}
+
+fn money(home: &Home, server: &Server, value: &str, from: &str, to: &str) -> Marvin {
+    let args = json!({"value": value, "from_unit": from, "to_unit": to});
+    tool(
+        home,
+        &["frankfurter"],
+        &server.url(""),
+        "convert_units",
+        &args,
+    )
+}
+
+fn rss(home: &Home, server: &Server, path: &str) -> Marvin {
+    tool(home, &[], "", "read_rss", &json!({"url": server.url(path)}))
+        .env("MARVIN_ALLOW_PRIVATE", server.address().to_string())
+}
+
+/// An answer that can be given again.
+fn at(make: fn() -> Answer) -> fn() -> Answer {
+    make
+}
+
+fn has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+}
+
+#[test]
+fn every_sample_of_the_dictionary() {
+    let home = Home::new();
+    let good = |sample: &Sample| says(define(&home, &sample.server(), "x"));
+    let bad = |sample: &Sample| fails(define(&home, &sample.server(), "zzzqq"));
+    samples::each(
+        "dictionary",
+        "dictionaryapi",
+        &[
+            ("hello.json", &|sample| {
+                has(
+                    &good(sample),
+                    &[
+                        "hello  həˈləʊ\nAudio: https://ssl.gstatic.com/",
+                        "\nexclamation\n  1. used as a greeting",
+                        "Example: hello there, Katie!",
+                        "\nnoun\n",
+                        "\nverb\n",
+                    ],
+                );
+            }),
+            ("success.json", &|sample| {
+                has(
+                    &good(sample),
+                    &[
+                        "success  /səkˈsɛs/",
+                        "  3. Something which",
+                        "Antonyms: failure",
+                        "Source: https://en.wiktionary.org/wiki/success (CC BY-SA 3.0)",
+                    ],
+                );
+            }),
+            ("not-found.json", &|sample| {
+                has(&bad(sample), &["No definition found for 'zzzqq'."]);
+            }),
+            ("rate-limited.txt", &|sample| {
+                has(&bad(sample), &["asked too often (429)", "again in 120 s"]);
+            }),
+            ("upstream-error.json", &|sample| {
+                has(&bad(sample), &["failed (500): Upstream Server Failed."]);
+            }),
+        ],
+    );
+}
+
+#[test]
+fn a_word_goes_encoded_and_odd_answers_are_told() {
+    let home = Home::new();
+    let server = Server::answering(|_, _| {
+        Answer::json(
+            &json!([{"word": "naïve/x", "meanings": [{"partOfSpeech": "noun", "definitions": [{"definition": "d"}]}]}]),
+        )
+    });
+    let text = says(define(&home, &server, " naïve/x? "));
+    assert_eq!(text, "naïve/x\n\nnoun\n  1. d");
+    assert_eq!(
+        server.request(0).path,
+        "/api/v2/entries/en/na%C3%AFve%2Fx%3F"
+    );
+    for (answer, wanted) in [
+        (
+            at(|| Answer::json(&json!([]))),
+            "No definition found for 'x'.",
+        ),
+        (
+            at(|| Answer::json(&json!({"title": "No Definitions Found"}))),
+            "No definition found for 'x'.",
+        ),
+        (
+            at(|| Answer::json(&json!({"message": "x"}))),
+            "cannot be read",
+        ),
+        (
+            at(|| Answer::text("text/html", "<html>wrong place").with_status(404)),
+            "does not have this (404)",
+        ),
+        (
+            at(|| Answer::text("text/html", "<html>down").with_status(502)),
+            "failed (502)",
+        ),
+        (
+            at(|| Answer::text("text/html", "<html>portal")),
+            "a web page where data was promised",
+        ),
+        (
+            at(|| Answer::json(&json!({"message": "limit"})).with_status(429)),
+            "asked too often (429)",
+        ),
+        (
+            at(|| Answer::text("application/json", "[".repeat(10_000))),
+            "cannot be read",
+        ),
+    ] {
+        let server = Server::answering(move |_, _| answer());
+        has(&fails(define(&home, &server, "x")), &[wanted]);
+    }
+    let server = Server::start();
+    for word in [String::new(), " ".to_owned(), "x".repeat(100_000)] {
+        fails(define(&home, &server, &word));
+    }
+    assert!(server.requests().is_empty());
+}
+
+#[test]
+fn every_sample_of_the_translations() {
+    let home = Home::new();
+    let args = json!({"text": "hello world", "target_language": "pt-BR", "source_language": "en"});
+    let auto = json!({"text": "hello world", "target_language": "chinese"});
+    let bad = |sample: &Sample| {
+        let said = fails(translate(&home, &sample.server(), &args));
+        assert!(
+            !said.contains("PLEASE SELECT") && !said.contains("MYMEMORY WARNING"),
+            "{said}"
+        );
+        said
+    };
+    samples::each(
+        "translations",
+        "mymemory",
+        &[
+            ("hello-pt-br.json", &|sample| {
+                let text = says(translate(&home, &sample.server(), &args));
+                assert_eq!(
+                    text,
+                    "English → Brazilian Portuguese, confidence 100 % (MyMemory)\nolá mundo"
+                );
+            }),
+            ("autodetect-zh.json", &|sample| {
+                let server = sample.server();
+                let text = says(translate(&home, &server, &auto));
+                assert_eq!(
+                    text,
+                    "English (detected) → Chinese, confidence 100 % (MyMemory)\n你好，世界"
+                );
+                has(
+                    &server.request(0).path,
+                    &[
+                        "q=hello%20world",
+                        "langpair=autodetect%7Czh",
+                        "de=tests%40example.org",
+                    ],
+                );
+            }),
+            ("same-language.json", &|sample| {
+                has(&bad(sample), &["already", "Name the source language"]);
+            }),
+            ("invalid-email.json", &|sample| {
+                has(&bad(sample), &["contact", "MARVIN_CONTACT"]);
+            }),
+            ("quota.json", &|sample| {
+                has(&bad(sample), &["used up", "18 h 10 min 39 s"]);
+            }),
+            ("too-long.json", &|sample| has(&bad(sample), &["too long"])),
+            ("http-redirect.txt", &|sample| {
+                let page = sample.bytes.clone();
+                let server = Server::answering(move |request, _| {
+                    match request.path.starts_with("/get") {
+                        true => Answer::text("text/html", page.clone())
+                            .with_status(301)
+                            .header("Location", "/moved"),
+                        false => Answer::json(
+                            &json!({"responseData": {"translatedText": "ola", "match": 0.5}, "responseStatus": 200}),
+                        ),
+                    }
+                });
+                has(
+                    &says(translate(&home, &server, &args)),
+                    &["confidence 50 %", "\nola"],
+                );
+            }),
+        ],
+    );
+}
+
+#[test]
+fn long_text_goes_in_pieces_and_comes_back_in_order() {
+    let home = Home::new();
+    let echo = |request: &crate::support::server::Request| {
+        let query = request
+            .path
+            .split(['?', '&'])
+            .find_map(|pair| pair.strip_prefix("q="))
+            .unwrap_or_default();
+        let text = marvin::net::address::decoded(query);
+        assert!(text.len() <= 500, "{} bytes", text.len());
+        text
+    };
+    let server = Server::answering(move |request, n| {
+        let text = echo(request).to_uppercase();
+        Answer::json(
+            &json!({"responseData": {"translatedText": text, "match": 1.0 - n as f64 / 10.0}, "responseStatus": 200}),
+        )
+    });
+    let text: String = (0..30)
+        .map(|n| format!("Sätze gibt es viele, dies ist der {n}te.\n"))
+        .collect();
+    let out = says(translate(
+        &home,
+        &server,
+        &json!({"text": text, "target_language": "en", "source_language": "de"}),
+    ));
+    assert_eq!(server.requests().len(), 3);
+    has(
+        &out,
+        &[
+            "German → English, confidence at least 80 % (MyMemory)\nText of MyMemory, between",
+            text.to_uppercase().trim_end(),
+        ],
+    );
+    let failing = Server::answering(|_, n| match n {
+        0 => Answer::json(
+            &json!({"responseData": {"translatedText": "FIRST"}, "responseStatus": 200}),
+        ),
+        _ => Answer::json(
+            &json!({"responseData": {"translatedText": "x"}, "responseStatus": 200, "quotaFinished": true}),
+        ),
+    });
+    let said = fails(translate(
+        &home,
+        &failing,
+        &json!({"text": text, "target_language": "en", "source_language": "de"}),
+    ));
+    has(
+        &said,
+        &["used up", "The first 1 of 3 parts were translated", "FIRST"],
+    );
+    let nobody = Server::start();
+    for args in [
+        json!({"text": "x".repeat(100_000), "target_language": "en"}),
+        json!({"text": " ", "target_language": "en"}),
+        json!({"text": "x", "target_language": "klingon"}),
+        json!({"text": "x", "target_language": "en", "source_language": "English"}),
+        json!({"text": "x", "target_language": "en|de"}),
+    ] {
+        fails(translate(&home, &nobody, &args));
+    }
+    assert!(nobody.requests().is_empty());
+}
+
+#[test]
+fn every_sample_of_the_rates() {
+    let home = Home::new();
+    let first = |sample: &Sample| says(money(&home, &sample.server(), "100", "usd", "eur"));
+    samples::each(
+        "rates",
+        "frankfurter",
+        &[
+            ("v1-usd-eur.json", &|sample| {
+                let server = sample.server();
+                let text = says(money(&home, &server, "100", "usd", "€"));
+                assert_eq!(
+                    text,
+                    "100 USD = 85.46 EUR\nRate of 2026-04-30: 1 USD = 0.85455 EUR (Frankfurter)"
+                );
+                assert_eq!(server.request(0).path, "/v1/latest?base=USD&symbols=EUR");
+            }),
+            ("v1-usd-eur-gbp.json", &|sample| {
+                has(&first(sample), &["100 USD = 85.46 EUR", "2026-04-30"]);
+            }),
+            ("old-host-redirect.txt", &|_| {
+                let server = Server::answering(|request, _| {
+                    match request.path.starts_with("/v1/latest?base") {
+                        true => Answer::status(301).header("Location", "/v1/moved?from=USD"),
+                        false => Answer::json(
+                            &json!({"amount": 1, "base": "USD", "date": "2026-04-30", "rates": {"EUR": 2}}),
+                        ),
+                    }
+                });
+                let text = says(money(&home, &server, "1.5", "dollars", "euro"));
+                assert_eq!(
+                    text,
+                    "1.5 USD = 3.00 EUR\nRate of 2026-04-30: 1 USD = 2 EUR (Frankfurter)"
+                );
+            }),
+            ("not-found.json", &|sample| {
+                let server = sample.server();
+                let said = fails(money(&home, &server, "5", "XYZ", "EUR"));
+                has(
+                    &said,
+                    &[
+                        "unknown conversion: there is no rate for XYZ",
+                        "km, mi",
+                        "EUR, USD",
+                    ],
+                );
+                assert!(server.requests().is_empty());
+                has(
+                    &fails(money(&home, &server, "5", "BTN", "EUR")),
+                    &["unknown conversion: there is no rate for BTN to EUR"],
+                );
+                assert_eq!(server.request(1).path, "/v2/rate/BTN/EUR");
+            }),
+            ("same-currency.json", &|sample| {
+                let server = sample.server();
+                assert_eq!(
+                    says(money(&home, &server, "5", "eur", "€")),
+                    "5 EUR = 5 EUR (the same currency)"
+                );
+                assert!(server.requests().is_empty());
+            }),
+            ("currencies.json", &|sample| {
+                has(
+                    &fails(money(&home, &sample.server(), "5", "usd", "eur")),
+                    &["cannot be read"],
+                );
+            }),
+            ("v2-rate.json", &|sample| {
+                let body = sample.bytes.clone();
+                let server = Server::answering(move |request, _| match request.path.as_str() {
+                    "/v2/rate/EUR/USD" => Answer::text("application/json", body.clone()),
+                    _ => Answer::json(
+                        &json!({"amount": 1.0, "base": "EUR", "date": "2026-03-25", "rates": {}}),
+                    ),
+                });
+                let text = says(money(&home, &server, "€10", "EUR", "USD"));
+                assert_eq!(
+                    text,
+                    "10 EUR = 11.57 USD\nRate of 2026-03-25: 1 EUR = 1.1568 USD (Frankfurter)"
+                );
+            }),
+        ],
+    );
+}
+
+#[test]
+fn rates_that_cannot_be_had_say_why() {
+    let home = Home::new();
+    for (answer, wanted) in [
+        (
+            at(|| Answer::json(&json!({"message": "x"})).with_status(503)),
+            "failed (503): x.",
+        ),
+        (
+            at(|| Answer::text("text/html", "<html>")),
+            "a web page where data was promised",
+        ),
+        (
+            at(|| Answer::text("text/html", "<html>").with_status(404)),
+            "does not have this (404)",
+        ),
+        (
+            at(|| Answer::json(&json!({"rates": {"EUR": 0}}))),
+            "cannot be read",
+        ),
+        (
+            at(|| Answer::json(&json!({"rates": {"EUR": "x"}}))),
+            "cannot be read",
+        ),
+        (at(|| Answer::json(&json!([]))), "cannot be read"),
+    ] {
+        let server = Server::answering(move |_, _| answer());
+        has(&fails(money(&home, &server, "5", "USD", "EUR")), &[wanted]);
+    }
+    let yen = Server::answering(|_, _| Answer::json(&json!({"rates": {"JPY": 156.789}})));
+    assert_eq!(
+        says(money(&home, &yen, "100", "USD", "yen")),
+        "100 USD = 15679 JPY\nRate: 1 USD = 156.789 JPY (Frankfurter)"
+    );
+}
+
+#[test]
+fn every_sample_of_feeds() {
+    let home = Home::new();
+    let path = |sample: &Sample| {
+        sample
+            .request
+            .split_whitespace()
+            .nth(1)
+            .unwrap_or("/")
+            .to_owned()
+    };
+    let good = |sample: &Sample| says(rss(&home, &sample.server(), &path(sample)));
+    samples::each(
+        "feeds",
+        "rss",
+        &[
+            ("rss2-cloudflare.xml", &|sample| {
+                let text = good(sample);
+                has(
+                    &text,
+                    &[
+                        "The Cloudflare Blog\nhttps://blog.cloudflare.com/\n",
+                        "1. Privacy-Preserving Compromised Credential Checking\n   2021-10-14 12:59 UTC\n   Announcing a public demo",
+                        "   https://blog.cloudflare.com/privacy-preserving-compromised-credential-checking/",
+                    ],
+                );
+                assert!(!text.contains('<'), "{text}");
+            }),
+            ("atom-youtube.xml", &|sample| {
+                has(
+                    &good(sample),
+                    &[
+                        "PBS Space Time\n",
+                        "1. Navigating with Quantum Entanglement\n   2020-12-22 19:15 UTC\n",
+                        "   https://www.youtube.com/watch?v=0A1ouV7iD8o",
+                    ],
+                );
+            }),
+            ("rss1-debian.xml", &|sample| {
+                let text = good(sample);
+                has(
+                    &text,
+                    &[
+                        "Debian News\nhttps://www.debian.org/News/\n1 entry\n",
+                        "1. Updated Debian 11: 11.6 released\n   2022-12-17\n",
+                        "bullseye",
+                    ],
+                );
+            }),
+            ("rss1-iso8859.xml", &|sample| {
+                has(
+                    &good(sample),
+                    &[
+                        "1. Digitalministerium: Neue Glasfaserförderung mit Schnellkasse\n   2023-01-25 19:03 +01:00\n   Ab April soll es wieder Förderung",
+                    ],
+                );
+            }),
+            ("not-a-feed.html", &|sample| {
+                let server = sample.server();
+                let said = fails(rss(&home, &server, "/blog"));
+                has(
+                    &said,
+                    &[
+                        "is a web page, not a feed.",
+                        &format!("{} (Blog)", server.url("/index.xml")),
+                    ],
+                );
+            }),
+            ("truncated.xml", &|sample| {
+                has(
+                    &fails(rss(&home, &sample.server(), "/feed.xml")),
+                    &["not a readable feed", "cut off before its first entry"],
+                );
+            }),
+        ],
+    );
+}
+
+#[test]
+fn a_feed_is_asked_for_politely_and_its_refusals_told() {
+    let home = Home::new();
+    let body =
+        "<rss><channel><title>F</title><item><title>T</title><link>x</link></item></channel></rss>";
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(body.as_bytes()).unwrap();
+    let packed = packed.finish().unwrap();
+    let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
+    bomb.write_all(&vec![b' '; 20 << 20]).unwrap();
+    let bomb = bomb.finish().unwrap();
+    let server = Server::answering(move |request, _| {
+        let hops: Option<usize> = request
+            .path
+            .strip_prefix("/hop/")
+            .and_then(|n| n.parse().ok());
+        match (hops, request.path.as_str()) {
+            (Some(0), _) | (_, "/a/feed") => Answer::text("text/xml", body),
+            (Some(n), _) => Answer::status(302).header("Location", &format!("/hop/{}", n - 1)),
+            (_, "/gzip") => {
+                Answer::text("text/xml", packed.clone()).header("Content-Encoding", "gzip")
+            }
+            (_, "/bomb") => {
+                Answer::text("text/xml", bomb.clone()).header("Content-Encoding", "gzip")
+            }
+            (_, "/large") => Answer::text("text/xml", vec![b' '; 6_000_000]),
+            (_, "/429") => Answer::status(429).header("Retry-After", "30"),
+            (_, "/private") => Answer::status(302).header("Location", "http://127.0.0.2:9/"),
+            (_, path) => Answer::status(path.trim_start_matches('/').parse().unwrap_or(404)),
+        }
+    });
+    let text = says(rss(&home, &server, "/a/feed"));
+    assert_eq!(
+        text,
+        format!("F\n1 entry\n\n1. T\n   {}", server.url("/a/x"))
+    );
+    let request = server.request(0);
+    has(
+        request.header("accept").unwrap(),
+        &["application/rss+xml, application/atom+xml, application/xml;q=0.9, text/xml;q=0.8"],
+    );
+    has(
+        request.header("user-agent").unwrap(),
+        &["Marvin/", "(+tests@example.org)"],
+    );
+    has(&says(rss(&home, &server, "/gzip")), &["1. T"]);
+    has(&says(rss(&home, &server, "/hop/5")), &["1. T"]);
+    for (path, wanted) in [
+        ("/hop/6", "redirects more than 5 times"),
+        ("/bomb", "more than 5 MB"),
+        ("/large", "more than 5 MB"),
+        (
+            "/429",
+            "asked too often (429). It may be asked again in 30 s.",
+        ),
+        ("/403", "refused the request (403)"),
+        ("/406", "(406)"),
+        ("/410", "gone for good"),
+        ("/404", "has no feed at this address"),
+        ("/500", "failed (500)"),
+        ("/private", "The address redirects:"),
+    ] {
+        has(&fails(rss(&home, &server, path)), &[wanted]);
+    }
+    let private = tool(
+        &home,
+        &[],
+        "",
+        "read_rss",
+        &json!({"url": server.url("/a/feed")}),
+    );
+    has(&fails(private), &["not opened"]);
+}
+
+#[test]
+fn phrases_call_the_tools_without_a_model() {
+    let home = Home::new();
+    let server = Server::answering(|request, _| match request.path.starts_with("/get") {
+        true => Answer::json(
+            &json!({"responseData": {"translatedText": "ciao"}, "responseStatus": 200}),
+        ),
+        false => Answer::json(
+            &json!([{"word": "tide", "meanings": [{"definitions": [{"definition": "d"}]}]}]),
+        ),
+    });
+    for (prompt, wanted) in [
+        ("define tide", "1. d"),
+        ("translate hello to Italian", "ciao"),
+    ] {
+        let run = home
+            .marvin()
+            .args([
+                "--non-interactive",
+                "--provider",
+                "offline",
+                "--prompt",
+                prompt,
+            ])
+            .env("MARVIN_URL_DICTIONARYAPI", server.url(""))
+            .env("MARVIN_URL_MYMEMORY", server.url(""));
+        has(run.run().expect(0).text(), &[wanted]);
+    }
+}
+
+/// What feedparser makes of files: a title, and title, link of each entry.
+const ORACLE: &str = r#"
+import feedparser, json, sys
+out = []
+for path in sys.argv[1:]:
+    with open(path, 'rb') as file:
+        data = file.read()
+    feed = feedparser.parse(data, response_headers={'content-type': 'application/xml', 'content-location': 'https://site.test/a/feed.xml'})
+    def text(of):
+        detail = of.get('title_detail', {})
+        return [of.get('title', ''), detail.get('type', '')]
+    out.append([text(feed.feed), [text(entry) + [entry.get('link', '')] for entry in feed.entries]])
+print(json.dumps(out))
+"#;
+
+/// Feeds in every format, with titles and links that are hard to read.
+fn generated() -> Vec<String> {
+    let titles = [
+        "Plain",
+        "A &amp; B",
+        "x &lt; y",
+        "<![CDATA[Fish & chips]]>",
+        "caf&#233; \u{2014} na\u{ef}ve",
+        " two\n lines ",
+        "&quot;q&quot; &apos;a&apos;",
+    ];
+    let links = [
+        "https://x.test/1?a=1&amp;b=2",
+        "https://x.test/p%C3%A9",
+        "https://x.test/q#f",
+    ];
+    let mut out = Vec::new();
+    for shift in 0..titles.len() {
+        let rows: Vec<(&str, &str)> = (0..4)
+            .map(|n| {
+                (
+                    titles[(n + shift) % titles.len()],
+                    links[(n + shift) % links.len()],
+                )
+            })
+            .collect();
+        let (mut rss, mut rdf, mut atom) = (String::new(), String::new(), String::new());
+        for (title, link) in &rows {
+            let _ = write!(
+                rss,
+                "<item><media:title>no</media:title><title>{title}</title><guid isPermaLink='false'>g</guid><link>{link}</link></item>"
+            );
+            let _ = write!(
+                rdf,
+                "<item rdf:about='{link}'><title>{title}</title><link>{link}</link></item>"
+            );
+            let _ = write!(
+                atom,
+                "<entry><id>i</id><link rel='replies' href='/r'/><link href='{link}'/><title>{title}</title></entry>"
+            );
+        }
+        out.push(format!("<?xml version='1.0'?><rss version='2.0' xmlns:media='http://search.yahoo.com/mrss/'><channel><title>R</title><link>https://x.test/</link><image><title>I</title></image>{rss}</channel></rss>"));
+        out.push(format!("<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns='http://purl.org/rss/1.0/'><channel><title>D</title><link>https://x.test/</link></channel>{rdf}</rdf:RDF>"));
+        out.push(format!("<feed xmlns='http://www.w3.org/2005/Atom' xml:base='https://b.test/c/'><title type='html'>&lt;b&gt;A&lt;/b&gt;</title>{atom}<entry><title>Rel</title><link href='../d'/></entry></feed>"));
+        let half = rss.len() / 2;
+        let cut = rss.get(..rss.floor_char_boundary(half)).unwrap_or_default();
+        let end = cut.rfind("</item>").map_or(0, |at| at + "</item>".len());
+        out.push(format!("<rss version='2.0' xmlns:media='http://search.yahoo.com/mrss/'><channel><title>C</title>{}", &cut[..end]));
+    }
+    out
+}
+
+#[test]
+fn feedparser_reads_the_same() {
+    const NAME: &str = "feedparser_reads_the_same";
+    let Some(python) = program("feedparser-python").or_else(|| program("python3")) else {
+        return skip(
+            NAME,
+            "there is no python3 (scripts/world-tools.sh puts it into a folder)",
+        );
+    };
+    let known = Command::new(&python)
+        .args(["-c", "import feedparser"])
+        .output();
+    if known.is_ok_and(|done| !done.status.success()) {
+        return skip(
+            NAME,
+            "python3 has no feedparser (scripts/world-tools.sh installs it)",
+        );
+    }
+    let home = Home::new();
+    let mut files = Vec::new();
+    for (n, text) in generated().into_iter().enumerate() {
+        files.push(home.write(&format!("feeds/{n}.xml"), text));
+    }
+    for sample in samples::samples(NAME, "rss").unwrap_or_default() {
+        if sample.name != "not-a-feed.html" && sample.name != "truncated.xml" {
+            files.push(home.write(&format!("feeds/{}", sample.name), &sample.bytes));
+        }
+    }
+    let done = Command::new(&python)
+        .args(["-c", ORACLE])
+        .args(&files)
+        .output()
+        .unwrap();
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    let theirs: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let address = Address::parse("https://site.test/a/feed.xml").unwrap();
+    let words = |pair: &Value| {
+        let text = pair[0].as_str().unwrap();
+        match pair[1] == "text/html" {
+            true => html::line(text),
+            false => text.split_whitespace().collect::<Vec<_>>().join(" "),
+        }
+    };
+    for (file, theirs) in files.iter().zip(theirs.as_array().unwrap()) {
+        let bytes = fs::read(file).unwrap();
+        let ours: Feed = feed::read(&bytes, "application/xml", &address, 100).unwrap();
+        assert_eq!(ours.title, words(&theirs[0]), "{}", file.display());
+        let ours: Vec<_> = ours
+            .entries
+            .into_iter()
+            .map(|entry| (entry.title, entry.link.unwrap_or_default()))
+            .collect();
+        let theirs: Vec<_> = theirs[1]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| (words(entry), entry[2].as_str().unwrap().to_owned()))
+            .collect();
+        assert_eq!(ours, theirs, "{}", file.display());
+    }
+    eprintln!("feedparser agrees on {} feeds", files.len());
+}
