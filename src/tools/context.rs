@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::bell::Bells;
 use super::bounds::Bounds;
+use super::web::pages::Pages;
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
@@ -57,6 +58,8 @@ pub struct World {
     pub approve: Option<Box<dyn Approve>>,
     /// The way to outside services.
     pub outside: Outside,
+    /// Pages that were read a while ago.
+    pub pages: Pages,
 }
 
 /// Secrets that are looked up once, by the floor that knows their names.
@@ -150,6 +153,7 @@ impl World {
             announce: None,
             bells: Bells::default(),
             approve: None,
+            pages: Pages::default(),
             env,
         }
     }

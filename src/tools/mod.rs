@@ -34,6 +34,7 @@ mod timers;
 mod units;
 mod untrusted;
 mod utilities;
+pub mod web;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -48,6 +49,7 @@ use context::Ctx;
 /// Every tool, one slice a module. A new module adds its line.
 pub static ALL: &[&[Tool]] = &[
     places::TOOLS,
+    web::TOOLS,
     notes::TOOLS,
     files::TOOLS,
     files_notes::TOOLS,
