@@ -422,7 +422,7 @@ mod tests {
             );
         }
         assert_eq!(gateway.refused().len(), 6);
-        assert_eq!(gateway.barred().len(), 5);
+        assert_eq!(gateway.barred().len(), 6);
         assert!(say(&gateway, "nonsense", &login).starts_with("HTTP/1.1 4"));
         // A program of the same user needs no login where that is how it is known, and is judged all the same.
         let open = Gateway::open_to_user(&env, Guard::new(&env).unwrap(), &Cancel::new()).unwrap();

@@ -38,5 +38,6 @@ mod sizes;
 mod state;
 mod things;
 mod tickets;
+mod web;
 mod wire_selftest;
 mod world;

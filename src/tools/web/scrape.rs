@@ -10,7 +10,7 @@ use super::fetch::{Fetched, Kind, fetch, plain, status_words};
 use super::lynx::tidy;
 use super::menu::prices;
 use super::{Extract, ScrapePage, window};
-use crate::base::error::{Outcome, Problem};
+use crate::base::error::{Kind as Why, Outcome, Problem};
 use crate::base::text::{clip, thousands, visible};
 use crate::net::address::Address;
 use crate::net::gateway::Gateway;
@@ -84,50 +84,81 @@ pub(super) fn page(ctx: &Ctx, args: ScrapePage) -> Outcome<String> {
     Ok(told(&args, &address, taken))
 }
 
-/// By the first browser that works, else without one.
+/// By the first browser that starts, else without one.
 fn by_browser(ctx: &Ctx, args: &ScrapePage, address: &Address, fetched: Fetched) -> Outcome<Taken> {
     let mut why = "No browser with a driver was found (geckodriver and Firefox, or chromedriver and Chromium), so its scripts were not run; \
                    the packages firefox-esr and geckodriver, or chromium and chromium-driver, have them."
         .to_owned();
     for pair in installed(&ctx.world.env) {
-        // A session may have died under the first try.
-        for again in [true, false] {
-            let failed = match browsed(ctx, args, address, &fetched, &pair, PATIENCE) {
-                Ok(taken) => return Ok(taken),
-                Err(failed) => failed,
-            };
-            let dead = failed.is("invalid session id");
-            let said = matches!(failed, Failed::Said(..));
-            let problem = failed.problem();
-            use crate::base::error::Kind::{Cancelled, Input, Refused};
-            if matches!(problem.kind, Cancelled | Input | Refused) {
-                return Err(problem);
-            }
-            ctx.stop.check()?;
-            why = format!("{} So its scripts were not run.", problem.what);
-            if !(dead && said && again) {
-                break;
-            }
+        let begun = Browser::start(ctx, &pair, PATIENCE);
+        let started = begun.is_ok();
+        let mut taken = begun.and_then(|browser| browsed(ctx, args, address, &fetched, browser));
+        // A session that died is begun anew, once.
+        if taken
+            .as_ref()
+            .is_err_and(|failed| failed.is("invalid session id"))
+        {
+            taken = Browser::start(ctx, &pair, PATIENCE)
+                .and_then(|browser| browsed(ctx, args, address, &fetched, browser));
+        }
+        let problem = match taken {
+            Ok(taken) => return Ok(taken),
+            Err(failed) => failed.problem(),
+        };
+        if matches!(problem.kind, Why::Cancelled | Why::Input | Why::Refused) {
+            return Err(problem);
+        }
+        ctx.stop.check()?;
+        why = format!("{} So its scripts were not run.", problem.what);
+        if started {
+            break;
         }
     }
     without(args, fetched, why)
 }
 
-/// Loads the page in the browser of `pair`.
+/// A browser that runs, and the only way it has to the network; ended in this order.
+struct Browser {
+    session: Session,
+    _process: Process,
+    gateway: Gateway,
+    guard: Guard,
+    patience: Patience,
+}
+
+impl Browser {
+    fn start(ctx: &Ctx, pair: &Pair, patience: Patience) -> Result<Self, Failed> {
+        let env = &ctx.world.env;
+        let guard = Guard::new(env)?;
+        let gateway = Gateway::open_to_user(env, guard.clone(), &ctx.stop)?;
+        ctx.progress("starting the browser");
+        let process = Process::start(pair, env, &ctx.stop)?;
+        let session = Session::open(&process, pair, gateway.address(), patience, &ctx.stop)?;
+        Ok(Self {
+            session,
+            _process: process,
+            gateway,
+            guard,
+            patience,
+        })
+    }
+}
+
+/// Loads the page in `browser`.
 fn browsed(
     ctx: &Ctx,
     args: &ScrapePage,
     address: &Address,
     fetched: &Fetched,
-    pair: &Pair,
-    patience: Patience,
+    browser: Browser,
 ) -> Result<Taken, Failed> {
-    let env = &ctx.world.env;
-    let guard = Guard::new(env)?;
-    let gateway = Gateway::open_to_user(env, guard.clone(), &ctx.stop)?;
-    ctx.progress("starting the browser");
-    let process = Process::start(pair, env, &ctx.stop)?;
-    let session = Session::open(&process, pair, gateway.address(), patience, &ctx.stop)?;
+    let Browser {
+        session,
+        gateway,
+        guard,
+        patience,
+        ..
+    } = &browser;
     ctx.progress(format!("loading {}", clip(&shown(address), 60)));
     let mut notes = Vec::new();
     match session.go(&address.to_string()) {
@@ -136,44 +167,51 @@ fn browsed(
             "The page did not finish loading within {} s; this is what was there by then.",
             patience.load.as_secs()
         )),
-        Err(failed) => return Err(blocked(&gateway, address).map_or(failed, Failed::Problem)),
+        Err(failed) => return Err(blocked(gateway, address).map_or(failed, Failed::Problem)),
     }
     let busy = session.script("return document.scripts.length > 0", &json!([]));
     if busy.as_ref().is_ok_and(|value| value == &Value::Bool(true)) && !ctx.stop.sleep(SETTLE) {
         return Err(Problem::cancelled().into());
     }
     let words = json!([args.css_selector.trim(), TEXT, LINKS, IDS, FRAME]);
-    let value = session.script(SCRIPT, &words)?;
-    let word = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-    let href = word("href");
-    let last = match Address::parse(href) {
-        Ok(last) => last,
-        // A page of the browser's own: it could not load what it was led to.
-        Err(_) => {
-            return Err(blocked(&gateway, address).unwrap_or_else(|| {
-                Problem::network(format!(
-                    "The browser could not load {}; it shows {}.",
-                    shown(address),
-                    clip(&visible(href), 100)
-                ))
-            }))?;
-        }
+    let value = match session.script(SCRIPT, &words) {
+        Ok(value) if value.get("href").is_some() => Some(value),
+        // A page may have spoilt what scripts stand on; its source can be had all the same.
+        Ok(_) | Err(Failed::Said(..)) => None,
+        Err(failed) => return Err(failed),
     };
+    let href = match &value {
+        Some(value) => word(value, "href").to_owned(),
+        None => session.place()?,
+    };
+    let late = !notes.is_empty();
+    let last = Address::parse(&href).map_err(|_| {
+        // A page of the browser's own: it could not load what it was led to.
+        let shows = match late {
+            true => format!(" within {} s", patience.load.as_secs()),
+            false => format!("; it shows {}", clip(&visible(&href), 100)),
+        };
+        blocked(gateway, address).unwrap_or_else(|| {
+            Problem::network(format!(
+                "The browser could not load {}{shows}.",
+                shown(address)
+            ))
+        })
+    })?;
     if last != *address && last != fetched.address {
-        let proxied = Route::to(env, &last.to_string())?.proxy.is_some();
+        let proxied = Route::to(&ctx.world.env, &last.to_string())?
+            .proxy
+            .is_some();
         let judged = guard.judge(&last, proxied, LOOK_UP, &ctx.stop);
         judged.map_err(|mut problem| {
             problem.what = format!("The page leads elsewhere: {}", problem.what);
             problem
         })?;
     }
-    if value.get("bad") == Some(&Value::Bool(true)) {
-        return Err(no_selector(&args.css_selector).into());
-    }
-    let ids: Vec<String> = list(&value, "ids").filter_map(text_of).collect();
-    if value.get("missing") == Some(&Value::Bool(true)) {
-        return Err(no_element(&args.css_selector, &ids).into());
-    }
+    let mut taken = match value {
+        Some(value) => by_script(args, &value, last)?,
+        None => from_source(args, &session.source()?, last, None)?,
+    };
     let barred = gateway.barred();
     if let Some(first) = barred.first() {
         notes.push(format!(
@@ -181,15 +219,32 @@ fn browsed(
             crate::base::text::plural(barred.len(), "request")
         ));
     }
+    taken.notes = notes;
+    Ok(taken)
+}
+
+/// What our script found.
+fn by_script(args: &ScrapePage, value: &Value, address: Address) -> Outcome<Taken> {
+    if value.get("bad") == Some(&Value::Bool(true)) {
+        return Err(no_selector(&args.css_selector));
+    }
+    if value.get("missing") == Some(&Value::Bool(true)) {
+        let ids: Vec<String> = list(value, "ids").filter_map(text_of).collect();
+        return Err(no_element(&args.css_selector, &ids));
+    }
     Ok(Taken {
-        title: Some(word("title").to_owned()).filter(|title| !title.is_empty()),
-        text: tidy(word("text")),
-        links: list(&value, "links")
+        title: Some(word(value, "title").to_owned()).filter(|title| !title.is_empty()),
+        text: tidy(word(value, "text")),
+        links: list(value, "links")
             .filter_map(|link| Some((text_of(link.get(0)?)?, text_of(link.get(1)?)?)))
             .collect(),
-        address: last,
-        notes,
+        address,
+        notes: Vec::new(),
     })
+}
+
+fn word<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn list<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
@@ -215,19 +270,31 @@ fn blocked(gateway: &Gateway, address: &Address) -> Option<Problem> {
 
 /// The page as it came.
 fn without(args: &ScrapePage, fetched: Fetched, why: String) -> Outcome<Taken> {
+    let mut taken = from_source(args, &fetched.text, fetched.address, Some(&why))?;
+    taken.notes.push(why);
+    Ok(taken)
+}
+
+/// What is asked for, out of HTML; `why` no browser could take it.
+fn from_source(
+    args: &ScrapePage,
+    source: &str,
+    address: Address,
+    why: Option<&str>,
+) -> Outcome<Taken> {
     let selector = match args.css_selector.trim() {
         "" => None,
         text => Some(Selector::parse(text).ok_or_else(|| {
             Problem::input(format!(
-                "Without a browser only a plain selector works (main, #id, .class, div.class), not \"{}\".",
+                "Only a plain selector works without a browser's help (main, #id, .class, div.class), not \"{}\".",
                 clip(&visible(text), 100)
             ))
-            .next(why.clone())
+            .next(why.unwrap_or("The page has spoilt what scripts stand on."))
         })?),
     };
-    let whole = |frame: &[&str]| html::page_part(&fetched.text, selector.as_ref(), frame);
-    let mut part = whole(&FRAME)
-        .ok_or_else(|| no_element(&args.css_selector, &html::ids(&fetched.text, IDS)))?;
+    let whole = |frame: &[&str]| html::page_part(source, selector.as_ref(), frame);
+    let mut part =
+        whole(&FRAME).ok_or_else(|| no_element(&args.css_selector, &html::ids(source, IDS)))?;
     if part.text.is_empty() && part.links.is_empty() {
         part = whole(&[]).unwrap_or(part);
     }
@@ -235,16 +302,16 @@ fn without(args: &ScrapePage, fetched: Fetched, why: String) -> Outcome<Taken> {
         !link.href.starts_with('#') && !link.href.to_ascii_lowercase().starts_with("javascript:")
     });
     let links = links.map(|link| {
-        let place = fetched.address.join(&link.href);
+        let place = address.join(&link.href);
         let place = place.map_or(link.href, |place| place.to_string());
         (link.words, place)
     });
     Ok(Taken {
-        title: part.title.or_else(|| html::title(&fetched.text)),
-        text: part.text,
         links: links.collect(),
-        address: fetched.address,
-        notes: vec![why],
+        title: part.title.or_else(|| html::title(source)),
+        text: part.text,
+        address,
+        notes: Vec::new(),
     })
 }
 
@@ -328,35 +395,4 @@ fn links(taken: &mut Taken) -> String {
 }
 
 #[cfg(test)]
-pub(super) use tests::load;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Loads a page with less patience.
-    pub(in super::super) fn load(
-        ctx: &Ctx,
-        url: &str,
-        pair: &Pair,
-        patience: Patience,
-    ) -> Outcome<String> {
-        let args = ScrapePage {
-            url: url.to_owned(),
-            extract: Extract::Text,
-            css_selector: String::new(),
-            max_length: 4000,
-        };
-        let address = Address::parse(url)?;
-        let fetched = Fetched {
-            address: address.clone(),
-            status: 200,
-            kind: Kind::Html,
-            text: String::new(),
-        };
-        let taken = browsed(ctx, &args, &address, &fetched, pair, patience);
-        taken
-            .map(|taken| told(&args, &address, taken))
-            .map_err(Failed::problem)
-    }
-}
+mod tests;

@@ -4,8 +4,6 @@
 mod options;
 mod process;
 mod session;
-#[cfg(test)]
-mod tests;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -46,6 +46,7 @@ fn arguments(gateway: SocketAddr) -> Vec<String> {
     let mut words: Vec<String> = [
         "--headless=new",
         "--disable-gpu",
+        "--disable-breakpad",
         "--disable-dev-shm-usage",
         "--disable-extensions",
         "--disable-sync",

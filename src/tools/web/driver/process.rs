@@ -1,6 +1,10 @@
 //! A driver's process: in a group of its own that is killed on every way out, in a folder of its own that goes away.
 
+use std::fs;
+use std::io;
 use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -20,8 +24,14 @@ use crate::proc::scrub::command_env;
 const START: Duration = Duration::from_secs(10);
 /// Longest life; the call's own limit is shorter.
 const LIFE: Duration = Duration::from_secs(120);
-/// Between TERM and KILL.
-const GRACE: Duration = Duration::from_millis(50);
+/// Between TERM and KILL: a session that may end by itself has been ended before.
+const GRACE: Duration = Duration::ZERO;
+/// What its folder's name begins with.
+const PREFIX: &str = "marvin-browser-";
+/// How long the end of a call waits for its folder to be removed, the same when it was stopped, and the pause between two tries.
+const REMOVE: Duration = Duration::from_secs(3);
+const HURRY: Duration = Duration::from_millis(80);
+const AGAIN: Duration = Duration::from_millis(5);
 
 /// A running driver; dropping it ends it and its browser.
 pub(in super::super) struct Process {
@@ -48,9 +58,11 @@ impl Process {
     pub(in super::super) fn start(pair: &Pair, env: &Env, stop: &Cancel) -> Outcome<Self> {
         let cannot = |why| Problem::system("Cannot make a folder for the browser", why);
         let above = env.get("TMPDIR").filter(|dir| dir.starts_with('/'));
+        let above = Path::new(above.unwrap_or("/tmp"));
+        sweep(above);
         let folder = tempfile::Builder::new()
-            .prefix("marvin-browser-")
-            .tempdir_in(above.unwrap_or("/tmp"))
+            .prefix(PREFIX)
+            .tempdir_in(above)
             .map_err(cannot)?;
         let mut run = Run::new(
             pair.driver.as_os_str(),
@@ -106,22 +118,52 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        let hurry = self.stop.is_fired();
         self.stop.fire();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        // A process that is dying may still write a file there.
-        let Some(folder) = self.folder.take() else {
-            return;
-        };
-        let path = folder.keep();
-        for _ in 0..20 {
-            match std::fs::remove_dir_all(&path) {
-                Err(why) if why.kind() != std::io::ErrorKind::NotFound => {
-                    thread::sleep(Duration::from_millis(5));
+        if let Some(folder) = self.folder.take() {
+            remove(folder.keep(), if hurry { HURRY } else { REMOVE });
+        }
+    }
+}
+
+/// Removes a browser's folder, and waits a moment for it: there are many files in it, and a process that is dying may still write one.
+/// What is left is for the next call.
+fn remove(folder: PathBuf, patience: Duration) {
+    let (tell, told) = bounded(1);
+    let removing = thread::Builder::new()
+        .name("removing".into())
+        .spawn(move || {
+            for _ in 0..20 {
+                match fs::remove_dir_all(&folder) {
+                    Err(why) if why.kind() != io::ErrorKind::NotFound => thread::sleep(AGAIN),
+                    _ => break,
                 }
-                _ => break,
             }
+            let _ = tell.send(());
+        });
+    if removing.is_ok() {
+        let _ = told.recv_timeout(patience);
+    }
+}
+
+/// Removes folders that a call left which was killed or had to hurry.
+fn sweep(above: &Path) {
+    let old = |entry: &fs::DirEntry| {
+        let named = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        let about = entry
+            .metadata()
+            .ok()
+            .filter(|about| named && about.is_dir())?;
+        let own = about.uid() == rustix::process::geteuid().as_raw();
+        let age = about.modified().ok()?.elapsed().ok()?;
+        Some(own && age > LIFE * 10)
+    };
+    for entry in fs::read_dir(above).into_iter().flatten().flatten() {
+        if old(&entry) == Some(true) {
+            let _ = fs::remove_dir_all(entry.path());
         }
     }
 }
@@ -178,6 +220,8 @@ fn variables(env: &Env, folder: &str) -> Vec<(String, String)> {
         .filter(|(name, _)| kept(name))
         .collect();
     vars.extend(ITS_OWN.map(|name| (name.to_owned(), folder.to_owned())));
+    // A reporter of crashes would outlive its browser.
+    vars.push(("MOZ_CRASHREPORTER_DISABLE".to_owned(), "1".to_owned()));
     vars
 }
 

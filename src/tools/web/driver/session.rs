@@ -126,6 +126,29 @@ impl Session {
         self.post(&self.own("/execute/sync"), &body, limit)
     }
 
+    /// Where the page came from at last.
+    ///
+    /// # Errors
+    /// The session is gone.
+    pub(in super::super) fn place(&self) -> Result<String, Failed> {
+        self.get(&self.own("/url"))
+    }
+
+    /// The page as HTML, as it is by now.
+    ///
+    /// # Errors
+    /// The session is gone.
+    pub(in super::super) fn source(&self) -> Result<String, Failed> {
+        self.get(&self.own("/source"))
+    }
+
+    fn get(&self, path: &str) -> Result<String, Failed> {
+        let url = format!("{}{path}", self.base);
+        let answer = client(self.patience.script + SLACK).get(&url, &[], &self.stop);
+        let value = value(answer.map_err(Failed::net)?)?;
+        Ok(value.as_str().unwrap_or_default().to_owned())
+    }
+
     fn own(&self, path: &str) -> String {
         format!("/session/{}{path}", self.id)
     }
