@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crossbeam_channel::{Receiver, unbounded};
+
 use super::super::driver::Family;
 use super::*;
 use crate::base::cancel::Cancel;
@@ -21,12 +23,14 @@ impl Listener for Deaf {
     fn hear(&self, _event: Event) {}
 }
 
-/// A server whose page waits for a picture that never comes.
-fn slow() -> u16 {
+/// A server whose page waits for a script that never comes, and a word each time that it is asked for.
+fn slow() -> (u16, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
+    let (tell, told) = unbounded();
     thread::spawn(move || {
         while let Ok((mut socket, _)) = listener.accept() {
+            let tell = tell.clone();
             thread::spawn(move || {
                 let mut buffer = [0u8; 4096];
                 let count = socket.read(&mut buffer).unwrap_or(0);
@@ -38,12 +42,13 @@ fn slow() -> u16 {
                         page.len()
                     );
                 } else {
+                    let _ = tell.send(());
                     thread::sleep(Duration::from_secs(60));
                 }
             });
         }
     });
-    port
+    (port, told)
 }
 
 /// What is installed here; the tests' own environment is read for nothing else.
@@ -103,7 +108,7 @@ fn a_page_that_never_finishes_is_read_as_far_as_it_came() {
         eprintln!("SKIP scrape: a slow page: chromedriver and chromium are not installed");
         return;
     };
-    let port = slow();
+    let (port, _waiting) = slow();
     let ctx = context(port, &path);
     let patience = Patience {
         load: Duration::from_millis(3_500),
@@ -124,10 +129,10 @@ fn a_stopped_call_leaves_no_process_and_no_folder() {
         eprintln!("SKIP scrape: a stopped call: no driver with a browser is installed");
         return;
     }
-    let port = slow();
+    let (port, waiting) = slow();
     for pair in &pairs {
         // Stopped while the browser starts, and while the page loads.
-        for wait in [Duration::from_millis(200), Duration::from_secs(4)] {
+        for loading in [false, true] {
             let ctx = context(port, &path);
             let folder = tempfile::tempdir().unwrap();
             let mark = folder.path().to_string_lossy().into_owned();
@@ -147,7 +152,10 @@ fn a_stopped_call_leaves_no_process_and_no_folder() {
                     let problem = load(&ctx, port, pair, PATIENCE).unwrap_err();
                     (problem, Instant::now())
                 });
-                thread::sleep(wait);
+                match loading {
+                    true => waiting.recv_timeout(Duration::from_secs(20)).unwrap(),
+                    false => thread::sleep(Duration::from_millis(200)),
+                }
                 assert!(!left(std::slice::from_ref(&mark)).is_empty());
                 let fired = Instant::now();
                 stop.fire();
@@ -170,7 +178,10 @@ fn a_stopped_call_leaves_no_process_and_no_folder() {
                 assert!(begun.elapsed() < Duration::from_secs(3));
                 thread::sleep(Duration::from_millis(10));
             }
-            eprintln!("{:?} stopped after {wait:?} in {ended:?}", pair.family);
+            eprintln!(
+                "{:?} stopped (loading: {loading}) in {ended:?}",
+                pair.family
+            );
         }
     }
 }
