@@ -14,6 +14,7 @@ use crate::chat::usage::{Logged, Totals};
 use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::lock::Lock;
 use crate::disk::paths::Paths;
+use crate::disk::swap;
 use crate::tools::context::World;
 
 /// How long another Marvin's saving is waited for.
@@ -59,7 +60,7 @@ pub fn add(paths: &Paths, clock: &Clock, totals: &Totals) -> Outcome<Option<Stri
     let mut bytes = serde_json::to_vec_pretty(&map)
         .map_err(|error| Problem::internal(format!("Usage cannot be written: {error}.")))?;
     bytes.push(b'\n');
-    atomic::replace(&path, &bytes, Access::Usual)?;
+    swap::write(&path, &bytes)?;
     Ok(notice)
 }
 

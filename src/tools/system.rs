@@ -12,7 +12,7 @@ use super::{CHANGE, Done, Effect, READ};
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::thousands;
 use crate::chat::usage::Logged;
-use crate::disk::atomic;
+use crate::disk::{atomic, swap};
 
 crate::tools! { "system";
     /// End the application.
@@ -194,7 +194,7 @@ fn session(ctx: &Ctx) -> String {
 
 /// The lifetime totals on disk with this session's added, which are not there yet.
 fn lifetime(ctx: &Ctx) -> Outcome<String> {
-    let map: Value = match atomic::read(&ctx.world.paths.usage()?, atomic::STATE_CAP)? {
+    let map: Value = match swap::read(&ctx.world.paths.usage()?, atomic::STATE_CAP)? {
         Some(bytes) => serde_json::from_slice(&bytes).map_err(|_| {
             Problem::system(
                 "usage.json cannot be read",

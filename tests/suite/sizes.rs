@@ -43,7 +43,19 @@ fn a_gigabyte_without_an_end_is_given_up_in_bounded_memory() {
     let lines = format!("data: {}\n", "x".repeat(121))
         .repeat(512)
         .into_bytes();
+    let calls = [
+        r#"{"index": 0, "id": "c", "function": {"name": "tree", "arguments": "TEXT"}}"#,
+        r#"{"id": "TEXT", "function": {"name": "tree"}}"#,
+    ]
+    .map(|call| {
+        let call = call.replace("TEXT", &"x".repeat(60_000));
+        let event =
+            format!("data: {{\"choices\": [{{\"delta\": {{\"tool_calls\": [{call}]}}}}]}}\n\n");
+        event.into_bytes()
+    });
     for (kind, start, piece, words) in [
+        ("text/event-stream", "", &calls[0], "MB in one piece"),
+        ("text/event-stream", "", &calls[1], "MB in one piece"),
         ("text/event-stream", "data: ", &line, "MB in one piece"),
         ("text/event-stream", "", &lines, "MB in one piece"),
         ("application/json", "{\"a\": \"", &line, "MB in one piece"),

@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use crate::base::error::Outcome;
 use crate::base::text::{clip, plural, thousands};
-use crate::disk::atomic::{self, STATE_CAP};
+use crate::disk::atomic::STATE_CAP;
+use crate::disk::swap;
 use crate::tools::context::World;
 
 /// Days in the chart.
@@ -161,7 +162,7 @@ fn bar(share: f64) -> String {
 }
 
 fn lifetime(world: &World) -> Outcome<String> {
-    let Some(bytes) = atomic::read(&world.paths.usage()?, STATE_CAP)? else {
+    let Some(bytes) = swap::read(&world.paths.usage()?, STATE_CAP)? else {
         return Ok(String::new());
     };
     let Ok(all) = serde_json::from_slice::<Value>(&bytes) else {

@@ -3,6 +3,7 @@
 pub mod ical;
 pub mod new;
 pub mod occurrence;
+mod onward;
 pub mod reminders;
 pub mod view;
 

@@ -4,13 +4,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan, Zoned};
+use jiff::{ToSpan, Zoned};
 
 use super::ical::event::{End, Event};
 use super::ical::expand::{Budget, occurrences};
 use super::ical::moment::{Length, Moment};
 use super::ical::scan::{Place, Scan, scan};
 use super::ical::zone::Zones;
+use super::onward::Overrides;
 use crate::base::text::{clip, plural, visible};
 
 /// Steps of recurrence that one view may cost.
@@ -93,8 +94,8 @@ fn day_number(zoned: &Zoned, days: i64) -> u32 {
     u32::try_from(number).unwrap_or_default()
 }
 
-/// Which occurrences of which event stand elsewhere on their own.
-type Replaced = HashMap<String, BTreeSet<Timestamp>>;
+/// The overrides of the events that have some, by UID.
+type Replaced = HashMap<String, Overrides>;
 
 struct Search<'a> {
     file: &'a Scan<'a>,
@@ -115,11 +116,9 @@ impl Search<'_> {
     fn replaced(&self) -> Replaced {
         let mut out = Replaced::new();
         for place in self.file.events.iter().filter(|place| place.replaces) {
-            let event = Event::read(self.file, place, self.zones);
-            if let Some(event) = event
-                && let Some(at) = event.replaces.as_ref().and_then(|at| at.here(self.view))
-            {
-                out.entry(event.uid).or_default().insert(at.timestamp());
+            if let Some(event) = Event::read(self.file, place, self.zones) {
+                let overrides = out.entry(event.uid.clone()).or_default();
+                overrides.add(event, self.view);
             }
         }
         out
@@ -159,13 +158,30 @@ impl Search<'_> {
         if whole && length == Length::default() {
             length.days = 1;
         }
-        let gone = if event.replaces.is_none() {
-            replaced.get(&event.uid)
-        } else {
-            None
+        let overrides = match event.replaces {
+            None => replaced.get(&event.uid),
+            Some(_) => None,
         };
-        for start in self.starts(&event, length) {
-            let kept = gone.is_none_or(|gone| !gone.contains(&start.timestamp()));
+        let reach = overrides.map_or(0, Overrides::reach);
+        for start in self.starts(&event, length, reach) {
+            let kept = overrides.is_none_or(|overrides| !overrides.replace(&start));
+            let onward = overrides.and_then(|overrides| overrides.holds(&start));
+            if onward.is_some_and(|onward| onward.event.cancelled) {
+                continue;
+            }
+            let Some(start) = onward.map_or(Some(start.clone()), |onward| onward.moved(&start))
+            else {
+                continue;
+            };
+            let said = |own: fn(&Event) -> &str| {
+                let changed = onward.map(|onward| own(&onward.event));
+                one_line(
+                    changed
+                        .filter(|text| !text.is_empty())
+                        .unwrap_or(own(&event)),
+                )
+            };
+            let length = onward.and_then(|onward| onward.length).unwrap_or(length);
             let Some(end) = length.after(&start) else {
                 continue;
             };
@@ -175,8 +191,8 @@ impl Search<'_> {
                     start,
                     end,
                     all_day: whole,
-                    title: one_line(&event.title),
-                    place: one_line(&event.place),
+                    title: said(|event| &event.title),
+                    place: said(|event| &event.place),
                     uid: event.uid.clone(),
                 });
             }
@@ -184,7 +200,9 @@ impl Search<'_> {
     }
 
     /// When it begins, as often as that matters here.
-    fn starts(&mut self, event: &Event, length: Length) -> Vec<Zoned> {
+    ///
+    /// `reach` is by how many days they may be moved afterwards.
+    fn starts(&mut self, event: &Event, length: Length, reach: i64) -> Vec<Zoned> {
         let mut walls: BTreeSet<DateTime> = BTreeSet::new();
         let mut moments: Vec<Moment> = event.more.clone();
         if event.rules.is_empty() || event.fault.is_some() {
@@ -192,9 +210,9 @@ impl Search<'_> {
         }
         let start = event.start.wall();
         // A day more on both sides for time zones, and back by the length of what may still be going on.
-        let back = 1 + length.days + length.seconds / 86_400;
+        let back = 1 + reach + length.days + length.seconds / 86_400;
         let from = self.from.datetime().checked_sub(back.min(40_000).days());
-        let until = self.until.datetime().checked_add(2.days());
+        let until = self.until.datetime().checked_add((2 + reach).days());
         for rule in &event.rules {
             let last = match (&rule.until, &event.start) {
                 (None, _) => DateTime::MAX,
@@ -366,6 +384,33 @@ mod tests {
             ]
         );
         assert!(notes.is_empty(), "{notes:?}");
+    }
+
+    #[test]
+    fn a_change_from_one_occurrence_on_holds_for_the_later_ones() {
+        let (list, notes) = shown(
+            "BEGIN:VEVENT\nUID:w\nDTSTART:20261102T090000Z\nDURATION:PT30M\nRRULE:FREQ=WEEKLY;COUNT=9\nSUMMARY:Standup\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:w\nRECURRENCE-ID;RANGE=THISANDFUTURE:20261109T090000Z\nDTSTART:20261110T103000Z\nDURATION:PT2H\nSUMMARY:Later\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:w\nRECURRENCE-ID;RANGE=ThisAndFuture:20261123T090000Z\nDTSTART:20261123T090000Z\nSTATUS:CANCELLED\nEND:VEVENT\n",
+            FROM,
+            UNTIL,
+        );
+        assert_eq!(
+            list,
+            [
+                "11-02T10:00 Standup",
+                "11-10T11:30 Later",
+                "11-17T11:30 Later"
+            ]
+        );
+        assert!(notes.is_empty(), "{notes:?}");
+        let (list, _) = shown(
+            "BEGIN:VEVENT\nUID:d\nDTSTART;VALUE=DATE:20261001\nRRULE:FREQ=DAILY;COUNT=3\nSUMMARY:Early\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:d\nRECURRENCE-ID;VALUE=DATE;RANGE=THISANDFUTURE:20261002\nDTSTART;VALUE=DATE:20261105\nEND:VEVENT\n",
+            FROM,
+            UNTIL,
+        );
+        assert_eq!(list, ["11-05T00:00 ", "11-06T00:00 Early"]);
     }
 
     #[test]

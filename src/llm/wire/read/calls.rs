@@ -44,23 +44,45 @@ pub(super) struct Slot {
 
 /// The calls so far, in order of first sight.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Calls(Vec<Slot>);
+pub(super) struct Calls {
+    slots: Vec<Slot>,
+    /// Bytes taken so far.
+    bytes: usize,
+}
+
+impl Piece<'_> {
+    /// What it takes in memory, roughly: a call that says nothing takes some, too.
+    fn size(&self) -> usize {
+        let args = match self.args {
+            Args::None => 0,
+            Args::Text(text) | Args::Whole(text) => text.len(),
+        };
+        let named = [self.id, self.name, self.extra].into_iter().flatten();
+        args + named.map(|text| text.len() + 64).sum::<usize>()
+    }
+}
 
 impl Calls {
+    /// Bytes taken so far, to be bounded: nobody sees calls grow, as he sees text.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Takes one piece.
     pub(super) fn add(&mut self, piece: Piece<'_>) {
+        self.bytes += piece.size();
         let known = match piece.index {
             Some(_) => self.by_index(&piece),
             None => self.without_index(&piece),
         };
         let at = known.unwrap_or_else(|| {
-            self.0.push(Slot {
+            self.slots.push(Slot {
                 index: piece.index,
                 ..Slot::default()
             });
-            self.0.len() - 1
+            self.slots.len() - 1
         });
-        let Some(slot) = self.0.get_mut(at) else {
+        let Some(slot) = self.slots.get_mut(at) else {
             return;
         };
         if let (true, Some(id)) = (slot.id.is_empty(), piece.id) {
@@ -87,15 +109,15 @@ impl Calls {
         let on_index = |slot: &Slot| slot.index == piece.index;
         if let Some(id) = piece.id {
             let same = self
-                .0
+                .slots
                 .iter()
                 .rposition(|slot| on_index(slot) && slot.id == id);
             if same.is_some() {
                 return same;
             }
         }
-        let newest = self.0.iter().rposition(on_index)?;
-        let slot = self.0.get(newest)?;
+        let newest = self.slots.iter().rposition(on_index)?;
+        let slot = self.slots.get(newest)?;
         let other_id = piece.id.is_some() && !slot.id.is_empty();
         // Some bridges number every call 0 and send no ids: another name after complete arguments can only be another call.
         let other_name = piece.id.is_none()
@@ -110,20 +132,20 @@ impl Calls {
     /// comes (quirk 23).
     fn without_index(&self, piece: &Piece<'_>) -> Option<usize> {
         if let Some(id) = piece.id {
-            return self.0.iter().rposition(|slot| slot.id == id);
+            return self.slots.iter().rposition(|slot| slot.id == id);
         }
-        let last = self.0.last()?;
-        (piece.name.is_none() || last.name.is_empty()).then(|| self.0.len() - 1)
+        let last = self.slots.last()?;
+        (piece.name.is_none() || last.name.is_empty()).then(|| self.slots.len() - 1)
     }
 
     /// The calls as they are on the wire, made-up ids and repairs left out.
     pub(super) fn slots(&self) -> &[Slot] {
-        &self.0
+        &self.slots
     }
 
     /// True when some call's arguments are broken off.
     pub(super) fn any_broken(&self) -> bool {
-        self.0
+        self.slots
             .iter()
             .any(|slot| !slot.args.is_empty() && !is_json(&slot.args))
     }
@@ -133,7 +155,7 @@ impl Calls {
     pub(super) fn finish(self, finish: &Finish, provider: &str) -> Vec<ToolCall> {
         let cut = *finish == Finish::Length;
         let mut ids = HashSet::new();
-        self.0
+        self.slots
             .into_iter()
             .filter(|slot| !slot.name.is_empty() && (!cut || is_object(&slot.args)))
             .map(|slot| {
@@ -188,7 +210,7 @@ mod tests {
             });
         }
         calls
-            .0
+            .slots
             .into_iter()
             .map(|slot| (slot.id, slot.name, slot.args))
             .collect()

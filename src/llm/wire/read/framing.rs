@@ -73,6 +73,9 @@ impl Reading {
         }
         let read = self.push(bytes, on);
         self.draft.tell(on);
+        if self.draft.calls.bytes() > CAP {
+            return Err(Broken::TooLong(CAP));
+        }
         read
     }
 

@@ -37,6 +37,8 @@ pub struct Event {
     pub except: Vec<Moment>,
     /// RECURRENCE-ID.
     pub replaces: Option<Moment>,
+    /// RANGE=THISANDFUTURE: it holds from that occurrence on.
+    pub onward: bool,
     /// STATUS:CANCELLED.
     pub cancelled: bool,
     /// A rule that could not be understood.
@@ -56,6 +58,7 @@ impl Event {
             more: Vec::new(),
             except: Vec::new(),
             replaces: None,
+            onward: false,
             cancelled: false,
             fault: None,
         };
@@ -96,7 +99,11 @@ impl Event {
             },
             "RDATE" => self.more.extend(Moment::list(property, zones)),
             "EXDATE" => self.except.extend(Moment::list(property, zones)),
-            "RECURRENCE-ID" => self.replaces = first(),
+            "RECURRENCE-ID" => {
+                self.replaces = first();
+                let range = property.param("RANGE").unwrap_or_default();
+                self.onward = range.eq_ignore_ascii_case("THISANDFUTURE");
+            }
             "STATUS" => {
                 self.cancelled = property.value.trim().eq_ignore_ascii_case("CANCELLED");
             }

@@ -1,0 +1,169 @@
+//! A file that every run writes: the new content goes into the file that was replaced last time, and the two change names.
+//!
+//! Making a file and removing its predecessor costs several times what its content does, at the end of each run. The price is a
+//! spare file beside it, and that whoever reads must hold the lock of whoever writes.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::atomic::{self, Access};
+use super::lock::Lock;
+use crate::base::cancel::Cancel;
+use crate::base::error::Outcome;
+
+/// How long a reader waits for the lock; a writer holds it for a moment.
+const WAIT: Duration = Duration::from_secs(1);
+
+/// The content of a file that [`write`] writes; nothing when there is none. Where no lock can be made nobody writes either.
+///
+/// # Errors
+/// As [`atomic::read`].
+pub fn read(path: &Path, cap: u64) -> Outcome<Option<Vec<u8>>> {
+    let exists = path.exists();
+    let _lock = exists.then(|| Lock::take(path, WAIT, &Cancel::new()));
+    atomic::read(path, cap)
+}
+
+/// Writes a file whose lock is held, with the guarantees of [`atomic::replace`].
+///
+/// # Errors
+/// As [`atomic::replace`].
+pub fn write(path: &Path, bytes: &[u8]) -> Outcome<()> {
+    if exchanged(path, bytes).is_none() {
+        atomic::replace(path, bytes, Access::Usual)?;
+    }
+    Ok(())
+}
+
+/// Fills the spare file and gives it the name; none when that cannot be done as it should, and nothing is changed then.
+fn exchanged(path: &Path, bytes: &[u8]) -> Option<()> {
+    let old = fs::symlink_metadata(path)
+        .ok()
+        .filter(fs::Metadata::is_file)?;
+    let spare = beside(path);
+    let file = open(&spare, &old)?;
+    let filled = fill(&file, bytes).and_then(|()| change_names(&spare, path));
+    if filled.is_err() {
+        let _ = fs::remove_file(&spare);
+    }
+    filled.ok()
+}
+
+/// The spare file, fit to become the other: an ordinary file of the same owner and permissions that has no second name. One that is
+/// not fit is removed.
+fn open(spare: &Path, old: &fs::Metadata) -> Option<File> {
+    let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(old.mode() & 0o777)
+        .custom_flags(no_follow)
+        .open(spare)
+        .ok()?;
+    let about = file.metadata().ok()?;
+    let same = |own: fn(&fs::Metadata) -> u32| own(&about) == own(old);
+    let fit = about.is_file()
+        && about.nlink() == 1
+        && same(MetadataExt::mode)
+        && same(MetadataExt::uid)
+        && same(MetadataExt::gid);
+    if !fit {
+        let _ = fs::remove_file(spare);
+    }
+    fit.then_some(file)
+}
+
+fn fill(mut file: &File, bytes: &[u8]) -> std::io::Result<()> {
+    file.write_all(bytes)?;
+    let length = bytes.len() as u64;
+    if file.metadata()?.len() != length {
+        file.set_len(length)?;
+    }
+    file.sync_data()
+}
+
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn change_names(one: &Path, other: &Path) -> std::io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn change_names(_: &Path, _: &Path) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
+/// The spare file of `path`.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".spare");
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    fn content(path: &Path) -> String {
+        String::from_utf8(read(path, 1_000).unwrap().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn content_changes_whole_and_two_files_take_turns() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("usage.json");
+        let inode = || fs::metadata(&path).unwrap().ino();
+        assert_eq!(read(&path, 10).unwrap(), None);
+        let mut inodes = Vec::new();
+        for text in ["one", "twelve", "", "three", "four"] {
+            write(&path, text.as_bytes()).unwrap();
+            assert_eq!(content(&path), text);
+            inodes.push(inode());
+        }
+        assert_eq!((inodes[1], inodes[2]), (inodes[3], inodes[4]));
+        assert_ne!(inodes[1], inodes[2]);
+    }
+
+    #[test]
+    fn a_file_that_is_not_fit_to_be_overwritten_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("usage.json");
+        let spare = beside(&path);
+        write(&path, b"old").unwrap();
+        write(&path, b"new").unwrap();
+        // A backup by second names must keep what it has.
+        let backup = dir.path().join("backup");
+        fs::hard_link(&spare, &backup).unwrap();
+        write(&path, b"newer").unwrap();
+        assert_eq!(fs::read(&backup).unwrap(), b"old");
+        assert_eq!(content(&path), "newer");
+        // A link put in the spare's place leads nowhere.
+        let _ = fs::remove_file(&spare);
+        symlink(&backup, &spare).unwrap();
+        write(&path, b"newest").unwrap();
+        assert_eq!(
+            (fs::read(&backup).unwrap(), content(&path)),
+            (b"old".to_vec(), "newest".to_owned())
+        );
+        let _ = fs::remove_file(&spare);
+        write(&path, b"a").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        write(&path, b"b").unwrap();
+        write(&path, b"c").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        // A link stays a link.
+        let link = dir.path().join("link.json");
+        symlink(&path, &link).unwrap();
+        write(&link, b"through").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(content(&path), "through");
+    }
+}

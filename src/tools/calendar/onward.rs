@@ -1,0 +1,85 @@
+//! Overrides of a recurring event: which of its occurrences stand elsewhere, and what changes from one of them on
+//! (RFC 5545, 3.2.13 and 3.8.4.4).
+
+use std::collections::BTreeSet;
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, Zoned};
+
+use super::ical::event::{End, Event};
+use super::ical::moment::Length;
+
+/// The overrides of one event.
+#[derive(Debug, Default)]
+pub(super) struct Overrides {
+    /// Occurrences that stand elsewhere.
+    gone: BTreeSet<Timestamp>,
+    /// Changes that hold from an occurrence on, in order of time.
+    onward: Vec<Onward>,
+}
+
+/// What holds from an occurrence on.
+#[derive(Debug)]
+pub(super) struct Onward {
+    from: Timestamp,
+    /// How much later the occurrences begin by the clock on the wall.
+    shift: SignedDuration,
+    /// The override itself, for what else it says.
+    pub(super) event: Event,
+    /// How long they last, when it says so.
+    pub(super) length: Option<Length>,
+}
+
+impl Overrides {
+    /// Adds an override; one that does not say which occurrence it is for changes nothing.
+    pub(super) fn add(&mut self, event: Event, view: &TimeZone) {
+        let Some(replaced) = &event.replaces else {
+            return;
+        };
+        let Some(from) = replaced.here(view).map(|at| at.timestamp()) else {
+            return;
+        };
+        self.gone.insert(from);
+        if event.onward {
+            let length = match &event.end {
+                Some(End::After(length)) => Some(*length),
+                Some(End::At(end)) => Length::between(&event.start, end, view),
+                None => None,
+            };
+            let shift = event.start.wall().duration_since(replaced.wall());
+            self.onward.push(Onward {
+                from,
+                shift,
+                event,
+                length,
+            });
+            self.onward.sort_by_key(|one| one.from);
+        }
+    }
+
+    /// True when the occurrence stands elsewhere.
+    pub(super) fn replace(&self, start: &Zoned) -> bool {
+        self.gone.contains(&start.timestamp())
+    }
+
+    /// What holds for an occurrence by a change at or before it.
+    pub(super) fn holds(&self, start: &Zoned) -> Option<&Onward> {
+        let start = start.timestamp();
+        self.onward.iter().rev().find(|one| one.from <= start)
+    }
+
+    /// Days by which changes move occurrences at most.
+    pub(super) fn reach(&self) -> i64 {
+        let days = |one: &Onward| one.shift.as_hours().unsigned_abs() / 24 + 1;
+        let most = self.onward.iter().map(days).max().unwrap_or_default();
+        i64::try_from(most.min(40_000)).unwrap_or_default()
+    }
+}
+
+impl Onward {
+    /// When the occurrence begins now.
+    pub(super) fn moved(&self, start: &Zoned) -> Option<Zoned> {
+        let wall = start.datetime().checked_add(self.shift).ok()?;
+        wall.to_zoned(start.time_zone().clone()).ok()
+    }
+}
