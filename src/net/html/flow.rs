@@ -226,11 +226,9 @@ impl Flow {
         let name = tag.name();
         self.edge(name);
         match name {
-            "br" => {
-                // An item or a cell that begins with one has not begun.
-                if self.marker.is_none() && self.borders == 0 {
-                    self.breaks = (self.breaks + 1).min(2);
-                }
+            // An item or a cell that begins with one has not begun.
+            "br" if self.marker.is_none() && self.borders == 0 => {
+                self.breaks = (self.breaks + 1).min(2);
             }
             "pre" | "textarea" => {
                 self.kept += 1;

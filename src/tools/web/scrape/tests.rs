@@ -51,6 +51,11 @@ fn slow() -> (u16, Receiver<()>) {
     (port, told)
 }
 
+/// Past the test harness, which would keep it to itself.
+fn skip(why: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED scrape: {why}");
+}
+
 /// What is installed here; the tests' own environment is read for nothing else.
 fn pairs() -> (Vec<Pair>, String) {
     let path = std::env::var("PATH").unwrap_or_default();
@@ -105,7 +110,7 @@ fn left(marks: &[String]) -> Vec<PathBuf> {
 fn a_page_that_never_finishes_is_read_as_far_as_it_came() {
     let (pairs, path) = pairs();
     let Some(pair) = pairs.iter().find(|pair| pair.family == Family::Chromium) else {
-        eprintln!("SKIP scrape: a slow page: chromedriver and chromium are not installed");
+        skip("a slow page: chromedriver and chromium are not installed");
         return;
     };
     let (port, _waiting) = slow();
@@ -126,7 +131,7 @@ fn a_page_that_never_finishes_is_read_as_far_as_it_came() {
 fn a_stopped_call_leaves_no_process_and_no_folder() {
     let (pairs, path) = pairs();
     if pairs.is_empty() {
-        eprintln!("SKIP scrape: a stopped call: no driver with a browser is installed");
+        skip("a stopped call: no driver with a browser is installed");
         return;
     }
     let (port, waiting) = slow();
