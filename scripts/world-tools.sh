@@ -1,7 +1,8 @@
 #!/bin/sh
 # Puts uv, yt-dlp and gh into a folder for the tests that run the real programs. As root it also installs lynx, and Chromium with its
 # driver, which do not work out of a folder; nothing else is installed on the system:
-#   PATH="$(scripts/world-tools.sh)/bin:$PATH" cargo test world:: && cargo test web
+#   PATH="$(scripts/world-tools.sh)/bin:$PATH" cargo test --test suite world::
+# The tests of pages (cargo test web) find theirs on the usual PATH.
 set -eu
 dir=${1:-${TMPDIR:-/tmp}/marvin-world-tools}
 mkdir -p "$dir/bin"
