@@ -8,8 +8,11 @@ use crate::support::home::Home;
 use crate::support::shared::shared;
 
 /// The modules of this version, without the two review tools.
-const MODULES: [&str; 19] = [
+const MODULES: [&str; 22] = [
     "places",
+    "web",
+    "media",
+    "steam",
     "notes",
     "files",
     "files-notes",

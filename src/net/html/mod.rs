@@ -6,7 +6,7 @@ mod tokens;
 
 use flow::Flow;
 pub use part::{Link, Links, Selector, ids, part};
-pub use tokens::{Piece, read};
+pub use tokens::{Open, Piece, read};
 
 /// HTML (a snippet, an answer, a description) as text: blocks on lines of their own, lists with their signs, rows of tables with `|`
 /// between cells, code as it stands, links as their words.
