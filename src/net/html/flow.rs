@@ -202,6 +202,9 @@ impl Flow {
             }
             self.out.push_str(&margin);
         }
+        if self.marker.is_some() && !begins && !self.out.ends_with(char::is_whitespace) {
+            self.out.push(' ');
+        }
         match self.marker.take() {
             Some(Marker::Dash) => self.out.push_str("- "),
             Some(Marker::Number(number)) => self.out.push_str(&format!("{number}. ")),
@@ -304,6 +307,8 @@ impl Flow {
             return;
         };
         *cells += 1;
+        // What a heading or an item would begin is this cell now.
+        self.marker = None;
         if *cells > 1 {
             if !self.row {
                 self.breaks = 0;
