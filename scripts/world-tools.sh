@@ -1,6 +1,8 @@
 #!/bin/sh
-# Puts uv, yt-dlp, gh and a Python with feedparser into a folder for the tests that run the real programs, without installing anything on the system:
+# Puts uv, yt-dlp, gh and a Python with feedparser into a folder for the tests that run the real programs. As root it also installs
+# lynx, and Chromium with its driver, which do not work out of a folder; nothing else is installed on the system:
 #   PATH="$(scripts/world-tools.sh)/bin:$PATH" cargo test --test suite world::
+# The tests of pages (cargo test web) find theirs on the usual PATH.
 set -eu
 dir=${1:-${TMPDIR:-/tmp}/marvin-world-tools}
 mkdir -p "$dir/bin"
@@ -15,4 +17,15 @@ if [ ! -x gh/usr/bin/gh ] && command -v apt-get >/dev/null; then
     { apt-get download gh && dpkg -x gh_*.deb gh; } >&2 || echo "gh could not be fetched; its test skips" >&2
 fi
 [ -x gh/usr/bin/gh ] && ln -sf "$dir/gh/usr/bin/gh" bin/
+packages=
+command -v lynx >/dev/null || packages="$packages lynx"
+command -v chromedriver >/dev/null || command -v geckodriver >/dev/null || packages="$packages chromium chromium-driver"
+if [ -n "$packages" ]; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        # shellcheck disable=SC2086
+        apt-get install -y -qq --no-install-recommends $packages >&2 || echo "could not install:$packages; their tests skip" >&2
+    else
+        echo "not installed:$packages; their tests skip" >&2
+    fi
+fi
 echo "$dir"

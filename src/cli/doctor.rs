@@ -56,13 +56,16 @@ const fn wanted(
 }
 
 #[rustfmt::skip]
-const PROGRAMS: [Program; 10] = [
+const PROGRAMS: [Program; 13] = [
     wanted("git", "the git tools", "Install the package git.", Some("--version")),
     wanted("rg", "faster code_grep; a built-in search takes its place", "Install the package ripgrep.", Some("--version")),
     wanted("sh", "run_command", "Install a shell.", None),
     wanted("gh", "github_search", "Install the package gh, then: gh auth login.", Some("--version")),
     wanted("yt-dlp", "yt_dlp_download", "Install it: uv tool install yt-dlp, or the package yt-dlp.", Some("--version")),
     wanted("ffmpeg", "audio_only of yt_dlp_download", "Install the package ffmpeg.", Some("-version")),
+    wanted("lynx", "browse_web; a built-in rendering takes its place", "Install the package lynx.", None),
+    wanted("geckodriver", "scrape_page with Firefox; Chromium's chromedriver takes its place", "Install geckodriver and the package firefox-esr.", None),
+    wanted("chromedriver", "scrape_page with Chromium; Firefox's geckodriver takes its place", "Install the packages chromium and chromium-driver.", None),
     wanted("uv", "install_packages for Python; pip takes its place", "Install uv.", Some("--version")),
     wanted("crontab", "alarms and reminders after Marvin has ended", "Install the package cron.", None),
     wanted("at", "the same, where there is no crontab", "Install the package at.", None),

@@ -1,5 +1,6 @@
 //! A proxy on loopback for child programs that follow redirects by themselves: whatever they ask for is judged, and they are connected
-//! to the addresses that were judged. It lives as long as one call and lets only its own child through.
+//! to the addresses that were judged. It lives as long as one call and lets only its own child through; a browser, which has no way to
+//! take a login from its starter, is known by the user it runs as.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -12,10 +13,11 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::address::Address;
 use super::guard::Guard;
+use super::neighbour::is_own;
 use super::route::Route;
 use crate::base::cancel::{Cancel, OnFire};
 use crate::base::env::Env;
-use crate::base::error::{Outcome, Problem};
+use crate::base::error::{Kind, Outcome, Problem};
 use crate::base::ids;
 
 /// Longest head of a request.
@@ -35,29 +37,59 @@ pub struct Gateway {
 struct Shared {
     env: Env,
     guard: Guard,
-    /// What its child must know.
-    login: String,
-    token: String,
+    entry: Entry,
     stop: Cancel,
-    refused: Mutex<Vec<String>>,
+    refused: Mutex<Vec<Problem>>,
+}
+
+/// Who is let through.
+enum Entry {
+    /// Whoever knows this.
+    Token(String),
+    /// Programs of the same user.
+    User,
+}
+
+impl Entry {
+    fn is_open_to(&self, client: &TcpStream, head: &Head) -> bool {
+        let Self::Token(token) = self else {
+            return is_own(client);
+        };
+        let login = format!("Basic {}", STANDARD.encode(format!("marvin:{token}")));
+        head.lines.iter().any(|line| {
+            line.split_once(':').is_some_and(|(name, value)| {
+                name.eq_ignore_ascii_case("proxy-authorization") && value.trim() == login
+            })
+        })
+    }
 }
 
 impl Gateway {
-    /// Starts one.
+    /// Starts one for a child that takes [`Gateway::variables`].
     ///
     /// # Errors
     /// No port of loopback is free.
     pub fn open(env: &Env, guard: Guard, stop: &Cancel) -> Outcome<Self> {
+        Self::start(env, guard, Entry::Token(ids::hex(16)), stop)
+    }
+
+    /// Starts one for a child that cannot log in: every program of the same user may use it while it lives.
+    ///
+    /// # Errors
+    /// As [`Gateway::open`].
+    pub fn open_to_user(env: &Env, guard: Guard, stop: &Cancel) -> Outcome<Self> {
+        Self::start(env, guard, Entry::User, stop)
+    }
+
+    fn start(env: &Env, guard: Guard, entry: Entry, stop: &Cancel) -> Outcome<Self> {
         let cannot = |why| Problem::system("Cannot open a port on this machine", why);
         let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
         let (stop, linked) = stop.child();
-        let token = ids::hex(16);
         let shared = Arc::new(Shared {
             env: env.clone(),
             guard,
-            login: format!("Basic {}", STANDARD.encode(format!("marvin:{token}"))),
-            token,
+            entry,
             stop,
             refused: Mutex::default(),
         });
@@ -75,7 +107,10 @@ impl Gateway {
 
     /// The variables that lead a program through it.
     pub fn variables(&self) -> Vec<(String, String)> {
-        let url = format!("http://marvin:{}@{}", self.shared.token, self.address);
+        let url = match &self.shared.entry {
+            Entry::Token(token) => format!("http://marvin:{token}@{}", self.address),
+            Entry::User => format!("http://{}", self.address),
+        };
         [
             "http_proxy",
             "https_proxy",
@@ -88,10 +123,26 @@ impl Gateway {
         .to_vec()
     }
 
-    /// What was refused so far, in words.
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What could not be let through so far, in words.
     pub fn refused(&self) -> Vec<String> {
+        self.words(|_| true)
+    }
+
+    /// What the guard would not let through so far, in words.
+    pub fn barred(&self) -> Vec<String> {
+        self.words(|problem| problem.kind == Kind::Refused)
+    }
+
+    fn words(&self, which: impl Fn(&Problem) -> bool) -> Vec<String> {
         let refused = self.shared.refused.lock();
-        refused.unwrap_or_else(PoisonError::into_inner).clone()
+        let refused = refused.unwrap_or_else(PoisonError::into_inner);
+        let chosen = refused.iter().filter(|problem| which(problem));
+        chosen.map(|problem| problem.what.clone()).collect()
     }
 }
 
@@ -141,12 +192,7 @@ fn serve(shared: &Shared, mut client: &TcpStream) -> io::Result<()> {
     let Some(head) = read_head(client)? else {
         return answer(client, "400 Bad Request", "");
     };
-    let known = head.lines.iter().any(|line| {
-        line.split_once(':').is_some_and(|(name, value)| {
-            name.eq_ignore_ascii_case("proxy-authorization") && value.trim() == shared.login
-        })
-    });
-    if !known {
+    if !shared.entry.is_open_to(client, &head) {
         let more = "Proxy-Authenticate: Basic realm=\"marvin\"\r\n";
         return answer(client, "407 Proxy Authentication Required", more);
     }
@@ -163,7 +209,7 @@ fn serve(shared: &Shared, mut client: &TcpStream) -> io::Result<()> {
                 .refused
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
-            refused.push(problem.what);
+            refused.push(problem);
             drop(refused);
             return answer(client, "403 Forbidden", "");
         }
@@ -351,7 +397,10 @@ mod tests {
         });
         let env = Env::from([("MARVIN_ALLOW_PRIVATE", format!("127.0.0.1:{port}").as_str())]);
         let gateway = Gateway::open(&env, Guard::new(&env).unwrap(), &Cancel::new()).unwrap();
-        let login = gateway.shared.login.clone();
+        let Entry::Token(token) = &gateway.shared.entry else {
+            panic!("a token is wanted");
+        };
+        let login = format!("Basic {}", STANDARD.encode(format!("marvin:{token}")));
         let get = format!("GET http://0x7f.1:{port}/a?b");
         assert!(say(&gateway, &get, "Basic eDp5").starts_with("HTTP/1.1 407"));
         let said = say(&gateway, &get, &login);
@@ -373,7 +422,13 @@ mod tests {
             );
         }
         assert_eq!(gateway.refused().len(), 6);
+        assert_eq!(gateway.barred().len(), 6);
         assert!(say(&gateway, "nonsense", &login).starts_with("HTTP/1.1 4"));
+        // A program of the same user needs no login where that is how it is known, and is judged all the same.
+        let open = Gateway::open_to_user(&env, Guard::new(&env).unwrap(), &Cancel::new()).unwrap();
+        assert!(say(&open, &get, "").starts_with("HTTP/1.1 200"));
+        assert!(say(&open, "GET http://127.0.0.1:1/", "").starts_with("HTTP/1.1 403"));
+        drop(open);
         let address = gateway.address;
         drop(gateway);
         let left = TcpStream::connect(address).and_then(|mut s| s.read(&mut [0u8]));

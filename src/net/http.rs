@@ -186,6 +186,14 @@ impl Client {
         self.send(stop, |agent| with_headers(agent.get(url), headers).call())
     }
 
+    /// Asks the server to delete `url` and returns when the headers have come.
+    ///
+    /// # Errors
+    /// As [`Client::post`].
+    pub fn delete(&self, url: &str, stop: &Cancel) -> Result<Response, NetError> {
+        self.send(stop, |agent| agent.delete(url).call())
+    }
+
     fn send(
         &self,
         stop: &Cancel,

@@ -14,6 +14,7 @@ pub mod http;
 pub mod keys;
 pub mod lines;
 pub mod links;
+mod neighbour;
 pub mod outside;
 pub mod route;
 pub mod services;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::bell::Bells;
 use super::bounds::Bounds;
+use super::web::pages::Pages;
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
@@ -59,6 +60,8 @@ pub struct World {
     pub outside: Outside,
     /// Where the user is and what gcloud said, found out once.
     pub remembered: super::location::Remembered,
+    /// Pages that were read a while ago.
+    pub pages: Pages,
 }
 
 /// Secrets that are looked up once, by the floor that knows their names.
@@ -160,6 +163,7 @@ impl World {
             bells: Bells::default(),
             approve: None,
             remembered: Default::default(),
+            pages: Pages::default(),
             env,
         }
     }

@@ -31,9 +31,9 @@ mod media;
 mod music;
 mod notes;
 pub mod ntfy;
-mod osm;
 #[cfg(test)]
 mod odd;
+mod osm;
 mod packages;
 mod places;
 mod point;

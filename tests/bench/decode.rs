@@ -1,4 +1,4 @@
-//! Time that decoding takes per delta: framing, JSON, assembly, in the reads that a socket gives.
+//! Time that decoding takes per delta (framing, JSON, assembly, in the reads that a socket gives), and a page of a megabyte as text.
 
 #![allow(clippy::print_stdout)]
 
@@ -30,6 +30,42 @@ fn main() {
             );
         }
     }
+    let page = page();
+    let best = (0..7).map(|_| shown(&page)).min().unwrap_or_default();
+    let milliseconds = best.as_secs_f64() * 1000.0;
+    println!(
+        "page       of {:>9} bytes as text: {milliseconds:>6.1} ms",
+        page.len()
+    );
+}
+
+/// Makes a page into text.
+fn shown(page: &str) -> Duration {
+    let start = Instant::now();
+    let text = marvin::net::html::page(black_box(page)).text;
+    let time = start.elapsed();
+    assert!(text.len() > page.len() / 4);
+    time
+}
+
+/// A page of a megabyte, of what pages are made of.
+fn page() -> String {
+    let part = |n: usize| {
+        format!(
+            "<section id=\"s{n}\"><h2>Harbour {n}</h2><p>The <a href=\"/f{n}\" title=\"Ferry\">ferry</a> leaves at <b>09:15</b> &mdash; daily \
+             but on Sundays<sup><a href=\"#n\">[{n}]</a></sup>. Tickets cost &euro;4.50 &amp; are sold on board.</p><ul class=\"list\">\
+             <li>Brest</li><li>Roscoff and around</li></ul><table class=\"t\"><tr><th>Port</th><th>HW</th></tr><tr><td>Brest</td><td>05:01\
+             </td></tr></table><div class=\"note\" style=\"margin:1em\"><span>Note:</span> nothing to see.</div></section>\n"
+        )
+    };
+    let mut page = "<!doctype html><title>Harbours</title><style>p{color:red}</style>".to_owned();
+    for n in 0.. {
+        if page.len() >= 1_000_000 {
+            break;
+        }
+        page.push_str(&part(n));
+    }
+    page
 }
 
 /// Decodes `body` in reads of `size` bytes.

@@ -20,6 +20,9 @@ const MODULES: [&str; 23] = [
     "places",
     "travel",
     "weather",
+const MODULES: [&str; 22] = [
+    "places",
+    "web",
     "media",
     "steam",
     "notes",

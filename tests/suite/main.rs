@@ -50,5 +50,6 @@ mod tickets;
 mod travel;
 mod weather;
 mod utilities;
+mod web;
 mod wire_selftest;
 mod world;

@@ -118,3 +118,61 @@ fn a_look_up_that_hangs_is_left_when_cancelled() {
     });
     assert!(begun.elapsed() < Duration::from_secs(2));
 }
+
+/// The name server of an attacker: the first answer is good, and every later one leads inside.
+#[test]
+fn a_name_that_changes_its_mind_leads_nowhere_private() {
+    use crate::net::visit::Visitor;
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // The same port of another private address: the one that is not to be reached.
+    let inside = TcpListener::bind(("127.0.0.2", port)).unwrap();
+    inside.set_nonblocking(true).unwrap();
+    thread::spawn(move || {
+        while let Ok((mut socket, _)) = listener.accept() {
+            let mut buffer = [0u8; 4096];
+            let count = socket.read(&mut buffer).unwrap_or(0);
+            let again = buffer[..count].starts_with(b"GET /again");
+            let head = match again {
+                true => "HTTP/1.1 302 Found\r\nLocation: http://rebind.test:PORT/inside",
+                false => "HTTP/1.1 200 OK",
+            };
+            let head = head.replace("PORT", &port.to_string());
+            let _ = write!(
+                socket,
+                "{head}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            );
+        }
+    });
+    // 127.0.0.1 plays the public address, by an exception for it alone.
+    let allowed = format!("127.0.0.1:{port}");
+    let visit = |path: &str| {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        let env = Env::from([("MARVIN_ALLOW_PRIVATE", allowed.as_str())]);
+        let guard = Guard::new(&env)
+            .unwrap()
+            .with_names(Arc::new(move |_, port| {
+                let first = count.fetch_add(1, Ordering::SeqCst) == 0;
+                Ok(vec![([127, 0, 0, if first { 1 } else { 2 }], port).into()])
+            }));
+        let address = Address::parse(&format!("http://rebind.test:{port}{path}")).unwrap();
+        let visitor = Visitor::new(&env).unwrap().with_guard(guard);
+        let got = visitor.open(&address, &[], &Cancel::new());
+        (
+            got.map(|visit| visit.response.status),
+            asked.load(Ordering::SeqCst),
+        )
+    };
+    // One look-up, judged and connected to.
+    let (got, asked) = visit("/");
+    assert_eq!((got.unwrap(), asked), (200, 1));
+    // A second request looks up again, and the second answer is judged before anything is asked.
+    let (got, asked) = visit("/again");
+    let problem = got.unwrap_err();
+    assert_eq!((problem.kind, asked), (Kind::Refused, 2));
+    assert!(problem.what.contains("rebind.test"), "{}", problem.what);
+    assert!(inside.accept().is_err(), "somebody came inside");
+}

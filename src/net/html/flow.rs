@@ -1,80 +1,45 @@
-//! Pieces of HTML flowing into text: white space collapses but in code, lines break where blocks do.
+//! Pieces of HTML flowing into text: white space collapses but in code, lines break where blocks do, and what gives a page its order
+//! (lists, tables, quotes, headings) keeps a sign of it.
 
-use super::tokens::{Piece, read};
+use super::tokens::{Open, Piece};
 
 /// Elements whose content is not for reading.
 const SILENT: [&str; 8] = [
     "script", "style", "title", "template", "svg", "iframe", "object", "canvas",
 ];
-/// Elements with an empty line around them.
-const PARTS: [&str; 18] = [
-    "p",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "pre",
-    "blockquote",
-    "ul",
-    "ol",
-    "dl",
-    "table",
-    "figure",
-    "article",
-    "section",
-    "form",
-    "hr",
-];
-/// Elements that begin and end a line.
-const BLOCKS: [&str; 14] = [
-    "div",
-    "li",
-    "tr",
-    "dt",
-    "dd",
-    "header",
-    "footer",
-    "main",
-    "nav",
-    "aside",
-    "figcaption",
-    "address",
-    "caption",
-    "option",
-];
 
-/// `html` as text.
-pub(super) fn text(html: &str) -> String {
-    let mut flow = Flow::default();
-    // The silent element that is open, and how often it is open in itself.
-    let mut silent: Option<(String, usize)> = None;
-    read(html, |piece| match (&mut silent, piece) {
-        (Some((name, depth)), Piece::Open(tag)) if tag.name() == name => *depth += 1,
-        (Some((name, depth)), Piece::Close(closed)) if closed == name => {
-            *depth -= 1;
-            if *depth == 0 {
-                silent = None;
-            }
-        }
-        (Some(_), _) => {}
-        (None, Piece::Open(tag)) if SILENT.contains(&tag.name()) => {
-            silent = Some((tag.name().to_owned(), 1));
-        }
-        (None, Piece::Open(tag)) => flow.open(tag.name()),
-        (None, Piece::Close(name)) => flow.close(name),
-        (None, Piece::Text(words)) => flow.words(words),
-    });
-    let end = flow.out.trim_end().len();
-    flow.out.truncate(end);
-    flow.out
+/// What an element does to the lines around it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Edge {
+    /// Nothing.
+    Inline,
+    /// It begins and ends a line.
+    Line,
+    /// It has an empty line around it.
+    Part,
+}
+
+fn edge(name: &str) -> Edge {
+    match name {
+        "p" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "pre" | "blockquote" | "ul" | "ol"
+        | "dl" | "table" | "figure" | "article" | "section" | "form" | "hr" => Edge::Part,
+        "div" | "li" | "tr" | "dt" | "dd" | "header" | "footer" | "main" | "nav" | "aside"
+        | "figcaption" | "address" | "caption" | "option" | "details" | "summary" | "fieldset"
+        | "legend" | "dialog" | "menu" | "textarea" | "body" => Edge::Line,
+        _ => Edge::Inline,
+    }
 }
 
 /// Text that is being put together.
 #[derive(Default)]
-struct Flow {
+pub(super) struct Flow {
     out: String,
+    /// The first title, as it was written.
+    title: Option<String>,
+    /// Headings get signs, and images are told by their words.
+    page: bool,
+    /// The silent element that is open, and how often it is open in itself.
+    silent: Option<(String, usize)>,
     /// Line breaks that the next word brings.
     breaks: usize,
     /// A space that the next word brings.
@@ -83,81 +48,314 @@ struct Flow {
     kept: usize,
     /// The line break behind `<pre>` is none.
     fresh: bool,
+    /// Lists that are open, each with its next number, and whether it has had an item.
+    lists: Vec<List>,
+    /// Block quotes that are open.
+    quotes: usize,
+    /// A definition is open.
+    defining: bool,
+    /// What stands before the next word when it begins an item or a heading.
+    marker: Option<Marker>,
+    /// Tables that are open, each with the cells that its row has had.
+    rows: Vec<usize>,
+    /// Borders of cells that the next word brings.
+    borders: usize,
+    /// A row of a table is open that has had no word.
+    row: bool,
 }
 
+struct List {
+    next: Option<i64>,
+    begun: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Marker {
+    Dash,
+    Number(i64),
+    Heading(usize),
+}
+
+/// Levels of lists and quotes that are shown; deeper ones stand at the last.
+const DEEPEST: usize = 8;
+/// Borders that are shown at once: a row of empty cells is no text.
+const BORDERS: usize = 40;
+
 impl Flow {
-    fn words(&mut self, text: &str) {
-        if self.kept > 0 {
-            let text = match self.fresh {
-                true => text.strip_prefix('\n').unwrap_or(text),
-                false => text,
-            };
-            self.fresh = false;
-            if !text.is_empty() {
-                self.due();
-                self.out.push_str(text);
+    /// A flow for a whole page.
+    pub(super) fn page() -> Self {
+        Self {
+            page: true,
+            ..Self::default()
+        }
+    }
+
+    /// Takes the next piece.
+    pub(super) fn take(&mut self, piece: &Piece<'_>) {
+        if let Some((name, depth)) = &mut self.silent {
+            match piece {
+                Piece::Open(tag) if tag.name() == name => *depth += 1,
+                Piece::Close(closed) if closed == name => {
+                    *depth -= 1;
+                    if *depth == 0 {
+                        self.silent = None;
+                    }
+                }
+                Piece::Text(words) if name == "title" => {
+                    if let Some(title) = &mut self.title {
+                        title.push_str(words);
+                    }
+                }
+                _ => {}
             }
             return;
+        }
+        match piece {
+            Piece::Open(tag) if SILENT.contains(&tag.name()) => {
+                if tag.name() == "title" && self.title.is_none() {
+                    self.title = Some(String::new());
+                }
+                self.silent = Some((tag.name().to_owned(), 1));
+            }
+            Piece::Open(tag) => self.open(tag),
+            Piece::Close(name) => self.close(name),
+            Piece::Text(words) => self.words(words),
+        }
+    }
+
+    /// The text, and the title when there is one.
+    pub(super) fn end(mut self) -> (String, Option<String>) {
+        let end = self.out.trim_end().len();
+        self.out.truncate(end);
+        let title = self.title.map(|title| {
+            let words: Vec<&str> = title.split_whitespace().collect();
+            words.join(" ")
+        });
+        (self.out, title.filter(|title| !title.is_empty()))
+    }
+
+    fn words(&mut self, text: &str) {
+        if self.kept > 0 {
+            return self.code(text);
         }
         if text.starts_with(char::is_whitespace) {
             self.space = true;
         }
+        let mut any = false;
         for word in text.split_whitespace() {
             self.due();
             self.out.push_str(word);
             self.space = true;
+            any = true;
         }
-        if !text.ends_with(char::is_whitespace) && !text.is_empty() {
+        if any && !text.ends_with(char::is_whitespace) {
             self.space = false;
         }
     }
 
-    /// Writes the breaks or the space that are due before a word.
+    /// Text whose white space stays.
+    fn code(&mut self, text: &str) {
+        let text = match self.fresh {
+            true => text.strip_prefix('\n').unwrap_or(text),
+            false => text,
+        };
+        self.fresh = false;
+        if text.is_empty() {
+            return;
+        }
+        self.due();
+        let margin = self.margin();
+        if margin.is_empty() {
+            self.out.push_str(text);
+        } else {
+            let margin = format!("\n{margin}");
+            self.out.push_str(&text.replace('\n', &margin));
+        }
+    }
+
+    /// What stands before every line at this place, but the first of an item.
+    fn margin(&self) -> String {
+        let quotes = self.quotes.min(DEEPEST);
+        let lists = self.lists.len().min(DEEPEST) + usize::from(self.defining);
+        if quotes + lists == 0 {
+            return String::new();
+        }
+        "> ".repeat(quotes) + &"  ".repeat(lists)
+    }
+
+    /// Writes what is due before a word: breaks and a margin, the sign of an item, the border of a cell, or a space.
     fn due(&mut self) {
-        if self.out.is_empty() {
-            self.breaks = 0;
-        } else if self.breaks > 0 {
+        self.row = false;
+        let begins = self.out.is_empty() || self.breaks > 0;
+        if begins {
+            if self.out.is_empty() {
+                self.breaks = 0;
+            }
             let there = self.out.len() - self.out.trim_end_matches('\n').len();
             for _ in there..self.breaks {
                 self.out.push('\n');
             }
             self.breaks = 0;
-        } else if self.space && !self.out.ends_with(char::is_whitespace) {
+            let mut margin = self.margin();
+            if matches!(self.marker, Some(Marker::Dash | Marker::Number(_))) {
+                margin.truncate(margin.len().saturating_sub(2));
+            }
+            self.out.push_str(&margin);
+        }
+        if self.marker.is_some() && !begins && !self.out.ends_with(char::is_whitespace) {
+            self.out.push(' ');
+        }
+        match self.marker.take() {
+            Some(Marker::Dash) => self.out.push_str("- "),
+            Some(Marker::Number(number)) => self.out.push_str(&format!("{number}. ")),
+            Some(Marker::Heading(level)) => {
+                self.out.push_str(&"#".repeat(level));
+                self.out.push(' ');
+            }
+            None => {}
+        }
+        if self.borders > 0 {
+            let first = if begins { "| " } else { " | " };
+            self.out.push_str(first);
+            self.out.push_str(&"| ".repeat(self.borders - 1));
+            self.borders = 0;
+        } else if self.space && !begins && !self.out.ends_with(char::is_whitespace) {
             self.out.push(' ');
         }
         self.space = false;
     }
 
-    fn open(&mut self, name: &str) {
+    fn open(&mut self, tag: &Open<'_>) {
+        let name = tag.name();
         self.edge(name);
         match name {
-            "br" => self.breaks = (self.breaks + 1).min(2),
+            // An item or a cell that begins with one has not begun.
+            "br" if self.marker.is_none() && self.borders == 0 => {
+                self.breaks = (self.breaks + 1).min(2);
+            }
             "pre" | "textarea" => {
                 self.kept += 1;
                 self.fresh = true;
             }
-            "li" => {
-                self.due();
-                self.out.push_str("- ");
+            "ul" | "menu" => self.lists.push(List {
+                next: None,
+                begun: false,
+            }),
+            "ol" => {
+                let start = tag
+                    .attribute("start")
+                    .and_then(|text| text.trim().parse().ok());
+                self.lists.push(List {
+                    next: Some(start.unwrap_or(1)),
+                    begun: false,
+                });
             }
-            "td" | "th" => self.space = true,
+            "li" => self.item(tag),
+            "dt" => self.defining = false,
+            "dd" => self.defining = true,
+            "blockquote" => self.quotes += 1,
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" if self.page => {
+                let level = name.strip_prefix('h').and_then(|text| text.parse().ok());
+                // A heading that is an item or a cell keeps that one's sign.
+                if self.marker.is_none() && self.borders == 0 {
+                    self.marker = level.map(Marker::Heading);
+                }
+            }
+            "table" => self.rows.push(0),
+            "tr" => {
+                self.borders = 0;
+                if let Some(cells) = self.rows.last_mut() {
+                    *cells = 0;
+                    self.row = true;
+                }
+            }
+            "td" | "th" => self.cell(),
+            "img" | "area" if self.page => {
+                let words = tag.attribute("alt").unwrap_or_default();
+                if words.chars().any(char::is_alphanumeric) {
+                    self.words(words);
+                    self.space = true;
+                }
+            }
             _ => {}
         }
     }
 
+    fn item(&mut self, tag: &Open<'_>) {
+        self.marker = Some(Marker::Dash);
+        let Some(list) = self.lists.last_mut() else {
+            return;
+        };
+        // Items stand close together, whatever blocks they are made of.
+        if list.begun {
+            self.breaks = 1;
+        }
+        list.begun = true;
+        if let Some(next) = &mut list.next {
+            let value = tag
+                .attribute("value")
+                .and_then(|text| text.trim().parse().ok());
+            let number = value.unwrap_or(*next);
+            *next = number.saturating_add(1);
+            self.marker = Some(Marker::Number(number));
+        }
+    }
+
+    fn cell(&mut self) {
+        let Some(cells) = self.rows.last_mut() else {
+            self.space = true;
+            return;
+        };
+        *cells += 1;
+        // What a heading or an item would begin is this cell now.
+        self.marker = None;
+        if *cells > 1 {
+            if !self.row {
+                self.breaks = 0;
+            }
+            self.borders = (self.borders + 1).min(BORDERS);
+        }
+    }
+
     fn close(&mut self, name: &str) {
-        if matches!(name, "pre" | "textarea") {
-            self.kept = self.kept.saturating_sub(1);
-            self.fresh = false;
+        match name {
+            "pre" | "textarea" => {
+                self.kept = self.kept.saturating_sub(1);
+                self.fresh = false;
+            }
+            "ul" | "ol" | "menu" => {
+                self.lists.pop();
+                self.marker = None;
+            }
+            "li" => self.marker = None,
+            "dd" | "dl" => self.defining = false,
+            "blockquote" => self.quotes = self.quotes.saturating_sub(1),
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
+                if matches!(self.marker, Some(Marker::Heading(_))) {
+                    self.marker = None;
+                }
+            }
+            "tr" => (self.borders, self.row) = (0, false),
+            "table" => {
+                self.rows.pop();
+                (self.borders, self.row) = (0, false);
+            }
+            _ => {}
         }
         self.edge(name);
     }
 
+    /// Breaks the line as the element wants it; not before an item or a cell has its first word.
     fn edge(&mut self, name: &str) {
-        let breaks = match PARTS.contains(&name) {
-            true => 2,
-            false => usize::from(BLOCKS.contains(&name)),
+        let wanted = match edge(name) {
+            Edge::Inline => return,
+            Edge::Line => 1,
+            Edge::Part if matches!(name, "ul" | "ol") && !self.lists.is_empty() => 1,
+            Edge::Part => 2,
         };
-        self.breaks = self.breaks.max(breaks);
+        let begun = self.marker.is_none() && self.borders == 0 && !self.row;
+        if begun || name == "tr" {
+            self.breaks = self.breaks.max(wanted);
+        }
     }
 }

@@ -1,13 +1,75 @@
 //! HTML as text: a browser's tokenizer takes markup away once, and entities with it (contract/services/README-a.md 8).
 
 mod flow;
+mod part;
 mod tokens;
 
+use flow::Flow;
+pub use part::{Link, Links, Selector, ids, part};
 pub use tokens::{Open, Piece, entities, read};
 
-/// HTML (a page, a snippet, a title, an answer) as text: blocks on lines of their own, code as it stands, links as their words.
+/// HTML (a snippet, an answer, a description) as text: blocks on lines of their own, lists with their signs, rows of tables with `|`
+/// between cells, code as it stands, links as their words.
 pub fn text(html: &str) -> String {
-    flow::text(html)
+    let mut flow = Flow::default();
+    read(html, |piece| flow.take(&piece));
+    flow.end().0
+}
+
+/// A page as text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Page {
+    /// Its title, on one line.
+    pub title: Option<String>,
+    /// Its text: as [`text`], with signs at headings and the words of images.
+    pub text: String,
+    /// Links of it, when they were asked for.
+    pub links: Vec<Link>,
+}
+
+/// A whole page as text.
+pub fn page(html: &str) -> Page {
+    let mut flow = Flow::page();
+    read(html, |piece| flow.take(&piece));
+    let (text, title) = flow.end();
+    Page {
+        title,
+        text,
+        links: Vec::new(),
+    }
+}
+
+/// One element of a page as text, with its links, and without the elements named in `without`; the whole page for no selector, and
+/// nothing when no element fits.
+pub fn page_part(html: &str, only: Option<&Selector>, without: &[&str]) -> Option<Page> {
+    let (mut flow, mut links) = (Flow::page(), Links::default());
+    let found = part(html, only, without, |piece| {
+        flow.take(piece);
+        links.take(piece);
+    });
+    let (text, title) = flow.end();
+    found.then_some(Page {
+        title,
+        text,
+        links: links.all,
+    })
+}
+
+/// The title of a page, on one line.
+pub fn title(html: &str) -> Option<String> {
+    let mut title: Option<String> = None;
+    let (mut open, mut foreign, mut over) = (false, 0usize, false);
+    read(html, |piece| match piece {
+        _ if over => {}
+        Piece::Open(tag) if tag.name() == "svg" => foreign += 1,
+        Piece::Close("svg") => foreign = foreign.saturating_sub(1),
+        Piece::Open(tag) if tag.name() == "title" && foreign == 0 => open = true,
+        Piece::Close("title") if open => over = true,
+        Piece::Text(words) if open => title.get_or_insert_default().push_str(words),
+        _ => {}
+    });
+    let title = title?.split_whitespace().collect::<Vec<_>>().join(" ");
+    (!title.is_empty()).then_some(title)
 }
 
 /// The same on one line.
@@ -36,6 +98,25 @@ mod tests {
                 "fn a() {\n    b();\n}",
             ),
             ("<ul><li>one</li><li>two</li></ul>", "- one\n- two"),
+            (
+                "a<ol start=9><li><p>nine</p><p>more</p><li><p>ten<ul><li>in<li><br>too</ul></ol>b",
+                "a\n\n9. nine\n\n  more\n10. ten\n  - in\n  - too\n\nb",
+            ),
+            ("<ul><li></li><li> </li></ul>x<li>loose", "x\n- loose"),
+            (
+                "<table><caption>T</caption><tr><th>Port<th>HW</tr><tr><td><p>Brest</p></td><td></td><td><div>05:01</div></td></tr>\
+                 <tr><td></td><td>x</td><td></td></tr></table>end",
+                "T\nPort | HW\nBrest | | 05:01\n| x\n\nend",
+            ),
+            (
+                "<blockquote><p>one<br>two</p><pre>a\n b</pre></blockquote>three",
+                "> one\n> two\n\n> a\n>  b\n\nthree",
+            ),
+            (
+                "<dl><dt>term</dt><dd>meaning<br>more</dd><dt>other<dd>thing</dl>z",
+                "term\n  meaning\n  more\nother\n  thing\n\nz",
+            ),
+            ("<h2>head</h2>a<img alt=pic>b", "head\n\nab"),
             ("", ""),
         ] {
             assert_eq!(text(html), wanted, "{html}");
@@ -58,15 +139,93 @@ mod tests {
     }
 
     #[test]
+    fn a_page_has_a_title_and_signs() {
+        let html = "<title> Tide\n tables &amp; more</title><svg><title>no</title></svg><h1>Tides</h1><h2> </h2>\
+                    <p>see <img src=x alt='the chart'>now<img alt=''><img alt='*'><ul><li><h3>item</h3></ul>\
+                    <noscript>without</noscript>";
+        let page = page(html);
+        assert_eq!(page.title.as_deref(), Some("Tide tables & more"));
+        assert_eq!(
+            page.text,
+            "# Tides\n\nsee the chart now\n\n- item\n\nwithout"
+        );
+        assert_eq!(title(html), page.title);
+        assert_eq!(title("<svg><title>x</title></svg>"), None);
+        assert_eq!(title("<title> </title>"), None);
+    }
+
+    #[test]
+    fn a_part_of_a_page_is_chosen_and_its_frame_left_out() {
+        let html = "<title>t</title><nav id=n><a href=/>home</a></nav><div id=m class='a b'>one <div>two</div>\
+                    <a href=' /x '>a <b>link</b> <img alt=pic></a><a name=y>no</a><footer>f</footer></div>three";
+        let get = |selector: &str| {
+            let selector = Selector::parse(selector).unwrap();
+            page_part(html, Some(&selector), &["nav", "footer"]).map(|page| page.text)
+        };
+        for selector in ["#m", "div", "DIV#m.b", ".a.b"] {
+            assert_eq!(
+                get(selector).as_deref(),
+                Some("one\ntwo\na link pic no"),
+                "{selector}"
+            );
+        }
+        assert_eq!(get("#none"), None);
+        assert_eq!(get("nav").as_deref(), Some("home"));
+        let whole = page_part(html, None, &["nav", "footer"]).unwrap();
+        assert!(whole.text.starts_with("one") && whole.text.ends_with("three"));
+        assert_eq!(
+            whole.links,
+            [Link {
+                words: "a link pic".to_owned(),
+                href: "/x".to_owned()
+            }]
+        );
+        assert_eq!(ids(html, 9), ["n", "m"]);
+        for other in ["", "a b", "a > b", "#", "a..b", "[x]", "a:hover"] {
+            assert_eq!(Selector::parse(other), None, "{other}");
+        }
+    }
+
+    #[test]
     fn depth_is_no_danger() {
-        let deep = "<div>".repeat(100_000) + "end";
-        assert!(text(&deep).ends_with("end"));
+        for (open, end) in [
+            ("<div>", "end"),
+            ("<ul><li>", "end"),
+            ("<blockquote>", "end"),
+            ("<table><tr><td>", "end"),
+            ("<td>", "end"),
+        ] {
+            let deep = open.repeat(100_000) + end;
+            let text = text(&deep);
+            assert!(text.ends_with("end") && text.len() < 200, "{open}");
+        }
+        let row = "<table><tr>".to_owned() + &"<td>".repeat(100_000) + "end";
+        assert!(text(&row).len() < 200);
+        let page = page(&("<div id=x>".repeat(100_000) + "end"));
+        assert_eq!(page.text, "end");
     }
 
     proptest! {
         #[test]
         fn anything_becomes_text(html in "(<[a-z/!]{0,8}[^>]{0,9}>?|&[a-z#0-9]{0,8};?|.{0,8}){0,30}") {
-            let _ = text(&html);
+            let text = text(&html);
+            prop_assert_eq!(text.chars().filter(|c| *c == '\x1b').count(), 0);
+            prop_assert_eq!(text.trim_end(), &text);
+            let _ = page_part(&html, Selector::parse("b").as_ref(), &["nav"]);
+        }
+
+        #[test]
+        fn no_word_is_lost_or_doubled(pieces in proptest::collection::vec(("(<[/]?(p|div|ul|ol|li|table|tr|td|th|dl|dd|dt|blockquote|h1|b|br|a)>){0,3}", "[a-z]{1,5}"), 0..20)) {
+            let html: String = pieces.iter().map(|(tags, word)| format!("{tags} {word} ")).collect();
+            let words = |text: &str| -> Vec<String> {
+                text.split_whitespace()
+                    .filter(|word| word.chars().all(|c| c.is_ascii_lowercase()))
+                    .map(str::to_owned)
+                    .collect()
+            };
+            let wanted: Vec<String> = pieces.into_iter().map(|(_, word)| word).collect();
+            prop_assert_eq!(words(&text(&html)), wanted.clone());
+            prop_assert_eq!(words(&page(&html).text), wanted);
         }
     }
 }

@@ -105,7 +105,7 @@ fn shut(name: &str, left: Duration) -> Problem {
 }
 
 /// Servers on this machine are asked as often as one likes.
-fn is_here(host: &str) -> bool {
+pub(super) fn is_here(host: &str) -> bool {
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
     let name = name.trim_matches(['[', ']']);
     name == "localhost"

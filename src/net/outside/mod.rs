@@ -116,6 +116,18 @@ impl Outside {
         }
     }
 
+    /// Waits for the turn of a request to `host` by `who`, which makes one each `gap`, in whatever process. Hosts of this machine are
+    /// asked as often as one likes.
+    ///
+    /// # Errors
+    /// `Cancelled`.
+    pub fn turn(&self, who: &str, host: &str, gap: Duration, stop: &Cancel) -> Outcome<()> {
+        if gate::is_here(host) {
+            return stop.check();
+        }
+        self.gates.pass(who, who, gap, stop)
+    }
+
     /// Leaves a service alone for `time`: it refused, or asked for it in its own words.
     pub fn rest(&self, service: &'static Service, time: Duration) {
         let host = host(service.base_in(&self.env));

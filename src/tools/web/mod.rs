@@ -1,11 +1,18 @@
-//! Module `web`: what the web says: a search, the news.
+//! Module `web`: what the web says: a search, the news, a page.
 
+mod browse;
+mod driver;
 mod duckduckgo;
+mod fetch;
 mod limit;
 mod link;
+mod lynx;
+mod menu;
 mod news;
+pub mod pages;
 mod query;
 pub mod results;
+mod scrape;
 mod search;
 
 use super::READ;
@@ -53,6 +60,18 @@ crate::choice! {
     }
 }
 
+crate::choice! {
+    /// What to take from a page.
+    pub enum Extract {
+        /// Its visible text.
+        Text = "text",
+        /// Its lines with prices.
+        Menu = "menu",
+        /// Its links.
+        Links = "links",
+    }
+}
+
 crate::tools! { "web";
     /// General web search; the default choice for lookups.
     web_search(WebSearch; READ.seconds(15).service("duckduckgo").asks(&SEARCH)) {
@@ -78,6 +97,28 @@ crate::tools! { "web";
         "news about {query}", "news on {query}", "latest news about {query}", "search the news for {query}",
         "this week's news about {query}{time_filter=w}",
     ];
+
+    /// Read one page as text.
+    browse_web(BrowseWeb; READ.seconds(15).service("lynx")) {
+        /// page address
+        url: String, example: "https://example.org/";
+        /// characters to return
+        max_length: u32 = 4000, min: 1, max: 8000, alias: &["max_chars", "limit"];
+        /// offset for continued reading
+        start_index: u32 = 0, min: 0, alias: &["offset", "start"];
+    } => browse::page, says ["browse {url}", "open the page {url}", "read the page {url}"];
+
+    /// Load a page in headless Firefox and extract content.
+    scrape_page(ScrapePage; READ.seconds(60).slow().service("webdriver (geckodriver + firefox)")) {
+        /// page address
+        url: String, example: "https://example.org/";
+        /// what to pull out
+        extract: Extract = "text";
+        /// limit to one element
+        css_selector: String = "", alias: &["selector"];
+        /// characters to return
+        max_length: u32 = 4000, min: 1, max: 8000, alias: &["max_chars", "limit"];
+    } => scrape::page, says ["scrape {url}", "scrape the page {url}"];
 }
 
 /// What `web_search` says of `query`: for tools whose own service has no key.
@@ -92,4 +133,33 @@ pub(super) fn instead(ctx: &Ctx, query: &str, max_results: usize) -> Outcome<Str
             time_filter,
         },
     )
+}
+
+/// The first `most` characters of `text` from character `start` on, and how many there are.
+fn window(text: &str, start: usize, most: usize) -> (&str, usize) {
+    let total = text.chars().count();
+    let at = |n: usize| {
+        let place = text.char_indices().nth(n).map(|(at, _)| at);
+        place.unwrap_or(text.len())
+    };
+    let shown = text.get(at(start)..at(start.saturating_add(most)));
+    (shown.unwrap_or_default(), total)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_window_counts_characters() {
+        let text = "aé€😀b";
+        for (start, most, want) in [
+            (0, 2, "aé"),
+            (2, 2, "€😀"),
+            (4, 9, "b"),
+            (5, 1, ""),
+            (9, 1, ""),
+        ] {
+            assert_eq!(super::window(text, start, most), (want, 5));
+        }
+        assert_eq!(super::window(text, 1, usize::MAX).0, "é€😀b");
+    }
 }

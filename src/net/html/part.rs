@@ -1,0 +1,179 @@
+//! One element of a page, and what is left of it without the parts that frame a text.
+
+use super::tokens::{Open, Piece, read};
+
+/// A plain selector: an element's name, an id and classes, all of them optional, as in `main`, `#menu`, `div.price.big`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Selector {
+    name: Option<String>,
+    id: Option<String>,
+    classes: Vec<String>,
+}
+
+impl Selector {
+    /// Reads one; nothing when it is of a kind that needs a browser.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '#');
+        if text.is_empty() || !text.chars().all(plain) {
+            return None;
+        }
+        let mut selector = Self::default();
+        let mut rest = text;
+        while let Some(first) = rest.chars().next() {
+            let sign = matches!(first, '.' | '#');
+            let word = rest.strip_prefix(['.', '#']).unwrap_or(rest);
+            let end = word.find(['.', '#']).unwrap_or(word.len());
+            let (word, later) = word.split_at_checked(end)?;
+            if word.is_empty() {
+                return None;
+            }
+            match (sign, first) {
+                (true, '#') => selector.id = Some(word.to_owned()),
+                (true, _) => selector.classes.push(word.to_owned()),
+                _ => selector.name = Some(word.to_ascii_lowercase()),
+            }
+            rest = later;
+        }
+        Some(selector)
+    }
+
+    fn fits(&self, tag: &Open<'_>) -> bool {
+        self.name.as_ref().is_none_or(|name| tag.name() == name)
+            && self
+                .id
+                .as_deref()
+                .is_none_or(|id| tag.attribute("id") == Some(id))
+            && self.classes.iter().all(|class| tag.is(class))
+    }
+}
+
+/// An element that is open, counted in itself.
+struct Depth(String, usize);
+
+impl Depth {
+    /// Takes a piece; true when it closed the element.
+    fn take(&mut self, piece: &Piece<'_>) -> bool {
+        match piece {
+            Piece::Open(tag) if tag.name() == self.0 => self.1 += 1,
+            Piece::Close(name) if *name == self.0 => self.1 -= 1,
+            _ => {}
+        }
+        self.1 == 0
+    }
+}
+
+/// Shows the pieces of the first element that fits `only` (of all of it when there is none) to `see`, without the elements named in
+/// `without`; true when there is such an element.
+pub fn part(
+    html: &str,
+    only: Option<&Selector>,
+    without: &[&str],
+    mut see: impl FnMut(&Piece<'_>),
+) -> bool {
+    let mut found = only.is_none();
+    let mut inside: Option<Depth> = None;
+    let mut over = false;
+    let mut left_out: Option<Depth> = None;
+    read(html, |piece| {
+        if over {
+            return;
+        }
+        if let Some(depth) = &mut left_out {
+            if depth.take(&piece) {
+                left_out = None;
+            }
+            return;
+        }
+        if let Some(depth) = &mut inside {
+            over = depth.take(&piece);
+        } else if let (Some(only), Piece::Open(tag)) = (only, &piece) {
+            if !only.fits(tag) {
+                return;
+            }
+            found = true;
+            inside = Some(Depth(tag.name().to_owned(), 1));
+            see(&piece);
+            return;
+        } else if only.is_some() {
+            return;
+        }
+        match &piece {
+            Piece::Open(tag) if without.contains(&tag.name()) => {
+                left_out = Some(Depth(tag.name().to_owned(), 1));
+            }
+            _ => see(&piece),
+        }
+    });
+    found
+}
+
+/// A link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Its words, on one line.
+    pub words: String,
+    /// Where it leads, as written.
+    pub href: String,
+}
+
+/// Gathers the links of a row of pieces.
+#[derive(Default)]
+pub struct Links {
+    /// Those that are complete, in order.
+    pub all: Vec<Link>,
+    open: Option<Link>,
+    silent: bool,
+}
+
+impl Links {
+    /// Takes the next piece.
+    pub fn take(&mut self, piece: &Piece<'_>) {
+        match piece {
+            Piece::Open(tag) if tag.name() == "a" => {
+                self.close();
+                let href = tag.attribute("href").unwrap_or_default().trim();
+                self.open = (!href.is_empty()).then(|| Link {
+                    words: String::new(),
+                    href: href.to_owned(),
+                });
+            }
+            Piece::Close("a") => self.close(),
+            Piece::Open(tag) if matches!(tag.name(), "script" | "style") => self.silent = true,
+            Piece::Close("script" | "style") => self.silent = false,
+            Piece::Open(tag) if tag.name() == "img" => {
+                self.words(&format!(" {} ", tag.attribute("alt").unwrap_or_default()));
+            }
+            Piece::Text(words) if !self.silent => self.words(words),
+            Piece::Open(_) | Piece::Close(_) | Piece::Text(_) => {}
+        }
+    }
+
+    fn words(&mut self, words: &str) {
+        if let Some(link) = &mut self.open {
+            link.words.push_str(words);
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some(mut link) = self.open.take() {
+            link.words = link.words.split_whitespace().collect::<Vec<_>>().join(" ");
+            self.all.push(link);
+        }
+    }
+}
+
+/// The ids of elements, in order, at most so many.
+pub fn ids(html: &str, most: usize) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    read(html, |piece| {
+        if let Piece::Open(tag) = piece
+            && let Some(id) = tag.attribute("id")
+            && found.len() < most
+            && !id.trim().is_empty()
+        {
+            found.push(id.to_owned());
+        }
+    });
+    found
+}

@@ -1,0 +1,63 @@
+//! Whose program is at the other end of a connection on loopback.
+
+use std::fs;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+
+/// True when the other end belongs to the user that Marvin runs as. Where the system does not tell (it is Linux that does), loopback
+/// is taken for his own.
+pub(super) fn is_own(client: &TcpStream) -> bool {
+    if !cfg!(target_os = "linux") {
+        return true;
+    }
+    let (Ok(theirs), Ok(ours)) = (client.peer_addr(), client.local_addr()) else {
+        return false;
+    };
+    let user = rustix::process::geteuid().as_raw();
+    ["/proc/self/net/tcp", "/proc/self/net/tcp6"]
+        .iter()
+        .filter_map(|table| fs::read_to_string(table).ok())
+        .any(|table| owner(&table, theirs, ours) == Some(user))
+}
+
+/// The user of the socket from `from` to `to` in a table of the kernel.
+fn owner(table: &str, from: SocketAddr, to: SocketAddr) -> Option<u32> {
+    let (from, to) = (ending(from)?, ending(to)?);
+    table.lines().skip(1).find_map(|line| {
+        let mut words = line.split_ascii_whitespace().skip(1);
+        let same = words.next()?.ends_with(&from) && words.next()?.ends_with(&to);
+        words.nth(4).filter(|_| same)?.parse().ok()
+    })
+}
+
+/// An address as the table ends it; one that came as IPv6 has more before it.
+fn ending(place: SocketAddr) -> Option<String> {
+    let IpAddr::V4(ip) = place.ip() else {
+        return None;
+    };
+    let bits = u32::from_ne_bytes(ip.octets());
+    Some(format!("{bits:08X}:{:04X}", place.port()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn the_owner_is_found_by_both_ends() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
+                     \x20  0: 0100007F:0050 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1000        0 1\n\
+                     \x20  1: 0000000000000000FFFF00000100007F:0051 0000000000000000FFFF00000100007F:1F90 01 0:0 0:0 0  1001 0 1\n";
+        let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        if cfg!(target_endian = "little") {
+            assert_eq!(owner(table, at(0x50), at(0x1f90)), Some(1000));
+            assert_eq!(owner(table, at(0x51), at(0x1f90)), Some(1001));
+        }
+        assert_eq!(owner(table, at(0x50), at(0x1f91)), None);
+        assert_eq!(owner(table, at(0x52), at(0x1f90)), None);
+        assert_eq!(owner("", at(1), at(2)), None);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        assert!(is_own(&listener.accept().unwrap().0));
+    }
+}

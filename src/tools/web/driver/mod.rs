@@ -1,0 +1,81 @@
+//! The user's own browser, without a window, by WebDriver (contract/services/webdriver.md): found, started in a group and a folder of
+//! its own, led through a guarded gateway, and ended on every way out.
+
+mod options;
+mod process;
+mod session;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub(super) use process::Process;
+pub(super) use session::{Failed, Session};
+
+use crate::base::env::Env;
+use crate::proc::program::find_program;
+
+/// How long a page may load, and a script run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    /// Until a page has loaded.
+    pub(super) load: Duration,
+    /// Until a script of ours has run.
+    pub(super) script: Duration,
+}
+
+/// A family of browsers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Family {
+    Firefox,
+    Chromium,
+}
+
+/// A driver and its browser.
+#[derive(Debug, Clone)]
+pub(super) struct Pair {
+    /// Which kind.
+    pub(super) family: Family,
+    /// The driver's program.
+    pub(super) driver: PathBuf,
+    /// The browser's.
+    pub(super) browser: PathBuf,
+}
+
+/// The pairs that are installed, the preferred first.
+pub(super) fn installed(env: &Env) -> Vec<Pair> {
+    let known: [(Family, &str, &[&str]); 2] = [
+        (Family::Firefox, "geckodriver", &["firefox", "firefox-esr"]),
+        (
+            Family::Chromium,
+            "chromedriver",
+            &[
+                "chromium",
+                "chromium-browser",
+                "google-chrome",
+                "google-chrome-stable",
+            ],
+        ),
+    ];
+    let pair = |(family, driver, browsers): &(Family, &str, &[&str])| {
+        let browser = browsers.iter().find_map(|name| find_program(name, env))?;
+        Some(Pair {
+            family: *family,
+            driver: find_program(driver, env)?,
+            browser: inner(browser),
+        })
+    };
+    known.iter().filter_map(pair).collect()
+}
+
+/// A browser in a snap is started by its inner program: the outer one knows only folders of its own.
+fn inner(browser: PathBuf) -> PathBuf {
+    let snap = Path::new("/snap/firefox/current/usr/lib/firefox/firefox");
+    let outer = browser.starts_with("/snap/bin")
+        || browser
+            .canonicalize()
+            .is_ok_and(|real| real.ends_with("snap"));
+    if outer && browser.ends_with("firefox") && snap.is_file() {
+        return snap.to_owned();
+    }
+    browser
+}

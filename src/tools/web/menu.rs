@@ -1,0 +1,74 @@
+//! Lines of a text that name a price, each with what it is the price of.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Lines with prices that are shown.
+const MOST: usize = 200;
+/// Characters of a line with a price; longer ones are prose.
+const LONGEST: usize = 300;
+
+/// An amount with its currency, before or behind it, or two decimals at the end of a line.
+static PRICE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let money =
+        r"(?:€|\$|£|¥|₹|₩|₽|₺|zł|Kč|kr\.?|Fr\.?|CHF|EUR|USD|GBP|SEK|NOK|DKK|PLN|CZK|HUF|Ft)";
+    let amount = r"\d{1,3}(?:[.,' ]?\d{3})*(?:[.,](?:\d{1,2}|-|–))?";
+    Regex::new(&format!(
+        r"(?:^|[^\w.,])(?:{money}\s?{amount}|{amount}\s?{money}(?:\W|$)|\d{{1,4}}[.,]\d{{2}}\s*$)"
+    ))
+    .ok()
+});
+
+/// The lines of `text` with prices, a name before a price that stands alone; nothing when there is none.
+pub(super) fn prices(text: &str) -> Option<String> {
+    let price = PRICE.as_ref()?;
+    let mut out = String::new();
+    let mut count = 0;
+    let mut before: Option<&str> = None;
+    for line in text.lines().map(bare).filter(|line| !line.is_empty()) {
+        if line.chars().count() > LONGEST || !price.is_match(line) {
+            before = Some(line);
+            continue;
+        }
+        if count == MOST {
+            break;
+        }
+        count += 1;
+        let alone = !price
+            .replace_all(line, " ")
+            .chars()
+            .any(char::is_alphabetic);
+        match before.filter(|name| alone && name.chars().count() <= LONGEST) {
+            Some(name) => out.push_str(&format!("{name}: {line}\n")),
+            None => out.push_str(&format!("{line}\n")),
+        }
+        before = None;
+    }
+    out.truncate(out.trim_end().len());
+    (!out.is_empty()).then_some(out)
+}
+
+/// A line without signs of lists and headings.
+fn bare(line: &str) -> &str {
+    let line = line.trim();
+    line.trim_start_matches(['#', '-', '*', '|', '•']).trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_with_prices_are_found_with_their_names() {
+        let text = "# Lunch\nOpen since 1998, call 030 1234567\n\n- Soup of the day  6,50 €\nPizza Margherita\n$12.90\n\
+                    Wine | 0.2l | 7.00\nTasting menu\nfive courses\nCHF 1'250.-\nSince 12.10.2024\n3 for EUR 5";
+        assert_eq!(
+            prices(text).unwrap(),
+            "Soup of the day  6,50 €\nPizza Margherita: $12.90\nWine | 0.2l | 7.00\nfive courses: CHF 1'250.-\n3 for EUR 5"
+        );
+        for none in ["", "1998", "Room 12.5", "version 1.2.30 of it", "a\n\nb"] {
+            assert_eq!(prices(none), None, "{none}");
+        }
+    }
+}
