@@ -523,7 +523,9 @@ macro_rules! choice {
         impl $crate::base::params::Param for $name {
             const TYPE: $crate::base::params::Type = $crate::base::params::Type::Choice(&[$($word),*]);
             fn read(value: &serde_json::Value) -> Option<Self> {
-                match value.as_str()?.trim().to_lowercase().as_str() { $( $word => Some(Self::$variant), )* _ => None }
+                let word = value.as_str()?.trim();
+                $( if word.eq_ignore_ascii_case($word) { return Some(Self::$variant); } )*
+                None
             }
         }
     };
@@ -551,6 +553,19 @@ mod tests {
 
     fn decode(value: Value) -> Result<Sample, Problem> {
         Sample::decode("sample", value.as_object().unwrap())
+    }
+
+    choice! {
+        enum Order { New = "newestFirst", Old = "oldestFirst" }
+    }
+
+    #[test]
+    fn words_of_a_choice_are_read_in_any_case_also_those_that_hold_capitals() {
+        for word in ["newestFirst", " newestfirst ", "NEWESTFIRST"] {
+            assert_eq!(Order::read(&json!(word)), Some(Order::New), "{word}");
+        }
+        assert_eq!(Order::read(&json!("oldestFirst")), Some(Order::Old));
+        assert_eq!(Order::read(&json!("newest")), None);
     }
 
     #[test]
