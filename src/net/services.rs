@@ -105,6 +105,26 @@ services! {
     GITHUB = Service::new("github", "GitHub", "https://github.com", "clones of repositories");
 }
 
+/// The page of a paper at arXiv.
+pub fn arxiv_page(id: &str) -> String {
+    format!("https://arxiv.org/abs/{id}")
+}
+
+/// The base of the Wikipedia in `language`.
+pub fn wikipedia_in(language: &str) -> String {
+    format!("https://{language}.wikipedia.org")
+}
+
+/// The address of a Stack Exchange site by its name in the API.
+pub fn stack_site(name: &str) -> String {
+    match name {
+        "stackoverflow" | "serverfault" | "superuser" | "askubuntu" => {
+            format!("https://{name}.com")
+        }
+        name => format!("https://{name}.stackexchange.com"),
+    }
+}
+
 /// The service called `id`.
 pub fn service(id: &str) -> Option<&'static Service> {
     SERVICES.iter().copied().find(|service| service.id == id)

@@ -13,6 +13,7 @@ pub mod registry;
 pub mod scratch;
 pub mod tickets;
 
+mod academic;
 mod alarms;
 mod bookmarks;
 mod coding;
@@ -29,11 +30,13 @@ mod places;
 mod point;
 mod profiles;
 mod shell;
+mod stack;
 mod system;
 mod timers;
 mod units;
 mod untrusted;
 mod utilities;
+mod wiki;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -56,10 +59,13 @@ pub static ALL: &[&[Tool]] = &[
     shell::TOOLS,
     github::TOOLS,
     calendar::TOOLS,
+    wiki::TOOLS,
+    academic::TOOLS,
     system::TOOLS,
     alarms::TOOLS,
     timers::TOOLS,
     ntfy::TOOLS,
+    stack::TOOLS,
     tickets::TOOLS,
     bookmarks::TOOLS,
     downloads::TOOLS,

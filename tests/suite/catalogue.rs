@@ -8,7 +8,7 @@ use crate::support::home::Home;
 use crate::support::shared::shared;
 
 /// The modules of this version, without the two review tools.
-const MODULES: [&str; 19] = [
+const MODULES: [&str; 22] = [
     "places",
     "notes",
     "files",
@@ -18,10 +18,13 @@ const MODULES: [&str; 19] = [
     "shell",
     "github",
     "calendar",
+    "wiki",
+    "academic",
     "system",
     "alarms",
     "timers",
     "ntfy",
+    "stack",
     "tickets",
     "bookmarks",
     "downloads",
