@@ -11,6 +11,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod academic;
 mod bad_input;
 mod calendar;
 mod catalogue;
@@ -35,8 +36,10 @@ mod server_selftest;
 mod session_state;
 mod signals;
 mod sizes;
+mod stack;
 mod state;
 mod things;
 mod tickets;
+mod wiki;
 mod wire_selftest;
 mod world;

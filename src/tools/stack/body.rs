@@ -142,7 +142,8 @@ mod tests {
             let mut escaped = String::new();
             push(&mut escaped, &code);
             let got = text(&format!("<p>x</p><pre><code>{escaped}</code></pre>"), SITE);
-            prop_assert_eq!(got.trim_end(), format!("x\n\n{code}").trim_end());
+            let wanted = format!("x\n\n{code}");
+            prop_assert_eq!(got.trim_end(), wanted.trim_end());
         }
 
         #[test]
