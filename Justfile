@@ -28,14 +28,11 @@ check:
 bench:
     cargo bench --bench run
     cargo bench --bench interactive
+    cargo bench --bench files
 
 # Nanoseconds that one streamed piece costs to decode.
 bench-decode:
     cargo bench --bench decode
-
-# Lists and trees over many tickets against rg.
-bench-tickets:
-    cargo bench --bench tickets
 
 # Size of the release binary against its budget.
 size: build

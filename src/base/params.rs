@@ -50,7 +50,11 @@ impl Type {
             Self::Number => "a number".to_owned(),
             Self::Flag => "true or false".to_owned(),
             Self::List(of) => format!("a list, each item {}", of.wanted()),
-            Self::Choice(words) => format!("one of {}", words.join(", ")),
+            Self::Choice(words) => {
+                let shown = |word: &&'static str| if word.is_empty() { "\"\"" } else { *word };
+                let words: Vec<&str> = words.iter().map(shown).collect();
+                format!("one of {}", words.join(", "))
+            }
             Self::Object => "an object".to_owned(),
         }
     }

@@ -36,6 +36,7 @@ mod timers;
 mod units;
 mod untrusted;
 mod utilities;
+pub mod web;
 mod wiki;
 
 use std::path::PathBuf;
@@ -51,6 +52,7 @@ use context::Ctx;
 /// Every tool, one slice a module. A new module adds its line.
 pub static ALL: &[&[Tool]] = &[
     places::TOOLS,
+    web::TOOLS,
     notes::TOOLS,
     files::TOOLS,
     files_notes::TOOLS,

@@ -32,6 +32,7 @@ mod outside;
 mod providers;
 mod refusals;
 mod roads;
+mod search_web;
 mod server_selftest;
 mod session_state;
 mod signals;

@@ -3,7 +3,7 @@
 mod flow;
 mod tokens;
 
-pub use tokens::{Piece, read};
+pub use tokens::{Open, Piece, read};
 
 /// HTML (a page, a snippet, a title, an answer) as text: blocks on lines of their own, code as it stands, links as their words.
 pub fn text(html: &str) -> String {

@@ -1,0 +1,30 @@
+//! Many files of a person: tickets, notes, events, bookmarks; prints Markdown tables.
+//!
+//! usage: `cargo bench --bench files [-- --quick]`. `BENCH_MARVIN` names another build.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout
+)]
+
+mod person;
+mod race;
+mod tickets;
+
+fn main() {
+    if !std::env::args().any(|arg| arg == "--bench") {
+        return; // `cargo test --all-targets` starts this too.
+    }
+    let quick = std::env::args().any(|arg| arg == "--quick");
+    let marvin =
+        std::env::var("BENCH_MARVIN").unwrap_or_else(|_| env!("CARGO_BIN_EXE_marvin").into());
+    let rounds = if quick { 3 } else { 15 };
+    person::table(&marvin, rounds);
+    println!();
+    tickets::table(&marvin, rounds);
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    println!("\nLoad {}.", load.split(' ').next().unwrap_or("unknown"));
+}

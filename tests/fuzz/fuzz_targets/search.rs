@@ -1,0 +1,18 @@
+//! Result pages of DuckDuckGo: whatever they hold, a result has an address of the web and its words are on one line.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use marvin::tools::web::results::read;
+
+fuzz_target!(|bytes: &[u8]| {
+    let page = read(&String::from_utf8_lossy(bytes));
+    for hit in page.hits {
+        let (scheme, rest) = hit.url.split_once("://").unwrap();
+        assert!(scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"));
+        assert!(!rest.is_empty() && !hit.url.contains(|c: char| c.is_whitespace() || c.is_control()));
+        for words in [&hit.title, &hit.snippet] {
+            assert!(!words.contains(['\n', '\r', '\u{1b}']), "{words:?}");
+        }
+        assert!(!hit.title.is_empty());
+    }
+});

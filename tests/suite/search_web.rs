@@ -1,0 +1,730 @@
+//! `web_search` and `search_news` through the built binary, against answers in the services' shapes and, where they lie beside the
+//! checkout, the samples.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use marvin::base::cancel::Cancel;
+use marvin::base::env::Env;
+use marvin::chat::event::Deaf;
+use marvin::tools::bounds::Bounds;
+use marvin::tools::context::{Ctx, World};
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::latch::Latch;
+use crate::support::run::{Done, Marvin};
+use crate::support::samples::{Sample, each};
+use crate::support::server::{Answer, Request, Server};
+
+const HTML: &str = "duckduckgo";
+const LITE: &str = "duckduckgo-lite";
+const NEWS: &str = "duckduckgo-news";
+const GNEWS: &str = "gnews";
+const NEWSAPI: &str = "newsapi";
+
+/// One tool by hand; services that are not named are where nothing listens, each on a host of its own.
+fn tool(home: &Home, name: &str, args: &Value, services: &[(&str, &Server)]) -> Marvin {
+    let marvin = home
+        .marvin()
+        .args(["tool", name, "--json", &args.to_string()])
+        .env("MARVIN_CONTACT", "tests@example.org");
+    let ids = [HTML, LITE, NEWS, GNEWS, NEWSAPI];
+    ids.iter().zip(1..).fold(marvin, |marvin, (id, port)| {
+        let server = services.iter().find(|(own, _)| own == id);
+        let url = server.map_or(format!("http://127.0.0.1:{port}"), |(_, server)| {
+            server.url("")
+        });
+        marvin.env(
+            &format!("MARVIN_URL_{}", id.to_uppercase().replace('-', "_")),
+            url,
+        )
+    })
+}
+
+fn search(home: &Home, services: &[(&str, &Server)]) -> Marvin {
+    tool(
+        home,
+        "web_search",
+        &json!({"query": "tidal power"}),
+        services,
+    )
+}
+
+fn news(home: &Home, services: &[(&str, &Server)]) -> Marvin {
+    tool(
+        home,
+        "search_news",
+        &json!({"query": "tidal power"}),
+        services,
+    )
+    .env("GNEWS_API_KEY", "gnews-secret")
+    .env("NEWSAPI_KEY", "newsapi-secret")
+}
+
+fn page(body: &str) -> Answer {
+    Answer::text("text/html; charset=UTF-8", body)
+}
+
+/// Fails for words that are not there, and for a key.
+fn says(done: &Done, words: &[&str]) {
+    let all = format!("{}{}", done.text(), done.errors());
+    for words in words {
+        assert!(all.contains(words), "no {words:?} in {all}");
+    }
+    assert!(!all.contains("secret"), "{all}");
+}
+
+const TWO: &str = "<div class=\"result web-result\"><a class=\"result__a\" href=\"//duckduckgo.com/l/?uddg=https%3A%2F%2Fa.test%2F1&amp;rut=0\">
+    Tides</a></div><div class=\"result web-result\"><a class=\"result__a\" href=\"https://b.test/\">Power</a>
+    <a class=\"result__snippet\" href=\"https://b.test/\">Of the <b>sea</b></a></div>";
+
+#[test]
+fn every_sample_of_duckduckgo_gives_what_it_should() {
+    let rust = |done: &Done, first: &[&str]| {
+        let text = done.text();
+        says(done, first);
+        assert!(
+            text.contains("\n\n10. ") && !text.contains("\n\n11. "),
+            "{text}"
+        );
+        assert!(
+            !text.contains("duckduckgo.com") && !text.contains("<b>") && !text.contains("%3A"),
+            "{text}"
+        );
+    };
+    let args = json!({"query": "rust programming", "max_results": 20});
+    let html = |sample: &Sample| {
+        tool(
+            &Home::new(),
+            "web_search",
+            &args,
+            &[(HTML, &sample.server())],
+        )
+        .run()
+    };
+    each(
+        "search_web",
+        "duckduckgo",
+        &[
+            ("html-rust.html", &|sample| {
+                rust(
+                    &html(sample).expect(0),
+                    &[
+                        "1. ",
+                        "https://www.programiz.com/rust\n",
+                        "Rust is a fast, safe",
+                    ],
+                );
+            }),
+            ("lite-rust.html", &|sample| {
+                let down = Server::answering(|_, _| Answer::status(500));
+                let done = tool(
+                    &Home::new(),
+                    "web_search",
+                    &args,
+                    &[(HTML, &down), (LITE, &sample.server())],
+                )
+                .run()
+                .expect(0);
+                rust(
+                    &done,
+                    &[
+                        "https://www.geeksforgeeks.org/rust/introduction-to-rust-programming-language/\n   Rust is using Rust which",
+                        "\"servo\"",
+                    ],
+                );
+            }),
+            ("challenge-202.html", &|sample| {
+                let done = html(sample).expect(1);
+                says(
+                    &done,
+                    &[
+                        "DuckDuckGo refused this search (bot check)",
+                        "Wait some minutes",
+                    ],
+                );
+                assert!(!done.errors().contains("No results"));
+            }),
+            ("html-empty.html", &|sample| {
+                says(
+                    &html(sample).expect(0),
+                    &["No results for \"rust programming\"."],
+                );
+            }),
+            ("html-ad-and-missing-snippet.html", &|sample| {
+                let done = html(sample).expect(0);
+                rust(&done, &["Rust is a fast, safe"]);
+                assert!(!done.text().contains("Sponsored") && !done.text().contains("7 days"));
+                let blocks: Vec<&str> = done.text().trim_end().split("\n\n").collect();
+                let bare: Vec<&&str> = blocks
+                    .iter()
+                    .filter(|block| block.lines().count() == 2)
+                    .collect();
+                assert!(bare.len() == 1 && bare[0].contains("w3schools"), "{bare:?}");
+            }),
+            ("news-js.json", &|sample| {
+                let own = sample.clone();
+                let server = Server::answering(move |request, _| {
+                    match request.path.starts_with("/news.js") {
+                        true => own.answer(),
+                        false => page("<script>vqd=\"4-1\"</script>"),
+                    }
+                });
+                let done = news(&Home::new(), &[(NEWS, &server)])
+                    .without("GNEWS_API_KEY")
+                    .without("NEWSAPI_KEY")
+                    .run()
+                    .expect(0);
+                assert_eq!(
+                    done.text(),
+                    "2 articles about \"tidal power\" of the past two days (from DuckDuckGo News):\n\n\
+                1. Council backs tidal barrage & new port\n   Ouest Example · 2026-05-04 07:40 UTC · DuckDuckGo News\n   https://example.org/news/barrage\n   \
+                The tidal barrage project moved to its next phase on Monday after the regional council's vote.\n\n\
+                2. Tidal power: first turbines by 2031\n   Energy Daily · 2026-05-03 07:40 UTC · DuckDuckGo News\n   https://example.net/tidal-2031\n   \
+                Engineers expect first power in 2031.\n"
+                );
+                let asked = server.request(1);
+                assert_eq!(
+                    (asked.query("vqd"), asked.query("df"), asked.query("q")),
+                    (Some("4-1"), Some("d"), Some("tidal%20power"))
+                );
+            }),
+            ("news-js-403.html", &|sample| {
+                let gnews = Server::answering(|_, _| {
+                    Answer::json(&json!({"articles": [{"title": "Tides"}]}))
+                });
+                let done = news(&Home::new(), &[(NEWS, &sample.server()), (GNEWS, &gnews)])
+                    .without("NEWSAPI_KEY")
+                    .run()
+                    .expect(0);
+                says(
+                    &done,
+                    &[
+                        "1 article about",
+                        "(from GNews)",
+                        "Not included:\nDuckDuckGo News: It refuses programs that are no browser (403).",
+                    ],
+                );
+            }),
+        ],
+    );
+}
+
+#[test]
+fn every_sample_of_the_keyed_sources_gives_what_it_should() {
+    let with = |sample: &Sample, id: &str, other: &str| {
+        let server = sample.server();
+        let done = news(&Home::new(), &[(id, &server)]).without(other).run();
+        let request = server.request(0);
+        assert_eq!(
+            request.header("x-api-key"),
+            Some(format!("{id}-secret").as_str())
+        );
+        assert!(!request.path.contains("secret"));
+        done
+    };
+    let gnews = |sample: &Sample| with(sample, GNEWS, "NEWSAPI_KEY");
+    let newsapi = |sample: &Sample| with(sample, NEWSAPI, "GNEWS_API_KEY");
+    let failed = ["No source of news could be used"];
+    each(
+        "search_web",
+        "gnews",
+        &[
+            ("search.json", &|sample| {
+                says(
+                    &gnews(sample).expect(0),
+                    &[
+                        "1 article about",
+                        "1. Google's Pixel 7 and 7 Pro’s design",
+                        "\n   PhoneArena · 2022-09-28 08:14 UTC · GNews\n   https://www.phonearena.com/news/google-pixel-7",
+                        "Now we have a complete image",
+                    ],
+                );
+            }),
+            ("empty.json", &|sample| {
+                says(
+                    &gnews(sample).expect(0),
+                    &["No articles about \"tidal power\" of the past two days (asked: GNews)."],
+                );
+            }),
+            ("error-401.json", &|sample| {
+                says(
+                    &gnews(sample).expect(1),
+                    &[
+                        failed[0],
+                        "GNews does not accept the key (401)",
+                        "Check GNEWS_API_KEY",
+                    ],
+                );
+            }),
+            ("error-400-object.json", &|sample| {
+                says(
+                    &gnews(sample).expect(1),
+                    &[failed[0], "q: The query has a syntax error."],
+                );
+            }),
+            ("error-403-quota.json", &|sample| {
+                says(
+                    &gnews(sample).expect(1),
+                    &[
+                        failed[0],
+                        "GNews: The requests of today are used up (403)",
+                        "00:00 UTC",
+                    ],
+                );
+            }),
+        ],
+    );
+    each(
+        "search_web",
+        "newsapi",
+        &[
+            ("everything.json", &|sample| {
+                says(
+                    &newsapi(sample).expect(0),
+                    &[
+                        "1 article about",
+                        "\n   Collegefootballplayoff.com · 2026-01-01 21:00 UTC · NewsAPI\n",
+                        "https://collegefootballplayoff.com/sports/2026/1/1/QF-Cotton-recap.aspx",
+                    ],
+                );
+            }),
+            ("empty.json", &|sample| {
+                says(
+                    &newsapi(sample).expect(0),
+                    &["No articles about", "(asked: NewsAPI)"],
+                );
+            }),
+            ("error-401.json", &|sample| {
+                says(
+                    &newsapi(sample).expect(1),
+                    &[
+                        failed[0],
+                        "NewsAPI does not accept the key (401)",
+                        "Check NEWSAPI_KEY",
+                    ],
+                );
+            }),
+            ("error-429.json", &|sample| {
+                says(
+                    &newsapi(sample).expect(1),
+                    &[failed[0], "NewsAPI is asked too often (429)"],
+                );
+            }),
+        ],
+    );
+}
+
+#[test]
+fn a_search_is_the_form_of_a_browser() {
+    let server = Server::answering(|_, _| page(TWO));
+    let args = json!({"query": " !tides  \"of the sea\" ", "max_results": 1, "time_filter": "w"});
+    let done = tool(&Home::new(), "web_search", &args, &[(HTML, &server)])
+        .run()
+        .expect(0);
+    assert_eq!(done.text(), "1. Tides\n   https://a.test/1\n");
+    let request = server.request(0);
+    assert_eq!(
+        (request.method.as_str(), request.path.as_str()),
+        ("POST", "/html/")
+    );
+    assert_eq!(
+        request.text(),
+        "q=%22%21tides%22%20%22of%20the%20sea%22&b=&kl=wt-wt&df=w"
+    );
+    for (name, value) in [
+        ("referer", "https://html.duckduckgo.com/"),
+        ("sec-fetch-dest", "document"),
+        ("sec-fetch-mode", "navigate"),
+        ("sec-fetch-site", "same-origin"),
+        ("sec-fetch-user", "?1"),
+        ("content-type", "application/x-www-form-urlencoded"),
+    ] {
+        assert_eq!(request.header(name), Some(value), "{name}");
+    }
+    assert!(request.header("accept-language").is_some() && request.header("cookie").is_none());
+    let agent = request.header("user-agent").unwrap();
+    assert!(
+        agent.starts_with("Marvin/") && agent.ends_with("(+tests@example.org)"),
+        "{agent}"
+    );
+    let done = search(&Home::new(), &[(HTML, &server)]).run().expect(0);
+    assert_eq!(
+        done.text(),
+        "1. Tides\n   https://a.test/1\n\n2. Power\n   https://b.test/\n   Of the sea\n"
+    );
+    assert_eq!(server.request(1).text(), "q=tidal%20power&b=&kl=wt-wt");
+}
+
+#[test]
+fn the_lite_edition_stands_in_unless_a_human_is_wanted() {
+    let lite = || {
+        Server::answering(|request, _| {
+            assert_eq!(
+                (request.path.as_str(), request.text()),
+                ("/lite/", "q=tidal%20power&kl=wt-wt".to_owned())
+            );
+            page("<tr><td><a href='https://a.test/' class='result-link'>Tides</a>")
+        })
+        .lenient()
+    };
+    for answer in [
+        || Answer::status(500),
+        || Answer::status(303).header("Location", "https://elsewhere.test/"),
+        || page("<p>A new layout"),
+        || page(""),
+        || Answer::json(&json!({"results": []})),
+        || page("x").claim_length(100),
+    ] {
+        let (html, lite) = (Server::answering(move |_, _| answer()), lite());
+        let done = search(&Home::new(), &[(HTML, &html), (LITE, &lite)])
+            .run()
+            .expect(0);
+        assert_eq!(done.text(), "1. Tides\n   https://a.test/\n");
+        assert_eq!(html.requests().len(), 1);
+    }
+    for answer in [
+        || page("<form id=challenge-form>").with_status(202),
+        || page("<form id=challenge-form>"),
+        || page("If this persists").with_status(403),
+        || Answer::status(429).header("Retry-After", "1"),
+    ] {
+        let (html, lite) = (Server::answering(move |_, _| answer()), lite());
+        let done = search(&Home::new(), &[(HTML, &html), (LITE, &lite)])
+            .run()
+            .expect(1);
+        says(&done, &["DuckDuckGo refused this search (bot check)."]);
+        assert_eq!((html.requests().len(), lite.requests().len()), (1, 0));
+    }
+    let (down, odd) = (
+        Server::answering(|_, _| Answer::status(503)),
+        Server::answering(|_, _| page("odd")),
+    );
+    says(
+        &search(&Home::new(), &[(HTML, &down), (LITE, &odd)])
+            .run()
+            .expect(1),
+        &[
+            "DuckDuckGo failed (503). Its lite edition:",
+            "cannot be understood",
+        ],
+    );
+    says(
+        &search(&Home::new(), &[(HTML, &down)]).run().expect(1),
+        &["DuckDuckGo failed (503). Its lite edition: DuckDuckGo cannot be reached"],
+    );
+}
+
+#[test]
+fn after_a_bot_check_nobody_is_asked_again() {
+    let (html, lite) = (
+        Server::answering(|_, _| page("").with_status(202)),
+        Server::start(),
+    );
+    let env = Env::from([
+        ("HOME", "/nowhere"),
+        ("MARVIN_URL_DUCKDUCKGO", html.url("").as_str()),
+        ("MARVIN_URL_DUCKDUCKGO_LITE", lite.url("").as_str()),
+        ("MARVIN_URL_DUCKDUCKGO_NEWS", lite.url("").as_str()),
+    ]);
+    let bounds = Bounds::new(&env, &mut |_| {}).unwrap();
+    let ctx = Ctx::new(
+        Arc::new(World::new(env, bounds)),
+        Cancel::new(),
+        Arc::new(Deaf),
+    );
+    let call = |name: &str| {
+        let tool = marvin::tools::all().find(|tool| tool.name == name).unwrap();
+        let args = json!({"query": "tides"});
+        (tool.run)(&ctx, args.as_object().unwrap())
+            .unwrap_err()
+            .one_line()
+    };
+    assert!(call("web_search").contains("bot check"));
+    for name in ["web_search", "search_news"] {
+        let again = call(name);
+        assert!(
+            again.contains("DuckDuckGo asked for a pause") && again.contains("600 s"),
+            "{again}"
+        );
+    }
+    assert_eq!(html.requests().len(), 1);
+}
+
+#[test]
+fn queries_that_cannot_be_searched_for_are_refused_at_once() {
+    let home = Home::new();
+    for name in ["web_search", "search_news"] {
+        for (query, wanted) in [
+            (" \n".to_owned(), "The query is empty."),
+            (
+                "ö".repeat(500),
+                "The query has 500 characters; a search takes 499 at most.",
+            ),
+        ] {
+            says(
+                &tool(&home, name, &json!({"query": query}), &[])
+                    .run()
+                    .expect(1),
+                &[wanted],
+            );
+        }
+        let done = tool(
+            &home,
+            name,
+            &json!({"query": "x", "time_filter": "decade"}),
+            &[],
+        )
+        .run()
+        .expect(1);
+        says(&done, &["time_filter: wanted one of \"\", d, w, m"]);
+    }
+    let server = Server::answering(|_, _| page("<p class=no-results>"));
+    for query in ["سلام", "潮汐 発電", "приливы & отливы", "é\u{301}", "हिन्दी"]
+    {
+        let done = tool(
+            &home,
+            "web_search",
+            &json!({"query": query, "time_filter": "d"}),
+            &[(HTML, &server)],
+        )
+        .run()
+        .expect(0);
+        says(
+            &done,
+            &[
+                &format!("No results for \"{query}\" of the past day."),
+                " Try other words, or no time_filter.",
+            ],
+        );
+    }
+}
+
+#[test]
+fn what_is_too_much_or_odd_ends_soon_and_is_never_nothing() {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
+    packer.write_all(&vec![b' '; 40 << 20]).unwrap();
+    let bomb = packer.finish().unwrap();
+    let deep = "[".repeat(10_000);
+    let server = Server::answering(move |request: &Request, _| match request.path.as_str() {
+        "/html/" => page("").send(vec![b'x'; 3 << 20]).claim_length(500 << 20),
+        "/lite/" => page("")
+            .send(bomb.clone())
+            .header("Content-Encoding", "gzip"),
+        path if path.starts_with("/api/v4/search") => {
+            Answer::text("application/json", deep.clone())
+        }
+        path if path.starts_with("/v2/") => page("<!DOCTYPE html><html>Sign in"),
+        _ => page("no token here"),
+    })
+    .lenient();
+    let all = [HTML, LITE, NEWS, GNEWS, NEWSAPI].map(|id| (id, &server));
+    let started = Instant::now();
+    let done = search(&Home::new(), &[(HTML, &server), (LITE, &server)])
+        .run()
+        .expect(1);
+    says(&done, &["DuckDuckGo sent more than 2 MB"]);
+    let done = news(&Home::new(), &all[2..]).run().expect(1);
+    says(
+        &done,
+        &[
+            "No source of news could be used",
+            "GNews answered with something that cannot be read",
+            "NewsAPI answered with a web page",
+            "DuckDuckGo News answered with something that cannot be read",
+            "Web search: DuckDuckGo cannot be reached",
+        ],
+    );
+    assert!(!done.errors().contains("No results") && !done.errors().contains("No articles"));
+    assert!(
+        started.elapsed() < Duration::from_secs(8),
+        "{:?}",
+        started.elapsed()
+    );
+    // The header knows the charset, and the page is read with it.
+    let latin = Server::answering(|_, _| {
+        Answer::text(
+            "text/html; charset=iso-8859-1",
+            b"<a class=result__a href=https://a.test>Caf\xe9</a>".to_vec(),
+        )
+    });
+    assert_eq!(
+        search(&Home::new(), &[(HTML, &latin)])
+            .run()
+            .expect(0)
+            .text(),
+        "1. Café\n   https://a.test\n"
+    );
+}
+
+fn article(title: &str, url: &str, time: &str) -> Value {
+    json!({"title": title, "url": url, "publishedAt": time, "source": {"name": "Coast"}, "description": "Words."})
+}
+
+#[test]
+fn news_of_all_sources_are_one_list() {
+    // The first source answers when the second was asked: they are not asked one after another.
+    let latch = Latch::new();
+    let held = latch.clone();
+    let gnews = Server::answering(move |_, _| {
+        Answer::json(&json!({"totalArticles": 2, "articles": [
+        article("Barrage is built at last", "https://a.test/1?utm_source=g", "2026-11-19T10:00:00Z"),
+        article("Older", "https://a.test/2", "2026-11-18T10:00:00Z")]}))
+        .head_after(&held)
+    });
+    let newsapi = Server::answering(move |_, _| {
+        latch.open();
+        Answer::json(&json!({"status": "ok", "totalResults": 4, "articles": [
+        article("Another title", "https://www.a.test/1", "2026-11-19T10:00:00Z"),
+        article("[Removed]", "https://removed.test", "2026-11-19T10:00:00Z"),
+        article("Older, much older", "https://b.test/2", "2026-11-19T11:00:00Z"),
+        article("Barrage built at last: live", "https://b.test/3", "2026-11-19T12:00:00Z")]}))
+    });
+    let done = news(&Home::new(), &[(GNEWS, &gnews), (NEWSAPI, &newsapi)])
+        .env("MARVIN_NOW", "2026-11-21T01:30:00+02:00[Europe/Athens]")
+        .run()
+        .expect(0);
+    assert_eq!(
+        done.text(),
+        "3 articles about \"tidal power\" of the past two days (from GNews, NewsAPI):\n\n\
+        1. Older, much older\n   Coast · 2026-11-19 11:00 UTC · NewsAPI\n   https://b.test/2\n   Words.\n\n\
+        2. Barrage is built at last\n   Coast · 2026-11-19 10:00 UTC · GNews\n   https://a.test/1?utm_source=g\n   Words.\n\n\
+        3. Older\n   Coast · 2026-11-18 10:00 UTC · GNews\n   https://a.test/2\n   Words.\n\n\
+        Not included:\nDuckDuckGo News cannot be reached: connection refused. Check the address and the network connection, or try again later.\n"
+    );
+    assert_eq!(
+        gnews.request(0).path,
+        "/api/v4/search?q=tidal%20power&lang=en&max=20&from=2026-11-18T23%3A30%3A00Z&sortby=publishedAt"
+    );
+    assert_eq!(
+        newsapi.request(0).path,
+        "/v2/everything?q=tidal%20power&pageSize=20&language=en&sortBy=publishedAt&from=2026-11-18T23%3A30%3A00"
+    );
+    assert!(
+        newsapi
+            .request(0)
+            .header("user-agent")
+            .unwrap()
+            .starts_with("Marvin/")
+    );
+    for (filter, from) in [
+        ("d", "2026-11-19T23"),
+        ("w", "2026-11-13T23"),
+        ("m", "2026-10-21T23"),
+    ] {
+        let args = json!({"query": "tidal power", "time_filter": filter, "max_results": 1});
+        let done = tool(&Home::new(), "search_news", &args, &[(GNEWS, &gnews)])
+            .env("GNEWS_API_KEY", "gnews-secret")
+            .env("MARVIN_NOW", "2026-11-20T23:30:00+00:00[UTC]")
+            .run()
+            .expect(0);
+        says(&done, &["1 article about"]);
+        let last = gnews.requests().pop().unwrap();
+        assert!(
+            last.query("from").unwrap().starts_with(from) && last.query("max") == Some("1"),
+            "{}",
+            last.path
+        );
+    }
+}
+
+#[test]
+fn sources_are_asked_at_once_and_fail_alone() {
+    let slow = |_: &Request, _| Answer::status(500);
+    let newsapi = Server::answering(|_, _| {
+        Answer::json(&json!({"status": "error", "code": "apiKeyInvalid", "message": "newsapi-secret is wrong"})).with_status(401)
+    });
+    let gnews = Server::answering(slow);
+    let web = Server::answering(|request, _| {
+        assert_eq!(
+            request.text(),
+            "q=tidal%20power%20news%20latest&b=&kl=wt-wt&df=w"
+        );
+        page(TWO)
+    });
+    let done = news(
+        &Home::new(),
+        &[(GNEWS, &gnews), (NEWSAPI, &newsapi), (HTML, &web)],
+    )
+    .run()
+    .expect(0);
+    assert_eq!(
+        done.text(),
+        "No source of news could be used; this is what a web search for \"tidal power news latest\" finds:\n\n\
+        1. Tides\n   https://a.test/1\n\n2. Power\n   https://b.test/\n   Of the sea\n\n\
+        GNews failed (500). Try again later.\nNewsAPI does not accept the key (401): [hidden] is wrong. Check NEWSAPI_KEY.\n\
+        DuckDuckGo News cannot be reached: connection refused. Check the address and the network connection, or try again later.\n"
+    );
+    let none = Server::answering(|_, _| page("<p class=no-results>"));
+    let done = tool(
+        &Home::new(),
+        "search_news",
+        &json!({"query": "tides"}),
+        &[(HTML, &none)],
+    )
+    .run()
+    .expect(0);
+    says(
+        &done,
+        &[
+            "No source of news could be used, and the web has no results for \"tides news latest\".",
+            "DuckDuckGo News cannot be reached",
+            "Set GNEWS_API_KEY or NEWSAPI_KEY",
+        ],
+    );
+}
+
+#[test]
+fn news_that_are_refused_leave_the_web_search_alone() {
+    // All of DuckDuckGo on one host: the refusal of plain programs must not shut the door of the search.
+    let server = Server::answering(|request, _| match request.path.as_str() {
+        "/html/" => page(TWO),
+        _ => page("If this persists, <a href='mailto:error-lite+1@duckduckgo.com'>email us</a>")
+            .with_status(403),
+    });
+    let args = json!({"query": "tides", "time_filter": "m"});
+    let done = tool(
+        &Home::new(),
+        "search_news",
+        &args,
+        &[(NEWS, &server), (HTML, &server)],
+    )
+    .run()
+    .expect(0);
+    says(
+        &done,
+        &[
+            "\"tides news latest\" finds:\n\n1. Tides",
+            "DuckDuckGo News: It refuses programs that are no browser (403).",
+            "Set GNEWS_API_KEY",
+        ],
+    );
+    assert!(server.request(1).text().ends_with("&df=m"));
+}
+
+#[test]
+fn a_bot_check_of_the_news_is_one_of_the_search_too() {
+    let check = Server::answering(|_, _| page("<form id='challenge-form'>").with_status(202));
+    let web = Server::start();
+    let args = json!({"query": "tides"});
+    let done = tool(
+        &Home::new(),
+        "search_news",
+        &args,
+        &[(NEWS, &check), (HTML, &web)],
+    )
+    .run()
+    .expect(1);
+    says(
+        &done,
+        &[
+            "No source of news could be used, and the web search failed too.",
+            "DuckDuckGo News: DuckDuckGo refused this search (bot check).",
+            "Web search: DuckDuckGo asked for a pause",
+        ],
+    );
+}
