@@ -67,10 +67,9 @@ fn samples_of_stack_exchange_give_what_they_should() {
                 assert_eq!(
                     text,
                     "Stack Overflow: 2 questions for \"inject list\":\n\n\
-                     1. Inject list of all beans with a certain interface (accepted answer)\n   score 28 · 1 answer · 2018-11-30 · java, spring, dependency-injection · id 53579112\n   https://stackoverflow.com/questions/53579112/inject-list-of-all-beans-with-a-certain-interface\n\n\
+                     1. Inject list of all beans with a certain interface (accepted answer)\n   score 28 · 1 answer · 2018-12-02 · java, spring, dependency-injection · id 53579112\n   https://stackoverflow.com/questions/53579112/inject-list-of-all-beans-with-a-certain-interface\n\n\
                      2. Save Decimal with SQLAlchemy\n   score 0 · no answers · 2020-10-18 · sqlalchemy, decimal · id 64414922\n   https://stackoverflow.com/questions/64414922/save-decimal-with-sqlalchemy\n\n\
                      Titles: CC BY-SA, by their authors.\nRequests left today: 241 of 300\n"
-                        .replace("2018-11-30", if text.contains("2018-12-02") { "2018-12-02" } else { "2018-11-30" })
                 );
             }),
             ("answers-withbody.json", &|sample| {
