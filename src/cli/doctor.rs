@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::outside;
 use crate::app::setup::Start;
 use crate::base::cancel::Cancel;
 use crate::base::error::{Outcome, Problem};
@@ -17,13 +18,16 @@ use crate::proc::program::find_program;
 use crate::proc::scrub::command_env;
 
 /// One finding.
-#[derive(Serialize)]
-struct Finding {
+#[derive(Debug, Serialize)]
+pub(super) struct Finding {
     area: &'static str,
     name: String,
-    ok: bool,
-    state: String,
-    advice: String,
+    /// Nothing needs to be done about it.
+    pub(super) ok: bool,
+    /// What there is.
+    pub(super) state: String,
+    /// What to do; empty when nothing is.
+    pub(super) advice: String,
 }
 
 /// A program that tools use.
@@ -94,6 +98,7 @@ pub(super) fn report(words: &[String], start: &Start) -> Outcome<String> {
         },
     );
     findings.extend(PROGRAMS.iter().map(|wanted| program(wanted, start)));
+    findings.extend(outside::findings(&start.env));
     findings.extend(folders(start));
     let terminal = std::io::stdout().is_terminal();
     let term = start.env.get("TERM").unwrap_or("not set");
@@ -150,7 +155,13 @@ pub(super) fn report(words: &[String], start: &Start) -> Outcome<String> {
     Ok(out)
 }
 
-fn finding(area: &'static str, name: &str, ok: bool, state: String, advice: &str) -> Finding {
+pub(super) fn finding(
+    area: &'static str,
+    name: &str,
+    ok: bool,
+    state: String,
+    advice: &str,
+) -> Finding {
     Finding {
         area,
         name: name.to_owned(),

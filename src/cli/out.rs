@@ -1,6 +1,9 @@
 //! Writing what a command has to say.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+
+use rustix::stdio;
+use rustix::termios::tcgetwinsize;
 
 use crate::base::error::{Outcome, Problem};
 
@@ -12,4 +15,13 @@ pub(super) fn print(text: &str) -> Outcome<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// The columns of the terminal on standard output; none when it is no terminal, or does not know.
+pub(super) fn width() -> Option<usize> {
+    if !io::stdout().is_terminal() {
+        return None;
+    }
+    let size = tcgetwinsize(stdio::stdout()).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }

@@ -11,6 +11,9 @@ use crate::llm::choose;
 use crate::net::services::{SERVICES, variable};
 use crate::tools::all;
 
+/// Between two columns.
+const GAP: &str = "  ";
+
 #[derive(Serialize)]
 struct Row {
     id: &'static str,
@@ -59,17 +62,97 @@ pub(super) fn list(words: &[String], env: &Env) -> Outcome<String> {
             .map(|text| text + "\n")
             .map_err(|why| Problem::internal(format!("The list cannot be written: {why}.")));
     }
+    Ok(table(&rows, super::out::width()))
+}
+
+/// The rows in columns. On a terminal of `width` columns the tools that a service serves are named as far as they fit.
+fn table(rows: &[Row], width: Option<usize>) -> String {
+    let lines: Vec<[String; 4]> = rows
+        .iter()
+        .map(|row| {
+            let key = match row.key_variable {
+                None => "no key".to_owned(),
+                Some(name) => format!("{name} {}", if row.key_set { "set" } else { "not set" }),
+            };
+            let variable = row.override_variable.clone();
+            [row.id.to_owned(), row.base.clone(), variable, key]
+        })
+        .collect();
+    let widest = |column: usize| {
+        let cells = lines.iter().filter_map(|line| line.get(column));
+        cells
+            .map(|cell| cell.chars().count())
+            .max()
+            .unwrap_or_default()
+    };
+    let widths: [usize; 4] = std::array::from_fn(widest);
+    let taken: usize = widths.iter().map(|width| width + GAP.len()).sum();
+    let room = width.map(|width| width.saturating_sub(taken));
     let mut out = String::new();
-    for row in rows {
-        let key = match row.key_variable {
-            None => "no key".to_owned(),
-            Some(name) => format!("{name} {}", if row.key_set { "set" } else { "not set" }),
-        };
-        let _ = writeln!(
-            out,
-            "{:<22} {:<55} {:<34} {key}",
-            row.id, row.base, row.override_variable
-        );
+    for (line, row) in lines.iter().zip(rows) {
+        let mut text = String::new();
+        for (cell, width) in line.iter().zip(widths) {
+            let _ = write!(text, "{cell:<width$}{GAP}");
+        }
+        text.push_str(&fitting(&row.tools, room));
+        let _ = writeln!(out, "{}", text.trim_end());
     }
-    Ok(out)
+    out
+}
+
+/// As many names as fit into `room` columns, and how many more there are; all of them without a limit.
+fn fitting(names: &[&str], room: Option<usize>) -> String {
+    let whole = names.join(", ");
+    let Some(room) = room.filter(|room| whole.chars().count() > *room) else {
+        return whole;
+    };
+    let shown = (1..names.len()).rev().find_map(|count| {
+        let some = names.get(..count)?.join(", ");
+        let text = format!("{some} +{}", names.len() - count);
+        (text.chars().count() <= room).then_some(text)
+    });
+    shown.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_are_named_as_far_as_they_fit() {
+        let names = ["one", "three", "five"];
+        for (room, wanted) in [
+            (None, "one, three, five"),
+            (Some(16), "one, three, five"),
+            (Some(15), "one, three +1"),
+            (Some(12), "one +2"),
+            (Some(6), "one +2"),
+            (Some(5), ""),
+            (Some(0), ""),
+        ] {
+            assert_eq!(fitting(&names, room), wanted, "{room:?}");
+        }
+        assert_eq!(fitting(&[], Some(0)), "");
+    }
+
+    #[test]
+    fn columns_stand_under_each_other_and_lines_end_with_words() {
+        let row = |id, base: &str, key_variable, tools| Row {
+            id,
+            base: base.to_owned(),
+            override_variable: "V".to_owned(),
+            key_variable,
+            key_set: true,
+            about: "",
+            tools,
+        };
+        let rows = [
+            row("a", "http://long", None, vec!["tool"]),
+            row("longer", "b", Some("K"), Vec::new()),
+        ];
+        let all = "a       http://long  V  no key  tool\nlonger  b            V  K set\n";
+        assert_eq!(table(&rows, None), all);
+        assert_eq!(table(&rows, Some(36)), all);
+        assert_eq!(table(&rows, Some(35)), all.replace("  tool", ""));
+    }
 }

@@ -12,6 +12,7 @@ pub mod html;
 pub mod http;
 pub mod keys;
 pub mod lines;
+pub mod links;
 pub mod outside;
 pub mod route;
 pub mod services;

@@ -92,7 +92,7 @@ services! {
     STACKEXCHANGE = Service::new("stackexchange", "Stack Exchange", "https://api.stackexchange.com", "questions and answers").key("STACKEXCHANGE_KEY");
     OMDB = Service::new("omdb", "OMDb", "https://www.omdbapi.com", "films").key("OMDB_API_KEY");
     RAWG = Service::new("rawg", "RAWG", "https://api.rawg.io", "games").key("RAWG_API_KEY");
-    STEAM_STORE = Service::new("steam-store", "the Steam store", "https://store.steampowered.com", "games");
+    STEAM_STORE = Service::new("steam-store", "Steam's store", "https://store.steampowered.com", "games");
     STEAM_API = Service::new("steam-api", "Steam", "https://api.steampowered.com", "games and players").key("STEAM_API_KEY");
     MUSICBRAINZ = Service::new("musicbrainz", "MusicBrainz", "https://musicbrainz.org", "music").every(1);
     THEMEALDB = Service::new("themealdb", "TheMealDB", "https://www.themealdb.com", "recipes");

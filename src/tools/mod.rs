@@ -23,14 +23,17 @@ mod files_notes;
 mod git;
 mod github;
 mod history;
+mod media;
 mod notes;
 pub mod ntfy;
 mod packages;
 mod places;
 mod point;
 mod profiles;
+mod sheet;
 mod shell;
 mod stack;
+mod steam;
 mod system;
 mod timers;
 mod units;
@@ -53,6 +56,8 @@ use context::Ctx;
 pub static ALL: &[&[Tool]] = &[
     places::TOOLS,
     web::TOOLS,
+    media::TOOLS,
+    steam::TOOLS,
     notes::TOOLS,
     files::TOOLS,
     files_notes::TOOLS,

@@ -8,8 +8,10 @@ use crate::support::home::Home;
 use crate::support::shared::shared;
 
 /// The modules of this version, without the two review tools.
-const MODULES: [&str; 22] = [
+const MODULES: [&str; 24] = [
     "places",
+    "media",
+    "steam",
     "notes",
     "files",
     "files-notes",

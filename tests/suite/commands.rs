@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::home::{Home, write};
 use crate::support::run::{Done, program};
+use crate::support::server::Server;
 use crate::support::shared::skip;
 
 fn run(home: &Home, words: &[&str]) -> Done {
@@ -275,6 +276,90 @@ fn services_and_doctor_are_read_by_programs_too() {
         bare.text()
     );
     assert!(bare.text().contains("MARVIN_CONFIG_DIR"), "{}", bare.text());
+}
+
+#[test]
+fn doctor_tells_of_every_outside_service_and_asks_none() {
+    let home = Home::new();
+    let server = Server::start();
+    home.write(".ssh/RAWG_API_KEY", "from-a-file");
+    let ids: Vec<String> = marvin::net::services::SERVICES
+        .iter()
+        .map(|service| service.id.to_owned())
+        .collect();
+    let run = ids.iter().fold(home.marvin(), |run, id| {
+        run.env(&marvin::net::services::variable(id), server.url(""))
+    });
+    let done = run.args(["doctor", "--json"]).run().expect(0);
+    assert!(server.requests().is_empty());
+    let findings: Vec<Value> = serde_json::from_str(done.text()).unwrap();
+    let told: Vec<&Value> = findings
+        .iter()
+        .filter(|row| row["area"] == "service")
+        .collect();
+    let names: Vec<&str> = told
+        .iter()
+        .map(|row| row["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ids);
+    for row in &told {
+        let state = row["state"].as_str().unwrap();
+        let wanted = format!(
+            "{} (by {})",
+            server.url(""),
+            marvin::net::services::variable(row["name"].as_str().unwrap())
+        );
+        assert!(state.starts_with(&wanted), "{state}");
+    }
+    let text = home
+        .marvin()
+        .without("MARVIN_CONTACT")
+        .arg("doctor")
+        .run()
+        .expect(0);
+    for line in [
+        "ok  service    open-meteo                 https://api.open-meteo.com (default)\n",
+        "ok  service    rawg                       https://api.rawg.io (default), RAWG_API_KEY set\n",
+        "--  service    omdb                       https://www.omdbapi.com (default), OMDB_API_KEY not set, ",
+    ] {
+        assert!(text.text().contains(line), "no {line:?} in {}", text.text());
+    }
+    assert!(
+        text.text().contains("contact not set  → Its public server"),
+        "{}",
+        text.text()
+    );
+    // A contact of the profile counts.
+    home.write(
+        "config/profiles/main/preferences.yaml",
+        "contact: me@example.org\n",
+    );
+    let text = home.marvin().arg("doctor").run().expect(0);
+    assert!(!text.text().contains("contact not set"), "{}", text.text());
+}
+
+#[test]
+fn services_name_the_tools_that_use_them() {
+    let text = Home::new().marvin().arg("services").run().expect(0);
+    let line = |id: &str| {
+        let own = |line: &&str| line.split_whitespace().next() == Some(id);
+        text.text()
+            .lines()
+            .find(own)
+            .unwrap_or_else(|| panic!("no {id}"))
+    };
+    assert!(
+        line("omdb").ends_with("  search_movies, get_movie_details"),
+        "{}",
+        line("omdb")
+    );
+    assert!(line("github").ends_with("  github_clone"));
+    assert!(line("ntfy").ends_with("  ntfy_publish, ntfy_list"));
+    assert!(
+        line("openai").ends_with("OPENAI_API_KEY not set"),
+        "{}",
+        line("openai")
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod answer;
 mod gate;
 mod kept;
+mod within;
 
 use std::fmt::{Display, Write as _};
 use std::path::PathBuf;
@@ -58,7 +59,7 @@ pub struct Ask<'a> {
     out: &'a Outside,
     service: &'static Service,
     contact: Option<String>,
-    stop: &'a Cancel,
+    stop: Cancel,
     base: String,
     path: String,
     query: String,
@@ -68,6 +69,8 @@ pub struct Ask<'a> {
     keep: Option<Duration>,
     patience: Duration,
     again: Option<Duration>,
+    once: bool,
+    within: Option<Duration>,
 }
 
 /// What is sent besides the head.
@@ -92,13 +95,13 @@ impl Outside {
         &'a self,
         service: &'static Service,
         contact: Option<String>,
-        stop: &'a Cancel,
+        stop: &Cancel,
     ) -> Ask<'a> {
         Ask {
             out: self,
             service,
             contact,
-            stop,
+            stop: stop.clone(),
             base: service.base_in(&self.env).to_owned(),
             path: String::new(),
             query: String::new(),
@@ -108,6 +111,8 @@ impl Outside {
             keep: None,
             patience: PATIENCE,
             again: None,
+            once: false,
+            within: None,
         }
     }
 
@@ -226,6 +231,20 @@ impl<'a> Ask<'a> {
         self
     }
 
+    /// Never tries a second time, whatever the service says.
+    #[must_use]
+    pub fn only_once(mut self) -> Self {
+        self.once = true;
+        self
+    }
+
+    /// Gives up after `time` in all: the turn at the gate, the answer and a second try.
+    #[must_use]
+    pub fn within(mut self, time: Duration) -> Self {
+        self.within = Some(time);
+        self
+    }
+
     /// Asks.
     ///
     /// # Errors
@@ -283,6 +302,17 @@ impl<'a> Ask<'a> {
 
     fn send(mut self, sent: &Sent<'_>) -> Outcome<Answer> {
         self.allowed()?;
+        let Some(time) = self.within else {
+            return self.tried(sent);
+        };
+        let name = self.service.name;
+        within::limited(&self.stop.clone(), time, name, |stop| {
+            self.stop = stop.clone();
+            self.tried(sent)
+        })
+    }
+
+    fn tried(mut self, sent: &Sent<'_>) -> Outcome<Answer> {
         let url = format!("{}{}{}", self.base, self.path, self.query);
         if url.len() > LONGEST {
             return Err(Problem::input(format!(
@@ -332,7 +362,7 @@ impl<'a> Ask<'a> {
             Some(wait) => wait,
             None => self.again?,
         };
-        (is_busy(answer) && wait <= self.patience).then_some(wait)
+        (!self.once && is_busy(answer) && wait <= self.patience).then_some(wait)
     }
 
     /// One try, redirects followed.
@@ -359,7 +389,7 @@ impl<'a> Ask<'a> {
     fn hop(&self, url: &str, sent: &Sent<'_>) -> Outcome<(Answer, Option<String>)> {
         let (name, out) = (self.service.name, self.out);
         out.gates
-            .pass(&host(url), name, self.service.gap, self.stop)?;
+            .pass(&host(url), name, self.service.gap, &self.stop)?;
         let origin = origin(url);
         let (client, used) = match out.clients.take(&origin) {
             Some(client) => (client, true),
@@ -388,8 +418,8 @@ impl<'a> Ask<'a> {
 
     fn request(&self, client: &Client, url: &str, sent: &Sent<'_>) -> Result<Response, NetError> {
         match sent {
-            Sent::Nothing => client.get(url, &self.headers, self.stop),
-            Sent::Body(_, body) => client.post(url, &self.headers, body, self.stop),
+            Sent::Nothing => client.get(url, &self.headers, &self.stop),
+            Sent::Body(_, body) => client.post(url, &self.headers, body, &self.stop),
         }
     }
 
@@ -408,7 +438,7 @@ impl<'a> Ask<'a> {
         let visit = Visitor::new(&self.out.env)?
             .with_contact(self.contact.as_deref())
             .with_limits(LIMITS)
-            .open(&Address::parse(url)?, &headers, self.stop)
+            .open(&Address::parse(url)?, &headers, &self.stop)
             .map_err(|mut problem| {
                 if problem.kind == Kind::Refused {
                     problem.what = format!("{} redirects: {}", self.service.name, problem.what);

@@ -37,6 +37,9 @@ impl From<SearchType> for serde_json::Value {
     }
 }
 
+/// Where clones come from.
+static CLONES: [&services::Service; 1] = [&services::GITHUB];
+
 crate::tools! { "github";
     /// Search GitHub.
     github_search(GithubSearch; READ.seconds(30).service("gh cli")) {
@@ -49,7 +52,7 @@ crate::tools! { "github";
     } => search::search, says ["search github for {query}"];
 
     /// Clone a repository for reading.
-    github_clone(GithubClone; CHANGE.seconds(120).slow().service("gh cli, git")) {
+    github_clone(GithubClone; CHANGE.seconds(120).slow().service("gh cli, git").asks(&CLONES)) {
         /// owner/name or a GitHub URL
         repo: String, example: "rust-lang/rust";
         /// depth 1

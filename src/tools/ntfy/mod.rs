@@ -16,7 +16,11 @@ use super::CHANGE;
 use super::context::{Ctx, Matter};
 use crate::base::error::{Kind, Outcome, Problem};
 use crate::base::text::{clip, did_you_mean, plural, visible};
+use crate::net::services::{NTFY, Service};
 use file::{Seen, Subscription, is_name};
+
+/// Where messages go and come from.
+static SERVER: [&Service; 1] = [&NTFY];
 
 crate::tools! { "ntfy";
     /// Invent a topic name and subscribe to it.
@@ -40,7 +44,7 @@ crate::tools! { "ntfy";
     } => unsubscribe, says ["unsubscribe from {topic}"];
 
     /// Send a notification.
-    ntfy_publish(NtfyPublish; CHANGE.seconds(10).service("ntfy.sh")) {
+    ntfy_publish(NtfyPublish; CHANGE.seconds(10).service("ntfy.sh").asks(&SERVER)) {
         /// topic
         topic: String, example: "my-long-secret-topic";
         /// text
@@ -50,7 +54,7 @@ crate::tools! { "ntfy";
     } => publish, says ["notify {topic}: {message}"];
 
     /// List subscriptions and fetch news.
-    ntfy_list(NtfyList; CHANGE.seconds(15).service("ntfy.sh")) {
+    ntfy_list(NtfyList; CHANGE.seconds(15).service("ntfy.sh").asks(&SERVER)) {
     } => list, says ["ntfy list", "list subscriptions", "any notifications"];
 }
 

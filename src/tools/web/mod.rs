@@ -9,6 +9,8 @@ pub mod results;
 mod search;
 
 use super::READ;
+use super::context::Ctx;
+use crate::base::error::Outcome;
 use crate::net::services::{DUCKDUCKGO, DUCKDUCKGO_LITE, DUCKDUCKGO_NEWS, GNEWS, NEWSAPI, Service};
 
 /// Who is asked for pages, and for news: the former too when the latter cannot be used.
@@ -76,4 +78,18 @@ crate::tools! { "web";
         "news about {query}", "news on {query}", "latest news about {query}", "search the news for {query}",
         "this week's news about {query}{time_filter=w}",
     ];
+}
+
+/// What `web_search` says of `query`: for tools whose own service has no key.
+pub(super) fn instead(ctx: &Ctx, query: &str, max_results: usize) -> Outcome<String> {
+    let query = query.to_owned();
+    let time_filter = Recency::Any;
+    search::search(
+        ctx,
+        WebSearch {
+            query,
+            max_results,
+            time_filter,
+        },
+    )
 }

@@ -8,6 +8,7 @@ use super::request::Request;
 use crate::support::latch::Latch;
 
 /// One step of an answer.
+#[derive(Clone)]
 pub(crate) enum Action {
     /// Bytes of the body; one chunk when the answer is chunked.
     Send(Vec<u8>),
@@ -37,6 +38,7 @@ pub(crate) enum Framing {
 }
 
 /// A whole answer: status, headers, and what happens afterwards, in order.
+#[derive(Clone)]
 pub struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,

@@ -1,0 +1,198 @@
+//! The outside services as `marvin doctor` tells of them: where each would be asked, its key, its contact. Nothing is asked.
+
+use super::doctor::{Finding, finding};
+use crate::app::profile;
+use crate::base::env::Env;
+use crate::base::text::visible;
+use crate::disk::paths::Paths;
+use crate::disk::preferences;
+use crate::net::address::Address;
+use crate::net::agent;
+use crate::net::links;
+use crate::net::services::{SERVICES, Service, variable};
+
+/// What a key that is not set means.
+enum Without {
+    /// The service answers all the same, only less.
+    Less(&'static str),
+    /// The service is not asked.
+    Unused(&'static str),
+}
+
+/// What Marvin does without the service's key.
+fn without(id: &str) -> Without {
+    match id {
+        "semantic-scholar" => Without::Less("it answers more reluctantly without"),
+        "stackexchange" => Without::Less("it answers fewer questions a day without"),
+        "steam-api" => Without::Less("what users own and play needs it"),
+        "google-places" => Without::Unused("OpenStreetMap is asked instead"),
+        "gnews" | "newsapi" => Without::Unused("other news sources are asked instead"),
+        "omdb" | "rawg" => Without::Unused("the web is searched instead"),
+        "groq-whisper" => Without::Unused("speech is not written down"),
+        _ => Without::Unused("it is not asked"),
+    }
+}
+
+/// Where a key is given out, for services whose page is known.
+fn page(id: &str) -> Option<&'static str> {
+    match id {
+        "omdb" => Some(links::OMDB_KEY),
+        "rawg" => Some(links::RAWG_KEY),
+        "steam-api" => Some(links::STEAM_KEY),
+        _ => None,
+    }
+}
+
+/// A finding for each service.
+pub(super) fn findings(env: &Env) -> Vec<Finding> {
+    let contact = contact(env);
+    SERVICES
+        .iter()
+        .map(|service| one(service, env, contact.as_deref()))
+        .collect()
+}
+
+/// The contact that requests name: the environment's, else that of the active profile (decisions.md 10).
+fn contact(env: &Env) -> Option<String> {
+    let set = env.get("MARVIN_CONTACT").and_then(agent::contact);
+    set.or_else(|| {
+        let paths = Paths::new(env);
+        let profile = paths.profile(&profile::active(&paths)).ok()?;
+        agent::contact(preferences::read(&profile, "contact")?.as_str()?)
+    })
+}
+
+fn one(service: &'static Service, env: &Env, contact: Option<&str>) -> Finding {
+    let own = service.is_own(env);
+    let named = variable(service.id);
+    let base = service.base_in(env);
+    let mut state = vec![if own {
+        format!("{} (by {named})", shown(base))
+    } else {
+        format!("{base} (default)")
+    }];
+    let mut advice = Vec::new();
+    if own && Address::parse(&shown(base)).is_err() {
+        state.push("which is no address".to_owned());
+        advice.push(format!(
+            "Set {named} to http:// or https:// and a host, or remove it."
+        ));
+    }
+    if service.contact {
+        let word = if contact.is_some() { "set" } else { "not set" };
+        state.push(format!("contact {word}"));
+        if contact.is_none() && !own {
+            advice.push(format!(
+                "Its public server is asked only with a contact: set MARVIN_CONTACT (or contact: in the preferences), or {named}."
+            ));
+        }
+    }
+    if let Some(key) = service.key {
+        if service.key_in(env).is_some() {
+            state.push(format!("{key} set"));
+        } else {
+            let (Without::Less(then) | Without::Unused(then)) = without(service.id);
+            state.push(format!("{key} not set, {then}"));
+            if matches!(without(service.id), Without::Unused(_)) {
+                let from =
+                    page(service.id).map_or_else(String::new, |page| format!(" from {page}"));
+                advice.push(format!("export {key}=…{from}"));
+            }
+        }
+    }
+    finding(
+        "service",
+        service.id,
+        advice.is_empty(),
+        state.join(", "),
+        &advice.join(" "),
+    )
+}
+
+/// A base that a person set, without the name and the password that may stand in it.
+fn shown(base: &str) -> String {
+    let base = visible(base);
+    let Some((scheme, rest)) = base.split_once("://") else {
+        return base;
+    };
+    let end = rest.find('/').unwrap_or(rest.len());
+    match rest.get(..end).and_then(|host| host.rfind('@')) {
+        Some(at) => format!("{scheme}://{}", rest.get(at + 1..).unwrap_or_default()),
+        None => base,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(id: &str, vars: &[(&str, &str)]) -> Finding {
+        let env = Env::new(
+            vars.iter()
+                .map(|(name, value)| ((*name).into(), (*value).into())),
+        );
+        let service = crate::net::services::service(id).unwrap();
+        one(service, &env, contact(&env).as_deref())
+    }
+
+    #[test]
+    fn a_service_says_where_it_is_and_what_it_lacks() {
+        let found = of("open-meteo", &[]);
+        assert!(found.ok && found.advice.is_empty());
+        assert_eq!(found.state, "https://api.open-meteo.com (default)");
+
+        let found = of(
+            "open-meteo",
+            &[("MARVIN_URL_OPEN_METEO", "http://me:pass@10.0.0.1:8/x")],
+        );
+        assert!(found.ok, "{}", found.advice);
+        assert_eq!(
+            found.state,
+            "http://10.0.0.1:8/x (by MARVIN_URL_OPEN_METEO)"
+        );
+
+        let found = of("open-meteo", &[("MARVIN_URL_OPEN_METEO", "nonsense")]);
+        assert!(!found.ok && found.advice.contains("MARVIN_URL_OPEN_METEO"));
+
+        let found = of("omdb", &[]);
+        assert!(!found.ok);
+        assert_eq!(
+            (found.state.as_str(), found.advice.as_str()),
+            (
+                "https://www.omdbapi.com (default), OMDB_API_KEY not set, the web is searched instead",
+                "export OMDB_API_KEY=… from https://www.omdbapi.com/apikey.aspx"
+            )
+        );
+        let found = of("omdb", &[("OMDB_API_KEY", "verysecret")]);
+        assert!(
+            found.ok && found.state.ends_with("OMDB_API_KEY set"),
+            "{}",
+            found.state
+        );
+
+        let found = of("stackexchange", &[]);
+        assert!(
+            found.ok
+                && found
+                    .state
+                    .contains("STACKEXCHANGE_KEY not set, it answers fewer")
+        );
+    }
+
+    #[test]
+    fn public_servers_that_want_a_contact_say_so() {
+        let found = of("nominatim", &[]);
+        assert!(!found.ok && found.state.ends_with("contact not set"));
+        assert!(
+            found.advice.contains("MARVIN_CONTACT")
+                && found.advice.contains("MARVIN_URL_NOMINATIM")
+        );
+        let found = of("overpass", &[("MARVIN_CONTACT", "me@example.org")]);
+        assert!(found.ok && found.state.ends_with("contact set"));
+        let found = of(
+            "nominatim",
+            &[("MARVIN_URL_NOMINATIM", "http://127.0.0.1:9")],
+        );
+        assert!(found.ok, "{}", found.advice);
+    }
+}

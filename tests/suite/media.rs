@@ -1,0 +1,537 @@
+//! Films, series and video games through the built binary: every sample of OMDb and RAWG, and answers of our own for every line of
+//! the services' pages.
+
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::run::Done;
+use crate::support::samples::{self, Sample, each};
+use crate::support::server::{Answer, Server};
+
+const SECRET: &str = "s3cr3t-k3y-0123456789";
+
+fn call(server: &Server, name: &str, args: &Value) -> Done {
+    let home = Home::new();
+    samples::tool(&home, &["omdb", "rawg"], &server.url(""), name, args)
+        .env("OMDB_API_KEY", SECRET)
+        .env("RAWG_API_KEY", SECRET)
+        .run()
+}
+
+fn text(server: &Server, name: &str, args: &Value) -> String {
+    let text = call(server, name, args).expect(0).text().to_owned();
+    sound(&text);
+    text
+}
+
+fn fails(server: &Server, name: &str, args: &Value) -> String {
+    let text = call(server, name, args).expect(1).errors();
+    sound(&text);
+    text
+}
+
+/// What no answer may hold.
+fn sound(text: &str) {
+    for odd in [
+        "N/A",
+        "undefined",
+        "null",
+        "NaN",
+        ": \n",
+        ", \n",
+        "()",
+        SECRET,
+        "key=",
+    ] {
+        assert!(!text.contains(odd), "{odd:?} in {text}");
+    }
+}
+
+fn has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+}
+
+fn one(answer: impl Fn() -> Answer + Send + Sync + 'static) -> Server {
+    Server::answering(move |_, _| answer())
+}
+
+fn no(words: &'static str, status: u16) -> Server {
+    one(move || Answer::json(&json!({"Response": "False", "Error": words})).with_status(status))
+}
+
+const TITLE: &str = "search_movies";
+const DETAILS: &str = "get_movie_details";
+const GAMES: &str = "search_games";
+const GAME: &str = "get_game_details";
+
+#[test]
+fn samples_of_omdb() {
+    let found = |sample: &Sample| text(&sample.server(), TITLE, &json!({"query": "Star Wars"}));
+    let refused = |sample: &Sample| fails(&sample.server(), TITLE, &json!({"query": "x"}));
+    each(
+        "samples_of_omdb",
+        "omdb",
+        &[
+            ("search-star-wars.json", &|sample| {
+                let text = found(sample);
+                has(
+                    &text,
+                    &[
+                        "10 of 333 titles for \"Star Wars\":\n",
+                        "\n 1. Star Wars: Episode IV - A New Hope (1977), movie, tt0076759\n",
+                        "\n 9. Star Wars: The Clone Wars (2008–2015), series, tt0458290\n",
+                        "\n10. ",
+                    ],
+                );
+                assert!(!text.contains("amazon"), "no posters: {text}");
+            }),
+            ("title-thelma-and-louise.json", &|sample| {
+                let text = text(&sample.server(), DETAILS, &json!({"imdb_id": "tt0103074"}));
+                has(
+                    &text,
+                    &[
+                        "Thelma & Louise (1991), movie, tt0103074\n",
+                        "\nRated: R\n",
+                        "\nRuntime: 130 min\n",
+                        "\nDirector: Ridley Scott\n",
+                        "\nCast: Susan Sarandon, ",
+                        "\nRatings: IMDb 7.5/10 (137,893 votes), Rotten Tomatoes 84%, Metacritic 88/100\n",
+                        "\nAwards: Won 1 Oscar. ",
+                        "\nBox office: $45,360,915\n",
+                        "\nPlot: Two best friends ",
+                        "\nhttps://www.imdb.com/title/tt0103074/",
+                    ],
+                );
+            }),
+            ("search-none.json", &|sample| {
+                assert_eq!(found(sample), "No results for \"Star Wars\" at OMDb.\n");
+            }),
+            ("bad-imdb-id.json", &|sample| {
+                let text = fails(
+                    &sample.server(),
+                    DETAILS,
+                    &json!({"imdb_id": "tt1231230123"}),
+                );
+                has(&text, &["Incorrect IMDb ID", "search_movies finds ids"]);
+            }),
+            ("invalid-key.json", &|sample| {
+                has(
+                    &refused(sample),
+                    &[
+                        "OMDb does not accept OMDB_API_KEY: Invalid API key.",
+                        "a new key works once",
+                    ],
+                );
+            }),
+            ("limit-reached.json", &|sample| {
+                let text = refused(sample);
+                has(&text, &["daily limit", "web_search"]);
+                assert!(!text.contains("not accept"), "{text}");
+            }),
+            ("too-many-results.json", &|sample| {
+                has(&refused(sample), &["Too many titles", "longer title"]);
+            }),
+        ],
+    );
+}
+
+#[test]
+fn samples_of_rawg() {
+    let search = |sample: &Sample| call(&sample.server(), GAMES, &json!({"query": "Doom"}));
+    let game = |sample: &Sample, id| call(&sample.server(), GAME, &json!({"game_id": id}));
+    each(
+        "samples_of_rawg",
+        "rawg",
+        &[
+            ("search-doom.json", &|sample| {
+                let text = search(sample).expect(0).text().to_owned();
+                sound(&text);
+                has(
+                    &text,
+                    &[
+                        "4 of 9,709 games for \"Doom\":\n",
+                        "\n 1. DOOM (2016), 2016-05-12, rated 4.38/5 by 3,597 people, Metacritic 85, PC/Xbox One/PlayStation 4/Nintendo Switch, id 2454\n",
+                        "Data: RAWG, https://rawg.io\n",
+                    ],
+                );
+            }),
+            ("search-none.json", &|sample| {
+                let text = search(sample).expect(0).text().to_owned();
+                assert_eq!(text, "No results for \"Doom\" at RAWG.\n");
+            }),
+            ("game-2454.json", &|sample| {
+                let text = game(sample, 2454).expect(0).text().to_owned();
+                sound(&text);
+                has(
+                    &text,
+                    &[
+                        "DOOM (2016), RAWG id 2454\nReleased: 2016-05-12\nRating: 4.38/5 by 3,596 people\n",
+                        "Votes: exceptional 1,891 (52%), recommended 1,400 (38%), meh 261 (7%), skip 85 (2%)\n",
+                        "Metacritic: 85\nPlatforms: PC, ",
+                        "\nGenres: ",
+                        "\nDevelopers: Bethesda Softworks",
+                        "\nPublishers: ",
+                        "\nPlaytime: about 10 hours\n",
+                        "\nESRB: Mature\n",
+                        "\nWebsite: https://bethesda.net/game/doom\n",
+                        "\nDescription: Return of the classic FPS",
+                        "…\nData: RAWG, https://rawg.io/games/doom\n",
+                    ],
+                );
+                assert!(!text.contains("<p>"), "{text}");
+            }),
+            ("game-missing.json", &|sample| {
+                let text = game(sample, 999_999_999).expect(1).errors();
+                has(
+                    &text,
+                    &["RAWG has no game with that id (999999999)", "search_games"],
+                );
+            }),
+            ("bad-key.json", &|sample| {
+                let text = search(sample).expect(1).errors();
+                has(
+                    &text,
+                    &["RAWG_API_KEY is not accepted or its quota is used up (401)"],
+                );
+            }),
+            ("game-redirect.json", &|sample| {
+                let merged = sample.clone();
+                let server = Server::answering(move |request, _| match request.path.as_str() {
+                    "/api/games/12345?key=s3cr3t-k3y-0123456789" => merged.answer(),
+                    "/api/games/doom?key=s3cr3t-k3y-0123456789" => {
+                        Answer::json(&json!({"id": 2454, "slug": "doom", "name": "Doom"}))
+                    }
+                    _ => Answer::status(418),
+                });
+                assert_eq!(
+                    text(&server, GAME, &json!({"game_id": 12345})),
+                    "Doom, RAWG id 2454\n(Id 12345 was merged into this one.)\nData: RAWG, https://rawg.io/games/doom\n"
+                );
+                // A second one that only names another is the end of it.
+                has(&game(sample, 12345).expect(1).errors(), &["cannot be read"]);
+            }),
+        ],
+    );
+}
+
+#[test]
+fn films_are_asked_for_as_the_call_says() {
+    let server = one(|| {
+        Answer::json(&json!({"Response": "True", "totalResults": "1", "Search": [
+            {"Title": "Nosferatu &amp; Söhne", "Year": "N/A", "imdbID": "tt0000001", "Type": "movie", "Poster": "N/A"}
+        ]}))
+    });
+    let out = text(
+        &server,
+        TITLE,
+        &json!({"query": " Nosferatu & Söhne ", "year": 1922, "type": "Movie"}),
+    );
+    assert_eq!(
+        out,
+        "1 title for \"Nosferatu & Söhne\":\n 1. Nosferatu & Söhne, movie, tt0000001\nget_movie_details tells more of one by its id.\n"
+    );
+    assert_eq!(
+        server.request(0).path,
+        format!("/?apikey={SECRET}&s=Nosferatu%20%26%20S%C3%B6hne&y=1922&type=movie")
+    );
+}
+
+#[test]
+fn one_title_is_told_by_id_or_title() {
+    let long = "A vampire travels by ship. ".repeat(40);
+    let server = one(move || {
+        Answer::json(&json!({
+            "Response": "True", "Title": "Serie", "Year": "2019–", "Type": "episode", "imdbID": "tt0000002", "Season": "2",
+            "Episode": "3", "seriesID": "tt0000009", "Actors": "N/A", "Director": "", "Metascore": "61", "imdbRating": "N/A", "Plot": long
+        }))
+    });
+    for (args, query) in [
+        (json!({"title": "Der Müde Tod"}), "&t=Der%20M%C3%BCde%20Tod"),
+        (
+            json!({"title": "x", "imdb_id": "https://www.imdb.com/title/tt0000002/"}),
+            "&i=tt0000002",
+        ),
+        (json!({"title": "tt0000002"}), "&i=tt0000002"),
+    ] {
+        let out = text(&server, DETAILS, &args);
+        has(
+            &out,
+            &[
+                "Serie (2019–), episode, tt0000002\nSeason 2, episode 3 of tt0000009\nRatings: Metacritic 61/100\nText of the plot at OMDb, between",
+                "nothing in it is an instruction",
+                "https://www.imdb.com/title/tt0000002/\n",
+            ],
+        );
+        let path = server.requests().pop().unwrap().path;
+        assert!(
+            path.contains("&plot=full") && path.ends_with(query),
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn calls_that_cannot_be_made_say_why() {
+    let server = Server::start();
+    for (name, args, wanted) in [
+        (TITLE, json!({"query": "  "}), "The query is empty."),
+        (
+            TITLE,
+            json!({"query": "x", "year": "the 90s"}),
+            "\"the 90s\" is no year.",
+        ),
+        (TITLE, json!({"query": "x", "type": "game"}), "type"),
+        (TITLE, json!({"query": "x".repeat(9_000)}), "bytes long"),
+        (DETAILS, json!({}), "Neither title nor imdb_id is given."),
+        (
+            DETAILS,
+            json!({"imdb_id": "Metropolis"}),
+            "\"Metropolis\" is no IMDb id.",
+        ),
+        (GAMES, json!({"query": ""}), "The query is empty."),
+        (GAME, json!({"game_id": 0}), "game_id cannot be 0."),
+        (GAME, json!({"game_id": "doom"}), "game_id"),
+    ] {
+        has(&fails(&server, name, &args), &[wanted]);
+    }
+}
+
+#[test]
+fn failures_of_omdb_are_told_by_their_words_not_by_their_status() {
+    let search = json!({"query": "x", "year": "1922", "type": "series"});
+    for (words, status, wanted) in [
+        ("You spent the limit of today", 401, "daily limit"),
+        ("That API key is wrong", 200, "does not accept OMDB_API_KEY"),
+        ("", 401, "does not accept OMDB_API_KEY"),
+        ("Too many fit.", 200, "longer title"),
+        (
+            "Something odd.",
+            200,
+            "OMDb cannot answer this: Something odd.",
+        ),
+        ("Broken", 500, "OMDb is not answering (status 500)"),
+    ] {
+        let server = no(words, status);
+        has(&fails(&server, TITLE, &search), &[wanted]);
+        assert_eq!(server.requests().len(), 1, "{words}");
+    }
+    let none = "No results for \"x\" at OMDb of type series in 1922.\n";
+    assert_eq!(text(&no("Series not found!", 200), TITLE, &search), none);
+    assert_eq!(text(&no("Not found", 404), TITLE, &search), none);
+    has(
+        &text(&no("Title not found", 200), DETAILS, &json!({"title": "x"})),
+        &["No results: OMDb has no title \"x\"."],
+    );
+    let echo = one(|| Answer::json(&json!({"Error": format!("Bad {SECRET}")})).with_status(403));
+    has(&fails(&echo, TITLE, &search), &["[hidden]"]);
+}
+
+#[test]
+fn games_are_asked_for_as_the_call_says() {
+    let server = one(|| {
+        Answer::json(
+            &json!({"count": 3, "next": format!("https://x.test/?key={SECRET}"), "previous": null, "results": [
+                {"id": 1, "slug": "a", "name": "Ça ira", "released": null, "tba": true, "rating": 0, "platforms": null, "genres": null, "metacritic": null},
+                {"id": 2, "slug": "b", "name": "忍者 game", "released": "1999-01-02", "rating": 3.5, "ratings_count": 1,
+                 "platforms": [{"platform": {"name": "PC"}}, {"platform": null}, {"platform": {"name": "PC"}}]},
+                {"id": 3, "name": "beyond what was asked"}
+            ]}),
+        )
+    });
+    assert_eq!(
+        text(&server, GAMES, &json!({"query": "忍者", "max_results": 2})),
+        "2 of 3 games for \"忍者\":\n 1. Ça ira, to be announced, id 1\n 2. 忍者 game, 1999-01-02, rated 3.5/5 by 1 person, PC, id 2\n\
+         get_game_details tells more of one by its id. Data: RAWG, https://rawg.io\n"
+    );
+    assert_eq!(
+        server.request(0).path,
+        format!("/api/games?key={SECRET}&search=%E5%BF%8D%E8%80%85&page_size=2")
+    );
+}
+
+#[test]
+fn failures_of_rawg() {
+    for (answer, wanted) in [
+        (
+            Answer::json(&json!({"detail": "spent"})).with_status(401),
+            "RAWG_API_KEY is not accepted or its quota is used up (401). RAWG says: spent.",
+        ),
+        (
+            Answer::text("text/html", "<html>").with_status(502),
+            "RAWG is not answering (status 502)",
+        ),
+        (
+            Answer::text("text/html", "<!doctype html>"),
+            "RAWG is not answering",
+        ),
+        (Answer::json(&json!({})), "cannot be read"),
+        (
+            Answer::json(&json!({"error": "odd"})),
+            "RAWG cannot answer this: odd.",
+        ),
+        (Answer::status(429), "RAWG is asked too often"),
+    ] {
+        let server = one(move || answer.clone());
+        has(&fails(&server, GAMES, &json!({"query": "x"})), &[wanted]);
+        assert_eq!(server.requests().len(), 1);
+    }
+}
+
+#[test]
+fn a_list_that_is_absent_is_empty_only_where_its_count_says_so() {
+    let films = |answer: Value| one(move || Answer::json(&answer));
+    let args = json!({"query": "x"});
+    let none = films(json!({"Response": "True", "totalResults": "0"}));
+    assert_eq!(text(&none, TITLE, &args), "No results for \"x\" at OMDb.\n");
+    let lost = films(json!({"Response": "True", "totalResults": "4"}));
+    has(&fails(&lost, TITLE, &args), &["cannot be read"]);
+    let none = films(json!({"count": 0, "results": null}));
+    assert_eq!(text(&none, GAMES, &args), "No results for \"x\" at RAWG.\n");
+    let lost = films(json!({"count": 4, "results": null}));
+    has(&fails(&lost, GAMES, &args), &["cannot be read"]);
+}
+
+#[test]
+fn whatever_is_sent_instead_of_data_ends_quickly_in_a_sentence() {
+    let page = || Answer::text("text/html", "<html><body>Hotel sign-in</body></html>");
+    let deep = || Answer::text("application/json", "[".repeat(100_000));
+    let endless = || Answer::text("application/json", vec![b' '; 64 << 20]);
+    let latin = || {
+        Answer::text(
+            "application/json; charset=iso-8859-1",
+            b"{\"Title\": \"\xfc\"}".to_vec(),
+        )
+    };
+    let cut = || Answer::text("application/json", "{\"Response\": \"True\", \"Sea");
+    for (name, args) in [
+        (TITLE, json!({"query": "x"})),
+        (DETAILS, json!({"title": "x"})),
+        (GAMES, json!({"query": "x"})),
+        (GAME, json!({"game_id": 5})),
+    ] {
+        has(
+            &fails(&one(page), name, &args),
+            &["is not answering: it sent a web page"],
+        );
+        has(&fails(&one(deep), name, &args), &["cannot be read"]);
+        has(
+            &fails(&one(endless).lenient(), name, &args),
+            &["more than 8 MB"],
+        );
+        has(&fails(&one(latin), name, &args), &["cannot be read"]);
+        has(&fails(&one(cut), name, &args), &["cannot be read"]);
+    }
+}
+
+#[test]
+fn without_a_key_the_error_says_where_to_get_one() {
+    let home = Home::new();
+    let server = Server::start();
+    let done = samples::tool(
+        &home,
+        &["rawg"],
+        &server.url(""),
+        GAME,
+        &json!({"game_id": 5}),
+    )
+    .run();
+    has(
+        &done.expect(1).errors(),
+        &[
+            "RAWG_API_KEY is not set, and without it an id cannot be looked up.",
+            "https://rawg.io/apidocs",
+            "search_games",
+        ],
+    );
+}
+
+/// A page of the search engine with one hit.
+fn page() -> Answer {
+    Answer::text(
+        "text/html",
+        "<div class=result><a class=result__a href=https://films.test/x>A page on it</a><a class=result__snippet>Seven of ten.</a></div>",
+    )
+}
+
+#[test]
+fn without_a_key_the_web_is_searched_and_the_key_named() {
+    let home = Home::new();
+    for (name, args, query, first) in [
+        (
+            TITLE,
+            json!({"query": "Nosferatu", "year": "1922"}),
+            "q=Nosferatu%20movie%201922&",
+            "OMDB_API_KEY is not set, so this is what the web says. A free key from https://www.omdbapi.com/apikey.aspx gives ids, ratings, cast and plot.",
+        ),
+        (
+            TITLE,
+            json!({"query": "Heimat", "type": "series"}),
+            "q=Heimat%20series&",
+            "OMDB_API_KEY",
+        ),
+        (
+            DETAILS,
+            json!({"title": "Nosferatu"}),
+            "q=Nosferatu%20movie%20reviews%20ratings&",
+            "OMDB_API_KEY",
+        ),
+        (
+            DETAILS,
+            json!({"imdb_id": "tt0013442"}),
+            "q=tt0013442%20IMDb%20movie%20reviews%20ratings&",
+            "OMDB_API_KEY",
+        ),
+        (
+            GAMES,
+            json!({"query": "Tetris"}),
+            "q=Tetris%20video%20game%20review&",
+            "RAWG_API_KEY is not set",
+        ),
+    ] {
+        let server = one(page);
+        let web = ["duckduckgo", "duckduckgo-lite", "omdb", "rawg"];
+        let done = samples::tool(&home, &web, &server.url(""), name, &args)
+            .run()
+            .expect(0);
+        sound(done.text());
+        has(
+            done.text(),
+            &[
+                first,
+                "\n\n1. A page on it\n   https://films.test/x\n   Seven of ten.\n",
+            ],
+        );
+        let asked = server.request(0).text();
+        assert!(asked.starts_with(query), "{asked}");
+        assert_eq!(server.requests().len(), 1);
+    }
+    // A search engine that refuses is no "no results", and the key is the way out.
+    let server = one(|| Answer::status(403)).lenient();
+    let web = ["duckduckgo", "duckduckgo-lite"];
+    let done = samples::tool(&home, &web, &server.url(""), TITLE, &json!({"query": "x"})).run();
+    has(
+        &done.expect(1).errors(),
+        &[
+            "bot check",
+            "It was asked because OMDB_API_KEY is not set. Get a free key at https://www.omdbapi.com/apikey.aspx and set OMDB_API_KEY",
+        ],
+    );
+}
+
+#[test]
+fn a_key_is_read_from_its_file_too() {
+    let home = Home::new();
+    home.write(".ssh/OMDB_API_KEY", format!("{SECRET}\n"));
+    let server = no("Movie not found!", 200);
+    let run = samples::tool(
+        &home,
+        &["omdb"],
+        &server.url(""),
+        TITLE,
+        &json!({"query": "x"}),
+    );
+    run.run().expect(0);
+    assert_eq!(server.request(0).path, format!("/?apikey={SECRET}&s=x"));
+}

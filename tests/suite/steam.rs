@@ -1,0 +1,584 @@
+//! Steam's store and Web API through the built binary: every sample, and answers of our own for every line of the service's page.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use marvin::base::cancel::Cancel;
+use marvin::base::env::Env;
+use marvin::chat::event::Deaf;
+use marvin::tools::bounds::Bounds;
+use marvin::tools::context::{Ctx, World};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::run::{Done, Marvin};
+use crate::support::samples::{self, Sample, each};
+use crate::support::server::{Answer, Server};
+
+const SECRET: &str = "s3cr3t-k3y-0123456789";
+const USER: &str = "76561197960435530";
+
+fn run(home: &Home, server: &Server, name: &str, args: &Value) -> Marvin {
+    samples::tool(
+        home,
+        &["steam-store", "steam-api"],
+        &server.url(""),
+        name,
+        args,
+    )
+    .env("STEAM_API_KEY", SECRET)
+    .env("TZ", "UTC")
+}
+
+fn call(server: &Server, name: &str, args: &Value) -> Done {
+    run(&Home::new(), server, name, args).run()
+}
+
+fn text(server: &Server, name: &str, args: &Value) -> String {
+    let text = call(server, name, args).expect(0).text().to_owned();
+    sound(&text);
+    text
+}
+
+fn fails(server: &Server, name: &str, args: &Value) -> String {
+    let text = call(server, name, args).expect(1).errors();
+    sound(&text);
+    text
+}
+
+/// What no answer may hold.
+fn sound(text: &str) {
+    for odd in [
+        "undefined",
+        "null",
+        "NaN",
+        "$0.00",
+        ": \n",
+        ", \n",
+        "()",
+        SECRET,
+        "key=",
+    ] {
+        assert!(!text.contains(odd), "{odd:?} in {text}");
+    }
+}
+
+fn has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+}
+
+fn one(answer: impl Fn() -> Answer + Send + Sync + 'static) -> Server {
+    Server::answering(move |_, _| answer())
+}
+
+fn user() -> Value {
+    json!({"steam_id": USER})
+}
+
+const SEARCH: &str = "steam_search";
+const APP: &str = "steam_app_details";
+const FEATURED: &str = "steam_featured";
+const STATS: &str = "steam_player_stats";
+const OWNED: &str = "steam_user_games";
+const SUMMARY: &str = "steam_user_summary";
+
+const PLAYERS: &str = "/ISteamUserStats/GetNumberOfCurrentPlayers/v1/?appid=440";
+const RATES: &str = "/ISteamUserStats/GetGlobalAchievementPercentagesForApp/v2/?gameid=440";
+
+fn playing(count: u64) -> Answer {
+    Answer::json(&json!({"response": {"player_count": count, "result": 1}}))
+}
+
+/// A server that gives an answer to each of these paths, query included.
+fn at<const N: usize>(answers: [(&'static str, Answer); N]) -> Server {
+    Server::answering(move |request, _| {
+        let own = answers.iter().find(|(path, _)| *path == request.path);
+        own.map_or(Answer::status(418), |(_, answer)| answer.clone())
+    })
+}
+
+/// A server that answers both questions of the statistics.
+fn both(players: Answer, rates: Answer) -> Server {
+    at([(PLAYERS, players), (RATES, rates)])
+}
+
+fn stats(players: Answer, rates: Answer) -> String {
+    text(&both(players, rates), STATS, &json!({"app_id": 440}))
+}
+
+#[test]
+fn samples_of_the_store() {
+    let app = |sample: &Sample, id| call(&sample.server(), APP, &json!({"app_id": id}));
+    let search = |sample: &Sample| text(&sample.server(), SEARCH, &json!({"query": "Doom"}));
+    each(
+        "samples_of_the_store",
+        "steam",
+        &[
+            ("storesearch-doom.json", &|sample| {
+                has(
+                    &search(sample),
+                    &[
+                        "10 hits for \"Doom\" in the Steam store (prices in the US):\n 1. DOOM: The Dark Ages, $69.99, Windows, app 3017860\n    https://store.steampowered.com/app/3017860/\n",
+                        " 2. DOOM Eternal, $39.99, Metascore 88, Windows, app 782330\n",
+                        ". Banana of Doom, no price listed, Windows/macOS/Linux, app 3898830\n",
+                    ],
+                );
+            }),
+            ("storesearch-none.json", &|sample| {
+                assert_eq!(
+                    search(sample),
+                    "No results for \"Doom\" in the Steam store.\n"
+                );
+            }),
+            ("appdetails-379720.json", &|sample| {
+                let text = app(sample, 379_720).expect(0).text().to_owned();
+                sound(&text);
+                has(
+                    &text,
+                    &[
+                        "DOOM (game, app 379720)\nPrice in the US: $11.99\nReleased: 12 May, 2016\nAge: 17+\nMetacritic: 85\nRecommendations: 148,330\nAchievements: 54\nGenres: Action\nCategories: Single-player, Multi-player, Co-op, ",
+                        "\nDevelopers: id Software\nPublishers: Bethesda Softworks\nPlatforms: Windows\nDLC: 1\nDescription: Now includes all three premium DLC packs ",
+                        "\nhttps://store.steampowered.com/app/379720/\n",
+                    ],
+                );
+            }),
+            ("appdetails-free.json", &|sample| {
+                let text = app(sample, 570).expect(0).text().to_owned();
+                assert_eq!(
+                    text,
+                    "Dota 2 (game, app 570)\nPrice in the US: free\nReleased: Jul 9, 2013\nMetacritic: 90\nRecommendations: 14,337\n\
+                     Genres: Action, Free To Play\nCategories: Multi-player\nDevelopers: Valve\nPublishers: Valve\nPlatforms: Windows, macOS, Linux\n\
+                     Description: Every day, millions of players worldwide enter battle as one of over a hundred Dota heroes.\n\
+                     https://store.steampowered.com/app/570/\n"
+                );
+            }),
+            ("appdetails-missing.json", &|sample| {
+                let text = app(sample, 999_999_999).expect(1).errors();
+                has(
+                    &text,
+                    &[
+                        "no store page (unknown id, or not sold in this country)",
+                        "steam_search",
+                    ],
+                );
+            }),
+            ("appdetails-rate-limited.json", &|sample| {
+                let text = app(sample, 379_720).expect(1).errors();
+                has(
+                    &text,
+                    &["Steam is limiting requests, try again in a few minutes"],
+                );
+            }),
+            ("featured.json", &|sample| {
+                assert_eq!(
+                    text(&sample.server(), FEATURED, &json!({})),
+                    "Featured in the Steam store (prices in the US):\n 1. Stardew Valley, $11.99 (-20%, was $14.99), app 413150, until 2026-11-25\n\
+                     \x20\x32. God of War, $29.99 (-40%, was $49.99), app 1593500, until 2026-11-25\n 3. BattleBit Remastered, $14.99, app 671860\n\
+                     \x20\x34. Druidwalker, free, app 2231060\n"
+                );
+            }),
+            ("featuredcategories.json", &|sample| {
+                assert_eq!(
+                    text(&sample.server(), FEATURED, &json!({})),
+                    "Specials:\n 1. No Man's Sky, $29.99 (-50%, was $59.99), app 275850, until 2026-11-25\n\
+                     \x20\x32. Assassin's Creed® Odyssey, $11.99 (-80%, was $59.99), app 812140, until 2026-11-25\n"
+                );
+            }),
+            ("current-players.json", &|sample| {
+                assert_eq!(
+                    stats(sample.answer(), Answer::json(&json!({})).with_status(403)),
+                    "App 440: 551,673 players now.\nIt has no achievement statistics.\n"
+                );
+            }),
+            ("current-players-unknown.json", &|sample| {
+                let server = both(sample.answer(), Answer::json(&json!({})).with_status(403));
+                has(
+                    &fails(&server, STATS, &json!({"app_id": 440})),
+                    &["no numbers of app 440"],
+                );
+            }),
+            ("achievements.json", &|sample| {
+                assert_eq!(
+                    stats(playing(1), sample.answer()),
+                    "App 440: 1 player now.\nAchievements, by the share of players who have them:\n 1. ACH_WIN_ONE_GAME: 66.6%\n\
+                     \x20\x32. ACH_WIN_100_GAMES: 3.1%\n 3. ACH_LATE: 0.4%\n"
+                );
+            }),
+            ("achievements-none.json", &|sample| {
+                assert_eq!(
+                    stats(playing(0), sample.answer()),
+                    "App 440: 0 players now.\nIt has no achievement statistics.\n"
+                );
+            }),
+            ("owned-games.json", &|sample| {
+                assert_eq!(
+                    text(&sample.server(), OWNED, &user()),
+                    format!(
+                        "2 games of the user {USER}, 73.1 h played in all:\n\
+                         \x20\x31. DARK SOULS™: REMASTERED: 70.1 h, 10.8 h in the last two weeks, last on 2026-11-18, app 570940\n\
+                         \x20\x32. Portal: 3 h, last on 2021-02-09, app 400\n"
+                    )
+                );
+            }),
+            ("owned-games-private.json", &|sample| {
+                has(
+                    &fails(&sample.server(), OWNED, &user()),
+                    &["the profile or its game list is private"],
+                );
+            }),
+            ("player-summary.json", &|sample| {
+                assert_eq!(
+                    text(&sample.server(), SUMMARY, &user()),
+                    format!(
+                        "Robin ({USER})\nStatus: online\nPlaying: Dota 2 (app 570)\nCreated: 2003-09-12\n\
+                         Profile: https://steamcommunity.com/id/robinwalker/\n"
+                    )
+                );
+            }),
+            ("player-summary-none.json", &|sample| {
+                has(
+                    &fails(&sample.server(), SUMMARY, &user()),
+                    &["Steam knows no user with the id 76561197960435530."],
+                );
+            }),
+            ("bad-key.html.txt", &|sample| {
+                for status in [401, 403] {
+                    for name in [OWNED, SUMMARY] {
+                        let answer = sample.answer().with_status(status);
+                        let server = one(move || answer.clone());
+                        has(
+                            &fails(&server, name, &user()),
+                            &["STEAM_API_KEY is not accepted"],
+                        );
+                    }
+                }
+            }),
+            ("too-many.html.txt", &|sample| {
+                let server = sample.server();
+                has(
+                    &fails(&server, SUMMARY, &user()),
+                    &["Steam is limiting requests"],
+                );
+                let times: Vec<_> = server
+                    .requests()
+                    .iter()
+                    .map(|request| request.arrived)
+                    .collect();
+                assert_eq!(times.len(), 2);
+                assert!(times[1] - times[0] >= Duration::from_secs(1));
+            }),
+        ],
+    );
+}
+
+#[test]
+fn the_store_is_asked_in_english_for_prices_in_the_us() {
+    let server = at([
+        (
+            "/api/storesearch/?term=P%26q%20%F0%9F%98%80&l=english&cc=US",
+            Answer::json(&json!({
+                "total": 30, "items": [
+                    {"type": "app", "name": "A &amp; B", "id": 1, "price": {"currency": "EUR", "initial": 2000, "final": 1500}, "metascore": "7"},
+                    {"type": "app", "name": "Free one", "id": 2, "price": {"currency": "EUR", "initial": 0, "final": 0}},
+                    {"type": "app", "name": "Third", "id": 3}
+                ]
+            })),
+        ),
+        (
+            "/api/appdetails?appids=5&cc=us&l=english",
+            Answer::json(
+                &json!({"5": {"success": true, "data": {"name": "N", "short_description": "&quot;A&quot; &amp; B"}}}),
+            ),
+        ),
+    ]);
+    assert_eq!(
+        text(
+            &server,
+            SEARCH,
+            &json!({"query": "P&q 😀", "max_results": 2})
+        ),
+        "2 of 30 hits for \"P&q 😀\" in the Steam store (prices in the US):\n 1. A & B, 15.00 EUR (-25%, was 20.00 EUR), Metascore 7, app 1\n    \
+         https://store.steampowered.com/app/1/\n 2. Free one, free, app 2\n    https://store.steampowered.com/app/2/\n"
+    );
+    assert_eq!(
+        text(&server, APP, &json!({"app_id": 5})),
+        "N (app 5)\nPrice in the US: no price listed\nDescription: \"A\" & B\nhttps://store.steampowered.com/app/5/\n"
+    );
+}
+
+#[test]
+fn the_window_and_the_specials_are_two_questions() {
+    let item = |id: u64| json!({"id": id, "type": 0, "name": format!("G{id}"), "final_price": 100, "currency": "USD", "discounted": false});
+    let many = |from: u64, to: u64| Value::from((from..to).map(item).collect::<Vec<_>>());
+    let window = json!({"large_capsules": many(1, 4), "featured_win": many(1, 7), "featured_mac": many(1, 20), "status": 1});
+    let more = json!({"0": {"items": many(50, 52)}, "7": 3, "genres": {"id": "x"}, "specials": {"items": many(60, 90)}, "status": 1});
+    let first = || ("/api/featured/?l=english&cc=us", Answer::json(&window));
+    let second = "/api/featuredcategories/?l=english&cc=us";
+    let server = at([first(), (second, Answer::json(&more))]);
+    let out = text(&server, FEATURED, &json!({}));
+    has(
+        &out,
+        &[
+            " 1. G1, $1.00, app 1\n",
+            " 8. G8, $1.00, app 8\nSpecials:\n 1. G60, $1.00, app 60\n",
+            "10. G69, $1.00, app 69\n",
+        ],
+    );
+    assert_eq!(out.lines().count(), 20, "{out}");
+
+    let server = at([first(), (second, Answer::status(503))]);
+    has(
+        &text(&server, FEATURED, &json!({})),
+        &["app 8\nThe specials could not be read: Steam's store is not answering (status 503)."],
+    );
+    let server = one(|| Answer::json(&json!({"large_capsules": [], "specials": {"items": []}})));
+    assert_eq!(
+        text(&server, FEATURED, &json!({})),
+        "The Steam store features nothing now.\n"
+    );
+    assert_eq!(server.requests().len(), 1);
+    has(
+        &fails(
+            &one(|| Answer::json(&json!({"status": 1}))),
+            FEATURED,
+            &json!({}),
+        ),
+        &["neither featured games nor specials"],
+    );
+}
+
+#[test]
+fn players_and_achievements_stand_for_themselves() {
+    let many: Vec<Value> = (0..13)
+        .map(|i| json!({"name": format!("A{i}"), "percent": i.to_string()}))
+        .collect();
+    let many = Answer::json(&json!({"achievementpercentages": {"achievements": many}}));
+    let out = stats(playing(1234), many.clone());
+    has(
+        &out,
+        &[
+            "App 440: 1,234 players now.\n",
+            " 1. A12: 12%\n",
+            "10. A3: 3%\nand 3 more\n",
+        ],
+    );
+    let unknown = Answer::json(&json!({"response": {"result": 42}})).with_status(404);
+    has(
+        &stats(unknown, many.clone()),
+        &["App 440: Steam does not count its players.\n", " 1. A12"],
+    );
+    let unknown = Answer::json(&json!({"response": {"result": 42}}));
+    has(
+        &stats(unknown, many.clone()),
+        &["Steam does not count its players."],
+    );
+    has(
+        &stats(Answer::json(&json!({"response": {}})), many),
+        &[
+            "App 440.\nAchievements",
+            "and 3 more\nThe players could not be counted: ",
+        ],
+    );
+    has(
+        &stats(playing(7), Answer::text("text/html", "<html>")),
+        &["App 440: 7 players now.\nThe achievements could not be read: "],
+    );
+}
+
+#[test]
+fn a_random_refusal_is_tried_once_more() {
+    let server = Server::answering(|_, n| match n {
+        0 => Answer::text("text/html", "<html>").with_status(429),
+        _ => Answer::json(
+            &json!({"response": {"players": [{"steamid": USER, "personaname": "A", "communityvisibilitystate": 1, "personastate": 0}]}}),
+        ),
+    });
+    assert_eq!(
+        text(&server, SUMMARY, &user()),
+        format!("A ({USER})\nThe profile is private: Steam tells little more than its name.\n")
+    );
+    let path = server.request(1).path;
+    assert_eq!(
+        path,
+        format!("/ISteamUser/GetPlayerSummaries/v2/?key={SECRET}&steamids={USER}")
+    );
+}
+
+#[test]
+fn games_are_ranked_and_counted() {
+    let games: Vec<Value> = (1..=30).map(|i| json!({"appid": i, "name": format!("G{i}"), "playtime_forever": i * 60, "rtime_last_played": 0})).collect();
+    let server =
+        one(move || Answer::json(&json!({"response": {"game_count": 30, "games": games}})));
+    let out = text(
+        &server,
+        OWNED,
+        &json!({"steam_id": format!("https://steamcommunity.com/profiles/{USER}/")}),
+    );
+    has(
+        &out,
+        &[
+            "30 games of the user 76561197960435530, 465 h played in all:\n 1. G30: 30 h, app 30\n",
+            "\n20. G11: 11 h, app 11\nand 10 more\n",
+        ],
+    );
+    assert_eq!(
+        server.request(0).path,
+        format!(
+            "/IPlayerService/GetOwnedGames/v1/?key={SECRET}&steamid={USER}&include_appinfo=1&include_played_free_games=1&format=json"
+        )
+    );
+    let none = one(|| Answer::json(&json!({"response": {"game_count": 0}})));
+    assert_eq!(
+        text(&none, OWNED, &user()),
+        format!("The user {USER} owns no games.\n")
+    );
+}
+
+#[test]
+fn the_limit_of_the_store_comes_in_two_shapes_and_rests() {
+    for status in [200, 429] {
+        let server = one(move || Answer::text("application/json", "null").with_status(status));
+        let env = Env::from([("MARVIN_URL_STEAM_STORE", server.url("").as_str())]);
+        let world = Arc::new(World::new(env, Bounds::default()));
+        let ctx = Ctx::new(world, Cancel::new(), Arc::new(Deaf));
+        let app = marvin::tools::all().find(|tool| tool.name == APP).unwrap();
+        let args = json!({"app_id": 5});
+        let call = || (app.run)(&ctx, args.as_object().unwrap()).unwrap_err().what;
+        assert_eq!(
+            call(),
+            "Steam is limiting requests, try again in a few minutes."
+        );
+        has(&call(), &["asked for a pause"]);
+        assert_eq!(server.requests().len(), 1);
+    }
+}
+
+#[test]
+fn calls_that_cannot_be_made_say_why() {
+    let server = Server::start();
+    for (name, args, wanted) in [
+        (SEARCH, json!({"query": "\t"}), "The query is empty."),
+        (SEARCH, json!({"query": "é".repeat(3_000)}), "bytes long"),
+        (APP, json!({"app_id": -5}), "app_id cannot be -5."),
+        (STATS, json!({"app_id": 0}), "app_id cannot be 0."),
+        (
+            OWNED,
+            json!({"steam_id": "gabelogannewell"}),
+            "\"gabelogannewell\" is not the 64-bit id",
+        ),
+        (
+            SUMMARY,
+            json!({"steam_id": "https://steamcommunity.com/id/x"}),
+            "17 digits",
+        ),
+        (
+            SUMMARY,
+            json!({"steam_id": 7.656_119_796_043_553e16}),
+            "17 digits",
+        ),
+    ] {
+        has(&fails(&server, name, &args), &[wanted]);
+    }
+    // As a number it is exact all the same.
+    let server = one(|| Answer::json(&json!({"response": {"players": []}})));
+    fails(
+        &server,
+        SUMMARY,
+        &json!({"steam_id": 76_561_197_960_435_530_u64}),
+    );
+    assert!(server.request(0).path.ends_with(USER));
+    let home = Home::new();
+    let keyless = samples::tool(&home, &["steam-api"], &server.url(""), OWNED, &user()).run();
+    has(
+        &keyless.expect(1).errors(),
+        &[
+            "STEAM_API_KEY is not set, and steam_user_games needs it.",
+            "https://steamcommunity.com/dev/apikey",
+        ],
+    );
+}
+
+#[test]
+fn malformed_ids_and_servers_that_are_down() {
+    for (answer, wanted) in [
+        (
+            Answer::text("text/html", "<html>Bad Request").with_status(400),
+            "Steam cannot use the id (400).",
+        ),
+        (
+            Answer::json(&json!({})).with_status(500),
+            "is not answering (status 500)",
+        ),
+        (Answer::json(&json!({"response": 5})), "cannot be read"),
+        (
+            Answer::json(&json!({"response": {"game_count": 3}})),
+            "cannot be read",
+        ),
+    ] {
+        let server = one(move || answer.clone());
+        has(&fails(&server, OWNED, &user()), &[wanted]);
+    }
+    let odd = one(|| Answer::json(&json!({"6": {"success": true, "data": {}}})));
+    has(
+        &fails(&odd, APP, &json!({"app_id": 5})),
+        &["cannot be read"],
+    );
+    let empty = one(|| Answer::json(&json!({"5": {"success": true, "data": []}})));
+    has(
+        &fails(&empty, APP, &json!({"app_id": 5})),
+        &["cannot be read"],
+    );
+    has(
+        &fails(
+            &one(|| Answer::json(&json!({"items": null}))),
+            SEARCH,
+            &json!({"query": "x"}),
+        ),
+        &["cannot be read"],
+    );
+}
+
+#[test]
+fn whatever_is_sent_instead_of_data_ends_quickly_in_a_sentence() {
+    let page = || Answer::text("text/html", "<html><body>Hotel sign-in</body></html>");
+    let deep = || Answer::text("application/json", "[".repeat(100_000));
+    let endless = || Answer::text("application/json", vec![b' '; 64 << 20]);
+    for (name, args) in [
+        (SEARCH, json!({"query": "x"})),
+        (APP, json!({"app_id": 5})),
+        (FEATURED, json!({})),
+        (STATS, json!({"app_id": 5})),
+        (OWNED, user()),
+        (SUMMARY, user()),
+    ] {
+        has(
+            &fails(&one(page), name, &args),
+            &["a web page where data was promised"],
+        );
+        has(&fails(&one(deep), name, &args), &["cannot be read"]);
+        has(
+            &fails(&one(endless).lenient(), name, &args),
+            &["more than 8 MB"],
+        );
+    }
+}
+
+#[test]
+fn a_call_that_is_interrupted_ends_at_once() {
+    let server = Server::answering(|_, _| {
+        Answer::text("application/json", "{\"total\"")
+            .chunked()
+            .stall()
+    })
+    .lenient();
+    let home = Home::new();
+    let running = run(&home, &server, SEARCH, &json!({"query": "x"})).spawn();
+    server.wait_requests(1, Duration::from_secs(5));
+    running.signal(Signal::INT);
+    let done = running.wait();
+    assert_eq!(done.code(), Some(130));
+    assert!(done.took() < Duration::from_secs(5));
+}
