@@ -84,6 +84,10 @@ const OWN: &[(&str, &str)] = &[
         "MARVIN_ALLOW_PRIVATE",
         "private addresses that tools may reach: HOST[:PORT] or CIDR, separated by commas",
     ),
+    (
+        "MARVIN_SPOTIFY_PORT",
+        "port of the address that the sign-in to Spotify comes back to (8888)",
+    ),
     ("MARVIN_RECORD_COMMAND", "command that records speech"),
     ("MARVIN_SPEAK_COMMAND", "command that speaks"),
     ("MARVIN_COPILOT_CLI", "the Copilot CLI's program"),

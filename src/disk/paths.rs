@@ -269,6 +269,11 @@ impl ProfilePaths {
         self.0.join("tokens.json")
     }
 
+    /// A sign-in to Spotify that was begun; to be written with mode 0600.
+    pub fn spotify_sign_in(&self) -> PathBuf {
+        self.0.join("spotify-sign-in.json")
+    }
+
     /// Subscriptions of ntfy.
     pub fn ntfy_subscriptions(&self) -> PathBuf {
         self.0.join("ntfy_subscriptions.json")

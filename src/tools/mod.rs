@@ -24,14 +24,17 @@ mod git;
 mod github;
 mod history;
 mod media;
+mod music;
 mod notes;
 pub mod ntfy;
 mod packages;
 mod places;
 mod point;
 mod profiles;
+mod recipes;
 mod sheet;
 mod shell;
+mod spotify;
 mod stack;
 mod steam;
 mod system;
@@ -58,6 +61,8 @@ pub static ALL: &[&[Tool]] = &[
     web::TOOLS,
     media::TOOLS,
     steam::TOOLS,
+    music::TOOLS,
+    recipes::TOOLS,
     notes::TOOLS,
     files::TOOLS,
     files_notes::TOOLS,
@@ -73,6 +78,7 @@ pub static ALL: &[&[Tool]] = &[
     timers::TOOLS,
     ntfy::TOOLS,
     stack::TOOLS,
+    spotify::TOOLS,
     tickets::TOOLS,
     bookmarks::TOOLS,
     downloads::TOOLS,

@@ -8,10 +8,12 @@ use crate::support::home::Home;
 use crate::support::shared::shared;
 
 /// The modules of this version, without the two review tools.
-const MODULES: [&str; 24] = [
+const MODULES: [&str; 27] = [
     "places",
     "media",
     "steam",
+    "music",
+    "recipes",
     "notes",
     "files",
     "files-notes",
@@ -26,6 +28,7 @@ const MODULES: [&str; 24] = [
     "alarms",
     "timers",
     "ntfy",
+    "spotify",
     "stack",
     "tickets",
     "bookmarks",

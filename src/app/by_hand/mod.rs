@@ -13,11 +13,22 @@ use super::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::error::Outcome;
 use crate::base::ids;
-use crate::chat::event::Deaf;
+use crate::chat::event::{Event, Listener};
 use crate::chat::message::{ToolCall, ToolOutput};
 use crate::disk::beneath::Root;
 use crate::tools::batch;
 use crate::tools::context::Ctx;
+
+/// Says what a tool tells the person while it runs.
+struct Aloud;
+
+impl Listener for Aloud {
+    fn hear(&self, event: Event) {
+        if let Event::Notice(_, words) = event {
+            say(&words);
+        }
+    }
+}
 
 /// Runs the tool `name` with `args` (a JSON object) in `given`, else in the current directory wherever it is.
 ///
@@ -37,7 +48,7 @@ pub fn run(
     }
     // Only a directory that was named makes notes and tickets those of the project (decisions.md, command line).
     world.set_coding(given.is_some());
-    let mut ctx = Ctx::new(Arc::new(world), stop.clone(), Arc::new(Deaf));
+    let mut ctx = Ctx::new(Arc::new(world), stop.clone(), Arc::new(Aloud));
     ctx.by_hand = true;
     let call = call(name, args);
     Ok(batch::run_one(&ctx, &call).output)

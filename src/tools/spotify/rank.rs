@@ -1,0 +1,176 @@
+//! Which hit is meant: how much of what was asked stands in a track's title and artists, and the other way round.
+
+/// Least score of a track that is added without asking.
+const LEAST: f64 = 0.45;
+
+/// A track in words.
+pub(super) struct Named<'a> {
+    pub(super) title: &'a str,
+    pub(super) artists: Vec<&'a str>,
+}
+
+/// The best of `hits`, the first among equals; nothing when none is like `asked`.
+pub(super) fn best(asked: &str, hits: &[Named<'_>]) -> Option<usize> {
+    let mut best: Option<(usize, f64)> = None;
+    for (at, hit) in hits.iter().enumerate() {
+        let score = score(asked, hit);
+        if score >= LEAST && best.is_none_or(|(_, most)| score > most + 1e-9) {
+            best = Some((at, score));
+        }
+    }
+    best.map(|(at, _)| at)
+}
+
+/// From 0 (nothing in common) to 1 (the same words). A title that is not asked for makes 0, whoever plays it.
+fn score(asked: &str, hit: &Named<'_>) -> f64 {
+    let asked = words(asked);
+    let title = words(hit.title);
+    let core = words(core(hit.title));
+    let artists: Vec<Vec<String>> = hit.artists.iter().map(|artist| words(artist)).collect();
+    let all: Vec<String> = title
+        .iter()
+        .chain(artists.iter().flatten())
+        .cloned()
+        .collect();
+    let main = share(&core, &asked);
+    if main < 0.34 {
+        return 0.0;
+    }
+    let artist = artists
+        .iter()
+        .map(|artist| share(artist, &asked))
+        .fold(0.0, f64::max);
+    0.5 * share(&asked, &all) + 0.25 * main + 0.1 * share(&title, &asked) + 0.15 * artist
+}
+
+/// A title without what follows it in brackets or after a dash: "Remastered 2011", "(feat. Bob)".
+fn core(title: &str) -> &str {
+    let end = [" (", " [", " - "]
+        .iter()
+        .filter_map(|mark| title.find(mark))
+        .min();
+    let short = title.get(..end.unwrap_or(title.len())).unwrap_or(title);
+    if short.trim().is_empty() {
+        title
+    } else {
+        short
+    }
+}
+
+/// Words in small letters, without signs and without those that only link others.
+fn words(text: &str) -> Vec<String> {
+    let text = text.to_lowercase().replace(['\'', '’'], "");
+    let all: Vec<String> = text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect();
+    let telling: Vec<String> = all
+        .iter()
+        .filter(|word| !matches!(word.as_str(), "by" | "feat" | "ft" | "the" | "and" | "a"))
+        .cloned()
+        .collect();
+    if telling.is_empty() { all } else { telling }
+}
+
+/// How many of `these` words stand among `those`, as a share.
+fn share(these: &[String], those: &[String]) -> f64 {
+    if these.is_empty() {
+        return 0.0;
+    }
+    let found = these
+        .iter()
+        .filter(|word| those.iter().any(|other| alike(word, other)));
+    #[allow(clippy::cast_precision_loss)]
+    let share = found.count() as f64 / these.len() as f64;
+    share
+}
+
+/// True for the same word, one letter off in a longer one, or one inside the other in scripts that do not part words.
+fn alike(a: &str, b: &str) -> bool {
+    if a == b {
+        return true;
+    }
+    if !a.is_ascii() && !b.is_ascii() && (a.contains(b) || b.contains(a)) {
+        return true;
+    }
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len().min(b.len()) < 4 || a.len().abs_diff(b.len()) > 1 {
+        return false;
+    }
+    let start = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    let rest = |word: &[char]| word.len().saturating_sub(start);
+    let end = a
+        .iter()
+        .rev()
+        .zip(b.iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
+    rest(&a).max(rest(&b)) <= end.saturating_add(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn pick(asked: &str, hits: &[(&'static str, &'static str)]) -> Option<usize> {
+        let hits: Vec<Named<'_>> = hits
+            .iter()
+            .map(|(title, artist)| Named {
+                title,
+                artists: artist.split(", ").collect(),
+            })
+            .collect();
+        best(asked, &hits)
+    }
+
+    #[test]
+    fn the_one_that_is_meant_is_taken() {
+        let funk = [
+            ("Uptown Funk - Karaoke Version", "Sing It"),
+            ("Uptown Girl", "Billy Joel"),
+            ("Uptown Funk", "Mark Ronson, Bruno Mars"),
+        ];
+        assert_eq!(pick("Uptown Funk by Bruno Mars", &funk), Some(2));
+        assert_eq!(pick("uptown girl", &funk), Some(1));
+        assert_eq!(pick("Uptwn Funk Mark Ronson", &funk), Some(2));
+        let jude = [
+            ("Hey Jude - Live", "The Beatles"),
+            ("Hey Jude - Remastered 2015", "The Beatles"),
+            ("Hey Jude", "Wilson Pickett"),
+        ];
+        assert_eq!(pick("The Beatles - Hey Jude", &jude), Some(0));
+        assert_eq!(pick("hey jude wilson pickett", &jude), Some(2));
+        assert_eq!(
+            pick(
+                "夜に駆ける YOASOBI",
+                &[("怪物", "YOASOBI"), ("夜に駆ける", "YOASOBI")]
+            ),
+            Some(1)
+        );
+        assert_eq!(pick("Beyonce Halo", &[("Halo", "Beyoncé")]), Some(0));
+    }
+
+    #[test]
+    fn the_same_singer_is_not_the_same_song() {
+        assert_eq!(pick("Adele Hello", &[("Skyfall", "Adele")]), None);
+        assert_eq!(pick("zzz", &[("Skyfall", "Adele")]), None);
+        assert_eq!(pick("", &[("Skyfall", "Adele")]), None);
+        assert_eq!(pick("The The", &[("The", "The The")]), Some(0));
+    }
+
+    proptest! {
+        #[test]
+        fn a_score_is_a_share(asked in ".{0,30}", title in ".{0,30}", artist in ".{0,20}") {
+            let score = score(&asked, &Named { title: &title, artists: vec![&artist] });
+            prop_assert!((0.0..=1.000_001).contains(&score));
+        }
+
+        #[test]
+        fn a_title_and_its_artist_find_it(title in "[a-z]{4,9}( [a-z]{4,9}){0,2}", artist in "[a-z]{4,9}") {
+            let hits = [Named { title: "qqqqqqqqqqqq", artists: vec![&artist] }, Named { title: &title, artists: vec![&artist] }];
+            prop_assert_eq!(best(&format!("{artist} {title}"), &hits), Some(1));
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! Music at MusicBrainz and recipes at TheMealDB through the built binary: every sample, and answers of our own for the lines of the
+//! services' pages.
+
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::run::Done;
+use crate::support::samples::{self, Sample, each};
+use crate::support::server::{Answer, Server};
+
+const ARTIST: &str = "11111111-2222-4333-8444-555555555555";
+
+fn call(server: &Server, name: &str, args: &Value) -> Done {
+    let home = Home::new();
+    let services = ["musicbrainz", "themealdb"];
+    samples::tool(&home, &services, &server.url(""), name, args).run()
+}
+
+fn text(server: &Server, name: &str, args: &Value) -> String {
+    let text = call(server, name, args).expect(0).text().to_owned();
+    sound(&text);
+    text
+}
+
+fn fails(server: &Server, name: &str, args: &Value) -> String {
+    let text = call(server, name, args).expect(1).errors();
+    sound(&text);
+    text
+}
+
+fn sound(text: &str) {
+    for odd in [
+        "undefined",
+        "null",
+        "NaN",
+        ": \n",
+        ", \n",
+        ", ,",
+        "()",
+        "  \n",
+    ] {
+        assert!(!text.contains(odd), "{odd:?} in {text}");
+    }
+}
+
+fn has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+}
+
+fn one(answer: impl Fn() -> Answer + Send + Sync + 'static) -> Server {
+    Server::answering(move |_, _| answer())
+}
+
+#[test]
+fn samples_of_musicbrainz() {
+    let search = |sample: &Sample, kind: &str| {
+        text(
+            &sample.server(),
+            "music_search",
+            &json!({"query": "x y", "entity": kind}),
+        )
+    };
+    let lookup = |sample: &Sample, kind: &str| {
+        text(
+            &sample.server(),
+            "music_lookup",
+            &json!({"mbid": ARTIST, "entity": kind}),
+        )
+    };
+    let refused = |sample: &Sample| fails(&sample.server(), "music_search", &json!({"query": "x"}));
+    each(
+        "samples_of_musicbrainz",
+        "musicbrainz",
+        &[
+            ("artist-search.json", &|sample| {
+                has(
+                    &search(sample, "artist"),
+                    &[
+                        "2 artists at MusicBrainz for \"x y\"",
+                        "\n 1. Ed Sheeran, Person, GB, since 1991-02-17, MBID b8a7c51f-362c-4dcb-a259-bc6e0095f0a6\n",
+                        "\n 2. Ed Sheeran Tribute (tribute act), MBID 00000000-0000-4000-8000-000000000001\n",
+                    ],
+                );
+            }),
+            ("release-search.json", &|sample| {
+                has(
+                    &search(sample, "release"),
+                    &[
+                        "1 of 9 releases",
+                        "\n 1. SAGITARIO by El Alfa, Album, 2022-11-22, XW, Official, 18 tracks, MBID 8e4de7b3-e107-4545-a5ce-7190086b1f2b\n",
+                    ],
+                );
+            }),
+            ("recording-search.json", &|sample| {
+                has(
+                    &search(sample, "recording"),
+                    &[
+                        "\n 1. Blow Your Mind (Mwah) by Dua Lipa, 2:58, on Blow Your Mind (Mwah) (2016-08-26), MBID 026fa041-3917-4c73-9079-ed16e36f20f8\n",
+                    ],
+                );
+            }),
+            ("search-none.json", &|sample| {
+                assert_eq!(
+                    search(sample, "artist"),
+                    "No artists found for \"x y\" at MusicBrainz.\n"
+                );
+            }),
+            ("artist-lookup.json", &|sample| {
+                has(
+                    &lookup(sample, "artist"),
+                    &[
+                        "Ed Sheeran (famous UK singer-songwriter)\nType: Person, Male\nFrom: Hebden Bridge, United Kingdom (GB)\nLife: since 1991-02-17\nGenres: pop\nTags: pop\n",
+                        "\nAlbums (1):\n  2011-09-09  +\n\nEPs (1):\n  2010        Live at the Bedford [Live]\n",
+                        "Of other kinds: 1, not listed.",
+                    ],
+                );
+            }),
+            ("release-lookup.json", &|sample| {
+                has(
+                    &lookup(sample, "release"),
+                    &[
+                        "SAGITARIO\nDate: 2022-11-22\nCountry: XW\nStatus: Official\nTracks: 18 tracks\n",
+                        "\nCD\n    1. Suénala\n    2. El Tubo\n   18. Curazao  4:00\n",
+                    ],
+                );
+            }),
+            ("recording-lookup.json", &|sample| {
+                let text = lookup(sample, "recording");
+                has(
+                    &text,
+                    &[
+                        "Thinking Out Loud\nBy: Ed Sheeran\nLength: 4:41\nFirst release: 2014-06-20\nISRC: GBAHS1400099\n",
+                    ],
+                );
+                if text.contains("Releases (") {
+                    has(&text, &["MBID "]);
+                }
+            }),
+            ("rate-limited.json", &|sample| {
+                let server = sample.server();
+                let text = fails(&server, "music_search", &json!({"query": "x"}));
+                has(
+                    &text,
+                    &[
+                        "503",
+                        "exceeding the allowable rate limit",
+                        "may be asked again",
+                    ],
+                );
+                assert_eq!(server.requests().len(), 3);
+            }),
+            ("busy.json", &|sample| {
+                has(&refused(sample), &["currently busy", "Try again later"]);
+            }),
+            ("not-found.json", &|sample| {
+                let text = fails(&sample.server(), "music_lookup", &json!({"mbid": ARTIST}));
+                has(&text, &["has no artist with the MBID", "entity"]);
+            }),
+            ("invalid-mbid.json", &|sample| {
+                let server = sample.server();
+                has(
+                    &fails(&server, "music_lookup", &json!({"mbid": "abc"})),
+                    &["\"abc\" is no MBID"],
+                );
+                assert_eq!(server.requests().len(), 0);
+                has(
+                    &fails(&server, "music_lookup", &json!({"mbid": ARTIST})),
+                    &["Invalid mbid"],
+                );
+            }),
+        ],
+    );
+}
+
+#[test]
+fn musicbrainz_is_asked_as_it_wants() {
+    let server =
+        one(|| Answer::json(&json!({"count": 0, "artists": [], "releases": [], "recordings": []})));
+    text(
+        &server,
+        "music_search",
+        &json!({"query": "AC/DC (live)", "entity": "recording", "max_results": 99}),
+    );
+    text(
+        &server,
+        "music_search",
+        &json!({"query": "Björk", "entity": "band"}),
+    );
+    let request = server.request(0);
+    assert_eq!(
+        request.path,
+        "/ws/2/recording/?query=AC%5C%2FDC%20%5C%28live%5C%29&limit=25&fmt=json"
+    );
+    let agent = request.header("user-agent").unwrap();
+    assert!(
+        agent.starts_with("Marvin/") && agent.contains("tests@example.org"),
+        "{agent}"
+    );
+    assert_eq!(
+        server.request(1).path,
+        "/ws/2/artist/?query=Bj%C3%B6rk&limit=10&fmt=json"
+    );
+    let page = format!("https://musicbrainz.org/release/{ARTIST}");
+    fails(
+        &server,
+        "music_lookup",
+        &json!({"mbid": page, "entity": "release"}),
+    );
+    assert_eq!(
+        server.request(2).path,
+        format!("/ws/2/release/{ARTIST}?inc=recordings+artist-credits+labels+genres&fmt=json")
+    );
+}
+
+#[test]
+fn a_long_discography_is_browsed() {
+    let group = |n: usize| json!({"id": n, "title": format!("Album {n}"), "primary-type": "Album", "first-release-date": format!("{}", 1950 + n)});
+    let server = Server::answering(move |request, _| {
+        if request.path.starts_with("/ws/2/artist/") {
+            let groups: Vec<Value> = (0..25).map(group).collect();
+            return Answer::json(
+                &json!({"id": ARTIST, "name": "Old Band", "release-groups": groups}),
+            );
+        }
+        let groups: Vec<Value> = (0..30).map(group).collect();
+        Answer::json(&json!({"release-group-count": 30, "release-groups": groups}))
+    });
+    let text = text(&server, "music_lookup", &json!({"mbid": ARTIST}));
+    has(
+        &text,
+        &[
+            "Albums (30):\n  1950        Album 0\n",
+            "\n  and 10 later ones",
+        ],
+    );
+    assert_eq!(
+        server.request(1).path,
+        format!("/ws/2/release-group?artist={ARTIST}&limit=100&offset=0&fmt=json")
+    );
+}
+
+#[test]
+fn refusals_of_musicbrainz_are_never_no_hits() {
+    let xml = "<?xml version=\"1.0\"?><error><text>Rate limit, wait.</text></error>";
+    for (status, body, parts) in [
+        (
+            403,
+            "<html>blocked</html>",
+            &["refused", "MARVIN_CONTACT"][..],
+        ),
+        (400, r#"{"error": "bad query"}"#, &["(400): bad query."]),
+        (500, xml, &["failed (500): Rate limit, wait."]),
+        (200, "<html>", &["a web page where data"]),
+        (200, r#"{"error": "odd"}"#, &["refused: odd."]),
+        (200, "{}", &["without a list of artists"]),
+        (200, "[]", &["cannot be read"]),
+        (200, "", &["with nothing"]),
+    ] {
+        let server = one(move || Answer::text("text/html", body).with_status(status));
+        has(
+            &fails(&server, "music_search", &json!({"query": "x"})),
+            parts,
+        );
+    }
+    let deep = "[".repeat(10_000);
+    let server = one(move || Answer::text("application/json", deep.clone()));
+    has(
+        &fails(&server, "music_search", &json!({"query": "x"})),
+        &["cannot be read"],
+    );
+    for query in ["", " \n "] {
+        has(
+            &fails(&server, "music_search", &json!({"query": query})),
+            &["empty"],
+        );
+    }
+    let long = "x".repeat(100_000);
+    has(
+        &fails(&server, "music_search", &json!({"query": long})),
+        &["bytes long"],
+    );
+}
+
+#[test]
+fn samples_of_themealdb() {
+    let search = |sample: &Sample, by: &str| {
+        text(
+            &sample.server(),
+            "recipe_search",
+            &json!({"query": "a dish", "search_type": by}),
+        )
+    };
+    let lookup = |sample: &Sample| {
+        text(
+            &sample.server(),
+            "recipe_lookup",
+            &json!({"meal_id": "53049"}),
+        )
+    };
+    each(
+        "samples_of_themealdb",
+        "themealdb",
+        &[
+            ("search-arrabiata.json", &|sample| {
+                has(
+                    &search(sample, "name"),
+                    &[
+                        "1 recipe at TheMealDB for the dish \"a dish\"",
+                        "\n 1. Spicy Arrabiata Penne, id 52771, Vegetarian, Italian\n    1 pound penne rigate, 1/4 cup olive oil, 3 cloves garlic, 1 tin chopped tomatoes, ",
+                        ", sprinkling Parmigiano-Reggiano\n    Bring a large pot of water to a boil. ",
+                    ],
+                );
+                let whole = lookup(sample);
+                has(
+                    &whole,
+                    &[
+                        "Tags: Pasta, Curry\n",
+                        "\nIngredients (8):\n",
+                        "\nIn a large skillet",
+                        "watch?v=1IszT_guI08\n",
+                    ],
+                );
+                assert!(
+                    !whole.contains("Source:") && !whole.contains('\r'),
+                    "{whole}"
+                );
+            }),
+            ("lookup-53049.json", &|sample| {
+                let text = lookup(sample);
+                has(
+                    &text,
+                    &[
+                        "Apam balik\nId: 53049\nCategory: Dessert\nCuisine: Malaysian\nSource: https://",
+                        "\nIngredients (9):\n  200ml    Milk\n",
+                        "  3 tbs    Peanut Butter\n\nMethod:\n",
+                        "\nCut into wedges and best eaten when it is warm.\n---",
+                    ],
+                );
+            }),
+            ("filter-chicken-breast.json", &|sample| {
+                has(
+                    &search(sample, "ingredient"),
+                    &[
+                        "6 recipes at TheMealDB for the main ingredient",
+                        "recipe_lookup with the id",
+                        "\n 5. Honey Balsamic Chicken with Crispy Broccoli & Potatoes, id 52993\n",
+                    ],
+                );
+            }),
+            ("none.json", &|sample| {
+                has(
+                    &search(sample, "name"),
+                    &["No recipes found at TheMealDB for the dish \"a dish\""],
+                );
+                has(
+                    &fails(&sample.server(), "recipe_lookup", &json!({"meal_id": "1"})),
+                    &["has no recipe with the id \"1\""],
+                );
+            }),
+            ("invalid-id.json", &|sample| {
+                has(
+                    &fails(
+                        &sample.server(),
+                        "recipe_lookup",
+                        &json!({"meal_id": "abc"}),
+                    ),
+                    &["has no recipe with the id \"abc\"", "recipe_search"],
+                );
+            }),
+        ],
+    );
+}
+
+#[test]
+fn themealdb_is_asked_as_it_wants() {
+    let server = one(|| Answer::json(&json!({"meals": null})));
+    text(
+        &server,
+        "recipe_search",
+        &json!({"query": " chicken  breast ", "search_type": "ingredient"}),
+    );
+    text(&server, "recipe_search", &json!({"query": "crème brûlée"}));
+    assert_eq!(
+        server.request(0).path,
+        "/api/json/v1/1/filter.php?i=chicken_breast"
+    );
+    assert_eq!(
+        server.request(1).path,
+        "/api/json/v1/1/search.php?s=cr%C3%A8me%20br%C3%BBl%C3%A9e"
+    );
+    has(
+        &fails(&server, "recipe_search", &json!({"query": " "})),
+        &["empty"],
+    );
+}
+
+#[test]
+fn refusals_of_themealdb_are_never_no_hits() {
+    for (status, body, part) in [
+        (502, "<html>bad gateway</html>", "is not answering: 502"),
+        (
+            200,
+            "<!DOCTYPE html><html>",
+            "is not answering: it sent a web page",
+        ),
+        (200, "", "is not answering: it sent nothing"),
+        (200, "{}", "cannot be read"),
+        (200, r#"{"meals": [1, 2]}"#, "cannot be read"),
+        (
+            200,
+            r#"{"meals": "Quota exceeded"}"#,
+            "refused: Quota exceeded.",
+        ),
+        (429, "{}", "asked too often"),
+    ] {
+        let server = one(move || Answer::text("application/json", body).with_status(status));
+        has(
+            &fails(&server, "recipe_search", &json!({"query": "x"})),
+            &[part],
+        );
+    }
+    let server = one(|| Answer::json(&json!({"meals": "no data found"})));
+    has(
+        &text(&server, "recipe_search", &json!({"query": "x"})),
+        &["No recipes found"],
+    );
+}

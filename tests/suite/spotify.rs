@@ -1,0 +1,696 @@
+//! Spotify through the built binary: signing in with a browser of our own, renewals, every sample, and refusals.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::run::{Marvin, Running};
+use crate::support::samples::{self, Sample, each};
+use crate::support::server::{Answer, Request, Server};
+
+const ACCESS: &str = "old-access-token-0123456789";
+const REFRESH: &str = "the-refresh-token-0123456789";
+const FILE: &str = "profiles/main/tokens.json";
+
+struct Setting {
+    home: Home,
+}
+
+impl Setting {
+    fn new() -> Self {
+        Self { home: Home::new() }
+    }
+
+    fn signed_in(expires_in: i64) -> Self {
+        let own = Self::new();
+        let at = jiff::Timestamp::now().as_second() + expires_in;
+        let tokens = json!({"spotify": {"access_token": ACCESS, "refresh_token": REFRESH, "expires_at": at,
+            "scope": "playlist-modify-private playlist-modify-public", "pkce": true}, "google": {"k": 1}});
+        crate::support::home::write(&own.home.config().join(FILE), tokens.to_string());
+        own
+    }
+
+    fn tool(&self, server: &Server, name: &str, args: &Value) -> Marvin {
+        samples::tool(
+            &self.home,
+            &["spotify-accounts", "spotify-api"],
+            &server.url(""),
+            name,
+            args,
+        )
+        .env("SPOTIFY_CLIENT_ID", "client-id-1")
+        .env("MARVIN_SPOTIFY_PORT", "0")
+        .limit(Duration::from_secs(20))
+    }
+
+    fn text(&self, server: &Server, name: &str, args: &Value) -> String {
+        let done = self.tool(server, name, args).run().expect(0);
+        sound(done.text());
+        done.text().to_owned()
+    }
+
+    fn fails(&self, server: &Server, name: &str, args: &Value) -> String {
+        let text = self.tool(server, name, args).run().expect(1).errors();
+        sound(&text);
+        text
+    }
+
+    fn tokens(&self) -> Value {
+        let path = self.home.config().join(FILE);
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+    }
+}
+
+fn sound(text: &str) {
+    for odd in [
+        "undefined",
+        "null",
+        "NaN",
+        ": \n",
+        ", \n",
+        "()",
+        ACCESS,
+        REFRESH,
+        "new-access",
+        "new-refresh",
+    ] {
+        assert!(!text.contains(odd), "{odd:?} in {text}");
+    }
+}
+
+fn has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+}
+
+fn granted() -> Answer {
+    Answer::json(
+        &json!({"access_token": "new-access", "token_type": "Bearer", "expires_in": 3600,
+        "refresh_token": "new-refresh", "scope": "playlist-modify-private playlist-modify-public"}),
+    )
+}
+
+fn item(title: &str, artist: &str, id: &str) -> Value {
+    json!({"name": title, "artists": [{"name": artist}], "id": id, "uri": format!("spotify:track:{id}"), "duration_ms": 185_000})
+}
+
+/// The address of the sign-in that a run shows, as soon as it does.
+fn shown(text: &str) -> Option<String> {
+    let line = text.lines().find(|line| line.contains("/authorize?"))?;
+    Some(line[line.find("http")?..].split(' ').next()?.to_owned())
+}
+
+fn param(url: &str, name: &str) -> String {
+    let pair = url
+        .split(['?', '&'])
+        .find_map(|pair| pair.strip_prefix(&format!("{name}=")));
+    marvin::net::address::decoded(pair.unwrap_or_else(|| panic!("no {name} in {url}")))
+}
+
+fn waiting(run: &Running) -> String {
+    run.wait_stderr("code_challenge=", Duration::from_secs(10));
+    run.wait_stderr("\n", Duration::from_secs(10));
+    shown(&run.stderr()).unwrap()
+}
+
+fn browse(redirect: &str, query: &str) -> String {
+    let address = redirect
+        .trim_start_matches("http://")
+        .trim_end_matches("/callback");
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(
+        stream,
+        "GET /callback?{query} HTTP/1.1\r\nHost: {address}\r\n\r\n"
+    )
+    .unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn a_person_signs_in_with_the_browser() {
+    let own = Setting::new();
+    let bin = own.home.path().join("bin");
+    let script = crate::support::home::write(
+        &bin.join("xdg-open"),
+        "#!/bin/sh\nprintf '%s' \"$1\" > \"$HOME/opened\"\n",
+    );
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let server = Server::answering(|_, _| granted());
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    let run = own
+        .tool(&server, "spotify_auth", &json!({}))
+        .env("PATH", path)
+        .spawn();
+    let url = waiting(&run);
+    let (redirect, state) = (param(&url, "redirect_uri"), param(&url, "state"));
+    assert_eq!(param(&url, "client_id"), "client-id-1");
+    assert_eq!(param(&url, "code_challenge_method"), "S256");
+    assert_eq!(
+        param(&url, "scope"),
+        "playlist-modify-private playlist-modify-public"
+    );
+    assert!(redirect.starts_with("http://127.0.0.1:"), "{redirect}");
+    assert!(browse(&redirect, "code=C0DE&state=other").starts_with("HTTP/1.1 400 "));
+    assert_eq!(server.requests().len(), 0);
+    has(
+        &browse(&redirect, &format!("code=C0DE&state={state}")),
+        &["HTTP/1.1 200", "Spotify is connected"],
+    );
+    let done = run.wait().expect(0);
+    sound(done.text());
+    has(done.text(), &["Spotify is connected."]);
+    assert_eq!(own.home.read("opened"), url);
+    let form = server.request(0).text();
+    has(
+        &form,
+        &[
+            "grant_type=authorization_code",
+            "code=C0DE",
+            "client_id=client-id-1",
+            "code_verifier=",
+        ],
+    );
+    let verifier = form
+        .split("code_verifier=")
+        .nth(1)
+        .unwrap()
+        .split('&')
+        .next()
+        .unwrap();
+    assert!((43..=128).contains(&verifier.len()));
+    let tokens = own.tokens();
+    assert_eq!(tokens["spotify"]["refresh_token"], "new-refresh");
+    assert!(
+        !own.home
+            .config()
+            .join("profiles/main/spotify-sign-in.json")
+            .exists()
+    );
+    has(
+        &own.text(&server, "spotify_auth", &json!({})),
+        &["connected already", "UTC"],
+    );
+}
+
+#[test]
+fn a_refusal_ends_the_wait_and_frees_the_port() {
+    let own = Setting::new();
+    let server = Server::answering(|_, _| granted());
+    let run = own.tool(&server, "spotify_auth", &json!({})).spawn();
+    let url = waiting(&run);
+    let redirect = param(&url, "redirect_uri");
+    browse(
+        &redirect,
+        &format!("error=access_denied&state={}", param(&url, "state")),
+    );
+    has(&run.wait().expect(1).errors(), &["access denied"]);
+    let port = redirect
+        .split(':')
+        .nth(2)
+        .unwrap()
+        .split('/')
+        .next()
+        .unwrap()
+        .to_owned();
+    TcpListener::bind(format!("127.0.0.1:{port}")).unwrap();
+    assert_eq!(server.requests().len(), 0);
+}
+
+#[test]
+fn an_interrupt_ends_the_wait() {
+    let own = Setting::new();
+    let server = Server::answering(|_, _| granted());
+    let run = own.tool(&server, "spotify_auth", &json!({})).spawn();
+    waiting(&run);
+    let start = std::time::Instant::now();
+    run.signal(rustix::process::Signal::INT);
+    run.wait();
+    assert!(
+        start.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        start.elapsed()
+    );
+}
+
+#[test]
+fn a_taken_port_is_told_and_the_address_can_be_pasted() {
+    let own = Setting::new();
+    let server = Server::answering(|request, _| {
+        if request.text().contains("code=GOOD") {
+            granted()
+        } else {
+            Answer::status(400).and_json(&json!({"error": "invalid_grant"}))
+        }
+    });
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let begin = || {
+        own.tool(&server, "spotify_auth", &json!({}))
+            .env("MARVIN_SPOTIFY_PORT", &port)
+            .run()
+            .expect(0)
+            .text()
+            .to_owned()
+    };
+    let paste = |code: &str| {
+        own.tool(&server, "spotify_auth", &json!({"auth_code": code}))
+            .run()
+    };
+    has(
+        &paste("GOOD").expect(1).errors(),
+        &["No sign-in to Spotify was begun"],
+    );
+    let text = begin();
+    has(
+        &text,
+        &[
+            &format!("Port {port} of this machine cannot be used"),
+            "as auth_code",
+        ],
+    );
+    let url = shown(&text).unwrap();
+    assert_eq!(
+        shown(&begin()).unwrap(),
+        url,
+        "an address that was given stays good"
+    );
+    let (redirect, state) = (param(&url, "redirect_uri"), param(&url, "state"));
+    has(
+        &paste(&format!("{redirect}?code=GOOD&state=wrong"))
+            .expect(1)
+            .errors(),
+        &["wrong state"],
+    );
+    has(
+        &paste(&format!("{redirect}?code=GOOD")).expect(1).errors(),
+        &["wrong state"],
+    );
+    assert_eq!(server.requests().len(), 0);
+    has(
+        paste(&format!("{redirect}?code=GOOD&state={state}"))
+            .expect(0)
+            .text(),
+        &["Spotify is connected."],
+    );
+    has(
+        &paste("GOOD").expect(1).errors(),
+        &["No sign-in to Spotify was begun"],
+    );
+    // A code alone will do, once.
+    fs::remove_file(own.home.config().join(FILE)).unwrap();
+    begin();
+    has(
+        &paste("BAD").expect(1).errors(),
+        &["does not take this code"],
+    );
+    begin();
+    has(paste("GOOD").expect(0).text(), &["Spotify is connected."]);
+    assert_eq!(own.tokens()["spotify"]["access_token"], "new-access");
+}
+
+#[test]
+fn without_an_application_or_a_sign_in_the_way_is_told() {
+    let server = Server::answering(|_, _| Answer::status(500)).lenient();
+    let own = Setting::new();
+    let args = json!({"query": "x"});
+    has(
+        &own.fails(&server, "spotify_search", &args),
+        &["not connected", "spotify_auth"],
+    );
+    let done = own
+        .tool(&server, "spotify_auth", &json!({}))
+        .without("SPOTIFY_CLIENT_ID")
+        .run()
+        .expect(1);
+    has(&done.errors(), &["SPOTIFY_CLIENT_ID", "redirect address"]);
+    assert_eq!(server.requests().len(), 0);
+}
+
+#[test]
+fn an_old_token_is_renewed_and_what_the_answer_leaves_out_is_kept() {
+    for (left, refused) in [(30, false), (3_000, true)] {
+        let own = Setting::signed_in(left);
+        let server = Server::answering(move |request, _| match request.path.as_str() {
+            "/api/token" => {
+                Answer::json(&json!({"access_token": "new-access", "expires_in": 3600}))
+            }
+            _ if request.header("authorization") == Some("Bearer new-access") => Answer::json(
+                &json!({"tracks": {"items": [item("Song", "Ann", "abc")], "total": 1, "next": null}}),
+            ),
+            _ if refused => Answer::status(401).and_json(
+                &json!({"error": {"status": 401, "message": "The access token expired"}}),
+            ),
+            _ => Answer::status(500),
+        });
+        let text = own.text(&server, "spotify_search", &json!({"query": "x"}));
+        assert_eq!(
+            text,
+            "1 track at Spotify for \"x\":\n 1. Song by Ann, 3:05, spotify:track:abc\n"
+        );
+        let tokens = own.tokens();
+        assert_eq!(
+            (
+                &tokens["spotify"]["access_token"],
+                &tokens["spotify"]["refresh_token"]
+            ),
+            (&json!("new-access"), &json!(REFRESH))
+        );
+        assert_eq!(tokens["google"]["k"], 1);
+        let renewals = server
+            .requests()
+            .iter()
+            .filter(|request| request.path == "/api/token")
+            .count();
+        assert_eq!(renewals, 1);
+    }
+}
+
+#[test]
+fn twenty_hits_are_paged_and_nulls_are_passed_over() {
+    let own = Setting::signed_in(3_000);
+    let server = Server::answering(|request, _| {
+        let offset: usize = request.query("offset").unwrap_or("0").parse().unwrap();
+        let limit: usize = request.query("limit").unwrap().parse().unwrap();
+        assert!(limit <= 10);
+        let items: Vec<Value> = (offset..offset + limit)
+            .map(|n| {
+                if n == 3 {
+                    Value::Null
+                } else {
+                    item(&format!("T{n}"), "A", &format!("id{n}"))
+                }
+            })
+            .collect();
+        Answer::json(&json!({"tracks": {"items": items, "total": 900, "next": "more"}}))
+    });
+    let text = own.text(
+        &server,
+        "spotify_search",
+        &json!({"query": "x", "max_results": 20}),
+    );
+    has(&text, &["20 of 900 tracks at Spotify", "\n20. T20 by A, "]);
+    let limits: Vec<String> = server
+        .requests()
+        .iter()
+        .map(|request| request.path.clone())
+        .collect();
+    assert_eq!(limits[0], "/v1/search?q=x&type=track&limit=10");
+    assert_eq!(limits[2], "/v1/search?q=x&type=track&limit=1&offset=20");
+    assert_eq!(limits.len(), 3);
+}
+
+fn adding(request: &Request) -> Answer {
+    if request.path.starts_with("/v1/playlists/") {
+        return Answer::json(&json!({"snapshot_id": "s"})).with_status(201);
+    }
+    let items = match request.query("q").unwrap() {
+        "uptown%20funk%20bruno%20mars" => json!([
+            item("Uptown Funk - Karaoke", "Sing", "bad"),
+            item("Uptown Funk", "Bruno Mars", "good")
+        ]),
+        "isrc%3AGBAHS1400099" => json!([item("Thinking Out Loud", "Ed Sheeran", "byisrc")]),
+        "adele%20hello" => json!([item("Skyfall", "Adele", "sky")]),
+        _ => json!([]),
+    };
+    Answer::json(&json!({"tracks": {"items": items, "total": 2, "next": null}}))
+}
+
+#[test]
+fn tracks_are_found_by_words_codes_and_links() {
+    let own = Setting::signed_in(3_000);
+    let server = Server::answering(|request, _| adding(request));
+    let text = own.text(&server, "spotify_add_tracks", &json!({"playlist_id": "https://open.spotify.com/playlist/7d2D2S?si=x",
+        "track_queries": ["uptown funk bruno mars", "GB-AHS-14-00099", "https://open.spotify.com/track/linked?si=1", "spotify:track:good",
+            "adele hello", "zzz", "spotify:album:abc", " "]}));
+    assert_eq!(
+        text,
+        "Added 3 of 7 tracks to the playlist 7d2D2S:\n\
+         \x20 \"uptown funk bruno mars\": Uptown Funk by Bruno Mars, spotify:track:good\n\
+         \x20 \"GB-AHS-14-00099\": Thinking Out Loud by Ed Sheeran, spotify:track:byisrc\n\
+         \x20 spotify:track:linked\n\
+         Failed (4):\n\
+         \x20 \"spotify:track:good\": the same track as one before\n\
+         \x20 \"adele hello\": nothing like it found; the first hit is Skyfall by Adele (spotify:track:sky)\n\
+         \x20 \"zzz\": nothing found\n\
+         \x20 \"spotify:album:abc\": a link of the kind album, not to a track\n"
+    );
+    let last = server.requests().pop().unwrap();
+    assert_eq!(
+        (last.method.as_str(), last.path.as_str()),
+        ("POST", "/v1/playlists/7d2D2S/items")
+    );
+    assert_eq!(
+        last.json(),
+        json!({"uris": ["spotify:track:good", "spotify:track:byisrc", "spotify:track:linked"]})
+    );
+    has(
+        &own.fails(
+            &server,
+            "spotify_add_tracks",
+            &json!({"playlist_id": "7d2D", "track_queries": ["zzz"]}),
+        ),
+        &["No track was added", "\"zzz\": nothing found"],
+    );
+    has(
+        &own.fails(
+            &server,
+            "spotify_add_tracks",
+            &json!({"playlist_id": "a b", "track_queries": ["x"]}),
+        ),
+        &["is no playlist"],
+    );
+}
+
+#[test]
+fn many_tracks_go_a_hundred_at_once_and_half_a_success_is_told() {
+    let own = Setting::signed_in(3_000);
+    let server = Server::answering(|_, n| match n {
+        0 => Answer::json(&json!({"snapshot_id": "s"})).with_status(201),
+        _ => Answer::status(500),
+    });
+    let queries: Vec<String> = (0..150).map(|n| format!("spotify:track:t{n}")).collect();
+    let text = own.text(
+        &server,
+        "spotify_add_tracks",
+        &json!({"playlist_id": "p", "track_queries": queries}),
+    );
+    has(
+        &text,
+        &[
+            "Added 100 of 150 tracks",
+            "Failed (50):\n  \"spotify:track:t100\": Spotify failed (500)\n",
+        ],
+    );
+    assert_eq!(
+        server.request(0).json()["uris"].as_array().unwrap().len(),
+        100
+    );
+}
+
+#[test]
+fn a_playlist_is_made_as_the_api_wants_it_now() {
+    let own = Setting::signed_in(3_000);
+    let server = Server::answering(|_, _| {
+        Answer::json(&json!({"id": "abc", "name": "Trip", "public": false})).with_status(201)
+    });
+    let text = own.text(
+        &server,
+        "spotify_create_playlist",
+        &json!({"name": " Trip "}),
+    );
+    assert_eq!(text, "Playlist \"Trip\" created, private.\nId: abc\n");
+    let request = server.request(0);
+    assert_eq!(
+        (request.path.as_str(), request.json()),
+        ("/v1/me/playlists", json!({"name": "Trip", "public": false}))
+    );
+    has(
+        &own.fails(&server, "spotify_create_playlist", &json!({"name": " "})),
+        &["no name"],
+    );
+}
+
+#[test]
+fn refusals_are_told_and_never_no_hits() {
+    for (status, body, parts) in [
+        (
+            403,
+            r#"{"error": {"status": 403, "message": "User not registered"}}"#,
+            &["(403): User not registered.", "five at most"][..],
+        ),
+        (
+            400,
+            r#"{"error": {"status": 400, "message": "Invalid limit"}}"#,
+            &["(400): Invalid limit."],
+        ),
+        (502, "<html>", &["failed (502)"]),
+        (200, "<html>", &["a web page where data"]),
+        (200, "{}", &["without a list of tracks"]),
+        (200, r#"{"error": {"message": "odd"}}"#, &["refused: odd."]),
+    ] {
+        let own = Setting::signed_in(3_000);
+        let server = Server::answering(move |_, _| {
+            Answer::text("application/json", body).with_status(status)
+        });
+        has(
+            &own.fails(&server, "spotify_search", &json!({"query": "x"})),
+            parts,
+        );
+    }
+}
+
+#[test]
+fn samples_of_spotify() {
+    let search = |sample: &Sample, kind: &str| {
+        Setting::signed_in(3_000).text(
+            &sample.server(),
+            "spotify_search",
+            &json!({"query": "a b", "search_type": kind}),
+        )
+    };
+    let refused = |sample: &Sample| {
+        Setting::signed_in(3_000).fails(&sample.server(), "spotify_search", &json!({"query": "x"}))
+    };
+    let renewed = |sample: &Sample| {
+        let own = Setting::signed_in(0);
+        let token = sample.clone();
+        let server = Server::answering(move |request, _| match request.path.as_str() {
+            "/api/token" => token.answer(),
+            _ => Answer::json(&json!({"tracks": {"items": [], "total": 0}})),
+        });
+        (
+            own.tool(&server, "spotify_search", &json!({"query": "x"}))
+                .run(),
+            own,
+            server,
+        )
+    };
+    each(
+        "samples_of_spotify",
+        "spotify",
+        &[
+            ("search-tracks.json", &|sample| {
+                has(
+                    &search(sample, "track"),
+                    &[
+                        " tracks at Spotify for \"a b\":\n 1. Uptown Funk by Mark Ronson, Bruno Mars, on Uptown Funk, 4:31",
+                    ],
+                );
+            }),
+            ("search-tracks-2026.json", &|sample| {
+                assert_eq!(
+                    search(sample, "track"),
+                    "1 track at Spotify for \"a b\":\n 1. Uptown Funk by Mark Ronson, Bruno Mars, on Uptown Funk, 4:31, explicit, \
+                    spotify:track:32OlwWuMpZ6b0aN2RZOeMS, https://open.spotify.com/track/32OlwWuMpZ6b0aN2RZOeMS\n"
+                );
+            }),
+            ("search-playlists-null-items.json", &|sample| {
+                has(
+                    &search(sample, "playlist"),
+                    &[
+                        "\n 1. Deep focus mix by 1123408718, 41 tracks, spotify:playlist:1h9q8vXXDl2vHOmwdsuXms, https://",
+                    ],
+                );
+            }),
+            ("search-none.json", &|sample| {
+                assert_eq!(
+                    search(sample, "track"),
+                    "No tracks found for \"a b\" at Spotify.\n"
+                );
+            }),
+            ("token-expired.json", &|sample| {
+                let server = sample.server();
+                // The renewal gets the same answer here, which is a refusal.
+                has(
+                    &Setting::signed_in(3_000).fails(
+                        &server,
+                        "spotify_search",
+                        &json!({"query": "x"}),
+                    ),
+                    &["The access token expired"],
+                );
+                assert_eq!(server.requests().len(), 2);
+            }),
+            ("scope-missing.json", &|sample| {
+                let own = Setting::signed_in(3_000);
+                has(
+                    &own.fails(
+                        &sample.server(),
+                        "spotify_create_playlist",
+                        &json!({"name": "x"}),
+                    ),
+                    &["Insufficient client scope", "spotify_auth"],
+                );
+                assert_eq!(own.tokens()["spotify"]["scope_missing"], true);
+            }),
+            ("rate-limited.json", &|sample| {
+                has(
+                    &refused(sample),
+                    &["asked too often (429): slow down.", "again in 2 s"],
+                );
+            }),
+            ("playlist-created.json", &|sample| {
+                let text = Setting::signed_in(3_000).text(
+                    &sample.server(),
+                    "spotify_create_playlist",
+                    &json!({"name": "Road trip", "description": "made by Marvin"}),
+                );
+                assert_eq!(
+                    text,
+                    "Playlist \"Road trip\" created, private.\nId: 7d2D2S200NyUE5KYs80PwO\nLink: https://open.spotify.com/playlist/7d2D2S200NyUE5KYs80PwO\n"
+                );
+            }),
+            ("items-added.json", &|sample| {
+                let text = Setting::signed_in(3_000).text(&sample.server(), "spotify_add_tracks", &json!({"playlist_id": "7d2D2S200NyUE5KYs80PwO", "track_queries": ["spotify:track:32OlwWuMpZ6b0aN2RZOeMS"]}));
+                has(&text, &["Added 1 of 1 track "]);
+            }),
+            ("me.json", &|sample| {
+                has(&refused(sample), &["without a list of tracks"]);
+            }),
+            ("token-exchange.json", &|sample| {
+                let (done, own, _) = renewed(sample);
+                done.expect(0);
+                let tokens = own.tokens();
+                assert!(
+                    tokens["spotify"]["refresh_token"] != REFRESH
+                        && tokens["spotify"]["access_token"] != ACCESS
+                );
+            }),
+            ("token-refresh.json", &|sample| {
+                let (done, own, _) = renewed(sample);
+                done.expect(0);
+                assert_eq!(own.tokens()["spotify"]["refresh_token"], REFRESH);
+            }),
+            ("token-invalid-grant.json", &|sample| {
+                let (done, own, server) = renewed(sample);
+                has(
+                    &done.expect(1).errors(),
+                    &["sign-in to Spotify has ended", "spotify_auth"],
+                );
+                assert_eq!(own.tokens()["spotify"]["refresh_token"], "");
+                assert_eq!(server.requests().len(), 1);
+            }),
+            ("callback-denied.txt", &|sample| {
+                let own = Setting::new();
+                let server = Server::answering(|_, _| granted());
+                let run = own.tool(&server, "spotify_auth", &json!({})).spawn();
+                let url = waiting(&run);
+                let request =
+                    String::from_utf8_lossy(&sample.bytes).replace("STATE", &param(&url, "state"));
+                let query = request.split(['?', ' ']).nth(2).unwrap().to_owned();
+                browse(&param(&url, "redirect_uri"), &query);
+                has(&run.wait().expect(1).errors(), &["access denied"]);
+            }),
+        ],
+    );
+}
