@@ -572,6 +572,19 @@ mod tests {
         Sample::decode("sample", value.as_object().unwrap())
     }
 
+    choice! {
+        enum Order { New = "newestFirst", Old = "oldestFirst" }
+    }
+
+    #[test]
+    fn words_of_a_choice_are_read_in_any_case_also_those_that_hold_capitals() {
+        for word in ["newestFirst", " newestfirst ", "NEWESTFIRST"] {
+            assert_eq!(Order::read(&json!(word)), Some(Order::New), "{word}");
+        }
+        assert_eq!(Order::read(&json!("oldestFirst")), Some(Order::Old));
+        assert_eq!(Order::read(&json!("newest")), None);
+    }
+
     #[test]
     fn sloppy_calls_are_understood() {
         let got = decode(

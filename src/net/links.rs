@@ -16,3 +16,21 @@ pub const OMDB_KEY: &str = "https://www.omdbapi.com/apikey.aspx";
 pub const RAWG_KEY: &str = "https://rawg.io/apidocs";
 /// Where keys for the Steam Web API are given out.
 pub const STEAM_KEY: &str = "https://steamcommunity.com/dev/apikey";
+/// Pages of OpenStreetMap's elements (`/node/123`).
+pub const OPENSTREETMAP: &str = "https://www.openstreetmap.org";
+/// Google's map of a coordinate.
+pub const GOOGLE_MAPS: &str = "https://www.google.com/maps/search/?api=1&query=";
+/// The page of a paper at arXiv.
+pub fn arxiv_page(id: &str) -> String {
+    format!("https://arxiv.org/abs/{id}")
+}
+
+/// The address of a Stack Exchange site by its name in the API.
+pub fn stack_site(name: &str) -> String {
+    match name {
+        "stackoverflow" | "serverfault" | "superuser" | "askubuntu" => {
+            format!("https://{name}.com")
+        }
+        name => format!("https://{name}.stackexchange.com"),
+    }
+}

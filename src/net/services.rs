@@ -105,10 +105,10 @@ services! {
     GITHUB = Service::new("github", "GitHub", "https://github.com", "clones of repositories");
 }
 
-/// Pages of OpenStreetMap's elements (`/node/123`), shown and never asked.
-pub const OPENSTREETMAP: &str = "https://www.openstreetmap.org";
-/// Google's map of a coordinate, shown and never asked.
-pub const GOOGLE_MAPS: &str = "https://www.google.com/maps/search/?api=1&query=";
+/// The base of the Wikipedia in `language`.
+pub fn wikipedia_in(language: &str) -> String {
+    format!("https://{language}.wikipedia.org")
+}
 
 /// The service called `id`.
 pub fn service(id: &str) -> Option<&'static Service> {

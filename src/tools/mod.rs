@@ -13,6 +13,7 @@ pub mod registry;
 pub mod scratch;
 pub mod tickets;
 
+mod academic;
 mod alarms;
 mod bookmarks;
 mod coding;
@@ -42,6 +43,7 @@ mod recipes;
 mod sheet;
 mod shell;
 mod spotify;
+mod stack;
 mod steam;
 mod system;
 mod timers;
@@ -51,6 +53,7 @@ mod untrusted;
 mod utilities;
 mod weather;
 pub mod web;
+mod wiki;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -81,12 +84,15 @@ pub static ALL: &[&[Tool]] = &[
     shell::TOOLS,
     github::TOOLS,
     calendar::TOOLS,
+    wiki::TOOLS,
+    academic::TOOLS,
     system::TOOLS,
     alarms::TOOLS,
     timers::TOOLS,
     ntfy::TOOLS,
     spotify::TOOLS,
     maps::TOOLS,
+    stack::TOOLS,
     tickets::TOOLS,
     bookmarks::TOOLS,
     downloads::TOOLS,

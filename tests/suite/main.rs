@@ -11,6 +11,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod academic;
 mod bad_input;
 mod calendar;
 mod catalogue;
@@ -43,13 +44,15 @@ mod session_state;
 mod signals;
 mod sizes;
 mod spotify;
+mod stack;
 mod state;
 mod steam;
 mod things;
 mod tickets;
 mod travel;
-mod weather;
 mod utilities;
+mod weather;
 mod web;
+mod wiki;
 mod wire_selftest;
 mod world;

@@ -174,6 +174,17 @@ impl<'a> Ask<'a> {
         self
     }
 
+    /// Adds a name without a value to the query, for services that ask for exactly that.
+    #[must_use]
+    pub fn flag_if(mut self, name: &str, wanted: bool) -> Self {
+        if wanted {
+            self.query
+                .push(if self.query.is_empty() { '?' } else { '&' });
+            self.query.push_str(&encoded(name));
+        }
+        self
+    }
+
     /// Adds a pair to the query when there is a value.
     #[must_use]
     pub fn query_if(self, name: &str, value: Option<impl Display>) -> Self {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::base::text::{figure, thousands};
-use crate::net::services::{GOOGLE_MAPS, OPENSTREETMAP};
+use crate::net::links::{GOOGLE_MAPS, OPENSTREETMAP};
 use crate::tools::distance::Unit;
 use crate::tools::osm::nominatim::Spot;
 use crate::tools::osm::overpass::Element;

@@ -1,0 +1,329 @@
+//! Papers through the real binary: Semantic Scholar and arXiv by their samples, by answers of our own, and with bad input.
+
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::samples::{each, samples, tool};
+use crate::support::server::{Answer, Server};
+use crate::support::shared::skip;
+
+const BOTH: [&str; 2] = ["semantic-scholar", "arxiv"];
+
+fn said(url: &str, name: &str, args: Value) -> String {
+    tool(&Home::new(), &BOTH, url, name, &args)
+        .run()
+        .expect(0)
+        .text()
+        .to_owned()
+}
+
+fn refused(url: &str, name: &str, args: Value) -> String {
+    tool(&Home::new(), &BOTH, url, name, &args)
+        .run()
+        .expect(1)
+        .errors()
+}
+
+fn has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no \"{part}\" in:\n{text}");
+    }
+    for word in ["null", "undefined", "NaN"] {
+        assert!(!text.contains(word), "{text}");
+    }
+}
+
+fn atom(total: u32, entries: &str) -> Answer {
+    Answer::text(
+        "application/atom+xml",
+        format!(
+            "<feed xmlns:o='x'><title>own</title><o:totalResults>{total}</o:totalResults>{entries}</feed>"
+        ),
+    )
+}
+
+#[test]
+fn samples_of_semantic_scholar_give_what_they_should() {
+    each(
+        "samples_of_semantic_scholar_give_what_they_should",
+        "semantic-scholar",
+        &[
+            ("search.json", &|sample| {
+                let server = sample.server();
+                let text = said(
+                    &server.url(""),
+                    "search_papers",
+                    json!({"query": "turing", "max_results": 2}),
+                );
+                has(
+                    &text,
+                    &[
+                        "Semantic Scholar: 2 of 11,054 papers for \"turing\":\n\n1. Computing Machinery and Intelligence (1950)\n   A. Turing · 10,059 citations\n   https://www.semanticscholar.org/paper/2d56",
+                        "\n   I propose to consider the question, “Can machines think?”",
+                        "2. A paper with a closed record but a preprint\n   0 citations\n   https://",
+                        "\n   PDF: http://arxiv.org/pdf/2301.10035\n",
+                    ],
+                );
+            }),
+            ("empty.json", &|sample| {
+                let text = said(
+                    &sample.server().url(""),
+                    "search_papers",
+                    json!({"query": "n0 r3sult", "year_min": 2001, "open_access_only": true}),
+                );
+                assert_eq!(
+                    text,
+                    "Semantic Scholar has no papers for \"n0 r3sult\" since 2001 with a free PDF.\n"
+                );
+            }),
+            ("error-400.json", &|sample| {
+                let text = refused(
+                    &sample.server().url(""),
+                    "search_papers",
+                    json!({"query": "x"}),
+                );
+                has(
+                    &text,
+                    &["(400): Unrecognized or unsupported fields: [unknown]."],
+                );
+            }),
+            // Slow by what it is: the service's page waits 2 s and 5 s.
+            ("error-429.json", &|sample| {
+                let server = sample.server();
+                let text = refused(&server.url(""), "search_papers", json!({"query": "x"}));
+                has(
+                    &text,
+                    &[
+                        "rate limiting keyless use",
+                        "search_arxiv",
+                        "SEMANTIC_SCHOLAR_API_KEY",
+                    ],
+                );
+                assert_eq!(server.requests().len(), 3);
+            }),
+        ],
+    );
+}
+
+#[test]
+fn samples_of_arxiv_give_what_they_should() {
+    each(
+        "samples_of_arxiv_give_what_they_should",
+        "arxiv",
+        &[
+            ("query-testing.xml", &|sample| {
+                let text = said(
+                    &sample.server().url(""),
+                    "search_arxiv",
+                    json!({"query": "testing", "max_results": 10}),
+                );
+                has(
+                    &text,
+                    &[
+                        "arXiv: 10 of 214,881 papers for \"testing\", by relevance:\n\n1. Testing Deep Learning Models: A First Comparative Study of Multiple Testing Techniques\n   Mohit Kumar Ahuja, Arnaud Gotlieb, Helge Spieker · 2022-02-24 · cs.SE, cs.LG\n   https://arxiv.org/abs/2202.12139v1\n   PDF: https://arxiv.org/pdf/2202.12139v1\n   DOI: 10.1109/ICSTW55395.2022.00035\n",
+                        "\n\n10. ",
+                    ],
+                );
+                assert!(
+                    !text.contains("arXiv Query") && !text.contains("\n11. "),
+                    "{text}"
+                );
+            }),
+            ("empty.xml", &|sample| {
+                let text = said(
+                    &sample.server().url(""),
+                    "search_arxiv",
+                    json!({"query": "0000.0000"}),
+                );
+                assert_eq!(text, "arXiv has no papers for \"0000.0000\".\n");
+            }),
+            ("error-400.xml", &|sample| {
+                let text = refused(
+                    &sample.server().url(""),
+                    "search_arxiv",
+                    json!({"query": "id:abc"}),
+                );
+                has(
+                    &text,
+                    &["arXiv refused the query: incorrect id format for abc."],
+                );
+                let body = sample.bytes.clone();
+                let server = Server::answering(move |_, _| {
+                    Answer::text("application/atom+xml", body.clone())
+                });
+                let text = refused(&server.url(""), "search_arxiv", json!({"query": "id:abc"}));
+                has(&text, &["incorrect id format"]);
+            }),
+            ("ratelimited-429.txt", &|sample| {
+                let server = sample.server();
+                let text = refused(&server.url(""), "search_arxiv", json!({"query": "x"}));
+                has(&text, &["asked too often (429): Rate exceeded."]);
+                assert_eq!(server.requests().len(), 2);
+                let gap = server.request(1).arrived - server.request(0).arrived;
+                assert!(gap >= Duration::from_millis(2_900), "{gap:?}");
+            }),
+        ],
+    );
+}
+
+#[test]
+fn a_busy_pool_is_tried_again_and_requests_are_what_it_wants() {
+    let server = Server::answering(|_, n| match n {
+        0 => Answer::json(&json!({"message": "Too Many", "code": "429"})).with_status(429),
+        _ => Answer::json(&json!({"total": 1, "data": [{"title": "T", "abstract": "a\nb"}, null]})),
+    });
+    let args = json!({"query": "graph-neural  nets", "year_max": 2015, "open_access_only": true});
+    let text = tool(&Home::new(), &BOTH, &server.url(""), "search_papers", &args)
+        .env("SEMANTIC_SCHOLAR_API_KEY", "secret-key-1")
+        .run()
+        .expect(0);
+    assert_eq!(
+        text.text(),
+        "Semantic Scholar: 1 paper for \"graph neural nets\" until 2015 with a free PDF:\n\n1. T\n   a b\n"
+    );
+    let request = server.request(1);
+    assert!(
+        request.path.starts_with(
+            "/graph/v1/paper/search?query=graph%20neural%20nets&limit=5&fields=title%2C"
+        ),
+        "{}",
+        request.path
+    );
+    assert!(
+        request.path.ends_with("&year=-2015&openAccessPdf"),
+        "{}",
+        request.path
+    );
+    assert_eq!(request.header("x-api-key"), Some("secret-key-1"));
+}
+
+#[test]
+fn refusals_of_semantic_scholar_are_told() {
+    for (status, body, wanted) in [
+        (403, json!({"message": "Forbidden"}), "(403): Forbidden."),
+        (404, json!({"error": "gone"}), "(404): gone."),
+        (200, json!({"message": "odd"}), "odd"),
+        (200, json!([]), "cannot be read"),
+    ] {
+        let server = Server::answering(move |_, _| Answer::json(&body).with_status(status));
+        has(
+            &refused(&server.url(""), "search_papers", json!({"query": "x"})),
+            &[wanted],
+        );
+    }
+    let server = Server::start();
+    for args in [
+        json!({"query": " - "}),
+        json!({"query": "x", "year_min": 2020, "year_max": 2010}),
+        json!({"query": "x", "year_min": -1}),
+    ] {
+        refused(&server.url(""), "search_papers", args);
+    }
+}
+
+#[test]
+fn an_empty_page_of_arxiv_is_asked_for_again() {
+    let server = Server::answering(|_, n| match n {
+        0 => atom(5, ""),
+        _ => atom(
+            5,
+            "<entry><id>http://a.test/abs/1</id><title>0</title><summary>This paper has been withdrawn.</summary></entry>",
+        ),
+    });
+    let text = said(
+        &server.url(""),
+        "search_arxiv",
+        json!({"query": "deep learning", "sort_by": "lastUpdatedDate"}),
+    );
+    assert_eq!(
+        text,
+        "arXiv: 1 of 5 papers for \"deep learning\", last updated first:\n\n1. 0 (withdrawn)\n   http://a.test/abs/1\n   No PDF\n   This paper has been withdrawn.\n"
+    );
+    assert_eq!(
+        server.request(0).path,
+        "/api/query?search_query=all%3Adeep%20AND%20all%3Alearning&start=0&max_results=5&sortBy=lastUpdatedDate&sortOrder=descending"
+    );
+}
+
+#[test]
+fn bad_answers_of_arxiv_are_never_no_results() {
+    for (status, body, wanted) in [
+        (200, "Rate exceeded.", "Rate exceeded"),
+        (503, "<html><body>busy</body></html>", "failed (503)"),
+        (200, "{}", "cannot be read"),
+    ] {
+        let server =
+            Server::answering(move |_, _| Answer::text("text/plain", body).with_status(status));
+        has(
+            &refused(&server.url(""), "search_arxiv", json!({"query": "x"})),
+            &[wanted],
+        );
+        assert_eq!(server.requests().len(), 2, "{body}");
+    }
+    let server = Server::start();
+    for query in ["", "()", &"x ".repeat(50_000)] {
+        refused(&server.url(""), "search_arxiv", json!({"query": query}));
+    }
+}
+
+/// feedparser reads the same samples: titles, links and authors must agree.
+#[test]
+fn another_reader_of_feeds_agrees_on_arxiv() {
+    let test = "another_reader_of_feeds_agrees_on_arxiv";
+    let python = std::env::var("MARVIN_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let found = Command::new(&python)
+        .args(["-c", "import feedparser"])
+        .output();
+    if !found.is_ok_and(|done| done.status.success()) {
+        skip(
+            test,
+            "no Python with feedparser (MARVIN_TEST_PYTHON names one)",
+        );
+        return;
+    }
+    let Some(samples) = samples(test, "arxiv") else {
+        return;
+    };
+    let script = "import feedparser,json,sys\nfor e in feedparser.parse(sys.stdin.buffer.read()).entries:\n  print(json.dumps([' '.join(e.title.split()), next((l.href for l in e.links if l.get('title')=='pdf'), ''), [a.name for a in e.authors][:4], e.published[:10]]))";
+    for sample in samples.iter().filter(|sample| sample.status == 200) {
+        let home = Home::new();
+        let file = home.write("feed.xml", &sample.bytes);
+        let done = Command::new(&python)
+            .args(["-c", script])
+            .stdin(std::fs::File::open(file).unwrap())
+            .output()
+            .unwrap();
+        let text = said(
+            &sample.server().url(""),
+            "search_arxiv",
+            json!({"query": "x", "max_results": 20}),
+        );
+        let rows: Vec<Value> = String::from_utf8(done.stdout)
+            .unwrap()
+            .lines()
+            .map(|row| serde_json::from_str(row).unwrap())
+            .collect();
+        assert_eq!(text.matches("\n   PDF: ").count(), rows.len(), "{text}");
+        for row in &rows {
+            let names: Vec<&str> = row[2]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter_map(Value::as_str)
+                .collect();
+            let word = |n: usize| row[n].as_str().unwrap();
+            has(
+                &text,
+                &[
+                    &format!(". {}\n", word(0)),
+                    &format!("PDF: {}\n", word(1)),
+                    &names.join(", "),
+                    &format!(" · {}", word(3)),
+                ],
+            );
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Stack Exchange through the real binary: always compressed, errors by name, pauses, code and links in the text.
+
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::{GzEncoder, ZlibEncoder};
+use marvin::base::cancel::Cancel;
+use marvin::base::env::Env;
+use marvin::chat::event::Deaf;
+use marvin::tools::bounds::Bounds;
+use marvin::tools::context::{Ctx, World};
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::samples::{Sample, each, tool};
+use crate::support::server::{Answer, Server};
+
+fn said(url: &str, name: &str, args: Value) -> String {
+    tool(&Home::new(), &["stackexchange"], url, name, &args)
+        .run()
+        .expect(0)
+        .text()
+        .to_owned()
+}
+
+fn refused(url: &str, name: &str, args: Value) -> String {
+    tool(&Home::new(), &["stackexchange"], url, name, &args)
+        .run()
+        .expect(1)
+        .errors()
+}
+
+fn has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no \"{part}\" in:\n{text}");
+    }
+}
+
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+    packer.write_all(bytes).unwrap();
+    packer.finish().unwrap()
+}
+
+/// The sample as the service sends it: compressed, whatever its file says.
+fn server(sample: &Sample) -> Server {
+    let (body, status) = (packed(&sample.bytes), sample.status);
+    Server::answering(move |_, _| {
+        Answer::text("application/json; charset=utf-8", body.clone())
+            .header("Content-Encoding", "gzip")
+            .with_status(status)
+    })
+}
+
+#[test]
+fn samples_of_stack_exchange_give_what_they_should() {
+    each(
+        "samples_of_stack_exchange_give_what_they_should",
+        "stackexchange",
+        &[
+            ("search-advanced.json", &|sample| {
+                let text = said(
+                    &server(sample).url(""),
+                    "stack_search",
+                    json!({"query": "inject list"}),
+                );
+                assert_eq!(
+                    text,
+                    "Stack Overflow: 2 questions for \"inject list\":\n\n\
+                     1. Inject list of all beans with a certain interface (accepted answer)\n   score 28 · 1 answer · 2018-12-02 · java, spring, dependency-injection · id 53579112\n   https://stackoverflow.com/questions/53579112/inject-list-of-all-beans-with-a-certain-interface\n\n\
+                     2. Save Decimal with SQLAlchemy\n   score 0 · no answers · 2020-10-18 · sqlalchemy, decimal · id 64414922\n   https://stackoverflow.com/questions/64414922/save-decimal-with-sqlalchemy\n\n\
+                     Titles: CC BY-SA, by their authors.\nRequests left today: 241 of 300\n"
+                );
+            }),
+            ("answers-withbody.json", &|sample| {
+                let text = said(
+                    &server(sample).url(""),
+                    "stack_answers",
+                    json!({"question_id": 11_227_809}),
+                );
+                has(
+                    &text,
+                    &[
+                        "Stack Overflow, question 11227809: 1 answer by votes. https://stackoverflow.com/q/11227809",
+                        "Answer 1: score 35276 · accepted · 2012-06-27\nby Mysticial (https://stackoverflow.com/users/922184/mysticial), CC BY-SA 4.0, https://stackoverflow.com/a/11227902",
+                        "You are a victim of branch prediction (https://en.wikipedia.org/wiki/Branch_predictor) fail.",
+                        "if (data[c] >= 128)\n    sum += data[c];\n",
+                        ">90% hit rates",
+                        "to \"warm up\" and",
+                        "Requests left today: 298 of 300",
+                    ],
+                );
+            }),
+            ("empty.json", &|sample| {
+                let text = said(
+                    &server(sample).url(""),
+                    "stack_search",
+                    json!({"query": "zzqx"}),
+                );
+                assert_eq!(
+                    text,
+                    "Stack Overflow has no questions for \"zzqx\".\nRequests left today: 254 of 300\n"
+                );
+                let text = said(
+                    &server(sample).url(""),
+                    "stack_answers",
+                    json!({"question_id": 5, "site": "unix"}),
+                );
+                has(
+                    &text,
+                    &["Question 5 on Unix & Linux has no answers, or there is no such question."],
+                );
+            }),
+            ("backoff.json", &|sample| {
+                let text = said(
+                    &server(sample).url(""),
+                    "stack_search",
+                    json!({"query": "x"}),
+                );
+                has(
+                    &text,
+                    &["has no questions for \"x\".", "left today: 12 of 300"],
+                );
+            }),
+            ("error-site.json", &|sample| {
+                let text = refused(
+                    &server(sample).url(""),
+                    "stack_search",
+                    json!({"query": "x"}),
+                );
+                has(&text, &["No site found for name `smth`."]);
+            }),
+            ("error-throttle.json", &|sample| {
+                for status in [sample.status, 502, 200] {
+                    let mut sample = sample.clone();
+                    sample.status = status;
+                    let server = server(&sample);
+                    let text = refused(&server.url(""), "stack_search", json!({"query": "x"}));
+                    has(
+                        &text,
+                        &[
+                            "asked too often: too many requests from this IP",
+                            "asked again in 19 hours",
+                            "STACKEXCHANGE_KEY",
+                        ],
+                    );
+                    assert_eq!(server.requests().len(), 1, "{status}");
+                }
+            }),
+        ],
+    );
+}
+
+#[test]
+fn a_pause_holds_for_its_method_in_this_process() {
+    let server = Server::answering(|_, _| {
+        Answer::json(&json!({"items": [], "backoff": 10, "quota_remaining": 5, "quota_max": 300}))
+    });
+    let home = Home::new();
+    let env = Env::from([
+        ("HOME", home.path().to_str().unwrap()),
+        ("MARVIN_URL_STACKEXCHANGE", server.url("").as_str()),
+    ]);
+    let world = std::sync::Arc::new(World::new(env, Bounds::default()));
+    let ctx = Ctx::new(world, Cancel::new(), std::sync::Arc::new(Deaf));
+    let call = |name: &str, args: Value| {
+        let tool = marvin::tools::all().find(|tool| tool.name == name).unwrap();
+        (tool.run)(&ctx, args.as_object().unwrap())
+    };
+    let first = call("stack_search", json!({"query": "a"})).unwrap();
+    has(&first.text, &["Only 5 requests are left today"]);
+    let problem = call("stack_search", json!({"query": "b"})).unwrap_err();
+    has(&problem.what, &["asked for a pause of this search"]);
+    assert_eq!(server.requests().len(), 1);
+    call("stack_answers", json!({"question_id": 1})).unwrap();
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[test]
+fn requests_and_answers_of_every_compression() {
+    let body = json!({"items": [{"title": "a &amp;lt; b", "question_id": 1, "score": -2}], "has_more": true, "quota_remaining": 9, "quota_max": 300}).to_string();
+    let mut zlib = ZlibEncoder::new(Vec::new(), Compression::default());
+    zlib.write_all(body.as_bytes()).unwrap();
+    let zlib = zlib.finish().unwrap();
+    let gzip = packed(body.as_bytes());
+    for (bytes, how) in [
+        (zlib, Some("deflate")),
+        (gzip.clone(), Some("gzip")),
+        (gzip, None),
+    ] {
+        let server = Server::answering(move |_, _| {
+            let answer = Answer::text("application/json", bytes.clone());
+            match how {
+                Some(how) => answer.header("Content-Encoding", how),
+                None => answer,
+            }
+        });
+        let args = json!({"query": "a b", "tagged": "c++; linux", "sort": "votes", "site": "math", "max_results": 1});
+        let done = tool(
+            &Home::new(),
+            &["stackexchange"],
+            &server.url(""),
+            "stack_search",
+            &args,
+        )
+        .env("STACKEXCHANGE_KEY", "secret-key-2")
+        .run()
+        .expect(0);
+        assert_eq!(
+            done.text(),
+            "Mathematics: 1 question for \"a b\" with the tags c++;linux, there are more:\n\n1. a &lt; b\n   score -2 · id 1\n   https://math.stackexchange.com/q/1\n\nTitles: CC BY-SA, by their authors.\nOnly 9 requests are left today; set STACKEXCHANGE_KEY for more.\n"
+        );
+        assert_eq!(
+            server.request(0).path,
+            "/2.3/search/advanced?q=a%20b&site=math&tagged=c%2B%2B%3Blinux&sort=votes&order=desc&pagesize=1&key=secret-key-2"
+        );
+    }
+}
+
+#[test]
+fn a_failed_server_is_asked_once_more_and_never_no_results() {
+    let server = Server::answering(|_, n| match n {
+        0 => Answer::text("text/html", "<html>busy").with_status(503),
+        _ => Answer::json(&json!({"items": []})),
+    });
+    has(
+        &said(&server.url(""), "stack_search", json!({"query": "x"})),
+        &["no questions"],
+    );
+    for (status, body, wanted) in [
+        (
+            404,
+            json!({"error_id": 404, "error_name": "no_method", "error_message": "this method cannot be found"}),
+            "this method cannot be found",
+        ),
+        (
+            403,
+            json!({"error_id": 403, "error_name": "access_denied", "error_message": "no"}),
+            "access_denied",
+        ),
+        (
+            400,
+            json!({"error_id": 400, "error_name": "bad_parameter", "error_message": "key"}),
+            "cannot use the request: key.",
+        ),
+        (200, json!({"quota_max": 3}), "cannot be read"),
+        (200, json!([]), "cannot be read"),
+    ] {
+        let server = Server::answering(move |_, _| Answer::json(&body).with_status(status));
+        has(
+            &refused(&server.url(""), "stack_search", json!({"query": "x"})),
+            &[wanted],
+        );
+    }
+    let server = Server::start();
+    refused(&server.url(""), "stack_search", json!({"query": " "}));
+    refused(
+        &server.url(""),
+        "stack_search",
+        json!({"query": "x".repeat(1 << 16)}),
+    );
+    refused(
+        &server.url(""),
+        "stack_search",
+        json!({"query": "x", "site": "smth"}),
+    );
+    refused(&server.url(""), "stack_answers", json!({"question_id": 0}));
+}
+
+#[test]
+fn a_body_without_end_or_a_silent_server_is_given_up() {
+    let bomb = packed(&vec![b' '; 50 << 20]);
+    let server = Server::answering(move |_, _| {
+        Answer::text("application/json", bomb.clone()).header("Content-Encoding", "gzip")
+    });
+    has(
+        &refused(&server.url(""), "stack_search", json!({"query": "x"})),
+        &["more than 8 MB"],
+    );
+}

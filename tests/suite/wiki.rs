@@ -1,0 +1,478 @@
+//! Wikipedia through the real binary: the samples, answers of our own, bad input, and a real MediaWiki where one runs.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::run::Done;
+use crate::support::samples::{Sample, each, tool};
+use crate::support::server::{Answer, Server};
+use crate::support::shared::skip;
+
+fn run(home: &Home, url: &str, name: &str, args: Value) -> Done {
+    tool(home, &["wikipedia"], url, name, &args).run()
+}
+
+fn said(home: &Home, url: &str, name: &str, args: Value) -> String {
+    run(home, url, name, args).expect(0).text().to_owned()
+}
+
+fn refused(home: &Home, url: &str, name: &str, args: Value) -> String {
+    run(home, url, name, args).expect(1).errors()
+}
+
+fn good(sample: &Sample, name: &str, args: Value) -> String {
+    said(&Home::new(), &sample.server().url(""), name, args)
+}
+
+fn bad(sample: &Sample, name: &str, args: Value) -> String {
+    refused(&Home::new(), &sample.server().url(""), name, args)
+}
+
+fn has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no \"{part}\" in:\n{text}");
+    }
+}
+
+#[test]
+fn samples_of_wikipedia_give_what_they_should() {
+    each(
+        "samples_of_wikipedia_give_what_they_should",
+        "wikipedia",
+        &[
+            ("search.json", &|sample| {
+                let text = good(
+                    sample,
+                    "wiki_search",
+                    json!({"query": "Python programming", "max_results": 3}),
+                );
+                has(
+                    &text,
+                    &[
+                        "Wikipedia: 3 of 6,045 articles for \"Python programming\":",
+                        "1. Python (programming language)\n   Python is a high-level, general-purpose programming language. Its design",
+                        "2. History of Python\n",
+                    ],
+                );
+                assert!(!text.contains('<') && !text.contains("&quot;"), "{text}");
+            }),
+            ("search-empty.json", &|sample| {
+                let text = good(sample, "wiki_search", json!({"query": "zzqxwv"}));
+                assert_eq!(text, "Wikipedia has no articles for \"zzqxwv\".\n");
+            }),
+            ("extract-full.json", &|sample| {
+                let (home, server) = (Home::new(), sample.server());
+                let text = said(
+                    &home,
+                    &server.url(""),
+                    "wiki_full",
+                    json!({"title": "Python_(programming_language)"}),
+                );
+                has(
+                    &text,
+                    &[
+                        "Python (programming language).txt",
+                        " words)",
+                        "It begins: Python is a high-level",
+                    ],
+                );
+                let file = home.read(".cache/marvin/wiki/Python (programming language).txt");
+                has(&file, &["\n\n== History ==\n\n"]);
+                assert!(
+                    !text.contains("van Rossum began"),
+                    "never the text itself: {text}"
+                );
+                let found = said(
+                    &home,
+                    "http://127.0.0.1:1",
+                    "wiki_grep",
+                    json!({"title": "Python_(programming_language)", "pattern": "ABC\\b"}),
+                );
+                has(&found, &["> ", "successor to the ABC", "data from outside"]);
+            }),
+            ("missing.json", &|sample| {
+                for name in ["wiki_full", "wiki_summary"] {
+                    let text = bad(
+                        sample,
+                        name,
+                        json!({"title": "NonExistentPage_WikiAPI_Test_12345"}),
+                    );
+                    has(
+                        &text,
+                        &[
+                            "has no article \"NonExistentPage WikiAPI Test 12345\"",
+                            "wiki_search",
+                        ],
+                    );
+                }
+            }),
+            ("summary-odin.json", &|sample| {
+                let text = good(sample, "wiki_summary", json!({"title": "Odin"}));
+                has(
+                    &text,
+                    &[
+                        "Odin: Widely attested deity in Germanic mythology\nhttps://en.wikipedia.org/wiki/Odin\nWikipedia, CC BY-SA",
+                        "Odin is a widely revered god",
+                    ],
+                );
+            }),
+            ("summary-404.json", &|sample| {
+                let text = bad(sample, "wiki_summary", json!({"title": "Zzqxwv"}));
+                has(&text, &["has no article \"Zzqxwv\"", "wiki_search"]);
+            }),
+            ("error-maxlag.json", &|sample| {
+                let (home, server) = (Home::new(), sample.server());
+                let text = refused(&home, &server.url(""), "wiki_search", json!({"query": "x"}));
+                has(
+                    &text,
+                    &[
+                        "servers lag behind: Waiting for 10.64.32.12",
+                        "Try again in 5 s",
+                    ],
+                );
+                assert_eq!(server.requests().len(), 2);
+                let waited = server.request(1).arrived - server.request(0).arrived;
+                assert!(waited >= Duration::from_secs(5), "{waited:?}");
+            }),
+            ("blocked-403.txt", &|sample| {
+                let text = bad(sample, "wiki_search", json!({"query": "x"}));
+                has(
+                    &text,
+                    &[
+                        "refused the request (403): Please set a user-agent",
+                        "contact",
+                    ],
+                );
+                let text = bad(sample, "wiki_summary", json!({"title": "x"}));
+                has(&text, &["(403)"]);
+            }),
+            ("redirect.json", &|sample| {
+                let (home, server) = (Home::new(), sample.server());
+                let text = said(
+                    &home,
+                    &server.url(""),
+                    "wiki_full",
+                    json!({"title": "Tidemill"}),
+                );
+                has(
+                    &text,
+                    &["Tide mill (asked for as \"Tidemill\")", "Tide mill.txt"],
+                );
+                let text = said(
+                    &home,
+                    &server.url(""),
+                    "wiki_summary",
+                    json!({"title": "Tidemill"}),
+                );
+                has(&text, &["Tide mill (asked for as", "1653 & ground rye"]);
+                for title in ["Tidemill", "tide_mill"] {
+                    let text = said(
+                        &home,
+                        "http://127.0.0.1:1",
+                        "wiki_grep",
+                        json!({"title": title, "pattern": "brest"}),
+                    );
+                    has(
+                        &text,
+                        &[
+                            "\"brest\" in \"Tide mill\": 1 line.",
+                            "The tide mill at Brest",
+                        ],
+                    );
+                }
+            }),
+            ("redirect-not-followed.json", &|sample| {
+                let text = good(sample, "wiki_summary", json!({"title": "Tidemill"}));
+                has(&text, &["The article has no summary"]);
+                let text = bad(sample, "wiki_full", json!({"title": "Tidemill"}));
+                has(&text, &["has no text that could be saved", "redirect"]);
+            }),
+            ("error-missingparam.json", &|sample| {
+                let text = bad(sample, "wiki_search", json!({"query": "x"}));
+                has(
+                    &text,
+                    &["(missingparam): The \"srsearch\" parameter must be set."],
+                );
+            }),
+        ],
+    );
+}
+
+#[test]
+fn requests_are_what_the_service_asks_for() {
+    let home = Home::new();
+    let server = Server::answering(|_, _| {
+        Answer::json(
+            &json!({"query": {"search": [], "searchinfo": {"totalhits": 0, "suggestion": "a mill"}}}),
+        )
+    });
+    let text = said(
+        &home,
+        &server.url(""),
+        "wiki_search",
+        json!({"query": " a\u{20}mil | ü ", "max_results": 2}),
+    );
+    assert_eq!(
+        text,
+        "Wikipedia has no articles for \"a mil | ü\". It suggests \"a mill\".\n"
+    );
+    let request = server.request(0);
+    assert!(request.path.starts_with("/w/api.php?"), "{}", request.path);
+    for (name, value) in [
+        ("action", "query"),
+        ("list", "search"),
+        ("srsearch", "a%20mil%20%7C%20%C3%BC"),
+        ("srlimit", "2"),
+        ("maxlag", "5"),
+        ("format", "json"),
+    ] {
+        assert_eq!(request.query(name), Some(value), "{name}");
+    }
+    assert!(
+        request
+            .header("user-agent")
+            .unwrap()
+            .contains("tests@example.org")
+    );
+}
+
+#[test]
+fn titles_that_cannot_be_are_refused_before_anybody_is_asked() {
+    let (home, server) = (Home::new(), Server::start());
+    for title in ["", "a|b", "[[x]]", "a/../b", "#only"] {
+        for name in ["wiki_summary", "wiki_full"] {
+            let text = refused(&home, &server.url(""), name, json!({"title": title}));
+            has(&text, &["wiki_search"]);
+        }
+    }
+    refused(&home, &server.url(""), "wiki_search", json!({"query": " "}));
+    let text = refused(
+        &home,
+        &server.url(""),
+        "wiki_search",
+        json!({"query": "x".repeat(100_000)}),
+    );
+    has(&text, &["bytes long"]);
+    let text = refused(
+        &home,
+        &server.url(""),
+        "wiki_grep",
+        json!({"title": "Nothing", "pattern": "x"}),
+    );
+    has(&text, &["not saved yet", "wiki_full"]);
+}
+
+#[test]
+fn a_title_of_several_articles_lists_them() {
+    let server = Server::answering(|request, _| {
+        Answer::json(&if request
+            .path
+            .starts_with("/api/rest_v1/page/summary/Mill_wheel")
+        {
+            json!({"type": "disambiguation", "title": "Mill wheel", "extract": "Mill wheel may refer to:"})
+        } else {
+            json!({"query": {"search": [{"title": "Mill wheel", "snippet": ""}, {"title": "Water wheel", "snippet": "A <b>wheel</b>"}]}})
+        })
+    });
+    let text = said(
+        &Home::new(),
+        &server.url(""),
+        "wiki_summary",
+        json!({"title": "Mill wheel#Use"}),
+    );
+    assert_eq!(
+        text,
+        "\"Mill wheel\" could mean several articles. Call wiki_summary with one of these titles:\n- Water wheel: A wheel\nWikipedia, CC BY-SA 4.0\n"
+    );
+}
+
+#[test]
+fn a_lagging_server_is_asked_once_more() {
+    let server = Server::answering(|_, n| match n {
+        0 => Answer::json(&json!({"error": {"code": "maxlag", "info": "busy"}}))
+            .header("Retry-After", "0"),
+        _ => Answer::json(&json!({"query": {"search": [{"title": "0", "snippet": null}]}})),
+    });
+    let text = said(
+        &Home::new(),
+        &server.url(""),
+        "wiki_search",
+        json!({"query": "x"}),
+    );
+    has(&text, &["Wikipedia: 1 article for \"x\":\n\n1. 0\n"]);
+    let server = Server::answering(|_, _| {
+        Answer::json(&json!({"error": {"code": "maxlag", "info": "busy"}}))
+            .header("Retry-After", "600")
+    });
+    let text = refused(
+        &Home::new(),
+        &server.url(""),
+        "wiki_search",
+        json!({"query": "x"}),
+    );
+    has(&text, &["Try again in 600 s"]);
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn what_is_no_answer_is_never_no_results() {
+    let deep = "[".repeat(10_000) + &"]".repeat(10_000);
+    for (body, kind, wanted) in [
+        ("<!DOCTYPE html><p>hi", "text/html", "web page"),
+        ("", "application/json", "with nothing"),
+        (&deep, "application/json", "cannot be read"),
+        ("[]", "application/json", "cannot be read"),
+        (
+            "{\"query\": {}}",
+            "application/json",
+            "something that is none",
+        ),
+        (
+            "{\"error\": {\"code\": \"internal_api_error_X\"}}",
+            "application/json",
+            "internal_api_error_X",
+        ),
+    ] {
+        let (body, kind) = (body.to_owned(), kind.to_owned());
+        let server = Server::answering(move |_, _| Answer::text(&kind, body.clone()));
+        let text = refused(
+            &Home::new(),
+            &server.url(""),
+            "wiki_search",
+            json!({"query": "x"}),
+        );
+        has(&text, &[wanted]);
+    }
+}
+
+#[test]
+fn patterns_that_are_no_expressions_are_plain_text() {
+    let home = Home::new();
+    let server = Server::answering(|_, _| {
+        Answer::json(
+            &json!({"query": {"pages": [{"title": "AC/DC", "extract": "One (two.\n\n\n\nThree\u{1b}[31m"}]}}),
+        )
+    });
+    let text = said(
+        &home,
+        &server.url(""),
+        "wiki_full",
+        json!({"title": "AC/DC"}),
+    );
+    has(&text, &["/.cache/marvin/wiki/AC_DC ", "(3 words)"]);
+    let text = said(
+        &home,
+        "http://127.0.0.1:1",
+        "wiki_grep",
+        json!({"title": "ac/dc", "pattern": "(two"}),
+    );
+    has(
+        &text,
+        &[
+            "\"(two\" in \"AC/DC\": 1 line.",
+            "no regular expression",
+            "> 1  One (two.",
+        ],
+    );
+    let text = said(
+        &home,
+        "http://127.0.0.1:1",
+        "wiki_grep",
+        json!({"title": "AC/DC", "pattern": "four"}),
+    );
+    assert_eq!(text, "No line of \"AC/DC\" holds \"four\".\n");
+}
+
+#[test]
+fn a_real_mediawiki_is_searched_read_and_saved() {
+    let test = "a_real_mediawiki_is_searched_read_and_saved";
+    let Ok(url) = std::env::var("MARVIN_TEST_MEDIAWIKI") else {
+        skip(
+            test,
+            "MARVIN_TEST_MEDIAWIKI names no MediaWiki (scripts/mediawiki.sh starts one)",
+        );
+        return;
+    };
+    let home = Home::new();
+    let text = said(&home, &url, "wiki_search", json!({"query": "mill"}));
+    has(&text, &["for \"mill\":", "Tide mill", "dam", "CC BY-SA"]);
+    assert!(
+        !text.contains("searchmatch") && !text.contains("&#039;"),
+        "{text}"
+    );
+    has(
+        &said(&home, &url, "wiki_search", json!({"query": "zzqxwv"})),
+        &["has no articles"],
+    );
+    let text = said(&home, &url, "wiki_summary", json!({"title": "tidemill"}));
+    has(
+        &text,
+        &[
+            "Tide mill (asked for as \"tidemill\")",
+            "/wiki/Tide_mill",
+            "at a dam & a pond.",
+        ],
+    );
+    let text = said(&home, &url, "wiki_summary", json!({"title": "Mill"}));
+    has(
+        &text,
+        &["\"Mill\" could mean several articles", "- Tide mill: "],
+    );
+    has(
+        &said(
+            &home,
+            &url,
+            "wiki_summary",
+            json!({"title": "Köln/Mühle 水車"}),
+        ),
+        &["Die Mühle heißt auch 水車"],
+    );
+    for title in ["Nope", "Special:Search"] {
+        has(
+            &refused(&home, &url, "wiki_summary", json!({"title": title})),
+            &["no article"],
+        );
+    }
+    let text = refused(&home, &url, "wiki_full", json!({"title": "a%41b"}));
+    has(
+        &text,
+        &["cannot be an article's title", "invalid characters"],
+    );
+    let text = said(&home, &url, "wiki_full", json!({"title": "Tidemill"}));
+    has(
+        &text,
+        &["Tide mill.txt", "It begins: A tide mill is a mill"],
+    );
+    let text = said(
+        &home,
+        &url,
+        "wiki_grep",
+        json!({"title": "Tidemill", "pattern": "<falls>|\\b619\\b"}),
+    );
+    has(
+        &text,
+        &[
+            "2 lines",
+            "== History ==",
+            "in the year 619.",
+            "the water <falls>.",
+        ],
+    );
+    said(
+        &home,
+        &url,
+        "wiki_full",
+        json!({"title": "Köln/Mühle 水車"}),
+    );
+    has(
+        &said(
+            &home,
+            &url,
+            "wiki_grep",
+            json!({"title": "Köln/Mühle_水車", "pattern": "МЕЛЬНИЦА"}),
+        ),
+        &["мельница"],
+    );
+}
