@@ -1,4 +1,4 @@
-//! Bytes of a page or a feed as text: by the HTTP header, a byte-order mark, the document's own declaration, else UTF-8
+//! Bytes of a page or a feed as text: by a byte-order mark (which browsers believe first), the HTTP header, the document's own declaration, else UTF-8
 //! (contract/services/README-a.md 8).
 
 use encoding_rs::{Encoding, UTF_8};
@@ -18,7 +18,7 @@ pub fn decoded(bytes: &[u8], content_type: &str) -> String {
 }
 
 /// The charset that a `Content-Type` names.
-fn named(content_type: &str) -> Option<&'static Encoding> {
+pub(super) fn named(content_type: &str) -> Option<&'static Encoding> {
     content_type.split(';').skip(1).find_map(|part| {
         let (name, value) = part.split_once('=')?;
         let value = value.trim().trim_matches(['"', '\'']);

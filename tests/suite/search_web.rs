@@ -417,6 +417,16 @@ fn the_lite_edition_stands_in_unless_a_human_is_wanted() {
         &search(&Home::new(), &[(HTML, &down)]).run().expect(1),
         &["DuckDuckGo failed (503). Its lite edition: DuckDuckGo cannot be reached"],
     );
+    let away = Server::answering(|_, _| Answer::status(303).header("Location", "/elsewhere"));
+    says(
+        &search(&Home::new(), &[(HTML, &away), (LITE, &away)])
+            .run()
+            .expect(1),
+        &[
+            "leads this search to another page.",
+            "or use another source.",
+        ],
+    );
 }
 
 #[test]

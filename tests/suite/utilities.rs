@@ -540,6 +540,12 @@ fn a_feed_is_asked_for_politely_and_its_refusals_told() {
             }
             (_, "/large") => Answer::text("text/xml", vec![b' '; 6_000_000]),
             (_, "/429") => Answer::status(429).header("Retry-After", "30"),
+            (_, "/429-now") => Answer::status(429).header("Retry-After", "-5"),
+            (_, "/empty") => Answer::text("text/xml", ""),
+            (_, "/cut") => Answer::status(200)
+                .send(body.replace("</item></channel></rss>", ""))
+                .claim_length(9_999),
+            (_, "/cut-soon") => Answer::status(200).send("<rss><chan").claim_length(9_999),
             (_, "/private") => Answer::status(302).header("Location", "http://127.0.0.2:9/"),
             (_, path) => Answer::status(path.trim_start_matches('/').parse().unwrap_or(404)),
         }
@@ -560,7 +566,14 @@ fn a_feed_is_asked_for_politely_and_its_refusals_told() {
     );
     has(&says(rss(&home, &server, "/gzip")), &["1. T"]);
     has(&says(rss(&home, &server, "/hop/5")), &["1. T"]);
+    has(
+        &says(rss(&home, &server, "/cut")),
+        &["1 entry\nThe feed is cut off: ", "1. T"],
+    );
     for (path, wanted) in [
+        ("/cut-soon", "broke off"),
+        ("/empty", "answered with nothing (200)."),
+        ("/429-now", "asked too often (429). Try again later."),
         ("/hop/6", "redirects more than 5 times"),
         ("/bomb", "more than 5 MB"),
         ("/large", "more than 5 MB"),

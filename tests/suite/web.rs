@@ -165,6 +165,7 @@ fn what_is_no_page_is_told_for_what_it_is() {
         "/away" => Answer::status(302).header("Location", "/untold"),
         "/out" => Answer::status(302).header("Location", "http://169.254.169.254/latest"),
         "/loop" => Answer::status(302).header("Location", "/loop"),
+        "/nowhere" => Answer::status(302),
         _ => Answer::text("text/html", ""),
     });
     let get = |path: &str| browse(&home, &json!({"url": server.url(path)}));
@@ -221,6 +222,10 @@ fn what_is_no_page_is_told_for_what_it_is() {
         &["The address redirects: 169.254.169.254", "not opened"],
     );
     fails(get("/loop"), &["redirects more than 10 times"]);
+    fails(
+        get("/nowhere"),
+        &["answered 302 (it redirects without saying where to) for /nowhere"],
+    );
     assert!(
         get("/empty")
             .run()

@@ -103,6 +103,16 @@ fn decoded(bytes: &[u8], content_type: &str) -> String {
     if let Some(encoding) = wide {
         return encoding.decode(bytes).0.into_owned();
     }
+    // The header is to be believed before a mark; but a mark that all bytes agree with is no accident, and a wrong header is usual.
+    if let Some((encoding, mark)) = Encoding::for_bom(bytes)
+        && let Some(named) = charset::named(content_type)
+        && encoding.decode(bytes).2
+    {
+        return named
+            .decode_without_bom_handling(bytes.get(mark..).unwrap_or_default())
+            .0
+            .into_owned();
+    }
     let head = bytes.get(..JUNK).unwrap_or(bytes);
     let declaration = memchr::memmem::find(head, b"<?xml");
     match declaration.filter(|_| Encoding::for_bom(bytes).is_none()) {

@@ -298,6 +298,11 @@ fn the_charset_comes_from_header_mark_or_declaration() {
     );
     let marked = [b"\xef\xbb\xbf".as_slice(), body("ISO-8859-1").as_bytes()].concat();
     assert_eq!(title(&marked, ""), "café");
+    // A header that the bytes do not bear out is wrong; one that they do is right, whatever the mark says.
+    assert_eq!(title(&marked, "text/xml; charset=latin1"), "café");
+    let false_mark = [b"\xef\xbb\xbf".to_vec(), latin(&body("utf-8"))].concat();
+    assert_eq!(title(&false_mark, "text/xml; charset=latin1"), "café");
+    assert_eq!(title(&false_mark, ""), "caf\u{fffd}");
     let junk = [
         b"\n\n<br />Warning: x\n".to_vec(),
         latin(&body("windows-1252")),
@@ -335,6 +340,7 @@ fn what_parsed_of_a_broken_feed_is_given_with_a_note() {
         ("</channel>", "One,Two"),
         ("ink>https://x.test/2", "One,Two"),
         ("wo</title>", "One"),
+        ("itle>Two", "One"),
         ("/2</link>", "One,Two"),
     ] {
         let feed = cut(at);

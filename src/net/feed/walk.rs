@@ -152,7 +152,6 @@ impl<'a> Walk<'a> {
     /// Gives up on what is open in an entry and looks for the next one.
     fn next_entry(&mut self, from: usize) -> Option<usize> {
         self.capture = None;
-        self.close_entry();
         self.anew += 1;
         let rest = self.text.get(from..).filter(|_| self.anew <= ANEW)?;
         let name = if self.atom? { "entry" } else { "item" };
@@ -168,7 +167,10 @@ impl<'a> Walk<'a> {
             let next = rest.get(at + name.len()..)?.chars().next()?;
             (is_prefix && (next == '>' || next.is_whitespace())).then_some(open)
         });
-        Some(from + found?)
+        // Behind the last one, `finish` judges what there is of it.
+        let found = found?;
+        self.close_entry();
+        Some(from + found)
     }
 
     fn words(&mut self, text: &str) {

@@ -50,18 +50,39 @@ pub enum Unread {
 /// # Errors
 /// See [`Unread`].
 pub fn body(response: &mut Response, most: usize) -> Result<Vec<u8>, Unread> {
+    match body_so_far(response, most)? {
+        (bytes, None) => Ok(bytes),
+        (_, Some(broken)) => Err(broken),
+    }
+}
+
+/// The same, with what had come when the connection broke and how it did: for documents of which a part is worth something.
+///
+/// # Errors
+/// As [`body`], but for connections that break.
+pub fn body_so_far(
+    response: &mut Response,
+    most: usize,
+) -> Result<(Vec<u8>, Option<Unread>), Unread> {
     let mut bytes = Vec::new();
     let mut piece = vec![0; PIECE];
     loop {
-        let count = response.read(&mut piece).map_err(Unread::Net)?;
-        if count == 0 {
-            break;
-        }
+        let count = match response.read(&mut piece) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(why @ NetError::Broken { .. }) => return Ok((bytes, Some(Unread::Net(why)))),
+            Err(why) => return Err(Unread::Net(why)),
+        };
         bytes.extend_from_slice(piece.get(..count).unwrap_or_default());
         if bytes.len() > most {
             return Err(Unread::TooLarge(most));
         }
     }
+    unpacked_by(response, bytes, most).map(|bytes| (bytes, None))
+}
+
+/// Undoes the compression that the client left.
+fn unpacked_by(response: &Response, bytes: Vec<u8>, most: usize) -> Result<Vec<u8>, Unread> {
     let deflated = response
         .header("content-encoding")
         .is_some_and(|how| how.eq_ignore_ascii_case("deflate"));

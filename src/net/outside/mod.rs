@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-pub use answer::{Answer, Unread, body};
+pub use answer::{Answer, Unread, body, body_so_far};
 use gate::Gates;
 use kept::{Answers, Clients};
 

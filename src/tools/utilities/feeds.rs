@@ -7,7 +7,7 @@ use crate::base::error::{Kind, Outcome, Problem};
 use crate::base::text::clip;
 use crate::net::address::Address;
 use crate::net::feed::{self, Feed, NoFeed};
-use crate::net::outside::body;
+use crate::net::outside::body_so_far;
 use crate::tools::context::Ctx;
 
 /// Redirects that are followed.
@@ -45,12 +45,21 @@ pub(super) fn read(ctx: &Ctx, args: ReadRss) -> Outcome<String> {
         return Err(refused(&visit.address, status, wait.as_deref()));
     }
     let kind = visit.response.header_text("content-type");
-    let bytes = body(&mut visit.response, MOST)
-        .map_err(|why| why.problem(&visit.address.host.to_string()))?;
+    let host = visit.address.host.to_string();
+    let (bytes, broken) =
+        body_so_far(&mut visit.response, MOST).map_err(|why| why.problem(&host))?;
     let most = usize::try_from(args.max_items).unwrap_or(usize::MAX);
-    match feed::read(&bytes, &kind.unwrap_or_default(), &visit.address, most) {
-        Ok(feed) => Ok(shown(&feed)),
-        Err(why) => Err(no_feed(&visit.address, why)),
+    match (
+        feed::read(&bytes, &kind.unwrap_or_default(), &visit.address, most),
+        broken,
+    ) {
+        (Ok(feed), _) => Ok(shown(&feed)),
+        (Err(_), Some(broken)) => Err(broken.problem(&host)),
+        (Err(_), None) if bytes.trim_ascii().is_empty() => {
+            let what = format!("{} answered with nothing ({status}).", visit.address);
+            Err(Problem::network(what).next("Try again later, or check the address."))
+        }
+        (Err(why), None) => Err(no_feed(&visit.address, why)),
     }
 }
 
@@ -94,13 +103,18 @@ fn refused(address: &Address, status: u16, wait: Option<&str>) -> Problem {
     };
     let problem = Problem::new(kind, what);
     match (wait.map(str::trim), status) {
-        (Some(wait), _) if !wait.is_empty() && wait.bytes().all(|b| b.is_ascii_digit()) => {
+        (Some(wait), _)
+            if wait.bytes().all(|b| b.is_ascii_digit()) && wait.bytes().any(|b| b != b'0') =>
+        {
             problem.next(format!("It may be asked again in {} s.", clip(wait, 12)))
         }
-        (Some(wait), _) if !wait.is_empty() => problem.next(format!(
-            "It may be asked again after {}.",
-            clip(&crate::base::text::visible(wait), 60)
-        )),
+        // A date, not a number that is no time.
+        (Some(wait), _) if wait.contains(|c: char| c.is_ascii_alphabetic()) => {
+            problem.next(format!(
+                "It may be asked again after {}.",
+                clip(&crate::base::text::visible(wait), 60)
+            ))
+        }
         (_, 404 | 410) => problem.next("Look on the site's page for the address of its feed."),
         (_, 429 | 500..=599) => problem.next("Try again later."),
         _ => problem,

@@ -66,7 +66,7 @@ fn leaf(ctx: &Ctx, asked: &Address, fetched: Fetched) -> Outcome<Leaf> {
         },
     };
     let text = text.trim_end().to_owned();
-    if status >= 400 && text.is_empty() {
+    if status >= 300 && text.is_empty() {
         return Err(Problem::network(format!(
             "{} answered {status}{} for {}.",
             address.host,

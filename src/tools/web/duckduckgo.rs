@@ -50,12 +50,15 @@ pub(in crate::tools) fn search(ctx: &Ctx, query: &str, recency: &str) -> Outcome
     };
     match LITE.ask(ctx, &query, recency) {
         Ok(said) => said.judge(ctx),
-        Err(second) if second.is_cancelled() || second.what == first.what => Err(second),
-        Err(second) => Err(Problem::new(
-            first.kind,
-            format!("{} Its lite edition: {}", first.what, second.what),
-        )
-        .next("Try again in a moment, or use another source.")),
+        Err(second) if second.is_cancelled() => Err(second),
+        Err(second) => {
+            let what = match second.what == first.what {
+                true => first.what,
+                false => format!("{} Its lite edition: {}", first.what, second.what),
+            };
+            Err(Problem::new(first.kind, what)
+                .next("Try again in a moment, or use another source."))
+        }
     }
 }
 

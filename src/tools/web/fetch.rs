@@ -207,6 +207,7 @@ fn too_large(address: &Address) -> Problem {
 /// What a status of 400 and more means.
 pub(super) fn status_words(status: u16) -> &'static str {
     match status {
+        300..=399 => " (it redirects without saying where to)",
         401 => " (it wants a sign-in)",
         403 => " (not allowed)",
         404 | 410 => " (not found)",

@@ -54,8 +54,28 @@ pub(super) fn shown(ctx: &Ctx, html: &str, address: &Address) -> Outcome<Option<
         Err(_) => return Ok(None),
     };
     // Its status is no judgement of the text: an error page is shown with status 1.
-    let text = tidy(&done.stdout.text());
+    let text = led_on(tidy(&done.stdout.text()), address);
     Ok((done.code.is_some() && !done.timed_out && !text.is_empty()).then_some(text))
+}
+
+/// The first line may say where the page leads on to, which lynx takes from a file of its own: it is from `address`.
+fn led_on(text: String, address: &Address) -> String {
+    let (line, rest) = text.split_once('\n').unwrap_or((&text, ""));
+    let Some((when, file)) = line.split_once("): file://localhost") else {
+        return text;
+    };
+    if !when.starts_with("REFRESH(") {
+        return text;
+    }
+    let place = match file.split_once("/lynxXXXX") {
+        Some((_, file)) => file.split_once('/').map_or("", |(_, place)| place),
+        None => file,
+    };
+    let is_own = place.starts_with('L') && place.ends_with("TMP.html");
+    match address.join(place) {
+        Ok(next) if !is_own && !place.is_empty() => format!("{when}): {next}\n{rest}"),
+        _ => rest.trim_start().to_owned(),
+    }
 }
 
 /// Without the margin that all lines have, and without runs of empty lines.
@@ -87,6 +107,34 @@ pub(super) fn tidy(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::net::address::Address;
+
+    #[test]
+    fn a_page_that_leads_on_names_no_file_of_ours() {
+        let address = Address::parse("https://a.test/b/c").unwrap();
+        let text = |line: &str| super::led_on(format!("{line}\n\nmoved"), &address);
+        for (file, wanted) in [
+            ("/next?x", "REFRESH(0 sec): https://a.test/next?x\n\nmoved"),
+            (
+                "/tmp/lynxXXXX3837NK/d/n.html",
+                "REFRESH(0 sec): https://a.test/b/d/n.html\n\nmoved",
+            ),
+            ("/tmp/lynxXXXXYQHKZy/L3536-5136TMP.html", "moved"),
+        ] {
+            assert_eq!(
+                text(&format!("REFRESH(0 sec): file://localhost{file}")),
+                wanted
+            );
+        }
+        for other in [
+            "REFRESH(5 sec): https://b.test/",
+            "a): file://localhost/x",
+            "",
+        ] {
+            assert_eq!(text(other), format!("{other}\n\nmoved"));
+        }
+    }
+
     #[test]
     fn margins_and_empty_lines_are_taken_away() {
         let text = "\n\n      Title\n\n\n   a  b\u{1b}[1m  \n\n     - c\n";

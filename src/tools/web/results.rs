@@ -4,7 +4,7 @@
 use std::mem;
 
 use super::link;
-use crate::base::text::clip;
+use crate::base::text::{clip, visible};
 use crate::net::html::{self, Open, Piece};
 
 /// Results that are read at most; a page has ten or thirty.
@@ -183,8 +183,9 @@ fn is_bot_check(tag: &Open<'_>) -> bool {
     }
 }
 
+/// On one line, without characters that a terminal obeys.
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    visible(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use super::super::link;
-use crate::base::text::clip;
+use crate::base::text::{clip, visible};
 use crate::net::html;
 
 /// Characters of a title, of an outlet's name and of a description.
@@ -42,14 +42,20 @@ pub(super) struct Raw<'a> {
 }
 
 impl Raw<'_> {
-    /// The article; none without a title, and for one that its outlet took back.
+    /// The article, under its description when it has an address and no title; none without both, and for one that its outlet took back.
     pub(super) fn article(self, source: &'static str) -> Option<Article> {
-        let line = |text: Option<&str>, most| clip(&html::line(text.unwrap_or_default()), most);
-        let title = line(self.title, TITLE);
+        let line = |text: Option<&str>, most| {
+            let line = html::line(text.unwrap_or_default());
+            clip(&visible(&line), most)
+        };
+        let about = line(self.about, ABOUT);
+        let title = match line(self.title, TITLE) {
+            title if title.is_empty() && self.url.is_some() => clip(&about, TITLE),
+            title => title,
+        };
         if title.is_empty() || title == "[Removed]" {
             return None;
         }
-        let about = line(self.about, ABOUT);
         Some(Article {
             about: if about == title { String::new() } else { about },
             title,

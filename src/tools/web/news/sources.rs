@@ -66,7 +66,9 @@ fn gnews(ctx: &Ctx, asked: &Asked) -> Outcome<Vec<Article>> {
 fn read_gnews(answer: &Answer, most: usize) -> Outcome<Vec<Article>> {
     let said = answer.value().as_ref().and_then(gnews_said);
     let said = said.filter(|said| !said.is_empty());
-    if answer.status == 403 && said.as_deref().is_none_or(is_about_quota) {
+    // A page with this status is the block of somebody on the way.
+    let is_quota = said.as_deref().map_or(!answer.is_page(), is_about_quota);
+    if answer.status == 403 && is_quota {
         return Err(used_up(answer, said));
     }
     let value = answer.json(gnews_said)?;
@@ -74,8 +76,11 @@ fn read_gnews(answer: &Answer, most: usize) -> Outcome<Vec<Article>> {
         let said = answer.said(&said);
         return Err(Problem::network(format!("It refused the request: {said}")));
     }
-    if value.at("articles").is_none() && value.at("totalArticles").is_none() {
-        return Err(answer.unreadable());
+    match value.at("articles") {
+        Some(Value::Array(_)) => {}
+        // An absent list is an empty one.
+        None if value.at("totalArticles").is_some() => {}
+        _ => return Err(answer.unreadable()),
     }
     let article = |item: &Value| {
         let raw = Raw {
@@ -93,22 +98,33 @@ fn read_gnews(answer: &Answer, most: usize) -> Outcome<Vec<Article>> {
 
 /// The errors of an answer, a list or an object by parameter.
 fn gnews_said(value: &Value) -> Option<String> {
-    let words = |value: &Value| value.as_str().map(str::to_owned);
-    match value.at("errors")? {
-        Value::Array(list) => Some(list.iter().filter_map(words).collect::<Vec<_>>().join("; ")),
+    value.at("errors").map(words)
+}
+
+/// The words of a value, whatever lists and objects they stand in.
+fn words(value: &Value) -> String {
+    let all: Vec<String> = match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(list) => list.iter().map(words).collect(),
         Value::Object(map) => {
-            let each = map
-                .iter()
-                .filter_map(|(name, value)| Some(format!("{name}: {}", words(value)?)));
-            Some(each.collect::<Vec<_>>().join("; "))
+            let named = map.iter().map(|(name, value)| (name, words(value)));
+            named
+                .filter(|(_, words)| !words.is_empty())
+                .map(|(name, words)| format!("{name}: {words}"))
+                .collect()
         }
-        value => words(value),
-    }
+        _ => Vec::new(),
+    };
+    let all: Vec<String> = all.into_iter().filter(|words| !words.is_empty()).collect();
+    all.join("; ")
 }
 
 fn is_about_quota(said: &str) -> bool {
     let said = said.to_lowercase();
-    said.contains("limit") || said.contains("quota")
+    let marks = [
+        "limit", "quota", "exceed", "reset", "too many", "per day", "today",
+    ];
+    marks.iter().any(|mark| said.contains(mark))
 }
 
 fn used_up(answer: &Answer, said: Option<String>) -> Problem {
@@ -144,22 +160,35 @@ fn read_newsapi(answer: &Answer, most: usize) -> Outcome<Vec<Article>> {
             .map(str::to_owned)
     };
     if answer.status == 426 {
-        let said = answer.value().as_ref().and_then(said).unwrap_or_default();
-        return Err(Problem::limit(format!(
-            "Its plan does not allow this (426): {}",
-            answer.said(&said)
-        )));
+        let said = answer.value().as_ref().and_then(said);
+        let said = said.map_or_else(
+            || ".".to_owned(),
+            |said| format!(": {}", answer.said(&said)),
+        );
+        return Err(
+            Problem::limit(format!("Its plan does not allow this (426){said}"))
+                .next("A shorter time_filter or fewer results may be allowed."),
+        );
+    }
+    let code = |value: &Value| value.text("code").unwrap_or_default().to_owned();
+    let is_spent = |value: &Value| code(value) == "apiKeyExhausted";
+    if let Some(value) = answer.value().filter(is_spent) {
+        let words = answer.said(&said(&value).unwrap_or_default());
+        let what = format!("The requests of its key are used up: {words}");
+        return Err(Problem::limit(what).next("Wait until they begin anew."));
     }
     let value = answer.json(said)?;
     match (value.text("status"), value.at("articles")) {
-        (Some("ok"), _) | (None, Some(Value::Array(_))) => {}
+        (Some("ok"), None) | (Some("ok") | None, Some(Value::Array(_))) => {}
+        (Some("ok"), Some(_)) => return Err(answer.unreadable()),
         (Some(_), _) => {
-            let code = value.text("code").unwrap_or_default();
-            let words = answer.said(&said(&value).unwrap_or_default());
+            let words = said(&value).unwrap_or_else(|| "it does not say why.".to_owned());
+            let words = answer.said(&words);
             let problem = Problem::network(format!("It refused the request: {words}"));
-            return Err(match code.starts_with("apiKey") {
-                true => problem.next("Check NEWSAPI_KEY."),
-                false => problem,
+            return Err(match code(&value).as_str() {
+                "rateLimited" => problem.next("Wait some minutes, or use another source."),
+                code if code.starts_with("apiKey") => problem.next("Check NEWSAPI_KEY."),
+                _ => problem,
             });
         }
         (None, _) => return Err(answer.unreadable()),

@@ -155,6 +155,13 @@ fn pages(made: &[Made], single: bool) -> [String; 2] {
     [full, format!("<table>{lite}</table>")]
 }
 
+#[test]
+fn nothing_of_a_page_moves_a_terminals_cursor() {
+    let page = "<div class=result><a class=result__a href=https://a.test/>T\u{1b}[31m\u{202d}</a><a class=result__snippet>S\u{202e}</a></div>";
+    let wanted = hit("T[31m\\u{202d}", "https://a.test/", "S\\u{202e}");
+    assert_eq!(hits(page), [wanted]);
+}
+
 proptest! {
     #[test]
     fn every_result_keeps_its_own_words(

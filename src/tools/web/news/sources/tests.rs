@@ -131,7 +131,7 @@ fn newsapi_is_read() {
         (
             426,
             error("maximumResultsReached"),
-            "Its plan does not allow this (426): Its words.",
+            "Its plan does not allow this (426): Its words. A shorter time_filter or fewer results may be allowed.",
         ),
         (
             429,
@@ -209,4 +209,67 @@ fn the_token_is_found_in_any_quotes() {
 fn queries_in_other_scripts_are_not_asked_for_in_english() {
     assert_eq!(language("tidal power"), Some("en"));
     assert_eq!(language("приливы"), None);
+}
+
+#[test]
+fn what_a_source_says_is_kept_whole_and_nothing_is_made_up() {
+    let page = |service, status| {
+        let page = b"<!doctype html><title>Attention</title>".to_vec();
+        Answer::new(service, status, page)
+    };
+    for (value, wanted) in [
+        (
+            json!({"errors": {"q": ["odd", "long"], "x": [], "y": null}}),
+            "GNews cannot use the request (400): q: odd; long.",
+        ),
+        (
+            json!({"errors": [{"message": "odd"}, 3]}),
+            "GNews cannot use the request (400): message: odd.",
+        ),
+        (json!({"errors": []}), "GNews cannot use the request (400)."),
+    ] {
+        assert_eq!(gnews(400, &value), Err(wanted.to_owned()));
+    }
+    assert!(
+        gnews(
+            403,
+            &json!({"errors": ["You have exceeded it until the next reset"]})
+        )
+        .unwrap_err()
+        .starts_with("The requests of today are used up (403): You have")
+    );
+    assert_eq!(
+        shown(read_gnews(&page(&GNEWS, 403), 3)).unwrap_err(),
+        "GNews refused the key or the request (403). Check GNEWS_API_KEY."
+    );
+    for odd in [json!({"a": 1}), json!("none"), json!(3)] {
+        let refused = gnews(200, &json!({"totalArticles": 4, "articles": odd}));
+        assert!(refused.unwrap_err().contains("cannot be read"));
+        let refused = newsapi(200, &json!({"status": "ok", "articles": odd}));
+        assert!(refused.unwrap_err().contains("cannot be read"));
+    }
+    assert_eq!(
+        newsapi(426, &json!(null)).unwrap_err(),
+        "Its plan does not allow this (426). A shorter time_filter or fewer results may be allowed."
+    );
+    assert_eq!(
+        newsapi(200, &json!({"status": "error"})).unwrap_err(),
+        "It refused the request: it does not say why."
+    );
+    assert_eq!(
+        newsapi(
+            401,
+            &json!({"status": "error", "code": "apiKeyExhausted", "message": "none left."})
+        )
+        .unwrap_err(),
+        "The requests of its key are used up: none left. Wait until they begin anew."
+    );
+    let untitled =
+        json!({"title": null, "description": "About\u{202e} it", "url": "https://a.test/9"});
+    assert_eq!(
+        gnews(200, &json!({"articles": [untitled]})),
+        Ok(vec![
+            "About\\u{202e} it\n   GNews\n   https://a.test/9".to_owned()
+        ])
+    );
 }
