@@ -146,7 +146,7 @@ fn newsapi_is_read() {
         (
             200,
             error("apiKeyExhausted"),
-            "It refused the request: Its words. Check NEWSAPI_KEY.",
+            "The requests of its key are used up: Its words. Wait until they begin anew.",
         ),
         (
             200,
