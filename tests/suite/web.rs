@@ -165,6 +165,7 @@ fn what_is_no_page_is_told_for_what_it_is() {
         "/away" => Answer::status(302).header("Location", "/untold"),
         "/out" => Answer::status(302).header("Location", "http://169.254.169.254/latest"),
         "/loop" => Answer::status(302).header("Location", "/loop"),
+        "/untyped" => Answer::status(200).send("<div>a <b>b</b></div>"),
         "/nowhere" => Answer::status(302),
         _ => Answer::text("text/html", ""),
     });
@@ -180,7 +181,10 @@ fn what_is_no_page_is_told_for_what_it_is() {
     assert_eq!(fenced(done.text()), "# Nothing\n\nTry elsewhere.");
     fails(
         get("/bare"),
-        &["answered 503 (the server failed) for /bare"],
+        &[
+            "answered 503 (the server failed) for /bare",
+            "Try again later",
+        ],
     );
     fails(
         get("/pdf"),
@@ -212,6 +216,7 @@ fn what_is_no_page_is_told_for_what_it_is() {
         app.text()
     );
     assert_eq!(fenced(get("/untold").run().expect(0).text()), "page");
+    assert_eq!(fenced(get("/untyped").run().expect(0).text()), "a b");
     let away = get("/away").run().expect(0);
     assert!(
         away.text()

@@ -73,7 +73,10 @@ fn leaf(ctx: &Ctx, asked: &Address, fetched: Fetched) -> Outcome<Leaf> {
             status_words(status),
             clip(&visible(&address.target), 200)
         ))
-        .next("Check the address, or look for the page with web_search."));
+        .next(match status {
+            429 | 500..=599 => "Try again later, or look for another page with web_search.",
+            _ => "Check the address, or look for the page with web_search.",
+        }));
     }
     let mut head = head(asked, &address, title.as_deref());
     if status >= 400 {

@@ -179,6 +179,14 @@ fn looks_like_html(bytes: &[u8]) -> bool {
         "<body",
         "<title",
         "<!--",
+        "<meta",
+        "<script",
+        "<style",
+        "<div",
+        "<h1",
+        "<table",
+        "<p>",
+        "<br",
     ]
     .iter()
     .any(|tag| start.starts_with(tag))
