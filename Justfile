@@ -29,6 +29,7 @@ bench:
     cargo bench --bench run
     cargo bench --bench interactive
     cargo bench --bench files
+    cargo bench --bench services
 
 # Nanoseconds that one streamed piece costs to decode.
 bench-decode:

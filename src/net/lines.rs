@@ -1,5 +1,7 @@
 //! Bytes to lines: ends in LF, CRLF or CR, cut anywhere by the reads, never more than a cap in memory.
 
+use memchr::memchr2;
+
 /// Longest line or event that is accepted, in bytes; a server that sends more is broken.
 pub const CAP: usize = 32 << 20;
 
@@ -65,7 +67,7 @@ impl Lines {
         if std::mem::take(&mut self.after_cr) && *first == b'\n' {
             *rest = tail;
         }
-        let found = line_end(rest).and_then(|at| rest.split_at_checked(at));
+        let found = memchr2(b'\n', b'\r', rest).and_then(|at| rest.split_at_checked(at));
         let (head, tail) = found.unwrap_or((*rest, &[]));
         if self.partial.len() + head.len() > self.cap {
             return Err(TooLong { cap: self.cap });
@@ -95,18 +97,6 @@ impl Lines {
     pub fn finish(&mut self) -> Option<Vec<u8>> {
         (!self.partial.is_empty()).then(|| std::mem::take(&mut self.partial))
     }
-}
-
-/// Where the first CR or LF stands. Looks at blocks of 32 bytes first, which the compiler turns into vector code.
-fn line_end(bytes: &[u8]) -> Option<usize> {
-    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
-    let clear = bytes
-        .chunks_exact(32)
-        .take_while(|block| !block.iter().fold(false, |hit, byte| hit | is_end(byte)))
-        .count()
-        * 32;
-    let at = bytes.get(clear..)?.iter().position(is_end)?;
-    Some(clear + at)
 }
 
 #[cfg(test)]

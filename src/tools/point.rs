@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use libm::{asin, atan2, cos, hypot, sin};
+
 use crate::base::error::{Outcome, Problem};
 
 /// Mean radius of the earth in metres (IUGG).
@@ -43,10 +45,31 @@ impl Point {
     /// Metres to another point along the earth's surface (haversine).
     pub(super) fn metres_to(self, other: Self) -> f64 {
         let (a, b) = (self.lat.to_radians(), other.lat.to_radians());
-        let half = |from: f64, to: f64| ((to - from) / 2.0).sin().powi(2);
-        let h =
-            half(a, b) + a.cos() * b.cos() * half(self.lon.to_radians(), other.lon.to_radians());
-        2.0 * RADIUS * h.clamp(0.0, 1.0).sqrt().asin()
+        let half = |from: f64, to: f64| sin((to - from) / 2.0).powi(2);
+        let h = half(a, b) + cos(a) * cos(b) * half(self.lon.to_radians(), other.lon.to_radians());
+        2.0 * RADIUS * asin(h.clamp(0.0, 1.0).sqrt())
+    }
+
+    /// Halfway to another point on the surface; this one when they lie opposite each other.
+    pub(super) fn halfway(self, other: Self) -> Self {
+        let vector = |point: Self| {
+            let (lat, lon) = (point.lat.to_radians(), point.lon.to_radians());
+            [cos(lat) * cos(lon), cos(lat) * sin(lon), sin(lat)]
+        };
+        let ([ax, ay, az], [bx, by, bz]) = (vector(self), vector(other));
+        let (x, y, z) = (ax + bx, ay + by, az + bz);
+        let flat = hypot(x, y);
+        if hypot(flat, z) < 1e-9 {
+            return self;
+        }
+        let round = |degrees: f64| (degrees * 1e4).round() / 1e4;
+        let (lat, lon) = (atan2(z, flat).to_degrees(), atan2(y, x).to_degrees());
+        Self::found(round(lat), round(lon)).unwrap_or(self)
+    }
+
+    /// Degrees of longitude that reach as far as `degrees` of latitude do, here.
+    pub(super) fn wide(self, degrees: f64) -> f64 {
+        (degrees / cos(self.lat.to_radians()).max(0.01)).min(180.0)
     }
 }
 

@@ -1,8 +1,11 @@
 //! Recorded and constructed answers of outside services, served from loopback as their index tells.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
 use super::home::Home;
@@ -29,10 +32,23 @@ pub struct Sample {
 impl Sample {
     /// The answer as the service gives it.
     pub fn answer(&self) -> Answer {
-        let start = Answer::status(self.status).send(self.bytes.clone());
+        let start = Answer::status(self.status).send(self.body());
         self.headers
             .iter()
             .fold(start, |answer, (name, value)| answer.header(name, value))
+    }
+
+    /// The body as it goes over the wire: samples are stored unpacked.
+    fn body(&self) -> Vec<u8> {
+        let packed = |(name, value): &(String, String)| {
+            name.eq_ignore_ascii_case("content-encoding") && value == "gzip"
+        };
+        if !self.headers.iter().any(packed) {
+            return self.bytes.clone();
+        }
+        let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+        packer.write_all(&self.bytes).expect("memory");
+        packer.finish().expect("memory")
     }
 
     /// A server that gives this answer to whatever comes.

@@ -40,7 +40,7 @@ pub(in crate::tools) struct Spot {
 /// A box around a point, `lon1,lat1,lon2,lat2`.
 pub(in crate::tools) fn around(centre: Point, radius: f64) -> String {
     let tall = radius / 111_320.0;
-    let wide = (tall / centre.lat.to_radians().cos().max(0.01)).min(180.0);
+    let wide = centre.wide(tall);
     let (west, east) = (
         (centre.lon - wide).max(-180.0),
         (centre.lon + wide).min(180.0),

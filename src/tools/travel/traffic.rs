@@ -49,7 +49,7 @@ pub(super) fn text(ctx: &Ctx, found: &Found) -> Outcome<String> {
         return Ok(lines.join("\n"));
     }
     let [start, end] = ends(found)?;
-    let weather = now_at(ctx, middle(start, end))?;
+    let weather = now_at(ctx, start.halfway(end))?;
     let there = now_at(ctx, end)?;
     let (moment, hour) = moment(ctx, &there);
     let (conditions, sky) = match &weather {
@@ -99,24 +99,6 @@ fn ends(found: &Found) -> Outcome<[Point; 2]> {
         [start, .., end] => Ok([*start, *end]),
         _ => Err(Problem::internal("A trip without two ends.")),
     }
-}
-
-/// Halfway between two points on the surface; the first of two that lie opposite each other.
-fn middle(a: Point, b: Point) -> Point {
-    let vector = |point: Point| {
-        let (lat, lon) = (point.lat.to_radians(), point.lon.to_radians());
-        [lat.cos() * lon.cos(), lat.cos() * lon.sin(), lat.sin()]
-    };
-    let [ax, ay, az] = vector(a);
-    let [bx, by, bz] = vector(b);
-    let (x, y, z) = (ax + bx, ay + by, az + bz);
-    let flat = x.hypot(y);
-    if flat.hypot(z) < 1e-9 {
-        return a;
-    }
-    let round = |degrees: f64| (degrees * 1e4).round() / 1e4;
-    let (lat, lon) = (z.atan2(flat).to_degrees(), y.atan2(x).to_degrees());
-    Point::found(round(lat), round(lon)).unwrap_or(a)
 }
 
 /// The weather and the clock at a place; the inner error is one to go on without.

@@ -191,7 +191,7 @@ impl Number {
             clippy::cast_sign_loss,
             reason = "the digits of a number below 1"
         )]
-        let zeros = (-size.log10()).floor().clamp(0.0, 20.0) as usize;
+        let zeros = (-libm::log10(size)).floor().clamp(0.0, 20.0) as usize;
         let text = self.fixed((zeros + 4).max(places));
         let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
         let kept = part.trim_end_matches('0').len().max(places);

@@ -36,7 +36,8 @@ pub(super) fn save(
 ) -> Outcome<PathBuf> {
     let name = title.file();
     let path = dir.join(&name);
-    atomic::write(&path, text.as_bytes(), Access::Usual)?;
+    // What a power cut takes can be fetched again.
+    atomic::replace(&path, text.as_bytes(), Access::Usual)?;
     lock::update(&index(dir), WAIT, |before| {
         let mut articles = before.as_deref().map(articles).unwrap_or_default();
         let mut names: Vec<String> = articles

@@ -1,0 +1,267 @@
+//! What each tool that asks the world adds to the answer of its service: from the last byte of the reply to the text of the result,
+//! on the largest sample there is. Prints a Markdown table.
+//!
+//! usage: `cargo bench --bench services`. Reads the samples beside the checkout; without them there is nothing to measure.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use marvin::base::cancel::Cancel;
+use marvin::base::env::Env;
+use marvin::chat::event::Deaf;
+use marvin::chat::message::ToolCall;
+use marvin::net::services::{SERVICES, variable};
+use marvin::tools::batch::run_one;
+use marvin::tools::bounds::Bounds;
+use marvin::tools::context::{Ctx, World};
+use serde_json::{Value, json};
+use support::samples::{Sample, samples};
+
+/// Runs of each call.
+const RUNS: usize = 40;
+
+fn main() {
+    if !std::env::args().any(|arg| arg == "--bench") {
+        return; // `cargo test --all-targets` starts this too.
+    }
+    println!(
+        "| tool | sample | size | reply in to text out, median | worst of {RUNS} | whole call |\n|---|---|---|---|---|---|"
+    );
+    for (tool, service, name, args) in rows() {
+        let Some(samples) = samples("bench", service) else {
+            return;
+        };
+        let sample = samples.iter().find(|sample| sample.name == name);
+        let Some(sample) = sample else {
+            eprintln!("no sample {service}/{name}");
+            continue;
+        };
+        let (mut own, mut whole): (Vec<f64>, Vec<f64>) =
+            (0..=RUNS).map(|_| run(tool, sample, &args)).unzip();
+        // The first run loads what the process has not used yet.
+        own.remove(0);
+        whole.remove(0);
+        println!(
+            "| `{tool}` | {service}/{name} | {:.0} kB | {:.2} ms | {:.2} ms | {:.2} ms |",
+            sample.bytes.len() as f64 / 1e3,
+            median(&mut own),
+            own.last().unwrap(),
+            median(&mut whole)
+        );
+    }
+}
+
+/// Milliseconds from the reply's last byte to the result, and of the whole call.
+fn run(tool: &str, sample: &Sample, args: &Value) -> (f64, f64) {
+    let server = sample.server();
+    let home = tempfile::tempdir().unwrap();
+    let url = server.url("");
+    let mut env = Env::from([
+        ("HOME", home.path().to_str().unwrap()),
+        ("MARVIN_CONTACT", "bench@example.org"),
+    ]);
+    env.set(
+        "MARVIN_CONFIG_DIR",
+        home.path().join("config").to_str().unwrap(),
+    );
+    env.set("PATH", std::env::var("PATH").unwrap_or_default());
+    env.set("MARVIN_ALLOW_PRIVATE", server.address().to_string());
+    for service in SERVICES {
+        env.set(&variable(service.id), url.clone());
+        if let Some(key) = service.key {
+            env.set(key, "bench-key-bench-key");
+        }
+    }
+    let bounds = Bounds::new(&env, &mut |_| {}).unwrap();
+    let ctx = Ctx::new(
+        Arc::new(World::new(env, bounds)),
+        Cancel::new(),
+        Arc::new(Deaf),
+    );
+    let call = ToolCall {
+        id: "bench".to_owned(),
+        name: tool.to_owned(),
+        args: args.to_string().replace("SERVER", &url),
+        keep: None,
+    };
+    let began = Instant::now();
+    let ended = run_one(&ctx, &call);
+    let done = Instant::now();
+    if ended.output.failed {
+        eprintln!("{tool} fails: {}", ended.output.text);
+    }
+    let last = server.requests().len().saturating_sub(1);
+    let answered = server.answered(last).unwrap_or(done);
+    let millis = |time: Duration| time.as_secs_f64() * 1e3;
+    (
+        millis(done.saturating_duration_since(answered)),
+        millis(done - began),
+    )
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Tool, service, its largest sample that the tool takes for a success, arguments.
+fn rows() -> Vec<(&'static str, &'static str, &'static str, Value)> {
+    vec![
+        (
+            "weather_forecast",
+            "open-meteo",
+            "forecast-tool.json",
+            json!({"latitude": 48.4, "longitude": -4.48}),
+        ),
+        (
+            "estimate_travel_time",
+            "osrm",
+            "route-no-steps.json",
+            json!({"origin_lat": 52.517037, "origin_lng": 13.388860, "dest_lat": 52.529407, "dest_lng": 13.397634}),
+        ),
+        (
+            "get_directions",
+            "osrm",
+            "route-steps-roundabouts.json",
+            json!({"origin_lat": 41.928821, "origin_lng": 8.732901, "dest_lat": 41.953932, "dest_lng": 8.763850}),
+        ),
+        (
+            "get_my_location",
+            "ip-geolocation",
+            "ip-api-success.json",
+            json!({}),
+        ),
+        (
+            "places_text_search",
+            "google-places",
+            "text-search-full.json",
+            json!({"text_query": "pizza"}),
+        ),
+        (
+            "osm_search",
+            "nominatim",
+            "search-json-cologne.json",
+            json!({"query": "Cologne"}),
+        ),
+        (
+            "overpass_query",
+            "overpass",
+            "way-center.json",
+            json!({"query": "node[amenity=cafe](50,6,51,7);out;"}),
+        ),
+        (
+            "web_search",
+            "duckduckgo",
+            "html-ad-and-missing-snippet.html",
+            json!({"query": "rust"}),
+        ),
+        (
+            "read_rss",
+            "rss",
+            "rss2-cloudflare.xml",
+            json!({"url": "SERVER/feed.xml", "max_items": 20}),
+        ),
+        (
+            "search_movies",
+            "omdb",
+            "search-star-wars.json",
+            json!({"query": "Star Wars"}),
+        ),
+        (
+            "get_movie_details",
+            "omdb",
+            "title-thelma-and-louise.json",
+            json!({"imdb_id": "tt0103074"}),
+        ),
+        (
+            "search_games",
+            "rawg",
+            "search-doom.json",
+            json!({"query": "doom"}),
+        ),
+        (
+            "steam_app_details",
+            "steam",
+            "appdetails-379720.json",
+            json!({"app_id": 379720}),
+        ),
+        (
+            "music_lookup",
+            "musicbrainz",
+            "recording-lookup.json",
+            json!({"entity": "recording", "mbid": "cb2cc207-8125-445c-9ef9-6ea44eee959a"}),
+        ),
+        (
+            "recipe_search",
+            "themealdb",
+            "search-arrabiata.json",
+            json!({"query": "arrabiata"}),
+        ),
+        (
+            "wiki_full",
+            "wikipedia",
+            "extract-full.json",
+            json!({"title": "Odin"}),
+        ),
+        (
+            "wiki_search",
+            "wikipedia",
+            "search.json",
+            json!({"query": "odin"}),
+        ),
+        (
+            "search_papers",
+            "semantic-scholar",
+            "search.json",
+            json!({"query": "attention"}),
+        ),
+        (
+            "search_arxiv",
+            "arxiv",
+            "query-testing.xml",
+            json!({"query": "testing", "max_results": 20}),
+        ),
+        (
+            "stack_search",
+            "stackexchange",
+            "search-advanced.json",
+            json!({"query": "borrow"}),
+        ),
+        (
+            "stack_answers",
+            "stackexchange",
+            "answers-withbody.json",
+            json!({"question_id": 1}),
+        ),
+        (
+            "dictionary_lookup",
+            "dictionaryapi",
+            "success.json",
+            json!({"word": "hello"}),
+        ),
+        (
+            "translate_text",
+            "mymemory",
+            "autodetect-zh.json",
+            json!({"text": "hello", "target_language": "zh"}),
+        ),
+        (
+            "convert_units",
+            "frankfurter",
+            "v1-usd-eur.json",
+            json!({"value": 5, "from_unit": "USD", "to_unit": "EUR"}),
+        ),
+    ]
+}
