@@ -47,6 +47,8 @@ const FIELDS: usize = 20;
 const START: usize = 200;
 /// How long an answer is taken again.
 const KEEP: Duration = Duration::from_secs(600);
+/// How long the service is waited for; a call has ten seconds, and is to end with a sentence about the service.
+const WITHIN: Duration = Duration::from_secs(8);
 
 /// What came back under "meals".
 enum Meals {
@@ -63,7 +65,7 @@ fn search(ctx: &Ctx, args: RecipeSearch) -> Outcome<String> {
     if query.is_empty() {
         return Err(Problem::input("The query is empty.").next("Give a dish or an ingredient."));
     }
-    let ask = ctx.ask(&THEMEALDB).path(ROOT).keep(KEEP);
+    let ask = ctx.ask(&THEMEALDB).path(ROOT).keep(KEEP).within(WITHIN);
     let (answer, what) = match args.search_type {
         By::Name => (ask.path("search.php").query("s", &query), "dish"),
         // The service writes ingredients with underscores.
@@ -152,7 +154,7 @@ fn lookup(ctx: &Ctx, args: RecipeLookup) -> Outcome<String> {
         );
     }
     let answer = ctx.ask(&THEMEALDB).path(ROOT).path("lookup.php");
-    let found = match meals(&answer.query("i", id).keep(KEEP).get()?)? {
+    let found = match meals(&answer.query("i", id).keep(KEEP).within(WITHIN).get()?)? {
         Meals::Some(found) => found,
         Meals::None | Meals::Said(_) => return Err(unknown()),
     };
@@ -175,7 +177,8 @@ fn lookup(ctx: &Ctx, args: RecipeLookup) -> Outcome<String> {
     row("Cuisine", word(meal, "strArea"));
     row("Tags", tags(meal));
     row("Source", word(meal, "strSource"));
-    row("Video", word(meal, "strYoutube"));
+    let video = word(meal, "strYoutube").filter(|link| link.starts_with("http"));
+    row("Video", video);
     let all = ingredients(meal);
     if !all.is_empty() {
         lines.push(format!("\nIngredients ({}):", all.len()));
@@ -198,10 +201,11 @@ fn lookup(ctx: &Ctx, args: RecipeLookup) -> Outcome<String> {
 
 /// What the answer holds, judged in the order of the contract.
 fn meals(answer: &Answer) -> Outcome<Meals> {
-    if answer.status >= 500 || answer.is_ok() && (answer.is_page() || answer.bytes.is_empty()) {
-        let why = if answer.status >= 500 {
-            answer.status.to_string()
-        } else if answer.is_page() {
+    let page = answer.is_page() && answer.status != 429;
+    if answer.status >= 500 || page || answer.is_ok() && answer.bytes.trim_ascii().is_empty() {
+        let why = if !answer.is_ok() {
+            format!("status {}", answer.status)
+        } else if page {
             "it sent a web page where recipes were promised".to_owned()
         } else {
             "it sent nothing".to_owned()

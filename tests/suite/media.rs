@@ -535,3 +535,39 @@ fn a_key_is_read_from_its_file_too() {
     run.run().expect(0);
     assert_eq!(server.request(0).path, format!("/?apikey={SECRET}&s=x"));
 }
+
+#[test]
+fn a_page_in_front_of_a_service_says_nothing_of_the_key_or_the_id() {
+    for status in [401, 403, 404] {
+        let server =
+            || one(move || Answer::text("text/html", "<html>Blocked</html>").with_status(status));
+        let words = format!("is not answering (status {status})");
+        for (name, args) in [
+            (TITLE, json!({"query": "x"})),
+            (DETAILS, json!({"title": "x"})),
+            (GAMES, json!({"query": "x"})),
+            (GAME, json!({"game_id": 5})),
+        ] {
+            has(&fails(&server(), name, &args), &[&words]);
+        }
+    }
+}
+
+#[test]
+fn gaps_in_a_list_are_not_hits() {
+    let films = one(|| {
+        Answer::json(
+            &json!({"Response": "True", "totalResults": null, "Search": [null, {"Title": "Alpha", "imdbID": "tt0000001"}, 5]}),
+        )
+    });
+    has(
+        &text(&films, TITLE, &json!({"query": "x"})),
+        &["1 title for \"x\":\n 1. Alpha, tt0000001\n"],
+    );
+    let games =
+        one(|| Answer::json(&json!({"count": null, "results": [null, {"name": "Beta", "id": 7}]})));
+    has(
+        &text(&games, GAMES, &json!({"query": "x"})),
+        &["1 game for \"x\":\n 1. Beta, id 7\n"],
+    );
+}

@@ -399,7 +399,11 @@ fn themealdb_is_asked_as_it_wants() {
 #[test]
 fn refusals_of_themealdb_are_never_no_hits() {
     for (status, body, part) in [
-        (502, "<html>bad gateway</html>", "is not answering: 502"),
+        (
+            502,
+            "<html>bad gateway</html>",
+            "is not answering: status 502",
+        ),
         (
             200,
             "<!DOCTYPE html><html>",
@@ -426,4 +430,23 @@ fn refusals_of_themealdb_are_never_no_hits() {
         &text(&server, "recipe_search", &json!({"query": "x"})),
         &["No recipes found"],
     );
+}
+
+#[test]
+fn a_page_with_any_status_means_that_themealdb_is_not_answering() {
+    for status in [200, 403, 404] {
+        let server =
+            one(move || Answer::text("text/html", "<html>Blocked</html>").with_status(status));
+        has(
+            &fails(&server, "recipe_lookup", &json!({"meal_id": "5"})),
+            &["TheMealDB is not answering: "],
+        );
+    }
+    let server = one(|| {
+        Answer::json(
+            &json!({"meals": [{"idMeal": "5", "strMeal": "Soup", "strYoutube": "javascript:x"}]}),
+        )
+    });
+    let text = text(&server, "recipe_lookup", &json!({"meal_id": "5"}));
+    assert!(!text.contains("Video"), "{text}");
 }

@@ -694,3 +694,41 @@ fn samples_of_spotify() {
         ],
     );
 }
+
+#[test]
+fn a_refusal_of_all_searches_is_no_miss_and_is_not_repeated() {
+    for (status, words) in [(403, "not registered"), (429, "rate limit")] {
+        let own = Setting::signed_in(3_000);
+        let server = Server::answering(move |_, _| {
+            Answer::json(&json!({"error": {"status": status, "message": words}}))
+                .with_status(status)
+        });
+        let args = json!({"playlist_id": "37i9dQZF1DX0XUsuxWHRQd", "track_queries": ["one", "two", "three"]});
+        let text = own.fails(&server, "spotify_add_tracks", &args);
+        has(&text, &[words]);
+        assert!(!text.contains("Try other words"), "{text}");
+        assert_eq!(server.requests().len(), 1);
+    }
+}
+
+#[test]
+fn a_page_of_hits_that_fails_is_told() {
+    let own = Setting::signed_in(3_000);
+    let server = Server::answering(|request, _| {
+        if request.query("offset").is_some() {
+            return Answer::status(500);
+        }
+        let items: Vec<Value> = (0..10)
+            .map(|n| item(&format!("T{n}"), "A", &format!("id{n}")))
+            .collect();
+        Answer::json(&json!({"tracks": {"items": items, "total": 900, "next": "more"}}))
+    });
+    let args = json!({"query": "x", "max_results": 20});
+    has(
+        &own.text(&server, "spotify_search", &args),
+        &[
+            "10 of 900 tracks",
+            "\nThe others could not be read: Spotify failed (500).",
+        ],
+    );
+}

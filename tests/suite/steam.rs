@@ -582,3 +582,39 @@ fn a_call_that_is_interrupted_ends_at_once() {
     assert_eq!(done.code(), Some(130));
     assert!(done.took() < Duration::from_secs(5));
 }
+
+#[test]
+fn a_page_with_404_is_not_an_app_without_players() {
+    let page = || Answer::text("text/html", "<html>Not here</html>").with_status(404);
+    let rates = || {
+        Answer::json(
+            &json!({"achievementpercentages": {"achievements": [{"name": "A", "percent": "5"}]}}),
+        )
+    };
+    has(
+        &stats(page(), rates()),
+        &[
+            "App 440.\n",
+            " 1. A: 5%",
+            "The players could not be counted: ",
+        ],
+    );
+}
+
+#[test]
+fn gaps_in_a_list_are_not_items() {
+    let store =
+        one(|| Answer::json(&json!({"total": 1, "items": [null, {"name": "Alpha", "id": 4}]})));
+    has(
+        &text(&store, SEARCH, &json!({"query": "x"})),
+        &["1 hit for", "\n 1. Alpha, no price listed, app 4\n"],
+    );
+    let games = one(|| {
+        Answer::json(&json!({"response": {"game_count": 1, "games": [null,
+            {"appid": 7, "name": "Beta", "playtime_forever": 61, "rtime_last_played": 86_400}]}}))
+    });
+    let owned = text(&games, OWNED, &user());
+    has(&owned, &["1 game of the user", "\n 1. Beta: 1 h, app 7"]);
+    let players = one(|| Answer::json(&json!({"response": {"players": [null]}})));
+    has(&fails(&players, SUMMARY, &user()), &["Steam knows no user"]);
+}

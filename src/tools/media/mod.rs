@@ -100,7 +100,7 @@ fn silent(answer: &Answer) -> Problem {
     .next("Try again later, or use web_search.")
 }
 
-/// True for answers that come from something in front of the service, or from a service that is down.
+/// True for answers that come from something in front of the service, whatever their status, or from a service that is down.
 fn is_down(answer: &Answer) -> bool {
-    answer.status >= 500 || (answer.is_ok() && answer.is_page())
+    answer.status >= 500 || (answer.status != 429 && answer.is_page())
 }

@@ -213,7 +213,11 @@ fn nothing(query: &str, year: Option<&str>, kind: Kind) -> String {
 }
 
 fn listed(query: &str, found: &Value) -> String {
-    let items = found.list("Search");
+    let items: Vec<&Value> = found
+        .list("Search")
+        .iter()
+        .filter(|item| item.is_object())
+        .collect();
     let shown = items.len().min(PAGE);
     let total = found
         .whole("totalResults")

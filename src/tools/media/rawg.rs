@@ -36,7 +36,11 @@ pub(super) fn search(ctx: &Ctx, args: SearchGames) -> Outcome<String> {
         .query("page_size", args.max_results)
         .get()?;
     let found = reply(&answer)?;
-    let items = found.list("results");
+    let items: Vec<&Value> = found
+        .list("results")
+        .iter()
+        .filter(|item| item.is_object())
+        .collect();
     if items.is_empty() {
         // An absent list is an empty one only where the count says so too.
         let known = found.at("results").is_some_and(Value::is_array);
@@ -106,7 +110,7 @@ fn request<'a>(ctx: &'a Ctx, key: &str) -> Ask<'a> {
 }
 
 fn detail(answer: &Answer, id: i64) -> Outcome<Value> {
-    if answer.status == 404 {
+    if answer.status == 404 && !answer.is_page() {
         return Err(
             Problem::missing(format!("RAWG has no game with that id ({id})."))
                 .next("search_games finds ids."),

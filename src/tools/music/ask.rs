@@ -1,6 +1,6 @@
 //! Requests to MusicBrainz: queries that mean what was typed, its pauses, and its refusals in words.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -17,6 +17,13 @@ const FIRST: Duration = Duration::from_secs(1);
 const SECOND: Duration = Duration::from_secs(2);
 /// The longest pause that is waited for.
 const PATIENCE: Duration = Duration::from_secs(4);
+/// How long MusicBrainz is waited for in all; a call has ten seconds, and is to end with what was read or a sentence about the service.
+const WITHIN: Duration = Duration::from_secs(9);
+
+/// The end of the time that a call beginning now has for all its requests.
+pub(super) fn end() -> Instant {
+    Instant::now() + WITHIN
+}
 
 /// `text` as a query of Lucene that looks for these words and nothing else.
 pub(super) fn escaped(text: &str) -> String {
@@ -34,16 +41,25 @@ pub(super) fn escaped(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// The reply to a request for `path` below the service's root, with its query.
+/// The reply to a request for `path` below the service's root, with its query, not waited for beyond `end`.
 ///
 /// # Errors
 /// A refusal, three times when it is one to wait for; what cannot be read.
-pub(super) fn reply(ctx: &Ctx, path: &str, missing: impl Fn() -> Problem) -> Outcome<Value> {
-    let ask = || ctx.ask(&MUSICBRAINZ).path("/ws/2/").path(path).keep(KEEP);
+pub(super) fn reply(
+    ctx: &Ctx,
+    path: &str,
+    end: Instant,
+    missing: impl Fn() -> Problem,
+) -> Outcome<Value> {
+    let left = || end.saturating_duration_since(Instant::now());
+    let ask = || {
+        let ask = ctx.ask(&MUSICBRAINZ).path("/ws/2/").path(path).keep(KEEP);
+        ask.within(left())
+    };
     let mut answer = ask().again_after(FIRST).patience(PATIENCE).get()?;
     if answer.status == 503 {
         let wait = answer.retry_after().unwrap_or_default().max(SECOND);
-        if wait <= PATIENCE {
+        if wait <= PATIENCE && wait < left() {
             if !ctx.stop.sleep(wait) {
                 return Err(Problem::cancelled());
             }

@@ -1,8 +1,10 @@
 //! `music_lookup`: one record of MusicBrainz, whole.
 
+use std::time::Instant;
+
 use serde_json::Value;
 
-use super::ask::reply;
+use super::ask::{end, reply};
 use super::search::tracks;
 use super::words::{credit, joined, length, life, name, titled, used};
 use super::{Entity, MusicLookup};
@@ -48,7 +50,8 @@ pub(super) fn lookup(ctx: &Ctx, args: MusicLookup) -> Outcome<String> {
         .next("Say with entity whether it is of another kind (artist, release, recording), or find it with music_search.")
     };
     let path = format!("{}/{mbid}?inc={}&fmt=json", kind.word(), kind.with());
-    let record = reply(ctx, &path, missing)?;
+    let end = end();
+    let record = reply(ctx, &path, end, missing)?;
     let title = match kind {
         Entity::Artist => "name",
         Entity::Release | Entity::Recording => "title",
@@ -78,7 +81,7 @@ pub(super) fn lookup(ctx: &Ctx, args: MusicLookup) -> Outcome<String> {
             row("Genres", used(&record, "genres", 10));
             row("Tags", used(&record, "tags", 10));
             row("MBID", Some(id));
-            let (groups, cut) = discography(ctx, &mbid, &record)?;
+            let (groups, cut) = discography(ctx, &mbid, &record, end)?;
             lines.extend(by_kind(&groups, cut));
         }
         Entity::Release => {
@@ -147,7 +150,7 @@ fn origin(artist: &Value) -> Option<String> {
 
 /// All release groups of an artist, and whether there are more than could be asked for. A lookup that may have been cut is
 /// completed by browsing; when that fails, what came first stands.
-fn discography(ctx: &Ctx, mbid: &str, artist: &Value) -> Outcome<(Vec<Value>, bool)> {
+fn discography(ctx: &Ctx, mbid: &str, artist: &Value, end: Instant) -> Outcome<(Vec<Value>, bool)> {
     let first = artist.list("release-groups");
     if first.len() < LINKED {
         return Ok((first.to_vec(), false));
@@ -158,7 +161,7 @@ fn discography(ctx: &Ctx, mbid: &str, artist: &Value) -> Outcome<(Vec<Value>, bo
             "release-group?artist={mbid}&limit={PAGE}&offset={}&fmt=json",
             page * PAGE
         );
-        let found = match reply(ctx, &path, || Problem::missing("No release groups.")) {
+        let found = match reply(ctx, &path, end, || Problem::missing("No release groups.")) {
             Ok(found) => found,
             Err(problem) if problem.is_cancelled() => return Err(problem),
             Err(_) if all.is_empty() => return Ok((first.to_vec(), true)),

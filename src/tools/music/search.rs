@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::ask::{escaped, reply};
+use super::ask::{end, escaped, reply};
 use super::words::{credit, joined, length, life, name, titled};
 use super::{Entity, MusicSearch};
 use crate::base::error::{Outcome, Problem};
@@ -27,7 +27,7 @@ pub(super) fn search(ctx: &Ctx, args: MusicSearch) -> Outcome<String> {
         encoded(&query),
         args.max_results
     );
-    let found = reply(ctx, &path, || {
+    let found = reply(ctx, &path, end(), || {
         Problem::missing("MusicBrainz does not have this search.")
     })?;
     let list = found.list(kind.list());

@@ -17,6 +17,8 @@ use crate::tools::context::Ctx;
 
 /// How long another process's renewal is waited for.
 const WAIT: Duration = Duration::from_secs(8);
+/// How long a renewal is waited for: the call that needs it has ten seconds.
+const RENEWING: Duration = Duration::from_secs(5);
 /// How long a token lives when Spotify does not say, and at most, in seconds.
 const LIFE: i64 = 3_600;
 const LONGEST: i64 = 86_400;
@@ -71,7 +73,10 @@ pub(super) fn renewed(ctx: &Ctx, used: &str) -> Outcome<String> {
     if token.refresh.is_empty() {
         return Err(unconnected());
     }
-    let mut ask = ctx.ask(&SPOTIFY_ACCOUNTS).path("/api/token");
+    let mut ask = ctx
+        .ask(&SPOTIFY_ACCOUNTS)
+        .path("/api/token")
+        .within(RENEWING);
     let secret = keys::find(&ctx.world.env, "SPOTIFY_CLIENT_SECRET").filter(|_| !token.ours);
     if let Some(secret) = &secret {
         // A token of the original was got with the secret and is renewed with it.

@@ -20,6 +20,9 @@ const BATCH: usize = 100;
 const MOST: usize = 500;
 /// After this long no more is searched: what was found has to be added within the call.
 const SEARCHING: Duration = Duration::from_secs(42);
+/// When a search is given up, and how long the adding may take after that.
+const SEARCHED: Duration = Duration::from_secs(47);
+const ADDING: Duration = Duration::from_secs(11);
 /// The longest pause that is waited for, within that.
 const PATIENCE: Duration = Duration::from_secs(8);
 
@@ -54,10 +57,11 @@ pub(super) fn add(ctx: &Ctx, args: SpotifyAddTracks) -> Outcome<String> {
         ))
         .next("Add them in several calls."));
     }
-    let mut api = Api::open(ctx)?.patience(PATIENCE);
+    let mut api = Api::open(ctx, SEARCHED)?.patience(PATIENCE);
     let start = Instant::now();
     let (mut found, mut failed): (Vec<Found>, Vec<(String, String)>) = (Vec::new(), Vec::new());
     let count = queries.len();
+    let mut refused: Option<Problem> = None;
     for (at, asked) in queries.into_iter().enumerate() {
         ctx.stop.check()?;
         if count > 3 {
@@ -65,8 +69,22 @@ pub(super) fn add(ctx: &Ctx, args: SpotifyAddTracks) -> Outcome<String> {
         }
         let track = if start.elapsed() > SEARCHING && Link::read(&asked).is_none() {
             Err("not searched, the time was up".to_owned())
+        } else if refused.as_ref().is_some_and(is_for_all) && Link::read(&asked).is_none() {
+            Err("not searched after Spotify's refusal".to_owned())
         } else {
-            track(&mut api, &asked)?
+            match track(&mut api, &asked) {
+                Ok(track) => track,
+                Err(problem)
+                    if matches!(problem.kind, Kind::Auth | Kind::Config | Kind::Cancelled) =>
+                {
+                    return Err(problem);
+                }
+                Err(problem) => {
+                    let why = problem.what.trim_end_matches('.').to_owned();
+                    refused = Some(problem);
+                    Err(why)
+                }
+            }
         };
         match track {
             Ok((uri, _)) if found.iter().any(|other| other.uri == uri) => {
@@ -76,6 +94,11 @@ pub(super) fn add(ctx: &Ctx, args: SpotifyAddTracks) -> Outcome<String> {
             Err(why) => failed.push((asked, why)),
         }
     }
+    // That Spotify could not be asked is not that it has no such track.
+    if let Some(problem) = refused.filter(|_| found.is_empty()) {
+        return Err(problem);
+    }
+    api.extend(ADDING);
     let mut added = 0;
     let mut trouble = None;
     for batch in found.chunks(BATCH) {
@@ -120,6 +143,11 @@ fn playlist(given: &str) -> Outcome<String> {
     }
 }
 
+/// True for a refusal that the next search would meet too.
+fn is_for_all(problem: &Problem) -> bool {
+    matches!(problem.kind, Kind::Refused | Kind::Limit)
+}
+
 /// The URI of the track that is meant, and what it is called; else why there is none.
 fn track(api: &mut Api<'_>, asked: &str) -> Outcome<Result<(String, Option<String>), String>> {
     if let Some(link) = Link::read(asked) {
@@ -132,13 +160,7 @@ fn track(api: &mut Api<'_>, asked: &str) -> Outcome<Result<(String, Option<Strin
     let query = code
         .as_ref()
         .map_or_else(|| asked.to_owned(), |code| format!("isrc:{code}"));
-    let page = match page(api, "track", &query, PAGE, 0) {
-        Ok(page) => page,
-        Err(problem) if matches!(problem.kind, Kind::Auth | Kind::Config | Kind::Cancelled) => {
-            return Err(problem);
-        }
-        Err(problem) => return Ok(Err(problem.what.trim_end_matches('.').to_owned())),
-    };
+    let page = page(api, "track", &query, PAGE, 0)?;
     let hits: Vec<&Value> = page
         .list("items")
         .iter()

@@ -1,6 +1,6 @@
 //! Requests to Spotify's Web API in the person's name, and its refusals in words.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -21,18 +21,21 @@ pub(super) struct Api<'a> {
     ctx: &'a Ctx,
     token: String,
     patience: Duration,
+    end: Instant,
 }
 
 impl<'a> Api<'a> {
-    /// Signs the call in.
+    /// Signs the call in; its requests are not waited for longer than `time` in all.
     ///
     /// # Errors
     /// Nobody has signed in, or the sign-in has ended.
-    pub(super) fn open(ctx: &'a Ctx) -> Outcome<Self> {
+    pub(super) fn open(ctx: &'a Ctx, time: Duration) -> Outcome<Self> {
+        let end = Instant::now() + time;
         Ok(Self {
             ctx,
             token: access(ctx)?,
             patience: PATIENCE,
+            end,
         })
     }
 
@@ -41,6 +44,11 @@ impl<'a> Api<'a> {
     pub(super) fn patience(mut self, time: Duration) -> Self {
         self.patience = time;
         self
+    }
+
+    /// Gives the requests that follow `time` from now.
+    pub(super) fn extend(&mut self, time: Duration) {
+        self.end = Instant::now() + time;
     }
 
     /// Sends what `make` makes of a request, once more after a renewal when the token is refused.
@@ -57,12 +65,14 @@ impl<'a> Api<'a> {
     }
 
     fn once(&self, make: &dyn Fn(Ask<'a>) -> Outcome<Answer>) -> Outcome<Answer> {
+        let left = self.end.saturating_duration_since(Instant::now());
         let bearer = format!("Bearer {}", self.token);
         make(
             self.ctx
                 .ask(&SPOTIFY_API)
                 .secret_header("authorization", &self.token, bearer)
                 .patience(self.patience)
+                .within(left.max(Duration::from_secs(1)))
                 .path("/v1"),
         )
     }

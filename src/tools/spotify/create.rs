@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::SpotifyCreatePlaylist;
 use super::api::{Api, name, web};
+use super::search::WITHIN;
 use crate::base::error::{Outcome, Problem};
 use crate::base::pick::Pick;
 use crate::base::text::{clip, visible};
@@ -35,7 +36,7 @@ pub(super) fn create(ctx: &Ctx, args: SpotifyCreatePlaylist) -> Outcome<String> 
     if let Some(body) = body.as_object_mut().filter(|_| !about.is_empty()) {
         body.insert("description".to_owned(), about.into());
     }
-    let made = Api::open(ctx)?
+    let made = Api::open(ctx, WITHIN)?
         .patience(std::time::Duration::from_secs(6))
         .send(&|ask| ask.path("/me/playlists").json(&body))?;
     let id = name(&made, "id").ok_or_else(|| {

@@ -17,6 +17,8 @@ use crate::tools::context::Ctx;
 pub(super) const PAGE: usize = 10;
 /// Pages at most: null entries may empty some.
 const PAGES: usize = 4;
+/// How long Spotify is waited for; a call has ten seconds, and is to end with a sentence about the service.
+pub(super) const WITHIN: Duration = Duration::from_secs(8);
 
 impl Sort {
     fn word(self) -> &'static str {
@@ -45,15 +47,19 @@ pub(super) fn search(ctx: &Ctx, args: SpotifySearch) -> Outcome<String> {
     };
     let most = usize::try_from(args.max_results).unwrap_or(PAGE);
     // A call of ten seconds cannot wait for ten.
-    let mut api = Api::open(ctx)?.patience(Duration::from_secs(6));
+    let mut api = Api::open(ctx, WITHIN)?.patience(Duration::from_secs(6));
     let (mut found, mut all, mut offset) = (Vec::new(), 0, 0);
     let mut seen = HashSet::new();
+    let mut missed = None;
     for _ in 0..PAGES {
         let limit = most.saturating_sub(found.len()).clamp(1, PAGE);
         let page = match page(&mut api, kind.word(), &query, limit, offset) {
             Ok(page) => page,
             Err(problem) if found.is_empty() || problem.is_cancelled() => return Err(problem),
-            Err(_) => break,
+            Err(problem) => {
+                missed = Some(problem);
+                break;
+            }
         };
         all = page.whole("total").unwrap_or(0).max(all);
         let items = page.list("items");
@@ -85,7 +91,8 @@ pub(super) fn search(ctx: &Ctx, args: SpotifySearch) -> Outcome<String> {
         .iter()
         .enumerate()
         .map(|(at, item)| format!("{:>2}. {}", at + 1, described(kind, item)));
-    let lines: Vec<String> = lines.collect();
+    let mut lines: Vec<String> = lines.collect();
+    lines.extend(missed.map(|why| format!("The others could not be read: {}", why.what)));
     Ok(format!(
         "{head} at Spotify for \"{shown}\":\n{}",
         lines.join("\n")

@@ -185,11 +185,11 @@ fn platforms(value: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The day of a moment in Unix time, here; nothing for zero, which stands for never.
+/// The day of a moment in Unix time, here; nothing for zero and the day after it, which stand for never.
 fn day(ctx: &Ctx, seconds: i64) -> Option<String> {
     let moment = jiff::Timestamp::from_second(seconds).ok()?;
     let zone = ctx.world.clock.now().time_zone().clone();
-    (seconds > 0).then(|| moment.to_zoned(zone).strftime("%Y-%m-%d").to_string())
+    (seconds > 86_400).then(|| moment.to_zoned(zone).strftime("%Y-%m-%d").to_string())
 }
 
 #[cfg(test)]

@@ -35,7 +35,11 @@ pub(super) fn games(ctx: &Ctx, args: SteamUserGames) -> Outcome<String> {
     let Some(found) = found.at("response").filter(|found| found.is_object()) else {
         return Err(answer.unreadable());
     };
-    let games = found.list("games");
+    let games: Vec<&Value> = found
+        .list("games")
+        .iter()
+        .filter(|game| game.is_object())
+        .collect();
     match (count(found, "game_count"), games.is_empty()) {
         (Some(0), true) => Ok(format!("The user {id} owns no games.")),
         (None, true) => Err(Problem::refused(format!(
@@ -43,7 +47,7 @@ pub(super) fn games(ctx: &Ctx, args: SteamUserGames) -> Outcome<String> {
         ))
         .next("Its owner can make \"Game details\" public in Steam's privacy settings.")),
         (Some(_), true) => Err(answer.unreadable()),
-        (total, false) => Ok(listed(ctx, id, total, games)),
+        (total, false) => Ok(listed(ctx, id, total, &games)),
     }
 }
 
@@ -65,8 +69,8 @@ fn minutes(game: &Value, key: &str) -> u64 {
     count(game, key).unwrap_or_default()
 }
 
-fn listed(ctx: &Ctx, id: &str, total: Option<u64>, games: &[Value]) -> String {
-    let mut ranked: Vec<&Value> = games.iter().collect();
+fn listed(ctx: &Ctx, id: &str, total: Option<u64>, games: &[&Value]) -> String {
+    let mut ranked = games.to_vec();
     ranked.sort_by_key(|game| std::cmp::Reverse(minutes(game, "playtime_forever")));
     let all: u64 = games.iter().fold(0, |sum: u64, game| {
         sum.saturating_add(minutes(game, "playtime_forever"))
@@ -131,7 +135,7 @@ pub(super) fn summary(ctx: &Ctx, args: SteamUserSummary) -> Outcome<String> {
     let own = players
         .iter()
         .find(|player| player.text("steamid") == Some(id));
-    match own.or(players.first()) {
+    match own.or_else(|| players.iter().find(|player| player.is_object())) {
         Some(player) => Ok(profile(ctx, id, player)),
         None => Err(
             Problem::missing(format!("Steam knows no user with the id {id}."))

@@ -35,6 +35,7 @@ pub(super) fn run(ctx: &Ctx, args: SteamSearch) -> Outcome<String> {
             _ => Err(answer.unreadable()),
         };
     };
+    let items: Vec<&Value> = items.iter().filter(|item| item.is_object()).collect();
     if items.is_empty() {
         return Ok(nothing(query));
     }

@@ -76,7 +76,7 @@ fn players(ctx: &Ctx, id: i64) -> Outcome<Option<u64>> {
         .value()
         .and_then(|value| value.whole("response/result"))
         == Some(42);
-    if answer.status == 404 || unknown {
+    if (answer.status == 404 && !answer.is_page()) || unknown {
         return Ok(None);
     }
     let found = reply(&answer, false)?;
