@@ -712,6 +712,18 @@ fn a_refusal_of_all_searches_is_no_miss_and_is_not_repeated() {
 }
 
 #[test]
+fn a_change_is_never_sent_twice() {
+    let own = Setting::signed_in(3_000);
+    let server = Server::answering(|_, _| Answer::status(503).header("Retry-After", "0")).lenient();
+    own.fails(
+        &server,
+        "spotify_create_playlist",
+        &json!({"name": "Evening"}),
+    );
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
 fn a_page_of_hits_that_fails_is_told() {
     let own = Setting::signed_in(3_000);
     let server = Server::answering(|request, _| {

@@ -38,7 +38,7 @@ pub(super) fn create(ctx: &Ctx, args: SpotifyCreatePlaylist) -> Outcome<String> 
     }
     let made = Api::open(ctx, WITHIN)?
         .patience(std::time::Duration::from_secs(6))
-        .send(&|ask| ask.path("/me/playlists").json(&body))?;
+        .send(&|ask| ask.path("/me/playlists").only_once().json(&body))?;
     let id = name(&made, "id").ok_or_else(|| {
         Problem::network("Spotify answered without the new playlist's id.")
             .next("Look in Spotify whether it is there.")
