@@ -32,6 +32,7 @@ mod maps;
 mod media;
 mod music;
 mod notes;
+mod odd_answers;
 mod osrm;
 mod outside;
 mod places_around;

@@ -113,7 +113,7 @@ fn a_second_try_is_made_once_and_only_when_the_wait_is_known_and_short() {
 #[test]
 fn good_answers_are_kept_and_refusals_are_not() {
     let server = Server::answering(|request, _| {
-        Answer::status(if request.path == "/bad" { 500 } else { 200 }).send("x")
+        Answer::status(if request.path == "/bad" { 500 } else { 200 }).send("{}")
     });
     let out = out(&server);
     let kept = |path| {
@@ -252,4 +252,78 @@ fn a_cancelled_request_ends_alone() {
     assert!(stalled.join().unwrap().unwrap_err().is_cancelled());
     latch.open();
     assert_eq!(held.join().unwrap(), "ab");
+}
+
+#[test]
+fn a_refusal_under_success_is_not_kept() {
+    let server = Server::answering(|request, n| match (request.path.as_str(), n) {
+        ("/page", 0) => Answer::text("text/html", "<html>Blocked</html>"),
+        ("/error", _) => Answer::json(&json!({"error": "overloaded"})),
+        ("/message", _) => Answer::json(&json!({"message": "Too many requests"})),
+        ("/empty", _) => Answer::status(200),
+        _ => Answer::json(&json!({"ok": 1, "error": null, "message": ""})),
+    });
+    let out = out(&server);
+    let stop = Cancel::new();
+    for (path, asked) in [("/page", 2), ("/error", 3), ("/message", 3), ("/empty", 3)] {
+        let before = server.requests().len();
+        for _ in 0..3 {
+            let ask = out.ask(&OMDB, None, &stop).path(path);
+            ask.keep(Duration::from_secs(60)).get().unwrap();
+        }
+        assert_eq!(server.requests().len() - before, asked, "{path}");
+    }
+}
+
+#[test]
+fn a_redirect_to_what_is_no_web_address_is_the_services_fault() {
+    for to in [
+        "ftp://x.test/?apikey=hunter2hunter2",
+        "http://[::bad/?apikey=hunter2hunter2",
+    ] {
+        let server = Server::answering(move |_, _| Answer::status(302).header("Location", to));
+        let out = out(&server);
+        let stop = Cancel::new();
+        let ask = out.ask(&OMDB, None, &stop);
+        let problem = ask
+            .secret_query("apikey", "hunter2hunter2")
+            .get()
+            .unwrap_err();
+        let line = problem.one_line();
+        assert!(
+            line.starts_with("OMDb redirects to what is no web address"),
+            "{line}"
+        );
+        assert!(!line.contains("hunter2"), "{line}");
+        assert_eq!(problem.kind, marvin::base::error::Kind::Network);
+    }
+}
+
+#[test]
+fn json_in_another_charset_is_read() {
+    let server = Server::answering(|request, _| match request.path.as_str() {
+        "/said" => Answer::text(
+            "application/json; charset=iso-8859-1",
+            b"{\"a\": \"caf\xe9\"}",
+        ),
+        _ => Answer::text("application/json", b"{\"a\": \"caf\xe9\"}"),
+    });
+    let out = out(&server);
+    assert_eq!(get(&out, "/said").value(), Some(json!({"a": "café"})));
+    assert!(get(&out, "/silent").value().is_some());
+}
+
+#[test]
+fn waits_are_said_as_a_person_says_them() {
+    for (header, wanted) in [
+        ("30", "It may be asked again in 30 s."),
+        ("67194", "It may be asked again in 19 hours."),
+        ("999999999999999", "Try again another day."),
+    ] {
+        let server =
+            Server::answering(move |_, _| Answer::status(429).header("Retry-After", header));
+        let out = out(&server);
+        let problem = get(&out, "/").refused(None);
+        assert_eq!(problem.next, [wanted], "{header}");
+    }
 }

@@ -208,7 +208,7 @@ fn requests_and_answers_of_every_compression() {
         .expect(0);
         assert_eq!(
             done.text(),
-            "Mathematics: 1 question for \"a b\" with the tags c++;linux, there are more:\n\n1. a &lt; b\n   score -2 · id 1\n   https://math.stackexchange.com/q/1\n\nTitles: CC BY-SA, by their authors.\nOnly 9 requests are left today; set STACKEXCHANGE_KEY for more.\n"
+            "Mathematics: 1 question for \"a b\" with the tags c++;linux, there are more:\n\n1. a &lt; b\n   score -2 · id 1\n   https://math.stackexchange.com/q/1\n\nTitles: CC BY-SA, by their authors.\nOnly 9 requests are left today.\n"
         );
         assert_eq!(
             server.request(0).path,

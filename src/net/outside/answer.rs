@@ -9,7 +9,7 @@ use ureq::http::HeaderMap;
 
 use crate::base::error::{Kind, Outcome, Problem};
 use crate::base::redact;
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, plural, visible};
 use crate::net::charset;
 use crate::net::http::{NetError, Response};
 use crate::net::services::Service;
@@ -165,6 +165,19 @@ impl Answer {
         (200..300).contains(&self.status)
     }
 
+    /// True for success whose body is JSON that names no error: worth keeping.
+    pub(super) fn is_sound(&self) -> bool {
+        let says = |value: &Value, key: &str| match value.get(key) {
+            None | Some(Value::Null | Value::Bool(false)) => false,
+            Some(Value::String(text)) => !text.trim().is_empty(),
+            Some(_) => true,
+        };
+        self.is_ok()
+            && self.value().is_some_and(|value| {
+                !value.is_null() && !says(&value, "error") && !says(&value, "message")
+            })
+    }
+
     /// The body as text, in the charset that its header, itself or nobody names.
     pub fn text(&self) -> String {
         charset::decoded(&self.bytes, self.header("content-type").unwrap_or_default())
@@ -172,8 +185,10 @@ impl Answer {
 
     /// The body as JSON, whatever the status and the content type say.
     pub fn value(&self) -> Option<Value> {
-        let bytes = self.bytes.strip_prefix(b"\xef\xbb\xbf");
-        serde_json::from_slice(bytes.unwrap_or(&self.bytes)).ok()
+        match std::str::from_utf8(&self.bytes) {
+            Ok(text) => serde_json::from_str(text.trim_start_matches('\u{feff}')).ok(),
+            Err(_) => serde_json::from_str(self.text().trim_start_matches('\u{feff}')).ok(),
+        }
     }
 
     /// The body as JSON of an answer that says success.
@@ -235,13 +250,15 @@ impl Answer {
     pub fn refused(&self, said: Option<&str>) -> Problem {
         let name = begin(self.service.name);
         let status = self.status;
-        let wait = self.retry_after().map(|wait| wait.as_secs().max(1));
+        let wait = self.retry_after();
         let key = self.service.key;
         let (kind, what) = match status {
             400 | 422 => (
                 Kind::Input,
                 format!("{name} cannot use the request ({status})"),
             ),
+            200..=299 => (Kind::Network, format!("{name} refused the request")),
+            401 if key.is_none() => (Kind::Refused, format!("{name} refused the request (401)")),
             401 => (Kind::Auth, format!("{name} does not accept the key (401)")),
             403 if key.is_some() => (
                 Kind::Auth,
@@ -271,12 +288,25 @@ impl Answer {
         let problem = Problem::new(kind, what);
         match (status, key, wait) {
             (401 | 403, Some(variable), _) => problem.next(format!("Check {variable}.")),
-            (_, _, Some(wait)) => problem.next(format!("It may be asked again in {wait} s.")),
+            (_, _, Some(wait)) => problem.next(again(wait)),
             (429, ..) => problem.next("Wait some minutes, or use another source."),
             (500..=599, ..) => problem.next("Try again later."),
             _ => problem,
         }
     }
+}
+
+/// When a service may be asked again, as a person says it.
+fn again(wait: Duration) -> String {
+    let seconds = wait.as_secs().max(1);
+    let count = |n: u64, unit| plural(usize::try_from(n).unwrap_or(usize::MAX), unit);
+    let wait = match seconds {
+        0..300 => format!("{seconds} s"),
+        300..7_200 => count(seconds.div_ceil(60), "minute"),
+        7_200..=172_800 => count(seconds.div_ceil(3_600), "hour"),
+        _ => return "Try again another day.".to_owned(),
+    };
+    format!("It may be asked again in {wait}.")
 }
 
 /// A service's name as the first words of a sentence.

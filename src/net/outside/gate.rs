@@ -49,13 +49,10 @@ impl Gates {
     /// `Limit` while the service wants to be left alone; `Cancelled`.
     pub(super) fn pass(&self, host: &str, name: &str, gap: Duration, stop: &Cancel) -> Outcome<()> {
         stop.check()?;
+        self.open(host, name)?;
         let now = Instant::now();
         let wait = {
             let mut hosts = self.lock();
-            let closed = hosts.get(&rests(host, name)).and_then(|gate| gate.shut);
-            if let Some(left) = closed.and_then(|shut| shut.checked_duration_since(now)) {
-                return Err(shut(name, left));
-            }
             let gate = hosts.entry(host.to_owned()).or_default();
             let turn = gate.next.map_or(now, |next| next.max(now));
             gate.next = Some(turn + gap);
@@ -70,7 +67,20 @@ impl Gates {
         if !stop.sleep(others) {
             return Err(Problem::cancelled());
         }
-        Ok(())
+        // The answer to a request that stood before this one may have asked for a pause.
+        self.open(host, name)
+    }
+
+    /// Fails while the service wants to be left alone.
+    fn open(&self, host: &str, name: &str) -> Outcome<()> {
+        let closed = self
+            .lock()
+            .get(&rests(host, name))
+            .and_then(|gate| gate.shut);
+        match closed.and_then(|until| until.checked_duration_since(Instant::now())) {
+            Some(left) => Err(shut(name, left)),
+            None => Ok(()),
+        }
     }
 
     /// Leaves `host`, which is called `name`, alone for `time`.
@@ -225,5 +235,20 @@ mod tests {
             assert_eq!(ask(Duration::ZERO), Duration::ZERO, "{nonsense}");
         }
         assert!(is_here("127.0.0.1:80") && is_here("[::1]:80") && !is_here("x.test:443"));
+    }
+
+    #[test]
+    fn who_waits_for_a_turn_obeys_a_pause_that_begins_meanwhile() {
+        let gates = Gates::default();
+        let stop = Cancel::new();
+        gates.pass("a", "O", GAP / 2, &stop).unwrap();
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| gates.pass("a", "O", GAP / 2, &stop));
+            while turns(&gates, "a") <= GAP / 2 {
+                std::thread::yield_now();
+            }
+            gates.shut("a", "O", Duration::from_secs(60));
+            assert!(waits.join().unwrap().is_err());
+        });
     }
 }

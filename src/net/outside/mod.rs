@@ -222,7 +222,7 @@ impl<'a> Ask<'a> {
         self
     }
 
-    /// Keeps a good answer for `time` and takes it instead of asking again. For requests without a body.
+    /// Keeps a good answer in JSON for `time` and takes it instead of asking again. For requests without a body.
     #[must_use]
     pub fn keep(mut self, time: Duration) -> Self {
         self.keep = Some(time);
@@ -360,9 +360,11 @@ impl<'a> Ask<'a> {
             answer = self.once(&url, sent)?;
         }
         if let Some(wait) = answer.retry_after().filter(|_| is_busy(&answer)) {
-            self.out.rest(self.service, wait);
+            // Not the table's host: a Wikipedia in another language refuses for itself.
+            let gates = &self.out.gates;
+            gates.shut(&host(&url), self.service.name, wait.min(REST));
         }
-        if let Some(time) = keep.filter(|_| answer.is_ok()) {
+        if let Some(time) = keep.filter(|_| answer.is_sound()) {
             self.out.answers.put(url, time, &answer);
         }
         Ok(answer)
@@ -419,7 +421,7 @@ impl<'a> Ask<'a> {
             _ => None,
         };
         let next = match next {
-            Some(next) => Some(Address::parse(url)?.join(&next)?.to_string()),
+            Some(next) => Some(self.joined(url, &next)?),
             None => None,
         };
         let answer = Answer::read(self.service, response, self.most, self.hidden.clone())
@@ -441,6 +443,18 @@ impl<'a> Ask<'a> {
             agent: agent(&self.out.env, self.contact.as_deref()),
             route: Route::to(&self.out.env, url)?,
         }))
+    }
+
+    /// The address that `next` means at `url`. What is none is the service's fault, and not shown: it may repeat a key.
+    fn joined(&self, url: &str, next: &str) -> Outcome<String> {
+        match Address::parse(url)?.join(next) {
+            Ok(address) => Ok(address.to_string()),
+            Err(_) => Err(Problem::network(format!(
+                "{} redirects to what is no web address.",
+                self.service.name
+            ))
+            .next("Try again later, or use another source.")),
+        }
     }
 
     /// A redirect to another host goes there as any address of a page does: judged, and without keys.

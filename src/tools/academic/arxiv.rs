@@ -6,6 +6,7 @@ use super::atom::{Feed, Paper, read};
 use super::terms::{Terms, terms};
 use super::{SearchArxiv, SortBy, authors, found, shortened};
 use crate::base::error::{Outcome, Problem};
+use crate::base::text::thousands;
 use crate::net::outside::Answer;
 use crate::net::services::ARXIV;
 use crate::tools::context::Ctx;
@@ -32,7 +33,11 @@ pub(super) fn search(ctx: &Ctx, args: SearchArxiv) -> Outcome<String> {
     if feed.papers.is_empty() {
         return match feed.total {
             Some(total) if total > 0 => Err(Problem::network(format!(
-                "arXiv found {total} papers and sent none of them, twice."
+                "arXiv found {} and sent none, twice.",
+                match total {
+                    1 => "1 paper".to_owned(),
+                    total => format!("{} papers", thousands(total)),
+                }
             ))
             .next("Try again later.")),
             _ => Ok(format!("arXiv has no papers for \"{shown}\".")),
@@ -69,7 +74,7 @@ fn ask(ctx: &Ctx, args: &SearchArxiv, terms: &Terms) -> Outcome<Answer> {
             },
         )
         .query("sortOrder", "descending")
-        .patience(Duration::ZERO)
+        .only_once()
         .get()
 }
 
@@ -89,6 +94,9 @@ fn wait(answer: &Answer, feed: Option<&Feed>) -> Option<Duration> {
 fn judge(answer: &Answer, feed: Option<Feed>) -> Outcome<Feed> {
     let words = |text: &str| (!text.is_empty() && text.len() < 200).then(|| line(text));
     match feed {
+        Some(Feed {
+            error: Some(why), ..
+        }) if answer.status >= 500 => Err(answer.refused(Some(&why))),
         Some(Feed {
             error: Some(why), ..
         }) => {

@@ -42,7 +42,22 @@ impl Paper {
     /// True for one that its authors or arXiv took back: said at the beginning of its abstract, or in its comment.
     pub(super) fn is_withdrawn(&self) -> bool {
         let start: String = self.summary.chars().take(120).collect();
-        start.to_lowercase().contains("withdrawn")
+        let start = start.to_lowercase();
+        // Other things are withdrawn too: troops, water, drugs.
+        let paper = |before: &str| {
+            let works = [
+                "paper",
+                "article",
+                "submission",
+                "manuscript",
+                "preprint",
+                "work",
+            ];
+            before.trim().is_empty() || works.iter().any(|own| before.contains(own))
+        };
+        start
+            .split_once("withdrawn")
+            .is_some_and(|(before, _)| paper(before))
             || self.comment.to_lowercase().contains("withdrawn")
     }
 }

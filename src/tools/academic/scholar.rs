@@ -50,6 +50,15 @@ pub(super) fn search(ctx: &Ctx, args: SearchPapers) -> Outcome<String> {
         .whole("total")
         .and_then(|total| u64::try_from(total).ok());
     let limits = limits(&args);
+    let sent = value
+        .at("data")
+        .is_some_and(|data| data != &Value::Array(Vec::new()));
+    if papers.is_empty() && (sent || total.is_some_and(|total| total > 0)) {
+        return Err(Problem::network(
+            "Semantic Scholar found papers and sent none that can be read.",
+        )
+        .next("Try again later, or use search_arxiv."));
+    }
     if papers.is_empty() {
         return Ok(format!(
             "Semantic Scholar has no papers for \"{query}\"{limits}."

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::api::{Method, allowance, get};
+use super::api::{Method, allowance, get, is_keyed};
 use super::questions::day;
 use super::{StackAnswers, body};
 use crate::base::error::{Outcome, Problem};
@@ -45,7 +45,7 @@ pub(super) fn answers(ctx: &Ctx, args: StackAnswers) -> Outcome<String> {
         .filter(|item| item.is_object())
         .collect();
     items.sort_by_key(|item| std::cmp::Reverse(item.whole("score").unwrap_or_default()));
-    let left = allowance(&value).map_or(String::new(), |left| format!("\n{left}"));
+    let left = allowance(&value, is_keyed(ctx)).map_or(String::new(), |left| format!("\n{left}"));
     if items.is_empty() {
         return Ok(format!(
             "Question {id} on {name} has no answers, or there is no such question.{left}"

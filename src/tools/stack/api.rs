@@ -42,7 +42,7 @@ pub(super) fn get(
     let key = STACKEXCHANGE.key_in(&ctx.world.env);
     let ask = || {
         let ask = ctx.ask(&STACKEXCHANGE).path(VERSION).path(method.path);
-        let ask = fill(ask).patience(Duration::ZERO);
+        let ask = fill(ask).only_once();
         match &key {
             Some(key) => ask.secret_query("key", key),
             None => ask,
@@ -62,10 +62,10 @@ pub(super) fn get(
     }
     let value = answer.value();
     if let Some(value) = value.as_ref().filter(|value| is_error(value)) {
-        let said = answer.said(value.text("error_message").unwrap_or_default());
+        let words = value.text("error_message").or(value.text("error_name"));
+        let said = answer.said(words.unwrap_or("no reason given"));
         return Err(refusal(ctx, value, &said).unwrap_or_else(|| {
             let plain = answer.is_ok();
-            let words = value.text("error_message").or(value.text("error_name"));
             match plain {
                 true => Problem::input(format!("Stack Exchange cannot use the request: {said}.")),
                 false => answer.refused(words),
@@ -79,10 +79,17 @@ pub(super) fn get(
     if value.whole("quota_remaining") == Some(0) {
         ctx.world.outside.rest(&STACKEXCHANGE, until_midnight());
     }
-    if value.at("items").and_then(Value::as_array).is_none() {
+    let items = value.at("items").and_then(Value::as_array);
+    // An empty list is an answer; one of which nothing is an item is none.
+    if items.is_none_or(|items| !items.is_empty() && !items.iter().any(Value::is_object)) {
         return Err(answer.unreadable());
     }
     Ok(value)
+}
+
+/// True when the person has a key.
+pub(super) fn is_keyed(ctx: &Ctx) -> bool {
+    STACKEXCHANGE.key_in(&ctx.world.env).is_some()
 }
 
 fn is_error(value: &Value) -> bool {
@@ -155,7 +162,12 @@ fn until_midnight() -> Duration {
 }
 
 /// What is left of the day's requests, as a line; a warning when that is little.
-pub(super) fn allowance(value: &Value) -> Option<String> {
+pub(super) fn allowance(value: &Value, keyed: bool) -> Option<String> {
+    let more = if keyed {
+        ""
+    } else {
+        "; set STACKEXCHANGE_KEY for more"
+    };
     let left = value.whole("quota_remaining").filter(|left| *left >= 0)?;
     let shown = |n: i64| thousands(n.unsigned_abs());
     Some(match (left, value.whole("quota_max")) {
@@ -163,7 +175,7 @@ pub(super) fn allowance(value: &Value) -> Option<String> {
             "No requests are left today; the allowance begins anew at midnight UTC.".to_owned()
         }
         (1..FEW, _) => format!(
-            "Only {} left today; set STACKEXCHANGE_KEY for more.",
+            "Only {} left today{more}.",
             match left {
                 1 => "1 request is".to_owned(),
                 left => format!("{left} requests are"),
@@ -203,7 +215,7 @@ mod tests {
     #[test]
     fn the_allowance_is_told() {
         let told = |left: Value, most: Value| {
-            allowance(&json!({"quota_remaining": left, "quota_max": most}))
+            allowance(&json!({"quota_remaining": left, "quota_max": most}), false)
         };
         assert_eq!(
             told(json!(9_870), json!(10_000)).unwrap(),

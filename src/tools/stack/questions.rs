@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::api::{Method, allowance, get};
+use super::api::{Method, allowance, get, is_keyed};
 use super::{Sort, StackSearch};
 use crate::base::error::{Outcome, Problem};
 use crate::base::pick::Pick;
@@ -69,7 +69,7 @@ pub(super) fn search(ctx: &Ctx, args: StackSearch) -> Outcome<String> {
     if !questions.is_empty() {
         out.push_str("\n\nTitles: CC BY-SA, by their authors.");
     }
-    if let Some(left) = allowance(&value) {
+    if let Some(left) = allowance(&value, is_keyed(ctx)) {
         out.push_str(&format!("\n{left}"));
     }
     Ok(out)

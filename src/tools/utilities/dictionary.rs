@@ -35,10 +35,11 @@ pub(super) fn lookup(ctx: &Ctx, args: DictionaryLookup) -> Outcome<String> {
     let value = answer.value();
     let title = value.as_ref().and_then(|value| value.text("title"));
     // Other texts under 404 come from something that is not the dictionary.
-    if answer.status == 404 && title.is_some() {
+    let message = value.as_ref().and_then(|value| value.text("message"));
+    if answer.status == 404 && title.or(message).is_some() {
         return Err(unknown(&word));
     }
-    let value = answer.json(|_| title.map(str::to_owned))?;
+    let value = answer.json(|_| title.or(message).map(str::to_owned))?;
     let Some(entries) = value.as_array() else {
         return Err(match title {
             Some(title) if title.to_lowercase().contains("no definition") => unknown(&word),
@@ -46,7 +47,12 @@ pub(super) fn lookup(ctx: &Ctx, args: DictionaryLookup) -> Outcome<String> {
             None => answer.unreadable(),
         });
     };
-    shown(entries, args.include_synonyms).ok_or_else(|| unknown(&word))
+    let lists = |entry: &Value| entry.at("meanings").is_some_and(Value::is_array);
+    match shown(entries, args.include_synonyms) {
+        Some(text) => Ok(text),
+        None if entries.is_empty() || entries.iter().any(lists) => Err(unknown(&word)),
+        None => Err(answer.unreadable()),
+    }
 }
 
 fn unknown(word: &str) -> Problem {

@@ -60,7 +60,10 @@ fn first(ctx: &Ctx, from: &str, to: &str) -> Outcome<Option<Rate>> {
         return Ok(None);
     }
     let value = answer.json(message)?;
-    if !value.is_object() {
+    if let Some(said) = message(&value) {
+        return Err(answer.refused(Some(&said)));
+    }
+    if !value.is_object() || is_other(&value, "base", from) {
         return Err(answer.unreadable());
     }
     // An unknown symbol is left out without a word.
@@ -98,6 +101,9 @@ fn second(ctx: &Ctx, from: &str, to: &str) -> Outcome<Rate> {
         .next("Frankfurter serves the European Central Bank's thirty currencies, and some others of central banks: try another pair."));
     }
     let value = answer.json(message)?;
+    if is_other(&value, "base", from) || is_other(&value, "quote", to) {
+        return Err(answer.unreadable());
+    }
     match positive(&value, "rate") {
         Some(rate) => Ok(Rate {
             value: rate,
@@ -105,6 +111,13 @@ fn second(ctx: &Ctx, from: &str, to: &str) -> Outcome<Rate> {
         }),
         None => Err(answer.unreadable()),
     }
+}
+
+/// True when the answer names another currency than the one that was asked for.
+fn is_other(value: &Value, key: &str, asked: &str) -> bool {
+    value
+        .text(key)
+        .is_some_and(|own| !own.eq_ignore_ascii_case(asked))
 }
 
 fn message(value: &Value) -> Option<String> {

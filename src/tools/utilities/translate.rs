@@ -115,9 +115,9 @@ fn one(ctx: &Ctx, text: &str, source: Option<&Language>, target: &Language) -> O
         .path("/get")
         .query("q", text)
         .query("langpair", format!("{from}|{}", target.code))
-        .query_if("de", mail)
+        .query_if("de", mail.as_ref())
         .get()?;
-    judge(&answer, text)
+    judge(&answer, text, mail.is_some())
 }
 
 fn is_mail(contact: &str) -> bool {
@@ -125,7 +125,7 @@ fn is_mail(contact: &str) -> bool {
 }
 
 /// The translation in an answer. Failures come under status 200 too, their sentence where the translation stands.
-fn judge(answer: &Answer, asked: &str) -> Outcome<Translated> {
+fn judge(answer: &Answer, asked: &str, mailed: bool) -> Outcome<Translated> {
     let Some(value) = answer.value().filter(Value::is_object) else {
         return Err(match answer.is_ok() {
             true => answer.unreadable(),
@@ -146,7 +146,13 @@ fn judge(answer: &Answer, asked: &str) -> Outcome<Translated> {
     let by_rate = answer.status == 429 || status == Some(429);
     if value.flag("quotaFinished") || ((quota(text) || quota(details)) && !quota(asked)) || by_rate
     {
-        return Err(used_up(answer, said));
+        let problem = used_up(answer, said);
+        return Err(match mailed {
+            true => problem,
+            false => {
+                problem.next("MARVIN_CONTACT set to an e-mail address raises the daily limit.")
+            }
+        });
     }
     let failed = status.is_some_and(|status| !(200..300).contains(&status));
     let wrong = is_error(text) && !is_error(asked);
@@ -213,7 +219,6 @@ fn used_up(answer: &Answer, said: &str) -> Problem {
         )),
         (None, None) => problem.next("Try again later; the count begins anew every day."),
     }
-    .next("MARVIN_CONTACT set to an e-mail address raises the daily limit.")
 }
 
 /// "NEXT AVAILABLE IN 18 HOURS 10 MINUTES 39 SECONDS" as "18 h 10 min 39 s".
@@ -291,6 +296,7 @@ mod tests {
         judge(
             &Answer::new(&MYMEMORY, status, value.to_string().into_bytes()),
             "good morning",
+            false,
         )
     }
 
@@ -383,6 +389,7 @@ mod tests {
                     .into_bytes(),
             ),
             "MyMemory warning: x",
+            false,
         );
         assert!(told.is_ok());
     }

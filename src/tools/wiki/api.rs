@@ -25,6 +25,7 @@ pub(super) fn action(
     language: Option<&str>,
     fill: impl for<'a> Fn(Ask<'a>) -> Ask<'a>,
 ) -> Outcome<Value> {
+    // The one second try is made here, where an error under success counts as a refusal too.
     let ask = || {
         let ask = ctx.ask(&WIKIPEDIA).base(&base(language)).path("/w/api.php");
         fill(
@@ -34,7 +35,7 @@ pub(super) fn action(
                 .query("utf8", 1)
                 .query("maxlag", 5),
         )
-        .again_after(PAUSE)
+        .only_once()
         .get()
     };
     let mut answer = ask()?;
@@ -47,10 +48,12 @@ pub(super) fn action(
     judge(ctx, &answer)
 }
 
-/// How long to wait before the second try of an answer that says success and means later.
+/// How long to wait before the second try; none for an answer that stands.
 fn lag(answer: &Answer) -> Option<Duration> {
-    let value = answer.value().filter(|_| answer.is_ok())?;
-    let busy = BUSY.contains(&value.text("error/code")?);
+    let value = answer.value();
+    let code = value.as_ref().and_then(|value| value.text("error/code"));
+    let failed = answer.status == 429 || answer.status >= 500;
+    let busy = failed || code.is_some_and(|code| BUSY.contains(&code));
     let wait = answer.retry_after().unwrap_or(PAUSE);
     (busy && wait <= PATIENCE).then_some(wait)
 }
@@ -86,7 +89,16 @@ fn refused(ctx: &Ctx, answer: &Answer) -> Problem {
 /// The error object of the Action API.
 fn fault(answer: &Answer, value: &Value) -> Option<Problem> {
     let error = value.at("error")?;
-    let code = error.text("code").unwrap_or("unknown");
+    let Some(code) = error.text("code") else {
+        // Not the Action API's form: its status says more.
+        let words = error.as_str().or(error.text("message"));
+        return Some(match answer.is_ok() {
+            true => answer
+                .refused(words)
+                .next("Try again later, or use another source."),
+            false => answer.refused(words),
+        });
+    };
     let info = html::line(error.text("info").unwrap_or_default());
     let said = answer.said(&info);
     let said = match said.trim_end_matches('.') {

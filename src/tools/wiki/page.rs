@@ -30,7 +30,11 @@ pub(super) struct Page {
 pub(super) fn page(asked: &Title, value: &Value) -> Outcome<Page> {
     let resolved = renamed(value, &asked.text);
     let Some(found) = find(value, &resolved) else {
-        return Err(missing(asked, value));
+        return Err(match is_garbled(value) {
+            true => Problem::network("Wikipedia answered with pages that cannot be read.")
+                .next("Try again later."),
+            false => missing(asked, value),
+        });
     };
     let said = |flag: &str| {
         found
@@ -100,6 +104,16 @@ fn find<'a>(value: &'a Value, title: &str) -> Option<&'a Value> {
             .iter()
             .find(|page| page.text("title") == Some(title))
             .copied(),
+    }
+}
+
+/// True when there is something in the place of pages and none of it is one.
+fn is_garbled(value: &Value) -> bool {
+    match value.at("query").and_then(|query| query.get("pages")) {
+        None => false,
+        Some(Value::Array(pages)) => !pages.is_empty() && !pages.iter().any(Value::is_object),
+        Some(Value::Object(pages)) => !pages.is_empty() && !pages.values().any(Value::is_object),
+        Some(_) => true,
     }
 }
 

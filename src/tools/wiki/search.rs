@@ -66,7 +66,8 @@ pub(super) fn find(ctx: &Ctx, language: Option<&str>, query: &str, most: u32) ->
             .query("srprop", "snippet")
             .query("srinfo", "totalhits|suggestion")
     })?;
-    read(&value).ok_or_else(|| {
+    let sound = |found: &Found| !found.hits.is_empty() || found.total.unwrap_or_default() == 0;
+    read(&value).filter(sound).ok_or_else(|| {
         Problem::network("Wikipedia answered a search with something that is none.")
             .next("Try again later.")
     })
