@@ -160,9 +160,11 @@ fn domain(service: &Service) -> Option<&'static str> {
     service.base.strip_prefix("https://en")
 }
 
-/// Underscores are spaces, white space is one space.
+/// Underscores are spaces, white space is one space; marks of writing direction are left out, as MediaWiki does.
 fn tidy(text: &str) -> String {
     let text = text.replace('_', " ");
+    let mark = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}');
+    let text = text.replace(mark, "");
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -176,6 +178,13 @@ fn mark(text: &str) -> u32 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn marks_of_direction_are_no_part_of_a_title() {
+        let title = Title::new("\u{202e}Tide\u{200e} mill").unwrap();
+        assert_eq!(title.to_string(), "Tide mill");
+        assert!(Title::new("\u{200f}").is_err());
+    }
 
     #[test]
     fn titles_are_tidied_and_addresses_understood() {
