@@ -1,5 +1,6 @@
 //! The person's crontab: lines that end with an exact marker of ours, and every other byte left as it is (contract/services/cron.md).
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use jiff::civil::DateTime;
@@ -132,9 +133,22 @@ fn read(env: &Env, stop: &Cancel) -> Outcome<Option<Vec<u8>>> {
 }
 
 fn write(env: &Env, stop: &Cancel, table: &[u8]) -> Outcome<()> {
-    let mut run = crontab(env, if table.is_empty() { &["-r"] } else { &["-"] });
-    run.input = (!table.is_empty()).then(|| table.to_vec());
-    let done = run.run(stop)?.unless_cancelled()?;
+    // From a file and not through a pipe: were this process killed before the table was in the pipe, crontab would outlive it and
+    // take the little or nothing that came for the whole table.
+    let fail = |why| Problem::system("Cannot write a table for crontab", why);
+    let mut file = tempfile::NamedTempFile::new().map_err(fail)?;
+    file.write_all(table).map_err(fail)?;
+    let path = file.path().to_string_lossy().into_owned();
+    let done = crontab(
+        env,
+        &[if table.is_empty() {
+            "-r"
+        } else {
+            path.as_str()
+        }],
+    )
+    .run(stop)?
+    .unless_cancelled()?;
     if done.success() {
         Ok(())
     } else {

@@ -69,7 +69,7 @@ pub fn between(bytes: &[u8], from: &Zoned, until: &Zoned) -> Found {
         zones: &zones,
         from,
         until,
-        days: (day_number(from, -2), day_number(until, 2)),
+        days: (day_number(from, -3), day_number(until, 2)),
         view: from.time_zone(),
         budget: Budget::new(STEPS),
         list: Vec::new(),
@@ -102,7 +102,7 @@ struct Search<'a> {
     zones: &'a Zones<'a>,
     from: &'a Zoned,
     until: &'a Zoned,
-    /// Both as YYYYMMDD, with two days to spare for time zones.
+    /// Both as YYYYMMDD, with two days to spare for time zones and one for what lasts that long.
     days: (u32, u32),
     view: &'a TimeZone,
     budget: Budget,
@@ -422,6 +422,8 @@ mod tests {
              BEGIN:VEVENT\nUID:4\nDTSTART:20261131\nSUMMARY:Never\nEND:VEVENT\n\
              BEGIN:VEVENT\nUID:5\nDTSTART:20261105T120000\nRRULE:FREQ=DAILY;INTERVAL=0\nSUMMARY:Odd\nEND:VEVENT\n\
              BEGIN:VEVENT\nUID:6\nDTSTART;TZID=Asia/Tokyo:20261201T070000\nSUMMARY:Tokyo\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:8\nDTSTART:20261031T150000Z\nDURATION:PT20H\nSUMMARY:Night\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:9\nDTSTART:20261015T150000Z\nDURATION:P20D\nSUMMARY:Long\nEND:VEVENT\n\
              BEGIN:VEVENT\nUID:7\nDTSTART:20261106T120000\nRDATE:20261107T120000,20261108T120000\nSUMMARY:Thrice\nEND:VEVENT\n",
             FROM,
             UNTIL,
@@ -429,7 +431,9 @@ mod tests {
         assert_eq!(
             list,
             [
+                "10-15T17:00 Long",
                 "10-24T00:00 Holiday",
+                "10-31T16:00 Night",
                 "11-05T12:00 Odd",
                 "11-06T12:00 Thrice",
                 "11-07T12:00 Thrice",

@@ -103,6 +103,15 @@ pub struct Length {
 }
 
 impl Length {
+    /// True for 24 hours and less.
+    pub fn is_within_a_day(self) -> bool {
+        match self.days {
+            0 => (0..=86_400).contains(&self.seconds),
+            1 => self.seconds == 0,
+            _ => false,
+        }
+    }
+
     /// `PT1H30M`, `P1D`, `P2W`; nothing for what is no duration, or a negative one.
     pub fn read(text: &str) -> Option<Self> {
         let rest = text.trim().to_ascii_uppercase();

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::line::{Line, Lines, Property, name, unfold};
+use super::moment::Length;
 
 /// An event's bytes, and the lines by which most events can be passed over without being read.
 #[derive(Debug, Clone, Default)]
@@ -21,7 +22,7 @@ pub struct Place {
     pub repeats: bool,
     /// It has a RECURRENCE-ID: one occurrence of another event.
     pub replaces: bool,
-    /// It has DURATION.
+    /// It has a DURATION of more than a day, or one that cannot be read.
     pub lasts: bool,
 }
 
@@ -102,7 +103,8 @@ impl<'a> Walk<'a> {
         } else if is("DTEND") {
             event.end.get_or_insert_with(|| line.clone());
         } else if is("DURATION") {
-            event.lasts = true;
+            let length = str::from_utf8(value(&text)).ok().and_then(Length::read);
+            event.lasts |= length.is_none_or(|length| !length.is_within_a_day());
         } else if is("RRULE") || is("RDATE") {
             event.repeats = true;
         } else if is("RECURRENCE-ID") {
