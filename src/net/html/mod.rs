@@ -83,6 +83,19 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn nothing_that_a_terminal_obeys_comes_out_of_attributes_or_code() {
+        let html = "<a href='/x&#27;]8;;'>w<img alt='pic &#27;[31m\u{9b}m'></a><p id='i\u{7}d'>t<pre>a&#13;b&#12;c</pre>";
+        let page = page_part(html, None, &[]).unwrap();
+        assert_eq!(page.text, "wpic [31mm\n\nt\n\na b c");
+        let link = page.links.first().unwrap();
+        assert_eq!(
+            (link.words.as_str(), link.href.as_str()),
+            ("w pic [31mm", "/x]8;;")
+        );
+        assert_eq!(ids(html, 9), ["id"]);
+    }
+
+    #[test]
     fn pieces_become_text() {
         for (html, wanted) in [
             ("plain", "plain"),

@@ -95,7 +95,10 @@ impl<F: FnMut(Piece<'_>)> TokenSink for Sink<F> {
     fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
         let mut see = self.0.borrow_mut();
         match token {
-            Token::TagToken(tag) if tag.kind == TagKind::StartTag => {
+            Token::TagToken(mut tag) if tag.kind == TagKind::StartTag => {
+                for attribute in &mut tag.attrs {
+                    attribute.value = plain(std::mem::take(&mut attribute.value));
+                }
                 see(Piece::Open(Open { tag: &tag }));
                 return after(&tag.name);
             }
@@ -111,14 +114,17 @@ impl<F: FnMut(Piece<'_>)> TokenSink for Sink<F> {
     }
 }
 
-/// Text without the characters that a terminal would obey.
+/// Text without the characters that a terminal would obey; a carriage return or a form feed, which is white space, is a space.
 fn plain(text: StrTendril) -> StrTendril {
-    let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r' | '\u{c}');
-    if text.chars().any(obeyed) {
-        let kept: String = text.chars().filter(|c| !obeyed(*c)).collect();
-        return kept.into();
+    let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.chars().any(obeyed) {
+        return text;
     }
-    text
+    let shown = |c: char| match c {
+        '\r' | '\u{c}' => Some(' '),
+        c => Some(c).filter(|c| !obeyed(*c)),
+    };
+    text.chars().filter_map(shown).collect::<String>().into()
 }
 
 /// How the content of an element is to be read (HTML standard, 13.2.6).

@@ -4,12 +4,13 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
-use jiff::{ToSpan, Zoned};
+use jiff::{Timestamp, ToSpan, Zoned};
 
 use super::ical::event::{End, Event};
 use super::ical::expand::{Budget, occurrences};
 use super::ical::moment::{Length, Moment};
 use super::ical::scan::{Place, Scan, scan};
+use super::ical::text::one_line;
 use super::ical::zone::Zones;
 use super::onward::Overrides;
 use crate::base::text::{clip, plural, visible};
@@ -118,7 +119,7 @@ impl Search<'_> {
         for place in self.file.events.iter().filter(|place| place.replaces) {
             if let Some(event) = Event::read(self.file, place, self.zones) {
                 let overrides = out.entry(event.uid.clone()).or_default();
-                overrides.add(event, self.view);
+                overrides.add(&event, self.view);
             }
         }
         out
@@ -162,25 +163,24 @@ impl Search<'_> {
             None => replaced.get(&event.uid),
             Some(_) => None,
         };
-        let reach = overrides.map_or(0, Overrides::reach);
+        let reach = overrides.map_or(0, |overrides| overrides.reach);
+        let [title, place] = [&event.title, &event.place].map(|text| one_line(text));
         for start in self.starts(&event, length, reach) {
             let kept = overrides.is_none_or(|overrides| !overrides.replace(&start));
             let onward = overrides.and_then(|overrides| overrides.holds(&start));
-            if onward.is_some_and(|onward| onward.event.cancelled) {
+            if onward.is_some_and(|onward| onward.cancelled) {
                 continue;
             }
             let Some(start) = onward.map_or(Some(start.clone()), |onward| onward.moved(&start))
             else {
                 continue;
             };
-            let said = |own: fn(&Event) -> &str| {
-                let changed = onward.map(|onward| own(&onward.event));
-                one_line(
-                    changed
-                        .filter(|text| !text.is_empty())
-                        .unwrap_or(own(&event)),
-                )
-            };
+            let [title, place] = onward.map_or([&title, &place], |onward| {
+                [
+                    onward.title.as_ref().unwrap_or(&title),
+                    onward.place.as_ref().unwrap_or(&place),
+                ]
+            });
             let length = onward.and_then(|onward| onward.length).unwrap_or(length);
             let Some(end) = length.after(&start) else {
                 continue;
@@ -191,8 +191,8 @@ impl Search<'_> {
                     start,
                     end,
                     all_day: whole,
-                    title: said(|event| &event.title),
-                    place: said(|event| &event.place),
+                    title: title.clone(),
+                    place: place.clone(),
                     uid: event.uid.clone(),
                 });
             }
@@ -232,19 +232,11 @@ impl Search<'_> {
             });
         }
         moments.extend(walls.into_iter().map(|wall| event.start.moved(wall)));
-        let except = |moment: &Moment, here: &Zoned| {
-            event.except.iter().any(|out| match (out, moment) {
-                (Moment::Day(day), _) => *day == moment.wall().date(),
-                (Moment::At(..), Moment::Day(day)) => out.wall().date() == *day,
-                (Moment::At(..), Moment::At(..)) => out
-                    .here(self.view)
-                    .is_some_and(|out| out.timestamp() == here.timestamp()),
-            })
-        };
+        let except = Except::of(&event.except, self.view);
         let mut starts: Vec<Zoned> = moments
             .iter()
             .filter_map(|moment| Some((moment, moment.here(self.view)?)))
-            .filter(|(moment, here)| !except(moment, here))
+            .filter(|(moment, here)| !except.has(moment, here))
             .map(|(_, here)| here)
             .collect();
         starts.sort();
@@ -292,11 +284,41 @@ impl Search<'_> {
     }
 }
 
-fn one_line(text: &str) -> String {
-    clip(
-        &visible(&text.split_whitespace().collect::<Vec<_>>().join(" ")),
-        200,
-    )
+/// What EXDATE takes out.
+#[derive(Debug, Default)]
+struct Except {
+    /// Days that were said without a time.
+    days: HashSet<Date>,
+    /// Days on which a time was said: of whole days they take out the day.
+    days_of_times: HashSet<Date>,
+    times: HashSet<Timestamp>,
+}
+
+impl Except {
+    fn of(list: &[Moment], view: &TimeZone) -> Self {
+        let mut except = Self::default();
+        for moment in list {
+            match moment {
+                Moment::Day(day) => {
+                    except.days.insert(*day);
+                }
+                Moment::At(wall, _) => {
+                    except.days_of_times.insert(wall.date());
+                    let here = moment.here(view);
+                    except.times.extend(here.map(|here| here.timestamp()));
+                }
+            }
+        }
+        except
+    }
+
+    fn has(&self, moment: &Moment, here: &Zoned) -> bool {
+        self.days.contains(&moment.wall().date())
+            || match moment {
+                Moment::Day(day) => self.days_of_times.contains(day),
+                Moment::At(..) => self.times.contains(&here.timestamp()),
+            }
+    }
 }
 
 /// The beginning of a UID that no other event of the file has: eight characters where they do.
@@ -384,6 +406,40 @@ mod tests {
             ]
         );
         assert!(notes.is_empty(), "{notes:?}");
+    }
+
+    #[test]
+    fn long_files_take_time_by_their_length_alone() {
+        let minutes = "DTSTART:20261101T000000Z\nRRULE:FREQ=MINUTELY\n";
+        let except = "EXDATE:20261102T000000Z\n".repeat(20_000);
+        let title = "a ".repeat(100_000);
+        let changes = "BEGIN:VEVENT\nUID:a\nRECURRENCE-ID;RANGE=THISANDFUTURE:20261102T000100Z\nDTSTART:20261102T000100Z\nEND:VEVENT\n".repeat(2_000);
+        let events = [
+            format!("BEGIN:VEVENT\nUID:b\n{minutes}{except}END:VEVENT\n"),
+            format!("BEGIN:VEVENT\nUID:c\n{minutes}SUMMARY:{title}\nEND:VEVENT\n"),
+            format!("{changes}BEGIN:VEVENT\nUID:a\n{minutes}END:VEVENT\n"),
+        ];
+        for (events, count) in events.iter().zip([1_439, 1_440, 3_439]) {
+            let begun = std::time::Instant::now();
+            let (list, notes) = shown(
+                events,
+                "2026-11-02T00:00:00Z[UTC]",
+                "2026-11-03T00:00:00Z[UTC]",
+            );
+            assert_eq!((list.len(), notes.len()), (count, 0));
+            assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+        }
+        // A title of many words is shown in part, and a listing of seconds in part too.
+        let seconds = format!(
+            "BEGIN:VEVENT\nUID:s\nDTSTART:20261101T000000Z\nRRULE:FREQ=SECONDLY\nSUMMARY:{title}\nEND:VEVENT\n"
+        );
+        let (list, notes) = shown(
+            &seconds,
+            "2026-11-02T00:00:00Z[UTC]",
+            "2026-12-03T00:00:00Z[UTC]",
+        );
+        assert!(list.len() < 200_000 && list.iter().all(|line| line.len() < 240));
+        assert!(notes.iter().any(|note| note.contains("recur so often")));
     }
 
     #[test]

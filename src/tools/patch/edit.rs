@@ -4,7 +4,7 @@
 //! has it.
 
 use super::parse::{Chunk, Line};
-use super::seek::seek;
+use super::seek::Sought;
 use crate::base::error::{Kind, Problem};
 use crate::base::text::{clip, visible};
 
@@ -22,24 +22,25 @@ pub fn new_text(old: &str, chunks: &[Chunk], name: &str) -> Result<String, Probl
         None => ("", old),
     };
     let lines = split(body);
-    let texts: Vec<&str> = lines.iter().map(|line| line.text).collect();
+    let texts = Sought::new(lines.iter().map(|line| line.text).collect());
     let mut places: Vec<(usize, &[Line])> = Vec::new();
     let mut from = 0;
     for chunk in chunks {
         if let Some(anchor) = &chunk.anchor {
-            from = seek(&texts, &[anchor], from, false)
+            from = texts
+                .seek(&[anchor], from, false)
                 .ok_or_else(|| no_anchor(chunk, anchor, &texts, from, name))?
                 + 1;
         }
         let wanted = wanted(&chunk.lines);
         if wanted.is_empty() {
-            places.push((texts.len(), &chunk.lines));
+            places.push((texts.lines.len(), &chunk.lines));
             continue;
         }
         let (at, length) = place(&texts, chunk, &wanted, from)
             .ok_or_else(|| no_place(chunk, &wanted, &texts, from, name))?;
         places.push((at, chunk.lines.get(..length).unwrap_or_default()));
-        from = at + wanted.len().min(texts.len() - at);
+        from = at + wanted.len().min(texts.lines.len() - at);
     }
     // Additions at the end come last whatever their order in the patch; all others are in order already.
     places.sort_by_key(|(at, _)| *at);
@@ -93,8 +94,13 @@ pub(super) fn wanted(lines: &[Line]) -> Vec<&str> {
 }
 
 /// Where the chunk stands and how many of its lines count: an empty line at its end may stand for the end of the file.
-fn place(texts: &[&str], chunk: &Chunk, wanted: &[&str], from: usize) -> Option<(usize, usize)> {
-    if let Some(at) = seek(texts, wanted, from, chunk.at_end) {
+fn place(
+    texts: &Sought<'_>,
+    chunk: &Chunk,
+    wanted: &[&str],
+    from: usize,
+) -> Option<(usize, usize)> {
+    if let Some(at) = texts.seek(wanted, from, chunk.at_end) {
         return Some((at, chunk.lines.len()));
     }
     let (Some(Line::Keep(text) | Line::Remove(text)), [shorter @ .., _]) =
@@ -106,7 +112,7 @@ fn place(texts: &[&str], chunk: &Chunk, wanted: &[&str], from: usize) -> Option<
         return None;
     }
     Some((
-        seek(texts, shorter, from, chunk.at_end)?,
+        texts.seek(shorter, from, chunk.at_end)?,
         chunk.lines.len() - 1,
     ))
 }
@@ -151,7 +157,7 @@ pub(super) fn rebuild(lines: &[FileLine<'_>], places: &[(usize, &[Line])]) -> St
     out
 }
 
-fn no_anchor(chunk: &Chunk, anchor: &str, texts: &[&str], from: usize, name: &str) -> Problem {
+fn no_anchor(chunk: &Chunk, anchor: &str, texts: &Sought<'_>, from: usize, name: &str) -> Problem {
     let problem = Problem::new(
         Kind::Missing,
         format!(
@@ -167,7 +173,13 @@ fn no_anchor(chunk: &Chunk, anchor: &str, texts: &[&str], from: usize, name: &st
     hint(problem, &[anchor], texts, from, name)
 }
 
-fn no_place(chunk: &Chunk, wanted: &[&str], texts: &[&str], from: usize, name: &str) -> Problem {
+fn no_place(
+    chunk: &Chunk,
+    wanted: &[&str],
+    texts: &Sought<'_>,
+    from: usize,
+    name: &str,
+) -> Problem {
     let sought: Vec<String> = wanted
         .iter()
         .take(SHOWN)
@@ -199,19 +211,19 @@ fn after(from: usize) -> String {
 }
 
 /// Says that the place is earlier in the file, or shows the most similar lines.
-fn hint(problem: Problem, wanted: &[&str], texts: &[&str], from: usize, name: &str) -> Problem {
-    if let Some(at) = seek(texts, wanted, 0, false).filter(|_| from > 0) {
+fn hint(problem: Problem, wanted: &[&str], texts: &Sought<'_>, from: usize, name: &str) -> Problem {
+    if let Some(at) = texts.seek(wanted, 0, false).filter(|_| from > 0) {
         return problem.next(format!(
             "They stand at line {}, before an earlier change: put the changes in the order of the file.",
             at + 1
         ));
     }
     let problem = problem.next(format!("Read {name} again and copy the lines exactly."));
-    match super::replace::similar(texts, wanted) {
+    match super::replace::similar(&texts.lines, wanted) {
         Some(at) => {
             let problem = problem.next(format!("The most similar line is line {}.", at + 1));
             problem.facts(super::replace::numbered(
-                texts,
+                &texts.lines,
                 at,
                 wanted.len().clamp(3, SHOWN),
             ))

@@ -4,7 +4,7 @@
 use super::edit::{rebuild, split, wanted};
 use super::parse::Line;
 use super::replace::numbered;
-use super::seek::{seek, seek_near};
+use super::seek::Sought;
 use super::wrap::fence;
 use super::{Edited, parted, without_last_break};
 use crate::base::error::{Kind, Outcome, Problem};
@@ -12,6 +12,9 @@ use crate::base::text::{clip, plural, visible};
 
 /// Lines of the file, and of the hunk, shown when a place was not found.
 const SHOWN: usize = 12;
+
+/// Empty lines at the end of a hunk of which each may be context.
+const SOFT: usize = 8;
 
 const EXAMPLE: &str = "A hunk looks like this, with a space, \"-\" or \"+\" in front of every line:\n@@ -3,2 +3,2 @@\n unchanged line\n-old line\n+new line";
 
@@ -43,7 +46,7 @@ pub fn apply_hunks(old: &str, patch: &str, name: &str) -> Outcome<Edited> {
     let (mark, body) = parted(old);
     let mut hunks = parse(fence(patch.trim()).unwrap_or(patch))?;
     let lines = split(body);
-    let texts: Vec<&str> = lines.iter().map(|line| line.text).collect();
+    let texts = Sought::new(lines.iter().map(|line| line.text).collect());
     let mut places = Vec::new();
     let (mut from, mut drift) = (0, 0);
     for (index, hunk) in hunks.iter_mut().enumerate() {
@@ -63,7 +66,7 @@ pub fn apply_hunks(old: &str, patch: &str, name: &str) -> Outcome<Edited> {
         .map(|(at, hunk)| (*at, hunk.lines.as_slice()))
         .collect();
     let mut text = rebuild(&lines, &changes);
-    if !ends_in_break(body, &hunks, &places, texts.len()) {
+    if !ends_in_break(body, &hunks, &places, texts.lines.len()) {
         text = without_last_break(text);
     }
     let report = hunks.iter().zip(&places).enumerate();
@@ -89,7 +92,12 @@ fn first(line: usize, count: usize) -> usize {
 }
 
 /// Where the hunk stands; `None` when nowhere. Takes wholly empty lines off its end when it only fits without them.
-fn place(hunk: &mut Hunk<'_>, texts: &[&str], from: usize, drift: isize) -> Option<Outcome<usize>> {
+fn place(
+    hunk: &mut Hunk<'_>,
+    texts: &Sought<'_>,
+    from: usize,
+    drift: isize,
+) -> Option<Outcome<usize>> {
     loop {
         let found = {
             let wanted = wanted(&hunk.lines);
@@ -99,12 +107,13 @@ fn place(hunk: &mut Hunk<'_>, texts: &[&str], from: usize, drift: isize) -> Opti
             });
             match (wanted.is_empty(), stated) {
                 (true, None) => return Some(Err(nowhere(hunk))),
-                (true, Some(at)) => (at >= from && at <= texts.len()).then_some(at),
-                (false, Some(at)) => seek_near(texts, &wanted, from, at),
-                (false, None) => match seek(texts, &wanted, from, false) {
+                (true, Some(at)) => (at >= from && at <= texts.lines.len()).then_some(at),
+                (false, Some(at)) => texts.seek_near(&wanted, from, at),
+                (false, None) => match texts.seek(&wanted, from, false) {
                     Some(at)
-                        if seek(texts, &wanted, at + 1, false)
-                            .is_some_and(|next| same(texts, at, next, wanted.len())) =>
+                        if texts
+                            .seek(&wanted, at + 1, false)
+                            .is_some_and(|next| same(&texts.lines, at, next, wanted.len())) =>
                     {
                         return Some(Err(twice(hunk, at)));
                     }
@@ -115,8 +124,14 @@ fn place(hunk: &mut Hunk<'_>, texts: &[&str], from: usize, drift: isize) -> Opti
         if found.is_some() || hunk.soft == 0 {
             return found.map(Ok);
         }
-        hunk.soft -= 1;
-        hunk.lines.pop();
+        // One after the other while they may be context; a page of them is nothing but the end of the text.
+        let off = if hunk.soft > SOFT {
+            hunk.soft - SOFT
+        } else {
+            1
+        };
+        hunk.soft -= off;
+        hunk.lines.truncate(hunk.lines.len().saturating_sub(off));
     }
 }
 
@@ -178,10 +193,10 @@ fn twice(hunk: &Hunk<'_>, at: usize) -> Problem {
     .next("Add line numbers, @@ -LINE,COUNT +LINE,COUNT @@, or more context.")
 }
 
-fn no_place(hunk: &Hunk<'_>, index: usize, texts: &[&str], from: usize, name: &str) -> Problem {
+fn no_place(hunk: &Hunk<'_>, index: usize, texts: &Sought<'_>, from: usize, name: &str) -> Problem {
     let wanted = wanted(&hunk.lines);
     let header = clip(&visible(hunk.header), 80);
-    let total = plural(texts.len(), "line");
+    let total = plural(texts.lines.len(), "line");
     let problem = Problem::new(
         Kind::Missing,
         format!(
@@ -191,14 +206,22 @@ fn no_place(hunk: &Hunk<'_>, index: usize, texts: &[&str], from: usize, name: &s
         ),
     )
     .next("Nothing was changed.");
-    if let Some(at) = seek(texts, &wanted, 0, false).filter(|at| !wanted.is_empty() && *at < from) {
+    if let Some(at) = texts
+        .seek(&wanted, 0, false)
+        .filter(|at| !wanted.is_empty() && *at < from)
+    {
         return problem.next(format!(
             "Its lines stand at line {}, before the end of an earlier hunk: put hunks in the order of the file.",
             at + 1
         ));
     }
     let stated = hunk.stated.map_or(0, |(line, count)| first(line, count));
-    let start = stated.min(texts.len().saturating_sub(wanted.len().clamp(3, SHOWN)));
+    let start = stated.min(
+        texts
+            .lines
+            .len()
+            .saturating_sub(wanted.len().clamp(3, SHOWN)),
+    );
     let sought: Vec<String> = wanted
         .iter()
         .take(SHOWN)
@@ -209,7 +232,7 @@ fn no_place(hunk: &Hunk<'_>, index: usize, texts: &[&str], from: usize, name: &s
         .facts(format!(
             "Expected:\n{}\n\nThere stands:\n{}",
             sought.join("\n"),
-            numbered(texts, start, wanted.len().clamp(3, SHOWN))
+            numbered(&texts.lines, start, wanted.len().clamp(3, SHOWN))
         ))
 }
 
@@ -524,6 +547,27 @@ mod tests {
         } else {
             flat
         }
+    }
+
+    #[test]
+    fn a_page_of_empty_lines_behind_a_hunk_costs_no_time() {
+        let old = "a\n".to_owned() + &"\n".repeat(20_000) + "x\n";
+        let begun = std::time::Instant::now();
+        let done = apply_hunks(
+            &old,
+            &format!("@@\n-x\n+y\n{}", "\n".repeat(20_000)),
+            "n.md",
+        );
+        assert_eq!(done.unwrap().text, old.replace('x', "y"));
+        let none = apply_hunks(
+            &old,
+            &format!("@@ -1 +1 @@\n-z\n{}", " \n".repeat(20_000)),
+            "n.md",
+        );
+        assert!(none.is_err());
+        let hunks: String = (0..3_000).map(|_| "@@ -1 +1 @@\n- \n+b\n").collect();
+        assert!(apply_hunks(&old, &hunks, "n.md").is_ok());
+        assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
     }
 
     proptest! {

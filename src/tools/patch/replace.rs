@@ -1,5 +1,6 @@
 //! The replacement of one exact passage, and the search for what was probably meant.
 
+use super::seek::places;
 use crate::base::error::{Kind, Outcome, Problem};
 use crate::base::text::{clip, plural, visible};
 
@@ -69,14 +70,12 @@ fn splice(text: &str, start: usize, end: usize, new: &str) -> String {
 
 /// Where `part` begins in `text`, overlapping ones too.
 fn occurrences(text: &str, part: &str) -> Vec<usize> {
-    let mut places = Vec::new();
-    let mut from = 0;
-    let step = part.chars().next().map_or(1, char::len_utf8);
-    while let Some(at) = text.get(from..).and_then(|rest| rest.find(part)) {
-        places.push(from + at);
-        from += at + step;
-    }
-    places
+    let Some(first) = text.find(part) else {
+        return Vec::new();
+    };
+    let rest = text.as_bytes().get(first..).unwrap_or_default();
+    let places = places(rest, part.as_bytes().to_vec());
+    places.map(|at| first + at).collect()
 }
 
 fn has_bare_feed(text: &str) -> bool {
@@ -205,6 +204,15 @@ pub(super) fn numbered(lines: &[&str], at: usize, count: usize) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_passage_that_overlaps_itself_costs_no_time() {
+        let (text, old) = ("a\n".repeat(60_000), "a\r\n".repeat(30_000));
+        let begun = std::time::Instant::now();
+        let problem = replace_once(&text, &old, "b", "f").unwrap_err().one_line();
+        assert!(problem.contains("occurs 30001 times"), "{problem}");
+        assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+    }
 
     #[test]
     fn exactly_one_occurrence_is_replaced_literally() {

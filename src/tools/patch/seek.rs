@@ -1,51 +1,142 @@
-//! Finding lines in a file although a model's copy of them differs a little: four passes, the strictest first.
+//! Finding lines in a file although a model's copy of them differs a little: four passes, the strictest first. The time that takes
+//! grows with the file and with what is sought, never with their product.
 
-/// The first place at or after `from` where `wanted` stands in `lines`. With `at_end` the end of the file is tried first. Nothing
-/// wanted is found at `from`.
-pub(super) fn seek(lines: &[&str], wanted: &[&str], from: usize, at_end: bool) -> Option<usize> {
-    let last = lines.len().checked_sub(wanted.len())?;
-    if at_end && last >= from && PASSES.iter().any(|same| fits(lines, wanted, last, *same)) {
-        return Some(last);
-    }
-    PASSES
-        .iter()
-        .find_map(|same| (from..=last).find(|at| fits(lines, wanted, *at, *same)))
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
+/// The lines of a file, to be sought in.
+pub(super) struct Sought<'a> {
+    pub(super) lines: Vec<&'a str>,
+    passes: [OnceCell<Pass<'a>>; KEYS.len()],
 }
 
-/// The place at or after `from` that is nearest to `near`, the later of two equally near ones. A stricter pass wins over a nearer place.
-pub(super) fn seek_near(
-    lines: &[&str],
-    wanted: &[&str],
-    from: usize,
-    near: usize,
-) -> Option<usize> {
-    let last = lines.len().checked_sub(wanted.len())?;
-    let near = near.min(last);
-    let inside = |at: &usize| (from..=last).contains(at);
-    PASSES.iter().find_map(|same| {
-        let places = (0..=last).flat_map(|far| {
-            let before = near.checked_sub(far).filter(|_| far > 0);
-            [near.checked_add(far), before].into_iter().flatten()
-        });
-        places
-            .filter(inside)
-            .find(|at| fits(lines, wanted, *at, *same))
+/// What of a line counts in a pass: lines with the same key are the same line.
+type Key = fn(&str) -> Cow<'_, str>;
+
+const KEYS: [Key; 4] = [
+    |line| line.into(),
+    |line| line.trim_end().into(),
+    |line| line.trim().into(),
+    |line| plain(line).collect(),
+];
+
+/// The lines as numbers, which are the same for lines that are the same in this pass.
+struct Pass<'a> {
+    numbers: HashMap<Cow<'a, str>, usize>,
+    lines: Vec<usize>,
+}
+
+impl<'a> Pass<'a> {
+    fn new(lines: &[&'a str], key: Key) -> Self {
+        let mut numbers = HashMap::new();
+        let number = |line: &&'a str| {
+            let next = numbers.len();
+            *numbers.entry(key(line)).or_insert(next)
+        };
+        let lines = lines.iter().map(number).collect();
+        Self { numbers, lines }
+    }
+}
+
+impl<'a> Sought<'a> {
+    pub(super) fn new(lines: Vec<&'a str>) -> Self {
+        let passes = Default::default();
+        Self { lines, passes }
+    }
+
+    /// The first place at or after `from` where `wanted` stands. With `at_end` the end of the file is tried first. Nothing wanted
+    /// is found at `from`.
+    pub(super) fn seek(&self, wanted: &[&str], from: usize, at_end: bool) -> Option<usize> {
+        let last = self.last(wanted, from)?;
+        if at_end && KEYS.iter().any(|key| self.fits(wanted, last, *key)) {
+            return Some(last);
+        }
+        if wanted.is_empty() {
+            return Some(from);
+        }
+        let mut passes = KEYS.iter().zip(&self.passes);
+        passes.find_map(|(key, pass)| self.places(*key, pass, wanted, from).next())
+    }
+
+    /// The place at or after `from` that is nearest to `near`, the later of two equally near ones. A stricter pass wins over a nearer
+    /// place.
+    pub(super) fn seek_near(&self, wanted: &[&str], from: usize, near: usize) -> Option<usize> {
+        let last = self.last(wanted, from)?;
+        let near = near.clamp(from, last);
+        if self.fits(wanted, near, KEYS[0]) {
+            return Some(near);
+        }
+        KEYS.iter().zip(&self.passes).find_map(|(key, pass)| {
+            let mut best: Option<usize> = None;
+            for at in self.places(*key, pass, wanted, from) {
+                if best.is_none_or(|best| at.abs_diff(near) <= best.abs_diff(near)) {
+                    best = Some(at);
+                }
+                if at >= near {
+                    break;
+                }
+            }
+            best
+        })
+    }
+
+    /// The last place where so many lines fit, if it is not before `from`.
+    fn last(&self, wanted: &[&str], from: usize) -> Option<usize> {
+        let last = self.lines.len().checked_sub(wanted.len())?;
+        (from <= last).then_some(last)
+    }
+
+    fn fits(&self, wanted: &[&str], at: usize, key: Key) -> bool {
+        let found = self.lines.get(at..at + wanted.len()).unwrap_or_default();
+        found.iter().zip(wanted).all(|(a, b)| key(a) == key(b))
+    }
+
+    /// Where `wanted` stands at or after `from` in one pass.
+    fn places<'s>(
+        &'s self,
+        key: Key,
+        pass: &'s OnceCell<Pass<'a>>,
+        wanted: &[&str],
+        from: usize,
+    ) -> impl Iterator<Item = usize> + use<'s, 'a> {
+        let pass = pass.get_or_init(|| Pass::new(&self.lines, key));
+        let number = |line: &&str| pass.numbers.get(&key(line)).copied();
+        // Nothing when the file has one of the lines nowhere.
+        let wanted: Option<Vec<usize>> = wanted.iter().map(number).collect();
+        let lines = pass.lines.get(from..).unwrap_or_default();
+        let found = wanted.map(|wanted| places(lines, wanted));
+        found.into_iter().flatten().map(move |at| from + at)
+    }
+}
+
+/// Where `part` begins in `text`, in order, overlapping places too; an empty part nowhere (Knuth, Morris and Pratt's way).
+pub(super) fn places<T: PartialEq>(text: &[T], part: Vec<T>) -> impl Iterator<Item = usize> {
+    // For every beginning of the part, how much of its end is a beginning too.
+    let mut borders = vec![0];
+    let mut border = 0;
+    for item in part.iter().skip(1) {
+        border = longer(&part, &borders, border, item);
+        borders.push(border);
+    }
+    let mut fit = 0;
+    text.iter().enumerate().filter_map(move |(at, item)| {
+        fit = longer(&part, &borders, fit, item);
+        (fit > 0 && fit == part.len()).then(|| at + 1 - fit)
     })
 }
 
-type Same = fn(&str, &str) -> bool;
-
-const PASSES: [Same; 4] = [
-    |a, b| a == b,
-    |a, b| a.trim_end() == b.trim_end(),
-    |a, b| a.trim() == b.trim(),
-    |a, b| plain(a).eq(plain(b)),
-];
-
-fn fits(lines: &[&str], wanted: &[&str], at: usize, same: Same) -> bool {
-    lines
-        .get(at..at + wanted.len())
-        .is_some_and(|found| found.iter().zip(wanted).all(|(a, b)| same(a, b)))
+/// How much of the part's beginning ends with `item`, when so much of it ended before it.
+fn longer<T: PartialEq>(part: &[T], borders: &[usize], mut fit: usize, item: &T) -> usize {
+    loop {
+        if part.get(fit) == Some(item) {
+            return fit + 1;
+        }
+        match fit.checked_sub(1).and_then(|at| borders.get(at)) {
+            Some(border) => fit = *border,
+            None => return 0,
+        }
+    }
 }
 
 /// The characters of a line with typographic dashes, quotes and spaces as ASCII.
@@ -62,6 +153,15 @@ pub(super) fn plain(line: &str) -> impl Iterator<Item = char> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    fn seek(lines: &[&str], wanted: &[&str], from: usize, at_end: bool) -> Option<usize> {
+        Sought::new(lines.to_vec()).seek(wanted, from, at_end)
+    }
+
+    fn near(lines: &[&str], wanted: &[&str], from: usize, near: usize) -> Option<usize> {
+        Sought::new(lines.to_vec()).seek_near(wanted, from, near)
+    }
 
     #[test]
     fn stricter_passes_win_over_nearer_places() {
@@ -79,13 +179,13 @@ mod tests {
     #[test]
     fn the_nearest_place_is_taken_never_before_the_first_allowed() {
         let lines = ["a", "b", "a", "b", "a"];
-        assert_eq!(seek_near(&lines, &["a"], 0, 3), Some(4));
-        assert_eq!(seek_near(&lines, &["a"], 0, 2), Some(2));
-        assert_eq!(seek_near(&lines, &["b"], 0, 9), Some(3));
-        assert_eq!(seek_near(&lines, &["a"], 3, 0), Some(4));
-        assert_eq!(seek_near(&lines, &["b", "a"], 0, 0), Some(1));
-        assert_eq!(seek_near(&lines, &["c"], 0, usize::MAX / 2), None);
-        assert_eq!(seek_near(&[" a", "a "], &["a"], 0, 0), Some(1));
+        assert_eq!(near(&lines, &["a"], 0, 3), Some(4));
+        assert_eq!(near(&lines, &["a"], 0, 2), Some(2));
+        assert_eq!(near(&lines, &["b"], 0, 9), Some(3));
+        assert_eq!(near(&lines, &["a"], 3, 0), Some(4));
+        assert_eq!(near(&lines, &["b", "a"], 0, 0), Some(1));
+        assert_eq!(near(&lines, &["c"], 0, usize::MAX / 2), None);
+        assert_eq!(near(&[" a", "a "], &["a"], 0, 0), Some(1));
     }
 
     #[test]
@@ -98,5 +198,45 @@ mod tests {
         assert_eq!(seek(&lines, &["a"; 4], 0, false), None);
         assert_eq!(seek(&[], &[], 0, false), Some(0));
         assert_eq!(seek(&lines, &["a"], 9, false), None);
+    }
+
+    #[test]
+    fn a_file_of_one_line_over_and_over_takes_no_time() {
+        let (lines, wanted) = (vec![" a"; 60_000], vec!["a"; 30_000]);
+        let begun = std::time::Instant::now();
+        let unlike = [wanted.as_slice(), &["b"]].concat();
+        assert_eq!(seek(&lines, &unlike, 0, false), None);
+        assert_eq!(near(&lines, &unlike, 9, 50_000), None);
+        let sought = Sought::new(lines);
+        for at in 0..30_000 {
+            assert_eq!(sought.seek(&["a"], at, false), Some(at));
+        }
+        assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+    }
+
+    proptest! {
+        #[test]
+        fn every_place_is_found(text in "[ab]{0,12}", part in "[ab]{1,4}") {
+            let begins = |at: &usize| text.get(*at..).unwrap().starts_with(&part);
+            let wanted: Vec<usize> = (0..text.len()).filter(begins).collect();
+            let found: Vec<usize> = places(text.as_bytes(), part.clone().into_bytes()).collect();
+            prop_assert_eq!(found, wanted);
+        }
+
+        #[test]
+        fn the_nearest_is_nearest(text in "[abA ]{0,9}", part in "[abA ]{1,3}", from in 0usize..9, at in 0usize..9) {
+            let split = |text: &str| text.chars().map(|c| c.to_string().replace('A', "a ")).collect::<Vec<_>>();
+            let (text, part) = (split(&text), split(&part));
+            let lines: Vec<&str> = text.iter().map(String::as_str).collect();
+            let wanted: Vec<&str> = part.iter().map(String::as_str).collect();
+            let all = |key: Key| (from..lines.len()).filter(|at| {
+                lines.get(*at..at + wanted.len()).is_some_and(|found| found.iter().zip(&wanted).all(|(a, b)| key(a) == key(b)))
+            }).collect::<Vec<_>>();
+            let places = KEYS.iter().map(|key| all(*key)).find(|places| !places.is_empty()).unwrap_or_default();
+            let first = places.first().copied();
+            let nearest = places.iter().copied().min_by_key(|place| (place.abs_diff(at), usize::MAX - place));
+            prop_assert_eq!(seek(&lines, &wanted, from, false), first);
+            prop_assert_eq!(near(&lines, &wanted, from, at), nearest);
+        }
     }
 }

@@ -132,6 +132,9 @@ impl Rule {
                 _ => {}
             }
         }
+        rule.weekdays
+            .sort_unstable_by_key(|(nth, day)| (*nth, day.to_monday_zero_offset()));
+        rule.weekdays.dedup();
         rule.freq = freq.ok_or("no FREQ")?;
         Ok(rule)
     }
@@ -197,13 +200,13 @@ mod tests {
         ] {
             assert!(Rule::read(text).is_err(), "{text}");
         }
-        let rule = Rule::read("freq=monthly;byday=-1su,2mo,FR;WKST=SU;X-NEW=1;").unwrap();
+        let rule = Rule::read("freq=monthly;byday=-1su,2mo,FR,2MO;WKST=SU;X-NEW=1;").unwrap();
         assert_eq!(
             rule.weekdays,
             [
                 (-1, Weekday::Sunday),
-                (2, Weekday::Monday),
-                (0, Weekday::Friday)
+                (0, Weekday::Friday),
+                (2, Weekday::Monday)
             ]
         );
     }

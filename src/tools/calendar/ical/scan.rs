@@ -26,6 +26,9 @@ pub struct Place {
     pub lasts: bool,
 }
 
+/// Open components among which the one that an END closes is looked for.
+const NEAR: usize = 64;
+
 /// What a file is made of.
 #[derive(Debug)]
 pub struct Scan<'a> {
@@ -136,8 +139,10 @@ impl<'a> Walk<'a> {
                     at,
                 );
                 // An outer component ends the inner ones; an end that fits nothing is passed over.
-                if let Some(outer) = self.open.iter().rposition(|(name, _)| *name == what) {
-                    self.open.truncate(outer);
+                let near = self.open.len().saturating_sub(NEAR);
+                let inner = self.open.iter().skip(near);
+                if let Some(outer) = inner.clone().rposition(|(name, _)| *name == what) {
+                    self.open.truncate(near + outer);
                 } else {
                     self.open.push((open, at));
                     return;
@@ -308,6 +313,15 @@ mod tests {
             assert_eq!((back, count), (file.as_bytes().to_vec(), 1), "{file:?}");
             assert_eq!(without(file.as_bytes(), "new").unwrap().1, 0);
         }
+    }
+
+    #[test]
+    fn ends_that_fit_nothing_cost_no_time() {
+        let file = "BEGIN:A\n".repeat(100_000) + &"END:B\n".repeat(100_000);
+        let begun = std::time::Instant::now();
+        let found = scan(file.as_bytes());
+        assert!(found.fault.unwrap().contains("A is ended by END:B"));
+        assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
     }
 
     #[test]

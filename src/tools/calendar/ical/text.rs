@@ -1,7 +1,11 @@
 //! TEXT values: escaped, unescaped, and lines folded at 75 octets.
 
+use crate::base::text::{clip, visible};
+
 /// Octets of a physical line, at most.
 const WIDTH: usize = 75;
+/// Characters of a text that are shown.
+const LINE: usize = 200;
 
 /// A text as it stands in a value. Line breaks become `\n`; other control characters, which the format forbids, are left out.
 pub fn escape(text: &str) -> String {
@@ -38,6 +42,12 @@ pub fn unescape(value: &str) -> String {
         }
     }
     out
+}
+
+/// The beginning of a text on one line, as it is shown.
+pub fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    clip(&visible(&words.join(" ")), LINE)
 }
 
 /// Adds a content line, folded, with its line end.

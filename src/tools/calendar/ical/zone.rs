@@ -1,7 +1,8 @@
 //! Time zones of calendar files: by name from the zone database, else by the file's own rules, else the person's own.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use jiff::Zoned;
@@ -78,10 +79,16 @@ impl Zone {
     }
 }
 
+/// Steps of recurrence that the zones of one file may cost.
+const STEPS: u64 = 3_000_000;
+
 /// The zones of one file, looked up once each.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Zones<'a> {
     file: Option<&'a Scan<'a>>,
+    /// Where the file has its own zones, by id.
+    places: OnceCell<HashMap<String, Vec<Range<usize>>>>,
+    budget: RefCell<Budget>,
     found: RefCell<HashMap<String, Zone>>,
     unknown: RefCell<BTreeSet<String>>,
 }
@@ -91,13 +98,19 @@ impl<'a> Zones<'a> {
     pub fn of(file: &'a Scan<'a>) -> Self {
         Self {
             file: Some(file),
-            ..Self::default()
+            ..Self::none()
         }
     }
 
     /// No file: the database alone.
     pub fn none() -> Self {
-        Self::default()
+        Self {
+            file: None,
+            places: OnceCell::new(),
+            budget: RefCell::new(Budget::new(STEPS)),
+            found: RefCell::default(),
+            unknown: RefCell::default(),
+        }
     }
 
     /// The zone called `id`.
@@ -123,19 +136,29 @@ impl<'a> Zones<'a> {
 
     fn rules(&self, id: &str) -> Option<Vec<(DateTime, Offset)>> {
         let file = self.file?;
-        file.zones.iter().find_map(|range| {
-            let lines = Lines::new(file.bytes, range.clone());
-            let properties: Vec<Property> = lines
-                .filter_map(|line| Property::read(&unfold(file.bytes, &line)))
-                .collect();
-            let named =
-                |property: &Property| property.name == "TZID" && property.value.trim() == id.trim();
-            properties
-                .iter()
-                .any(named)
-                .then(|| observances(&properties))?
+        let places = self.places.get_or_init(|| places(file));
+        places.get(id.trim())?.iter().find_map(|range| {
+            let properties: Vec<Property> = properties(file, range).collect();
+            observances(&properties, &mut self.budget.borrow_mut())
         })
     }
+}
+
+/// Where the zones of a file are, by their ids.
+fn places(file: &Scan<'_>) -> HashMap<String, Vec<Range<usize>>> {
+    let mut places: HashMap<String, Vec<Range<usize>>> = HashMap::new();
+    for range in &file.zones {
+        if let Some(id) = properties(file, range).find(|property| property.name == "TZID") {
+            let of_id = places.entry(id.value.trim().to_owned()).or_default();
+            of_id.push(range.clone());
+        }
+    }
+    places
+}
+
+fn properties(file: &Scan<'_>, range: &Range<usize>) -> impl Iterator<Item = Property> {
+    Lines::new(file.bytes, range.clone())
+        .filter_map(|line| Property::read(&unfold(file.bytes, &line)))
 }
 
 /// A zone of the database by its name, also at the end of a path such as `/example.org/2026/Europe/Berlin`.
@@ -151,7 +174,7 @@ fn known(id: &str) -> Option<TimeZone> {
 }
 
 /// Since when which offset holds, from the STANDARD and DAYLIGHT parts.
-fn observances(properties: &[Property]) -> Option<Vec<(DateTime, Offset)>> {
+fn observances(properties: &[Property], budget: &mut Budget) -> Option<Vec<(DateTime, Offset)>> {
     let none = Zones::none();
     let last = DateTime::constant(2200, 1, 1, 0, 0, 0, 0);
     let mut since = Vec::new();
@@ -194,8 +217,7 @@ fn observances(properties: &[Property]) -> Option<Vec<(DateTime, Offset)>> {
         }
         if let Some(Ok(rule)) = value("RRULE").map(Rule::read) {
             let until = rule.until.as_ref().map_or(last, Moment::wall).min(last);
-            let mut budget = Budget::new(20_000);
-            occurrences(&rule, start, start, until, &mut budget, &mut |at| {
+            occurrences(&rule, start, start, until, budget, &mut |at| {
                 since.push((at, offset));
             });
         }
@@ -222,6 +244,38 @@ mod tests {
     use super::*;
 
     const FILE: &str = "BEGIN:VCALENDAR\nBEGIN:VTIMEZONE\nTZID:Somewhere: else\nBEGIN:DAYLIGHT\nTZOFFSETFROM:+0100\nTZOFFSETTO:+0200\nDTSTART:19700329T020000\nRRULE:FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU\nEND:DAYLIGHT\nBEGIN:STANDARD\nTZOFFSETFROM:+0200\nTZOFFSETTO:+0100\nDTSTART:19701025T030000\nRRULE:FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU\nEND:STANDARD\nEND:VTIMEZONE\nEND:VCALENDAR\n";
+
+    #[test]
+    fn many_zones_are_looked_up_once_and_endless_ones_are_cut() {
+        let zone = |id: &str, rule: &str| {
+            format!(
+                "BEGIN:VTIMEZONE\nTZID:{id}\nBEGIN:STANDARD\nTZOFFSETTO:+0200\nDTSTART:20200101T000000\n{rule}END:STANDARD\nEND:VTIMEZONE\n"
+            )
+        };
+        let own: String = (0..2_000).map(|n| zone(&format!("own {n}"), "")).collect();
+        let endless: String = (0..50)
+            .map(|n| zone(&format!("endless {n}"), "RRULE:FREQ=SECONDLY\n"))
+            .collect();
+        let file = format!("BEGIN:VCALENDAR\n{own}{endless}END:VCALENDAR\n");
+        let file = scan(file.as_bytes());
+        let zones = Zones::of(&file);
+        let begun = std::time::Instant::now();
+        for number in 0..2_000 {
+            assert!(matches!(
+                zones.find(&format!("own {number}")),
+                Zone::Rules(_)
+            ));
+            assert_eq!(zones.find(&format!("none {number}")), Zone::Floating);
+        }
+        let count: usize = (0..50)
+            .map(|n| match zones.find(&format!("endless {n}")) {
+                Zone::Rules(rules) => rules.len(),
+                _ => 0,
+            })
+            .sum();
+        assert!((50..300_000).contains(&count), "{count}");
+        assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+    }
 
     #[test]
     fn a_files_own_rules_say_the_same_as_the_database() {
