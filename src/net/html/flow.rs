@@ -36,6 +36,8 @@ pub(super) struct Flow {
     out: String,
     /// The first title, as it was written.
     title: Option<String>,
+    /// It is closed: a later one is none.
+    titled: bool,
     /// Headings get signs, and images are told by their words.
     page: bool,
     /// The silent element that is open, and how often it is open in itself.
@@ -98,10 +100,11 @@ impl Flow {
                 Piece::Close(closed) if closed == name => {
                     *depth -= 1;
                     if *depth == 0 {
+                        self.titled |= name == "title";
                         self.silent = None;
                     }
                 }
-                Piece::Text(words) if name == "title" => {
+                Piece::Text(words) if name == "title" && !self.titled => {
                     if let Some(title) = &mut self.title {
                         title.push_str(words);
                     }

@@ -1,6 +1,6 @@
 //! HTML piece by piece, by the tokenizer of a browser: one pass, whatever is broken in it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use html5ever::tendril::{StrTendril, Tendril};
 use html5ever::tokenizer::states::{RawKind, State};
@@ -8,8 +8,13 @@ use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
 
-/// Bytes that one run of the tokenizer takes; a tendril holds no more than 4 GB.
-const RUN: usize = 1 << 20;
+/// Bytes that one run of the tokenizer takes.
+const RUN: usize = 64 * 1024;
+/// Words of one tag, comment or the like from which on it counts as a tag without end: every attribute is compared with all others of
+/// its tag, so that a page of them would take time by the square of its length.
+const ENDLESS: usize = 20_000;
+/// What ends a tag wherever it stands, and is text in a comment.
+const END: &str = "'\">";
 
 /// One piece.
 #[derive(Debug)]
@@ -73,9 +78,14 @@ pub fn entities(text: &str) -> String {
 }
 
 fn run(html: &str, opts: TokenizerOpts, see: impl FnMut(Piece<'_>)) {
-    let tokenizer = Tokenizer::new(Sink(RefCell::new(see)), opts);
+    let sink = Sink {
+        see: RefCell::new(see),
+        any: Cell::new(false),
+    };
+    let tokenizer = Tokenizer::new(sink, opts);
     let queue = BufferQueue::default();
     let mut rest = html;
+    let mut words = 0;
     while !rest.is_empty() {
         let end = rest.floor_char_boundary(RUN);
         let (run, later) = rest.split_at_checked(end).unwrap_or((rest, ""));
@@ -83,17 +93,33 @@ fn run(html: &str, opts: TokenizerOpts, see: impl FnMut(Piece<'_>)) {
         rest = later;
         // It stops early only for a sink that runs scripts.
         let _ = tokenizer.feed(&queue);
+        if tokenizer.sink.any.take() {
+            words = 0;
+            continue;
+        }
+        words += run.bytes().filter(|b| b" \n\t/'\"".contains(b)).count();
+        if words > ENDLESS {
+            queue.push_back(Tendril::from_slice(END));
+            words = 0;
+        }
     }
     tokenizer.end();
 }
 
-struct Sink<F>(RefCell<F>);
+struct Sink<F> {
+    see: RefCell<F>,
+    /// Something came out since this was last asked.
+    any: Cell<bool>,
+}
 
 impl<F: FnMut(Piece<'_>)> TokenSink for Sink<F> {
     type Handle = ();
 
     fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
-        let mut see = self.0.borrow_mut();
+        let mut see = self.see.borrow_mut();
+        if !matches!(token, Token::ParseError(_)) {
+            self.any.set(true);
+        }
         match token {
             Token::TagToken(mut tag) if tag.kind == TagKind::StartTag => {
                 for attribute in &mut tag.attrs {

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use super::line::{Line, Lines, Property, name, unfold};
 use super::moment::Length;
+use crate::base::text::{clip, visible};
 
 /// An event's bytes, and the lines by which most events can be passed over without being read.
 #[derive(Debug, Clone, Default)]
@@ -209,7 +210,7 @@ fn value(text: &[u8]) -> &[u8] {
 }
 
 fn shown(word: &[u8]) -> String {
-    crate::base::text::clip(&String::from_utf8_lossy(word), 40)
+    clip(&visible(&String::from_utf8_lossy(word)), 40)
 }
 
 impl Scan<'_> {
@@ -321,6 +322,8 @@ mod tests {
         let begun = std::time::Instant::now();
         let found = scan(file.as_bytes());
         assert!(found.fault.unwrap().contains("A is ended by END:B"));
+        let odd = scan(b"BEGIN:A\nEND:A\x1b[31m\n").fault.unwrap();
+        assert!(odd.contains("END:A\\x1b[31M"), "{odd}");
         assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
     }
 
