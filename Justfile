@@ -50,3 +50,8 @@ deny:
 # The documentation of the source.
 docs:
     cargo doc --no-deps --document-private-items
+
+# Feeds a fuzz target of tests/fuzz for a while; wants cargo-fuzz and a nightly compiler. Inputs that break it land in
+# tests/fuzz/artifacts.
+fuzz target seconds="480":
+    cargo +nightly fuzz run --fuzz-dir tests/fuzz -s none {{target}} -- -max_len=4096 -timeout=5 -rss_limit_mb=1024 -max_total_time={{seconds}}

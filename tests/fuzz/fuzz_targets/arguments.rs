@@ -1,18 +1,18 @@
-//! Argument texts of calls: understood or explained, and always storable as JSON.
+//! Argument texts of calls: understood or explained, always storable as JSON, and what is stored means the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use marvin::tools::args::{for_history, understand};
+use marvin::tools::args::{Args, for_history, understand};
 use marvin::tools::registry::named;
 
 fuzz_target!(|raw: &str| {
+    let kept = for_history(raw);
+    assert!(serde_json::from_str::<serde_json::Value>(&kept).is_ok_and(|value| value.is_object()));
+    assert_eq!(for_history(&kept), kept);
     for name in ["apply_patch", "read_file"] {
-        if let Some(tool) = named(name) {
-            let _ = understand(tool, raw);
+        let tool = named(name).unwrap();
+        if let Ok(Args::Named(args)) = understand(tool, raw) {
+            assert_eq!(understand(tool, &kept).ok(), Some(Args::Named(args)));
         }
     }
-    assert!(
-        serde_json::from_str::<serde_json::Value>(&for_history(raw))
-            .is_ok_and(|value| value.is_object())
-    );
 });

@@ -3,18 +3,49 @@
 
 use libfuzzer_sys::fuzz_target;
 use marvin::net::charset::decoded;
-use marvin::net::html::{Selector, ids, line, page, page_part, text, title};
+use marvin::net::html::{Page, Selector, entities, ids, line, page, page_part, text, title};
+
+/// What a terminal obeys, but for white space between words.
+fn obeyed(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t')
+}
+
+/// No more than signs and margins make of a page: a few characters a word.
+fn assert_page(page: &Page, html: &str) {
+    assert!(!page.text.contains(obeyed), "{:?}", page.text);
+    assert_eq!(page.text.trim_end(), page.text);
+    assert!(page.text.len() <= 64 * (html.len() + 1));
+    if let Some(title) = &page.title {
+        assert!(!title.is_empty() && !title.contains(char::is_control), "{title:?}");
+    }
+    for link in &page.links {
+        assert!(!link.words.contains(char::is_control), "{:?}", link.words);
+        assert!(!link.href.is_empty() && !link.href.contains(obeyed), "{:?}", link.href);
+    }
+    let links = page.links.iter().map(|link| link.words.len() + link.href.len());
+    assert!(links.sum::<usize>() <= 8 * html.len());
+}
 
 fuzz_target!(|input: (&[u8], &str, &str)| {
     let (bytes, kind, selector) = input;
     let html = decoded(bytes, kind);
     let whole = page(&html);
-    assert!(!whole.text.contains('\u{1b}'));
-    assert_eq!(whole.text.trim_end(), whole.text);
-    // Signs and margins are a few characters a word.
-    assert!(whole.text.len() <= 64 * (html.len() + 1));
+    assert_page(&whole, &html);
     assert_eq!(whole.title, title(&html));
-    let _ = (text(&html), line(&html), ids(&html, 10));
+    // Without a selector and with nothing left out a part is the whole.
+    let all = page_part(&html, None, &[]).unwrap();
+    assert_eq!((&all.text, &all.title), (&whole.text, &whole.title));
     let only = Selector::parse(selector);
-    let _ = page_part(&html, only.as_ref(), &["nav", "script", "header"]);
+    if let Some(part) = page_part(&html, only.as_ref(), &["nav", "script", "header"]) {
+        assert_page(&part, &html);
+    }
+    let one = line(&html);
+    assert!(!one.contains(char::is_control), "{one:?}");
+    assert_eq!(one, text(&html).split_whitespace().collect::<Vec<_>>().join(" "));
+    let ids = ids(&html, 10);
+    assert!(ids.len() <= 10 && ids.iter().all(|id| !id.trim().is_empty()));
+    assert!(!ids.concat().contains(obeyed), "{ids:?}");
+    if !html.contains('&') {
+        assert_eq!(entities(&html), html);
+    }
 });
