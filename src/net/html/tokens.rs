@@ -12,7 +12,7 @@ use html5ever::tokenizer::{
 const RUN: usize = 64 * 1024;
 /// Words of one tag, comment or the like from which on it counts as a tag without end: every attribute is compared with all others of
 /// its tag, so that a page of them would take time by the square of its length.
-const ENDLESS: usize = 20_000;
+const ENDLESS: usize = 12_000;
 /// What ends a tag wherever it stands, and is text in a comment.
 const END: &str = "'\">";
 
