@@ -8,7 +8,10 @@ use similar::TextDiff;
 /// The unified diff from one text to another.
 fn diff(old: &str, new: &str, context: usize) -> String {
     let diff = TextDiff::from_lines(old, new);
-    diff.unified_diff().context_radius(context).header("a/f", "b/f").to_string()
+    diff.unified_diff()
+        .context_radius(context)
+        .header("a/f", "b/f")
+        .to_string()
 }
 
 fuzz_target!(|input: (&str, &str)| {

@@ -13,11 +13,19 @@ fn assert_line(text: &str) {
 /// An address as one word.
 fn assert_link(link: &str) {
     assert_line(link);
-    assert!(!link.is_empty() && !link.contains(char::is_whitespace), "{link:?}");
+    assert!(
+        !link.is_empty() && !link.contains(char::is_whitespace),
+        "{link:?}"
+    );
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let kinds = ["", "text/xml", "text/html; charset=shift_jis", "application/rss+xml; charset=iso-8859-1"];
+    let kinds = [
+        "",
+        "text/xml",
+        "text/html; charset=shift_jis",
+        "application/rss+xml; charset=iso-8859-1",
+    ];
     let (kind, body) = bytes.split_first().unwrap_or((&0, &[]));
     let kind = kinds[usize::from(*kind) % kinds.len()];
     let address = Address::parse("https://site.test/a/feed.xml").unwrap();

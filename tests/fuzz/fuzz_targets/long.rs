@@ -41,7 +41,9 @@ fn read(reader: u8, bytes: &[u8]) {
     let (one, two) = text.split_at(text.floor_char_boundary(text.len() / 2));
     match reader % 8 {
         0 => {
-            let from = Timestamp::from_second(1_795_000_000).unwrap().to_zoned(TimeZone::UTC);
+            let from = Timestamp::from_second(1_795_000_000)
+                .unwrap()
+                .to_zoned(TimeZone::UTC);
             let _ = between(bytes, &from, &from.checked_add(60.days()).unwrap());
         }
         1 => {
@@ -63,7 +65,11 @@ fn read(reader: u8, bytes: &[u8]) {
         }
         6 => {
             let doc = Doc::parse(bytes);
-            let _ = (doc.list("deps"), doc.set("status", "closed"), with_note(bytes, "now", two));
+            let _ = (
+                doc.list("deps"),
+                doc.set("status", "closed"),
+                with_note(bytes, "now", two),
+            );
         }
         _ => {
             let _ = results::read(&text);
@@ -72,7 +78,9 @@ fn read(reader: u8, bytes: &[u8]) {
 }
 
 fuzz_target!(|input: &[u8]| {
-    let Some((reader, text)) = input.split_first() else { return };
+    let Some((reader, text)) = input.split_first() else {
+        return;
+    };
     let mut parts = text.splitn(4, |byte| *byte == 0);
     let mut part = || parts.next().unwrap_or_default();
     let mut long = part().to_vec();
@@ -81,5 +89,10 @@ fuzz_target!(|input: &[u8]| {
     long.extend_from_slice(part());
     let begun = Instant::now();
     read(*reader, &long);
-    assert!(begun.elapsed() < MOST, "{} bytes took {:?}", long.len(), begun.elapsed());
+    assert!(
+        begun.elapsed() < MOST,
+        "{} bytes took {:?}",
+        long.len(),
+        begun.elapsed()
+    );
 });

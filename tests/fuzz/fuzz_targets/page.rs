@@ -16,13 +16,23 @@ fn assert_page(page: &Page, html: &str) {
     assert_eq!(page.text.trim_end(), page.text);
     assert!(page.text.len() <= 64 * (html.len() + 1));
     if let Some(title) = &page.title {
-        assert!(!title.is_empty() && !title.contains(char::is_control), "{title:?}");
+        assert!(
+            !title.is_empty() && !title.contains(char::is_control),
+            "{title:?}"
+        );
     }
     for link in &page.links {
         assert!(!link.words.contains(char::is_control), "{:?}", link.words);
-        assert!(!link.href.is_empty() && !link.href.contains(obeyed), "{:?}", link.href);
+        assert!(
+            !link.href.is_empty() && !link.href.contains(obeyed),
+            "{:?}",
+            link.href
+        );
     }
-    let links = page.links.iter().map(|link| link.words.len() + link.href.len());
+    let links = page
+        .links
+        .iter()
+        .map(|link| link.words.len() + link.href.len());
     assert!(links.sum::<usize>() <= 8 * html.len());
 }
 
@@ -41,7 +51,10 @@ fuzz_target!(|input: (&[u8], &str, &str)| {
     }
     let one = line(&html);
     assert!(!one.contains(char::is_control), "{one:?}");
-    assert_eq!(one, text(&html).split_whitespace().collect::<Vec<_>>().join(" "));
+    assert_eq!(
+        one,
+        text(&html).split_whitespace().collect::<Vec<_>>().join(" ")
+    );
     let ids = ids(&html, 10);
     assert!(ids.len() <= 10 && ids.iter().all(|id| !id.trim().is_empty()));
     assert!(!ids.concat().contains(obeyed), "{ids:?}");

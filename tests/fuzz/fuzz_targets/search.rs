@@ -9,7 +9,12 @@ fuzz_target!(|bytes: &[u8]| {
     for hit in page.hits {
         let (scheme, rest) = hit.url.split_once("://").unwrap();
         assert!(scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"));
-        assert!(!rest.is_empty() && !hit.url.contains(|c: char| c.is_whitespace() || c.is_control()));
+        assert!(
+            !rest.is_empty()
+                && !hit
+                    .url
+                    .contains(|c: char| c.is_whitespace() || c.is_control())
+        );
         for words in [&hit.title, &hit.snippet] {
             assert!(!words.contains(['\n', '\r', '\u{1b}']), "{words:?}");
         }

@@ -18,7 +18,10 @@ fuzz_target!(|data: (Vec<String>, u8)| {
     for piece in &pieces {
         let mut safe = String::new();
         cleaner.push(piece, &mut safe);
-        assert!(!safe.chars().any(|c| c.is_control() && c != '\n'), "{safe:?}");
+        assert!(
+            !safe.chars().any(|c| c.is_control() && c != '\n'),
+            "{safe:?}"
+        );
         splitter.push(&safe, &mut done);
         if let Some(open) = splitter.open() {
             lay_out_open(&open, wide, &theme);
