@@ -52,7 +52,8 @@ pub fn understand(tool: &Tool, raw: &str) -> Outcome<Args> {
 /// Argument text as it may be kept and sent again: always a JSON object (contract/provider-quirks.md 37).
 pub fn for_history(raw: &str) -> String {
     let trimmed = raw.trim();
-    if trimmed.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(trimmed).is_ok() {
+    // Read, not only looked over: a number too large or a nesting too deep stops every later reader.
+    if serde_json::from_str::<Map<String, Value>>(trimmed).is_ok() {
         return trimmed.to_owned();
     }
     let map = object(trimmed, 0)
@@ -199,6 +200,18 @@ mod tests {
             Args::Named(map) => Value::Object(map),
             Args::Whole(_) => panic!("whole"),
         }
+    }
+
+    #[test]
+    fn what_is_kept_can_be_read_again() {
+        let deep = format!("{{\"a\":{}{}}}", "[".repeat(200), "]".repeat(200));
+        for raw in [r#"{"a":1e999}"#, deep.as_str()] {
+            let kept = for_history(raw);
+            let value: Value = serde_json::from_str(&kept).unwrap();
+            assert_eq!(value, serde_json::json!({ "input": raw }));
+        }
+        let odd = r#" {"b": 1.50, "a":2} "#;
+        assert_eq!(for_history(odd), odd.trim());
     }
 
     #[test]
