@@ -275,6 +275,10 @@ impl Answer {
             ),
             429 => (Kind::Limit, format!("{name} is asked too often (429)")),
             500..=599 => (Kind::Network, format!("{name} failed ({status})")),
+            300..=399 => (
+                Kind::Network,
+                format!("{name} points to another address ({status})"),
+            ),
             _ => (
                 Kind::Network,
                 format!("{name} answered with status {status}"),
@@ -290,14 +294,14 @@ impl Answer {
             (401 | 403, Some(variable), _) => problem.next(format!("Check {variable}.")),
             (_, _, Some(wait)) => problem.next(again(wait)),
             (429, ..) => problem.next("Wait some minutes, or use another source."),
-            (500..=599, ..) => problem.next("Try again later."),
+            (300..=399 | 500..=599, ..) => problem.next("Try again later."),
             _ => problem,
         }
     }
 }
 
 /// When a service may be asked again, as a person says it.
-fn again(wait: Duration) -> String {
+pub fn again(wait: Duration) -> String {
     let seconds = wait.as_secs().max(1);
     let count = |n: u64, unit| plural(usize::try_from(n).unwrap_or(usize::MAX), unit);
     let wait = match seconds {

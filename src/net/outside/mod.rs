@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-pub use answer::{Answer, Unread, body, body_so_far};
+pub use answer::{Answer, Unread, again, body, body_so_far};
 use gate::Gates;
 use kept::{Answers, Clients};
 
@@ -69,6 +69,7 @@ pub struct Ask<'a> {
     keep: Option<Duration>,
     patience: Duration,
     again: Option<Duration>,
+    again_failed: Option<Duration>,
     once: bool,
     within: Option<Duration>,
 }
@@ -111,6 +112,7 @@ impl Outside {
             keep: None,
             patience: PATIENCE,
             again: None,
+            again_failed: None,
             once: false,
             within: None,
         }
@@ -240,6 +242,13 @@ impl<'a> Ask<'a> {
     #[must_use]
     pub fn again_after(mut self, time: Duration) -> Self {
         self.again = Some(time);
+        self
+    }
+
+    /// The same, but only where the service fails (5xx): one that is asked too often is left alone.
+    #[must_use]
+    pub fn again_when_failed(mut self, time: Duration) -> Self {
+        self.again_failed = Some(time);
         self
     }
 
@@ -374,7 +383,10 @@ impl<'a> Ask<'a> {
     fn wait(&self, answer: &Answer) -> Option<Duration> {
         let wait = match answer.retry_after() {
             Some(wait) => wait,
-            None => self.again?,
+            None => self.again.or_else(|| {
+                let failed = answer.status >= 500;
+                self.again_failed.filter(|_| failed)
+            })?,
         };
         (!self.once && is_busy(answer) && wait <= self.patience).then_some(wait)
     }

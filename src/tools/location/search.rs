@@ -1,5 +1,7 @@
 //! Searches for places: Google where it may be asked, else OpenStreetMap, and in the answer which of them it was.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::entry::{Entry, list};
@@ -16,6 +18,8 @@ use crate::tools::point::Point;
 
 /// The widest circle, in metres.
 const WIDEST: f64 = 50_000.0;
+/// The longest that Overpass is waited for: Google may have been before it.
+const PATIENCE: Duration = Duration::from_secs(16);
 /// Kinds in one search at most.
 const KINDS: usize = 50;
 
@@ -27,7 +31,11 @@ pub(super) fn by_text(ctx: &Ctx, args: PlacesTextSearch) -> Outcome<String> {
         (0.0, 0.0) => None,
         (lat, lon) => Some(Point::new(lat, lon)?),
     };
-    let radius = radius(args.radius)?;
+    // Without a centre there is no circle, and models fill its radius with 0 too.
+    let radius = match centre {
+        None if args.radius == 0.0 => WIDEST,
+        _ => radius(args.radius)?,
+    };
     let mut body = json!({"textQuery": what, "pageSize": args.max_results});
     let mut add = |key: &str, value| {
         if let Some(map) = body.as_object_mut() {
@@ -133,7 +141,7 @@ pub(super) fn nearby(ctx: &Ctx, args: PlacesNearbySearch) -> Outcome<String> {
         Google::Found(entries) => return Ok(from_google(&entries, &title, Some(centre), unit)),
         other => First::of(other),
     };
-    let reply = match overpass::run(ctx, &kinds::query(&types, centre, radius)) {
+    let reply = match overpass::run(ctx, &kinds::query(&types, centre, radius), PATIENCE) {
         Ok(reply) => reply,
         Err(problem) => return first.alone(problem, &title),
     };
