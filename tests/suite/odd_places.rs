@@ -100,6 +100,10 @@ fn weather_that_did_not_come_is_told_and_refusals_have_a_next_step() {
         let text = ask(refusal);
         has(&text, &["Check the coordinates"]);
     }
+    let bare = ask(Answer::json(
+        &json!({"daily": {"time": ["2027-02-03"], "weather_code": [45]}}),
+    ));
+    has(&bare, &["\nDay         Weather\nWed  3 Feb  fog\n"]);
     let moved = ask(Answer::status(302));
     has(&moved, &["points to another address (302).\nTry again"]);
 }

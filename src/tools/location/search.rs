@@ -1,6 +1,6 @@
 //! Searches for places: Google where it may be asked, else OpenStreetMap, and in the answer which of them it was.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -18,8 +18,10 @@ use crate::tools::point::Point;
 
 /// The widest circle, in metres.
 const WIDEST: f64 = 50_000.0;
-/// The longest that Overpass is waited for: Google may have been before it.
-const PATIENCE: Duration = Duration::from_secs(16);
+/// When a search around a point has ended, a little before the call's limit.
+const END: Duration = Duration::from_secs(24);
+/// The longest that Overpass is waited for, and the least: gcloud and Google may have taken their time before it.
+const OVERPASS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(5)];
 /// Kinds in one search at most.
 const KINDS: usize = 50;
 
@@ -101,6 +103,7 @@ fn in_openstreetmap(
 
 /// List places of given types around a coordinate.
 pub(super) fn nearby(ctx: &Ctx, args: PlacesNearbySearch) -> Outcome<String> {
+    let began = Instant::now();
     let centre = Point::new(args.latitude, args.longitude)?;
     let radius = radius(args.radius)?;
     let mut types: Vec<String> = Vec::new();
@@ -141,7 +144,9 @@ pub(super) fn nearby(ctx: &Ctx, args: PlacesNearbySearch) -> Outcome<String> {
         Google::Found(entries) => return Ok(from_google(&entries, &title, Some(centre), unit)),
         other => First::of(other),
     };
-    let reply = match overpass::run(ctx, &kinds::query(&types, centre, radius), PATIENCE) {
+    let [most, least] = OVERPASS;
+    let left = END.saturating_sub(began.elapsed()).clamp(least, most);
+    let reply = match overpass::run(ctx, &kinds::query(&types, centre, radius), left) {
         Ok(reply) => reply,
         Err(problem) => return first.alone(problem, &title),
     };

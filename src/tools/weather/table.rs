@@ -224,7 +224,10 @@ pub(super) fn table(value: &Value, days: &[Day], units: Units) -> String {
                 false => line.push_str(&format!("{cell}{gap}  ")),
             }
         }
-        lines.push(fitted(line.trim_end(), WIDE));
+        // Without units there is no second line of heading.
+        if at != 1 || !line.trim().is_empty() {
+            lines.push(fitted(line.trim_end(), WIDE));
+        }
     }
     lines.join("\n")
 }
