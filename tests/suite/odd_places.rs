@@ -320,3 +320,23 @@ fn the_device_is_believed_where_it_is_most_exact_and_nowhere_at_nothing() {
     has(&text, &["Latitude: 48.3\n", "about 30 m"]);
     has(&ask(&fix("0.0", "0.0")), &["Latitude: 1\n", "Source: ip"]);
 }
+
+#[test]
+fn no_more_is_shown_than_was_asked_for() {
+    let row = |at: u8| json!({"lat": "1", "lon": at, "display_name": format!("The Hind {at}")});
+    let found = Answer::json(&json!([row(1), row(2)]));
+    let text = one(
+        "osm_search",
+        &json!({"query": "hind", "max_results": 1}),
+        found,
+    );
+    assert!(
+        text.contains("Hind 1") && !text.contains("Hind 2"),
+        "{text}"
+    );
+    let row = |name: &str| json!({"displayName": {"text": name}});
+    let found = Answer::json(&json!({"places": [row("A pub"), row("B pub")]}));
+    let text = places(&json!({"text_query": "pub", "max_results": 1}), found);
+    has(&text, &["1 place for", "1. A pub"]);
+    assert!(!text.contains("B pub"), "{text}");
+}

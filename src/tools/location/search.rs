@@ -52,12 +52,20 @@ pub(super) fn by_text(ctx: &Ctx, args: PlacesTextSearch) -> Outcome<String> {
     }
     let unit = Unit::of(&ctx.world);
     let title = format!("for \"{}\"", shown(&what));
+    let most = usize::try_from(args.max_results).unwrap_or(usize::MAX);
     let first = match google::ask(ctx, "/v1/places:searchText", &body)? {
-        Google::Found(entries) => return Ok(from_google(&entries, &title, centre, unit)),
+        Google::Found(mut entries) => {
+            entries.truncate(most);
+            return Ok(from_google(&entries, &title, centre, unit));
+        }
         other => First::of(other),
     };
-    let most = args.max_results;
-    let found = in_openstreetmap(ctx, &what, most, centre.map(|centre| (centre, radius)));
+    let found = in_openstreetmap(
+        ctx,
+        &what,
+        args.max_results,
+        centre.map(|centre| (centre, radius)),
+    );
     let found = match found {
         Ok(found) => found,
         Err(problem) => return first.alone(problem, &title),
@@ -140,12 +148,16 @@ pub(super) fn nearby(ctx: &Ctx, args: PlacesNearbySearch) -> Outcome<String> {
         unit.say(radius)
     );
     let title = clip(&crate::base::text::visible(&title), 300);
+    let most = usize::try_from(args.max_results).unwrap_or(usize::MAX);
     let first = match google::ask(ctx, "/v1/places:searchNearby", &body)? {
-        Google::Found(entries) => return Ok(from_google(&entries, &title, Some(centre), unit)),
+        Google::Found(mut entries) => {
+            entries.truncate(most);
+            return Ok(from_google(&entries, &title, Some(centre), unit));
+        }
         other => First::of(other),
     };
-    let [most, least] = OVERPASS;
-    let left = END.saturating_sub(began.elapsed()).clamp(least, most);
+    let [longest, least] = OVERPASS;
+    let left = END.saturating_sub(began.elapsed()).clamp(least, longest);
     let reply = match overpass::run(ctx, &kinds::query(&types, centre, radius), left) {
         Ok(reply) => reply,
         Err(problem) => return first.alone(problem, &title),
@@ -166,9 +178,9 @@ pub(super) fn nearby(ctx: &Ctx, args: PlacesNearbySearch) -> Outcome<String> {
     if args.rank_by == RankBy::Popularity && entries.len() > 1 {
         // Nobody knows what is popular; what has a name and much to say comes before what has not.
         entries.sort_by_key(|entry| entry.name.is_none());
-        remarks.push("OpenStreetMap knows no popularity: the nearest come first.".to_owned());
+        remarks.push("OpenStreetMap knows no popularity: places with a name come first, the nearest of them before the others.".to_owned());
     }
-    entries.truncate(usize::try_from(args.max_results).unwrap_or(usize::MAX));
+    entries.truncate(most);
     remarks.extend(
         reply
             .remark

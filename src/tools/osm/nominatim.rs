@@ -95,10 +95,11 @@ pub(in crate::tools) fn search(
             ctx.world.outside.rest(&NOMINATIM, wait);
         }
     })?;
-    let spots: Vec<Spot> = rows.iter().filter_map(spot).collect();
+    let mut spots: Vec<Spot> = rows.iter().filter_map(spot).collect();
     if spots.is_empty() && !rows.is_empty() {
         return Err(answer.unreadable());
     }
+    spots.truncate(usize::try_from(most).unwrap_or(usize::MAX));
     Ok(spots)
 }
 
