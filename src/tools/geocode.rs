@@ -88,7 +88,9 @@ fn towns(ctx: &Ctx, name: &str, most: u64) -> Outcome<Towns> {
         .query("count", count)
         .query("language", "en")
         .query("format", "json")
-        .keep(KEEP)
+        .keep_if(KEEP, |value| {
+            value.at("results").is_none_or(Value::is_array)
+        })
         .again_when_failed(OVERLOADED)
         .within(LIMIT)
         .get()?;

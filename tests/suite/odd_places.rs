@@ -1,6 +1,15 @@
 //! Odd answers of the services of places, roads and weather through the real binary: second tries, refusals without a next step, rows that
 //! say nothing, and what was found but not where it should be.
 
+use std::sync::Arc;
+
+use marvin::base::cancel::Cancel;
+use marvin::base::env::Env;
+use marvin::chat::event::Deaf;
+use marvin::chat::message::ToolCall;
+use marvin::tools::batch;
+use marvin::tools::bounds::Bounds;
+use marvin::tools::context::{Ctx, World};
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
@@ -339,4 +348,50 @@ fn no_more_is_shown_than_was_asked_for() {
     let text = places(&json!({"text_query": "pub", "max_results": 1}), found);
     has(&text, &["1 place for", "1. A pub"]);
     assert!(!text.contains("B pub"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_read_is_asked_for_again() {
+    let right = |path: &str| match path {
+        path if path.starts_with("/route") => {
+            json!({"code": "Ok", "routes": [{"distance": 5, "duration": 5}]})
+        }
+        path if path.starts_with("/search") => {
+            json!([{"lat": 1, "lon": 2, "display_name": "The Hind"}])
+        }
+        _ => json!({"current": {"weather_code": 3}}),
+    };
+    for (name, args) in [
+        ("osm_search", json!({"query": "hind"})),
+        ("estimate_travel_time", trip()),
+        ("weather_forecast", here()),
+    ] {
+        let server = Server::answering(move |request, n| match n {
+            0 => Answer::json(&json!({"status": "starting"})),
+            _ => Answer::json(&right(&request.path)),
+        });
+        let (home, url) = (Home::new(), server.url(""));
+        let env = Env::from([
+            ("HOME", home.path().to_str().unwrap()),
+            ("MARVIN_CONFIG_DIR", home.config().to_str().unwrap()),
+            ("MARVIN_URL_NOMINATIM", &url),
+            ("MARVIN_URL_OSRM_CAR", &url),
+            ("MARVIN_URL_OPEN_METEO", &url),
+        ]);
+        let world = Arc::new(World::new(env, Bounds::default()));
+        let ctx = Ctx::new(world, Cancel::new(), Arc::new(Deaf));
+        let call = ToolCall {
+            id: "1".to_owned(),
+            name: name.to_owned(),
+            args: args.to_string(),
+            keep: None,
+        };
+        let ask = || batch::run_one(&ctx, &call).output;
+        assert!(ask().failed, "{name}");
+        for _ in 0..2 {
+            let output = ask();
+            assert!(!output.failed, "{name}: {}", output.text);
+        }
+        assert_eq!(server.requests().len(), 2, "{name}");
+    }
 }

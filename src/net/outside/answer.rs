@@ -165,17 +165,16 @@ impl Answer {
         (200..300).contains(&self.status)
     }
 
-    /// True for success whose body is JSON that names no error: worth keeping.
-    pub(super) fn is_sound(&self) -> bool {
+    /// The body of a success that is JSON and names no error: worth keeping.
+    pub(super) fn sound(&self) -> Option<Value> {
         let says = |value: &Value, key: &str| match value.get(key) {
             None | Some(Value::Null | Value::Bool(false)) => false,
             Some(Value::String(text)) => !text.trim().is_empty(),
             Some(_) => true,
         };
-        self.is_ok()
-            && self.value().is_some_and(|value| {
-                !value.is_null() && !says(&value, "error") && !says(&value, "message")
-            })
+        let value = self.is_ok().then(|| self.value())??;
+        let good = !value.is_null() && !says(&value, "error") && !says(&value, "message");
+        good.then_some(value)
     }
 
     /// The body as text, in the charset that its header, itself or nobody names.

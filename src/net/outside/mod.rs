@@ -67,6 +67,7 @@ pub struct Ask<'a> {
     hidden: Vec<String>,
     most: usize,
     keep: Option<Duration>,
+    worth: fn(&Value) -> bool,
     patience: Duration,
     again: Option<Duration>,
     again_failed: Option<Duration>,
@@ -110,6 +111,7 @@ impl Outside {
             hidden: Vec::new(),
             most: MOST,
             keep: None,
+            worth: |_| true,
             patience: PATIENCE,
             again: None,
             again_failed: None,
@@ -229,6 +231,13 @@ impl<'a> Ask<'a> {
     pub fn keep(mut self, time: Duration) -> Self {
         self.keep = Some(time);
         self
+    }
+
+    /// The same, but only for an answer that looks like one to its reader: a proxy's word under 200 is asked for again.
+    #[must_use]
+    pub fn keep_if(mut self, time: Duration, worth: fn(&Value) -> bool) -> Self {
+        self.worth = worth;
+        self.keep(time)
     }
 
     /// Waits at most this long for a second try when the service says how long.
@@ -373,7 +382,8 @@ impl<'a> Ask<'a> {
             let gates = &self.out.gates;
             gates.shut(&host(&url), self.service.name, wait.min(REST));
         }
-        if let Some(time) = keep.filter(|_| answer.is_sound()) {
+        let worth = || answer.sound().is_some_and(|value| (self.worth)(&value));
+        if let Some(time) = keep.filter(|_| worth()) {
             self.out.answers.put(url, time, &answer);
         }
         Ok(answer)

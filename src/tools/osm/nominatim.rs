@@ -75,7 +75,7 @@ pub(in crate::tools) fn search(
             .query("accept-language", "en")
             .query_if("viewbox", inside)
             .query_if("bounded", inside.map(|_| 1))
-            .keep(KEEP)
+            .keep_if(KEEP, Value::is_array)
             .only_once()
             .within(LIMIT)
     };

@@ -64,7 +64,7 @@ impl Trip {
             .query("alternatives", false)
             .query("annotations", false)
             .query("generate_hints", false)
-            .keep(KEEP)
+            .keep_if(KEEP, |value| value.text("code") == Some("Ok"))
             .within(LIMIT)
             .get()?;
         let own = self.mode.service().is_own(&ctx.world.env);

@@ -54,7 +54,7 @@ pub(in crate::tools) fn ask(ctx: &Ctx, question: Question) -> Outcome<Value> {
         .query_if("temperature_unit", in_miles("fahrenheit"))
         .query_if("wind_speed_unit", in_miles("mph"))
         .query_if("precipitation_unit", in_miles("inch"))
-        .keep(KEEP)
+        .keep_if(KEEP, has_weather)
         .again_when_failed(PAUSE)
         .within(LIMIT)
         .get()?;
@@ -73,10 +73,14 @@ fn judged(ctx: &Ctx, answer: &Answer) -> Outcome<Value> {
         return Err(refusal(ctx, answer, reason.unwrap_or_default()));
     }
     let value = answer.json(|value| value.text("reason").map(str::to_owned))?;
-    if value.at("current").is_none() && value.at("daily").is_none() {
-        return Err(answer.unreadable());
+    match has_weather(&value) {
+        true => Ok(value),
+        false => Err(answer.unreadable()),
     }
-    Ok(value)
+}
+
+fn has_weather(value: &Value) -> bool {
+    value.at("current").is_some() || value.at("daily").is_some()
 }
 
 /// A refusal with its reason: which limit is spent, or what is wrong with the request.
