@@ -122,7 +122,7 @@ fn judged(answer: &Answer) -> Outcome<Reply> {
         ))
         .next(match why.contains("memory") {
             true => "Ask for a smaller area or fewer kinds.",
-            false => "Ask for a smaller area or fewer kinds, or set a longer [timeout:…].",
+            false => "Ask for a smaller area or fewer kinds; a query of your own can set a longer [timeout:…].",
         }));
     }
     let rows = value.list("elements");
