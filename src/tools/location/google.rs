@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::entry::Entry;
+use super::gcloud;
 use crate::base::error::{Outcome, Problem};
 use crate::base::pick::Pick;
 use crate::net::outside::Answer;
@@ -59,10 +60,9 @@ fn with_key(ctx: &Ctx, path: &str, body: &Value, key: &str) -> Outcome<Answer> {
 
 /// With the token of gcloud, none when it has none; a token that is refused is fetched once more.
 fn with_token(ctx: &Ctx, path: &str, body: &Value) -> Outcome<Option<Answer>> {
-    let tokens = &ctx.world.remembered.tokens;
     let mut last = None;
     for _ in 0..2 {
-        let Some(token) = tokens.get(ctx)? else {
+        let Some(token) = gcloud::token(ctx)? else {
             return Ok(last);
         };
         let bearer = format!("Bearer {}", token.secret);
@@ -80,7 +80,7 @@ fn with_token(ctx: &Ctx, path: &str, body: &Value) -> Outcome<Option<Answer>> {
         if answer.status != 401 {
             return Ok(Some(answer));
         }
-        tokens.forget();
+        ctx.world.remembered.token.forget();
         last = Some(answer);
     }
     Ok(last)
