@@ -51,9 +51,16 @@ impl Caller for Person<'_> {
         let mut bytes = Vec::new();
         io::stdin()
             .lock()
-            .take(NOTE_CAP)
+            .take(NOTE_CAP + 1)
             .read_to_end(&mut bytes)
             .map_err(|why| Problem::system("Cannot read the note", why))?;
+        if bytes.len() as u64 > NOTE_CAP {
+            return Err(Problem::limit(format!(
+                "the note is larger than {} MiB, so nothing was added",
+                NOTE_CAP >> 20
+            ))
+            .next("Keep such a text in a file of its own, and its name in the note."));
+        }
         let text = String::from_utf8_lossy(&bytes);
         Ok(Some(text.trim_end_matches('\n').to_owned()))
     }

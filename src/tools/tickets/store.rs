@@ -264,6 +264,14 @@ impl Folder {
             let Some(new) = change(&old)? else {
                 return Ok(false);
             };
+            if new.len() as u64 > STATE_CAP {
+                return Err(Problem::limit(format!(
+                    "{} would become larger than {} MiB.",
+                    path.display(),
+                    STATE_CAP >> 20
+                ))
+                .next("Keep such texts in a file of their own, and its name in the ticket."));
+            }
             let mode = fs::metadata(&path).map_err(fail)?.permissions().mode() & 0o7777;
             let temp = self.temporary(name, &new, mode).map_err(fail)?;
             if self.read(name)? == old {
