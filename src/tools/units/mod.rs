@@ -152,6 +152,21 @@ fn leading(text: &str) -> Option<(Number, &str)> {
     let digits = digits.trim_end_matches([',', '/']);
     rest = text.get(digits.len()..).unwrap_or(rest);
     let mut number = String::from(digits);
+    if (1..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        while let Some((group, after)) = thousands(rest) {
+            number.push_str(group);
+            rest = after;
+        }
+        if let Some(after) = rest
+            .strip_prefix('.')
+            .filter(|_| number.len() > digits.len())
+        {
+            let count = after.bytes().take_while(u8::is_ascii_digit).count();
+            let (part, after) = after.split_at_checked(count)?;
+            number = format!("{number}.{part}");
+            rest = after;
+        }
+    }
     // A power of ten: an e with digits right behind it.
     if let Some(after) = rest.strip_prefix(['e', 'E']) {
         let bare = after.strip_prefix(['+', '-']).unwrap_or(after);
@@ -179,6 +194,15 @@ fn leading(text: &str) -> Option<(Number, &str)> {
         rest = after;
     }
     Some((if sign < 0 { found.negative() } else { found }, rest))
+}
+
+/// Three digits and no more behind a space: `1 000`.
+fn thousands(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix([' ', '\u{a0}', '\u{2009}', '\u{202f}'])?;
+    let (group, after) = rest.split_at_checked(3)?;
+    let whole = group.bytes().all(|byte| byte.is_ascii_digit())
+        && !after.starts_with(|c: char| c.is_ascii_digit() || c == '/');
+    whole.then_some((group, after))
 }
 
 /// One of the characters for halves, thirds and quarters.
