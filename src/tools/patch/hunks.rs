@@ -74,6 +74,10 @@ pub fn apply_hunks(old: &str, patch: &str, name: &str) -> Outcome<Edited> {
         .map(|(at, hunk)| (*at, hunk.lines.as_slice()))
         .collect();
     let mut text = rebuild(&lines, &changes);
+    // A text without breaks of its own takes those of the patch.
+    if !body.contains('\n') && patch.contains("\r\n") {
+        text = text.replace('\n', "\r\n");
+    }
     if !ends_in_break(body, &hunks, &places, texts.len()) {
         text = without_last_break(text);
     }
@@ -482,6 +486,9 @@ mod tests {
 
     #[test]
     fn breaks_are_kept_and_the_last_one_follows_its_mark() {
+        let crlf = "@@ -0,0 +1,2 @@\n+a\r\n+b\r\n";
+        assert_eq!(done("", crlf), Ok("a\r\nb\r\n".into()));
+        assert_eq!(done("x\n", crlf), Ok("a\nb\nx\n".into()));
         assert_eq!(
             done("a\r\nb\r\n", "@@ -1 +1,2 @@\n-a\n+x\n+y\n"),
             Ok("x\r\ny\r\nb\r\n".into())

@@ -35,18 +35,17 @@ pub(super) fn convert(value: &str, from: &str, to: &str) -> Outcome<Converted> {
     let value = value.trim();
     let ends =
         |c: char| c.is_alphabetic() || matches!(c, '"' | '\'' | '″' | '′' | '°') || is_sign(c);
-    let carries_unit = value.ends_with(ends);
-    let (number, rest) = leading(value).ok_or_else(|| {
+    // "1 000 m" and "1 1/2 mi" come parted after the first space.
+    let amount = match value.ends_with(ends) {
+        true => value.to_owned(),
+        false => format!("{value} {}", from.trim()),
+    };
+    let (number, rest) = leading(&amount).ok_or_else(|| {
         let shown = clip(&visible(value), 60);
         Problem::input(format!("\"{shown}\" is no number."))
             .next("For example value 5, from_unit mi, to_unit km.")
     })?;
-    let from = match (carries_unit, rest.trim()) {
-        (true, rest) => rest.to_owned(),
-        (false, "") => from.trim().to_owned(),
-        (false, rest) => format!("{rest} {}", from.trim()),
-    };
-    let (mut from, mut to) = (from, to.trim().to_owned());
+    let (mut from, mut to) = (rest.trim().to_owned(), to.trim().to_owned());
     let mut notes = Vec::new();
     let is_nm = |text: &str| text == "nm";
     if (is_nm(&from) && is_far(&to)) || (is_nm(&to) && is_far(&from)) {
