@@ -93,13 +93,15 @@ impl HttpProvider {
         on: &mut dyn FnMut(Delta<'_>),
         stop: &Cancel,
     ) -> Result<Reply, Failure> {
+        // First the body: with it the schemas are rendered, whose size a refusal may have to name.
+        let body = dialect.body(request);
         let asked = Asked {
             row: self.remote.row,
             model: request.model.to_owned(),
             secrets: self.remote.key.iter().cloned().collect(),
             schema_tokens: request.offer.tokens(),
         };
-        let mut response = self.post(dialect, &dialect.body(request), stop)?;
+        let mut response = self.post(dialect, &body, stop)?;
         if response.status >= 300 {
             let body = response.read_some(ERROR_BODY);
             if stop.is_fired() {

@@ -21,3 +21,4 @@ pub mod services;
 pub mod sse;
 mod transport;
 pub mod visit;
+pub mod wait;

@@ -157,6 +157,12 @@ mod tests {
         put("binary.rs", b"TODO\0TODO\n");
         put("latin.rs", b"// TODO caf\xe9\n");
         put("notes.md", b"TODO in notes\n");
+        put("marked.md", b"\xef\xbb\xbfTODO marked\n");
+        put("wide.md", b"\xff\xfeT\0O\0D\0O\0 \0w\0\n\0");
+        put("wide_be.md", b"\xfe\xff\0T\0O\0D\0O\0\n");
+        put("cr.md", b"a\rTODO\rb\n");
+        let late = [b"TODO\n".as_slice(), &[b'x'; 200_000], b"\n\0\nTODO\n"].concat();
+        put("late.md", &late);
         fs::create_dir(dir.path().join(".git")).unwrap();
         dir
     }
@@ -177,6 +183,9 @@ mod tests {
             ("TODO", "!*.rs", 0, 9),
             ("TODO", "*.{rs,md}", 0, 9),
             ("TODO", "*.none", 0, 9),
+            ("^TODO", "*.md", 1, 9),
+            ("TODO$", "*.md", 0, 9),
+            ("TODO", "*.md", 0, 9),
         ] {
             let what = Search {
                 pattern,
