@@ -11,7 +11,7 @@ use ignore::overrides::OverrideBuilder;
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::names::{Names, not_a_glob};
-use super::rg::not_a_pattern;
+use super::rg::{not_a_pattern, trouble};
 use super::{Found, LIMIT, Line, Search, VENDOR};
 use crate::base::cancel::Cancel;
 use crate::base::error::Outcome;
@@ -56,7 +56,14 @@ pub(super) fn search(
             ));
             break;
         }
-        let Ok(entry) = entry else { continue };
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(why) => {
+                let text = why.to_string().replace(&format!("{}/", dir.display()), "");
+                found.troubles.extend(trouble(&text));
+                continue;
+            }
+        };
         // Only ordinary files: opening a FIFO would wait for ever.
         if !entry.file_type().is_some_and(|kind| kind.is_file()) {
             continue;

@@ -208,6 +208,21 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_read_is_told_in_the_same_words_by_both() {
+        for said in [
+            "rg: nd: IO error for operation on ./nd: Permission denied (os error 13)",
+            "IO error for operation on nd: Permission denied (os error 13)",
+            "rg: ./nd: Permission denied (os error 13)",
+        ] {
+            assert_eq!(
+                rg::trouble(said).as_deref(),
+                Some("nd: Permission denied (os error 13)"),
+                "{said}"
+            );
+        }
+    }
+
+    #[test]
     fn what_is_hidden_ignored_binary_or_vendored_is_not_searched() {
         let dir = tree();
         let what = Search {

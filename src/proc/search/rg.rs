@@ -150,8 +150,12 @@ pub(super) fn search(
 }
 
 /// A file that could not be read, in the words that the other engine uses.
-fn trouble(line: &str) -> Option<String> {
+pub(super) fn trouble(line: &str) -> Option<String> {
     let line = line.strip_prefix("rg: ").unwrap_or(line);
+    // A folder's name comes twice, the second time behind these words.
+    let (_, line) = line
+        .split_once("IO error for operation on ")
+        .unwrap_or(("", line));
     let line = line.strip_prefix("./").unwrap_or(line);
     // With a file name filter that fits nothing, ripgrep explains itself at length; the answer says it already.
     let about_files = !line.is_empty() && !line.contains("No files were searched");
