@@ -300,13 +300,6 @@ mod tests {
             let none = Args::Named(Map::new());
             assert_eq!(understand(tool, raw).unwrap(), none, "{raw}");
         }
-        for raw in [json!(patch).to_string()] {
-            assert_eq!(
-                understand(tool, &raw).unwrap(),
-                Args::Whole(patch.to_owned()),
-                "{raw}"
-            );
-        }
         let three = json!({"path": "a", "old_str": "*** Begin Patch", "new_str": ""}).to_string();
         assert!(matches!(understand(tool, &three).unwrap(), Args::Named(_)));
         assert!(matches!(

@@ -218,7 +218,7 @@ fn a_patch_is_taken_bare_too() {
         home.marvin().dir(&dir).args(words).run().expect(0);
         assert_eq!(fs::read_to_string(dir.join("f")).unwrap(), now, "{text}");
     }
-    write(&dir.join("long"), &"z".repeat(20_000));
+    write(&dir.join("long"), "z".repeat(20_000));
     let words = ["tool", "read_file", "path=long"];
     let told = home.marvin().dir(&dir).args(words).run().expect(1);
     assert!(told.errors().contains("in 1 line;"), "{}", told.errors());
