@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-pub use answer::{Answer, Unread, body, body_so_far};
+pub use answer::{Answer, Unread, again, body, body_so_far};
 use gate::Gates;
 use kept::{Answers, Clients};
 
@@ -67,8 +67,10 @@ pub struct Ask<'a> {
     hidden: Vec<String>,
     most: usize,
     keep: Option<Duration>,
+    worth: fn(&Value) -> bool,
     patience: Duration,
     again: Option<Duration>,
+    again_failed: Option<Duration>,
     once: bool,
     within: Option<Duration>,
 }
@@ -109,8 +111,10 @@ impl Outside {
             hidden: Vec::new(),
             most: MOST,
             keep: None,
+            worth: |_| true,
             patience: PATIENCE,
             again: None,
+            again_failed: None,
             once: false,
             within: None,
         }
@@ -229,6 +233,13 @@ impl<'a> Ask<'a> {
         self
     }
 
+    /// The same, but only for an answer that looks like one to its reader: a proxy's word under 200 is asked for again.
+    #[must_use]
+    pub fn keep_if(mut self, time: Duration, worth: fn(&Value) -> bool) -> Self {
+        self.worth = worth;
+        self.keep(time)
+    }
+
     /// Waits at most this long for a second try when the service says how long.
     #[must_use]
     pub fn patience(mut self, time: Duration) -> Self {
@@ -240,6 +251,13 @@ impl<'a> Ask<'a> {
     #[must_use]
     pub fn again_after(mut self, time: Duration) -> Self {
         self.again = Some(time);
+        self
+    }
+
+    /// The same, but only where the service fails (5xx): one that is asked too often is left alone.
+    #[must_use]
+    pub fn again_when_failed(mut self, time: Duration) -> Self {
+        self.again_failed = Some(time);
         self
     }
 
@@ -364,7 +382,8 @@ impl<'a> Ask<'a> {
             let gates = &self.out.gates;
             gates.shut(&host(&url), self.service.name, wait.min(REST));
         }
-        if let Some(time) = keep.filter(|_| answer.is_sound()) {
+        let worth = || answer.sound().is_some_and(|value| (self.worth)(&value));
+        if let Some(time) = keep.filter(|_| worth()) {
             self.out.answers.put(url, time, &answer);
         }
         Ok(answer)
@@ -374,7 +393,10 @@ impl<'a> Ask<'a> {
     fn wait(&self, answer: &Answer) -> Option<Duration> {
         let wait = match answer.retry_after() {
             Some(wait) => wait,
-            None => self.again?,
+            None => self.again.or_else(|| {
+                let failed = answer.status >= 500;
+                self.again_failed.filter(|_| failed)
+            })?,
         };
         (!self.once && is_busy(answer) && wait <= self.patience).then_some(wait)
     }
