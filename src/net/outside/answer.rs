@@ -13,6 +13,7 @@ use crate::base::text::{clip, plural, visible};
 use crate::net::charset;
 use crate::net::http::{NetError, Response};
 use crate::net::services::Service;
+use crate::net::wait;
 
 /// Bytes that are read at once.
 const PIECE: usize = 64 * 1024;
@@ -206,15 +207,7 @@ impl Answer {
 
     /// How long the service asked to be left alone.
     pub fn retry_after(&self) -> Option<Duration> {
-        let text = self.header("retry-after")?.trim();
-        match text.parse::<f64>() {
-            Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
-            Err(_) => {
-                let then = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
-                let left = then.duration_since(jiff::Timestamp::now());
-                Some(left.try_into().unwrap_or_default())
-            }
-        }
+        wait::retry_after(self.header("retry-after")?)
     }
 
     /// True when the body begins as a web page does.
