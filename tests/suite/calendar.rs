@@ -274,7 +274,7 @@ fn alarms_are_set_listed_rung_once_and_cancelled() {
             .run()
             .expect(0)
     };
-    run("2026-11-21T17:00:00+01:00[Europe/Berlin]");
+    run("2026-11-21T16:00:00+01:00[Europe/Berlin]");
     assert!(!desk.home.has("notices") && script.exists(), "rang early");
     run("2026-11-21T18:00:03+01:00[Europe/Berlin]");
     let notices = desk.home.read("notices");
@@ -295,6 +295,68 @@ fn alarms_are_set_listed_rung_once_and_cancelled() {
         .run();
     none.expect(0);
     assert_eq!(desk.home.read("notices"), notices);
+}
+
+#[test]
+fn an_alarm_that_reaches_nobody_is_kept_for_the_next_session() {
+    let desk = Desk::new();
+    desk.home.write("table", TABLE);
+    // A desktop without a session bus, and no topic: nobody is told.
+    let deaf = desk.home.write(
+        "bin/notify-send",
+        "#!/bin/sh\necho 'Cannot autolaunch D-Bus without X11 $DISPLAY' >&2\nexit 1\n",
+    );
+    fs::set_permissions(deaf, fs::Permissions::from_mode(0o755)).unwrap();
+    desk.says(&["set_alarm", "time=18:00", "message=Tea", "label=tea"]);
+    let id = desk.table();
+    let id = id.rsplit_once(':').unwrap().1.trim().to_owned();
+    let done = desk
+        .marvin()
+        .env("MARVIN_NOW", "2026-11-21T18:00:03+01:00[Europe/Berlin]")
+        .args(["--fire-alarm", &id])
+        .run();
+    // Cron posts what it says.
+    let said = done.expect(1).errors();
+    assert!(said.contains("Alarm: Tea"), "{said}");
+    assert_eq!(desk.table(), TABLE);
+    let list = desk
+        .marvin()
+        .env("MARVIN_NOW", "2026-11-21T19:00:00+01:00[Europe/Berlin]")
+        .args(["tool", "list_alarms"])
+        .run()
+        .expect(0)
+        .text()
+        .to_owned();
+    assert!(list.contains("Tea (overdue)"), "{list}");
+}
+
+#[test]
+fn a_job_of_at_is_for_the_systems_clock_whatever_tz_says() {
+    let desk = Desk::new();
+    fs::remove_file(desk.home.path().join("bin/crontab")).unwrap();
+    let at = "#!/bin/sh\ncat > /dev/null\necho \"$0 $* TZ=$TZ\" >> \"$HOME/at.log\"\necho 'job 7 at some day' >&2\n";
+    for name in ["at", "atq", "atrm"] {
+        let file = desk.home.write(&format!("bin/{name}"), at);
+        fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    for name in ["sh", "cat"] {
+        std::os::unix::fs::symlink(
+            format!("/bin/{name}"),
+            desk.home.path().join("bin").join(name),
+        )
+        .unwrap();
+    }
+    desk.marvin()
+        .env("PATH", desk.home.path().join("bin"))
+        .env("TZ", "Asia/Tokyo")
+        .args(["tool", "set_alarm", "time=18:00", "message=Tea"])
+        .run()
+        .expect(0);
+    let log = desk.home.read("at.log");
+    assert!(
+        log.contains("at -t 20261121") && log.ends_with(" TZ=\n"),
+        "{log}"
+    );
 }
 
 #[test]

@@ -128,10 +128,15 @@ fn with_at(world: &World, records: &mut [Record], stop: &Cancel) -> Outcome<()> 
 /// # Errors
 /// The files cannot be removed.
 pub fn remove(world: &World, records: &[Record], stop: &Cancel) -> Outcome<Option<String>> {
-    let mut trouble = None;
     for record in records {
         record.remove(&world.paths)?;
     }
+    Ok(take_back(world, records, stop))
+}
+
+/// Takes the records back from their scheduler; trouble with it in words.
+pub fn take_back(world: &World, records: &[Record], stop: &Cancel) -> Option<String> {
+    let mut trouble = None;
     let marks: Vec<Mark> = records.iter().filter_map(mark).collect();
     if !marks.is_empty() && cron::is_installed(&world.env) {
         // Also for records that say nothing of cron: a Marvin that was killed had written the line and not yet that it had.
@@ -152,7 +157,7 @@ pub fn remove(world: &World, records: &[Record], stop: &Cancel) -> Outcome<Optio
             let _ = at::remove(&world.env, stop, job, &mark);
         }
     }
-    Ok(trouble)
+    trouble
 }
 
 fn lock(world: &World, stop: &Cancel) -> Outcome<Lock> {

@@ -6,7 +6,7 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{ToSpan, Zoned};
 
-use super::ical::event::{End, Event};
+use super::ical::event::Event;
 use super::ical::expand::{Budget, occurrences};
 use super::ical::moment::{Length, Moment};
 use super::ical::scan::{Place, Scan, scan};
@@ -148,11 +148,8 @@ impl Search<'_> {
         if event.cancelled {
             return;
         }
-        let length = match &event.end {
-            Some(End::After(length)) => Some(*length),
-            Some(End::At(end)) => Length::between(&event.start, end, self.view),
-            None => None,
-        };
+        let length = event.end.as_ref();
+        let length = length.and_then(|end| end.length(&event.start, self.view));
         let whole = matches!(event.start, Moment::Day(_));
         let mut length = length.unwrap_or_default();
         if whole && length == Length::default() {
@@ -163,7 +160,7 @@ impl Search<'_> {
             Some(_) => None,
         };
         let reach = overrides.map_or(0, Overrides::reach);
-        for start in self.starts(&event, length, reach) {
+        for (start, own) in self.starts(&event, length, reach) {
             let kept = overrides.is_none_or(|overrides| !overrides.replace(&start));
             let onward = overrides.and_then(|overrides| overrides.holds(&start));
             if onward.is_some_and(|onward| onward.event.cancelled) {
@@ -181,7 +178,10 @@ impl Search<'_> {
                         .unwrap_or(own(&event)),
                 )
             };
-            let length = onward.and_then(|onward| onward.length).unwrap_or(length);
+            let length = onward
+                .and_then(|onward| onward.length)
+                .or(own)
+                .unwrap_or(length);
             let Some(end) = length.after(&start) else {
                 continue;
             };
@@ -199,14 +199,25 @@ impl Search<'_> {
         }
     }
 
-    /// When it begins, as often as that matters here.
+    /// When it begins, as often as that matters here, and how long that occurrence lasts where the file says so.
     ///
     /// `reach` is by how many days they may be moved afterwards.
-    fn starts(&mut self, event: &Event, length: Length, reach: i64) -> Vec<Zoned> {
+    fn starts(
+        &mut self,
+        event: &Event,
+        length: Length,
+        reach: i64,
+    ) -> Vec<(Zoned, Option<Length>)> {
         let mut walls: BTreeSet<DateTime> = BTreeSet::new();
-        let mut moments: Vec<Moment> = event.more.clone();
+        let more = event.more.iter();
+        let mut moments: Vec<(Moment, Option<Length>)> = more
+            .map(|(start, end)| {
+                let length = end.as_ref().and_then(|end| end.length(start, self.view));
+                (start.clone(), length)
+            })
+            .collect();
         if event.rules.is_empty() || event.fault.is_some() {
-            moments.push(event.start.clone());
+            moments.push((event.start.clone(), None));
         }
         let start = event.start.wall();
         // A day more on both sides for time zones, and back by the length of what may still be going on.
@@ -231,7 +242,11 @@ impl Search<'_> {
                 walls.insert(at);
             });
         }
-        moments.extend(walls.into_iter().map(|wall| event.start.moved(wall)));
+        moments.extend(
+            walls
+                .into_iter()
+                .map(|wall| (event.start.moved(wall), None)),
+        );
         let except = |moment: &Moment, here: &Zoned| {
             event.except.iter().any(|out| match (out, moment) {
                 (Moment::Day(day), _) => *day == moment.wall().date(),
@@ -241,14 +256,14 @@ impl Search<'_> {
                     .is_some_and(|out| out.timestamp() == here.timestamp()),
             })
         };
-        let mut starts: Vec<Zoned> = moments
+        let mut starts: Vec<(Zoned, Option<Length>)> = moments
             .iter()
-            .filter_map(|moment| Some((moment, moment.here(self.view)?)))
-            .filter(|(moment, here)| !except(moment, here))
-            .map(|(_, here)| here)
+            .filter_map(|(moment, length)| Some((moment, moment.here(self.view)?, *length)))
+            .filter(|(moment, here, _)| !except(moment, here))
+            .map(|(_, here, length)| (here, length))
             .collect();
-        starts.sort();
-        starts.dedup();
+        starts.sort_by(|(one, _), (two, _)| one.cmp(two));
+        starts.dedup_by(|(one, _), (two, _)| one == two);
         starts
     }
 
@@ -257,7 +272,7 @@ impl Search<'_> {
             (&one.start, !one.all_day, &one.title).cmp(&(&two.start, !two.all_day, &two.title))
         });
         let mut notes = Vec::new();
-        if let Some(fault) = &self.file.fault {
+        if let Some(fault) = self.file.trouble() {
             notes.push(format!("The calendar file is damaged: {fault}. What could be read is shown; nothing will be written to it."));
         }
         if self.odd > 0 {
@@ -443,6 +458,23 @@ mod tests {
             ]
         );
         assert_eq!(notes.len(), 3, "{notes:?}");
+    }
+
+    #[test]
+    fn periods_have_lengths_of_their_own_and_what_is_no_calendar_is_told() {
+        let file = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:p\nDTSTART:20261102T090000Z\nDURATION:PT1H\n\
+             RDATE;VALUE=PERIOD:20261103T090000Z/PT3H,20261104T090000Z/20261104T110000Z\nSUMMARY:P\nEND:VEVENT\nEND:VCALENDAR\n";
+        let found = between(file.as_bytes(), &zoned(FROM), &zoned(UNTIL));
+        let ends: Vec<String> = found
+            .list
+            .iter()
+            .map(|one| one.end.strftime("%d %H:%M").to_string())
+            .collect();
+        assert_eq!(ends, ["02 11:00", "03 13:00", "04 12:00"]);
+        let none = between(b"<html>Sign in</html>", &zoned(FROM), &zoned(UNTIL));
+        assert!(none.notes[0].contains("no VCALENDAR"), "{:?}", none.notes);
+        let empty = between(b"\r\n", &zoned(FROM), &zoned(UNTIL));
+        assert!(empty.notes.is_empty());
     }
 
     #[test]

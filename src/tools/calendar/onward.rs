@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
 
-use super::ical::event::{End, Event};
+use super::ical::event::Event;
 use super::ical::moment::Length;
 
 /// The overrides of one event.
@@ -41,11 +41,8 @@ impl Overrides {
         };
         self.gone.insert(from);
         if event.onward {
-            let length = match &event.end {
-                Some(End::After(length)) => Some(*length),
-                Some(End::At(end)) => Length::between(&event.start, end, view),
-                None => None,
-            };
+            let length = event.end.as_ref();
+            let length = length.and_then(|end| end.length(&event.start, view));
             let shift = event.start.wall().duration_since(replaced.wall());
             self.onward.push(Onward {
                 from,

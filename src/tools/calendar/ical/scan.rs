@@ -37,7 +37,7 @@ pub struct Scan<'a> {
     pub zones: Vec<Range<usize>>,
     /// Where the last calendar's END line begins: new events go before it.
     pub insert: Option<usize>,
-    /// Why it must not be written: a component without its end, an end without its beginning, no calendar at all.
+    /// Why it must not be written: a component without its end, an end without its beginning.
     pub fault: Option<String>,
 }
 
@@ -208,6 +208,13 @@ fn shown(word: &[u8]) -> String {
 }
 
 impl Scan<'_> {
+    /// Why the file must not be written; an empty one may be.
+    pub fn trouble(&self) -> Option<&str> {
+        let empty = self.bytes.trim_ascii().is_empty();
+        let none = (self.insert.is_none() && !empty).then_some("there is no VCALENDAR in it");
+        self.fault.as_deref().or(none)
+    }
+
     /// The UID of an event.
     pub fn uid(&self, place: &Place) -> Option<String> {
         let line = place.uid.as_ref()?;
@@ -279,9 +286,8 @@ pub fn without(bytes: &[u8], uid: &str) -> Result<(Vec<u8>, usize), String> {
 
 fn writable(bytes: &[u8]) -> Result<Scan<'_>, String> {
     let found = scan(bytes);
-    match &found.fault {
-        Some(fault) => Err(fault.clone()),
-        None if found.insert.is_none() => Err("there is no VCALENDAR in it".to_owned()),
+    match found.trouble() {
+        Some(trouble) => Err(trouble.to_owned()),
         None => Ok(found),
     }
 }
