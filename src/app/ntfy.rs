@@ -10,6 +10,7 @@ use crate::net::agent::agent;
 use crate::net::http::{Client, Limits, Setup};
 use crate::net::route::Route;
 use crate::net::services;
+use crate::tools::ntfy::poll;
 
 /// Longest wait for the service.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -48,10 +49,8 @@ pub fn ended(env: &Env, topic: &str, well: bool, took: Duration, cost: f64) {
         agent: agent(env, None),
         route,
     });
-    let mut headers = vec![("content-type", "text/plain".to_owned())];
-    if let Some(token) = env.get("NTFY_TOKEN") {
-        headers.push(("authorization", format!("Bearer {token}")));
-    }
+    let mut headers = poll::headers(env);
+    headers.push(("content-type", "text/plain".to_owned()));
     let words = format!(
         "Marvin {} after {} s, ${cost:.4}.",
         if well { "is done" } else { "failed" },

@@ -331,6 +331,17 @@ fn an_alarm_that_reaches_nobody_is_kept_for_the_next_session() {
 }
 
 #[test]
+fn an_alarm_of_the_next_second_is_for_a_minute_that_cron_has_not_begun() {
+    let desk = Desk::new();
+    desk.marvin()
+        .env("MARVIN_NOW", "2026-11-21T14:30:58+01:00[Europe/Berlin]")
+        .args(["tool", "set_alarm", "time=14:31", "message=Tea"])
+        .run()
+        .expect(0);
+    assert!(desk.table().starts_with("32 "), "{}", desk.table());
+}
+
+#[test]
 fn a_job_of_at_is_for_the_systems_clock_whatever_tz_says() {
     let desk = Desk::new();
     fs::remove_file(desk.home.path().join("bin/crontab")).unwrap();
@@ -459,7 +470,7 @@ fn the_sample_files_keep_every_byte() {
 }
 
 /// A Python with the package `icalendar`: `MARVIN_TEST_PYTHON`, else python3.
-fn python() -> Option<PathBuf> {
+pub(super) fn python() -> Option<PathBuf> {
     let python = std::env::var_os("MARVIN_TEST_PYTHON")
         .map(PathBuf::from)
         .or_else(|| program("python3"))?;

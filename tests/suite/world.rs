@@ -368,6 +368,14 @@ fn messages_go_to_subscribed_topics_only() {
         sent.header("authorization"),
         Some("Bearer tk_0123456789abcdef")
     );
+    run("ntfy_publish", &["topic=Kitchen", "message=x"])
+        .env("NTFY_TOKEN", "ann:pass word")
+        .run()
+        .expect(0);
+    assert_eq!(
+        server.request(1).header("authorization"),
+        Some("Basic YW5uOnBhc3Mgd29yZA==")
+    );
     let done = fails(
         run("ntfy_publish", &["topic=secret", "message=x"]),
         &["protected or reserved", "403"],

@@ -30,6 +30,8 @@ const CARRIED: [&str; 12] = [
     "XDG_RUNTIME_DIR",
     "DBUS_SESSION_BUS_ADDRESS",
 ];
+/// What handing over may take.
+const HEARD: Duration = Duration::from_secs(5);
 /// Longest wait for another Marvin that changes the crontab.
 const PATIENCE: Duration = Duration::from_secs(6);
 
@@ -98,7 +100,7 @@ fn with_cron(world: &World, records: &[Record], stop: &Cancel) -> Outcome<()> {
         let script = record.script(&world.paths)?;
         let line = script
             .to_str()
-            .and_then(|script| cron::line(minute(record)?, script, &mark(record)?));
+            .and_then(|script| cron::line(minute(world, record)?, script, &mark(record)?));
         lines.push_str(&line.ok_or_else(|| {
             Problem::refused(format!("{} cannot stand in a crontab.", script.display()))
         })?);
@@ -111,7 +113,7 @@ fn with_at(world: &World, records: &mut [Record], stop: &Cancel) -> Outcome<()> 
     for record in records.iter_mut() {
         let script = record.script(&world.paths)?;
         let (Some(when), Some(mark), Some(script)) =
-            (minute(record), mark(record), script.to_str())
+            (minute(world, record), mark(record), script.to_str())
         else {
             return Err(Problem::refused(
                 "The path of the alarm cannot be given to at.",
@@ -172,9 +174,11 @@ fn mark(record: &Record) -> Option<Mark> {
     Mark::new(&record.id)
 }
 
-/// The minute that the scheduler is given: the first one not before the record's time, in the scheduler's zone.
-fn minute(record: &Record) -> Option<DateTime> {
-    let at = record.at()?.with_time_zone(system_zone());
+/// The minute that the scheduler is given, in its zone: the first one not before the record's time that it has not begun by the
+/// time it hears of it.
+fn minute(world: &World, record: &Record) -> Option<DateTime> {
+    let heard = world.clock.now().timestamp().checked_add(HEARD).ok()?;
+    let at = record.at()?.timestamp().max(heard).to_zoned(system_zone());
     let up = ZonedRound::new()
         .smallest(Unit::Minute)
         .mode(RoundMode::Ceil);
@@ -200,7 +204,7 @@ fn script_text(world: &World, record: &Record) -> Outcome<String> {
     let marvin = std::env::current_exe()
         .map_err(|why| Problem::system("Cannot find Marvin's own program", why))?;
     let marvin = quoted(&marvin.to_string_lossy());
-    let year = minute(record).map_or(0, DateTime::year);
+    let year = minute(world, record).map_or(0, DateTime::year);
     let id = &record.id;
     let mut exports = String::new();
     for name in CARRIED {
