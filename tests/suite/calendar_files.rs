@@ -117,6 +117,18 @@ fn an_event_without_a_uid_is_shown_and_not_denied() {
     assert!(said.contains("has no UID"), "{said}");
 }
 
+#[test]
+fn a_title_of_several_lines_is_told_on_one_and_one_of_nothing_is_refused() {
+    let home = Home::new();
+    let start = "start=2026-11-24T10:00";
+    let said = says(&home, &["calendar_add_event", "title=a\nUID: b", start]);
+    assert!(said.starts_with("Added: a UID: b\nWhen: "), "{said}");
+    let said = tool(&home, &["calendar_add_event", "title=\u{7}", start])
+        .expect(1)
+        .errors();
+    assert!(said.contains("needs a title"), "{said}");
+}
+
 /// Series in the manner of Outlook, Exchange, Google, Apple, Evolution and Thunderbird.
 const MANNERS: [&str; 7] = [
     "BEGIN:VTIMEZONE\nTZID:W. Europe Standard Time\nBEGIN:STANDARD\nDTSTART:16010101T030000\nTZOFFSETFROM:+0200\nTZOFFSETTO:+0100\n\

@@ -23,7 +23,7 @@ use ical::event::Event;
 use ical::scan::scan;
 use ical::zone::Zones;
 use new::{New, When, uuid};
-use occurrence::{Found, Occurrence, between};
+use occurrence::{Found, Occurrence, between, one_line};
 
 crate::tools! { "calendar";
     /// Add an event and its reminders.
@@ -87,7 +87,7 @@ pub fn holds(profile: &ProfilePaths, uid: &str) -> bool {
 
 fn add(ctx: &Ctx, args: AddEvent) -> Outcome<String> {
     let title = args.title.trim();
-    if title.is_empty() {
+    if title.chars().all(|c| c.is_whitespace() || c.is_control()) {
         return Err(Problem::input("An event needs a title.").next("Say what it is."));
     }
     let now = ctx.world.clock.now();
@@ -117,9 +117,9 @@ fn add(ctx: &Ctx, args: AddEvent) -> Outcome<String> {
         end: to,
     };
     let when = view::when(&shown, None);
-    let mut out = format!("Added: {}\nWhen: {when}", visible(title));
+    let mut out = format!("Added: {}\nWhen: {when}", one_line(title));
     if !event.place.is_empty() {
-        out.push_str(&format!("\nWhere: {}", visible(&event.place)));
+        out.push_str(&format!("\nWhere: {}", one_line(&event.place)));
     }
     out.push_str(&format!("\nUID: {uid}"));
     if let When::Wall(wall) = &event.start
@@ -161,7 +161,7 @@ fn delete(ctx: &Ctx, args: DeleteEvent) -> Outcome<String> {
     if count == 0 {
         return Err(Problem::missing("The event was removed meanwhile."));
     }
-    let mut out = format!("Removed 1 event: {} ({}).", visible(&title), visible(&uid));
+    let mut out = format!("Removed 1 event: {} ({}).", one_line(&title), visible(&uid));
     if count > 1 {
         out.push_str(&format!(
             " It had {}.",
@@ -225,7 +225,7 @@ fn chosen(bytes: &[u8], uid: &str, title: &str, now: &Zoned) -> Outcome<(String,
             .map(|(uid, (name, when))| {
                 format!(
                     "{when}  {}  UID {}",
-                    clip(&visible(name), 100),
+                    clip(&one_line(name), 100),
                     visible(uid)
                 )
             })

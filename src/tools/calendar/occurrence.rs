@@ -307,7 +307,8 @@ impl Search<'_> {
     }
 }
 
-fn one_line(text: &str) -> String {
+/// A text on one line, clipped.
+pub fn one_line(text: &str) -> String {
     clip(
         &visible(&text.split_whitespace().collect::<Vec<_>>().join(" ")),
         200,
