@@ -26,7 +26,8 @@ case "$1" in
     [ -f "$table" ] || { echo "no crontab for ann" >&2; exit 1; }
     cat "$table" ;;
 -r) rm -f "$table" ;;
-*) cat "$1" > "$table.$$" || exit 1
+-) [ -f /dev/stdin ] || { echo "a table from a pipe" >&2; exit 1; }
+   cat > "$table.$$"
    [ -z "$(tail -c 1 "$table.$$")" ] || { echo "missing newline before EOF" >&2; exit 1; }
    mv "$table.$$" "$table" ;;
 esac
