@@ -6,6 +6,8 @@ pub mod new;
 pub mod occurrence;
 mod onward;
 pub mod reminders;
+pub mod short;
+mod versions;
 pub mod view;
 
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! What of a calendar falls into a stretch of time, in the person's zone.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
@@ -9,9 +9,12 @@ use jiff::{ToSpan, Zoned};
 use super::ical::event::Event;
 use super::ical::expand::{Budget, occurrences};
 use super::ical::moment::{Length, Moment};
+use super::ical::rule::Rule;
 use super::ical::scan::{Place, Scan, scan};
 use super::ical::zone::Zones;
 use super::onward::Overrides;
+use super::short::Short;
+use super::versions::Versions;
 use crate::base::text::{clip, plural, visible};
 
 /// Steps of recurrence that one view may cost.
@@ -76,9 +79,10 @@ pub fn between(bytes: &[u8], from: &Zoned, until: &Zoned) -> Found {
         odd: 0,
         faults: BTreeSet::new(),
     };
-    let replaced = search.replaced();
+    let versions = Versions::of(&file);
+    let replaced = search.replaced(&versions);
     for place in &file.events {
-        if search.may_matter(place) {
+        if search.may_matter(place) && !versions.is_old(place) {
             search.event(place, &replaced);
         }
     }
@@ -97,6 +101,9 @@ fn day_number(zoned: &Zoned, days: i64) -> u32 {
 /// The overrides of the events that have some, by UID.
 type Replaced = HashMap<String, Overrides>;
 
+/// An occurrence as its event says it, here, and its own length if it has one.
+type Start = (Moment, Zoned, Option<Length>);
+
 struct Search<'a> {
     file: &'a Scan<'a>,
     zones: &'a Zones<'a>,
@@ -113,9 +120,17 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn replaced(&self) -> Replaced {
+    fn replaced(&self, versions: &Versions<'_>) -> Replaced {
         let mut out = Replaced::new();
-        for place in self.file.events.iter().filter(|place| place.replaces) {
+        for place in self
+            .file
+            .events
+            .iter()
+            .filter(|place| place.replaces.is_some())
+        {
+            if versions.is_old(place) {
+                continue;
+            }
             if let Some(event) = Event::read(self.file, place, self.zones) {
                 let overrides = out.entry(event.uid.clone()).or_default();
                 overrides.add(event, self.view);
@@ -160,8 +175,8 @@ impl Search<'_> {
             Some(_) => None,
         };
         let reach = overrides.map_or(0, Overrides::reach);
-        for (start, own) in self.starts(&event, length, reach) {
-            let kept = overrides.is_none_or(|overrides| !overrides.replace(&start));
+        for (moment, start, own) in self.starts(&event, length, reach) {
+            let kept = overrides.is_none_or(|overrides| !overrides.replace(&moment, &start));
             let onward = overrides.and_then(|overrides| overrides.holds(&start));
             if onward.is_some_and(|onward| onward.event.cancelled) {
                 continue;
@@ -202,12 +217,7 @@ impl Search<'_> {
     /// When it begins, as often as that matters here, and how long that occurrence lasts where the file says so.
     ///
     /// `reach` is by how many days they may be moved afterwards.
-    fn starts(
-        &mut self,
-        event: &Event,
-        length: Length,
-        reach: i64,
-    ) -> Vec<(Zoned, Option<Length>)> {
+    fn starts(&mut self, event: &Event, length: Length, reach: i64) -> Vec<Start> {
         let mut walls: BTreeSet<DateTime> = BTreeSet::new();
         let more = event.more.iter();
         let mut moments: Vec<(Moment, Option<Length>)> = more
@@ -216,7 +226,15 @@ impl Search<'_> {
                 (start.clone(), length)
             })
             .collect();
-        if event.rules.is_empty() || event.fault.is_some() {
+        if event.replaces.is_some() {
+            // One occurrence, also where it brings the rule of its event along.
+            moments.clear();
+        }
+        let rules: &[Rule] = match event.replaces {
+            Some(_) => &[],
+            None => &event.rules,
+        };
+        if rules.is_empty() || event.fault.is_some() {
             moments.push((event.start.clone(), None));
         }
         let start = event.start.wall();
@@ -224,7 +242,7 @@ impl Search<'_> {
         let back = 1 + reach + length.days + length.seconds / 86_400;
         let from = self.from.datetime().checked_sub(back.min(40_000).days());
         let until = self.until.datetime().checked_add((2 + reach).days());
-        for rule in &event.rules {
+        for rule in rules {
             let last = match (&rule.until, &event.start) {
                 (None, _) => DateTime::MAX,
                 (Some(Moment::Day(day)), _) => day.at(23, 59, 59, 0),
@@ -256,21 +274,31 @@ impl Search<'_> {
                     .is_some_and(|out| out.timestamp() == here.timestamp()),
             })
         };
-        let mut starts: Vec<(Zoned, Option<Length>)> = moments
-            .iter()
-            .filter_map(|(moment, length)| Some((moment, moment.here(self.view)?, *length)))
+        let mut starts: Vec<Start> = moments
+            .into_iter()
+            .filter_map(|(moment, length)| {
+                let here = moment.here(self.view)?;
+                Some((moment, here, length))
+            })
             .filter(|(moment, here, _)| !except(moment, here))
-            .map(|(_, here, length)| (here, length))
             .collect();
-        starts.sort_by(|(one, _), (two, _)| one.cmp(two));
-        starts.dedup_by(|(one, _), (two, _)| one == two);
+        starts.sort_by(|(_, one, _), (_, two, _)| one.cmp(two));
+        starts.dedup_by(|(_, one, _), (_, two, _)| one == two);
         starts
     }
 
     fn finish(mut self) -> Found {
         self.list.sort_by(|one, two| {
-            (&one.start, !one.all_day, &one.title).cmp(&(&two.start, !two.all_day, &two.title))
+            (&one.start, !one.all_day, &one.title, &one.uid).cmp(&(
+                &two.start,
+                !two.all_day,
+                &two.title,
+                &two.uid,
+            ))
         });
+        // One event that was taken in twice.
+        self.list
+            .dedup_by(|one, two| one == two && !one.uid.is_empty());
         let mut notes = Vec::new();
         if let Some(fault) = self.file.trouble() {
             notes.push(format!("The calendar file is damaged: {fault}. What could be read is shown; nothing will be written to it."));
@@ -313,48 +341,6 @@ pub fn one_line(text: &str) -> String {
         &visible(&text.split_whitespace().collect::<Vec<_>>().join(" ")),
         200,
     )
-}
-
-/// The beginning of a UID that no other event of the file has: eight characters where they do.
-#[derive(Debug, Default)]
-pub struct Short(HashMap<String, Option<String>>);
-
-impl Short {
-    /// Looks at every event of a file, and reads those whose UID begins like one of `list`.
-    pub fn of(file: &Scan<'_>, list: &[Occurrence]) -> Self {
-        let heads: HashSet<&[u8]> = list.iter().map(|one| head(one.uid.as_bytes())).collect();
-        let mut map: HashMap<String, Option<String>> = HashMap::new();
-        for place in &file.events {
-            if !file.begins(place, |uid| heads.contains(head(uid))) {
-                continue;
-            }
-            let Some(uid) = file.uid(place) else { continue };
-            map.entry(first_eight(&uid))
-                .and_modify(|other| {
-                    if other.as_ref() != Some(&uid) {
-                        *other = None;
-                    }
-                })
-                .or_insert(Some(uid));
-        }
-        Self(map)
-    }
-
-    /// What to show for a UID.
-    pub fn show(&self, uid: &str) -> String {
-        let short = first_eight(uid);
-        let alone = self.0.get(&short).is_some_and(Option::is_some);
-        visible(if alone { &short } else { uid })
-    }
-}
-
-/// The first eight bytes, which are no more than eight characters.
-fn head(uid: &[u8]) -> &[u8] {
-    uid.get(..8).unwrap_or(uid)
-}
-
-fn first_eight(uid: &str) -> String {
-    uid.chars().take(8).collect()
 }
 
 #[cfg(test)]
@@ -459,6 +445,51 @@ mod tests {
             ]
         );
         assert_eq!(notes.len(), 3, "{notes:?}");
+    }
+
+    #[test]
+    fn of_several_versions_the_newest_counts_and_an_override_is_one_occurrence() {
+        let (list, notes) = shown(
+            "BEGIN:VEVENT\nUID:v\nSEQUENCE:2\nDTSTART:20261103T090000Z\nRRULE:FREQ=WEEKLY;COUNT=-1;UNTIL=20261117T090000Z\nSUMMARY:New\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:v\nSEQUENCE:1\nDTSTART:20261104T090000Z\nSUMMARY:Old\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:v\nSEQUENCE:1\nRECURRENCE-ID:20261110T090000Z\nDTSTART:20261111T090000Z\nRRULE:FREQ=WEEKLY;COUNT=9\nSUMMARY:Moved\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:v\nRECURRENCE-ID:20261110T090000Z\nDTSTART:20261112T090000Z\nSUMMARY:Moved before\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:t\nDTSTART:20261120T090000Z\nSUMMARY:Twice\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:t\nDTSTART:20261120T090000Z\nSUMMARY:Twice\nEND:VEVENT\n",
+            FROM,
+            UNTIL,
+        );
+        assert_eq!(
+            list,
+            [
+                "11-03T10:00 New",
+                "11-11T10:00 Moved",
+                "11-17T10:00 New",
+                "11-20T10:00 Twice"
+            ]
+        );
+        assert!(notes.is_empty(), "{notes:?}");
+    }
+
+    #[test]
+    fn an_override_may_name_its_occurrence_as_a_day_or_a_moment() {
+        let (list, _) = shown(
+            "BEGIN:VEVENT\nUID:d\nDTSTART;VALUE=DATE:20261102\nRRULE:FREQ=DAILY;COUNT=2\nSUMMARY:Days\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:d\nRECURRENCE-ID:20261103T000000Z\nDTSTART;VALUE=DATE:20261103\nSUMMARY:Changed\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:h\nDTSTART;TZID=America/New_York:20261104T200000\nRRULE:FREQ=DAILY;COUNT=2\nSUMMARY:Evening\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:h\nRECURRENCE-ID;VALUE=DATE:20261105\nDTSTART;TZID=America/New_York:20261105T210000\nSUMMARY:Late\nEND:VEVENT\n",
+            FROM,
+            UNTIL,
+        );
+        assert_eq!(
+            list,
+            [
+                "11-02T00:00 Days",
+                "11-03T00:00 Changed",
+                "11-05T02:00 Evening",
+                "11-06T03:00 Late"
+            ]
+        );
     }
 
     #[test]

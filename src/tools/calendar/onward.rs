@@ -3,17 +3,22 @@
 
 use std::collections::BTreeSet;
 
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
 
 use super::ical::event::Event;
-use super::ical::moment::Length;
+use super::ical::moment::{Length, Moment};
 
 /// The overrides of one event.
 #[derive(Debug, Default)]
 pub(super) struct Overrides {
     /// Occurrences that stand elsewhere.
     gone: BTreeSet<Timestamp>,
+    /// Those of them that are said as a day.
+    days: BTreeSet<Date>,
+    /// The days of all of them, for whole days that are said as moments.
+    all_days: BTreeSet<Date>,
     /// Changes that hold from an occurrence on, in order of time.
     onward: Vec<Onward>,
 }
@@ -40,6 +45,11 @@ impl Overrides {
             return;
         };
         self.gone.insert(from);
+        let day = replaced.wall().date();
+        self.all_days.insert(day);
+        if matches!(replaced, Moment::Day(_)) {
+            self.days.insert(day);
+        }
         if event.onward {
             let length = event.end.as_ref();
             let length = length.and_then(|end| end.length(&event.start, view));
@@ -54,9 +64,13 @@ impl Overrides {
         }
     }
 
-    /// True when the occurrence stands elsewhere.
-    pub(super) fn replace(&self, start: &Zoned) -> bool {
-        self.gone.contains(&start.timestamp())
+    /// True when the occurrence, which the event itself puts at `moment`, stands elsewhere.
+    pub(super) fn replace(&self, moment: &Moment, start: &Zoned) -> bool {
+        let days = match moment {
+            Moment::Day(_) => &self.all_days,
+            Moment::At(..) => &self.days,
+        };
+        self.gone.contains(&start.timestamp()) || days.contains(&moment.wall().date())
     }
 
     /// What holds for an occurrence by a change at or before it.
