@@ -122,18 +122,23 @@ struct Search<'a> {
 impl Search<'_> {
     fn replaced(&self, versions: &Versions<'_>) -> Replaced {
         let mut out = Replaced::new();
-        for place in self
-            .file
-            .events
-            .iter()
-            .filter(|place| place.replaces.is_some())
-        {
-            if versions.is_old(place) {
-                continue;
-            }
+        let places = || self.file.events.iter().filter(|one| !versions.is_old(one));
+        for place in places().filter(|place| place.replaces.is_some()) {
             if let Some(event) = Event::read(self.file, place, self.zones) {
                 let overrides = out.entry(event.uid.clone()).or_default();
                 overrides.add(event, self.view);
+            }
+        }
+        if out.is_empty() {
+            return out;
+        }
+        // What the event itself says of them matters only where it is the later word.
+        for place in places().filter(|one| one.replaces.is_none() && one.sequence > 0) {
+            let uid = self.file.uid(place).unwrap_or_default();
+            if let Some(overrides) = out.get_mut(&uid)
+                && let Some(event) = Event::read(self.file, place, self.zones)
+            {
+                overrides.leave_out(&event, place.sequence, self.view);
             }
         }
         out
@@ -170,10 +175,11 @@ impl Search<'_> {
         if whole && length == Length::default() {
             length.days = 1;
         }
-        let overrides = match event.replaces {
-            None => replaced.get(&event.uid),
-            Some(_) => None,
-        };
+        let overrides = replaced.get(&event.uid);
+        if overrides.is_some_and(|all| all.is_deleted(&event, place.sequence, self.view)) {
+            return;
+        }
+        let overrides = overrides.filter(|_| event.replaces.is_none());
         let reach = overrides.map_or(0, Overrides::reach);
         for (moment, start, own) in self.starts(&event, length, reach) {
             let kept = overrides.is_none_or(|overrides| !overrides.replace(&moment, &start));
@@ -469,6 +475,22 @@ mod tests {
             ]
         );
         assert!(notes.is_empty(), "{notes:?}");
+    }
+
+    #[test]
+    fn an_occurrence_that_was_changed_and_then_deleted_is_gone() {
+        let both = |version: u8| {
+            shown(
+                &format!("BEGIN:VEVENT\nUID:v\nSEQUENCE:{version}\nDTSTART:20261103T090000Z\nRRULE:FREQ=WEEKLY;COUNT=3\nEXDATE:20261110T090000Z\nSUMMARY:Week\nEND:VEVENT\n\
+                 BEGIN:VEVENT\nUID:v\nSEQUENCE:1\nRECURRENCE-ID:20261110T090000Z\nDTSTART:20261111T090000Z\nSUMMARY:Moved\nEND:VEVENT\n"),
+                FROM,
+                UNTIL,
+            )
+            .0
+        };
+        assert_eq!(both(2), ["11-03T10:00 Week", "11-17T10:00 Week"]);
+        // Of one version, it is only where it was moved to.
+        assert_eq!(both(1).len(), 3);
     }
 
     #[test]

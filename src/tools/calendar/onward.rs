@@ -21,6 +21,8 @@ pub(super) struct Overrides {
     all_days: BTreeSet<Date>,
     /// Changes that hold from an occurrence on, in order of time.
     onward: Vec<Onward>,
+    /// Occurrences that the event itself leaves out, and which version of it does.
+    out: (u64, BTreeSet<Timestamp>),
 }
 
 /// What holds from an occurrence on.
@@ -62,6 +64,19 @@ impl Overrides {
             });
             self.onward.sort_by_key(|one| one.from);
         }
+    }
+
+    /// What the event itself leaves out, in the version that counts.
+    pub(super) fn leave_out(&mut self, event: &Event, version: u64, view: &TimeZone) {
+        let moments = event.except.iter().filter_map(|out| out.here(view));
+        self.out = (version, moments.map(|at| at.timestamp()).collect());
+    }
+
+    /// True for an override, of this version, of an occurrence that a later version of the event leaves out: changed, then deleted.
+    pub(super) fn is_deleted(&self, event: &Event, version: u64, view: &TimeZone) -> bool {
+        let (newest, out) = &self.out;
+        let replaced = event.replaces.as_ref().and_then(|at| at.here(view));
+        version < *newest && replaced.is_some_and(|at| out.contains(&at.timestamp()))
     }
 
     /// True when the occurrence, which the event itself puts at `moment`, stands elsewhere.
