@@ -56,5 +56,5 @@ pub fn ended(env: &Env, topic: &str, well: bool, took: Duration, cost: f64) {
         if well { "is done" } else { "failed" },
         took.as_secs()
     );
-    let _ = client.post(&url, &headers, words.as_bytes(), &Cancel::new());
+    let _ = client.post(&url, &headers, &[words.as_bytes()], &Cancel::new());
 }

@@ -45,9 +45,9 @@ impl Lock {
         if !wait(&file, limit, stop, fail)? {
             return Err(timed_out(path, &mut file, limit));
         }
-        // For the message of whoever waits; the lock does not depend on it.
-        let _ = file.set_len(0);
-        let _ = write!(file, "{}", std::process::id());
+        // For the message of whoever waits; the lock does not depend on it. The width is that of any process id, so that the
+        // last holder's needs no cutting off, which takes longer than all the rest.
+        let _ = file.write_all(format!("{:<10}\n", std::process::id()).as_bytes());
         Ok(Self { file })
     }
 
@@ -90,7 +90,6 @@ fn wait(
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        let _ = self.file.set_len(0);
         let _ = FileExt::unlock(&self.file);
     }
 }

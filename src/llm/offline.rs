@@ -206,7 +206,7 @@ mod tests {
         let tool = |name: &'static str, phrases| Offered {
             name: name.into(),
             about: "".into(),
-            params: Params::Declared(&[]),
+            params: Params::Declared("{}"),
             phrases,
         };
         Offer::new(vec![

@@ -7,7 +7,6 @@ use serde_json::value::RawValue;
 
 use super::failure::Failure;
 use crate::base::cancel::Cancel;
-use crate::base::params::Field;
 use crate::chat::message::{Assistant, Kept, Message, ToolCall};
 use crate::chat::usage::Tokens;
 
@@ -65,7 +64,7 @@ pub enum Effort {
 pub struct Offer {
     /// The tools in published order.
     pub tools: Vec<Offered>,
-    rendered: OnceLock<Box<RawValue>>,
+    rendered: OnceLock<Vec<u8>>,
 }
 
 impl Offer {
@@ -84,13 +83,13 @@ impl Offer {
 
     /// About how many tokens the rendered tools take; 0 before they were rendered.
     pub fn tokens(&self) -> usize {
-        self.rendered.get().map_or(0, |json| json.get().len() / 4)
+        self.rendered.get().map_or(0, |json| json.len() / 4)
     }
 
     /// The tools as JSON in the dialect of the one wire that this offer is sent over; `render` runs once.
     ///
     /// An offer belongs to one provider: changing the provider makes a new one.
-    pub fn rendered(&self, render: impl FnOnce(&[Offered]) -> Box<RawValue>) -> &RawValue {
+    pub fn rendered(&self, render: impl FnOnce(&[Offered]) -> Vec<u8>) -> &[u8] {
         self.rendered.get_or_init(|| render(&self.tools))
     }
 }
@@ -111,8 +110,8 @@ pub struct Offered {
 /// Parameters of an offered tool.
 #[derive(Debug, Clone)]
 pub enum Params {
-    /// Declared in the source.
-    Declared(&'static [Field]),
+    /// A JSON Schema that the compiler wrote.
+    Declared(&'static str),
     /// A JSON Schema that came at run time (MCP).
     Foreign(Box<RawValue>),
 }

@@ -17,7 +17,7 @@ use crate::net::route::Route;
 /// Most bytes of an error body that are read.
 const ERROR_BODY: usize = 64 * 1024;
 /// Bytes read at once: a burst of small pieces is decoded and shown together.
-const READ: usize = 64 * 1024;
+const READ: usize = 16 * 1024;
 
 /// A provider of the table, with its connections.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl HttpProvider {
     }
 
     /// Posts the request; a connection that was kept and died is replaced once.
-    fn post(&self, dialect: Dialect, body: &[u8], stop: &Cancel) -> Result<Response, Failure> {
+    fn post(&self, dialect: Dialect, body: &[&[u8]], stop: &Cancel) -> Result<Response, Failure> {
         let url = dialect.url(&self.remote.base);
         let headers = dialect.headers(self.remote.key.as_deref());
         let mut result = self.client.post(&url, &headers, body, stop);
@@ -93,13 +93,15 @@ impl HttpProvider {
         on: &mut dyn FnMut(Delta<'_>),
         stop: &Cancel,
     ) -> Result<Reply, Failure> {
+        let body = dialect.body(request);
         let asked = Asked {
             row: self.remote.row,
             model: request.model.to_owned(),
             secrets: self.remote.key.iter().cloned().collect(),
             schema_tokens: request.offer.tokens(),
         };
-        let mut response = self.post(dialect, &dialect.body(request), stop)?;
+        let mut response = self.post(dialect, &body.pieces(), stop)?;
+        drop(body);
         if response.status >= 300 {
             let body = response.read_some(ERROR_BODY);
             if stop.is_fired() {

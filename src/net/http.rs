@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ureq::unversioned::transport::{Connector, DefaultConnector};
-use ureq::{Agent, Body, Timeout, http};
+use ureq::{Agent, Body, SendBody, Timeout, http};
 
 use super::forward::Forward;
+use super::pieces::Pieces;
 use super::route::{Proxy, Route};
 use super::transport::{Lookup, Silence, Watch};
 use crate::base::cancel::{Cancel, OnFire};
@@ -153,7 +154,7 @@ impl Client {
         }
     }
 
-    /// Posts `body`, as JSON unless the headers say otherwise, and returns when the response's headers have come.
+    /// Posts the pieces of `body` as one, as JSON unless the headers say otherwise, and returns when the response's headers have come.
     ///
     /// # Errors
     /// See [`NetError`]; statuses of 400 and more are responses, and redirects are not followed, so that no key goes astray.
@@ -161,15 +162,16 @@ impl Client {
         &self,
         url: &str,
         headers: &[(&str, String)],
-        body: &[u8],
+        body: &[&[u8]],
         stop: &Cancel,
     ) -> Result<Response, NetError> {
+        let mut body = Pieces::new(body);
         self.send(stop, |agent| {
-            let mut request = agent.post(url);
+            let mut request = agent.post(url).header("content-length", body.len());
             if headers.iter().all(|(name, _)| *name != "content-type") {
                 request = request.header("content-type", "application/json");
             }
-            with_headers(request, headers).send(body)
+            with_headers(request, headers).send(SendBody::from_reader(&mut body))
         })
     }
 
@@ -263,9 +265,9 @@ impl Client {
             .timeout_resolve(Some(limits.connect))
             .timeout_connect(Some(limits.connect))
             .timeout_recv_response(Some(limits.first_byte))
-            .input_buffer_size(64 * 1024)
+            .input_buffer_size(32 * 1024)
             // Below the buffer's size: headers that fill the buffer would look like a connection that was closed.
-            .max_response_header_size(32 * 1024)
+            .max_response_header_size(24 * 1024)
             .output_buffer_size(16 * 1024);
         // Always said: ureq would read the environment itself, and take any proxy for any scheme.
         let (forwarding, tunnelling) = match &route.proxy {

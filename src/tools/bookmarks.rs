@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use regex::{Regex, RegexBuilder};
+use regex::bytes::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
 use super::context::Ctx;
@@ -42,6 +42,9 @@ crate::tools! { "bookmarks";
         limit: u32 = 10, min: 1, alias: &["count", "max_results"];
     } => search, says ["search my bookmarks for {query}", "search bookmarks for {query}", "find {query} in my bookmarks"];
 }
+
+/// Records that are looked at together at first.
+const STRETCH: usize = 256;
 
 /// Bytes of an address at most.
 const LONGEST: usize = 8_000;
@@ -107,10 +110,8 @@ impl Bookmark {
     }
 
     fn holds(&self, words: &Regex) -> bool {
-        words.is_match(&self.title)
-            || words.is_match(&self.url)
-            || words.is_match(&self.notes)
-            || self.tags.iter().any(|tag| words.is_match(tag))
+        let is_in = |text: &String| words.is_match(text.as_bytes());
+        is_in(&self.title) || is_in(&self.url) || is_in(&self.notes) || self.tags.iter().any(is_in)
     }
 
     fn write(&self, out: &mut String) {
@@ -157,7 +158,7 @@ fn save(ctx: &Ctx, args: BookmarkSave) -> Outcome<String> {
         let old = records
             .iter()
             .map(|raw| raw.get())
-            .filter(|raw| may_hold(raw, &words))
+            .filter(|raw| may_hold(raw.as_bytes(), &words))
             .map(Bookmark::of)
             .find(|old| self::key(&old.url) == key);
         if let Some(old) = old {
@@ -246,9 +247,9 @@ fn pattern(words: &str) -> Outcome<Regex> {
         })
 }
 
-/// False when the record cannot hold the words: most records are never read further. Escapes may spell them in another way.
-fn may_hold(raw: &str, words: &Regex) -> bool {
-    words.is_match(raw) || raw.contains('\\')
+/// False when records cannot hold the words: most are never read further. Escapes may spell them in another way.
+fn may_hold(raw: &[u8], words: &Regex) -> bool {
+    words.is_match(raw) || memchr::memchr(b'\\', raw).is_some()
 }
 
 /// The newest `limit` links that fit, how many that are (one more than `limit` when there are more), and how many there are in all.
@@ -269,11 +270,14 @@ fn newest(
     let all = records::raw(&path, &bytes)?;
     let limit = limit as usize;
     let (mut out, mut count) = (String::new(), 0);
-    for raw in all.iter().rev() {
+    // Many records at once are passed over faster than one by one.
+    let candidates = all
+        .rchunks(STRETCH)
+        .filter(|some| words.is_none_or(|words| may_hold(records::stretch(&bytes, some), words)))
+        .flat_map(|some| some.iter().rev())
+        .filter(|raw| words.is_none_or(|words| may_hold(raw.as_bytes(), words)));
+    for raw in candidates {
         ctx.stop.check()?;
-        if words.is_some_and(|words| !may_hold(raw, words)) {
-            continue;
-        }
         let bookmark = Bookmark::of(raw);
         if !fits(&bookmark) {
             continue;

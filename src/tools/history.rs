@@ -18,7 +18,7 @@ crate::tools! { "history";
     /// Shrink the stored conversation.
     compact_history(CompactHistory; CHANGE.seconds(60)) {
         /// budget
-        target_tokens: u64 = 50_000, min: 1;
+        target_tokens: u64 = 50000, min: 1;
     } => compact, says ["compact the history"];
 
     /// Search compacted-away messages.

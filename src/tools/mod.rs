@@ -127,6 +127,8 @@ pub struct Tool {
     pub rules: Rules,
     /// Parameters in published order.
     pub fields: &'static [Field],
+    /// Their JSON Schema.
+    pub schema: &'static str,
     /// Phrases that call it without a model: words, `{parameter}` slots, and at their end values that they fix, `{path=inbox.md}`
     /// (decisions.md 4).
     pub phrases: &'static [&'static str],
@@ -311,6 +313,7 @@ macro_rules! tools {
                 summary: concat!($($about),*),
                 rules: $rules,
                 fields: $args::FIELDS,
+                schema: $args::SCHEMA,
                 phrases: &[$($($phrase),*)?],
                 whole,
                 run: |ctx, args| $run(ctx, $args::decode(stringify!($name), args)?).map(Into::into),

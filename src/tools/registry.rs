@@ -26,7 +26,7 @@ pub fn offer(bounds: &Bounds, most: usize) -> Offer {
         .map(|tool| Offered {
             name: tool.name.into(),
             about: tool.about().into(),
-            params: Params::Declared(tool.fields),
+            params: Params::Declared(tool.schema),
             phrases: tool.phrases,
         });
     Offer::new(offered.collect())
@@ -153,6 +153,18 @@ mod tests {
             .iter()
             .map(|tool| tool.name.to_string())
             .collect()
+    }
+
+    #[test]
+    fn every_default_is_a_value_that_its_schema_shows() {
+        for tool in all() {
+            let schema: serde_json::Value = serde_json::from_str(tool.schema).unwrap();
+            for field in tool.fields {
+                let shown = schema["properties"][field.name].get("default");
+                assert_eq!(shown, field.default_value().as_ref(), "{}", tool.name);
+                assert_eq!(shown.is_some(), field.default.is_some(), "{}", tool.name);
+            }
+        }
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::base::error::{Outcome, Problem};
-use crate::base::params::{Schema, right_call};
+use crate::base::params::right_call;
 use crate::base::text;
 use crate::tools::{Access, Tool, all};
 
@@ -17,10 +18,9 @@ pub fn help(tool: &Tool) -> String {
         facts.push(if field.required {
             "required".to_owned()
         } else {
-            field.default.map_or_else(
-                || "optional".to_owned(),
-                |value| format!("default {}", value()),
-            )
+            field
+                .default
+                .map_or_else(|| "optional".to_owned(), |json| format!("default {json}"))
         });
         facts.extend(field.min.map(|min| format!("at least {min}")));
         facts.extend(field.max.map(|max| format!("at most {max}")));
@@ -46,7 +46,7 @@ struct Row {
     name: &'static str,
     module: &'static str,
     summary: &'static str,
-    parameters: Schema,
+    parameters: Value,
     flags: Flags,
     service: Option<&'static str>,
 }
@@ -126,7 +126,7 @@ fn row(tool: &Tool) -> Row {
         name: tool.name,
         module: tool.module,
         summary: tool.about(),
-        parameters: Schema(tool.fields),
+        parameters: serde_json::from_str(tool.schema).unwrap_or_default(),
         flags,
         service: tool.rules.service,
     }

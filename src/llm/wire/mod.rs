@@ -7,6 +7,7 @@ pub mod write;
 use super::catalog::Row;
 use super::provider::Request;
 use read::Decoder;
+use write::Body;
 
 /// A dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +100,7 @@ impl Dialect {
     }
 
     /// The request's body.
-    pub fn body(self, request: &Request<'_>) -> Vec<u8> {
+    pub fn body<'a>(self, request: &Request<'a>) -> Body<'a> {
         write::body(self, request)
     }
 

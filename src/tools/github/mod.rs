@@ -21,20 +21,7 @@ use name::Name;
 
 crate::choice! {
     /// What to search.
-    pub enum SearchType { Repositories = "repositories", Code = "code", Issues = "issues", Commits = "commits", Users = "users" }
-}
-
-impl From<SearchType> for serde_json::Value {
-    fn from(what: SearchType) -> Self {
-        match what {
-            SearchType::Repositories => "repositories",
-            SearchType::Code => "code",
-            SearchType::Issues => "issues",
-            SearchType::Commits => "commits",
-            SearchType::Users => "users",
-        }
-        .into()
-    }
+    pub(super) enum SearchType { Repositories = "repositories", Code = "code", Issues = "issues", Commits = "commits", Users = "users" }
 }
 
 /// Where clones come from.
@@ -46,7 +33,7 @@ crate::tools! { "github";
         /// search text with qualifiers
         query: String, example: "language:rust terminal";
         /// what to search
-        search_type: SearchType = SearchType::Repositories;
+        search_type: SearchType = "repositories";
         /// how many
         max_results: u64 = 10, min: 1, max: 30;
     } => search::search, says ["search github for {query}"];

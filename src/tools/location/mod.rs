@@ -22,17 +22,7 @@ use crate::net::services::{
 
 crate::choice! {
     /// What comes first.
-    pub enum RankBy { Popularity = "POPULARITY", Distance = "DISTANCE" }
-}
-
-impl From<RankBy> for serde_json::Value {
-    fn from(rank: RankBy) -> Self {
-        match rank {
-            RankBy::Popularity => "POPULARITY",
-            RankBy::Distance => "DISTANCE",
-        }
-        .into()
-    }
+    pub(super) enum RankBy { Popularity = "POPULARITY", Distance = "DISTANCE" }
 }
 
 crate::tools! { "location";
@@ -69,7 +59,7 @@ crate::tools! { "location";
         /// how many
         max_results: u64 = 5, min: 1, max: 20;
         /// ordering
-        rank_by: RankBy = RankBy::Popularity;
+        rank_by: RankBy = "POPULARITY";
     } => search::nearby, says ["find {included_types} near {latitude}, {longitude}", "{included_types} near {latitude}, {longitude}"];
 
     /// Walk through gcloud login and enable the Places API.

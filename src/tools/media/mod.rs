@@ -6,8 +6,6 @@ mod rawg;
 
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::READ;
 use crate::base::error::{Outcome, Problem};
 use crate::net::outside::Answer;
@@ -30,12 +28,6 @@ impl Kind {
     }
 }
 
-impl From<Kind> for Value {
-    fn from(kind: Kind) -> Self {
-        kind.word().into()
-    }
-}
-
 static FILMS: [&Service; 3] = [&OMDB, &DUCKDUCKGO, &DUCKDUCKGO_LITE];
 static GAMES: [&Service; 3] = [&RAWG, &DUCKDUCKGO, &DUCKDUCKGO_LITE];
 static GAME: [&Service; 1] = [&RAWG];
@@ -48,7 +40,7 @@ crate::tools! { "media";
         /// restrict to a year
         year: String = "";
         /// restrict to a kind
-        kind: Kind = Kind::Any, named: "type";
+        kind: Kind = "", named: "type";
     } => omdb::search, says [
         "search movies {query}", "search movies {query} from {year}", "find the movie {query}", "find the series {query} {type=series}",
     ];

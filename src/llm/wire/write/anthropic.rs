@@ -9,11 +9,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::ids::call_id;
-use super::json::{Members, ParamSchema, arguments, rendered};
+use super::json::{Members, arguments};
 use crate::chat::message::{Assistant, Message};
 use crate::llm::catalog::Row;
 use crate::llm::models;
-use crate::llm::provider::{Offered, Request};
+use crate::llm::provider::Request;
 
 #[derive(Serialize)]
 pub(super) struct Body<'a> {
@@ -24,8 +24,6 @@ pub(super) struct Body<'a> {
     system: Vec<Block<'a>>,
     messages: Vec<Turn<'a>>,
     stream: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<&'a RawValue>,
 }
 
 #[derive(Serialize)]
@@ -73,15 +71,6 @@ struct Mark {
 
 const MARK: Mark = Mark { kind: "ephemeral" };
 
-#[derive(Serialize)]
-struct Tool<'a> {
-    name: &'a str,
-    description: &'a str,
-    input_schema: ParamSchema<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<Mark>,
-}
-
 pub(super) fn body<'a>(row: &Row, request: &Request<'a>) -> Body<'a> {
     let mut system: Vec<Block<'a>> = text(request.system).into_iter().collect();
     mark(system.last_mut());
@@ -94,7 +83,6 @@ pub(super) fn body<'a>(row: &Row, request: &Request<'a>) -> Body<'a> {
         system,
         messages,
         stream: true,
-        tools: (!request.offer.tools.is_empty()).then(|| request.offer.rendered(tools)),
     }
 }
 
@@ -177,20 +165,4 @@ fn mark(block: Option<&mut Block<'_>>) {
     if let Some(Block::Own(block)) = block {
         block.cache_control = Some(MARK);
     }
-}
-
-fn tools(tools: &[Offered]) -> Box<RawValue> {
-    let mut list: Vec<Tool<'_>> = tools
-        .iter()
-        .map(|tool| Tool {
-            name: &tool.name,
-            description: &tool.about,
-            input_schema: ParamSchema(&tool.params),
-            cache_control: None,
-        })
-        .collect();
-    if let Some(last) = list.last_mut() {
-        last.cache_control = Some(MARK);
-    }
-    rendered(&list)
 }

@@ -1,18 +1,15 @@
-//! Pieces of request bodies that the dialects share: opaque members that go back, schemas, arguments as objects.
+//! Pieces of request bodies that the dialects share: opaque members that go back, arguments as objects.
 
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::ser::SerializeMap;
-use serde::{Deserialize, Serialize, Serializer};
-use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
 
-use crate::base::params::Schema;
 use crate::chat::message::Kept;
 use crate::llm::catalog::Row;
-use crate::llm::provider::Params;
 
 /// The members of a JSON object, values untouched.
 #[derive(Debug, Default)]
@@ -64,38 +61,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
         }
         from.deserialize_map(Take)
     }
-}
-
-/// Parameters as a JSON Schema.
-pub(super) struct ParamSchema<'a>(pub(super) &'a Params);
-
-impl Serialize for ParamSchema<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            Params::Declared(fields) => Schema(fields).serialize(to),
-            Params::Foreign(schema) => object_schema(schema).serialize(to),
-        }
-    }
-}
-
-/// A schema from elsewhere, as every provider takes it: an object with properties, without the name of its standard.
-fn object_schema(schema: &RawValue) -> Map<String, Value> {
-    let mut schema: Map<String, Value> = serde_json::from_str(schema.get()).unwrap_or_default();
-    for name in ["$schema", "$id"] {
-        schema.shift_remove(name);
-    }
-    schema
-        .entry("type")
-        .or_insert_with(|| Value::from("object"));
-    schema
-        .entry("properties")
-        .or_insert_with(|| Value::Object(Map::new()));
-    schema
-}
-
-/// Renders the tools of an offer; a list that cannot be rendered becomes null and is left out.
-pub(super) fn rendered(tools: &impl Serialize) -> Box<RawValue> {
-    to_raw_value(tools).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 /// Argument text as an object: as it is, out of a JSON text that holds one, or empty.

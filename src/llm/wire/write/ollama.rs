@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::json::{ParamSchema, arguments, rendered};
+use super::json::arguments;
 use crate::chat::message::Message;
 use crate::llm::catalog::Row;
 use crate::llm::models;
-use crate::llm::provider::{Offered, Request};
+use crate::llm::provider::Request;
 
 #[derive(Serialize)]
 pub(super) struct Body<'a> {
@@ -18,8 +18,6 @@ pub(super) struct Body<'a> {
     stream: bool,
     /// Ollama's default window of 4096 is far too small for the schemas (contract/interfaces.md 6).
     options: Options,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<&'a RawValue>,
 }
 
 #[derive(Serialize)]
@@ -51,20 +49,6 @@ struct Function<'a> {
     arguments: Cow<'a, RawValue>,
 }
 
-#[derive(Serialize)]
-struct Tool<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    function: Declaration<'a>,
-}
-
-#[derive(Serialize)]
-struct Declaration<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: ParamSchema<'a>,
-}
-
 pub(super) fn body<'a>(row: &Row, request: &Request<'a>) -> Body<'a> {
     let system = (!request.system.is_empty()).then(|| plain("system", request.system));
     Body {
@@ -77,7 +61,6 @@ pub(super) fn body<'a>(row: &Row, request: &Request<'a>) -> Body<'a> {
         options: Options {
             num_ctx: models::facts(row.local, request.model).window,
         },
-        tools: (!request.offer.tools.is_empty()).then(|| request.offer.rendered(tools)),
     }
 }
 
@@ -115,19 +98,4 @@ fn said(message: &Message) -> Said<'_> {
             ..plain("tool", &output.text)
         },
     }
-}
-
-fn tools(tools: &[Offered]) -> Box<RawValue> {
-    let list: Vec<Tool<'_>> = tools
-        .iter()
-        .map(|tool| Tool {
-            kind: "function",
-            function: Declaration {
-                name: &tool.name,
-                description: &tool.about,
-                parameters: ParamSchema(&tool.params),
-            },
-        })
-        .collect();
-    rendered(&list)
 }

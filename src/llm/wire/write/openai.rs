@@ -4,14 +4,13 @@ use std::borrow::Cow;
 
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
 
 use super::ids::call_id;
-use super::json::{Members, ParamSchema, rendered};
+use super::json::Members;
 use crate::chat::message::{Assistant, Message, ToolCall};
 use crate::llm::catalog::Row;
 use crate::llm::models;
-use crate::llm::provider::{Effort, Offered, Request};
+use crate::llm::provider::{Effort, Request};
 
 /// What Google's manual has for calls that another model made: Gemini 3 refuses calls without a signature.
 #[derive(Serialize)]
@@ -38,8 +37,6 @@ pub(super) struct Body<'a> {
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,20 +105,6 @@ struct Function<'a> {
     arguments: &'a str,
 }
 
-#[derive(Serialize)]
-struct Tool<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    function: Declaration<'a>,
-}
-
-#[derive(Serialize)]
-struct Declaration<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: ParamSchema<'a>,
-}
-
 pub(super) fn body<'a>(row: &'a Row, request: &Request<'a>) -> Body<'a> {
     let offers = !request.offer.tools.is_empty();
     Body {
@@ -136,7 +119,6 @@ pub(super) fn body<'a>(row: &'a Row, request: &Request<'a>) -> Body<'a> {
         stream_options: row.quirks.usage_option.then_some(StreamOptions {
             include_usage: true,
         }),
-        tools: offers.then(|| request.offer.rendered(tools)),
         reasoning_effort: (row.quirks.effort && models::takes_effort(request.model)).then_some(
             match request.effort {
                 Effort::Low => "low",
@@ -165,21 +147,6 @@ fn thinking(model: &str) -> Option<Gemini> {
 
 fn gemini_3(model: &str) -> bool {
     model.contains("gemini-3")
-}
-
-fn tools(tools: &[Offered]) -> Box<RawValue> {
-    let list: Vec<Tool<'_>> = tools
-        .iter()
-        .map(|tool| Tool {
-            kind: "function",
-            function: Declaration {
-                name: &tool.name,
-                description: &tool.about,
-                parameters: ParamSchema(&tool.params),
-            },
-        })
-        .collect();
-    rendered(&list)
 }
 
 impl Serialize for Messages<'_> {

@@ -3,13 +3,12 @@
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::base::params::{Field, Type};
 use crate::chat::message::{Assistant, Kept, Message, ToolCall, ToolOutput};
 use crate::llm::catalog::row;
 use crate::llm::provider::{Effort, Offer, Offered, Params, Request};
 use crate::llm::wire::Dialect;
 
-const FIELDS: &[Field] = &[Field::new("path", "where", Type::Text, true)];
+const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string","description":"where"}},"required":["path"]}"#;
 
 fn offer() -> Offer {
     let foreign = r#"{"$schema":"x","properties":{"q":{"type":"string"}}}"#.to_owned();
@@ -17,7 +16,7 @@ fn offer() -> Offer {
         Offered {
             name: "tree".into(),
             about: "Show the tree.".into(),
-            params: Params::Declared(FIELDS),
+            params: Params::Declared(SCHEMA),
             phrases: &[],
         },
         Offered {
@@ -87,7 +86,7 @@ fn text(provider: &str, model: &str, messages: &[Message], offer: &Offer) -> Str
         effort: Effort::High,
     };
     let dialect = Dialect::of(row(provider).unwrap(), "");
-    String::from_utf8(dialect.body(&request)).unwrap()
+    String::from_utf8(dialect.body(&request).pieces().concat()).unwrap()
 }
 
 fn body(provider: &str, model: &str, messages: &[Message], offer: &Offer) -> Value {

@@ -1,0 +1,118 @@
+//! Arguments to fields: everything that is wrong is told at once, with an example of a right call.
+
+use serde_json::{Map, Value};
+
+use super::{Field, Param, Type};
+use crate::base::error::Problem;
+use crate::base::text;
+
+/// Reads declared fields out of an argument object in order, and collects everything that is wrong with it.
+#[derive(Debug)]
+pub struct Decoder<'a> {
+    name: &'a str,
+    args: &'a Map<String, Value>,
+    all: &'static [Field],
+    left: std::slice::Iter<'static, Field>,
+    wrong: Vec<String>,
+}
+
+impl<'a> Decoder<'a> {
+    /// A decoder for a call of `name` (a tool) with `args`.
+    pub fn new(name: &'a str, fields: &'static [Field], args: &'a Map<String, Value>) -> Self {
+        Self {
+            name,
+            args,
+            all: fields,
+            left: fields.iter(),
+            wrong: Vec::new(),
+        }
+    }
+
+    /// The next declared field; `None` was recorded as wrong.
+    pub fn take<T: Param>(&mut self) -> Option<T> {
+        let field = self.left.next()?;
+        let given = self.args.get(field.name).or_else(|| {
+            self.args
+                .iter()
+                .find(|(key, _)| field.answers_to(key))
+                .map(|(_, value)| value)
+        });
+        let Some(given) = given.filter(|v| !v.is_null()) else {
+            // An `Option` with a default publishes it and still knows that nothing was given.
+            let value = T::absent().or_else(|| T::read(&field.default_value()?));
+            if value.is_none() {
+                self.wrong.push(format!(
+                    "{}: missing; {} ({})",
+                    field.name,
+                    field.kind.wanted(),
+                    field.doc()
+                ));
+            }
+            return value;
+        };
+        let value = T::read(&clamp(field, given));
+        if value.is_none() {
+            let got = text::clip(&given.to_string(), 80);
+            self.wrong.push(format!(
+                "{}: wanted {}, got {got}",
+                field.name,
+                field.kind.wanted()
+            ));
+        }
+        value
+    }
+
+    /// Fails when anything was wrong, naming all of it.
+    pub fn finish(self) -> Result<(), Problem> {
+        if self.wrong.is_empty() {
+            return Ok(());
+        }
+        let mut what = format!(
+            "Wrong arguments for {}: {}.",
+            self.name,
+            self.wrong.join("; ")
+        );
+        for key in self
+            .args
+            .keys()
+            .filter(|key| !self.all.iter().any(|f| f.answers_to(key)))
+        {
+            what.push_str(&format!(
+                " There is no parameter \"{}\"",
+                text::clip(key, 40)
+            ));
+            what.push_str(
+                &text::did_you_mean(key, self.all.iter().map(|f| f.name))
+                    .map_or_else(|| ".".to_owned(), |s| format!("; {s}")),
+            );
+        }
+        Err(Problem::input(what).next(format!(
+            "A right call: {} {}",
+            self.name,
+            right_call(self.all)
+        )))
+    }
+}
+
+fn clamp(field: &Field, value: &Value) -> Value {
+    if field.kind != Type::Whole || (field.min.is_none() && field.max.is_none()) {
+        return value.clone();
+    }
+    let Some(mut number) = i64::read(value) else {
+        return value.clone();
+    };
+    if let Some(max) = field.max {
+        number = number.min(max);
+    }
+    if let Some(min) = field.min {
+        number = number.max(min);
+    }
+    Value::from(number)
+}
+
+/// The example of a right call: every required field, and optional ones that declare an example.
+pub fn right_call(fields: &[Field]) -> String {
+    let shown = fields.iter().filter(|f| f.required || f.example.is_some());
+    let map: Map<String, Value> = shown.map(|f| (f.name.to_owned(), f.sample())).collect();
+    Value::Object(map).to_string()
+}
