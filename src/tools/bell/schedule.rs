@@ -203,7 +203,7 @@ fn system_zone() -> TimeZone {
 fn script_text(world: &World, record: &Record) -> Outcome<String> {
     let marvin = std::env::current_exe()
         .map_err(|why| Problem::system("Cannot find Marvin's own program", why))?;
-    let marvin = quoted(&marvin.to_string_lossy());
+    let marvin = quoted(at_its_place(&marvin.to_string_lossy()));
     let year = minute(world, record).map_or(0, DateTime::year);
     let id = &record.id;
     let mut exports = String::new();
@@ -224,6 +224,11 @@ fn script_text(world: &World, record: &Record) -> Outcome<String> {
     ))
 }
 
+/// Where a program is that was replaced while it ran: the system says so behind its path.
+fn at_its_place(path: &str) -> &str {
+    path.strip_suffix(" (deleted)").unwrap_or(path)
+}
+
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\0', "").replace('\'', "'\\''"))
 }
@@ -237,4 +242,15 @@ fn executable(path: &std::path::Path) -> Outcome<()> {
 /// Whether a crontab holds a line of this record: for tests and reports.
 pub fn is_in(table: &[u8], record: &Record) -> bool {
     mark(record).is_some_and(|mark| changed(table, &[mark], "") != table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::at_its_place;
+
+    #[test]
+    fn a_program_that_was_replaced_is_where_it_was() {
+        assert_eq!(at_its_place("/bin/marvin (deleted)"), "/bin/marvin");
+        assert_eq!(at_its_place("/bin/marvin"), "/bin/marvin");
+    }
 }
