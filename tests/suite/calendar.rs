@@ -43,7 +43,9 @@ struct Desk {
 impl Desk {
     fn new() -> Self {
         let home = Home::new();
-        for (name, text) in [("crontab", CRONTAB), ("notify-send", NOTIFY)] {
+        // Where a test has crontab refuse, the machine's own queue of jobs is left alone.
+        let at = "#!/bin/sh\nexit 1\n";
+        for (name, text) in [("crontab", CRONTAB), ("notify-send", NOTIFY), ("at", at)] {
             let file = home.write(&format!("bin/{name}"), text);
             fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
         }
