@@ -6,7 +6,6 @@ pub mod flags;
 pub mod help;
 pub mod man;
 mod out;
-mod outside;
 pub mod parse;
 pub mod run;
 mod services;

@@ -162,7 +162,7 @@ pub static ROWS: &[Row] = &[
             "deepseek",
             "https://api.deepseek.com/v1",
             "DEEPSEEK_API_KEY",
-            "deepseek-chat",
+            "deepseek-flash",
         )
     },
     Row {
@@ -178,7 +178,7 @@ pub static ROWS: &[Row] = &[
             "mistral-medium-latest",
         )
     },
-    keyed("xai", "https://api.x.ai/v1", "XAI_API_KEY", "grok-4-1-fast"),
+    keyed("xai", "https://api.x.ai/v1", "XAI_API_KEY", "grok-4.7"),
     keyed(
         "together",
         "https://api.together.xyz/v1",
@@ -200,7 +200,7 @@ pub static ROWS: &[Row] = &[
             "moonshot",
             "https://api.moonshot.ai/v1",
             "MOONSHOT_API_KEY",
-            "kimi-k2-0905-preview",
+            "kimi-k2.6",
         )
     },
     Row {

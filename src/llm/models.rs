@@ -8,7 +8,7 @@ use crate::base::error::{Outcome, Problem};
 use crate::chat::usage::Tokens;
 
 /// When the prices were looked up (decisions.md 8).
-pub const PRICES_OF: &str = "2026-01";
+pub const PRICES_OF: &str = "2026-11";
 /// US dollars of one premium request of Copilot (contract/interfaces.md 17).
 pub const PREMIUM_REQUEST: f64 = 0.04;
 /// Tools that a request may hold where nothing else is known (contract/provider-quirks.md 38).
@@ -78,7 +78,20 @@ static LINES: &[Line] = &[
     line("claude-opus-4", 200, 32, 15.0, 75.0),
     line("qwen3-32b", 131, 32, 0.2, 0.2),
     // Others, from the services' own price lists.
+    line("gpt-6.1-sol", 1050, 128, 2.0, 10.0),
+    line("gpt-6.1-terra", 1050, 128, 1.0, 5.0),
+    line("gpt-6-sol", 1050, 128, 2.0, 10.0),
+    line("gpt-6-luna", 1050, 128, 0.1, 0.5),
+    line("gpt-5.6-sol", 1050, 128, 5.0, 30.0),
+    line("gpt-5.6-terra", 1050, 128, 2.0, 12.0),
+    line("gpt-5.6-luna", 1050, 128, 0.2, 1.2),
+    line("gpt-5.5", 1050, 128, 5.0, 30.0),
+    line("gpt-5.4", 1050, 128, 2.5, 15.0),
+    line("gpt-5.4-mini", 400, 128, 0.75, 4.5),
+    line("gpt-5.4-nano", 400, 128, 0.2, 1.25),
+    line("gpt-5.2-pro", 400, 128, 21.0, 168.0),
     line("gpt-5", 400, 128, 1.25, 10.0),
+    line("gpt-5-pro", 400, 128, 15.0, 120.0),
     line("gpt-5-mini", 400, 128, 0.25, 2.0),
     line("gpt-5-nano", 400, 128, 0.05, 0.4),
     line("gpt-4.1", 1047, 32, 2.0, 8.0),
@@ -87,33 +100,68 @@ static LINES: &[Line] = &[
     line("gpt-4o", 128, 16, 2.5, 10.0),
     line("gpt-4o-mini", 128, 16, 0.15, 0.6),
     line("o3", 200, 100, 2.0, 8.0),
+    line("o3-pro", 200, 100, 20.0, 80.0),
+    line("o3-mini", 200, 100, 1.1, 4.4),
     line("o4-mini", 200, 100, 1.1, 4.4),
     line("gpt-oss-120b", 131, 32, 0.35, 0.75),
-    line("gpt-oss-20b", 131, 32, 0.1, 0.5),
+    line("gpt-oss-20b", 131, 32, 0.075, 0.3),
+    line("gemini-3.8-flash", 1048, 64, 0.75, 3.75),
+    line("gemini-3.7-flash", 1048, 64, 0.75, 3.75),
+    line("gemini-3.6-flash", 1048, 64, 0.75, 3.75),
+    line("gemini-3.1-pro", 1048, 64, 2.0, 12.0),
     line("gemini-3-flash", 1048, 64, 0.5, 3.0),
     line("gemini-2.5-pro", 1048, 64, 1.25, 10.0),
     line("gemini-2.5-flash", 1048, 64, 0.3, 2.5),
     line("gemini-2.5-flash-lite", 1048, 64, 0.1, 0.4),
     line("gemini-2.0-flash", 1048, 8, 0.1, 0.4),
+    line("claude-opus-5-5", 1000, 128, 4.0, 20.0),
+    line("claude-opus-5", 1000, 128, 5.0, 25.0),
+    line("claude-opus-4-8", 1000, 128, 5.0, 25.0),
+    line("claude-opus-4-7", 1000, 128, 5.0, 25.0),
+    line("claude-opus-4-5", 200, 64, 5.0, 25.0),
+    line("claude-sonnet-5", 1000, 128, 2.0, 10.0),
+    line("claude-haiku-5-5", 1000, 128, 0.1, 0.5),
     line("claude-3-5-haiku", 200, 8, 0.8, 4.0),
-    line("claude-3-7-sonnet", 200, 32, 3.0, 15.0),
+    line("claude-3-7-sonnet", 200, 64, 3.0, 15.0),
     line("llama-3.1-8b", 131, 8, 0.05, 0.08),
     line("llama-4", 131, 8, 0.2, 0.6),
+    line("llama-4-scout", 131, 8, 0.11, 0.34),
     line("qwen3-coder-480b", 262, 32, 2.0, 2.0),
-    line("qwen3-coder", 262, 32, 0.3, 1.2),
+    line("qwen3-coder", 262, 32, 0.3, 1.8),
+    line("qwen3.8-27b", 131, 16, 0.8, 4.0),
+    line("qwen-3.8-27b", 65, 32, 0.99, 1.49),
+    line("deepseek-flash", 1000, 384, 0.3, 1.2),
+    line("deepseek-v4", 1000, 384, 0.3, 1.2),
     line("deepseek-chat", 128, 8, 0.28, 0.42),
     line("deepseek-reasoner", 128, 64, 0.28, 0.42),
     line("deepseek-v3", 128, 32, 0.28, 0.42),
-    line("mistral-medium", 131, 32, 0.4, 2.0),
-    line("mistral-small", 131, 32, 0.1, 0.3),
+    line("mistral-medium", 262, 32, 1.5, 7.5),
+    line("mistral-medium-2508", 262, 32, 0.4, 2.0),
+    line("mistral-small", 256, 32, 0.15, 0.6),
     line("mistral-large", 262, 32, 0.5, 1.5),
-    line("codestral", 256, 32, 0.3, 0.9),
-    line("devstral", 131, 32, 0.4, 2.0),
-    line("grok-4-1-fast", 2000, 30, 0.2, 0.5),
+    line("codestral", 256, 4, 0.3, 0.9),
+    line("devstral", 262, 32, 0.4, 2.0),
+    line("devstral-small", 128, 32, 0.1, 0.3),
+    line("grok-4.7", 500, 200, 2.0, 6.0),
+    line("grok-4.6", 500, 200, 2.0, 6.0),
+    line("grok-4.5", 500, 200, 2.0, 6.0),
+    line("grok-4.3", 1000, 30, 1.25, 2.5),
+    line("grok-4.20", 1000, 30, 1.25, 2.5),
+    line("grok-4.1-fast", 2000, 30, 0.2, 0.5),
     line("grok-4-fast", 2000, 30, 0.2, 0.5),
-    line("grok-4", 256, 64, 3.0, 15.0),
+    line("grok-4", 256, 8, 3.0, 15.0),
     line("grok-code-fast", 256, 10, 0.2, 1.5),
+    line("kimi-k3.1-pro", 1000, 128, 2.0, 10.0),
+    line("kimi-k3", 262, 131, 3.0, 15.0),
+    line("kimi-k2.7", 262, 32, 0.95, 4.0),
+    line("kimi-k2.6", 262, 32, 0.95, 4.0),
+    line("kimi-k2.5", 262, 32, 0.6, 3.0),
     line("kimi-k2", 262, 32, 0.6, 2.5),
+    line("glm-5.3", 1000, 131, 1.4, 4.4),
+    line("glm-5.2", 1000, 131, 1.4, 4.4),
+    line("glm-5.1", 205, 131, 1.4, 4.4),
+    line("glm-5", 205, 131, 1.0, 3.2),
+    line("glm-4.7", 204, 64, 0.6, 2.2),
     line("glm-4.6", 200, 64, 0.6, 2.2),
 ];
 
@@ -153,8 +201,22 @@ fn find(model: &str) -> Option<&'static Line> {
     let name = bare(model);
     LINES
         .iter()
-        .filter(|line| name.starts_with(line.begins))
+        .filter(|line| begins(&name, line.begins))
         .max_by_key(|line| line.begins.len())
+}
+
+/// `grok-4-1-fast` is `grok-4.1-fast` to some; `gpt-4-1106` is no `gpt-4.1`.
+fn begins(name: &str, line: &str) -> bool {
+    let same = |(one, other): (u8, u8)| {
+        one == other || matches!((one, other), (b'-', b'.') | (b'.', b'-'))
+    };
+    let goes_on = name
+        .as_bytes()
+        .get(line.len())
+        .is_some_and(u8::is_ascii_digit);
+    name.len() >= line.len()
+        && name.bytes().zip(line.bytes()).all(same)
+        && !(goes_on && line.ends_with(|c: char| c.is_ascii_digit()))
 }
 
 /// `anthropic/claude-haiku-4.5:free` as `claude-haiku-4.5`, in lower case; a bare `haiku-4.5` as Claude's.
@@ -260,6 +322,13 @@ mod tests {
             ("claude-sonnet-4-5", 3.0),
             ("anthropic/claude-opus-4.6", 15.0),
             ("haiku-4.5", 0.8),
+            ("claude-opus-4.8", 5.0),
+            ("claude-opus-4-20250514", 15.0),
+            ("claude-3.7-sonnet", 3.0),
+            ("grok-4-1-fast-reasoning", 0.2),
+            ("grok-4-0709", 3.0),
+            ("moonshotai/kimi-k2.6", 0.95),
+            ("gpt-4-1106-preview", 0.5),
         ] {
             assert_eq!(facts(false, model).price.input, input, "{model}");
         }

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use serde::Serialize;
+mod finding;
+mod outside;
 
-use super::outside;
 use crate::app::setup::Start;
 use crate::base::cancel::Cancel;
 use crate::base::error::{Outcome, Problem};
@@ -16,19 +16,7 @@ use crate::llm::choose;
 use crate::proc::child::Run;
 use crate::proc::program::find_program;
 use crate::proc::scrub::command_env;
-
-/// One finding.
-#[derive(Debug, Serialize)]
-pub(super) struct Finding {
-    area: &'static str,
-    name: String,
-    /// Nothing needs to be done about it.
-    pub(super) ok: bool,
-    /// What there is.
-    pub(super) state: String,
-    /// What to do; empty when nothing is.
-    pub(super) advice: String,
-}
+use finding::{Finding, finding};
 
 /// A program that tools use.
 struct Program {
@@ -156,22 +144,6 @@ pub(super) fn report(words: &[String], start: &Start) -> Outcome<String> {
         );
     }
     Ok(out)
-}
-
-pub(super) fn finding(
-    area: &'static str,
-    name: &str,
-    ok: bool,
-    state: String,
-    advice: &str,
-) -> Finding {
-    Finding {
-        area,
-        name: name.to_owned(),
-        ok,
-        state,
-        advice: if ok { String::new() } else { advice.to_owned() },
-    }
 }
 
 fn provider(row: &'static Row, start: &Start) -> Finding {

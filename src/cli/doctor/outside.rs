@@ -1,6 +1,6 @@
 //! The outside services as `marvin doctor` tells of them: where each would be asked, its key, its contact. Nothing is asked.
 
-use super::doctor::{Finding, finding};
+use super::finding::{Finding, finding};
 use crate::app::profile;
 use crate::base::env::Env;
 use crate::base::text::visible;

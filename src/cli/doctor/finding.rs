@@ -1,0 +1,33 @@
+//! One line of the report.
+
+use serde::Serialize;
+
+/// One finding.
+#[derive(Debug, Serialize)]
+pub(super) struct Finding {
+    pub(super) area: &'static str,
+    pub(super) name: String,
+    /// Nothing needs to be done about it.
+    pub(super) ok: bool,
+    /// What there is.
+    pub(super) state: String,
+    /// What to do; empty when nothing is.
+    pub(super) advice: String,
+}
+
+/// What was found about `name`; the advice is for what is not well.
+pub(super) fn finding(
+    area: &'static str,
+    name: &str,
+    ok: bool,
+    state: String,
+    advice: &str,
+) -> Finding {
+    Finding {
+        area,
+        name: name.to_owned(),
+        ok,
+        state,
+        advice: if ok { String::new() } else { advice.to_owned() },
+    }
+}
