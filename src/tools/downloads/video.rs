@@ -130,6 +130,11 @@ pub(super) fn fetch(ctx: &Ctx, args: YtDlpDownload) -> Outcome<String> {
             path.display(),
             size(about.len())
         )),
+        // What stands in brackets is told on the way, no path.
+        _ if !last.is_empty() && !last.starts_with('[') => Err(Problem::missing(format!(
+            "yt-dlp says that the {kind} is at {}, but there is no such file.",
+            visible(&path.to_string_lossy())
+        ))),
         _ => Ok(format!(
             "yt-dlp has nothing new to download; the {kind} is already in {}.",
             folder.display()
