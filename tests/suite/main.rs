@@ -34,6 +34,7 @@ mod media;
 mod music;
 mod notes;
 mod odd_answers;
+mod odd_places;
 mod osrm;
 mod outside;
 mod places_around;

@@ -133,10 +133,18 @@ fn refused(answer: &Answer, fault: Option<&Value>) -> Problem {
     let problem = Problem::network(format!("Google Places refused: {what}."));
     let number = fault.whole("code").unwrap_or(i64::from(answer.status));
     match (number, status, reason.unwrap_or_default()) {
-        (_, _, reason) if reason.starts_with("API_KEY_") && !reason.ends_with("BLOCKED") => problem
+        // The key may not be used from here, or by this program.
+        (_, _, reason)
+            if reason.starts_with("API_KEY_")
+                && reason.ends_with("BLOCKED")
+                && reason != "API_KEY_SERVICE_BLOCKED" =>
+        {
+            problem.next("The key's restrictions forbid it: loosen them in Google's console, or use another key.")
+        }
+        (_, _, reason) if reason.starts_with("API_KEY_") && reason != "API_KEY_SERVICE_BLOCKED" => problem
             .next("Check GOOGLE_PLACES_API_KEY; without a key, setup_google_auth sets up gcloud instead."),
         (401, ..) | (_, "UNAUTHENTICATED", _) => {
-            problem.next("setup_google_auth signs in anew.")
+            problem.next("Check GOOGLE_PLACES_API_KEY when it is set, else setup_google_auth signs in anew.")
         }
         (403, ..) | (_, "PERMISSION_DENIED", _) => {
             problem.next("setup_google_auth enables the Places API; billing is switched on in Google's console.")
