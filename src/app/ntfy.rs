@@ -10,6 +10,7 @@ use crate::net::agent::agent;
 use crate::net::http::{Client, Limits, Setup};
 use crate::net::route::Route;
 use crate::net::services;
+use crate::tools::ntfy::poll;
 
 /// The topic to use: the one given, or a new one that nobody can guess, which is named on standard error.
 pub fn topic(given: &str) -> String {
@@ -45,10 +46,8 @@ pub fn ended(env: &Env, topic: &str, patience: Duration, well: bool, took: Durat
         agent: agent(env, None),
         route,
     });
-    let mut headers = vec![("content-type", "text/plain".to_owned())];
-    if let Some(token) = env.get("NTFY_TOKEN") {
-        headers.push(("authorization", format!("Bearer {token}")));
-    }
+    let mut headers = poll::headers(env);
+    headers.push(("content-type", "text/plain".to_owned()));
     let words = format!(
         "Marvin {} after {} s, ${cost:.4}.",
         if well { "is done" } else { "failed" },

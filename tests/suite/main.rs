@@ -14,6 +14,7 @@ mod support;
 mod academic;
 mod bad_input;
 mod calendar;
+mod calendar_files;
 mod catalogue;
 mod coding_task;
 mod commands;

@@ -5,7 +5,7 @@ mod device;
 mod entry;
 mod gcloud;
 mod google;
-pub mod remembered;
+pub(super) mod remembered;
 mod search;
 mod setup;
 

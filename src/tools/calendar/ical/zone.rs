@@ -13,6 +13,7 @@ use super::line::{Lines, Property, unfold};
 use super::moment::Moment;
 use super::rule::Rule;
 use super::scan::Scan;
+use super::text::unescape;
 use crate::base::text::{clip, visible};
 
 /// Where a wall time holds.
@@ -128,8 +129,10 @@ impl<'a> Zones<'a> {
             let properties: Vec<Property> = lines
                 .filter_map(|line| Property::read(&unfold(file.bytes, &line)))
                 .collect();
-            let named =
-                |property: &Property| property.name == "TZID" && property.value.trim() == id.trim();
+            // A text here, with its commas escaped, and none as a parameter.
+            let named = |property: &Property| {
+                property.name == "TZID" && unescape(property.value.trim()) == unescape(id.trim())
+            };
             properties
                 .iter()
                 .any(named)
@@ -178,10 +181,10 @@ fn observances(properties: &[Property]) -> Option<Vec<(DateTime, Offset)>> {
             continue;
         };
         let start = start.wall();
+        let from = value("TZOFFSETFROM")
+            .and_then(self::offset)
+            .unwrap_or(offset);
         if first.is_none_or(|(before, _)| start < before) {
-            let from = value("TZOFFSETFROM")
-                .and_then(self::offset)
-                .unwrap_or(offset);
             first = Some((start, from));
         }
         since.push((start, offset));
@@ -193,7 +196,15 @@ fn observances(properties: &[Property]) -> Option<Vec<(DateTime, Offset)>> {
             );
         }
         if let Some(Ok(rule)) = value("RRULE").map(Rule::read) {
-            let until = rule.until.as_ref().map_or(last, Moment::wall).min(last);
+            // Said in UTC, while onsets are in the time that held before.
+            let until = match &rule.until {
+                None => last,
+                Some(Moment::Day(day)) => day.at(23, 59, 59, 0),
+                Some(until) => {
+                    let before = until.here(&TimeZone::fixed(from));
+                    before.map_or(last, |at| at.datetime()).min(last)
+                }
+            };
             let mut budget = Budget::new(20_000);
             occurrences(&rule, start, start, until, &mut budget, &mut |at| {
                 since.push((at, offset));
@@ -224,6 +235,16 @@ mod tests {
     const FILE: &str = "BEGIN:VCALENDAR\nBEGIN:VTIMEZONE\nTZID:Somewhere: else\nBEGIN:DAYLIGHT\nTZOFFSETFROM:+0100\nTZOFFSETTO:+0200\nDTSTART:19700329T020000\nRRULE:FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU\nEND:DAYLIGHT\nBEGIN:STANDARD\nTZOFFSETFROM:+0200\nTZOFFSETTO:+0100\nDTSTART:19701025T030000\nRRULE:FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU\nEND:STANDARD\nEND:VTIMEZONE\nEND:VCALENDAR\n";
 
     #[test]
+    fn the_last_onset_of_a_rule_that_ends_in_utc_counts() {
+        let text = FILE.replace("BYMONTH=10;", "BYMONTH=10;UNTIL=20251026T010000Z;");
+        let file = scan(text.as_bytes());
+        let own = Zones::of(&file).find("Somewhere: else");
+        let wall = Moment::read("20251201T120000", None, &Zones::none()).unwrap();
+        let here = own.here(wall.wall(), &TimeZone::UTC).unwrap();
+        assert_eq!(here.hour(), 11);
+    }
+
+    #[test]
     fn a_files_own_rules_say_the_same_as_the_database() {
         let file = scan(FILE.as_bytes());
         let zones = Zones::of(&file);
@@ -243,6 +264,10 @@ mod tests {
             assert_eq!(one, two, "{text}");
             assert_eq!(own.wall(&one), wall);
         }
+        let comma = FILE.replace("Somewhere: else", "(UTC+01:00) Berlin\\, Bern");
+        let file = scan(comma.as_bytes());
+        let comma = Zones::of(&file).find("(UTC+01:00) Berlin, Bern");
+        assert_eq!(comma, own);
         assert!(zones.unknown().is_empty());
         assert_eq!(zones.find("Nowhere/None"), Zone::Floating);
         assert_eq!(zones.unknown(), ["Nowhere/None"]);
