@@ -1,15 +1,17 @@
 //! Keeping a conversation within its limits: the message cap, and compaction with a backup before anything is dropped.
 
-use std::path::Path;
-
 use crate::base::error::{Outcome, Problem};
 use crate::chat::budget;
 use crate::chat::event::{Event, Level};
 use crate::chat::message::Message;
 use crate::disk::atomic::{self, Access};
-use crate::disk::paths::ProjectPaths;
+use crate::disk::beneath::Root;
 use crate::tools::context::Ctx;
 use crate::tools::scratch;
+
+/// Where a project keeps backups of contexts, and the index of what was dropped.
+const LOGS: &str = ".marvin/logs";
+const INDEX: &str = ".marvin/memories/INDEX.md";
 
 /// Writes the whole conversation to a backup, then replaces all but its last messages by one summary.
 /// False when there was nothing to drop.
@@ -24,19 +26,15 @@ pub fn compact(ctx: &Ctx, messages: &mut Vec<Message>) -> Outcome<bool> {
         Level::Info,
         "🔄 Compacting conversation history...".to_owned(),
     ));
-    let world = &ctx.world;
-    let project = world.place.root().map(|root| root.path().to_owned());
-    let logs = match &project {
-        Some(dir) => ProjectPaths::new(dir).logs(),
-        None => world.paths.profile(&world.profile())?.logs(),
-    };
+    let project = ctx.world.place.root();
+    let stamp = ctx.world.clock.stamp();
     scratch::hide(ctx);
-    backup(&logs, &world.clock.stamp(), messages)?;
+    backup(ctx, project.as_deref(), &stamp, messages)?;
     let dropped: Vec<Message> = messages.drain(..at).collect();
     let index = project
-        .as_deref()
-        .and_then(|dir| write_index(dir, &dropped, &world.clock.stamp()).ok());
-    messages.insert(0, budget::summary(&dropped, index.as_deref()));
+        .filter(|root| write_index(root, &dropped, &stamp).is_ok())
+        .map(|_| INDEX);
+    messages.insert(0, budget::summary(&dropped, index));
     ctx.listener.hear(Event::Notice(
         Level::Info,
         "── Context compacted. Older messages summarized. ──".to_owned(),
@@ -44,33 +42,50 @@ pub fn compact(ctx: &Ctx, messages: &mut Vec<Message>) -> Outcome<bool> {
     Ok(true)
 }
 
-/// One message a line, in a file of its own that is never overwritten.
-fn backup(logs: &Path, stamp: &str, messages: &[Message]) -> Outcome<()> {
-    let named = |n: u32| {
-        logs.join(if n == 1 {
-            format!("context-backup-{stamp}.jsonl")
-        } else {
-            format!("context-backup-{stamp}-{n}.jsonl")
-        })
-    };
-    let path = (1..)
-        .map(named)
-        .find(|path| !path.exists())
-        .unwrap_or_else(|| named(1));
+/// One message a line, in a file of its own that is never overwritten: in the project, or in the profile where there is none or
+/// its folder cannot be written or leads elsewhere.
+fn backup(ctx: &Ctx, project: Option<&Root>, stamp: &str, messages: &[Message]) -> Outcome<()> {
     let mut text = Vec::new();
     for message in messages {
         serde_json::to_writer(&mut text, message)
             .map_err(|why| Problem::internal(format!("A message cannot be written: {why}.")))?;
         text.push(b'\n');
     }
-    atomic::write(&path, &text, Access::Usual)
+    if project.is_some_and(|root| in_project(root, stamp, &text).is_ok()) {
+        return Ok(());
+    }
+    let logs = ctx.world.paths.profile(&ctx.world.profile())?.logs();
+    let free = names(stamp)
+        .map(|name| logs.join(name))
+        .find(|path| !path.exists());
+    free.map_or(Ok(()), |path| atomic::write(&path, &text, Access::Private))
 }
 
-/// Adds what was dropped to the index of the project's memories; returns the index's name for the model.
-fn write_index(dir: &Path, dropped: &[Message], stamp: &str) -> Outcome<String> {
-    let path = ProjectPaths::new(dir).memories_index();
-    let mut text = atomic::read_text(&path, atomic::STATE_CAP)?.unwrap_or_default();
-    text.push_str(&budget::index(dropped, stamp));
-    atomic::write(&path, text.as_bytes(), Access::Usual)?;
-    Ok(".marvin/memories/INDEX.md".to_owned())
+fn in_project(root: &Root, stamp: &str, text: &[u8]) -> Outcome<()> {
+    for name in names(stamp) {
+        let rel = root.check(&format!("{LOGS}/{name}"))?;
+        if !root.exists(&rel)? {
+            return root.create_new(&rel, text);
+        }
+    }
+    Ok(())
+}
+
+fn names(stamp: &str) -> impl Iterator<Item = String> {
+    (1u32..).map(move |n| match n {
+        1 => format!("context-backup-{stamp}.jsonl"),
+        n => format!("context-backup-{stamp}-{n}.jsonl"),
+    })
+}
+
+/// Adds what was dropped to the index of the project's memories.
+fn write_index(root: &Root, dropped: &[Message], stamp: &str) -> Outcome<()> {
+    let rel = root.check(INDEX)?;
+    let mut text = if root.exists(&rel)? {
+        root.read(&rel, atomic::STATE_CAP)?
+    } else {
+        Vec::new()
+    };
+    text.extend_from_slice(budget::index(dropped, stamp).as_bytes());
+    root.put(&rel, &text)
 }

@@ -4,38 +4,59 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::disk::beneath::Root;
 use crate::disk::paths::Paths;
 
 /// Most bytes of one such text, and of all documents together (contract/interfaces.md 11).
 const CAP: usize = 60_000;
 
 /// The project's instructions: the first of the contract's three places, else `AGENTS.md` from the directory up to the
-/// repository's root (contract/interfaces.md 10.2, decisions.md 13). Returns where they stand and what they say.
-pub fn instructions(paths: &Paths, dir: &Path) -> Option<(PathBuf, String)> {
-    let found = paths
-        .instructions(dir)
-        .into_iter()
-        .find_map(|path| read_capped(&path, CAP).map(|text| (path, text)));
-    found.or_else(|| {
-        for dir in dir.ancestors() {
-            let path = dir.join("AGENTS.md");
-            if let Some(text) = read_capped(&path, CAP) {
+/// repository's root, without a repository in the directory alone (contract/interfaces.md 10.2, decisions.md 13). Returns where
+/// they stand and what they say.
+///
+/// What stands in the project is read within its fence: no link there gets a file from elsewhere into a request.
+pub fn instructions(paths: &Paths, root: &Root) -> Option<(PathBuf, String)> {
+    let dir = root.path();
+    let found = paths.instructions(dir).into_iter().find_map(|path| {
+        let text = match path.strip_prefix(dir) {
+            Ok(rel) => read_within(root, rel.to_str()?, CAP),
+            Err(_) => read_own(&path),
+        };
+        text.map(|text| (path, text))
+    });
+    found.or_else(|| agents(root))
+}
+
+fn agents(root: &Root) -> Option<(PathBuf, String)> {
+    const NAME: &str = "AGENTS.md";
+    let dir = root.path();
+    if let Some(text) = read_within(root, NAME, CAP) {
+        return Some((dir.join(NAME), text));
+    }
+    let top = dir.ancestors().find(|above| above.join(".git").exists())?;
+    let between = dir
+        .ancestors()
+        .skip(1)
+        .filter(|above| above.starts_with(top));
+    for above in between {
+        let path = above.join(NAME);
+        if fs::symlink_metadata(&path).is_ok() {
+            // A link may lead to another place in the repository.
+            let rel = path.strip_prefix(top).ok()?.to_str()?;
+            if let Some(text) = read_within(&Root::open(top).ok()?, rel, CAP) {
                 return Some((path, text));
             }
-            if dir.join(".git").exists() {
-                break;
-            }
         }
-        None
-    })
+    }
+    None
 }
 
 /// The project's specification, interface and design documents that exist, within one cap for all.
-pub fn documents(dir: &Path) -> Vec<(&'static str, String)> {
+pub fn documents(root: &Root) -> Vec<(&'static str, String)> {
     let mut left = CAP;
     let mut found = Vec::new();
     for name in [".marvin/spec.md", ".marvin/ux.md", ".marvin/design.md"] {
-        if let Some(text) = read_capped(&dir.join(name), left) {
+        if let Some(text) = read_within(root, name, left) {
             left = left.saturating_sub(text.len());
             found.push((name, text));
         }
@@ -43,22 +64,31 @@ pub fn documents(dir: &Path) -> Vec<(&'static str, String)> {
     found
 }
 
-/// The file's text up to `cap` bytes, with a note when more is there. Only regular files; `None` when absent or empty.
-fn read_capped(path: &Path, cap: usize) -> Option<String> {
-    let meta = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+/// A file of the project; `None` when it is absent, empty, no regular file, or a link out of the project.
+fn read_within(root: &Root, rel: &str, cap: usize) -> Option<String> {
+    // Nearly always there is nothing, and a refusal costs a look at the tree.
+    fs::symlink_metadata(root.path().join(rel)).ok()?;
+    let file = root.open_read(&root.check(rel).ok()?).ok()?;
+    read_capped(file, rel, cap)
+}
+
+/// The person's own file about the project, wherever his links lead.
+fn read_own(path: &Path) -> Option<String> {
+    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    read_capped(fs::File::open(path).ok()?, &name, CAP)
+}
+
+/// The file's text up to `cap` bytes, with a note when more is there.
+fn read_capped(file: fs::File, name: &str, cap: usize) -> Option<String> {
+    let len = file.metadata().ok()?.len();
     let mut bytes = Vec::new();
-    fs::File::open(path)
-        .ok()?
-        .take(cap as u64 + 4)
-        .read_to_end(&mut bytes)
-        .ok()?;
+    file.take(cap as u64 + 4).read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     let mut text = crate::base::text::head(&text, cap).to_owned();
-    if meta.len() > text.len() as u64 {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if len > text.len() as u64 {
         text.push_str(&format!(
-            "\n[Cut: {} bytes in all. Read the rest of {name} with read_file and a line range.]",
-            meta.len()
+            "\n[Cut: {len} bytes in all. Read the rest of {name} with read_file and a line range.]"
         ));
     }
     (!text.trim().is_empty()).then_some(text)
@@ -68,6 +98,55 @@ fn read_capped(path: &Path, cap: usize) -> Option<String> {
 mod tests {
     use super::*;
     use crate::base::env::Env;
+
+    fn instructions(paths: &Paths, dir: &Path) -> Option<(PathBuf, String)> {
+        super::instructions(paths, &Root::open(dir).unwrap())
+    }
+
+    fn documents(dir: &Path) -> Vec<(&'static str, String)> {
+        super::documents(&Root::open(dir).unwrap())
+    }
+
+    #[test]
+    fn links_out_of_the_project_bring_nothing_in() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        let paths = Paths::new(&Env::from([("HOME", home.to_str().unwrap())]));
+        let link = |to: &str, at: &Path| std::os::unix::fs::symlink(to, at).unwrap();
+        let repo = home.join("repo");
+        let sub = repo.join("sub");
+        fs::create_dir_all(repo.join(".git")).unwrap();
+        fs::create_dir_all(sub.join(".marvin")).unwrap();
+        fs::write(home.join("secret"), "secret").unwrap();
+        link("../../secret", &sub.join(".marvin-instructions"));
+        link("../../../secret", &sub.join(".marvin/instructions.md"));
+        link("../../../secret", &sub.join(".marvin/spec.md"));
+        link("../../secret", &sub.join("AGENTS.md"));
+        link("../secret", &repo.join("AGENTS.md"));
+        assert_eq!(instructions(&paths, &sub), None);
+        assert_eq!(documents(&sub), []);
+        fs::remove_file(repo.join("AGENTS.md")).unwrap();
+        fs::write(repo.join("CLAUDE.md"), "shared").unwrap();
+        link("CLAUDE.md", &repo.join("AGENTS.md"));
+        assert_eq!(instructions(&paths, &sub).unwrap().1, "shared");
+        // The person's own file may be a link.
+        let own = paths.instructions_for(&sub).unwrap();
+        fs::create_dir_all(own.parent().unwrap()).unwrap();
+        link(home.join("secret").to_str().unwrap(), &own);
+        assert_eq!(instructions(&paths, &sub).unwrap().1, "secret");
+    }
+
+    #[test]
+    fn without_a_repository_folders_above_say_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::new(&Env::from([("HOME", home.path().to_str().unwrap())]));
+        let dir = home.path().join("a");
+        fs::create_dir(&dir).unwrap();
+        fs::write(home.path().join("AGENTS.md"), "from above").unwrap();
+        assert_eq!(instructions(&paths, &dir), None);
+        fs::write(dir.join("AGENTS.md"), "here").unwrap();
+        assert_eq!(instructions(&paths, &dir).unwrap().1, "here");
+    }
 
     #[test]
     fn the_first_place_wins_and_agents_md_is_found_up_to_the_root() {

@@ -39,15 +39,14 @@ pub fn prompt(world: &World, person: &Person, coding: bool) -> String {
     let Some(root) = root else {
         return out;
     };
-    let dir = root.path();
-    if let Some((path, text)) = instructions::instructions(&world.paths, dir) {
+    if let Some((path, text)) = instructions::instructions(&world.paths, &root) {
         document(
             &mut out,
             &format!("Project instructions ({})", path.display()),
             &text,
         );
     }
-    for (name, text) in instructions::documents(dir) {
+    for (name, text) in instructions::documents(&root) {
         document(&mut out, name, &text);
     }
     out

@@ -6,6 +6,7 @@ use super::ask::{Asked, ask};
 use super::system::{self, Person};
 use super::{compact, prompts};
 use crate::base::ids;
+use crate::base::text::{clip, visible};
 use crate::chat::budget::Budget;
 use crate::chat::event::{Event, Level};
 use crate::chat::message::{Message, ToolCall};
@@ -83,9 +84,10 @@ impl Talk<'_> {
             self.remark(ctx, &reply);
             text.clone_from(&reply.text);
             let calls = if round == last_round {
+                self.remark_calls(ctx, &reply);
                 Vec::new()
             } else {
-                with_own_ids(reply.calls.clone())
+                in_own_words(reply.calls.clone())
             };
             self.keep(reply, &calls);
             if calls.is_empty() {
@@ -102,6 +104,7 @@ impl Talk<'_> {
                 if let Some(warning) = warning.as_deref().filter(|_| at + 1 == calls.len()) {
                     result.output.text.push_str(warning);
                 }
+                result.output.name = sendable(&result.output.name);
                 self.effects.extend(result.effects);
                 self.messages.push(Message::Tool(result.output));
             }
@@ -128,7 +131,8 @@ impl Talk<'_> {
             system.push_str("\n\n");
             system.push_str(prompts::LAST_ROUND.trim_end());
         }
-        self.fit(ctx, system.len());
+        // The schemas take their part of the window too; before the first request nobody knows how much.
+        self.fit(ctx, system.len() + 4 * offer.tokens());
         let request = Request {
             model: self.asked.model,
             system: &system,
@@ -143,13 +147,13 @@ impl Talk<'_> {
         ask(ctx, self.asked, &request, now)
     }
 
-    /// Counts the context, compacts it when it is too full, and tells the tools how much room is left.
-    fn fit(&mut self, ctx: &Ctx, system: usize) {
+    /// Counts the context (`beside` bytes go with the messages), compacts it when it is too full, and tells the tools how much room is left.
+    fn fit(&mut self, ctx: &Ctx, beside: usize) {
         let budget = self.budget();
-        let mut used = self.meter.measure(&self.messages, system, budget.warn);
+        let mut used = self.meter.measure(&self.messages, beside, budget.warn);
         if used >= budget.compact {
             match compact::compact(ctx, &mut self.messages) {
-                Ok(true) => used = self.meter.measure(&self.messages, system, budget.warn),
+                Ok(true) => used = self.meter.measure(&self.messages, beside, budget.warn),
                 Ok(false) => {}
                 Err(problem) => {
                     let words = format!(
@@ -183,12 +187,28 @@ impl Talk<'_> {
                 "A content filter of {} ended the reply.",
                 self.asked.provider.name()
             ),
-            _ if reply.text.is_empty() && reply.calls.is_empty() => {
-                format!("{} answered nothing.", self.asked.model)
-            }
+            _ if reply.text.is_empty() && reply.calls.is_empty() => match &reply.finish {
+                Finish::Other(why) => format!(
+                    "{} answered nothing ({}).",
+                    self.asked.model,
+                    visible(&clip(why, 600))
+                ),
+                _ => format!("{} answered nothing.", self.asked.model),
+            },
             _ => return,
         };
         ctx.listener.hear(Event::Notice(Level::Warning, words));
+    }
+
+    /// Says that the last reply asks for tools that no round is left for.
+    fn remark_calls(&self, ctx: &Ctx, reply: &Reply) {
+        if !reply.calls.is_empty() {
+            let words = format!(
+                "{} still asks for tools after {} rounds; they were not run.",
+                self.asked.model, self.limits.rounds
+            );
+            ctx.listener.hear(Event::Notice(Level::Warning, words));
+        }
     }
 
     /// Adds the reply to the conversation, its calls as they can be sent again.
@@ -196,6 +216,7 @@ impl Talk<'_> {
         reply.calls = calls
             .iter()
             .map(|call| ToolCall {
+                name: sendable(&call.name),
                 args: args::for_history(&call.args),
                 ..call.clone()
             })
@@ -206,14 +227,64 @@ impl Talk<'_> {
     }
 }
 
-/// Gives calls whose id is missing or taken one of their own, so that every call gets exactly one answer.
-fn with_own_ids(mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
+/// Gives calls whose id is missing or taken one of their own, so that every call gets exactly one answer, and tools that were
+/// called by more than their name that name.
+fn in_own_words(mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
     let mut seen = HashSet::new();
     for call in &mut calls {
+        if let Some(name) = registry::meant(&call.name) {
+            name.clone_into(&mut call.name);
+        } else {
+            // What a model made up may be a page long; it is shown and told.
+            call.name = clip(&call.name, 100);
+        }
         if call.id.is_empty() || !seen.insert(call.id.clone()) {
             call.id = ids::call();
             seen.insert(call.id.clone());
         }
     }
     calls
+}
+
+/// A tool's name as every provider takes it back (contract/provider-quirks.md 37, 39): one that a model made up may be anything, and
+/// a name that is refused would spoil every later request.
+fn sendable(name: &str) -> String {
+    let plain = |c: char| match c {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,
+        _ => '_',
+    };
+    name.chars().take(64).map(plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn q39_made_up_names_go_back_in_a_form_that_providers_take() {
+        for (name, want) in [
+            ("read_file", "read_file"),
+            ("functions.read-file", "functions_read-file"),
+            ("näme\n", "n_me_"),
+        ] {
+            assert_eq!(sendable(name), want);
+        }
+        assert_eq!(sendable(&"x".repeat(300)).len(), 64);
+    }
+
+    #[test]
+    fn a_namespace_before_a_tools_name_is_no_part_of_it() {
+        let call = |name: &str| ToolCall {
+            id: "a".into(),
+            name: name.into(),
+            args: "{}".into(),
+            keep: None,
+        };
+        let names = ["functions.tree", " tree\n", "tool:tree", "a.tree.b", "tree"];
+        let calls = in_own_words(names.into_iter().map(call).collect());
+        let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
+        assert_eq!(names, ["tree", "tree", "tree", "a.tree.b", "tree"]);
+        let ids: HashSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();
+        assert_eq!(ids.len(), 5);
+    }
 }

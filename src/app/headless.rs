@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::settings::Low;
 use super::setup::{self, Start};
@@ -100,7 +100,16 @@ impl Run {
         }
         if let Some(topic) = &self.low.ntfy {
             let took = self.began.elapsed();
-            ntfy::ended(&self.start.env, topic, status == 0, took, totals.cost);
+            // Whoever sent a signal waits for the end.
+            let patience = Duration::from_secs(if status > 128 { 1 } else { 5 });
+            ntfy::ended(
+                &self.start.env,
+                topic,
+                patience,
+                status == 0,
+                took,
+                totals.cost,
+            );
         }
         say(&totals.cost_line());
         Some(status)

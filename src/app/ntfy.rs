@@ -10,9 +10,7 @@ use crate::net::agent::agent;
 use crate::net::http::{Client, Limits, Setup};
 use crate::net::route::Route;
 use crate::net::services;
-
-/// Longest wait for the service.
-const LIMIT: Duration = Duration::from_secs(10);
+use crate::tools::ntfy::poll;
 
 /// The topic to use: the one given, or a new one that nobody can guess, which is named on standard error.
 pub fn topic(given: &str) -> String {
@@ -24,8 +22,8 @@ pub fn topic(given: &str) -> String {
     topic
 }
 
-/// Sends the message; failure to send is ignored (contract/interfaces.md 2).
-pub fn ended(env: &Env, topic: &str, well: bool, took: Duration, cost: f64) {
+/// Sends the message; failure to send within `patience` is ignored (contract/interfaces.md 2): the process waits for it to end.
+pub fn ended(env: &Env, topic: &str, patience: Duration, well: bool, took: Duration, cost: f64) {
     let Some(service) = services::service("ntfy") else {
         return;
     };
@@ -35,9 +33,9 @@ pub fn ended(env: &Env, topic: &str, well: bool, took: Duration, cost: f64) {
         .collect();
     let base = service.base_in(env).to_owned();
     let limits = Limits {
-        connect: LIMIT,
-        first_byte: LIMIT,
-        silence: LIMIT,
+        connect: patience,
+        first_byte: patience,
+        silence: patience,
     };
     let url = format!("{base}/{safe}");
     let Ok(route) = Route::to(env, &url) else {
@@ -48,14 +46,19 @@ pub fn ended(env: &Env, topic: &str, well: bool, took: Duration, cost: f64) {
         agent: agent(env, None),
         route,
     });
-    let mut headers = vec![("content-type", "text/plain".to_owned())];
-    if let Some(token) = env.get("NTFY_TOKEN") {
-        headers.push(("authorization", format!("Bearer {token}")));
-    }
+    let mut headers = poll::headers(env);
+    headers.push(("content-type", "text/plain".to_owned()));
     let words = format!(
         "Marvin {} after {} s, ${cost:.4}.",
         if well { "is done" } else { "failed" },
         took.as_secs()
     );
-    let _ = client.post(&url, &headers, &[words.as_bytes()], &Cancel::new());
+    // The limits count each phase; this one counts all of them.
+    let stop = Cancel::new();
+    let late = stop.clone();
+    let _ = std::thread::Builder::new().spawn(move || {
+        std::thread::sleep(patience);
+        late.fire();
+    });
+    let _ = client.post(&url, &headers, &[words.as_bytes()], &stop);
 }

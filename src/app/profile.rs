@@ -96,7 +96,11 @@ fn preferences_text(profile: &ProfilePaths, warn: &mut dyn FnMut(String)) -> Str
                 let _ = writeln!(out, "{key}: {}", plain(value));
             }
         }
-        Ok(_) => {}
+        Ok(None | Some(Value::Null)) => {}
+        Ok(Some(_)) => warn(format!(
+            "{} holds no preferences of the form NAME: value.",
+            profile.preferences().display()
+        )),
         // Preferences are edited by hand: a slip is reported and the file left for its owner to mend.
         Err(problem) => warn(problem.one_line()),
     }

@@ -44,7 +44,7 @@ pub fn add(paths: &Paths, clock: &Clock, totals: &Totals) -> Outcome<Option<Stri
     let _lock = Lock::take(&path, WAIT, &Cancel::new())?;
     let before = atomic::read(&path, STATE_CAP)?;
     let mut map = match before.as_deref().map(serde_json::from_slice::<Value>) {
-        Some(Ok(Value::Object(map))) => map,
+        Some(Ok(Value::Object(map))) if can_add(&map) => map,
         None => Map::new(),
         Some(_) => {
             let aside = atomic::set_aside(&path, clock)?;
@@ -97,6 +97,38 @@ fn merge(map: &mut Map<String, Value>, totals: &Totals) {
     });
 }
 
+/// False when something else stands where counts and sums belong: adding to it would lose it.
+fn can_add(map: &Map<String, Value>) -> bool {
+    let fits = |key: &str, fits: &dyn Fn(&Value) -> bool| {
+        map.get(key)
+            .is_none_or(|value| value.is_null() || fits(value))
+    };
+    let each = |value: &Value, fits: &dyn Fn(&Value) -> bool| {
+        value
+            .as_object()
+            .is_some_and(|map| map.values().all(|value| value.is_null() || fits(value)))
+    };
+    let is_number = |value: &Value| number(value).is_some();
+    ["total_cost", "total_llm_turns", "total_ollama_turns"]
+        .iter()
+        .all(|key| fits(key, &is_number))
+        && ["total_calls", "total_model_turns", "total_model_cost"]
+            .iter()
+            .all(|key| fits(key, &|value| each(value, &is_number)))
+        && fits("total_provider_tokens", &|value| {
+            each(value, &Value::is_object)
+        })
+}
+
+/// A number, also one written as text.
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::String(text) => text.trim().parse().ok(),
+        value => value.as_f64(),
+    }
+    .filter(|number: &f64| number.is_finite())
+}
+
 /// Changes the object under `key`; something else there is replaced by one.
 fn in_object(
     map: &mut Map<String, Value>,
@@ -112,12 +144,14 @@ fn in_object(
 }
 
 fn add_count(map: &mut Map<String, Value>, key: &str, by: u64) {
-    let before = map.get(key).and_then(Value::as_u64).unwrap_or_default();
+    // Others may have written 5.0 or "5" for 5; `as` saturates.
+    let whole = |value: &Value| value.as_u64().or_else(|| number(value).map(|n| n as u64));
+    let before = map.get(key).and_then(whole).unwrap_or_default();
     map.insert(key.to_owned(), Value::from(before.saturating_add(by)));
 }
 
 fn add_number(map: &mut Map<String, Value>, key: &str, by: f64) {
-    let before = map.get(key).and_then(Value::as_f64).unwrap_or_default();
+    let before = map.get(key).and_then(number).unwrap_or_default();
     map.insert(key.to_owned(), json!(before + by));
 }
 
@@ -202,6 +236,35 @@ mod tests {
             got["total_provider_tokens"]["p"],
             json!({"input": 6, "output": 8})
         );
+    }
+
+    #[test]
+    fn numbers_in_other_forms_are_added_to_and_other_things_never_replaced() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::new(&Env::from([(
+            "MARVIN_CONFIG_DIR",
+            home.path().to_str().unwrap(),
+        )]));
+        let file = paths.usage().unwrap();
+        let odd = r#"{"total_cost": "1.5", "total_llm_turns": 7.0, "total_ollama_turns": null, "total_model_cost": {"m": "2"}}"#;
+        std::fs::write(&file, odd).unwrap();
+        assert_eq!(add(&paths, &Clock::default(), &totals()).unwrap(), None);
+        let got: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        assert_eq!(
+            (&got["total_cost"], &got["total_llm_turns"]),
+            (&json!(2.0), &json!(8))
+        );
+        assert_eq!(got["total_model_cost"]["m"], json!(2.5));
+        for other in [
+            r#"{"total_cost": "much"}"#,
+            r#"{"total_calls": [1]}"#,
+            r#"{"total_model_turns": {"m": {}}}"#,
+            r#"{"total_provider_tokens": {"p": 5}}"#,
+        ] {
+            std::fs::write(&file, other).unwrap();
+            let notice = add(&paths, &Clock::default(), &totals()).unwrap();
+            assert!(notice.is_some_and(|n| n.contains("moved")), "{other}");
+        }
     }
 
     #[test]

@@ -21,9 +21,12 @@ pub struct Budget {
 const FULL_WINDOW: u64 = 228_000;
 /// Messages that compaction keeps word for word.
 const KEEP: usize = 8;
-/// Characters of each message in the summary.
+/// How a summary begins.
+const SUMMARY: &str = "Summary of earlier messages";
+/// Characters of each message in the summary, and of each that the person wrote.
 const SUMMARY_EACH: usize = 200;
-/// Characters of the whole summary.
+const SUMMARY_USER: usize = 2_000;
+/// Bytes of the whole summary.
 const SUMMARY_ALL: usize = 12_000;
 
 impl Budget {
@@ -66,35 +69,36 @@ pub fn cut(messages: &[Message]) -> Option<usize> {
     (at > 0).then_some(at)
 }
 
-/// One message that stands for those that were dropped, made without a model: roles, tool names, first words.
+/// One message that stands for those that were dropped, made without a model: roles, tool names, first words. A summary among them
+/// goes on in this one, and what the person asked for stays longer than the rest: the work is for that.
 pub fn summary(dropped: &[Message], index: Option<&str>) -> Message {
-    let mut text = format!(
-        "Summary of {} earlier messages, which were moved to a backup:\n",
-        dropped.len()
-    );
+    let mut lines = Vec::new();
     for message in dropped {
-        if text.len() > SUMMARY_ALL {
-            text.push_str("…\n");
-            break;
-        }
         match message {
-            Message::System { text: said } => line(&mut text, "system", said),
-            Message::User(user) => line(&mut text, "user", &user.text),
+            Message::System { text } if text.starts_with(SUMMARY) => {
+                let earlier = text.lines().filter(|line| line.starts_with("- "));
+                lines.extend(earlier.map(str::to_owned));
+            }
+            Message::System { text: said } => lines.push(line("system", said, SUMMARY_EACH)),
+            Message::User(user) => lines.push(line("user", &user.text, SUMMARY_USER)),
             Message::Assistant(assistant) => {
                 if !assistant.text.is_empty() {
-                    line(&mut text, "assistant", &assistant.text);
+                    lines.push(line("assistant", &assistant.text, SUMMARY_EACH));
                 }
                 for call in &assistant.calls {
-                    line(&mut text, "called", &format!("{} {}", call.name, call.args));
+                    let said = format!("{} {}", call.name, call.args);
+                    lines.push(line("called", &said, SUMMARY_EACH));
                 }
             }
-            Message::Tool(output) => line(
-                &mut text,
-                if output.failed { "failed" } else { "result" },
-                &format!("{}: {}", output.name, output.text),
-            ),
+            Message::Tool(output) => {
+                let who = if output.failed { "failed" } else { "result" };
+                let said = format!("{}: {}", output.name, output.text);
+                lines.push(line(who, &said, SUMMARY_EACH));
+            }
         }
     }
+    let mut text = format!("{SUMMARY}, which were moved to a backup:\n");
+    text.push_str(&fitted(&lines));
     if let Some(index) = index {
         let _ = write!(text, "Earlier files and findings are indexed in {index}. ");
     }
@@ -102,12 +106,31 @@ pub fn summary(dropped: &[Message], index: Option<&str>) -> Message {
     Message::System { text }
 }
 
-fn line(out: &mut String, who: &str, said: &str) {
-    let _ = writeln!(
-        out,
-        "- {who}: {}",
-        clip(&said.replace('\n', " "), SUMMARY_EACH)
-    );
+fn line(who: &str, said: &str, most: usize) -> String {
+    format!("- {who}: {}", clip(&said.replace('\n', " "), most))
+}
+
+/// The lines, or their beginning and a longer end when they are too many: where it began and where it stands.
+fn fitted(lines: &[String]) -> String {
+    let fit = |most: usize, lines: &mut dyn Iterator<Item = &String>| {
+        let mut room = most;
+        lines
+            .take_while(|line| {
+                let fits = line.len() < room;
+                room = room.saturating_sub(line.len() + 1);
+                fits
+            })
+            .count()
+    };
+    let joined = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect();
+    if fit(SUMMARY_ALL, &mut lines.iter()) == lines.len() {
+        return joined(lines);
+    }
+    let (head, rest) = lines.split_at(fit(SUMMARY_ALL / 3, &mut lines.iter()));
+    let tail = fit(SUMMARY_ALL / 3 * 2, &mut rest.iter().rev());
+    let (left_out, tail) = rest.split_at(rest.len() - tail);
+    let (head, tail): (String, String) = (joined(head), joined(tail));
+    format!("{head}… ({} more)\n{tail}", left_out.len())
 }
 
 /// What the dropped messages were about, for `.marvin/memories/INDEX.md`: files, frequent words, findings. Deterministic.
@@ -232,5 +255,27 @@ mod tests {
                 && text.contains("INDEX.md")
         );
         assert!(index(&talk, "now").contains("- src (2)"));
+    }
+
+    #[test]
+    fn what_was_asked_for_survives_any_number_of_compactions() {
+        let task = format!("port the parser; {} and keep its tests", "x".repeat(500));
+        let mut talk = vec![Message::user(&task)];
+        for round in 0..60 {
+            talk.extend((0..12).map(|i| Message::assistant(format!("step {round}.{i}"))));
+            let at = cut(&talk).unwrap();
+            let dropped: Vec<Message> = talk.drain(..at).collect();
+            talk.insert(0, summary(&dropped, None));
+        }
+        let Some(Message::System { text }) = talk.first() else {
+            panic!()
+        };
+        assert!(text.contains("and keep its tests"), "{text}");
+        assert!(
+            text.contains("- assistant: step 0.0\n") && text.contains("- assistant: step 59.3\n"),
+            "{text}"
+        );
+        assert!(text.contains(" more)\n") && text.len() < SUMMARY_ALL + 500);
+        assert_eq!(text.matches("moved to a backup").count(), 1);
     }
 }

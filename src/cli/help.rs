@@ -60,3 +60,21 @@ pub fn help() -> String {
     }
     out
 }
+
+/// What the subcommand `name` takes and does.
+pub fn subcommand(name: &str) -> String {
+    let mut out = String::new();
+    for command in SUBCOMMANDS.iter().filter(|command| command.name == name) {
+        let usage = format!("{name} {}", command.usage);
+        let _ = write!(
+            out,
+            "{}\n\nUsage: marvin {}\n",
+            command.doc,
+            usage.trim_end()
+        );
+    }
+    if name == "tool" {
+        out.push_str("\nmarvin tools lists the tools; marvin tool NAME --help shows the parameters of one.\n");
+    }
+    out
+}

@@ -1,11 +1,13 @@
 //! Writing what a command has to say.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use rustix::stdio;
 use rustix::termios::tcgetwinsize;
 
 use crate::base::error::{Outcome, Problem};
+use crate::base::text::visible;
 
 /// Writes to standard output; a reader that has seen enough is no failure.
 pub(super) fn print(text: &str) -> Outcome<()> {
@@ -14,6 +16,25 @@ pub(super) fn print(text: &str) -> Outcome<()> {
             Err(Problem::system("Cannot write to standard output", why))
         }
         _ => Ok(()),
+    }
+}
+
+/// Writes what may hold other people's words, a page or a ticket of a cloned repository: on a terminal their control characters
+/// are shown instead of obeyed. Into a file or pipe every byte goes as it is.
+pub(super) fn print_words(text: &str) -> Outcome<()> {
+    print(&for_person(text, io::stdout().is_terminal()))
+}
+
+/// The same on standard error; a caller that closed it has the exit status.
+pub(super) fn say_words(text: &str) {
+    let text = for_person(text, io::stderr().is_terminal());
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+fn for_person(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    match is_terminal {
+        true => visible(&text.replace("\r\n", "\n")).into(),
+        false => text.into(),
     }
 }
 

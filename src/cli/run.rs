@@ -1,6 +1,6 @@
 //! What each command does with this process.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 
 use super::out::print;
@@ -14,6 +14,7 @@ use crate::app::{headless, ntfy, setup, variables};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
+use crate::base::text;
 use crate::chat::usage::Totals;
 use crate::tools::bell::ring;
 
@@ -115,9 +116,12 @@ fn start(env: Env) -> Start {
 fn subcommand(name: &str, args: Vec<OsString>, env: Env) -> Outcome<u8> {
     let words: Vec<String> = args
         .into_iter()
-        .map(|arg| super::flags::text(arg, name))
+        .map(|arg| arg.into_string().map_err(|arg| not_text(name, &arg)))
         .collect::<Outcome<_>>()?;
+    let asks_help = matches!(words.first().map(String::as_str), Some("--help" | "-h"));
     match name {
+        // The ticket script has a help of its own.
+        _ if asks_help && name != "tk" => print(&help::subcommand(name)).map(|()| 0),
         "tool" => tool::run(&words, start(env)),
         "tk" => tk::run(&words, &start(env)),
         "tools" => print(&catalogue::list(&words)?).map(|()| 0),
@@ -136,6 +140,14 @@ fn subcommand(name: &str, args: Vec<OsString>, env: Env) -> Outcome<u8> {
             "The subcommand {name} does nothing."
         ))),
     }
+}
+
+fn not_text(name: &str, arg: &OsStr) -> Problem {
+    let shown = text::visible(&text::clip(&arg.to_string_lossy(), 60));
+    Problem::input(format!(
+        "An argument of marvin {name} is not UTF-8: \"{shown}\"."
+    ))
+    .next("Mend the terminal's encoding, or write other characters as \\uXXXX in --json.")
 }
 
 fn report<T: Into<Status>>(outcome: Outcome<T>) -> u8 {

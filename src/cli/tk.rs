@@ -1,9 +1,9 @@
 //! `marvin tk`: the ticket script's command line on our tickets (contract/tickets.md).
 
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
-use super::out::print;
+use super::out::{print_words, say_words};
 use crate::app::setup::Start;
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
@@ -33,9 +33,8 @@ pub(super) fn run(words: &[String], start: &Start) -> Outcome<u8> {
         stop: &stop,
     };
     let said = desk.run(words, &mut Person { env: &start.env });
-    print(&said.out)?;
-    // A caller that closed standard error has the status.
-    let _ = io::stderr().lock().write_all(said.err.as_bytes());
+    print_words(&said.out)?;
+    say_words(&said.err);
     Ok(said.status)
 }
 
@@ -51,9 +50,16 @@ impl Caller for Person<'_> {
         let mut bytes = Vec::new();
         io::stdin()
             .lock()
-            .take(NOTE_CAP)
+            .take(NOTE_CAP + 1)
             .read_to_end(&mut bytes)
             .map_err(|why| Problem::system("Cannot read the note", why))?;
+        if bytes.len() as u64 > NOTE_CAP {
+            return Err(Problem::limit(format!(
+                "the note is larger than {} MiB, so nothing was added",
+                NOTE_CAP >> 20
+            ))
+            .next("Keep such a text in a file of its own, and its name in the note."));
+        }
         let text = String::from_utf8_lossy(&bytes);
         Ok(Some(text.trim_end_matches('\n').to_owned()))
     }

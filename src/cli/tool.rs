@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::out::print;
+use super::out::{print, print_words, say_words};
 use crate::app::by_hand::words::{Asked, read};
 use crate::app::by_hand::{self, catalogue};
 use crate::app::setup::Start;
-use crate::app::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::error::Outcome;
 
@@ -23,12 +22,12 @@ pub(super) fn run(words: &[String], start: Start) -> Outcome<u8> {
     let signal = stop_on_signals(&stop);
     let output = by_hand::run(&start, tool.name, args, dir.as_deref(), &stop)?;
     if output.failed {
-        say(&output.text);
+        say_words(&format!("{}\n", output.text));
         let signal = signal.load(Ordering::SeqCst);
         // After a signal the status is its own (decisions.md 9).
         return Ok(if signal > 0 { 128 + signal } else { 1 });
     }
-    print(&format!("{}\n", output.text.trim_end_matches('\n')))?;
+    print_words(&format!("{}\n", output.text.trim_end_matches('\n')))?;
     Ok(0)
 }
 

@@ -289,6 +289,11 @@ impl ProfilePaths {
         self.0.join("calendar.ics")
     }
 
+    /// The folder in which another program keeps events, one in each file.
+    pub fn events(&self) -> PathBuf {
+        self.0.join("calendar")
+    }
+
     /// One line for each model turn.
     pub fn cost_log(&self) -> PathBuf {
         self.0.join("cost-log.jsonl")

@@ -30,7 +30,7 @@ pub fn raw<'a>(path: &Path, bytes: &'a [u8]) -> Outcome<Vec<&'a str>> {
     // Once for the whole file: it would be asked again for each record.
     let records: Result<Vec<&RawValue>, _> = match std::str::from_utf8(bytes) {
         Ok(text) if text.trim_ascii().is_empty() => return Ok(Vec::new()),
-        Ok(text) => match by_lines(text) {
+        Ok(text) => match by_lines(text).or_else(|| by_indent(text)) {
             Some(records) => return Ok(records),
             None => serde_json::from_str(text),
         },
@@ -77,6 +77,27 @@ fn by_lines(text: &str) -> Option<Vec<&str>> {
         records.push(record);
     }
     Some(records)
+}
+
+/// The records of a file that another program wrote with two spaces a level, found in the same way: text in JSON has no line breaks, so
+/// a brace that ends a record is the only one two spaces from its line's beginning. Nothing for a file in another form.
+fn by_indent(text: &str) -> Option<Vec<&str>> {
+    const END: &str = "\n  }";
+    let body = text.strip_prefix("[\n")?.trim_end().strip_suffix("\n]")?;
+    let mut records = Vec::new();
+    let mut start = 0;
+    for end in memchr::memmem::find_iter(body.as_bytes(), END) {
+        let record = body.get(start..end + END.len())?.strip_prefix("  ")?;
+        if !record.starts_with("{\n") {
+            return None;
+        }
+        records.push(record);
+        start = end + END.len();
+        if body.get(start..)?.starts_with(",\n") {
+            start += 2;
+        }
+    }
+    (start == body.len()).then_some(records)
 }
 
 /// A record as an object; what is none is empty.
@@ -218,6 +239,30 @@ mod tests {
         assert_eq!(records[0].get(), "{ \"a\": [ 1 ] }");
         assert!(by_lines(std::str::from_utf8(&text(&records)).unwrap()).is_some());
         assert!(parsed(path, b"[\n  {\"a\"}\n]\n").is_err());
+    }
+
+    #[test]
+    fn a_file_of_indented_records_is_split_as_it_is_read() {
+        let path = Path::new("a.json");
+        let pretty = "[\n  {\n    \"a\": \"},\",\n    \"b\": [\n      {\n        \"c\": 1\n      }\n    ]\n  },\n  {\n    \"a\": {}\n  }\n]\n";
+        let found = by_indent(pretty).unwrap();
+        assert_eq!(found.len(), 2);
+        let read: Vec<&RawValue> = serde_json::from_str(pretty).unwrap();
+        let read: Vec<&str> = read.into_iter().map(RawValue::get).collect();
+        assert_eq!(
+            (&found, raw(path, pretty.as_bytes()).unwrap()),
+            (&read, read.clone())
+        );
+        for other in [
+            "[{}]",
+            "[\n  {},\n  {\n    \"a\": 1\n  }\n]",
+            "[\n  {\n    \"a\": 1\n  },\n  7\n]",
+            "[\n  {\n    \"a\": 1\n  }\n  {\n    \"a\": 1\n  }\n",
+            "[\n  [\n  {\n  }\n  ]\n]",
+            "[\n  {\n  }",
+        ] {
+            assert_eq!(by_indent(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -87,14 +87,22 @@ fn fill(mut file: &File, bytes: &[u8]) -> std::io::Result<()> {
     file.sync_data()
 }
 
+/// Two files change names.
+///
+/// # Errors
+/// One of them does not exist; the file system cannot do this, and nothing was changed.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
-fn change_names(one: &Path, other: &Path) -> std::io::Result<()> {
+pub fn change_names(one: &Path, other: &Path) -> std::io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
 }
 
+/// Two files change names, where there is a call for it: not here.
+///
+/// # Errors
+/// Always.
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-fn change_names(_: &Path, _: &Path) -> std::io::Result<()> {
+pub fn change_names(_: &Path, _: &Path) -> std::io::Result<()> {
     Err(std::io::ErrorKind::Unsupported.into())
 }
 

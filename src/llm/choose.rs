@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::catalog::{self, ROWS, Row};
 use super::offline;
 use crate::base::env::Env;
-use crate::base::error::{Outcome, Problem};
+use crate::base::error::{Kind, Outcome, Problem};
 use crate::base::text;
 use crate::net::keys;
 use crate::net::services::without_slash;
@@ -54,10 +54,10 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// An unknown name, or a named provider without its key: a named choice is never changed silently.
 pub fn choose(env: &Env, named: Option<&str>) -> Outcome<Chosen> {
-    match named.or_else(|| env.get("LLM_PROVIDER")) {
-        Some(name) => by_name(env, name),
-        None => Ok(first_that_works(env)),
-    }
+    usable(match named.or_else(|| env.get("LLM_PROVIDER")) {
+        Some(name) => by_name(env, name)?,
+        None => first_that_works(env),
+    })
 }
 
 fn by_name(env: &Env, name: &str) -> Outcome<Chosen> {
@@ -81,7 +81,7 @@ fn by_name(env: &Env, name: &str) -> Outcome<Chosen> {
     match row.key {
         // A server of the user's own may want no key.
         Some(variable) if remote.key.is_none() && remote.base == row.base => {
-            Err(Problem::new(crate::base::error::Kind::Auth, format!("{name} needs a key."))
+            Err(Problem::new(Kind::Auth, format!("{name} needs a key."))
                 .next(format!("Set {variable}, or choose another provider: --provider NAME (marvin doctor lists them)."))
             )
         }
@@ -103,6 +103,21 @@ fn first_that_works(env: &Env) -> Chosen {
     keyed
         .or_else(ollama)
         .map_or(Chosen::Offline, Chosen::Remote)
+}
+
+/// Refuses a key that cannot be one: no request could carry it, and the refusal must not show it.
+fn usable(chosen: Chosen) -> Outcome<Chosen> {
+    let odd = |key: &String| !key.bytes().all(|byte| byte.is_ascii_graphic());
+    match &chosen {
+        Chosen::Remote(remote) if remote.key.as_ref().is_some_and(odd) => {
+            let variable = remote.row.key.unwrap_or("the key");
+            let what = format!(
+                "The value of {variable} is no key: it holds white space or characters that no key has."
+            );
+            Err(Problem::new(Kind::Auth, what).next(format!("Set {variable} to the key alone.")))
+        }
+        _ => Ok(chosen),
+    }
 }
 
 /// The row with address and key in force.
@@ -135,8 +150,8 @@ pub fn model<'a>(env: &'a Env, row: &'a Row) -> &'a str {
 /// The key: its variable, then for some a file of that name under `~/.ssh/`.
 pub fn key(env: &Env, row: &Row) -> Option<String> {
     let variable = row.key?;
-    env.get(variable)
-        .map(|key| key.trim().to_owned())
+    let set = env.get(variable).map(|key| key.trim().to_owned());
+    set.filter(|key| !key.is_empty())
         .or_else(|| keys::in_file(env, variable).filter(|_| row.key_file))
 }
 
@@ -193,6 +208,24 @@ mod tests {
                 .name(),
             "ollama"
         );
+    }
+
+    #[test]
+    fn what_cannot_be_a_key_is_none_or_refused() {
+        assert_eq!(
+            chosen(&[("GROQ_API_KEY", " \n")], None).unwrap().name(),
+            "offline"
+        );
+        assert!(chosen(&[("OPENAI_API_KEY", "  ")], Some("openai")).is_err());
+        for named in [None, Some("groq")] {
+            let told = chosen(&[("GROQ_API_KEY", "k\nX: 1")], named)
+                .unwrap_err()
+                .one_line();
+            assert!(told.contains("GROQ_API_KEY is no key"), "{told}");
+            assert!(!told.contains("X: 1"), "{told}");
+        }
+        let chosen = chosen(&[("GROQ_API_KEY", " k\n")], None).unwrap();
+        assert!(matches!(chosen, Chosen::Remote(remote) if remote.key.as_deref() == Some("k")));
     }
 
     #[test]

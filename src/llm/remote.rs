@@ -93,6 +93,7 @@ impl HttpProvider {
         on: &mut dyn FnMut(Delta<'_>),
         stop: &Cancel,
     ) -> Result<Reply, Failure> {
+        // First the body: with it the schemas are rendered, whose size a refusal may have to name.
         let body = dialect.body(request);
         let asked = Asked {
             row: self.remote.row,

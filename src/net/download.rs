@@ -19,6 +19,10 @@ use crate::base::text::{clip, visible};
 const PIECE: usize = 64 * 1024;
 /// Between two words on progress.
 const EACH: Duration = Duration::from_millis(200);
+/// The names of what is not whole yet, a file or a folder, begin and end so.
+pub const PARTIAL: (&str, &str) = (".marvin-", ".part");
+/// No download runs that long.
+const STALE: Duration = Duration::from_secs(3600);
 /// Files of one name that are counted.
 const NAMESAKES: usize = 1_000;
 
@@ -93,6 +97,7 @@ pub fn download(
         io::ErrorKind::FileTooLarge => too_large(length, target.most),
         _ => Problem::system(format!("Cannot write into {shown}"), why),
     };
+    sweep(target.folder);
     // Gone when dropped, so on every way out but the last.
     let mut file = unnamed(target.folder).map_err(cannot)?;
     let mut buffer = vec![0u8; PIECE];
@@ -126,12 +131,31 @@ pub fn download(
     })
 }
 
+/// Removes what downloads that were killed left in a folder long ago.
+pub fn sweep(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if !name.starts_with(PARTIAL.0) || !name.ends_with(PARTIAL.1) {
+            continue;
+        }
+        let time = entry.metadata().and_then(|about| about.modified());
+        let old = time.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > STALE));
+        // A link is not followed: it is no folder.
+        let _ = match entry.file_type() {
+            Ok(kind) if old && kind.is_dir() => fs::remove_dir_all(entry.path()),
+            Ok(_) if old => fs::remove_file(entry.path()),
+            _ => Ok(()),
+        };
+    }
+}
+
 /// A new file beside where it will be, with the permissions that the person's files have.
 fn unnamed(folder: &Path) -> io::Result<NamedTempFile> {
     use std::os::unix::fs::PermissionsExt as _;
     tempfile::Builder::new()
-        .prefix(".marvin-")
-        .suffix(".part")
+        .prefix(PARTIAL.0)
+        .suffix(PARTIAL.1)
         .permissions(fs::Permissions::from_mode(0o666))
         .tempfile_in(folder)
 }

@@ -22,3 +22,4 @@ pub mod services;
 pub mod sse;
 mod transport;
 pub mod visit;
+pub mod wait;

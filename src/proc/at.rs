@@ -69,7 +69,8 @@ pub fn remove(env: &Env, stop: &Cancel, number: u64, mark: &Mark) -> Outcome<()>
 
 fn at(env: &Env, program: &str, args: &[String]) -> Run {
     let mut vars = scrub::command_env(env);
-    vars.retain(|(name, _)| name != "LANGUAGE" && !name.starts_with("LC_"));
+    // Its times are the system's, as cron's are, whatever TZ says here.
+    vars.retain(|(name, _)| name != "LANGUAGE" && name != "TZ" && !name.starts_with("LC_"));
     vars.push(("LC_ALL".into(), "C".into()));
     let mut run = Run::new(program, args.iter().cloned(), vars);
     run.limit = Duration::from_secs(4);

@@ -5,6 +5,7 @@
 //! closer has forgotten the process id: a recycled id is never signalled.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -51,8 +52,10 @@ pub struct Run {
     pub dir: Option<PathBuf>,
     /// Its whole environment; see [`super::scrub`].
     pub env: Vec<(String, String)>,
-    /// What it reads; `/dev/null` when `None`.
+    /// What it reads; `file` when `None`.
     pub input: Option<Vec<u8>>,
+    /// An open file that it reads, from where that stands; `/dev/null` when `None`.
+    pub file: Option<Arc<File>>,
     /// When its group gets TERM.
     pub limit: Duration,
     /// Between TERM and KILL after the limit.
@@ -80,6 +83,7 @@ impl Run {
             dir: None,
             env,
             input: None,
+            file: None,
             limit: Duration::from_secs(30),
             grace: GRACE,
             cancel_grace: CANCEL_GRACE,
@@ -211,15 +215,19 @@ impl Run {
             }
             command.current_dir(dir);
         }
+        let stdin = match (&self.input, &self.file) {
+            (Some(_), _) => Stdio::piped(),
+            (None, Some(file)) => file
+                .try_clone()
+                .map(Stdio::from)
+                .map_err(|why| Problem::system(format!("Cannot start {name}"), why))?,
+            (None, None) => Stdio::null(),
+        };
         command
             .args(&self.args)
             .env_clear()
             .envs(self.env.iter().map(|(name, value)| (name, value)))
-            .stdin(if self.input.is_some() {
-                Stdio::piped()
-            } else {
-                Stdio::null()
-            })
+            .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);

@@ -1,6 +1,7 @@
 //! The person's crontab: lines that end with an exact marker of ours, and every other byte left as it is (contract/services/cron.md).
 
-use std::io::Write as _;
+use std::io::{Seek as _, Write as _};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::civil::DateTime;
@@ -136,19 +137,12 @@ fn write(env: &Env, stop: &Cancel, table: &[u8]) -> Outcome<()> {
     // From a file and not through a pipe: were this process killed before the table was in the pipe, crontab would outlive it and
     // take the little or nothing that came for the whole table.
     let fail = |why| Problem::system("Cannot write a table for crontab", why);
-    let mut file = tempfile::NamedTempFile::new().map_err(fail)?;
+    let mut file = tempfile::tempfile().map_err(fail)?;
     file.write_all(table).map_err(fail)?;
-    let path = file.path().to_string_lossy().into_owned();
-    let done = crontab(
-        env,
-        &[if table.is_empty() {
-            "-r"
-        } else {
-            path.as_str()
-        }],
-    )
-    .run(stop)?
-    .unless_cancelled()?;
+    file.rewind().map_err(fail)?;
+    let mut run = crontab(env, &[if table.is_empty() { "-r" } else { "-" }]);
+    run.file = Some(Arc::new(file));
+    let done = run.run(stop)?.unless_cancelled()?;
     if done.success() {
         Ok(())
     } else {

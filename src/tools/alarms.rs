@@ -156,7 +156,10 @@ fn moment(text: &str, now: &Zoned) -> Outcome<(Zoned, Option<String>)> {
         let tomorrow = today.checked_add(1.day()).map_err(|_| wrong())?;
         return here(tomorrow, now).ok_or_else(wrong);
     }
-    let (date, time) = text.split_once([' ', 'T', 't']).ok_or_else(wrong)?;
+    let (date, time) = text
+        .split_once([' ', 'T', 't'])
+        .filter(|(date, _)| date.starts_with(|c: char| c.is_ascii_digit()))
+        .ok_or_else(wrong)?;
     let date: jiff::civil::Date = date.trim().parse().map_err(|_| {
         Problem::input(format!("There is no date {}.", clip(&visible(date), 40)))
             .next("Give a date that exists as YYYY-MM-DD.")
@@ -319,6 +322,15 @@ mod tests {
             "１２:00",
         ] {
             assert!(at(text, now).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_are_refused_as_words() {
+        let now = "2026-11-21T14:30:05+01:00[Europe/Berlin]";
+        for text in ["tomorrow 10:00", "in 5 minutes"] {
+            let said = at(text, now).unwrap_err();
+            assert_eq!(said, format!("\"{text}\" is no time."));
         }
     }
 

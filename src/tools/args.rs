@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::Tool;
+use super::patch::{fence, unwrap_patch_text};
 use crate::base::error::{Outcome, Problem};
 use crate::base::params::right_call;
 use crate::base::text;
@@ -22,7 +23,7 @@ pub enum Args {
 /// Reads the raw argument text of a call of `tool` (contract/interfaces.md 7).
 ///
 /// Understood are: an object; nothing or null, which is no arguments; a JSON string that holds an object, also encoded
-/// twice; an object followed by junk; for tools that take a whole text, that text bare, as a JSON string or as the value of
+/// twice; an object followed by junk, inside a Markdown fence, or with line breaks left as they are in its texts; for tools that take a whole text, that text bare, as a JSON string or as the value of
 /// an object. Unicode escapes that were escaped twice are mended in every text.
 pub fn understand(tool: &Tool, raw: &str) -> Outcome<Args> {
     let raw = raw.trim();
@@ -81,12 +82,38 @@ fn object(raw: &str, depth: u8) -> Result<Map<String, Value>, String> {
             }
         }
         Some(Ok(other)) => Err(format!("got {}", text::clip(&other.to_string(), 80))),
-        Some(Err(error)) => Err(format!(
-            "got text that is not JSON ({error}): {}",
-            text::clip(raw, 120)
-        )),
+        Some(Err(error)) => match meant(raw) {
+            Some(meant) => object(meant.trim(), depth),
+            None => Err(format!(
+                "got text that is not JSON ({error}): {}",
+                text::clip(raw, 120)
+            )),
+        },
         None => Ok(Map::new()),
     }
+}
+
+/// `raw` as JSON, where only a Markdown fence around it or control characters inside its strings are in the way.
+fn meant(raw: &str) -> Option<String> {
+    if let Some(inner) = fence(raw) {
+        return Some(inner.to_owned());
+    }
+    let mut out = String::with_capacity(raw.len() + 64);
+    let (mut inside, mut escaped) = (false, false);
+    for c in raw.chars() {
+        match c {
+            '"' if !escaped => inside = !inside,
+            c if inside && c < ' ' => {
+                out.push_str(&format!("\\u{:04x}", u32::from(c)));
+                escaped = false;
+                continue;
+            }
+            _ => {}
+        }
+        escaped = inside && c == '\\' && !escaped;
+        out.push(c);
+    }
+    (out != raw).then_some(out)
 }
 
 /// The whole text in `raw`: bare, quoted, or the value of an object.
@@ -116,13 +143,13 @@ fn whole_text(raw: &str) -> Option<String> {
             _ => None,
         };
     }
-    begins_patch(raw).then(|| raw.to_owned())
+    // What does not even begin as JSON is for the tool to explain: a unified diff, say.
+    let bare = !raw.is_empty() && !raw.starts_with(['{', '[', '"']);
+    (bare || begins_patch(raw)).then(|| raw.to_owned())
 }
 
 fn begins_patch(text: &str) -> bool {
-    let start = text.trim_start();
-    start.starts_with("*** Begin Patch")
-        || start.starts_with("<<") && text::head(start, 64).contains("*** Begin Patch")
+    text.trim_start().starts_with("*** Begin Patch") || unwrap_patch_text(text).is_some()
 }
 
 /// Turns `\u00e9` written out as six characters into `é`, in every text of a value.
@@ -223,12 +250,25 @@ mod tests {
             r#"{"path":"a"}</tool_call>"#,
             "  {\"path\":\"a\"} \n{\"path\":\"b\"}",
             r#"[{"path":"a"}]"#,
+            "```json\n{\"path\":\"a\"}\n```",
         ] {
             assert_eq!(named_args(raw), json!({"path": "a"}), "{raw}");
         }
         for raw in ["", "null", "{}", "[]", "\"\""] {
             assert_eq!(named_args(raw), json!({}), "{raw}");
         }
+    }
+
+    #[test]
+    fn line_breaks_left_in_texts_are_taken_as_meant() {
+        let raw = "{\"path\":\"a\nb\tc \\\"q\\\" \\\\\",\n\t\"max_depth\":2}";
+        assert_eq!(
+            named_args(raw),
+            json!({"path": "a\nb\tc \"q\" \\", "max_depth": 2})
+        );
+        assert!(for_history(raw).starts_with("{\"path\":\"a\\nb\\tc"));
+        let cut = "{\"path\":\"a\nb";
+        assert!(understand(named("tree").unwrap(), cut).is_err());
     }
 
     #[test]
@@ -258,6 +298,20 @@ mod tests {
                 Args::Whole(patch.to_owned()),
                 "{raw}"
             );
+        }
+        for raw in [
+            format!("```\n{patch}\n```"),
+            format!("apply_patch <<'EOF'\n{patch}\nEOF"),
+            "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b".to_owned(),
+        ] {
+            let whole = Args::Whole(raw.clone());
+            assert_eq!(understand(tool, &raw).unwrap(), whole, "{raw}");
+            let quoted = json!(raw).to_string();
+            assert_eq!(understand(tool, &quoted).unwrap(), whole, "{quoted}");
+        }
+        for raw in ["", "null", "{}", "[]"] {
+            let none = Args::Named(Map::new());
+            assert_eq!(understand(tool, raw).unwrap(), none, "{raw}");
         }
         let three = json!({"path": "a", "old_str": "*** Begin Patch", "new_str": ""}).to_string();
         assert!(matches!(understand(tool, &three).unwrap(), Args::Named(_)));

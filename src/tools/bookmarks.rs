@@ -109,6 +109,11 @@ impl Bookmark {
         }
     }
 
+    /// Something that a hand left in the file, of which nothing can be shown.
+    fn is_blank(&self) -> bool {
+        self.url.is_empty() && self.title.trim().is_empty()
+    }
+
     fn holds(&self, words: &Regex) -> bool {
         let is_in = |text: &String| words.is_match(text.as_bytes());
         is_in(&self.title) || is_in(&self.url) || is_in(&self.notes) || self.tags.iter().any(is_in)
@@ -123,7 +128,10 @@ impl Bookmark {
         if !self.tags.is_empty() {
             let _ = write!(out, " [{}]", visible(&self.tags.join(", ")));
         }
-        let _ = writeln!(out, "\n  {}", visible(&self.url));
+        out.push('\n');
+        if !self.url.is_empty() {
+            let _ = writeln!(out, "  {}", visible(&self.url));
+        }
         for line in visible(&self.notes).lines() {
             let _ = writeln!(out, "  {line}");
         }
@@ -213,6 +221,12 @@ fn address(text: &str) -> Outcome<String> {
             && scheme.chars().all(word)
             && !rest.starts_with(|c: char| c.is_ascii_digit())
     });
+    let hostless = text
+        .split_once("://")
+        .is_some_and(|(_, rest)| matches!(rest.chars().next(), None | Some('/' | '?' | '#')));
+    if has_scheme && hostless && !text.to_ascii_lowercase().starts_with("file:") {
+        return wrong("it names no host");
+    }
     if has_scheme {
         return Ok(text.to_owned());
     }
@@ -279,7 +293,7 @@ fn newest(
     for raw in candidates {
         ctx.stop.check()?;
         let bookmark = Bookmark::of(raw);
-        if !fits(&bookmark) {
+        if bookmark.is_blank() || !fits(&bookmark) {
             continue;
         }
         count += 1;
@@ -348,6 +362,9 @@ mod tests {
             ("a.org:8080/x", Some("https://a.org:8080/x")),
             ("localhost:3000", Some("https://localhost:3000")),
             ("mailto:ann@a.org", Some("mailto:ann@a.org")),
+            ("file:///home/ann/x.html", Some("file:///home/ann/x.html")),
+            ("https://", None),
+            ("https:///x", None),
             ("", None),
             ("a b", None),
             ("word", None),
@@ -367,6 +384,10 @@ mod tests {
     #[test]
     fn records_in_any_state_are_read() {
         let of = Bookmark::of;
+        let mut out = String::new();
+        of(r#"{"title":"no address","notes":"n"}"#).write(&mut out);
+        assert_eq!(out, "no address\n  n\n");
+        assert!(of("7").is_blank() && of("{}").is_blank());
         let old = of(r#"{"url":"u","tags":"a, B,b","created":"2020-01-01T00:00:00","title":null}"#);
         assert_eq!(
             (old.tags.len(), old.saved.len(), old.title.len()),

@@ -10,11 +10,13 @@ const CHILD_MODULES: [&str; 6] = ["files", "coding", "git", "shell", "packages",
 /// Tools of other modules that it is offered as well.
 const CHILD_TOOLS: [&str; 1] = ["write_note"];
 /// Tools that a process restricted to named files does not have.
-const NOT_RESTRICTED: [&str; 7] = [
+const NOT_RESTRICTED: [&str; 9] = [
     "run_command",
     "git_commit",
     "git_checkout",
     "write_note",
+    "notes_mkdir",
+    "file_apply_patch",
     "install_packages",
     "launch_agent",
     "launch_research_agent",
@@ -182,6 +184,12 @@ mod tests {
                 && !left.contains(&"git_commit")
                 && !left.contains(&"exit_app")
         );
+        // Notes are files too, and not those that were named.
+        let all = offered(&[]);
+        let left = offered(&[("MARVIN_WRITABLE_FILES", "a.md")]);
+        for name in ["write_note", "notes_mkdir", "file_apply_patch"] {
+            assert!(all.contains(&name) && !left.contains(&name), "{name}");
+        }
     }
 
     #[test]

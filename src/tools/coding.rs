@@ -105,7 +105,9 @@ fn grep(ctx: &Ctx, args: CodeGrep) -> Outcome<String> {
 
 fn show_tree(ctx: &Ctx, args: TreeArgs) -> Outcome<String> {
     let root = ctx.root()?;
-    let rel = root.check(&args.path)?;
+    // Models that mean the whole project often say so with nothing.
+    let path = Some(args.path.as_str()).filter(|path| !path.is_empty());
+    let rel = root.check(path.unwrap_or("."))?;
     root.listing(
         &rel,
         &Look {

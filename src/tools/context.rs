@@ -59,7 +59,7 @@ pub struct World {
     /// The way to outside services.
     pub outside: Outside,
     /// Where the user is and what gcloud said, found out once.
-    pub remembered: super::location::Remembered,
+    pub remembered: super::location::remembered::Remembered,
     /// Pages that were read a while ago.
     pub pages: Pages,
 }

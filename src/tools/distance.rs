@@ -1,7 +1,7 @@
 //! Distances in the unit that the person likes.
 
 use super::context::World;
-use crate::base::text::figure;
+use crate::base::text::{figure, thousands};
 
 /// Metres in a mile.
 const MILE: f64 = 1_609.344;
@@ -39,10 +39,12 @@ impl Unit {
             return format!("{} {small_name}", figure((number / step).round() * step, 0));
         }
         let number = metres / large;
-        format!(
-            "{} {large_name}",
-            figure(number, usize::from(number < 99.5))
-        )
+        if number < 99.5 {
+            return format!("{} {large_name}", figure(number, 1));
+        }
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let whole = number.round() as u64;
+        format!("{} {large_name}", thousands(whole))
     }
 }
 
@@ -61,6 +63,7 @@ mod tests {
             (1_234.0, "1.2 km", "0.8 mi"),
             (25_000.0, "25 km", "15.5 mi"),
             (250_400.0, "250 km", "156 mi"),
+            (5_381_234.0, "5,381 km", "3,344 mi"),
         ] {
             assert_eq!(
                 (Unit::Km.say(metres), Unit::Mi.say(metres)),

@@ -137,22 +137,25 @@ fn numbered(file: std::fs::File, from: u64, to: u64, ctx: &Ctx) -> Outcome<(Stri
 fn count_lines(file: &mut std::fs::File, ctx: &Ctx) -> u64 {
     let mut buffer = vec![0u8; 256 * 1024];
     let mut lines = 0;
+    let mut open = false;
     while let Ok(count) = file.read(&mut buffer) {
         if count == 0 || ctx.stop.is_fired() {
             break;
         }
+        open = buffer.get(count - 1) != Some(&b'\n');
         lines += buffer
             .iter()
             .take(count)
             .filter(|byte| **byte == b'\n')
             .count() as u64;
     }
-    lines
+    lines + u64::from(open)
 }
 
 fn too_long(rel: &Rel, size: u64, lines: u64) -> Problem {
     let half = (lines / 2).max(1);
-    Problem::limit(format!("{} has {} bytes in {lines} lines; files over 10 KB are read in ranges.", rel.as_str(), text::thousands(size)))
+    let plural = if lines == 1 { "" } else { "s" };
+    Problem::limit(format!("{} has {} bytes in {lines} line{plural}; files over 10 KB are read in ranges.", rel.as_str(), text::thousands(size)))
         .next(format!("For example start_line 1, end_line 100; or start_line {half}, end_line {}. code_grep finds the place.", half + 100))
 }
 

@@ -8,12 +8,14 @@ use super::context::Ctx;
 use super::osm::nominatim::{self, Spot};
 use super::osm::{credit, shown};
 use super::point::Point;
-use crate::base::error::Outcome;
+use crate::base::error::{Outcome, Problem};
 use crate::base::pick::Pick;
 use crate::net::services::{NOMINATIM, OPEN_METEO_GEOCODING};
 
 /// Before the one second try of an overloaded server (contract/services/open-meteo.md).
 const OVERLOADED: Duration = Duration::from_secs(2);
+/// The longest that an answer is waited for.
+const LIMIT: Duration = Duration::from_secs(11);
 /// Towns do not move.
 const KEEP: Duration = Duration::from_secs(3_600);
 
@@ -40,26 +42,43 @@ pub(super) fn look_up(ctx: &Ctx, name: &str, most: u64) -> Outcome<Found> {
             remark: None,
         });
     };
+    let towns = towns(ctx, name, most)?;
+    let mut remark = format!(
+        "Only towns were looked up, at Open-Meteo: {}",
+        crate::base::text::head(&problem.one_line(), 400)
+    );
+    if let Some(elsewhere) = towns.elsewhere {
+        remark.push('\n');
+        remark.push_str(&elsewhere);
+    }
     Ok(Found {
-        spots: towns(ctx, name, most)?,
+        spots: towns.spots,
         credit: "Data from Open-Meteo and GeoNames, CC BY 4.0.".to_owned(),
-        remark: Some(format!(
-            "Only towns were looked up, at Open-Meteo: {}",
-            crate::base::text::head(&problem.one_line(), 400)
-        )),
+        remark: Some(remark),
     })
 }
 
-/// Towns called `name` at Open-Meteo; words behind a comma must name their country or region.
+/// Towns of one name.
+struct Towns {
+    spots: Vec<Spot>,
+    /// A sentence for the reader when none of them lies where it should.
+    elsewhere: Option<String>,
+}
+
+/// Towns called `name` at Open-Meteo; words behind a comma name their country or region. Where none of them lies there, those elsewhere
+/// are worth more than nothing: the service has found them.
 ///
 /// # Errors
 /// What the service or the network says.
-pub(super) fn towns(ctx: &Ctx, name: &str, most: u64) -> Outcome<Vec<Spot>> {
+fn towns(ctx: &Ctx, name: &str, most: u64) -> Outcome<Towns> {
     let mut parts = name
         .split(',')
         .map(str::trim)
         .filter(|part| !part.is_empty());
-    let town = parts.next().unwrap_or_default();
+    let Some(town) = parts.next() else {
+        return Err(Problem::input("The name to look up is empty.")
+            .next("Give a town, with its country behind a comma: \"Brest, France\"."));
+    };
     let regions: Vec<String> = parts.map(str::to_lowercase).collect();
     let count = if regions.is_empty() { most } else { 50 };
     let answer = ctx
@@ -69,28 +88,56 @@ pub(super) fn towns(ctx: &Ctx, name: &str, most: u64) -> Outcome<Vec<Spot>> {
         .query("count", count)
         .query("language", "en")
         .query("format", "json")
-        .keep(KEEP)
-        .again_after(OVERLOADED)
+        .keep_if(KEEP, |value| {
+            value.at("results").is_none_or(Value::is_array)
+        })
+        .again_when_failed(OVERLOADED)
+        .within(LIMIT)
         .get()?;
     let said = |value: &Value| value.text("reason").map(str::to_owned);
     let value = answer.json(said)?;
     if value.flag("error") {
         return Err(answer.refused(value.text("reason")));
     }
-    if !value.is_object() {
+    let rows = value.list("results");
+    let odd = value.at("results").is_some_and(|rows| !rows.is_array());
+    let all = || rows.iter().filter_map(|row| Some((row, town_of(row)?)));
+    if !value.is_object() || odd || (!rows.is_empty() && all().next().is_none()) {
         return Err(answer.unreadable());
     }
-    let rows = value.list("results").iter();
-    let fits = |row: &&Value| regions.iter().all(|region| lies_in(row, region));
-    Ok(rows
-        .filter(fits)
-        .filter_map(town_of)
-        .take(usize::try_from(most).unwrap_or(usize::MAX))
-        .collect())
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let there = all().filter(|(row, _)| regions.iter().all(|region| lies_in(row, region)));
+    let spots: Vec<Spot> = there.map(|(_, spot)| spot).take(most).collect();
+    if !spots.is_empty() || rows.is_empty() {
+        return Ok(Towns {
+            spots,
+            elsewhere: None,
+        });
+    }
+    let region = name.split_once(',').map_or("", |(_, region)| region);
+    let right = |row: &Value| regions.iter().filter(|region| lies_in(row, region)).count();
+    let mut nearly: Vec<(usize, Spot)> = all().map(|(row, spot)| (right(row), spot)).collect();
+    nearly.sort_by_key(|(right, _)| std::cmp::Reverse(*right));
+    Ok(Towns {
+        spots: nearly
+            .into_iter()
+            .map(|(_, spot)| spot)
+            .take(most)
+            .collect(),
+        elsewhere: Some(format!(
+            "None of them is known to lie in \"{}\".",
+            shown(region)
+        )),
+    })
 }
 
 /// True when one of the row's regions begins with `region`.
 fn lies_in(row: &Value, region: &str) -> bool {
+    let region = match region {
+        "usa" | "u.s." | "u.s.a." => "united states",
+        "uk" | "u.k." => "united kingdom",
+        region => region,
+    };
     let keys = [
         "country",
         "country_code",
@@ -142,9 +189,12 @@ mod tests {
             ("fr", true),
             ("finistère", true),
             ("belarus", false),
+            ("usa", false),
         ] {
             assert_eq!(lies_in(&row, region), fits, "{region}");
         }
+        let texan = json!({"country": "United States", "country_code": "US", "admin1": "Texas"});
+        assert!(lies_in(&texan, "usa") && !lies_in(&texan, "uk"));
         let town = town_of(&row).unwrap();
         assert_eq!(
             (town.label.as_str(), town.kind.as_str()),

@@ -1,6 +1,7 @@
 //! Module `maps`: OpenStreetMap itself.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use super::READ;
 use super::context::Ctx;
@@ -27,6 +28,8 @@ crate::tools! { "maps";
     } => run, says ["overpass {query}"];
 }
 
+/// The longest that a query's answer is waited for, a second try included.
+const PATIENCE: Duration = Duration::from_secs(28);
 /// Bytes of a query at most.
 const LONGEST: usize = 100_000;
 /// Elements shown at most, and tags of each.
@@ -74,7 +77,7 @@ fn run(ctx: &Ctx, args: OverpassQuery) -> Outcome<String> {
         return Err(Problem::input("The query is empty.")
             .next("For example node[amenity=cafe](around:500,50.94,6.96);out center;"));
     }
-    let reply = overpass::run(ctx, &query::with_settings(&args.query)?)?;
+    let reply = overpass::run(ctx, &query::with_settings(&args.query)?, PATIENCE)?;
     let total = reply.elements.len();
     let mut out = match total {
         0 => "No results.\n".to_owned(),

@@ -194,14 +194,22 @@ fn list(ctx: &Ctx, _: ListPlaces) -> Outcome<String> {
     let path = file(ctx)?;
     let bytes = records::read(&path)?.unwrap_or_default();
     let places = records::raw(&path, &bytes)?;
-    let mut out = String::new();
+    let (mut out, mut count) = (String::new(), 0);
     for raw in &places {
-        entry(&records::object(raw), &mut out);
+        let place = records::object(raw);
+        // What a hand left there without a label or name is no place that could be used.
+        if ["label", "name"]
+            .iter()
+            .any(|key| !text(&place, key).trim().is_empty())
+        {
+            entry(&place, &mut out);
+            count += 1;
+        }
     }
-    if out.is_empty() {
+    if count == 0 {
         return Ok("No places are saved.".to_owned());
     }
-    let _ = write!(out, "{}.", plural(places.len(), "place"));
+    let _ = write!(out, "{}.", plural(count, "place"));
     Ok(out)
 }
 
@@ -209,7 +217,11 @@ fn entry(place: &Map<String, Value>, out: &mut String) {
     let shown = |key: &str| visible(text(place, key));
     let label = visible(&text(place, "label").trim().to_uppercase());
     let name = shown("name");
-    let gap = if name.is_empty() { "" } else { "  " };
+    let gap = if name.is_empty() || label.is_empty() {
+        ""
+    } else {
+        "  "
+    };
     let _ = writeln!(out, "{label}{gap}{name}");
     for key in ["address", "phone", "website", "notes"] {
         for line in shown(key).lines() {

@@ -17,6 +17,14 @@ pub fn named(name: &str) -> Option<&'static Tool> {
     all().find(|tool| tool.name == name)
 }
 
+/// The name of the tool that a model means by `name`: some put a namespace before it ("functions.read_file"), or white space
+/// around it. `None` when there is no such tool.
+pub fn meant(name: &str) -> Option<&'static str> {
+    let bare = name.trim();
+    let last = bare.rsplit(['.', ':', '/']).next().unwrap_or_default();
+    named(bare).or_else(|| named(last)).map(|tool| tool.name)
+}
+
 /// What a process may offer its model: the tools within `bounds`, at most `most` of them
 /// (contract/provider-quirks.md 38).
 pub fn offer(bounds: &Bounds, most: usize) -> Offer {

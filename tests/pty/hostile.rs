@@ -330,3 +330,26 @@ fn an_answer_of_nonsense_is_a_failure_and_not_the_end() {
     obeyed(&pty.raw());
     quit(pty, &home);
 }
+
+#[test]
+fn a_ticket_of_a_cloned_repository_does_not_command_the_terminal() {
+    let home = Home::new();
+    let title = "red\x1b[31m\x1b]0;mine\x07\u{202e}";
+    let ticket = format!("---\nid: a-1\nstatus: open\n---\n# {title}\r\n");
+    home.write("work/.tickets/a-1.md", &ticket);
+    for args in [
+        &["tk", "ls"][..],
+        &["tk", "show", "a-1"],
+        &["tool", "ticket_show", "ticket_id=a-1", "--working-dir=."],
+    ] {
+        let mut pty = Pty::marvin(&home, args, (80, 24));
+        pty.wait_text("red\\x1b[31m\\x1b]0;mine\\x07\\u{202e}");
+        assert!(pty.wait().success());
+        pty.wait_closed();
+        let raw = pty.raw();
+        assert!(!raw.contains(&0x1b) && !raw.contains(&7), "{args:?}");
+    }
+    // Into a pipe it goes as it is.
+    let done = home.marvin().args(["tk", "show", "a-1"]).run().expect(0);
+    assert!(done.text().contains(title));
+}

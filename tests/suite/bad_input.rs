@@ -131,7 +131,7 @@ fn refusals_say_what_to_do() {
     for (status, word) in [
         (401, "refused the key"),
         (404, "openai-compat"),
-        (413, "--tools"),
+        (413, "tool schemas take about"),
         (500, "openai-compat"),
         (529, "openai-compat"),
     ] {
@@ -144,6 +144,66 @@ fn refusals_say_what_to_do() {
             .errors()
             .contains("openai-compat")
     );
+}
+
+#[test]
+fn why_a_model_says_nothing_is_told() {
+    let declines = json!({"choices": [{"delta": {"refusal": "I would rather not."}}]});
+    for (frames, words) in [
+        (
+            openai::Stream::new()
+                .raw(openai::data(&declines))
+                .finish("stop"),
+            "refusal: I would rather not.",
+        ),
+        (
+            openai::Stream::new().finish("MALFORMED_FUNCTION_CALL"),
+            "MALFORMED_FUNCTION_CALL",
+        ),
+    ] {
+        let server = Server::with([Exchange::any().answer(Answer::sse(frames.done()))]);
+        let done = Home::new().ask(&server.url("/v1"), "hi").run().expect(0);
+        assert_eq!(done.text(), "");
+        assert!(
+            done.errors().contains("answered nothing") && done.errors().contains(words),
+            "{}",
+            done.errors()
+        );
+    }
+}
+
+#[test]
+fn names_that_no_provider_takes_do_not_go_back_to_it() {
+    let long = "x".repeat(300);
+    let server = Server::answering(move |_, n| {
+        Answer::sse(match n {
+            0 => openai::Stream::new()
+                .call(0, "a", "functions.get_working_dir", "{}")
+                .call(1, "b", "näme of a tool", "{}")
+                .call(2, "c", &long, "{}")
+                .done(),
+            _ => openai::text(&["ok"]),
+        })
+    });
+    let done = Home::new().ask(&server.url("/v1"), "hi").run().expect(0);
+    assert!(done.text().ends_with("ok\n"), "{}", done.text());
+    let sent = server.request(1).json();
+    let messages = sent["messages"].as_array().unwrap();
+    let names: Vec<&str> = messages
+        .iter()
+        .filter_map(|message| message["tool_calls"].as_array())
+        .flatten()
+        .filter_map(|call| call["function"]["name"].as_str())
+        .collect();
+    assert_eq!(names[..2], ["get_working_dir", "n_me_of_a_tool"]);
+    assert_eq!(names[2].len(), 64);
+    let answers: Vec<String> = messages
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| message["content"].to_string())
+        .collect();
+    assert!(!answers[0].contains("There is no tool"), "{}", answers[0]);
+    assert!(answers[1].contains("näme of a tool"), "{}", answers[1]);
 }
 
 #[test]
@@ -226,6 +286,13 @@ fn corrupt_state_is_set_aside_and_reported() {
     assert!(
         home.has("config/profiles/main/preferences.yaml"),
         "what a person edits stays"
+    );
+    home.write("config/profiles/main/preferences.yaml", "- vegan\n");
+    let done = home.ask(&server.url("/v1"), "hi").run().expect(0);
+    assert!(
+        done.errors().contains("preferences.yaml holds no"),
+        "{}",
+        done.errors()
     );
 }
 

@@ -26,7 +26,8 @@ case "$1" in
     [ -f "$table" ] || { echo "no crontab for ann" >&2; exit 1; }
     cat "$table" ;;
 -r) rm -f "$table" ;;
-*) cat "$1" > "$table.$$" || exit 1
+-) [ -f /dev/stdin ] || { echo "a table from a pipe" >&2; exit 1; }
+   cat > "$table.$$"
    [ -z "$(tail -c 1 "$table.$$")" ] || { echo "missing newline before EOF" >&2; exit 1; }
    mv "$table.$$" "$table" ;;
 esac
@@ -42,7 +43,9 @@ struct Desk {
 impl Desk {
     fn new() -> Self {
         let home = Home::new();
-        for (name, text) in [("crontab", CRONTAB), ("notify-send", NOTIFY)] {
+        // Where a test has crontab refuse, the machine's own queue of jobs is left alone.
+        let at = "#!/bin/sh\nexit 1\n";
+        for (name, text) in [("crontab", CRONTAB), ("notify-send", NOTIFY), ("at", at)] {
             let file = home.write(&format!("bin/{name}"), text);
             fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
         }
@@ -274,7 +277,7 @@ fn alarms_are_set_listed_rung_once_and_cancelled() {
             .run()
             .expect(0)
     };
-    run("2026-11-21T17:00:00+01:00[Europe/Berlin]");
+    run("2026-11-21T16:00:00+01:00[Europe/Berlin]");
     assert!(!desk.home.has("notices") && script.exists(), "rang early");
     run("2026-11-21T18:00:03+01:00[Europe/Berlin]");
     let notices = desk.home.read("notices");
@@ -295,6 +298,79 @@ fn alarms_are_set_listed_rung_once_and_cancelled() {
         .run();
     none.expect(0);
     assert_eq!(desk.home.read("notices"), notices);
+}
+
+#[test]
+fn an_alarm_that_reaches_nobody_is_kept_for_the_next_session() {
+    let desk = Desk::new();
+    desk.home.write("table", TABLE);
+    // A desktop without a session bus, and no topic: nobody is told.
+    let deaf = desk.home.write(
+        "bin/notify-send",
+        "#!/bin/sh\necho 'Cannot autolaunch D-Bus without X11 $DISPLAY' >&2\nexit 1\n",
+    );
+    fs::set_permissions(deaf, fs::Permissions::from_mode(0o755)).unwrap();
+    desk.says(&["set_alarm", "time=18:00", "message=Tea", "label=tea"]);
+    let id = desk.table();
+    let id = id.rsplit_once(':').unwrap().1.trim().to_owned();
+    let done = desk
+        .marvin()
+        .env("MARVIN_NOW", "2026-11-21T18:00:03+01:00[Europe/Berlin]")
+        .args(["--fire-alarm", &id])
+        .run();
+    // Cron posts what it says.
+    let said = done.expect(1).errors();
+    assert!(said.contains("Alarm: Tea"), "{said}");
+    assert_eq!(desk.table(), TABLE);
+    let list = desk
+        .marvin()
+        .env("MARVIN_NOW", "2026-11-21T19:00:00+01:00[Europe/Berlin]")
+        .args(["tool", "list_alarms"])
+        .run()
+        .expect(0)
+        .text()
+        .to_owned();
+    assert!(list.contains("Tea (overdue)"), "{list}");
+}
+
+#[test]
+fn an_alarm_of_the_next_second_is_for_a_minute_that_cron_has_not_begun() {
+    let desk = Desk::new();
+    desk.marvin()
+        .env("MARVIN_NOW", "2026-11-21T14:30:58+01:00[Europe/Berlin]")
+        .args(["tool", "set_alarm", "time=14:31", "message=Tea"])
+        .run()
+        .expect(0);
+    assert!(desk.table().starts_with("32 "), "{}", desk.table());
+}
+
+#[test]
+fn a_job_of_at_is_for_the_systems_clock_whatever_tz_says() {
+    let desk = Desk::new();
+    fs::remove_file(desk.home.path().join("bin/crontab")).unwrap();
+    let at = "#!/bin/sh\ncat > /dev/null\necho \"$0 $* TZ=$TZ\" >> \"$HOME/at.log\"\necho 'job 7 at some day' >&2\n";
+    for name in ["at", "atq", "atrm"] {
+        let file = desk.home.write(&format!("bin/{name}"), at);
+        fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    for name in ["sh", "cat"] {
+        std::os::unix::fs::symlink(
+            format!("/bin/{name}"),
+            desk.home.path().join("bin").join(name),
+        )
+        .unwrap();
+    }
+    desk.marvin()
+        .env("PATH", desk.home.path().join("bin"))
+        .env("TZ", "Asia/Tokyo")
+        .args(["tool", "set_alarm", "time=18:00", "message=Tea"])
+        .run()
+        .expect(0);
+    let log = desk.home.read("at.log");
+    assert!(
+        log.contains("at -t 20261121") && log.ends_with(" TZ=\n"),
+        "{log}"
+    );
 }
 
 #[test]
@@ -397,7 +473,7 @@ fn the_sample_files_keep_every_byte() {
 }
 
 /// A Python with the package `icalendar`: `MARVIN_TEST_PYTHON`, else python3.
-fn python() -> Option<PathBuf> {
+pub(super) fn python() -> Option<PathBuf> {
     let python = std::env::var_os("MARVIN_TEST_PYTHON")
         .map(PathBuf::from)
         .or_else(|| program("python3"))?;

@@ -181,6 +181,53 @@ fn help_of_every_tool_shows_its_parameters_and_a_call_that_decodes() {
 }
 
 #[test]
+fn every_subcommand_says_what_it_takes() {
+    let home = Home::new();
+    for name in [
+        "tool",
+        "tools",
+        "tk",
+        "services",
+        "doctor",
+        "completions",
+        "man",
+    ] {
+        for flag in ["--help", "-h"] {
+            let help = run(&home, &[name, flag]).expect(0);
+            let usage = help.text().to_lowercase();
+            assert!(usage.contains("usage: ") && usage.contains(name), "{usage}");
+        }
+    }
+}
+
+#[test]
+fn a_patch_is_taken_bare_too() {
+    let home = Home::new();
+    let dir = home.path().join("project");
+    write(&dir.join("f"), "a\n");
+    let patch = |old: &str, new: &str| {
+        format!("*** Begin Patch\n*** Update File: f\n@@\n-{old}\n+{new}\n*** End Patch")
+    };
+    let given = [
+        patch("a", "b"),
+        json!(patch("b", "c")).to_string(),
+        json!({"patch": patch("c", "d")}).to_string(),
+    ];
+    for (text, now) in given.iter().zip(["b\n", "c\n", "d\n"]) {
+        let words = ["tool", "apply_patch", "--json", text];
+        home.marvin().dir(&dir).args(words).run().expect(0);
+        assert_eq!(fs::read_to_string(dir.join("f")).unwrap(), now, "{text}");
+    }
+    write(&dir.join("long"), "z".repeat(20_000));
+    let words = ["tool", "read_file", "path=long"];
+    let told = home.marvin().dir(&dir).args(words).run().expect(1);
+    assert!(told.errors().contains("in 1 line;"), "{}", told.errors());
+    let words = ["tool", "tree", "path="];
+    let tree = home.marvin().dir(&dir).args(words).run().expect(0);
+    assert!(tree.text().contains("long"), "{}", tree.text());
+}
+
+#[test]
 fn the_catalogue_is_searched_by_word() {
     let home = Home::new();
     let all = run(&home, &["tools"]).expect(0);

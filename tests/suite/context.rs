@@ -1,8 +1,11 @@
 //! The context budget through the real binary: warned, backed up, compacted; and reading that ends.
 
+use std::path::Path;
+
 use serde_json::json;
 
 use crate::support::home::Home;
+use crate::support::run::Done;
 use crate::support::server::{Answer, Server};
 use crate::support::wire::openai;
 
@@ -13,9 +16,8 @@ fn page() -> String {
         .collect()
 }
 
-#[test]
-fn a_small_window_is_warned_of_backed_up_and_compacted() {
-    let home = Home::new();
+/// A talk with a small model that reads until its context must be compacted.
+fn reads_on(home: &Home) -> (Done, Server) {
     home.write("work/page.txt", page());
     let server = Server::answering(|_, n| match n {
         0..14 => Answer::ndjson([format!(
@@ -39,6 +41,13 @@ fn a_small_window_is_warned_of_backed_up_and_compacted() {
         .env("OLLAMA_URL", server.url(""))
         .run()
         .expect(0);
+    (done, server)
+}
+
+#[test]
+fn a_small_window_is_warned_of_backed_up_and_compacted() {
+    let home = Home::new();
+    let (done, server) = reads_on(&home);
     assert!(done.text().ends_with("Done.\n"));
     assert!(
         done.errors().contains("Compacting conversation history...")
@@ -53,6 +62,12 @@ fn a_small_window_is_warned_of_backed_up_and_compacted() {
         .iter()
         .map(|request| request.json()["messages"].to_string())
         .collect();
+    // What Ollama cannot hold it drops without a word, the schemas first.
+    let largest = requests
+        .iter()
+        .map(|request| request.text().len() / 4)
+        .max();
+    assert!(largest < Some(32_768), "{largest:?} tokens in one request");
     let compacted = bodies
         .iter()
         .position(|body| body.contains("Summary of "))
@@ -89,6 +104,36 @@ fn a_small_window_is_warned_of_backed_up_and_compacted() {
         index.contains("- page.txt") && index.contains("The finding of round 0"),
         "{index}"
     );
+}
+
+#[test]
+fn compaction_writes_through_no_link_out_of_the_project() {
+    let home = Home::new();
+    home.write("outside/rc", "echo mine\n");
+    home.write("work/.marvin/memories/keep", "");
+    let outside = home.path().join("outside");
+    let link = |to: &Path, at: &str| {
+        std::os::unix::fs::symlink(to, home.work().join(".marvin").join(at)).unwrap();
+    };
+    link(&outside.join("rc"), "memories/INDEX.md");
+    link(&outside, "logs");
+    let (done, _server) = reads_on(&home);
+    assert!(done.errors().contains("Context compacted"));
+    assert_eq!(home.read("outside/rc"), "echo mine\n");
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1);
+    let logs = home.config().join("profiles/main/logs");
+    let backup = std::fs::read_dir(logs)
+        .unwrap()
+        .filter_map(Result::ok)
+        .find(|entry| {
+            entry
+                .file_name()
+                .to_string_lossy()
+                .starts_with("context-backup-")
+        })
+        .expect("a backup in the profile");
+    let text = std::fs::read_to_string(backup.path()).unwrap();
+    assert!(text.contains("read on"));
 }
 
 #[test]

@@ -235,7 +235,7 @@ fn without_a_key_openstreetmap_is_asked_and_nothing_is_said_about_it() {
         .expect(0);
     assert!(
         done.text()
-            .starts_with("OpenStreetMap knows no popularity: the nearest come first.\n2 places"),
+            .starts_with("OpenStreetMap knows no popularity: places with a name come first, the nearest of them before the others.\n2 places"),
         "{}",
         done.text()
     );

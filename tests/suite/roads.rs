@@ -1,7 +1,7 @@
 //! The roads to a provider: TLS with an authority of one's own, proxies, and what the message at the end takes.
 
 use std::io::Write;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use rustix::process::Signal;
@@ -361,6 +361,28 @@ fn a_message_that_cannot_be_sent_changes_nothing() {
         assert_eq!(done.errors().lines().count(), 1, "{}", done.errors());
         done.cost();
     }
+}
+
+#[test]
+fn a_signal_waits_for_no_silent_service() {
+    let home = Home::new();
+    let (server, ntfy) = (
+        Server::with([Exchange::any().answer(Answer::silence())]),
+        Server::with([Exchange::any().answer(Answer::silence())]),
+    );
+    let run = telling(&home, &server.url("/v1"), &ntfy.url(""))
+        .args(["--ntfy", "t"])
+        .spawn();
+    server.wait_requests(1, Duration::from_secs(10));
+    run.signal(Signal::TERM);
+    let sent = Instant::now();
+    let done = run.wait().expect(143);
+    assert!(
+        sent.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        sent.elapsed()
+    );
+    done.cost();
 }
 
 #[test]

@@ -177,6 +177,29 @@ fn a_file_that_cannot_be_read_is_moved_aside_and_told() {
 }
 
 #[test]
+fn what_is_no_bookmark_or_place_is_kept_and_not_shown() {
+    let home = Home::new();
+    let marks = r#"[7, "s", {}, {"url": "https://a.org"}, {"title": "No address"}]"#;
+    home.write(BOOKMARKS, marks);
+    assert_eq!(
+        said(&home, "bookmark_list", json!({})),
+        "No address\nhttps://a.org\n  https://a.org\n2 bookmarks.\n"
+    );
+    refused(&home, "bookmark_save", json!({"url": "https://"}));
+    assert_eq!(home.read(BOOKMARKS), marks);
+    home.write(
+        PLACES,
+        r#"[3, {"label": "Work"}, {"name": "No label"}, {"notes": "x"}]"#,
+    );
+    assert_eq!(
+        said(&home, "list_places", json!({})),
+        "WORK\nNo label\n2 places.\n"
+    );
+    said(&home, "save_place", json!({"label": "work", "phone": "1"}));
+    assert_eq!(list(&home, PLACES).len(), 4);
+}
+
+#[test]
 fn places_are_updated_field_by_field() {
     let home = Home::new();
     let at = |moment: &str, args: Value| {
@@ -313,7 +336,7 @@ fn units_are_converted_by_hand_and_by_phrase() {
     let done = convert(&["value=5", "from_unit=mils", "to_unit=km"]).expect(1);
     assert_eq!(
         done.errors(),
-        "Error: unknown unit \"mils\". Nearest: mi (mile), mil (thousandth of an inch), ml (millilitre).\n"
+        "Error: unknown unit \"mils\". Nearest: mi (mile), mil (thousandth of an inch), min (minute).\n"
     );
     assert_eq!(
         convert(&["value=0.1", "from_unit=m", "to_unit=cm"])

@@ -304,6 +304,67 @@ fn showing_adds_the_parents_title_and_what_hangs_on_the_ticket() {
 }
 
 #[test]
+fn a_ticket_whose_file_is_gone_is_still_told_where_it_blocks() {
+    let p = Project::with(&["a-1 open Main | gone-2 b-3", "b-3 open Other"]);
+    p.put(
+        "c-4",
+        "---\nid: c-4\nstatus: open\nlinks: [gone-2, b-3]\n---\n# C\n",
+    );
+    let shown = p.run("show a-1").expect(0).text().to_owned();
+    assert!(
+        shown.ends_with("\n## Blockers\n\n- gone-2 [] \n- b-3 [open] Other\n"),
+        "{shown}"
+    );
+    let shown = p.run("show c-4").expect(0).text().to_owned();
+    assert!(
+        shown.ends_with("\n## Linked\n\n- gone-2 [] \n- b-3 [open] Other\n"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn titles_and_tags_are_written_as_given_and_found_in_both_spellings() {
+    let p = Project::new();
+    let id = p.says("create '  wide  ' --tags 'good first issue, ui ,,'");
+    let text = p.text(&id);
+    assert!(
+        text.ends_with("tags: [good first issue, ui]\n---\n#   wide  \n\n"),
+        "{text}"
+    );
+    let line = format!("{id} [open] -   wide  \n");
+    for tag in ["'good first issue'", "goodfirstissue", "ui"] {
+        let listed = p.run(&format!("ls -T {tag}")).expect(0);
+        assert_eq!(listed.text(), line, "{tag}");
+    }
+    assert_eq!(p.says("ls -T good"), "");
+    p.put(
+        "q-1",
+        "---\nid: q-1\nstatus: open\ndeps: [\"q-2\"]\n---\n# Quoted by a formatter\n",
+    );
+    p.put("q-2", "---\nid: q-2\nstatus: closed\n---\n# Done\n");
+    assert!(p.says("ready").contains("q-1"));
+}
+
+#[test]
+fn a_note_without_end_is_refused_and_nothing_of_it_is_kept() {
+    let p = Project::with(&["n-1 open Noted"]);
+    let before = p.text("n-1");
+    let done = p
+        .command("add-note n-1")
+        .stdin(vec![b'x'; (16 << 20) + 1])
+        .limit(Duration::from_secs(30))
+        .run()
+        .expect(1);
+    assert!(
+        done.errors()
+            .contains("larger than 16 MiB, so nothing was added"),
+        "{}",
+        done.errors()
+    );
+    assert_eq!(p.text("n-1"), before);
+}
+
+#[test]
 fn notes_go_to_the_end_and_may_come_from_standard_input() {
     let p = Project::with(&["n-1 open Noted"]);
     assert_eq!(p.says("add-note 1 This is my note"), "Note added to n-1");

@@ -368,6 +368,14 @@ fn messages_go_to_subscribed_topics_only() {
         sent.header("authorization"),
         Some("Bearer tk_0123456789abcdef")
     );
+    run("ntfy_publish", &["topic=Kitchen", "message=x"])
+        .env("NTFY_TOKEN", "ann:pass word")
+        .run()
+        .expect(0);
+    assert_eq!(
+        server.request(1).header("authorization"),
+        Some("Basic YW5uOnBhc3Mgd29yZA==")
+    );
     let done = fails(
         run("ntfy_publish", &["topic=secret", "message=x"]),
         &["protected or reserved", "403"],
@@ -460,6 +468,26 @@ fn news_is_listed_once_and_the_last_message_remembered() {
         (&kept[0]["keep"], &kept[0]["lastMessageId"]),
         (&1.into(), &"wze9zgqK41Cc".into())
     );
+}
+
+#[test]
+fn a_video_that_is_not_where_yt_dlp_says_is_not_called_present() {
+    let home = Home::new();
+    let get = |said: &str| {
+        let stub = home.write("bin/yt-dlp", format!("#!/bin/sh\necho '{said}'\n"));
+        fs::set_permissions(&stub, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        tool(&home, "yt_dlp_download", &["url=http://127.0.0.1:9/clip"])
+            .env("MARVIN_ALLOW_PRIVATE", "127.0.0.1")
+            .env(
+                "PATH",
+                format!("{}/bin:/usr/bin:/bin", home.path().display()),
+            )
+    };
+    fails(get("./gone.mp4"), &["gone.mp4, but there is no such file"]);
+    let done = get("[download] clip.mp4 has already been downloaded")
+        .run()
+        .expect(0);
+    assert!(done.text().contains("already"), "{}", done.text());
 }
 
 #[test]

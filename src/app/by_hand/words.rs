@@ -61,6 +61,11 @@ pub fn read(words: &[String]) -> Outcome<Asked> {
             _ => pairs.push(word.clone()),
         }
     }
+    // A tool that takes a whole text, such as a patch, reads it in every form, as it does for a model.
+    if let (Some(json), true, true) = (&json, tool.whole.is_some(), pairs.is_empty()) {
+        let args = json.clone();
+        return Ok(Asked::Call { tool, args, dir });
+    }
     let args = values::object(tool.fields, &pairs, json.as_deref())?;
     Ok(Asked::Call {
         tool,

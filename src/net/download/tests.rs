@@ -286,3 +286,27 @@ fn sizes_read_well() {
         ["0 bytes", "1 byte", "999 bytes", "1.5 kB", "12.3 MB"]
     );
 }
+
+#[test]
+fn what_a_killed_download_left_goes_after_an_hour() {
+    let dir = tempfile::tempdir().unwrap();
+    let old = std::time::SystemTime::now() - Duration::from_secs(7_200);
+    let make = |name: &str| {
+        let path = dir.path().join(name);
+        fs::write(&path, "x").unwrap();
+        fs::File::open(&path).unwrap().set_modified(old).unwrap();
+    };
+    make(".marvin-abcdef.part");
+    make(".marvin-instructions");
+    make("mine.part");
+    fs::write(dir.path().join(".marvin-running.part"), "x").unwrap();
+    let folder = dir.path().join(".marvin-video.part");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("piece"), "x").unwrap();
+    fs::File::open(&folder).unwrap().set_modified(old).unwrap();
+    sweep(dir.path());
+    assert_eq!(
+        names(dir.path()),
+        [".marvin-instructions", ".marvin-running.part", "mine.part"]
+    );
+}

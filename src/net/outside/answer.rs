@@ -13,6 +13,7 @@ use crate::base::text::{clip, plural, visible};
 use crate::net::charset;
 use crate::net::http::{NetError, Response};
 use crate::net::services::Service;
+use crate::net::wait;
 
 /// Bytes that are read at once.
 const PIECE: usize = 64 * 1024;
@@ -165,17 +166,16 @@ impl Answer {
         (200..300).contains(&self.status)
     }
 
-    /// True for success whose body is JSON that names no error: worth keeping.
-    pub(super) fn is_sound(&self) -> bool {
+    /// The body of a success that is JSON and names no error: worth keeping.
+    pub(super) fn sound(&self) -> Option<Value> {
         let says = |value: &Value, key: &str| match value.get(key) {
             None | Some(Value::Null | Value::Bool(false)) => false,
             Some(Value::String(text)) => !text.trim().is_empty(),
             Some(_) => true,
         };
-        self.is_ok()
-            && self.value().is_some_and(|value| {
-                !value.is_null() && !says(&value, "error") && !says(&value, "message")
-            })
+        let value = self.is_ok().then(|| self.value())??;
+        let good = !value.is_null() && !says(&value, "error") && !says(&value, "message");
+        good.then_some(value)
     }
 
     /// The body as text, in the charset that its header, itself or nobody names.
@@ -207,15 +207,7 @@ impl Answer {
 
     /// How long the service asked to be left alone.
     pub fn retry_after(&self) -> Option<Duration> {
-        let text = self.header("retry-after")?.trim();
-        match text.parse::<f64>() {
-            Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
-            Err(_) => {
-                let then = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
-                let left = then.duration_since(jiff::Timestamp::now());
-                Some(left.try_into().unwrap_or_default())
-            }
-        }
+        wait::retry_after(self.header("retry-after")?)
     }
 
     /// True when the body begins as a web page does.
@@ -275,6 +267,10 @@ impl Answer {
             ),
             429 => (Kind::Limit, format!("{name} is asked too often (429)")),
             500..=599 => (Kind::Network, format!("{name} failed ({status})")),
+            300..=399 => (
+                Kind::Network,
+                format!("{name} points to another address ({status})"),
+            ),
             _ => (
                 Kind::Network,
                 format!("{name} answered with status {status}"),
@@ -290,14 +286,14 @@ impl Answer {
             (401 | 403, Some(variable), _) => problem.next(format!("Check {variable}.")),
             (_, _, Some(wait)) => problem.next(again(wait)),
             (429, ..) => problem.next("Wait some minutes, or use another source."),
-            (500..=599, ..) => problem.next("Try again later."),
+            (300..=399 | 500..=599, ..) => problem.next("Try again later."),
             _ => problem,
         }
     }
 }
 
 /// When a service may be asked again, as a person says it.
-fn again(wait: Duration) -> String {
+pub fn again(wait: Duration) -> String {
     let seconds = wait.as_secs().max(1);
     let count = |n: u64, unit| plural(usize::try_from(n).unwrap_or(usize::MAX), unit);
     let wait = match seconds {

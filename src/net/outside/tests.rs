@@ -1,5 +1,6 @@
 //! Requests put together, and the contact that some services want.
 
+use super::send::origin;
 use super::*;
 
 #[test]

@@ -215,7 +215,7 @@ impl<'a> Git<'a> {
     fn moved(&self, done: Done) -> Outcome<String> {
         let moved = done.stderr.text();
         self.said(done)
-            .map(|out| format!("{}{out}", moved.trim_end()).trim().to_owned())
+            .map(|out| format!("{}\n{out}", moved.trim_end()).trim().to_owned())
     }
 
     fn commit_hook(&self) -> Option<&'static str> {

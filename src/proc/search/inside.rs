@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use ignore::overrides::OverrideBuilder;
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::names::{Names, not_a_glob};
-use super::rg::not_a_pattern;
+use super::rg::{not_a_pattern, trouble};
 use super::{Found, LIMIT, Line, Search, VENDOR};
 use crate::base::cancel::Cancel;
 use crate::base::error::Outcome;
@@ -29,8 +29,6 @@ pub(super) fn search(
     stop: &Cancel,
 ) -> Outcome<Found> {
     let pattern = RegexBuilder::new(what.pattern)
-        .multi_line(true)
-        .crlf(true)
         .build()
         .map_err(|error| not_a_pattern(what.pattern, &error.to_string()))?;
     let mut globs = OverrideBuilder::new(dir);
@@ -58,7 +56,14 @@ pub(super) fn search(
             ));
             break;
         }
-        let Ok(entry) = entry else { continue };
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(why) => {
+                let text = why.to_string().replace(&format!("{}/", dir.display()), "");
+                found.troubles.extend(trouble(&text));
+                continue;
+            }
+        };
         // Only ordinary files: opening a FIFO would wait for ever.
         if !entry.file_type().is_some_and(|kind| kind.is_file()) {
             continue;
@@ -99,7 +104,7 @@ fn file_hits(
     stop: &Cancel,
     found: &mut Found,
 ) -> std::io::Result<()> {
-    let mut reader = BufReader::with_capacity(SNIFF, file);
+    let mut reader = decoded(file)?;
     if reader.fill_buf()?.contains(&0) {
         return Ok(());
     }
@@ -147,4 +152,26 @@ fn file_hits(
         }
     }
     Ok(())
+}
+
+/// The file's text without the mark of its encoding, UTF-16 as UTF-8.
+fn decoded(file: File) -> std::io::Result<Box<dyn BufRead>> {
+    let mut reader = BufReader::with_capacity(SNIFF, file);
+    let start = reader.fill_buf()?;
+    if start.starts_with(b"\xEF\xBB\xBF") {
+        reader.consume(3);
+        return Ok(Box::new(reader));
+    }
+    let unit: fn([u8; 2]) -> u16 = match start {
+        [0xFF, 0xFE, ..] => u16::from_le_bytes,
+        [0xFE, 0xFF, ..] => u16::from_be_bytes,
+        _ => return Ok(Box::new(reader)),
+    };
+    reader.consume(2);
+    let mut bytes = Vec::new();
+    reader.take(LONGEST).read_to_end(&mut bytes)?;
+    let (pairs, _) = bytes.as_chunks::<2>();
+    let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
+    let text = String::from_utf16_lossy(&units);
+    Ok(Box::new(Cursor::new(text.into_bytes())))
 }

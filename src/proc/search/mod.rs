@@ -157,6 +157,12 @@ mod tests {
         put("binary.rs", b"TODO\0TODO\n");
         put("latin.rs", b"// TODO caf\xe9\n");
         put("notes.md", b"TODO in notes\n");
+        put("marked.md", b"\xef\xbb\xbfTODO marked\n");
+        put("wide.md", b"\xff\xfeT\0O\0D\0O\0 \0w\0\n\0");
+        put("wide_be.md", b"\xfe\xff\0T\0O\0D\0O\0\n");
+        put("cr.md", b"a\rTODO\rb\n");
+        let late = [b"TODO\n".as_slice(), &[b'x'; 200_000], b"\n\0\nTODO\n"].concat();
+        put("late.md", &late);
         fs::create_dir(dir.path().join(".git")).unwrap();
         dir
     }
@@ -177,6 +183,9 @@ mod tests {
             ("TODO", "!*.rs", 0, 9),
             ("TODO", "*.{rs,md}", 0, 9),
             ("TODO", "*.none", 0, 9),
+            ("^TODO", "*.md", 1, 9),
+            ("TODO$", "*.md", 0, 9),
+            ("TODO", "*.md", 0, 9),
         ] {
             let what = Search {
                 pattern,
@@ -195,6 +204,21 @@ mod tests {
             } else {
                 assert_eq!(a, b, "{what:?}");
             }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_in_the_same_words_by_both() {
+        for said in [
+            "rg: nd: IO error for operation on ./nd: Permission denied (os error 13)",
+            "IO error for operation on nd: Permission denied (os error 13)",
+            "rg: ./nd: Permission denied (os error 13)",
+        ] {
+            assert_eq!(
+                rg::trouble(said).as_deref(),
+                Some("nd: Permission denied (os error 13)"),
+                "{said}"
+            );
         }
     }
 

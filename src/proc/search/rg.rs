@@ -20,6 +20,7 @@ use crate::proc::scrub::command_env;
 enum Record {
     Match(Shown),
     Context(Shown),
+    End(Ended),
     #[serde(other)]
     Other,
 }
@@ -29,6 +30,12 @@ struct Shown {
     path: Text,
     lines: Text,
     line_number: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Ended {
+    path: Text,
+    binary_offset: Option<u64>,
 }
 
 /// Text, or bytes in base64 when it is not UTF-8.
@@ -97,6 +104,13 @@ pub(super) fn search(
             let (shown, hit) = match serde_json::from_slice(record) {
                 Ok(Record::Match(shown)) => (shown, true),
                 Ok(Record::Context(shown)) => (shown, false),
+                Ok(Record::End(file)) if file.binary_offset.is_some() => {
+                    // A binary file after all: what was found in it is text that means nothing.
+                    let path = file.path.read();
+                    let path = path.strip_prefix("./").unwrap_or(&path);
+                    found.lines.retain(|line| line.path != path);
+                    return ControlFlow::Continue(());
+                }
                 _ => return ControlFlow::Continue(()),
             };
             let path = shown.path.read();
@@ -136,8 +150,12 @@ pub(super) fn search(
 }
 
 /// A file that could not be read, in the words that the other engine uses.
-fn trouble(line: &str) -> Option<String> {
+pub(super) fn trouble(line: &str) -> Option<String> {
     let line = line.strip_prefix("rg: ").unwrap_or(line);
+    // A folder's name comes twice, the second time behind these words.
+    let (_, line) = line
+        .split_once("IO error for operation on ")
+        .unwrap_or(("", line));
     let line = line.strip_prefix("./").unwrap_or(line);
     // With a file name filter that fits nothing, ripgrep explains itself at length; the answer says it already.
     let about_files = !line.is_empty() && !line.contains("No files were searched");

@@ -30,6 +30,8 @@ const CARRIED: [&str; 12] = [
     "XDG_RUNTIME_DIR",
     "DBUS_SESSION_BUS_ADDRESS",
 ];
+/// What handing over may take.
+const HEARD: Duration = Duration::from_secs(5);
 /// Longest wait for another Marvin that changes the crontab.
 const PATIENCE: Duration = Duration::from_secs(6);
 
@@ -98,7 +100,7 @@ fn with_cron(world: &World, records: &[Record], stop: &Cancel) -> Outcome<()> {
         let script = record.script(&world.paths)?;
         let line = script
             .to_str()
-            .and_then(|script| cron::line(minute(record)?, script, &mark(record)?));
+            .and_then(|script| cron::line(minute(world, record)?, script, &mark(record)?));
         lines.push_str(&line.ok_or_else(|| {
             Problem::refused(format!("{} cannot stand in a crontab.", script.display()))
         })?);
@@ -111,7 +113,7 @@ fn with_at(world: &World, records: &mut [Record], stop: &Cancel) -> Outcome<()> 
     for record in records.iter_mut() {
         let script = record.script(&world.paths)?;
         let (Some(when), Some(mark), Some(script)) =
-            (minute(record), mark(record), script.to_str())
+            (minute(world, record), mark(record), script.to_str())
         else {
             return Err(Problem::refused(
                 "The path of the alarm cannot be given to at.",
@@ -128,10 +130,15 @@ fn with_at(world: &World, records: &mut [Record], stop: &Cancel) -> Outcome<()> 
 /// # Errors
 /// The files cannot be removed.
 pub fn remove(world: &World, records: &[Record], stop: &Cancel) -> Outcome<Option<String>> {
-    let mut trouble = None;
     for record in records {
         record.remove(&world.paths)?;
     }
+    Ok(take_back(world, records, stop))
+}
+
+/// Takes the records back from their scheduler; trouble with it in words.
+pub fn take_back(world: &World, records: &[Record], stop: &Cancel) -> Option<String> {
+    let mut trouble = None;
     let marks: Vec<Mark> = records.iter().filter_map(mark).collect();
     if !marks.is_empty() && cron::is_installed(&world.env) {
         // Also for records that say nothing of cron: a Marvin that was killed had written the line and not yet that it had.
@@ -152,7 +159,7 @@ pub fn remove(world: &World, records: &[Record], stop: &Cancel) -> Outcome<Optio
             let _ = at::remove(&world.env, stop, job, &mark);
         }
     }
-    Ok(trouble)
+    trouble
 }
 
 fn lock(world: &World, stop: &Cancel) -> Outcome<Lock> {
@@ -167,9 +174,11 @@ fn mark(record: &Record) -> Option<Mark> {
     Mark::new(&record.id)
 }
 
-/// The minute that the scheduler is given: the first one not before the record's time, in the scheduler's zone.
-fn minute(record: &Record) -> Option<DateTime> {
-    let at = record.at()?.with_time_zone(system_zone());
+/// The minute that the scheduler is given, in its zone: the first one not before the record's time that it has not begun by the
+/// time it hears of it.
+fn minute(world: &World, record: &Record) -> Option<DateTime> {
+    let heard = world.clock.now().timestamp().checked_add(HEARD).ok()?;
+    let at = record.at()?.timestamp().max(heard).to_zoned(system_zone());
     let up = ZonedRound::new()
         .smallest(Unit::Minute)
         .mode(RoundMode::Ceil);
@@ -194,8 +203,8 @@ fn system_zone() -> TimeZone {
 fn script_text(world: &World, record: &Record) -> Outcome<String> {
     let marvin = std::env::current_exe()
         .map_err(|why| Problem::system("Cannot find Marvin's own program", why))?;
-    let marvin = quoted(&marvin.to_string_lossy());
-    let year = minute(record).map_or(0, DateTime::year);
+    let marvin = quoted(at_its_place(&marvin.to_string_lossy()));
+    let year = minute(world, record).map_or(0, DateTime::year);
     let id = &record.id;
     let mut exports = String::new();
     for name in CARRIED {
@@ -215,6 +224,11 @@ fn script_text(world: &World, record: &Record) -> Outcome<String> {
     ))
 }
 
+/// Where a program is that was replaced while it ran: the system says so behind its path.
+fn at_its_place(path: &str) -> &str {
+    path.strip_suffix(" (deleted)").unwrap_or(path)
+}
+
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\0', "").replace('\'', "'\\''"))
 }
@@ -228,4 +242,15 @@ fn executable(path: &std::path::Path) -> Outcome<()> {
 /// Whether a crontab holds a line of this record: for tests and reports.
 pub fn is_in(table: &[u8], record: &Record) -> bool {
     mark(record).is_some_and(|mark| changed(table, &[mark], "") != table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::at_its_place;
+
+    #[test]
+    fn a_program_that_was_replaced_is_where_it_was() {
+        assert_eq!(at_its_place("/bin/marvin (deleted)"), "/bin/marvin");
+        assert_eq!(at_its_place("/bin/marvin"), "/bin/marvin");
+    }
 }

@@ -146,7 +146,9 @@ fn say(world: &Arc<World>, title: &'static str, words: String, id: Option<String
     let world = Arc::clone(world);
     beside(move || match id {
         Some(id) => drop(ring::fire(&world, &id, &Cancel::new())),
-        None => ring::aloud(&world, title, &words, &Cancel::new()),
+        None => {
+            let _ = ring::aloud(&world, title, &words, &Cancel::new());
+        }
     });
 }
 

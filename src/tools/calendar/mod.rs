@@ -1,15 +1,16 @@
 //! Module `calendar`: one iCalendar file for each profile, its views, and reminders of its events.
 
+mod files;
 pub mod ical;
 pub mod new;
 pub mod occurrence;
 mod onward;
 pub mod reminders;
+pub mod short;
+mod versions;
 pub mod view;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::time::Duration;
 
 use jiff::civil::{Date, Time};
 use jiff::{Span, Zoned};
@@ -18,9 +19,11 @@ use super::context::Ctx;
 use super::{CHANGE, READ, alarms};
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::{clip, plural, visible};
-use crate::disk::{atomic, lock};
+use crate::disk::paths::ProfilePaths;
+use files::Files;
 use ical::event::Event;
-use ical::scan::{scan, with_event, without};
+use ical::scan::scan;
+use ical::text::one_line;
 use ical::zone::Zones;
 use new::{New, When, uuid};
 use occurrence::{Found, Occurrence, between};
@@ -63,44 +66,31 @@ crate::tools! { "calendar";
     } => upcoming, says ["upcoming events", "what is on in the next {days} days"];
 }
 
-/// What Marvin calls itself in a new calendar.
-const PRODUCT: &str = "-//Marvin//EN";
-/// Longest wait for another Marvin that writes the calendar.
-const PATIENCE: Duration = Duration::from_secs(8);
 /// Lines of events that a view shows.
 const MOST: usize = 300;
 /// Events of one title that are listed.
 const CHOICE: usize = 20;
 
-fn path(ctx: &Ctx) -> Outcome<PathBuf> {
-    Ok(ctx.world.paths.profile(&ctx.world.profile())?.calendar())
+fn files(ctx: &Ctx) -> Outcome<Files> {
+    Ok(Files::of(&ctx.world.paths.profile(&ctx.world.profile())?))
 }
 
-fn read(ctx: &Ctx) -> Outcome<Vec<u8>> {
-    Ok(atomic::read(&path(ctx)?, atomic::STATE_CAP)?.unwrap_or_default())
+/// What of the calendar falls into a stretch of time.
+fn found(ctx: &Ctx, from: &Zoned, until: &Zoned) -> Outcome<Found> {
+    let (bytes, note) = files(ctx)?.read()?;
+    let mut found = between(&bytes, from, until);
+    found.notes.extend(note);
+    Ok(found)
 }
 
-fn damaged(path: &std::path::Path, why: &str) -> Problem {
-    Problem::input(format!(
-        "{} is no sound calendar file: {why}. Nothing was written.",
-        path.display()
-    ))
-    .next("Mend it, or move it away; then a new one is begun.")
-}
-
-/// Whether a calendar file has an event with this UID; also when that cannot be told.
-pub fn holds(bytes: &[u8], uid: &str) -> bool {
-    let file = scan(bytes);
-    file.fault.is_some()
-        || file
-            .events
-            .iter()
-            .any(|place| file.uid(place).as_deref() == Some(uid))
+/// Whether a profile's calendar has an event with this UID; also when that cannot be told.
+pub fn holds(profile: &ProfilePaths, uid: &str) -> bool {
+    Files::of(profile).hold(uid)
 }
 
 fn add(ctx: &Ctx, args: AddEvent) -> Outcome<String> {
     let title = args.title.trim();
-    if title.is_empty() {
+    if title.chars().all(|c| c.is_whitespace() || c.is_control()) {
         return Err(Problem::input("An event needs a title.").next("Say what it is."));
     }
     let now = ctx.world.clock.now();
@@ -115,12 +105,7 @@ fn add(ctx: &Ctx, args: AddEvent) -> Outcome<String> {
     };
     let uid = uuid();
     let text = event.text(&uid, now.timestamp());
-    let path = path(ctx)?;
-    lock::update(&path, PATIENCE, |old| {
-        with_event(&old.unwrap_or_default(), &text, PRODUCT)
-            .map(Some)
-            .map_err(|why| damaged(&path, &why))
-    })?;
+    files(ctx)?.add(&text, &uid)?;
     let (Some(from), Some(to)) = (event.start.here(&zone), event.end.here(&zone)) else {
         return Err(Problem::internal(
             "The event was saved, but its time cannot be shown.",
@@ -135,9 +120,9 @@ fn add(ctx: &Ctx, args: AddEvent) -> Outcome<String> {
         end: to,
     };
     let when = view::when(&shown, None);
-    let mut out = format!("Added: {}\nWhen: {when}", visible(title));
+    let mut out = format!("Added: {}\nWhen: {when}", one_line(title));
     if !event.place.is_empty() {
-        out.push_str(&format!("\nWhere: {}", visible(&event.place)));
+        out.push_str(&format!("\nWhere: {}", one_line(&event.place)));
     }
     out.push_str(&format!("\nUID: {uid}"));
     if let When::Wall(wall) = &event.start
@@ -172,19 +157,14 @@ fn delete(ctx: &Ctx, args: DeleteEvent) -> Outcome<String> {
         return Err(Problem::input("Neither a UID nor a title was given.")
             .next("Give one of them; calendar_list_upcoming shows both."));
     }
-    let path = path(ctx)?;
-    let mut gone = None;
-    lock::update(&path, PATIENCE, |old| {
-        let old = old.unwrap_or_default();
-        let (uid, title) = chosen(&old, uid, title, &ctx.world.clock.now())?;
-        let (new, count) = without(&old, &uid).map_err(|why| damaged(&path, &why))?;
-        gone = Some((uid, title, count));
-        Ok(Some(new))
-    })?;
-    let Some((uid, title, count)) = gone else {
-        return Err(Problem::internal("The calendar was not changed."));
-    };
-    let mut out = format!("Removed 1 event: {} ({}).", visible(&title), visible(&uid));
+    let files = files(ctx)?;
+    let (bytes, _) = files.read()?;
+    let (uid, title) = chosen(&bytes, uid, title, &ctx.world.clock.now())?;
+    let count = files.remove(&uid)?;
+    if count == 0 {
+        return Err(Problem::missing("The event was removed meanwhile."));
+    }
+    let mut out = format!("Removed 1 event: {} ({}).", one_line(&title), visible(&uid));
     if count > 1 {
         out.push_str(&format!(
             " It had {}.",
@@ -213,8 +193,13 @@ fn chosen(bytes: &[u8], uid: &str, title: &str, now: &Zoned) -> Outcome<(String,
     let zones = Zones::of(&file);
     let wanted = title.to_lowercase();
     let mut fits: BTreeMap<String, (String, String)> = BTreeMap::new();
+    let mut nameless = false;
     for place in &file.events {
-        let Some(own) = file.uid(place) else { continue };
+        let Some(own) = file.uid(place) else {
+            let event = Event::read(&file, place, &zones);
+            nameless |= event.is_some_and(|event| event.title.to_lowercase().contains(&wanted));
+            continue;
+        };
         if !own.starts_with(uid) {
             continue;
         }
@@ -243,7 +228,7 @@ fn chosen(bytes: &[u8], uid: &str, title: &str, now: &Zoned) -> Outcome<(String,
             .map(|(uid, (name, when))| {
                 format!(
                     "{when}  {}  UID {}",
-                    clip(&visible(name), 100),
+                    clip(&one_line(name), 100),
                     visible(uid)
                 )
             })
@@ -264,6 +249,12 @@ fn chosen(bytes: &[u8], uid: &str, title: &str, now: &Zoned) -> Outcome<(String,
             } else {
                 format!("UID {}", clip(&visible(uid), 80))
             };
+            if nameless && uid.is_empty() {
+                return Problem::refused(format!(
+                    "The event has no UID, by which events are removed ({what})."
+                ))
+                .next("Remove it from the file by hand, or give it a line UID.");
+            }
             Problem::missing(format!("There is no event of that kind ({what})."))
                 .next("calendar_list_upcoming and calendar_view show the events with their UIDs.")
         })
@@ -302,8 +293,7 @@ fn month(ctx: &Ctx, args: ViewMonth) -> Outcome<String> {
     ) else {
         return Err(Problem::input("That month lies beyond the calendar's end."));
     };
-    let bytes = read(ctx)?;
-    let found = between(&bytes, &from, &until);
+    let found = found(ctx, &from, &until)?;
     let mut out = view::grid(first, now.date(), &view::marked(first, &found.list));
     out.push_str("[n] has events, n* is today\n\n");
     if found.list.is_empty() {
@@ -324,8 +314,7 @@ fn upcoming(ctx: &Ctx, args: ListUpcoming) -> Outcome<String> {
         .to_datetime(Time::MAX)
         .to_zoned(now.time_zone().clone())
         .unwrap_or_else(|_| now.clone());
-    let bytes = read(ctx)?;
-    let found = between(&bytes, &now, &until);
+    let found = found(ctx, &now, &until)?;
     let days = plural(usize::try_from(args.days).unwrap_or(usize::MAX), "day");
     if found.list.is_empty() {
         let notes = lines(&found, &now);

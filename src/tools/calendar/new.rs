@@ -92,6 +92,17 @@ pub fn when(what: &str, text: &str) -> Outcome<When> {
         .map_err(|_| wrong())
 }
 
+/// The wall time an hour later; from an hour that the clocks skip, which is taken past the gap, an hour after that.
+fn hour_after(wall: DateTime, zone: &TimeZone) -> Option<DateTime> {
+    let later = wall.checked_add(1.hour()).ok()?;
+    let start = wall.to_zoned(zone.clone()).ok()?;
+    let end = later.to_zoned(zone.clone()).ok()?;
+    if end > start {
+        return Some(later);
+    }
+    start.checked_add(1.hour()).ok().map(|end| end.datetime())
+}
+
 /// An event to be written.
 #[derive(Debug)]
 pub struct New {
@@ -116,7 +127,7 @@ impl New {
         let from = when("start", start)?;
         let to = match (&from, end.trim()) {
             (When::Day(day), "") => Some(When::Day(*day)),
-            (When::Wall(wall), "") => wall.checked_add(1.hour()).ok().map(When::Wall),
+            (When::Wall(wall), "") => hour_after(*wall, zone).map(When::Wall),
             (When::Moment(at), "") => at.checked_add(1.hour()).ok().map(When::Moment),
             _ => Some(when("end", end)?),
         };
@@ -247,6 +258,11 @@ mod tests {
                 "2026-02-14T18:00[America/New_York]",
                 "",
                 "A:20260214T230000Z B:20260215T000000Z",
+            ),
+            (
+                "2027-03-28T02:30",
+                "",
+                "A:20270328T023000 B:20270328T043000",
             ),
         ] {
             assert_eq!(times(start, end).as_deref(), Ok(want), "{start} {end}");

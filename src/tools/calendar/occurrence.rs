@@ -6,13 +6,16 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan, Zoned};
 
-use super::ical::event::{End, Event};
+use super::ical::event::Event;
 use super::ical::expand::{Budget, occurrences};
 use super::ical::moment::{Length, Moment};
+use super::ical::rule::Rule;
 use super::ical::scan::{Place, Scan, scan};
 use super::ical::text::one_line;
 use super::ical::zone::Zones;
 use super::onward::Overrides;
+use super::short::Short;
+use super::versions::Versions;
 use crate::base::text::{clip, plural, visible};
 
 /// Steps of recurrence that one view may cost.
@@ -77,9 +80,10 @@ pub fn between(bytes: &[u8], from: &Zoned, until: &Zoned) -> Found {
         odd: 0,
         faults: BTreeSet::new(),
     };
-    let replaced = search.replaced();
+    let versions = Versions::of(&file);
+    let replaced = search.replaced(&versions);
     for place in &file.events {
-        if search.may_matter(place) {
+        if search.may_matter(place) && !versions.is_old(place) {
             search.event(place, &replaced);
         }
     }
@@ -98,6 +102,9 @@ fn day_number(zoned: &Zoned, days: i64) -> u32 {
 /// The overrides of the events that have some, by UID.
 type Replaced = HashMap<String, Overrides>;
 
+/// An occurrence as its event says it, here, and its own length if it has one.
+type Start = (Moment, Zoned, Option<Length>);
+
 struct Search<'a> {
     file: &'a Scan<'a>,
     zones: &'a Zones<'a>,
@@ -114,12 +121,25 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn replaced(&self) -> Replaced {
+    fn replaced(&self, versions: &Versions<'_>) -> Replaced {
         let mut out = Replaced::new();
-        for place in self.file.events.iter().filter(|place| place.replaces) {
+        let places = || self.file.events.iter().filter(|one| !versions.is_old(one));
+        for place in places().filter(|place| place.replaces.is_some()) {
             if let Some(event) = Event::read(self.file, place, self.zones) {
                 let overrides = out.entry(event.uid.clone()).or_default();
                 overrides.add(&event, self.view);
+            }
+        }
+        if out.is_empty() {
+            return out;
+        }
+        // What the event itself says of them matters only where it is the later word.
+        for place in places().filter(|one| one.replaces.is_none() && one.sequence > 0) {
+            let uid = self.file.uid(place).unwrap_or_default();
+            if let Some(overrides) = out.get_mut(&uid)
+                && let Some(event) = Event::read(self.file, place, self.zones)
+            {
+                overrides.leave_out(&event, place.sequence, self.view);
             }
         }
         out
@@ -149,24 +169,22 @@ impl Search<'_> {
         if event.cancelled {
             return;
         }
-        let length = match &event.end {
-            Some(End::After(length)) => Some(*length),
-            Some(End::At(end)) => Length::between(&event.start, end, self.view),
-            None => None,
-        };
+        let length = event.end.as_ref();
+        let length = length.and_then(|end| end.length(&event.start, self.view));
         let whole = matches!(event.start, Moment::Day(_));
         let mut length = length.unwrap_or_default();
         if whole && length == Length::default() {
             length.days = 1;
         }
-        let overrides = match event.replaces {
-            None => replaced.get(&event.uid),
-            Some(_) => None,
-        };
+        let overrides = replaced.get(&event.uid);
+        if overrides.is_some_and(|all| all.is_deleted(&event, place.sequence, self.view)) {
+            return;
+        }
+        let overrides = overrides.filter(|_| event.replaces.is_none());
         let reach = overrides.map_or(0, |overrides| overrides.reach);
         let [title, place] = [&event.title, &event.place].map(|text| one_line(text));
-        for start in self.starts(&event, length, reach) {
-            let kept = overrides.is_none_or(|overrides| !overrides.replace(&start));
+        for (moment, start, own) in self.starts(&event, length, reach) {
+            let kept = overrides.is_none_or(|overrides| !overrides.replace(&moment, &start));
             let onward = overrides.and_then(|overrides| overrides.holds(&start));
             if onward.is_some_and(|onward| onward.cancelled) {
                 continue;
@@ -181,7 +199,10 @@ impl Search<'_> {
                     onward.place.as_ref().unwrap_or(&place),
                 ]
             });
-            let length = onward.and_then(|onward| onward.length).unwrap_or(length);
+            let length = onward
+                .and_then(|onward| onward.length)
+                .or(own)
+                .unwrap_or(length);
             let Some(end) = length.after(&start) else {
                 continue;
             };
@@ -199,21 +220,35 @@ impl Search<'_> {
         }
     }
 
-    /// When it begins, as often as that matters here.
+    /// When it begins, as often as that matters here, and how long that occurrence lasts where the file says so.
     ///
     /// `reach` is by how many days they may be moved afterwards.
-    fn starts(&mut self, event: &Event, length: Length, reach: i64) -> Vec<Zoned> {
+    fn starts(&mut self, event: &Event, length: Length, reach: i64) -> Vec<Start> {
         let mut walls: BTreeSet<DateTime> = BTreeSet::new();
-        let mut moments: Vec<Moment> = event.more.clone();
-        if event.rules.is_empty() || event.fault.is_some() {
-            moments.push(event.start.clone());
+        let more = event.more.iter();
+        let mut moments: Vec<(Moment, Option<Length>)> = more
+            .map(|(start, end)| {
+                let length = end.as_ref().and_then(|end| end.length(start, self.view));
+                (start.clone(), length)
+            })
+            .collect();
+        if event.replaces.is_some() {
+            // One occurrence, also where it brings the rule of its event along.
+            moments.clear();
+        }
+        let rules: &[Rule] = match event.replaces {
+            Some(_) => &[],
+            None => &event.rules,
+        };
+        if rules.is_empty() || event.fault.is_some() {
+            moments.push((event.start.clone(), None));
         }
         let start = event.start.wall();
         // A day more on both sides for time zones, and back by the length of what may still be going on.
         let back = 1 + reach + length.days + length.seconds / 86_400;
         let from = self.from.datetime().checked_sub(back.min(40_000).days());
         let until = self.until.datetime().checked_add((2 + reach).days());
-        for rule in &event.rules {
+        for rule in rules {
             let last = match (&rule.until, &event.start) {
                 (None, _) => DateTime::MAX,
                 (Some(Moment::Day(day)), _) => day.at(23, 59, 59, 0),
@@ -231,25 +266,39 @@ impl Search<'_> {
                 walls.insert(at);
             });
         }
-        moments.extend(walls.into_iter().map(|wall| event.start.moved(wall)));
+        moments.extend(
+            walls
+                .into_iter()
+                .map(|wall| (event.start.moved(wall), None)),
+        );
         let except = Except::of(&event.except, self.view);
-        let mut starts: Vec<Zoned> = moments
-            .iter()
-            .filter_map(|moment| Some((moment, moment.here(self.view)?)))
-            .filter(|(moment, here)| !except.has(moment, here))
-            .map(|(_, here)| here)
+        let mut starts: Vec<Start> = moments
+            .into_iter()
+            .filter_map(|(moment, length)| {
+                let here = moment.here(self.view)?;
+                Some((moment, here, length))
+            })
+            .filter(|(moment, here, _)| !except.has(moment, here))
             .collect();
-        starts.sort();
-        starts.dedup();
+        starts.sort_by(|(_, one, _), (_, two, _)| one.cmp(two));
+        starts.dedup_by(|(_, one, _), (_, two, _)| one == two);
         starts
     }
 
     fn finish(mut self) -> Found {
         self.list.sort_by(|one, two| {
-            (&one.start, !one.all_day, &one.title).cmp(&(&two.start, !two.all_day, &two.title))
+            (&one.start, !one.all_day, &one.title, &one.uid).cmp(&(
+                &two.start,
+                !two.all_day,
+                &two.title,
+                &two.uid,
+            ))
         });
+        // One event that was taken in twice.
+        self.list
+            .dedup_by(|one, two| one == two && !one.uid.is_empty());
         let mut notes = Vec::new();
-        if let Some(fault) = &self.file.fault {
+        if let Some(fault) = self.file.trouble() {
             notes.push(format!("The calendar file is damaged: {fault}. What could be read is shown; nothing will be written to it."));
         }
         if self.odd > 0 {
@@ -321,48 +370,6 @@ impl Except {
     }
 }
 
-/// The beginning of a UID that no other event of the file has: eight characters where they do.
-#[derive(Debug, Default)]
-pub struct Short(HashMap<String, Option<String>>);
-
-impl Short {
-    /// Looks at every event of a file, and reads those whose UID begins like one of `list`.
-    pub fn of(file: &Scan<'_>, list: &[Occurrence]) -> Self {
-        let heads: HashSet<&[u8]> = list.iter().map(|one| head(one.uid.as_bytes())).collect();
-        let mut map: HashMap<String, Option<String>> = HashMap::new();
-        for place in &file.events {
-            if !file.begins(place, |uid| heads.contains(head(uid))) {
-                continue;
-            }
-            let Some(uid) = file.uid(place) else { continue };
-            map.entry(first_eight(&uid))
-                .and_modify(|other| {
-                    if other.as_ref() != Some(&uid) {
-                        *other = None;
-                    }
-                })
-                .or_insert(Some(uid));
-        }
-        Self(map)
-    }
-
-    /// What to show for a UID.
-    pub fn show(&self, uid: &str) -> String {
-        let short = first_eight(uid);
-        let alone = self.0.get(&short).is_some_and(Option::is_some);
-        visible(if alone { &short } else { uid })
-    }
-}
-
-/// The first eight bytes, which are no more than eight characters.
-fn head(uid: &[u8]) -> &[u8] {
-    uid.get(..8).unwrap_or(uid)
-}
-
-fn first_eight(uid: &str) -> String {
-    uid.chars().take(8).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -413,13 +420,19 @@ mod tests {
         let minutes = "DTSTART:20261101T000000Z\nRRULE:FREQ=MINUTELY\n";
         let except = "EXDATE:20261102T000000Z\n".repeat(20_000);
         let title = "a ".repeat(100_000);
-        let changes = "BEGIN:VEVENT\nUID:a\nRECURRENCE-ID;RANGE=THISANDFUTURE:20261102T000100Z\nDTSTART:20261102T000100Z\nEND:VEVENT\n".repeat(2_000);
+        let change = |minute: u32| {
+            let at = format!("20261102T{:02}{:02}00Z", minute / 60, minute % 60);
+            format!(
+                "BEGIN:VEVENT\nUID:a\nRECURRENCE-ID;RANGE=THISANDFUTURE:{at}\nDTSTART:{at}\nEND:VEVENT\n"
+            )
+        };
+        let changes: String = (0..1_440).map(change).collect();
         let events = [
             format!("BEGIN:VEVENT\nUID:b\n{minutes}{except}END:VEVENT\n"),
             format!("BEGIN:VEVENT\nUID:c\n{minutes}SUMMARY:{title}\nEND:VEVENT\n"),
             format!("{changes}BEGIN:VEVENT\nUID:a\n{minutes}END:VEVENT\n"),
         ];
-        for (events, count) in events.iter().zip([1_439, 1_440, 3_439]) {
+        for (events, count) in events.iter().zip([1_439, 1_440, 1_440]) {
             let begun = std::time::Instant::now();
             let (list, notes) = shown(
                 events,
@@ -499,6 +512,84 @@ mod tests {
             ]
         );
         assert_eq!(notes.len(), 3, "{notes:?}");
+    }
+
+    #[test]
+    fn of_several_versions_the_newest_counts_and_an_override_is_one_occurrence() {
+        let (list, notes) = shown(
+            "BEGIN:VEVENT\nUID:v\nSEQUENCE:2\nDTSTART:20261103T090000Z\nRRULE:FREQ=WEEKLY;COUNT=-1;UNTIL=20261117T090000Z\nSUMMARY:New\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:v\nSEQUENCE:1\nDTSTART:20261104T090000Z\nSUMMARY:Old\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:v\nSEQUENCE:1\nRECURRENCE-ID:20261110T090000Z\nDTSTART:20261111T090000Z\nRRULE:FREQ=WEEKLY;COUNT=9\nSUMMARY:Moved\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:v\nRECURRENCE-ID:20261110T090000Z\nDTSTART:20261112T090000Z\nSUMMARY:Moved before\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:t\nDTSTART:20261120T090000Z\nSUMMARY:Twice\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:t\nDTSTART:20261120T090000Z\nSUMMARY:Twice\nEND:VEVENT\n",
+            FROM,
+            UNTIL,
+        );
+        assert_eq!(
+            list,
+            [
+                "11-03T10:00 New",
+                "11-11T10:00 Moved",
+                "11-17T10:00 New",
+                "11-20T10:00 Twice"
+            ]
+        );
+        assert!(notes.is_empty(), "{notes:?}");
+    }
+
+    #[test]
+    fn an_occurrence_that_was_changed_and_then_deleted_is_gone() {
+        let both = |version: u8| {
+            shown(
+                &format!("BEGIN:VEVENT\nUID:v\nSEQUENCE:{version}\nDTSTART:20261103T090000Z\nRRULE:FREQ=WEEKLY;COUNT=3\nEXDATE:20261110T090000Z\nSUMMARY:Week\nEND:VEVENT\n\
+                 BEGIN:VEVENT\nUID:v\nSEQUENCE:1\nRECURRENCE-ID:20261110T090000Z\nDTSTART:20261111T090000Z\nSUMMARY:Moved\nEND:VEVENT\n"),
+                FROM,
+                UNTIL,
+            )
+            .0
+        };
+        assert_eq!(both(2), ["11-03T10:00 Week", "11-17T10:00 Week"]);
+        // Of one version, it is only where it was moved to.
+        assert_eq!(both(1).len(), 3);
+    }
+
+    #[test]
+    fn an_override_may_name_its_occurrence_as_a_day_or_a_moment() {
+        let (list, _) = shown(
+            "BEGIN:VEVENT\nUID:d\nDTSTART;VALUE=DATE:20261102\nRRULE:FREQ=DAILY;COUNT=2\nSUMMARY:Days\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:d\nRECURRENCE-ID:20261103T000000Z\nDTSTART;VALUE=DATE:20261103\nSUMMARY:Changed\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:h\nDTSTART;TZID=America/New_York:20261104T200000\nRRULE:FREQ=DAILY;COUNT=2\nSUMMARY:Evening\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:h\nRECURRENCE-ID;VALUE=DATE:20261105\nDTSTART;TZID=America/New_York:20261105T210000\nSUMMARY:Late\nEND:VEVENT\n",
+            FROM,
+            UNTIL,
+        );
+        assert_eq!(
+            list,
+            [
+                "11-02T00:00 Days",
+                "11-03T00:00 Changed",
+                "11-05T02:00 Evening",
+                "11-06T03:00 Late"
+            ]
+        );
+    }
+
+    #[test]
+    fn periods_have_lengths_of_their_own_and_what_is_no_calendar_is_told() {
+        let file = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:p\nDTSTART:20261102T090000Z\nDURATION:PT1H\n\
+             RDATE;VALUE=PERIOD:20261103T090000Z/PT3H,20261104T090000Z/20261104T110000Z\nSUMMARY:P\nEND:VEVENT\nEND:VCALENDAR\n";
+        let found = between(file.as_bytes(), &zoned(FROM), &zoned(UNTIL));
+        let ends: Vec<String> = found
+            .list
+            .iter()
+            .map(|one| one.end.strftime("%d %H:%M").to_string())
+            .collect();
+        assert_eq!(ends, ["02 11:00", "03 13:00", "04 12:00"]);
+        let none = between(b"<html>Sign in</html>", &zoned(FROM), &zoned(UNTIL));
+        assert!(none.notes[0].contains("no VCALENDAR"), "{:?}", none.notes);
+        let empty = between(b"\r\n", &zoned(FROM), &zoned(UNTIL));
+        assert!(empty.notes.is_empty());
     }
 
     #[test]

@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
 
-use super::ical::event::{End, Event};
-use super::ical::moment::Length;
+use super::ical::event::Event;
+use super::ical::moment::{Length, Moment};
 use super::ical::text::one_line;
 
 /// The overrides of one event.
@@ -15,6 +16,12 @@ use super::ical::text::one_line;
 pub(super) struct Overrides {
     /// Occurrences that stand elsewhere.
     gone: BTreeSet<Timestamp>,
+    /// Those of them that are said as a day.
+    days: BTreeSet<Date>,
+    /// The days of all of them, for whole days that are said as moments.
+    all_days: BTreeSet<Date>,
+    /// Occurrences that the event itself leaves out, and which version of it does.
+    out: (u64, BTreeSet<Timestamp>),
     /// Changes that hold from an occurrence on, by when that was; of several for one the last.
     onward: BTreeMap<Timestamp, Onward>,
     /// Days by which changes move occurrences at most.
@@ -46,12 +53,14 @@ impl Overrides {
             return;
         };
         self.gone.insert(from);
+        let day = replaced.wall().date();
+        self.all_days.insert(day);
+        if matches!(replaced, Moment::Day(_)) {
+            self.days.insert(day);
+        }
         if event.onward {
-            let length = match &event.end {
-                Some(End::After(length)) => Some(*length),
-                Some(End::At(end)) => Length::between(&event.start, end, view),
-                None => None,
-            };
+            let length = event.end.as_ref();
+            let length = length.and_then(|end| end.length(&event.start, view));
             let shift = event.start.wall().duration_since(replaced.wall());
             let days = shift.as_hours().unsigned_abs() / 24 + 1;
             let days = i64::try_from(days.min(40_000)).unwrap_or_default();
@@ -68,9 +77,26 @@ impl Overrides {
         }
     }
 
-    /// True when the occurrence stands elsewhere.
-    pub(super) fn replace(&self, start: &Zoned) -> bool {
-        self.gone.contains(&start.timestamp())
+    /// What the event itself leaves out, in the version that counts.
+    pub(super) fn leave_out(&mut self, event: &Event, version: u64, view: &TimeZone) {
+        let moments = event.except.iter().filter_map(|out| out.here(view));
+        self.out = (version, moments.map(|at| at.timestamp()).collect());
+    }
+
+    /// True for an override, of this version, of an occurrence that a later version of the event leaves out: changed, then deleted.
+    pub(super) fn is_deleted(&self, event: &Event, version: u64, view: &TimeZone) -> bool {
+        let (newest, out) = &self.out;
+        let replaced = event.replaces.as_ref().and_then(|at| at.here(view));
+        version < *newest && replaced.is_some_and(|at| out.contains(&at.timestamp()))
+    }
+
+    /// True when the occurrence, which the event itself puts at `moment`, stands elsewhere.
+    pub(super) fn replace(&self, moment: &Moment, start: &Zoned) -> bool {
+        let days = match moment {
+            Moment::Day(_) => &self.all_days,
+            Moment::At(..) => &self.days,
+        };
+        self.gone.contains(&start.timestamp()) || days.contains(&moment.wall().date())
     }
 
     /// What holds for an occurrence by a change at or before it.

@@ -3,7 +3,8 @@
 use jiff::civil::Date;
 use jiff::{ToSpan, Zoned};
 
-use super::occurrence::{Occurrence, Short};
+use super::occurrence::Occurrence;
+use super::short::Short;
 
 /// The grid of the month that begins at `first`: Sunday first, days with events in brackets, today with a star.
 pub fn grid(first: Date, today: Date, marked: &[Date]) -> String {

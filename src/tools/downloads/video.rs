@@ -10,7 +10,7 @@ use crate::base::error::{Outcome, Problem};
 use crate::base::text::{clip, tail, visible};
 use crate::disk::beneath::Root;
 use crate::net::address::Address;
-use crate::net::download::size;
+use crate::net::download::{PARTIAL, size, sweep};
 use crate::net::gateway::Gateway;
 use crate::net::guard::Guard;
 use crate::proc::capture::Keep;
@@ -53,8 +53,10 @@ pub(super) fn fetch(ctx: &Ctx, args: YtDlpDownload) -> Outcome<String> {
     let gateway = Gateway::open(env, guard, &ctx.stop)?;
 
     let cannot = |why| Problem::system(format!("Cannot write into {}", folder.display()), why);
+    sweep(&folder);
     let partial = tempfile::Builder::new()
-        .prefix(".marvin-")
+        .prefix(PARTIAL.0)
+        .suffix(PARTIAL.1)
         .tempdir_in(&folder)
         .map_err(cannot)?;
     let format = match (args.audio_only, ffmpeg) {
@@ -128,6 +130,11 @@ pub(super) fn fetch(ctx: &Ctx, args: YtDlpDownload) -> Outcome<String> {
             path.display(),
             size(about.len())
         )),
+        // What stands in brackets is told on the way, no path.
+        _ if !last.is_empty() && !last.starts_with('[') => Err(Problem::missing(format!(
+            "yt-dlp says that the {kind} is at {}, but there is no such file.",
+            visible(&path.to_string_lossy())
+        ))),
         _ => Ok(format!(
             "yt-dlp has nothing new to download; the {kind} is already in {}.",
             folder.display()

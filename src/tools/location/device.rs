@@ -85,9 +85,14 @@ fn program(env: &Env) -> Option<PathBuf> {
     find_program(PROGRAM, env).or_else(installed)
 }
 
-/// The last fix in what the program said; each begins with `New location:`.
+/// The most exact fix in what the program said, of equal ones the last; each begins with `New location:`.
 fn read(text: &str) -> Option<Fix> {
-    text.split("New location:").skip(1).filter_map(block).last()
+    let fixes = text.split("New location:").skip(1).filter_map(block);
+    let wrong = |fix: &Fix| fix.accuracy.unwrap_or(f64::MAX);
+    fixes.reduce(|best, next| match wrong(&next) <= wrong(&best) {
+        true => next,
+        false => best,
+    })
 }
 
 fn block(text: &str) -> Option<Fix> {
@@ -106,7 +111,9 @@ fn block(text: &str) -> Option<Fix> {
             .filter(|number| number.is_finite())
     };
     Some(Fix {
-        point: Point::found(number("Latitude")?, number("Longitude")?)?,
+        // Zero and zero is what is said where nothing is known.
+        point: Point::found(number("Latitude")?, number("Longitude")?)
+            .filter(|point| point.lat != 0.0 || point.lon != 0.0)?,
         accuracy: number("Accuracy").filter(|metres| *metres > 0.0),
         how: value("Description")
             .filter(|how| !how.is_empty())

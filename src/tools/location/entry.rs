@@ -71,7 +71,8 @@ impl Entry {
             .and_then(|count| u64::try_from(count).ok());
         let rating = row
             .number("rating")
-            .filter(|rating| (0.0..=5.0).contains(rating));
+            // Ratings go from 1 to 5: 0 is that of a place which nobody has rated.
+            .filter(|rating| (1.0..=5.0).contains(rating));
         let price = match row.text("priceLevel") {
             Some("PRICE_LEVEL_FREE") => Some("free"),
             Some("PRICE_LEVEL_INEXPENSIVE") => Some("inexpensive"),

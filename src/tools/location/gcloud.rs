@@ -1,9 +1,9 @@
 //! Google's own program: its access token, and what it is asked to set up (contract/services/google-places.md).
 
 use std::ffi::OsString;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::remembered::Token;
 use crate::base::error::{Outcome, Problem};
 use crate::proc::child::Run;
 use crate::proc::program::find_program;
@@ -25,51 +25,12 @@ const VARIABLES: [&str; 6] = [
     "GOOGLE_CLOUD_PROJECT",
 ];
 
-/// A right to ask Google in the person's name.
-#[derive(Clone)]
-pub(super) struct Token {
-    /// The token itself.
-    pub(super) secret: String,
-    /// The project that pays for it; a person's token is refused without.
-    pub(super) project: Option<String>,
-}
-
-/// What a session knows about tokens.
-#[derive(Default)]
-pub(super) struct Tokens(Mutex<Known>);
-
-#[derive(Default)]
-enum Known {
-    #[default]
-    Nothing,
-    Absent,
-    There(Token),
-}
-
-impl Tokens {
-    /// The token, asked for once a session.
-    ///
-    /// # Errors
-    /// `Cancelled`.
-    pub(super) fn get(&self, ctx: &Ctx) -> Outcome<Option<Token>> {
-        let mut known = self.lock();
-        if matches!(*known, Known::Nothing) {
-            *known = ask(ctx)?.map_or(Known::Absent, Known::There);
-        }
-        Ok(match &*known {
-            Known::There(token) => Some(token.clone()),
-            Known::Nothing | Known::Absent => None,
-        })
-    }
-
-    /// Forgets it: it was refused, or there is a new one.
-    pub(super) fn forget(&self) {
-        *self.lock() = Known::Nothing;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// The token, asked for once a session.
+///
+/// # Errors
+/// `Cancelled`.
+pub(super) fn token(ctx: &Ctx) -> Outcome<Option<Token>> {
+    ctx.world.remembered.token.get(|| ask(ctx))
 }
 
 fn ask(ctx: &Ctx) -> Outcome<Option<Token>> {

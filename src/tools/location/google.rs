@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::entry::Entry;
+use super::gcloud;
 use crate::base::error::{Outcome, Problem};
 use crate::base::pick::Pick;
 use crate::net::outside::Answer;
@@ -59,10 +60,9 @@ fn with_key(ctx: &Ctx, path: &str, body: &Value, key: &str) -> Outcome<Answer> {
 
 /// With the token of gcloud, none when it has none; a token that is refused is fetched once more.
 fn with_token(ctx: &Ctx, path: &str, body: &Value) -> Outcome<Option<Answer>> {
-    let tokens = &ctx.world.remembered.tokens;
     let mut last = None;
     for _ in 0..2 {
-        let Some(token) = tokens.get(ctx)? else {
+        let Some(token) = gcloud::token(ctx)? else {
             return Ok(last);
         };
         let bearer = format!("Bearer {}", token.secret);
@@ -80,7 +80,7 @@ fn with_token(ctx: &Ctx, path: &str, body: &Value) -> Outcome<Option<Answer>> {
         if answer.status != 401 {
             return Ok(Some(answer));
         }
-        tokens.forget();
+        ctx.world.remembered.token.forget();
         last = Some(answer);
     }
     Ok(last)
@@ -133,10 +133,18 @@ fn refused(answer: &Answer, fault: Option<&Value>) -> Problem {
     let problem = Problem::network(format!("Google Places refused: {what}."));
     let number = fault.whole("code").unwrap_or(i64::from(answer.status));
     match (number, status, reason.unwrap_or_default()) {
-        (_, _, reason) if reason.starts_with("API_KEY_") && !reason.ends_with("BLOCKED") => problem
+        // The key may not be used from here, or by this program.
+        (_, _, reason)
+            if reason.starts_with("API_KEY_")
+                && reason.ends_with("BLOCKED")
+                && reason != "API_KEY_SERVICE_BLOCKED" =>
+        {
+            problem.next("The key's restrictions forbid it: loosen them in Google's console, or use another key.")
+        }
+        (_, _, reason) if reason.starts_with("API_KEY_") && reason != "API_KEY_SERVICE_BLOCKED" => problem
             .next("Check GOOGLE_PLACES_API_KEY; without a key, setup_google_auth sets up gcloud instead."),
         (401, ..) | (_, "UNAUTHENTICATED", _) => {
-            problem.next("setup_google_auth signs in anew.")
+            problem.next("Check GOOGLE_PLACES_API_KEY when it is set, else setup_google_auth signs in anew.")
         }
         (403, ..) | (_, "PERMISSION_DENIED", _) => {
             problem.next("setup_google_auth enables the Places API; billing is switched on in Google's console.")

@@ -5,11 +5,11 @@ mod device;
 mod entry;
 mod gcloud;
 mod google;
+pub(super) mod remembered;
 mod search;
 mod setup;
 
 use std::fmt::Write as _;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::context::Ctx;
@@ -70,28 +70,14 @@ crate::tools! { "location";
 /// The longest that anything is waited for, a little less than the call's limit.
 const LIMIT: Duration = Duration::from_secs(14);
 
-/// What a session remembers of this module.
-#[derive(Default)]
-pub struct Remembered {
-    /// Where the user is, as it was told; only `get_my_location` fills it.
-    place: Mutex<Option<String>>,
-    /// The right to ask Google.
-    tokens: gcloud::Tokens,
-}
-
 fn here(ctx: &Ctx, _: GetMyLocation) -> Outcome<String> {
     let until = Instant::now() + LIMIT;
-    // Held while it is found out: two calls at once ask once.
-    let kept = &ctx.world.remembered.place;
-    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(text) = &*kept {
-        return Ok(text.clone());
-    }
-    let text = match device::fix(ctx)? {
-        Some(fix) => from_device(&fix, Unit::of(&ctx.world)),
-        None => from_address(&by_ip::place(ctx, until)?),
-    };
-    Ok(kept.insert(text).clone())
+    ctx.world.remembered.place.get(|| {
+        Ok(match device::fix(ctx)? {
+            Some(fix) => from_device(&fix, Unit::of(&ctx.world)),
+            None => from_address(&by_ip::place(ctx, until)?),
+        })
+    })
 }
 
 const VPN: &str = "behind a VPN or proxy it is where that ends";

@@ -1,5 +1,7 @@
 //! Searches for places: Google where it may be asked, else OpenStreetMap, and in the answer which of them it was.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 
 use super::entry::{Entry, list};
@@ -16,6 +18,10 @@ use crate::tools::point::Point;
 
 /// The widest circle, in metres.
 const WIDEST: f64 = 50_000.0;
+/// When a search around a point has ended, a little before the call's limit.
+const END: Duration = Duration::from_secs(24);
+/// The longest that Overpass is waited for, and the least: gcloud and Google may have taken their time before it.
+const OVERPASS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(5)];
 /// Kinds in one search at most.
 const KINDS: usize = 50;
 
@@ -27,7 +33,11 @@ pub(super) fn by_text(ctx: &Ctx, args: PlacesTextSearch) -> Outcome<String> {
         (0.0, 0.0) => None,
         (lat, lon) => Some(Point::new(lat, lon)?),
     };
-    let radius = radius(args.radius)?;
+    // Without a centre there is no circle, and models fill its radius with 0 too.
+    let radius = match centre {
+        None if args.radius == 0.0 => WIDEST,
+        _ => radius(args.radius)?,
+    };
     let mut body = json!({"textQuery": what, "pageSize": args.max_results});
     let mut add = |key: &str, value| {
         if let Some(map) = body.as_object_mut() {
@@ -42,12 +52,20 @@ pub(super) fn by_text(ctx: &Ctx, args: PlacesTextSearch) -> Outcome<String> {
     }
     let unit = Unit::of(&ctx.world);
     let title = format!("for \"{}\"", shown(&what));
+    let most = usize::try_from(args.max_results).unwrap_or(usize::MAX);
     let first = match google::ask(ctx, "/v1/places:searchText", &body)? {
-        Google::Found(entries) => return Ok(from_google(&entries, &title, centre, unit)),
+        Google::Found(mut entries) => {
+            entries.truncate(most);
+            return Ok(from_google(&entries, &title, centre, unit));
+        }
         other => First::of(other),
     };
-    let most = args.max_results;
-    let found = in_openstreetmap(ctx, &what, most, centre.map(|centre| (centre, radius)));
+    let found = in_openstreetmap(
+        ctx,
+        &what,
+        args.max_results,
+        centre.map(|centre| (centre, radius)),
+    );
     let found = match found {
         Ok(found) => found,
         Err(problem) => return first.alone(problem, &title),
@@ -93,6 +111,7 @@ fn in_openstreetmap(
 
 /// List places of given types around a coordinate.
 pub(super) fn nearby(ctx: &Ctx, args: PlacesNearbySearch) -> Outcome<String> {
+    let began = Instant::now();
     let centre = Point::new(args.latitude, args.longitude)?;
     let radius = radius(args.radius)?;
     let mut types: Vec<String> = Vec::new();
@@ -129,11 +148,17 @@ pub(super) fn nearby(ctx: &Ctx, args: PlacesNearbySearch) -> Outcome<String> {
         unit.say(radius)
     );
     let title = clip(&crate::base::text::visible(&title), 300);
+    let most = usize::try_from(args.max_results).unwrap_or(usize::MAX);
     let first = match google::ask(ctx, "/v1/places:searchNearby", &body)? {
-        Google::Found(entries) => return Ok(from_google(&entries, &title, Some(centre), unit)),
+        Google::Found(mut entries) => {
+            entries.truncate(most);
+            return Ok(from_google(&entries, &title, Some(centre), unit));
+        }
         other => First::of(other),
     };
-    let reply = match overpass::run(ctx, &kinds::query(&types, centre, radius)) {
+    let [longest, least] = OVERPASS;
+    let left = END.saturating_sub(began.elapsed()).clamp(least, longest);
+    let reply = match overpass::run(ctx, &kinds::query(&types, centre, radius), left) {
         Ok(reply) => reply,
         Err(problem) => return first.alone(problem, &title),
     };
@@ -153,9 +178,9 @@ pub(super) fn nearby(ctx: &Ctx, args: PlacesNearbySearch) -> Outcome<String> {
     if args.rank_by == RankBy::Popularity && entries.len() > 1 {
         // Nobody knows what is popular; what has a name and much to say comes before what has not.
         entries.sort_by_key(|entry| entry.name.is_none());
-        remarks.push("OpenStreetMap knows no popularity: the nearest come first.".to_owned());
+        remarks.push("OpenStreetMap knows no popularity: places with a name come first, the nearest of them before the others.".to_owned());
     }
-    entries.truncate(usize::try_from(args.max_results).unwrap_or(usize::MAX));
+    entries.truncate(most);
     remarks.extend(
         reply
             .remark

@@ -37,7 +37,7 @@ pub(super) fn run(ctx: &Ctx) -> Outcome<String> {
         done: String::new(),
     };
     let outcome = steps.walk();
-    ctx.world.remembered.tokens.forget();
+    ctx.world.remembered.token.forget();
     match outcome {
         Ok(()) => Ok(steps.done.trim_end().to_owned()),
         Err(problem) if steps.done.is_empty() || problem.is_cancelled() => Err(problem),

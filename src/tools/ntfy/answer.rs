@@ -41,11 +41,15 @@ pub(crate) fn read(body: &[u8], seen: &Seen) -> News {
             messages.iter().filter(fresh).collect()
         }
     };
+    // One whose id cannot be sent back must not hide those before it.
+    let mut told = new.iter().rev();
     News {
-        last: new.last().map(|line| Seen {
-            id: Some(word(line, "id").to_owned()).filter(|id| super::file::is_name(id)),
-            time: time(line),
-        }),
+        last: told
+            .find(|line| super::file::is_name(word(line, "id")))
+            .map(|line| Seen {
+                id: Some(word(line, "id").to_owned()),
+                time: time(line),
+            }),
         texts: new.into_iter().map(said).collect(),
     }
 }
@@ -104,4 +108,22 @@ fn word<'a>(line: &'a Map<String, Value>, key: &str) -> &'a str {
 
 fn time(line: &Map<String, Value>) -> i64 {
     line.get("time").and_then(Value::as_i64).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_with_an_odd_id_hides_none_before_it() {
+        let body = [
+            r#"{"id":"a1","time":5,"event":"message","message":"first"}"#,
+            r#"{"id":"../x","time":"soon","event":"message","message":"odd"}"#,
+        ]
+        .join("\n");
+        let news = read(body.as_bytes(), &Seen::default());
+        assert_eq!(news.texts, ["first", "odd"]);
+        let seen = news.last.unwrap();
+        assert_eq!((seen.id.as_deref(), seen.time), (Some("a1"), 5));
+    }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use crossbeam_channel::{Sender, unbounded};
 
 use super::answer::{self, News};
@@ -47,11 +49,16 @@ pub(super) fn base(env: &Env) -> &str {
     services::service("ntfy").map_or("", |service| service.base_in(env))
 }
 
-/// The headers of every request.
-pub(super) fn headers(env: &Env) -> Vec<(&'static str, String)> {
-    let token = env.get("NTFY_TOKEN");
-    let line = |token: &str| ("authorization", format!("Bearer {}", token.trim()));
-    token.map(line).into_iter().collect()
+/// The headers of every request: who asks, by a token or as `name:password`.
+pub(crate) fn headers(env: &Env) -> Vec<(&'static str, String)> {
+    let line = |token: &str| {
+        let word = match token.trim() {
+            pair if pair.contains(':') => format!("Basic {}", STANDARD.encode(pair)),
+            token => format!("Bearer {token}"),
+        };
+        ("authorization", word)
+    };
+    env.get("NTFY_TOKEN").map(line).into_iter().collect()
 }
 
 /// Asks for all topics, some at once; what has not come when the time is over is left out.

@@ -26,14 +26,14 @@ pub(crate) fn ensure(world: &World) -> Outcome<Option<String>> {
     )))
 }
 
-/// Sends a reminder there, if there is such a topic.
+/// Sends a reminder there; false when there is no such topic.
 ///
 /// # Errors
 /// The service cannot be reached, or does not take it.
-pub(crate) fn publish(world: &World, title: &str, text: &str, stop: &Cancel) -> Outcome<()> {
+pub(crate) fn publish(world: &World, title: &str, text: &str, stop: &Cancel) -> Outcome<bool> {
     match subscribed(world)? {
-        Some(one) => send::send(&world.env, &one.topic, title, text, stop),
-        None => Ok(()),
+        Some(one) => send::send(&world.env, &one.topic, title, text, stop).map(|()| true),
+        None => Ok(false),
     }
 }
 

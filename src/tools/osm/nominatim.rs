@@ -8,7 +8,7 @@ use super::shown;
 use crate::base::error::{Kind, Outcome, Problem};
 use crate::base::pick::Pick;
 use crate::net::html;
-use crate::net::outside::Answer;
+use crate::net::outside::{Answer, again};
 use crate::net::services::NOMINATIM;
 use crate::tools::context::Ctx;
 use crate::tools::point::Point;
@@ -17,6 +17,8 @@ use crate::tools::point::Point;
 const KEEP: Duration = Duration::from_secs(3_600);
 /// After a block for overuse nothing is asked for this long.
 const BLOCKED: Duration = Duration::from_secs(600);
+/// The longest that an answer is waited for: a second try after a pause must end within the tool's time.
+const LIMIT: Duration = Duration::from_secs(9);
 /// Before the one second try of an overloaded server.
 const OVERLOADED: Duration = Duration::from_secs(5);
 
@@ -73,8 +75,9 @@ pub(in crate::tools) fn search(
             .query("accept-language", "en")
             .query_if("viewbox", inside)
             .query_if("bounded", inside.map(|_| 1))
-            .keep(KEEP)
+            .keep_if(KEEP, Value::is_array)
             .only_once()
+            .within(LIMIT)
     };
     let mut answer = ask().get()?;
     if answer.status == 503 {
@@ -92,18 +95,23 @@ pub(in crate::tools) fn search(
             ctx.world.outside.rest(&NOMINATIM, wait);
         }
     })?;
-    let spots: Vec<Spot> = rows.iter().filter_map(spot).collect();
+    let mut spots: Vec<Spot> = rows.iter().filter_map(spot).collect();
     if spots.is_empty() && !rows.is_empty() {
         return Err(answer.unreadable());
     }
+    spots.truncate(usize::try_from(most).unwrap_or(usize::MAX));
     Ok(spots)
 }
 
 /// The rows of an answer, or why there are none.
 fn judged(answer: &Answer) -> Outcome<Vec<Value>> {
     let value = answer.value();
+    let fault = value.as_ref().and_then(|value| {
+        let keys = ["error/message", "error", "message"];
+        keys.iter().find_map(|key| value.text(key))
+    });
     let words = match &value {
-        Some(_) => String::new(),
+        Some(_) => fault.unwrap_or_default().to_owned(),
         None => html::line(&answer.text()),
     };
     let said = (!words.is_empty()).then_some(words.as_str());
@@ -114,7 +122,11 @@ fn judged(answer: &Answer) -> Outcome<Vec<Value>> {
             "Nominatim (OpenStreetMap) has blocked this address for a while ({}){colon}{said}",
             answer.status
         ))
-        .next("Wait some minutes and ask for less; a server of your own (MARVIN_URL_NOMINATIM) has no such limit."));
+        .next(match answer.retry_after() {
+            Some(wait) => again(wait),
+            None => "Wait some minutes and ask for less.".to_owned(),
+        })
+        .next("A server of your own (MARVIN_URL_NOMINATIM) has no such limit."));
     }
     if answer.status == 403 {
         let mut problem = answer.refused(said);
@@ -126,20 +138,27 @@ fn judged(answer: &Answer) -> Outcome<Vec<Value>> {
     let Some(value) = value else {
         return Err(match answer.is_ok() {
             true => answer.unreadable(),
-            false => answer.refused(said),
+            false => refused(answer, said),
         });
     };
-    let fault = value.text("error/message").or_else(|| value.text("error"));
     match value.as_array() {
         Some(rows) if answer.is_ok() => Ok(rows.clone()),
-        _ if answer.is_ok() && value.at("error").is_none() => Err(answer.unreadable()),
-        _ => Err(answer.refused(fault)),
+        _ if answer.is_ok() && said.is_none() => Err(answer.unreadable()),
+        _ => Err(refused(answer, said)),
+    }
+}
+
+/// A refusal with a next step, whatever its status.
+fn refused(answer: &Answer, said: Option<&str>) -> Problem {
+    let problem = answer.refused(said);
+    match problem.next.is_empty() {
+        true => problem.next("Say it in other words, or try again later."),
+        false => problem,
     }
 }
 
 fn spot(row: &Value) -> Option<Spot> {
     let point = Point::found(row.number("lat")?, row.number("lon")?)?;
-    let label = row.text("display_name").map(shown)?;
     let kind = row.text("type").unwrap_or_default();
     // jsonv2 says category where json says class.
     let class = row.text("category").or_else(|| row.text("class"));
@@ -150,6 +169,9 @@ fn spot(row: &Value) -> Option<Spot> {
         .text("osm_type")
         .zip(row.word("osm_id"))
         .map(|(kind, id)| shown(&format!("{kind} {id}")));
+    let label = row.text("display_name").or(own).map(shown);
+    // A place without any words is still one when it can be looked at.
+    let label = label.or_else(|| Some(format!("Unnamed place ({})", object.as_deref()?)))?;
     Some(Spot {
         name: own.map(shown).filter(|_| kind != "house"),
         label,
@@ -208,6 +230,12 @@ mod tests {
         let spot = super::spot(&new).unwrap();
         assert_eq!((spot.name, spot.object), (None, None));
         assert_eq!(spot.point.to_string(), "0, 0");
+        let short =
+            json!({"lat": "1", "lon": "2", "name": "The Hind", "osm_type": "node", "osm_id": 9});
+        assert_eq!(super::spot(&short).unwrap().label, "The Hind");
+        let bare =
+            json!({"lat": "1", "lon": "2", "display_name": null, "osm_type": "node", "osm_id": 9});
+        assert_eq!(super::spot(&bare).unwrap().label, "Unnamed place (node 9)");
         for bad in [
             json!({}),
             json!({"lat": "91", "lon": "0", "display_name": "x"}),

@@ -1,21 +1,23 @@
 //! Places by their tags at Overpass (contract/services/overpass.md).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::{credit, shown};
-use crate::base::error::{Kind, Outcome, Problem};
+use crate::base::error::{Outcome, Problem};
 use crate::base::pick::Pick;
 use crate::base::text::plural;
 use crate::net::html;
-use crate::net::outside::Answer;
+use crate::net::outside::{Answer, again};
 use crate::net::services::OVERPASS;
 use crate::tools::context::Ctx;
 use crate::tools::point::Point;
 
 /// Before the one second try of a busy server.
 const BUSY: Duration = Duration::from_secs(5);
+/// The longest wait for it, when the server says how long.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// After a second refusal for overuse nothing is asked for this long.
 const QUOTA: Duration = Duration::from_secs(60);
 
@@ -69,18 +71,27 @@ impl Element {
     }
 }
 
-/// Runs a query that has its settings.
+/// Runs a query that has its settings, and waits so long for its answer at most.
 ///
 /// # Errors
 /// `Config` without the contact that the public server wants; `Input` for a query with a mistake; `Limit` for one that took too
 /// long or too many of them; what the network says.
-pub(in crate::tools) fn run(ctx: &Ctx, query: &str) -> Outcome<Reply> {
-    let answer = ctx
+pub(in crate::tools) fn run(ctx: &Ctx, query: &str, limit: Duration) -> Outcome<Reply> {
+    let began = Instant::now();
+    let asked = ctx
         .ask(&OVERPASS)
         .path("/api/interpreter")
+        .within(limit)
         .again_after(BUSY)
-        .patience(BUSY * 2)
-        .form(&[("data", query)])?;
+        .patience(PATIENCE)
+        .form(&[("data", query)]);
+    let answer =
+        asked.map_err(
+            |problem| match began.elapsed() < limit || problem.is_cancelled() {
+                true => problem,
+                false => problem.next("A smaller area or fewer kinds take less time."),
+            },
+        )?;
     judged(&answer).inspect_err(|_| {
         if answer.status == 429 {
             let wait = answer.retry_after().unwrap_or(QUOTA);
@@ -109,13 +120,19 @@ fn judged(answer: &Answer) -> Outcome<Reply> {
                 .trim()
                 .trim_end_matches('.')
         ))
-        .next("Ask for a smaller area or fewer kinds, or set a longer [timeout:…]."));
+        .next(match why.contains("memory") {
+            true => "Ask for a smaller area or fewer kinds.",
+            false => "Ask for a smaller area or fewer kinds; a query of your own can set a longer [timeout:…].",
+        }));
     }
-    if value.at("elements").and_then(Value::as_array).is_none() {
+    let rows = value.list("elements");
+    let elements: Vec<Element> = rows.iter().filter_map(element).collect();
+    let none = value.at("elements").and_then(Value::as_array).is_none();
+    if none || (elements.is_empty() && !rows.is_empty()) {
         return Err(answer.unreadable());
     }
     Ok(Reply {
-        elements: value.list("elements").iter().filter_map(element).collect(),
+        elements,
         remark,
         as_of: value.text("osm3s/timestamp_osm_base").map(shown),
     })
@@ -128,21 +145,29 @@ fn refused(answer: &Answer) -> Problem {
     let said = fault.clone().or_else(|| page_words(&page));
     let words = said.as_deref().unwrap_or_default();
     let is = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
-    let next = "Ask again later, or for a smaller area.";
+    // A page that calls itself well (200) can say so too.
+    let status = match answer.is_ok() {
+        true => String::new(),
+        false => format!(" ({})", answer.status),
+    };
+    let said_so = match answer.said(words) {
+        said if said.is_empty() => ".".to_owned(),
+        said => format!(": {said}"),
+    };
     if answer.status == 429 || is(&["rate_limited"]) {
-        let mut problem = answer.refused(said.as_deref());
-        problem.kind = Kind::Limit;
-        return problem
-            .next("Wait a minute before the next query; each address has two at a time.");
+        let problem = Problem::limit(format!("Overpass is asked too often{status}{said_so}"));
+        // A shorter wait than this was tried already.
+        let wait = answer.retry_after().filter(|wait| *wait > PATIENCE);
+        return problem.next(match wait {
+            Some(wait) => again(wait),
+            None => {
+                "Wait a minute before the next query; each address has two at a time.".to_owned()
+            }
+        });
     }
-    if answer.status == 504 || is(&["::timeout", "Dispatcher"]) {
-        let said = answer.said(words);
-        let colon = if said.is_empty() { "." } else { ": " };
-        return Problem::network(format!(
-            "Overpass is too busy ({}){colon}{said}",
-            answer.status
-        ))
-        .next(next);
+    if answer.status == 504 || is(&["::timeout", "ispatcher"]) {
+        return Problem::network(format!("Overpass is too busy{status}{said_so}"))
+            .next("Ask again later, or for a smaller area.");
     }
     if answer.status == 400 || (answer.is_ok() && fault.is_some()) {
         return Problem::input(format!(
@@ -160,7 +185,10 @@ fn refused(answer: &Answer) -> Problem {
                 .next("Begin the query with [out:json].")
         }
         true => answer.unreadable(),
-        false => answer.refused(said.as_deref()),
+        false if !(400..500).contains(&answer.status) => answer.refused(said.as_deref()),
+        false => answer
+            .refused(said.as_deref())
+            .next("Try again later; MARVIN_URL_OVERPASS can name another server."),
     }
 }
 
@@ -207,18 +235,20 @@ fn element(value: &Value) -> Option<Element> {
         (!value.is_empty()).then(|| (shown(key), value))
     });
     Some(Element {
-        kind,
-        id: value.whole("id"),
+        // A count is nothing that has a number.
+        id: value.whole("id").filter(|_| kind != "count"),
         point: at("lat", "lon")
             .or_else(|| at("center/lat", "center/lon"))
             .or_else(middle),
         tags: tags.collect(),
+        kind,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::error::Kind;
     use proptest::prelude::*;
     use serde_json::json;
 

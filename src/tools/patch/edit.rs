@@ -3,6 +3,8 @@
 //! Only lines marked `-` and `+` change: a context line that was found in spite of a different space or dash stays as the file
 //! has it.
 
+use std::borrow::Cow;
+
 use super::parse::{Chunk, Line};
 use super::seek::Sought;
 use crate::base::error::{Kind, Problem};
@@ -23,7 +25,7 @@ pub fn new_text(old: &str, chunks: &[Chunk], name: &str) -> Result<String, Probl
     };
     let lines = split(body);
     let texts = Sought::new(lines.iter().map(|line| line.text).collect());
-    let mut places: Vec<(usize, &[Line])> = Vec::new();
+    let mut places: Vec<(usize, Cow<'_, [Line]>)> = Vec::new();
     let mut from = 0;
     for chunk in chunks {
         if let Some(anchor) = &chunk.anchor {
@@ -34,16 +36,17 @@ pub fn new_text(old: &str, chunks: &[Chunk], name: &str) -> Result<String, Probl
         }
         let wanted = wanted(&chunk.lines);
         if wanted.is_empty() {
-            places.push((texts.lines.len(), &chunk.lines));
+            places.push((texts.lines.len(), Cow::Borrowed(&chunk.lines)));
             continue;
         }
-        let (at, length) = place(&texts, chunk, &wanted, from)
+        let (at, changes) = place(&texts, chunk, &wanted, from)
             .ok_or_else(|| no_place(chunk, &wanted, &texts, from, name))?;
-        places.push((at, chunk.lines.get(..length).unwrap_or_default()));
+        places.push((at, changes));
         from = at + wanted.len().min(texts.lines.len() - at);
     }
     // Additions at the end come last whatever their order in the patch; all others are in order already.
     places.sort_by_key(|(at, _)| *at);
+    let places: Vec<(usize, &[Line])> = places.iter().map(|(at, lines)| (*at, &**lines)).collect();
     Ok(format!("{mark}{}", rebuild(&lines, &places)))
 }
 
@@ -93,28 +96,45 @@ pub(super) fn wanted(lines: &[Line]) -> Vec<&str> {
         .collect()
 }
 
-/// Where the chunk stands and how many of its lines count: an empty line at its end may stand for the end of the file.
-fn place(
+/// Where the chunk stands, and its lines as they count there: a last old line that is empty may stand for the end of the file.
+fn place<'a>(
     texts: &Sought<'_>,
-    chunk: &Chunk,
+    chunk: &'a Chunk,
     wanted: &[&str],
     from: usize,
-) -> Option<(usize, usize)> {
+) -> Option<(usize, Cow<'a, [Line]>)> {
     if let Some(at) = texts.seek(wanted, from, chunk.at_end) {
-        return Some((at, chunk.lines.len()));
+        return Some((at, Cow::Borrowed(&chunk.lines)));
     }
-    let (Some(Line::Keep(text) | Line::Remove(text)), [shorter @ .., _]) =
-        (chunk.lines.last(), wanted)
-    else {
+    let [shorter @ .., ""] = wanted else {
         return None;
     };
-    if !text.is_empty() || shorter.is_empty() {
-        return None;
+    let at = if shorter.is_empty() {
+        Some(from).filter(|from| *from == texts.lines.len())
+    } else {
+        texts.seek(shorter, from, chunk.at_end)
+    };
+    Some((at?, Cow::Owned(without_last_blank(&chunk.lines))))
+}
+
+/// The lines of a chunk without the empty old line at their end; an empty new line that answers to it goes too.
+fn without_last_blank(lines: &[Line]) -> Vec<Line> {
+    let mut lines = lines.to_vec();
+    let was_old = |line: &Line| !matches!(line, Line::Add(_));
+    if let Some(at) = lines.iter().rposition(was_old)
+        && let Line::Keep(_) = lines.remove(at)
+    {
+        lines.insert(at, Line::Add(String::new()));
     }
-    Some((
-        texts.seek(shorter, from, chunk.at_end)?,
-        chunk.lines.len() - 1,
-    ))
+    let is_new = |line: &Line| !matches!(line, Line::Remove(_));
+    if let Some(at) = lines.iter().rposition(is_new)
+        && let Some(Line::Keep(text) | Line::Add(text)) = lines.get(at)
+        && text.is_empty()
+        && let Line::Keep(text) = lines.remove(at)
+    {
+        lines.insert(at, Line::Remove(text));
+    }
+    lines
 }
 
 /// The text with `places` changed, which are in the order of the file. Every line ends in a break: new ones in that of the line they
@@ -188,12 +208,19 @@ fn no_place(
     let problem = Problem::new(
         Kind::Missing,
         format!(
-            "The expected lines of the change at line {} of the patch are not in {name}{}.",
+            "The expected lines of the change at line {} of the patch are not {} {name}{}.",
             chunk.number,
+            if chunk.at_end { "at the end of" } else { "in" },
             after(from)
         ),
     );
-    let mut problem = hint(problem, wanted, texts, from, name);
+    let mut problem = match texts.seek(wanted, from, false).filter(|_| chunk.at_end) {
+        Some(at) => problem.next(format!(
+            "They stand at line {}: leave out \"*** End of File\".",
+            at + 1
+        )),
+        None => hint(problem, wanted, texts, from, name),
+    };
     let facts = problem.facts.take().unwrap_or_default();
     problem.facts(
         format!("Expected:\n{}\n\n{facts}", sought.join("\n"))
@@ -276,6 +303,24 @@ mod tests {
     fn an_empty_last_line_may_mean_the_end_of_the_file() {
         assert_eq!(edited("a\nb\n", "@@\n-b\n+B\n").unwrap(), "a\nB\n");
         assert_eq!(edited("a\nb\n", "@@\n+z\n@@\n-b\n+B").unwrap(), "a\nB\nz\n");
+        assert_eq!(edited("a\nb\n", "@@\n-b\n-\n+B\n+C").unwrap(), "a\nB\nC\n");
+        assert_eq!(
+            edited("", "@@\n+a\n\n+b").unwrap(),
+            "a\n\nb\n",
+            "an empty file ends where it begins"
+        );
+        assert!(edited("x\n", "@@\n+a\n\n+b").is_err());
+    }
+
+    #[test]
+    fn lines_said_to_be_the_end_of_the_file_are_changed_nowhere_else() {
+        let text = edited("a\nb\n", "@@\n-a\n+A\n*** End of File")
+            .unwrap_err()
+            .for_model();
+        assert!(
+            text.contains("not at the end of f") && text.contains("line 1: leave out"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -44,7 +44,18 @@ pub fn is_hunks(text: &str) -> bool {
 /// `Input` with the line of the patch that is no diff; `Missing` with the hunk that does not fit and what stands there instead.
 pub fn apply_hunks(old: &str, patch: &str, name: &str) -> Outcome<Edited> {
     let (mark, body) = parted(old);
-    let mut hunks = parse(fence(patch.trim()).unwrap_or(patch))?;
+    let patch = fence(patch.trim()).unwrap_or(patch);
+    let mut hunks = parse(patch)?;
+    let asked = asked(patch);
+    if asked.new && !body.is_empty() {
+        return Err(Problem::input(format!(
+            "The patch makes a new file (--- /dev/null), and {name} exists with {}.",
+            plural(split(body).len(), "line")
+        ))
+        .next(
+            "Nothing was changed. Send a diff of the note as it is, or write the whole note anew.",
+        ));
+    }
     let lines = split(body);
     let texts = Sought::new(lines.iter().map(|line| line.text).collect());
     let mut places = Vec::new();
@@ -66,16 +77,53 @@ pub fn apply_hunks(old: &str, patch: &str, name: &str) -> Outcome<Edited> {
         .map(|(at, hunk)| (*at, hunk.lines.as_slice()))
         .collect();
     let mut text = rebuild(&lines, &changes);
+    // A text without breaks of its own takes those of the patch.
+    if !body.contains('\n') && patch.contains("\r\n") {
+        text = text.replace('\n', "\r\n");
+    }
     if !ends_in_break(body, &hunks, &places, texts.lines.len()) {
         text = without_last_break(text);
     }
     let report = hunks.iter().zip(&places).enumerate();
+    let mut report: Vec<String> = report
+        .map(|(index, (hunk, at))| told(index, hunk, *at))
+        .collect();
+    if asked.gone {
+        report.push("The patch deletes the file; it stays, with what is left in it.".to_owned());
+    }
+    if let Some(other) = asked.other {
+        let other = clip(&visible(other), 120);
+        report.push(format!(
+            "The patch renames the file to {other}; it keeps its name."
+        ));
+    }
     Ok(Edited {
         text: format!("{mark}{text}"),
-        report: report
-            .map(|(index, (hunk, at))| told(index, hunk, *at))
-            .collect(),
+        report,
     })
+}
+
+/// What the lines before the first hunk ask for beside the change of the text.
+struct Asked<'a> {
+    /// The file is new.
+    new: bool,
+    /// The file goes.
+    gone: bool,
+    /// The file gets this name.
+    other: Option<&'a str>,
+}
+
+fn asked(patch: &str) -> Asked<'_> {
+    let head = || patch.lines().take_while(|line| !line.starts_with("@@"));
+    let is_null = |line: &str, sign: &str| {
+        let name = line.strip_prefix(sign).map(str::trim_start);
+        name.is_some_and(|name| name.split_whitespace().next() == Some("/dev/null"))
+    };
+    Asked {
+        new: head().any(|line| is_null(line, "--- ")),
+        gone: head().any(|line| is_null(line, "+++ ")),
+        other: head().find_map(|line| line.strip_prefix("rename to ")),
+    }
 }
 
 fn signed(number: usize) -> isize {
@@ -437,7 +485,33 @@ mod tests {
     }
 
     #[test]
+    fn what_the_file_headers_ask_for_is_refused_or_told() {
+        let new = "--- /dev/null\t1970-01-01\n+++ b/n.md\n@@ -0,0 +1 @@\n+one\n";
+        assert_eq!(done("", new), Ok("one\n".into()));
+        let said = done("old\n", new).unwrap_err();
+        assert!(
+            said.contains("makes a new file (--- /dev/null), and n.md exists with 1 line."),
+            "{said}"
+        );
+        let report = |patch: &str| apply_hunks("a\n", patch, "n.md").unwrap().report;
+        let gone = report("--- a/n.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n");
+        assert!(gone.last().unwrap().contains("it stays"), "{gone:?}");
+        let other = report(
+            "rename from n.md\nrename to o.md\n--- a/n.md\n+++ b/o.md\n@@ -1 +1 @@\n-a\n+b\n",
+        );
+        assert!(other.last().unwrap().contains("to o.md; it keeps its name"));
+        // The same lines within a hunk are text.
+        assert_eq!(
+            done("a\n", "@@ -1 +1,2 @@\n-a\n+b\n+--- /dev/null\n"),
+            Ok("b\n--- /dev/null\n".into())
+        );
+    }
+
+    #[test]
     fn breaks_are_kept_and_the_last_one_follows_its_mark() {
+        let crlf = "@@ -0,0 +1,2 @@\n+a\r\n+b\r\n";
+        assert_eq!(done("", crlf), Ok("a\r\nb\r\n".into()));
+        assert_eq!(done("x\n", crlf), Ok("a\nb\nx\n".into()));
         assert_eq!(
             done("a\r\nb\r\n", "@@ -1 +1,2 @@\n-a\n+x\n+y\n"),
             Ok("x\r\ny\r\nb\r\n".into())

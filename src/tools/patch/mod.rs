@@ -21,7 +21,7 @@ pub use hunks::{apply_hunks, is_hunks};
 pub use parse::{Chunk, Line, Patch, Section, parse};
 pub use replace::replace_once;
 pub use unified::explain_unified_diff;
-pub use wrap::unwrap_patch_text;
+pub use wrap::{fence, unwrap_patch_text};
 
 /// A text after an edit, and what was done to it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -45,16 +45,14 @@ impl<'a> Sought<'a> {
         Self { lines, passes }
     }
 
-    /// The first place at or after `from` where `wanted` stands. With `at_end` the end of the file is tried first. Nothing wanted
-    /// is found at `from`.
+    /// The first place at or after `from` where `wanted` stands; with `at_end` only the end of the file will do, as for the released
+    /// program. Nothing wanted is found at `from`.
     pub(super) fn seek(&self, wanted: &[&str], from: usize, at_end: bool) -> Option<usize> {
         let last = self.last(wanted, from)?;
-        if at_end && KEYS.iter().any(|key| self.fits(wanted, last, *key)) {
-            return Some(last);
-        }
         if wanted.is_empty() {
             return Some(from);
         }
+        let from = if at_end { last } else { from };
         let mut passes = KEYS.iter().zip(&self.passes);
         passes.find_map(|(key, pass)| self.places(*key, pass, wanted, from).next())
     }
@@ -193,7 +191,7 @@ mod tests {
         let lines = ["a", "b", "a"];
         assert_eq!(seek(&lines, &["a"], 1, false), Some(2));
         assert_eq!(seek(&lines, &["a"], 0, true), Some(2));
-        assert_eq!(seek(&lines, &["b"], 0, true), Some(1));
+        assert_eq!(seek(&lines, &["b"], 0, true), None);
         assert_eq!(seek(&lines, &["a"], 3, true), None);
         assert_eq!(seek(&lines, &["a"; 4], 0, false), None);
         assert_eq!(seek(&[], &[], 0, false), Some(0));

@@ -78,11 +78,9 @@ impl<'a> Doc<'a> {
         self.get(key).map(|text| items(&text)).unwrap_or_default()
     }
 
-    /// The title: the first line after the front matter that begins with `# `.
+    /// The title: the first line after the front matter that begins with `# `, as it stands there.
     pub fn title(&self) -> String {
-        String::from_utf8_lossy(self.title.unwrap_or_default())
-            .trim_end()
-            .to_owned()
+        String::from_utf8_lossy(self.title.unwrap_or_default()).into_owned()
     }
 
     /// The file with `key` set to `value`; every other byte stays. A new key goes to the top of the front matter, where the script
@@ -152,15 +150,28 @@ fn field(range: Range<usize>, line: &[u8]) -> Option<Field<'_>> {
     })
 }
 
-/// The items of `[a, b]`, brackets and spaces as anybody writes them.
+/// The items of `[a, b]`, brackets, quotes and spaces as anybody writes them.
 pub fn items(text: &str) -> Vec<String> {
     text.split(',')
-        .map(|item| {
-            item.chars()
-                .filter(|c| !matches!(c, '[' | ']') && !c.is_whitespace())
-                .collect::<String>()
-        })
+        .map(squeezed)
         .filter(|item| !item.is_empty())
+        .collect()
+}
+
+/// An item as lists are read, by us and by the script: without the spaces in it. A tag of two words is found by both spellings.
+pub fn squeezed(item: &str) -> String {
+    item.chars()
+        .filter(|c| !matches!(c, '[' | ']' | '"' | '\'') && !c.is_whitespace())
+        .collect()
+}
+
+/// The tags of a new ticket, as they were written between the commas.
+pub fn tags(text: &str) -> Vec<String> {
+    one_line(text)
+        .split(',')
+        .map(|tag| tag.trim_matches(|c: char| c.is_whitespace() || matches!(c, '[' | ']')))
+        .filter(|tag| !tag.is_empty())
+        .map(str::to_owned)
         .collect()
 }
 
@@ -228,14 +239,15 @@ impl New {
                 out.push_str(&format!("{key}: {value}\n"));
             }
         }
-        let tags = items(&one_line(&self.tags.join(",")));
+        let tags = tags(&self.tags.join(","));
         if !tags.is_empty() {
             out.push_str(&format!("tags: {}\n", list_text(&tags)));
         }
-        let title = one_line(&self.title);
+        let title = flat(&self.title);
+        let blank = title.trim().is_empty();
         out.push_str(&format!(
             "---\n# {}\n\n",
-            if title.is_empty() { "Untitled" } else { &title }
+            if blank { "Untitled" } else { &title }
         ));
         for (heading, text) in [
             ("", &self.description),
@@ -251,9 +263,12 @@ impl New {
 }
 
 /// The text on one line: a value with a line break would be two lines of front matter.
+fn flat(text: &str) -> String {
+    text.replace("\r\n", " ").replace(['\n', '\r', '\0'], " ")
+}
+
 fn one_line(text: &str) -> String {
-    let flat = text.replace("\r\n", " ").replace(['\n', '\r', '\0'], " ");
-    flat.trim().to_owned()
+    flat(text).trim().to_owned()
 }
 
 /// Four hyphens where three are alone on a line: the same rule to Markdown, and not the end of the front matter to the script.
@@ -294,6 +309,11 @@ mod tests {
         assert_eq!(doc.list("deps"), ["b-2", "c-3"]);
         assert_eq!(doc.list("links"), [] as [&str; 0]);
         assert_eq!(doc.title(), "One: two");
+        assert_eq!(
+            items("[\"a-1\", 'b-2', two words]"),
+            ["a-1", "b-2", "twowords"]
+        );
+        assert_eq!(Doc::parse(b"---\n---\n#   wide  \r\n").title(), "  wide  ");
         assert_eq!(doc.get("parent"), None);
     }
 
@@ -343,12 +363,12 @@ mod tests {
             design: "X".into(),
             assignee: "Ann Ex".into(),
             parent: "p-1".into(),
-            tags: vec!["ui".into(), " back end".into()],
+            tags: vec!["ui".into(), " back end".into(), " ".into()],
             ..New::default()
         };
         assert_eq!(
             new.text("a-1", "T"),
-            "---\nid: a-1\nstatus: open\ndeps: []\nlinks: []\ncreated: T\ntype: task\npriority: 2\nassignee: Ann Ex\nparent: p-1\ntags: [ui, backend]\n---\n# Two lines\n\nD\n----\nE\n\n## Design\n\nX\n\n"
+            "---\nid: a-1\nstatus: open\ndeps: []\nlinks: []\ncreated: T\ntype: task\npriority: 2\nassignee: Ann Ex\nparent: p-1\ntags: [ui, back end]\n---\n# Two lines\n\nD\n----\nE\n\n## Design\n\nX\n\n"
         );
         let empty = New::default().text("a-1", "T");
         assert!(empty.ends_with("priority: 2\n---\n# Untitled\n\n"));
@@ -407,7 +427,7 @@ mod tests {
             let doc = Doc::parse(&file);
             prop_assert!(doc.get("id").is_some_and(|id| id == "id-1"));
             prop_assert_eq!(doc.list("tags"), tags);
-            let wanted = if title.trim().is_empty() { "Untitled".to_owned() } else { title.trim().to_owned() };
+            let wanted = if title.trim().is_empty() { "Untitled".to_owned() } else { title.clone() };
             prop_assert_eq!(doc.title(), wanted);
             prop_assert!(lines(&file).filter(|(_, line)| *line == b"---").count() == 2);
         }

@@ -14,7 +14,7 @@ mod words;
 use std::path::Path;
 
 use self::command::{Caller, Desk};
-use self::format::{New, items};
+use self::format::{New, tags};
 use self::graph::Graph;
 use self::place::Place;
 use self::show::Filter;
@@ -176,11 +176,11 @@ fn desk(ctx: &Ctx) -> Outcome<Desk<'_>> {
 fn create(ctx: &Ctx, args: CreateTicket) -> Outcome<String> {
     let desk = desk(ctx)?;
     let new = New {
-        title: args.title,
+        title: args.title.trim().to_owned(),
         description: args.description,
         kind: args.ticket_type.word().to_owned(),
         priority: args.priority,
-        tags: items(&args.tags),
+        tags: tags(&args.tags),
         parent: gate::parent(&desk.place, desk.env, &args.parent)?,
         assignee: desk.git_name(),
         ..New::default()

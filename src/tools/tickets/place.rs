@@ -90,7 +90,7 @@ impl Place {
 
 /// The first letters of the parts of a folder's name, else its first three characters.
 pub fn prefix(name: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || c == '.';
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
     let parts = name.split(['-', '_', ' ']);
     let letters: String = parts
         .filter_map(|part| part.chars().next())
@@ -104,7 +104,7 @@ pub fn prefix(name: &str) -> String {
     let start: String = name
         .chars()
         .filter(|c| plain(*c))
-        .skip_while(|c| *c == '.')
+        .skip_while(|c| matches!(c, '.' | '-'))
         .take(3)
         .collect();
     if start.is_empty() {
@@ -140,7 +140,9 @@ mod tests {
             ("marvin", "mar"),
             ("my-app", "ma"),
             (".config", "con"),
-            ("a-[b", "ab"),
+            ("_lead", "_le"),
+            ("-x", "x"),
+            ("a-[b", "a-b"),
             ("", "tk"),
             ("--", "tk"),
             ("größe-ä", "gä"),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::format::{Doc, lines};
+use super::format::{Doc, lines, squeezed};
 use super::graph::Graph;
 use super::store::{Folder, Ticket};
 use crate::base::cancel::Cancel;
@@ -23,7 +23,7 @@ impl Filter {
     fn lets(&self, ticket: &Ticket) -> bool {
         (self.status.is_empty() || ticket.status == self.status)
             && (self.assignee.is_empty() || ticket.assignee == self.assignee)
-            && (self.tag.is_empty() || ticket.tags.contains(&self.tag))
+            && (self.tag.is_empty() || ticket.tags.contains(&squeezed(&self.tag)))
     }
 }
 
@@ -124,32 +124,31 @@ pub fn show(folder: &Folder, given: &str, stop: &Cancel) -> Outcome<String> {
         }
         out.push('\n');
     }
-    let of = |ids: &[String]| -> Vec<&Ticket> {
-        let mut found: Vec<&Ticket> = ids.iter().filter_map(|id| graph.get(id)).collect();
-        found.dedup_by(|a, b| a.id == b.id);
-        found
+    let among = |keep: &dyn Fn(&Ticket) -> bool| -> Vec<String> {
+        let found = graph.tickets.iter().filter(|t| keep(t));
+        let mut ids: Vec<String> = found.map(|t| t.id.clone()).collect();
+        ids.sort_unstable();
+        ids
     };
-    let among = |keep: &dyn Fn(&Ticket) -> bool| -> Vec<&Ticket> {
-        let mut found: Vec<&Ticket> = graph.tickets.iter().filter(|t| keep(t)).collect();
-        found.sort_by(|a, b| a.id.cmp(&b.id));
-        found
-    };
-    let mut blockers = of(&ticket.deps);
-    blockers.retain(|dep| !dep.is_closed());
     let blocking = among(&|other| !other.is_closed() && other.deps.contains(&ticket.id));
     let children = among(&|other| other.parent == ticket.id);
-    for (heading, tickets) in [
-        ("Blockers", blockers),
+    for (heading, mut ids) in [
+        ("Blockers", graph.open_deps(&ticket)),
         ("Blocking", blocking),
         ("Children", children),
-        ("Linked", of(&ticket.links)),
+        ("Linked", ticket.links.clone()),
     ] {
-        if tickets.is_empty() {
+        ids.dedup();
+        if ids.is_empty() {
             continue;
         }
         let _ = write!(out, "\n## {heading}\n\n");
-        for other in tickets {
-            let _ = writeln!(out, "- {} [{}] {}", other.id, other.status, other.title);
+        for id in ids {
+            // A ticket whose file is gone still blocks, so it is told, with neither status nor title.
+            let (status, title) = graph
+                .get(&id)
+                .map_or(("", ""), |other| (&other.status, &other.title));
+            let _ = writeln!(out, "- {id} [{status}] {title}");
         }
     }
     Ok(out)

@@ -13,6 +13,7 @@ use crate::base::error::{Outcome, Problem};
 use crate::base::text::{clip, did_you_mean, visible};
 use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::lock::Lock;
+use crate::disk::swap;
 
 /// How long a change waits for another one.
 const WAIT: Duration = Duration::from_secs(5);
@@ -264,13 +265,29 @@ impl Folder {
             let Some(new) = change(&old)? else {
                 return Ok(false);
             };
+            if new.len() as u64 > STATE_CAP {
+                return Err(Problem::limit(format!(
+                    "{} would become larger than {} MiB.",
+                    path.display(),
+                    STATE_CAP >> 20
+                ))
+                .next("Keep such texts in a file of their own, and its name in the ticket."));
+            }
             let mode = fs::metadata(&path).map_err(fail)?.permissions().mode() & 0o7777;
             let temp = self.temporary(name, &new, mode).map_err(fail)?;
-            if self.read(name)? == old {
-                temp.persist(&path).map_err(|why| fail(why.error))?;
-                self.settle();
-                return Ok(true);
+            if self.read(name)? != old {
+                continue;
             }
+            if let Some(theirs) = self.put(temp, &path, &old).map_err(fail)? {
+                let both = change(&theirs);
+                let text = both.as_ref().ok().and_then(Option::as_ref);
+                let temp = self.temporary(name, text.unwrap_or(&theirs), mode);
+                let temp = temp.map_err(fail)?;
+                temp.persist(&path).map_err(|why| fail(why.error))?;
+                both?;
+            }
+            self.settle();
+            return Ok(true);
         }
         Err(Problem::limit(format!(
             "{} is being changed by another program all the time.",
@@ -312,6 +329,25 @@ impl Folder {
         temp.write_all(bytes)?;
         temp.as_file().sync_all()?;
         Ok(temp)
+    }
+
+    /// Puts a temporary file in the place of another. The two change names, so that what the script wrote after the last look at
+    /// the file is not lost: what stood there is given back when it is not `old`.
+    fn put(
+        &self,
+        temp: tempfile::NamedTempFile,
+        path: &Path,
+        old: &[u8],
+    ) -> io::Result<Option<Vec<u8>>> {
+        if swap::change_names(temp.path(), path).is_err() {
+            // A file system that cannot do this.
+            temp.persist(path).map_err(|why| why.error)?;
+            return Ok(None);
+        }
+        // Takes its time, in which a script that had the old file open ends its write.
+        self.settle();
+        let stood = fs::read(temp.path())?;
+        Ok((stood != old).then_some(stood))
     }
 
     /// Makes a rename durable; a file system that cannot do this for folders still has the content.
@@ -454,6 +490,13 @@ mod tests {
             .unwrap();
         assert_eq!(fs::read(folder.file("a")).unwrap(), b"one two three");
         assert!(!folder.add("a", "x").unwrap());
+        // Also what came after the last look at the file.
+        let temp = folder.temporary("a", b"new", 0o644).unwrap();
+        let theirs = folder.put(temp, &folder.file("a"), b"one two").unwrap();
+        assert_eq!(theirs.as_deref(), Some(&b"one two three"[..]));
+        assert_eq!(fs::read(folder.file("a")).unwrap(), b"new");
+        let temp = folder.temporary("a", b"newer", 0o644).unwrap();
+        assert_eq!(folder.put(temp, &folder.file("a"), b"new").unwrap(), None);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 }

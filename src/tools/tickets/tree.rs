@@ -120,6 +120,7 @@ impl Pen<'_> {
                 .cmp(&below(b))
                 .then_with(|| self.graph.id(*a).cmp(self.graph.id(*b)))
         });
+        children.dedup();
         children
     }
 }
@@ -292,6 +293,16 @@ mod tests {
                 false
             ),
             wanted
+        );
+    }
+
+    #[test]
+    fn a_dependency_written_twice_is_drawn_once() {
+        let lines = ["a open b b", "b open"];
+        let wanted = "a [open] A\n└── b [open] B\n";
+        assert_eq!(
+            (tree(&lines, false), tree(&lines, true)),
+            (wanted.into(), wanted.into())
         );
     }
 

@@ -1,7 +1,7 @@
 //! The options of the script's commands, taken from their words.
 
 use super::change::KINDS;
-use super::format::{New, items};
+use super::format::{New, tags};
 use super::show::Filter;
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::{clip, visible};
@@ -56,7 +56,7 @@ pub(super) fn create(words: &[String]) -> Outcome<(New, Option<String>)> {
             "-a" | "--assignee" => assignee = Some(value()?),
             "--external-ref" => new.external_ref = value()?,
             "--parent" => new.parent = value()?,
-            "--tags" => new.tags = items(&value()?),
+            "--tags" => new.tags = tags(&value()?),
             _ => {
                 return Err(unknown(word).next("A title that begins with a hyphen goes behind --."));
             }

@@ -8,7 +8,7 @@ use super::mode::Mode;
 use crate::base::error::{Kind, Outcome, Problem};
 use crate::base::pick::Pick;
 use crate::base::text::{capital, clip, figure, visible};
-use crate::net::outside::Answer;
+use crate::net::outside::{Answer, again};
 use crate::net::services::{self, Service};
 use crate::tools::context::Ctx;
 use crate::tools::measures::Units;
@@ -16,6 +16,8 @@ use crate::tools::point::Point;
 
 /// The same way is not asked for again within this time.
 const KEEP: Duration = Duration::from_secs(300);
+/// The longest that the server is waited for, within the shortest limit of the tools.
+const LIMIT: Duration = Duration::from_secs(9);
 /// A point that lies farther from a road than this is told of.
 const FAR: f64 = 1_000.0;
 /// A point that lies farther from a road than this is not where the caller thinks it is.
@@ -62,7 +64,8 @@ impl Trip {
             .query("alternatives", false)
             .query("annotations", false)
             .query("generate_hints", false)
-            .keep(KEEP)
+            .keep_if(KEEP, |value| value.text("code") == Some("Ok"))
+            .within(LIMIT)
             .get()?;
         let own = self.mode.service().is_own(&ctx.world.env);
         let route = self.judged(&answer, own)?;
@@ -94,11 +97,12 @@ impl Trip {
             (Some("Ok") | None, Some(value)) if answer.is_ok() => {
                 self.read(value).ok_or_else(|| answer.unreadable())
             }
+            // Its own refusals come as 400; a busy server's code is a proxy's.
+            _ if is_busy(answer) => Err(busy(answer, value.as_ref())),
             (Some(code), Some(value)) if code != "Ok" => {
                 let said = answer.said(value.text("message").unwrap_or_default());
                 Err(self.refusal(&answer.said(code), &said, own))
             }
-            _ if answer.status == 429 || answer.status >= 500 => Err(busy(answer)),
             _ if answer.is_ok() => Err(answer.unreadable()),
             _ => {
                 let said = value.as_ref().and_then(|value| value.text("message"));
@@ -277,16 +281,24 @@ pub(super) fn name(text: &str) -> String {
     )
 }
 
-fn busy(answer: &Answer) -> Problem {
+/// True for statuses that say: not now. 501 says never.
+fn is_busy(answer: &Answer) -> bool {
+    answer.status == 429 || (answer.status >= 500 && answer.status != 501)
+}
+
+fn busy(answer: &Answer, value: Option<&Value>) -> Problem {
+    let said = value.and_then(|value| value.text("message")).unwrap_or("");
+    let said = answer.said(said);
+    let words = match said.trim_end_matches('.') {
+        "" => String::new(),
+        said => format!(": {said}"),
+    };
     let problem = Problem::network(format!(
-        "OSRM, the routing server, is busy ({}).",
+        "OSRM, the routing server, is busy ({}){words}.",
         answer.status
     ));
     match answer.retry_after() {
-        Some(wait) => problem.next(format!(
-            "It may be asked again in {} s.",
-            wait.as_secs().max(1)
-        )),
+        Some(wait) => problem.next(again(wait)),
         None => problem.next("Try again in a minute; many share it."),
     }
 }

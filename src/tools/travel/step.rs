@@ -19,7 +19,9 @@ pub(super) enum End {
 pub(super) fn counts(step: &Value) -> bool {
     let kind = step.text("maneuver/type");
     matches!(kind, Some("depart" | "arrive"))
-        || step.number("distance").is_none_or(|metres| metres > 0.0)
+        || step
+            .number("distance")
+            .map_or(kind.is_some(), |metres| metres > 0.0)
 }
 
 /// The step as an instruction.
@@ -360,5 +362,13 @@ mod tests {
         assert!(step("depart", json!(0)) && step("arrive", json!(0.0)) && step("turn", json!(0.2)));
         assert!(!step("turn", json!(0)) && !step("exit roundabout", json!(-0.0)));
         assert!(step("turn", Value::Null));
+        // What says nothing is no turn.
+        for nothing in [
+            json!({}),
+            json!(null),
+            json!({"name": "Elm Row", "maneuver": {}}),
+        ] {
+            assert!(!counts(&nothing), "{nothing}");
+        }
     }
 }

@@ -35,18 +35,17 @@ pub(super) fn convert(value: &str, from: &str, to: &str) -> Outcome<Converted> {
     let value = value.trim();
     let ends =
         |c: char| c.is_alphabetic() || matches!(c, '"' | '\'' | '″' | '′' | '°') || is_sign(c);
-    let carries_unit = value.ends_with(ends);
-    let (number, rest) = leading(value).ok_or_else(|| {
+    // "1 000 m" and "1 1/2 mi" come parted after the first space.
+    let amount = match value.ends_with(ends) {
+        true => value.to_owned(),
+        false => format!("{value} {}", from.trim()),
+    };
+    let (number, rest) = leading(&amount).ok_or_else(|| {
         let shown = clip(&visible(value), 60);
         Problem::input(format!("\"{shown}\" is no number."))
             .next("For example value 5, from_unit mi, to_unit km.")
     })?;
-    let from = match (carries_unit, rest.trim()) {
-        (true, rest) => rest.to_owned(),
-        (false, "") => from.trim().to_owned(),
-        (false, rest) => format!("{rest} {}", from.trim()),
-    };
-    let (mut from, mut to) = (from, to.trim().to_owned());
+    let (mut from, mut to) = (rest.trim().to_owned(), to.trim().to_owned());
     let mut notes = Vec::new();
     let is_nm = |text: &str| text == "nm";
     if (is_nm(&from) && is_far(&to)) || (is_nm(&to) && is_far(&from)) {
@@ -152,6 +151,21 @@ fn leading(text: &str) -> Option<(Number, &str)> {
     let digits = digits.trim_end_matches([',', '/']);
     rest = text.get(digits.len()..).unwrap_or(rest);
     let mut number = String::from(digits);
+    if (1..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        while let Some((group, after)) = thousands(rest) {
+            number.push_str(group);
+            rest = after;
+        }
+        if let Some(after) = rest
+            .strip_prefix('.')
+            .filter(|_| number.len() > digits.len())
+        {
+            let count = after.bytes().take_while(u8::is_ascii_digit).count();
+            let (part, after) = after.split_at_checked(count)?;
+            number = format!("{number}.{part}");
+            rest = after;
+        }
+    }
     // A power of ten: an e with digits right behind it.
     if let Some(after) = rest.strip_prefix(['e', 'E']) {
         let bare = after.strip_prefix(['+', '-']).unwrap_or(after);
@@ -179,6 +193,15 @@ fn leading(text: &str) -> Option<(Number, &str)> {
         rest = after;
     }
     Some((if sign < 0 { found.negative() } else { found }, rest))
+}
+
+/// Three digits and no more behind a space: `1 000`.
+fn thousands(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix([' ', '\u{a0}', '\u{2009}', '\u{202f}'])?;
+    let (group, after) = rest.split_at_checked(3)?;
+    let whole = group.bytes().all(|byte| byte.is_ascii_digit())
+        && !after.starts_with(|c: char| c.is_ascii_digit() || c == '/');
+    whole.then_some((group, after))
 }
 
 /// One of the characters for halves, thirds and quarters.

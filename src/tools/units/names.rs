@@ -2,7 +2,7 @@
 
 use super::number::Number;
 use super::table::{
-    BINARY, COMMON, DECIMAL, Dims, KINDS, OTHERWISE, Prefixes, ROWS, Row, TEMPERATURE,
+    BINARY, COMMON, DECIMAL, Dims, KINDS, OTHERWISE, Prefixes, ROWS, Row, SPELLINGS, TEMPERATURE,
 };
 use crate::base::text::clip;
 
@@ -51,6 +51,11 @@ impl Unit {
             .find(|(dims, _)| *dims == self.dims)
             .map_or("a mixture", |(_, kind)| kind)
     }
+
+    /// False for a product that has no name of its own.
+    fn is_known(&self) -> bool {
+        KINDS.iter().any(|(dims, _)| *dims == self.dims)
+    }
 }
 
 /// What the text may mean, the likeliest first; nothing when it is no unit.
@@ -59,12 +64,18 @@ pub(super) fn meanings(text: &str) -> Vec<Unit> {
         return Vec::new();
     }
     let text = plain(text);
+    let spelled = SPELLINGS.iter().find(|(own, _)| *own == text);
+    let text = spelled.map_or(text, |(_, meant)| (*meant).to_owned());
     let mut found: Vec<Unit> = single(&text).into_iter().collect();
     let lower = text.to_lowercase();
     let others = OTHERWISE.iter().filter(|(word, _)| *word == lower);
     found.extend(others.filter_map(|(_, symbol)| by_symbol(symbol)));
     if found.is_empty() {
-        found.extend(expression(&text));
+        found.extend(expression(&text, false));
+        // lb/in², kg/cm² and lb·ft are written for forces.
+        let is_mixture = found.first().is_some_and(|unit| !unit.is_known());
+        let forces = expression(&text, true).filter(|unit| is_mixture && unit.is_known());
+        found.extend(forces);
     }
     found
 }
@@ -74,13 +85,28 @@ fn plain(text: &str) -> String {
     let text = text
         .replace("**", "^")
         .replace(['º', '˚'], "°")
-        .replace('\u{3bc}', "µ");
+        .replace('\u{3bc}', "µ")
+        .replace(['·', '⋅', '×'], "*");
     let text = text
-        .replace(['·', '⋅', '×'], "*")
-        .replace('²', "^2")
-        .replace('³', "^3");
-    let text = text.replace('\u{212b}', "Å").replace("° ", "°");
-    let words: Vec<&str> = text.split_whitespace().collect();
+        .replace('\u{212a}', "K")
+        .replace('\u{212b}', "Å")
+        .replace('℃', "°C")
+        .replace('℉', "°F")
+        .replace("° ", "°");
+    let mut out = String::with_capacity(text.len());
+    let mut raised = false;
+    for c in text.chars() {
+        let digit = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻".chars().position(|sign| sign == c);
+        if digit.is_some() && !raised {
+            out.push('^');
+        }
+        raised = digit.is_some();
+        out.push(match digit {
+            Some(at) => "0123456789-".chars().nth(at).unwrap_or(c),
+            None => c,
+        });
+    }
+    let words: Vec<&str> = out.split_whitespace().collect();
     words.join(" ").trim_end_matches('.').to_owned()
 }
 
@@ -224,8 +250,9 @@ fn several(text: &str) -> Option<Unit> {
     by_symbol(rest).or_else(|| data(&rest.to_lowercase()))
 }
 
-/// Units multiplied and divided: `kW*h`, `mi/h`, `kg/m^3`, `square feet`, `litres per minute`.
-fn expression(text: &str) -> Option<Unit> {
+/// Units multiplied and divided: `kW*h`, `mi/h`, `kg/m^3`, `square feet`, `litres per minute`. With `forces` a pound or a
+/// kilogram is the weight of one.
+fn expression(text: &str, forces: bool) -> Option<Unit> {
     let text = text.replace(" per ", "/");
     let text = [("mbps", "Mb/s"), ("kbps", "kb/s"), ("gbps", "Gb/s")]
         .iter()
@@ -234,8 +261,13 @@ fn expression(text: &str) -> Option<Unit> {
     let mut whole: Option<Unit> = None;
     for (place, side) in text.split('/').enumerate() {
         let sign = if place == 0 { 1 } else { -1 };
-        for factor in product(side.trim())? {
-            whole = Some(joined(whole, &factor, sign)?);
+        for (unit, power) in product(side.trim())? {
+            let weight = match unit.symbol.as_str() {
+                "lb" if forces => by_symbol("lbf"),
+                "kg" if forces => by_symbol("kgf"),
+                _ => None,
+            };
+            whole = Some(joined(whole, &(weight.unwrap_or(unit), power), sign)?);
         }
     }
     whole
@@ -345,13 +377,20 @@ pub(super) fn near(text: &str) -> Vec<String> {
     let word = clip(&plain(text).to_lowercase(), 24);
     let limit = if word.chars().count() < 4 { 1 } else { 2 };
     let common = COMMON.iter().filter_map(|symbol| by_symbol(symbol));
+    let common = common.map(|unit| (unit, None));
     let mut scored: Vec<(usize, usize, usize, String)> = ROWS
         .iter()
-        .filter_map(Unit::of)
+        .filter_map(|row| Some((Unit::of(row)?, Some(row))))
         .chain(common)
-        .filter_map(|unit| {
+        .filter_map(|(unit, row)| {
             let by = |other: &str| score(&word, &other.to_lowercase(), limit);
-            let best = by(&unit.symbol).into_iter().chain(by(&unit.name)).min()?;
+            let others = row.map_or(&[][..], |row| row.others).iter().copied();
+            let best = [unit.symbol.as_str(), unit.name.as_str()]
+                .into_iter()
+                .chain(row.map(|row| row.plural))
+                .chain(others)
+                .filter_map(by)
+                .min()?;
             let shown = match unit.symbol == unit.name {
                 true => unit.symbol.clone(),
                 false => format!("{} ({})", unit.symbol, unit.name),

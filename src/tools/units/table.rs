@@ -143,6 +143,18 @@ pub(super) const BINARY: &[(&str, &str, &str)] = &[
     ("Ti", "tebi", "1099511627776"),
     ("Pi", "pebi", "1125899906842624"),
     ("Ei", "exbi", "1152921504606846976"),
+    ("Zi", "zebi", "1180591620717411303424"),
+    ("Yi", "yobi", "1208925819614629174706176"),
+];
+
+/// Symbols whose capitals, or whose letters alone, carry the meaning.
+pub(super) const SPELLINGS: &[(&str, &str)] = &[
+    ("NM", "nmi"),
+    ("Nm", "N*m"),
+    ("kNm", "kN*m"),
+    ("mcg", "µg"),
+    ("msec", "ms"),
+    ("usec", "µs"),
 ];
 
 /// Symbols that mean something else beside a unit of that other kind.
@@ -218,7 +230,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row(LENGTH, "pc", "parsec", "30856775814913673", &[]).metric(),
     row(MASS, "g", "gram", "0.001", &["gramme", "gm", "gms"]).metric(),
-    row(MASS, "t", "tonne", "1000", &["metric ton"]).metric(),
+    row(MASS, "t", "tonne", "1000", &["metric ton", "metric tonne"]).metric(),
     row(MASS, "lb", "pound", "0.45359237", &["lbs", "lbm"]),
     row(MASS, "oz", "ounce", "0.028349523125", &[]),
     row(MASS, "st", "stone", "6.35029318", &["stones"]).plural("stone"),
@@ -249,7 +261,7 @@ pub(super) const ROWS: &[Row] = &[
         "°C",
         "degree Celsius",
         "1",
-        &["c", "celsius", "centigrade", "degc"],
+        &["c", "celsius", "centigrade", "degc", "c°"],
     )
     .offset("273.15")
     .plural("degrees Celsius"),
@@ -258,7 +270,7 @@ pub(super) const ROWS: &[Row] = &[
         "°F",
         "degree Fahrenheit",
         "5/9",
-        &["f", "fahrenheit", "degf"],
+        &["f", "fahrenheit", "degf", "f°"],
     )
     .offset("459.67")
     .plural("degrees Fahrenheit"),
@@ -413,11 +425,18 @@ pub(super) const ROWS: &[Row] = &[
         "mmHg",
         "millimetre of mercury",
         "133.322387415",
-        &[],
+        &["mm hg"],
     )
     .plural("millimetres of mercury"),
     row(PRESSURE, "Torr", "torr", "101325/760", &[]),
-    row(PRESSURE, "inHg", "inch of mercury", "3386.388640341", &[]).plural("inches of mercury"),
+    row(
+        PRESSURE,
+        "inHg",
+        "inch of mercury",
+        "3386.388640341",
+        &["in hg"],
+    )
+    .plural("inches of mercury"),
     row(ENERGY, "J", "joule", "1", &[]).metric(),
     row(ENERGY, "cal", "calorie", "4.184", &[]).metric(),
     row(ENERGY, "Cal", "food calorie", "4184", &[]),

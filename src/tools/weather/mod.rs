@@ -10,7 +10,7 @@ use super::READ;
 use super::context::Ctx;
 use super::measures::Units;
 use super::point::Point;
-use crate::base::error::Outcome;
+use crate::base::error::{Outcome, Problem};
 use crate::net::services::{OPEN_METEO, Service};
 use service::Question;
 
@@ -50,8 +50,15 @@ fn forecast(ctx: &Ctx, args: WeatherForecast) -> Outcome<String> {
         },
     )?;
     let days = table::days(&value, usize::try_from(args.days).unwrap_or(1));
+    let now = now::now(&value, point, units);
+    if days.is_empty() && now.ends_with(now::NOTHING) {
+        return Err(
+            Problem::network(format!("Open-Meteo gave no weather for {point}."))
+                .next("Try again later, or with a place nearby."),
+        );
+    }
     let parts = [
-        now::now(&value, point, units),
+        now,
         table::table(&value, &days, units),
         chart::chart(&value, &days, units),
         now::source(&value, point, units),

@@ -12,6 +12,9 @@ use crate::tools::point::Point;
 /// From here on the grid cell's distance is told.
 const NEAR: f64 = 100.0;
 
+/// What stands for the weather of this moment when the answer has none.
+pub(super) const NOTHING: &str = "Nothing is known about the weather now.";
+
 /// Where and when, and the weather of this moment.
 pub(super) fn now(value: &Value, point: Point, units: Units) -> String {
     let mut place = Vec::new();
@@ -45,7 +48,10 @@ pub(super) fn now(value: &Value, point: Point, units: Units) -> String {
         .map(|words| fitted(&capital(&words.join(", ")), WIDE - 5))
         .collect();
     match lines.is_empty() {
-        true => text.push_str("\nNothing is known about the weather now."),
+        true => {
+            text.push('\n');
+            text.push_str(NOTHING);
+        }
         false => {
             for (at, line) in lines.iter().enumerate() {
                 text.push_str(if at == 0 { "\nNow  " } else { "\n     " });

@@ -17,6 +17,9 @@ const KEEP: Duration = Duration::from_secs(300);
 /// Before the second try when the service fails.
 const PAUSE: Duration = Duration::from_secs(2);
 
+/// The longest that an answer is waited for, within the limit of every tool that asks.
+const LIMIT: Duration = Duration::from_secs(13);
+
 /// What is asked about a place.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::tools) struct Question {
@@ -35,22 +38,12 @@ pub(in crate::tools) struct Question {
 /// # Errors
 /// The service's refusals; an answer that is none.
 pub(in crate::tools) fn ask(ctx: &Ctx, question: Question) -> Outcome<Value> {
-    let mut answer = once(ctx, question)?;
-    if answer.status >= 500 && answer.retry_after().is_none() {
-        if !ctx.stop.sleep(PAUSE) {
-            return Err(Problem::cancelled());
-        }
-        answer = once(ctx, question)?;
-    }
-    judged(ctx, &answer)
-}
-
-fn once(ctx: &Ctx, question: Question) -> Outcome<Answer> {
     let Point { lat, lon } = question.point;
     let miles = question.units == Units::Miles;
     let in_miles = |unit: &'static str| miles.then_some(unit);
     let days = question.daily.map(|(_, days)| days);
-    ctx.ask(&OPEN_METEO)
+    let answer = ctx
+        .ask(&OPEN_METEO)
         .path("/v1/forecast")
         .query("latitude", lat + 0.0)
         .query("longitude", lon + 0.0)
@@ -61,8 +54,11 @@ fn once(ctx: &Ctx, question: Question) -> Outcome<Answer> {
         .query_if("temperature_unit", in_miles("fahrenheit"))
         .query_if("wind_speed_unit", in_miles("mph"))
         .query_if("precipitation_unit", in_miles("inch"))
-        .keep(KEEP)
-        .get()
+        .keep_if(KEEP, has_weather)
+        .again_when_failed(PAUSE)
+        .within(LIMIT)
+        .get()?;
+    judged(ctx, &answer)
 }
 
 fn judged(ctx: &Ctx, answer: &Answer) -> Outcome<Value> {
@@ -72,11 +68,19 @@ fn judged(ctx: &Ctx, answer: &Answer) -> Outcome<Value> {
         let reason = value.text("reason").unwrap_or_default();
         return Err(refusal(ctx, answer, reason));
     }
-    let value = answer.json(|value| value.text("reason").map(str::to_owned))?;
-    if value.at("current").is_none() && value.at("daily").is_none() {
-        return Err(answer.unreadable());
+    if matches!(answer.status, 400..=499) && answer.status != 429 {
+        let reason = value.as_ref().and_then(|value| value.text("reason"));
+        return Err(refusal(ctx, answer, reason.unwrap_or_default()));
     }
-    Ok(value)
+    let value = answer.json(|value| value.text("reason").map(str::to_owned))?;
+    match has_weather(&value) {
+        true => Ok(value),
+        false => Err(answer.unreadable()),
+    }
+}
+
+fn has_weather(value: &Value) -> bool {
+    value.at("current").is_some() || value.at("daily").is_some()
 }
 
 /// A refusal with its reason: which limit is spent, or what is wrong with the request.
@@ -103,6 +107,9 @@ fn refusal(ctx: &Ctx, answer: &Answer, reason: &str) -> Problem {
             )
             .next("Check the coordinates, or try again later.")
         }
-        _ => answer.refused(Some(reason)),
+        _ if answer.status == 429 || answer.status >= 500 => answer.refused(Some(reason)),
+        _ => answer
+            .refused(Some(reason))
+            .next("Check the coordinates, or try again later."),
     }
 }

@@ -53,7 +53,22 @@ pub(super) fn days(value: &Value, most: usize) -> Vec<Day> {
             set,
         }
     };
-    times.iter().enumerate().take(most).map(day).collect()
+    let days: Vec<Day> = times.iter().enumerate().take(most).map(day).collect();
+    // Days of which nothing is known are none; one among others keeps its row.
+    match days.iter().any(Day::is_known) {
+        true => days,
+        false => Vec::new(),
+    }
+}
+
+impl Day {
+    fn is_known(&self) -> bool {
+        let numbers = [self.high, self.low, self.rain, self.chance, self.wind];
+        numbers.iter().any(Option::is_some)
+            || self.code.is_some()
+            || self.rise.is_some()
+            || self.set.is_some()
+    }
 }
 
 fn name(date: &str, at: usize) -> String {
@@ -209,7 +224,10 @@ pub(super) fn table(value: &Value, days: &[Day], units: Units) -> String {
                 false => line.push_str(&format!("{cell}{gap}  ")),
             }
         }
-        lines.push(fitted(line.trim_end(), WIDE));
+        // Without units there is no second line of heading.
+        if at != 1 || !line.trim().is_empty() {
+            lines.push(fitted(line.trim_end(), WIDE));
+        }
     }
     lines.join("\n")
 }

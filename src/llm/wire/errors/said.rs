@@ -83,8 +83,13 @@ impl Said {
 
     /// Reads an error body of any sort: what is not JSON gives its title or its first part as the message.
     pub fn from_body(body: &[u8]) -> Self {
+        let nothing = matches!(body.trim_ascii(), b"{}" | b"[]" | b"null" | b"\"\"");
         Self::read(body).unwrap_or_else(|| Self {
-            message: first_part(body),
+            message: if nothing {
+                String::new()
+            } else {
+                first_part(body)
+            },
             ..Self::default()
         })
     }
@@ -146,6 +151,13 @@ pub(crate) fn first_part(body: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_empty_value_says_nothing() {
+        for body in ["", " {}\n", "[]", "null", "\"\""] {
+            assert_eq!(Said::from_body(body.as_bytes()), Said::default(), "{body}");
+        }
+    }
 
     #[test]
     fn q11_every_shape_gives_its_message() {

@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
+use crate::net::wait::retry_after;
+
 /// The wait that the headers name, else the one in the message. Zero counts as not named.
 pub(super) fn wanted(header: &dyn Fn(&str) -> Option<String>, message: &str) -> Option<Duration> {
-    let number = |name: &str| -> Option<f64> { header(name)?.trim().parse().ok() };
-    let seconds = |value: f64| {
-        Duration::try_from_secs_f64(value)
-            .ok()
-            .filter(|wait| !wait.is_zero())
+    let exact = || -> Option<Duration> {
+        let ms: f64 = header("retry-after-ms")?.trim().parse().ok()?;
+        Duration::try_from_secs_f64(ms / 1000.0).ok()
     };
-    number("retry-after-ms")
-        .and_then(|ms| seconds(ms / 1000.0))
-        .or_else(|| number("retry-after").and_then(seconds))
+    let named = |wait: &Duration| !wait.is_zero();
+    exact()
+        .filter(named)
+        .or_else(|| retry_after(&header("retry-after")?).filter(named))
         .or_else(|| in_message(message))
 }
 
@@ -92,5 +93,13 @@ mod tests {
             _ => None,
         };
         assert_eq!(wanted(&azure, "again in 9s"), Some(Duration::from_secs(1)));
+        let then = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(20);
+        let date = then.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+        let dated = |name: &str| (name == "retry-after").then(|| date.clone());
+        let wait = wanted(&dated, "again in 9s").map(|wait| wait.as_secs());
+        assert!(
+            wait.is_some_and(|wait| (17..=20).contains(&wait)),
+            "{wait:?}"
+        );
     }
 }

@@ -270,8 +270,15 @@ fn payload(
         Ok(None) => return Ok(()),
         Err(why) => why,
     };
-    if let Some(mended) = mend::mended(data) {
-        return apply(&mended, draft, on).map(drop);
+    let mended = mend::mended(data);
+    let data = mended.as_deref().unwrap_or(data);
+    if mended.is_some() && apply(data, draft, on).is_ok() {
+        return Ok(());
+    }
+    if let Some(plain) = mend::plain(data)
+        && apply(&plain, draft, on).is_ok()
+    {
+        return Ok(());
     }
     // JSON of another shape than a reply's may still be an error's.
     let said = Said::read(data).ok_or(why)?;

@@ -176,8 +176,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
                 let mut all = Content::default();
-                while let Some(part) = seq.next_element::<Part<'de>>()? {
-                    all.add(part);
+                while let Some(part) = seq.next_element::<Content<'de>>()? {
+                    join(&mut all.text, part.text);
+                    join(&mut all.thinking, part.thinking);
                 }
                 Ok(all)
             }

@@ -1,4 +1,7 @@
-//! JSON that only its text encoding keeps from being read: bytes that are not UTF-8, and halves of surrogate pairs.
+//! JSON that only its encoding keeps from being read: bytes that are not UTF-8, halves of surrogate pairs, members that are
+//! there twice, nothing as an item of a list.
+
+use serde_json::Value;
 
 /// `data` with wrong bytes and lone surrogate escapes replaced by U+FFFD; `None` when neither was found.
 pub(super) fn mended(data: &[u8]) -> Option<Vec<u8>> {
@@ -29,6 +32,24 @@ pub(super) fn mended(data: &[u8]) -> Option<Vec<u8>> {
     }
     out.push_str(rest);
     changed.then(|| out.into_bytes())
+}
+
+/// `data` with every member once (the last one counts) and without null in lists; `None` when it is no JSON.
+pub(super) fn plain(data: &[u8]) -> Option<Vec<u8>> {
+    let mut value: Value = serde_json::from_slice(data).ok()?;
+    drop_nulls(&mut value);
+    serde_json::to_vec(&value).ok()
+}
+
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Array(items) => {
+            items.retain(|item| !item.is_null());
+            items.iter_mut().for_each(drop_nulls);
+        }
+        Value::Object(map) => map.values_mut().for_each(drop_nulls),
+        _ => {}
+    }
 }
 
 /// The surrogate that `\uXXXX` at the start of `text` names.

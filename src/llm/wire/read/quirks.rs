@@ -577,3 +577,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn members_that_come_twice_and_nothing_in_lists_are_read_past() {
+    let end = "data: [DONE]\n\n";
+    for chunk in [
+        r#"{"choices":[{"delta":{"content":"A","content":"A"}}]}"#,
+        r#"{"usage":null,"choices":[null,{"delta":{"content":"A"}}],"usage":null}"#,
+        r#"{"choices":[{"delta":{"content":["A",null,{"type":"text","text":""}]}}]}"#,
+    ] {
+        let reply = read(&format!("data: {chunk}\n\n{end}")).unwrap();
+        assert_eq!(reply.text, "A", "{chunk}");
+    }
+    let calls = r#"{"choices":[{"delta":{"tool_calls":[null,{"id":"a","function":{"name":"tree","arguments":null}}]}}]}"#;
+    let reply = read(&format!("data: {calls}\n\n{end}")).unwrap();
+    assert_eq!((reply.calls.len(), &*reply.calls[0].args), (1, "{}"));
+    let line = r#"{"message":{"tool_calls":[null,{"function":{"name":"tree","arguments":{}}}]},"done":true}"#;
+    let reply = read_as(Wire::Ollama, "ollama", line).unwrap();
+    assert_eq!(reply.calls.len(), 1);
+    let message = r#"{"type":"message","content":[null,{"type":"text","text":"A"}],"stop_reason":"end_turn"}"#;
+    let reply = read_as(Wire::Anthropic, "anthropic", message).unwrap();
+    assert_eq!(reply.text, "A");
+}

@@ -1,5 +1,7 @@
 //! One event read out of its lines.
 
+use jiff::tz::TimeZone;
+
 use super::line::{Lines, Property, unfold};
 use super::moment::{Length, Moment};
 use super::rule::Rule;
@@ -14,6 +16,16 @@ pub enum End {
     At(Moment),
     /// DURATION.
     After(Length),
+}
+
+impl End {
+    /// How long that is from `start`.
+    pub fn length(&self, start: &Moment, view: &TimeZone) -> Option<Length> {
+        match self {
+            Self::After(length) => Some(*length),
+            Self::At(end) => Length::between(start, end, view),
+        }
+    }
 }
 
 /// An event.
@@ -31,8 +43,8 @@ pub struct Event {
     pub end: Option<End>,
     /// RRULE.
     pub rules: Vec<Rule>,
-    /// RDATE.
-    pub more: Vec<Moment>,
+    /// RDATE, with the ends of those that are periods.
+    pub more: Vec<(Moment, Option<End>)>,
     /// EXDATE.
     pub except: Vec<Moment>,
     /// RECURRENCE-ID.
@@ -97,7 +109,7 @@ impl Event {
                 Ok(rule) => self.rules.push(rule),
                 Err(why) => self.fault = Some(why),
             },
-            "RDATE" => self.more.extend(Moment::list(property, zones)),
+            "RDATE" => self.more.extend(periods(property, zones)),
             "EXDATE" => self.except.extend(Moment::list(property, zones)),
             "RECURRENCE-ID" => {
                 self.replaces = first();
@@ -110,4 +122,17 @@ impl Event {
             _ => {}
         }
     }
+}
+
+/// The values of RDATE: moments, or periods `start/end` and `start/duration`.
+fn periods(property: &Property, zones: &Zones<'_>) -> Vec<(Moment, Option<End>)> {
+    let zone = property.param("TZID");
+    let values = property.value.split(',').filter_map(|text| {
+        let (start, end) = text.split_once('/').unwrap_or((text, ""));
+        let end = Length::read(end)
+            .map(End::After)
+            .or_else(|| Moment::read(end, zone, zones).map(End::At));
+        Some((Moment::read(start, zone, zones)?, end))
+    });
+    values.collect()
 }

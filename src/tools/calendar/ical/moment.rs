@@ -17,13 +17,13 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// Every value of a property (EXDATE and RDATE hold several); those that are no times are left out. Of a period the start.
+    /// Every value of a property (EXDATE holds several); those that are no times are left out.
     pub fn list(property: &Property, zones: &Zones<'_>) -> Vec<Self> {
         let zone = property.param("TZID");
         property
             .value
             .split(',')
-            .filter_map(|text| Self::read(text.split('/').next().unwrap_or_default(), zone, zones))
+            .filter_map(|text| Self::read(text, zone, zones))
             .collect()
     }
 

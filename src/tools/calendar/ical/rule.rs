@@ -98,8 +98,9 @@ impl Rule {
                         .ok_or_else(wrong)?;
                 }
                 "COUNT" => {
-                    let number: u64 = value.parse().map_err(|_| wrong())?;
-                    rule.count = Some(number);
+                    // Some programs write -1 for "without end".
+                    let number: i64 = value.parse().map_err(|_| wrong())?;
+                    rule.count = u64::try_from(number).ok();
                 }
                 "UNTIL" => {
                     rule.until = Some(Moment::read(value, None, &Zones::none()).ok_or_else(wrong)?);

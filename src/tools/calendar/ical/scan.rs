@@ -21,8 +21,10 @@ pub struct Place {
     pub end: Option<Line>,
     /// It has RRULE or RDATE.
     pub repeats: bool,
-    /// It has a RECURRENCE-ID: one occurrence of another event.
-    pub replaces: bool,
+    /// The line RECURRENCE-ID: this is one occurrence of another event.
+    pub replaces: Option<Line>,
+    /// SEQUENCE: which of several versions of an event this is.
+    pub sequence: u64,
     /// It has a DURATION of more than a day, or one that cannot be read.
     pub lasts: bool,
 }
@@ -41,7 +43,7 @@ pub struct Scan<'a> {
     pub zones: Vec<Range<usize>>,
     /// Where the last calendar's END line begins: new events go before it.
     pub insert: Option<usize>,
-    /// Why it must not be written: a component without its end, an end without its beginning, no calendar at all.
+    /// Why it must not be written: a component without its end, an end without its beginning.
     pub fault: Option<String>,
 }
 
@@ -83,8 +85,14 @@ impl<'a> Walk<'a> {
     fn line(&mut self, line: &Line) {
         let bytes = self.found.bytes;
         let first = bytes.get(line.range.start).map(u8::to_ascii_uppercase);
-        // A name can be folded too, so a folded line is looked at whole; others by their first letter alone.
-        if !matches!(first, Some(b'B' | b'E' | b'D' | b'U' | b'R')) {
+        // A name can be folded too, so a folded line is looked at whole; others by their first letters alone.
+        let second = bytes.get(line.range.start + 1).map(u8::to_ascii_uppercase);
+        let matters = match first {
+            Some(b'B' | b'E' | b'D' | b'U' | b'R') => true,
+            Some(b'S') => line.folded || second == Some(b'E'),
+            _ => false,
+        };
+        if !matters {
             return;
         }
         let text: Cow<'_, [u8]> = unfold(bytes, line);
@@ -109,10 +117,15 @@ impl<'a> Walk<'a> {
         } else if is("DURATION") {
             let length = str::from_utf8(value(&text)).ok().and_then(Length::read);
             event.lasts |= length.is_none_or(|length| !length.is_within_a_day());
+        } else if is("SEQUENCE") {
+            let number = str::from_utf8(value(&text)).ok();
+            event.sequence = number
+                .and_then(|text| text.trim().parse().ok())
+                .unwrap_or_default();
         } else if is("RRULE") || is("RDATE") {
             event.repeats = true;
         } else if is("RECURRENCE-ID") {
-            event.replaces = true;
+            event.replaces = Some(line.clone());
         }
     }
 
@@ -214,11 +227,31 @@ fn shown(word: &[u8]) -> String {
 }
 
 impl Scan<'_> {
+    /// Why the file must not be written; an empty one may be.
+    pub fn trouble(&self) -> Option<&str> {
+        let empty = self.bytes.trim_ascii().is_empty();
+        let none = (self.insert.is_none() && !empty).then_some("there is no VCALENDAR in it");
+        self.fault.as_deref().or(none)
+    }
+
     /// The UID of an event.
     pub fn uid(&self, place: &Place) -> Option<String> {
         let line = place.uid.as_ref()?;
         let text = unfold(self.bytes, line);
         Property::read(&text).map(|property| property.value.trim().to_owned())
+    }
+
+    /// What versions of one event have in common: its UID, and its RECURRENCE-ID as it stands.
+    pub fn key(&self, place: &Place) -> (String, String) {
+        let one = |line: &Line| {
+            let text = unfold(self.bytes, line);
+            Property::read(&text).map(|property| property.value.trim().to_owned())
+        };
+        let which = place.replaces.as_ref().and_then(one);
+        (
+            self.uid(place).unwrap_or_default(),
+            which.unwrap_or_default(),
+        )
     }
 
     /// Whether the UID of an event, as bytes, is as `fits` says; an event without one is not.
@@ -285,9 +318,8 @@ pub fn without(bytes: &[u8], uid: &str) -> Result<(Vec<u8>, usize), String> {
 
 fn writable(bytes: &[u8]) -> Result<Scan<'_>, String> {
     let found = scan(bytes);
-    match &found.fault {
-        Some(fault) => Err(fault.clone()),
-        None if found.insert.is_none() => Err("there is no VCALENDAR in it".to_owned()),
+    match found.trouble() {
+        Some(trouble) => Err(trouble.to_owned()),
         None => Ok(found),
     }
 }

@@ -14,6 +14,7 @@ use super::line::{Lines, Property, unfold};
 use super::moment::Moment;
 use super::rule::Rule;
 use super::scan::Scan;
+use super::text::unescape;
 use crate::base::text::{clip, visible};
 
 /// Where a wall time holds.
@@ -137,19 +138,19 @@ impl<'a> Zones<'a> {
     fn rules(&self, id: &str) -> Option<Vec<(DateTime, Offset)>> {
         let file = self.file?;
         let places = self.places.get_or_init(|| places(file));
-        places.get(id.trim())?.iter().find_map(|range| {
+        places.get(&unescape(id.trim()))?.iter().find_map(|range| {
             let properties: Vec<Property> = properties(file, range).collect();
             observances(&properties, &mut self.budget.borrow_mut())
         })
     }
 }
 
-/// Where the zones of a file are, by their ids.
+/// Where the zones of a file are, by their ids: texts here, with their commas escaped, and none as a parameter.
 fn places(file: &Scan<'_>) -> HashMap<String, Vec<Range<usize>>> {
     let mut places: HashMap<String, Vec<Range<usize>>> = HashMap::new();
     for range in &file.zones {
         if let Some(id) = properties(file, range).find(|property| property.name == "TZID") {
-            let of_id = places.entry(id.value.trim().to_owned()).or_default();
+            let of_id = places.entry(unescape(id.value.trim())).or_default();
             of_id.push(range.clone());
         }
     }
@@ -201,10 +202,10 @@ fn observances(properties: &[Property], budget: &mut Budget) -> Option<Vec<(Date
             continue;
         };
         let start = start.wall();
+        let from = value("TZOFFSETFROM")
+            .and_then(self::offset)
+            .unwrap_or(offset);
         if first.is_none_or(|(before, _)| start < before) {
-            let from = value("TZOFFSETFROM")
-                .and_then(self::offset)
-                .unwrap_or(offset);
             first = Some((start, from));
         }
         since.push((start, offset));
@@ -216,7 +217,15 @@ fn observances(properties: &[Property], budget: &mut Budget) -> Option<Vec<(Date
             );
         }
         if let Some(Ok(rule)) = value("RRULE").map(Rule::read) {
-            let until = rule.until.as_ref().map_or(last, Moment::wall).min(last);
+            // Said in UTC, while onsets are in the time that held before.
+            let until = match &rule.until {
+                None => last,
+                Some(Moment::Day(day)) => day.at(23, 59, 59, 0),
+                Some(until) => {
+                    let before = until.here(&TimeZone::fixed(from));
+                    before.map_or(last, |at| at.datetime()).min(last)
+                }
+            };
             occurrences(&rule, start, start, until, budget, &mut |at| {
                 since.push((at, offset));
             });
@@ -278,6 +287,16 @@ mod tests {
     }
 
     #[test]
+    fn the_last_onset_of_a_rule_that_ends_in_utc_counts() {
+        let text = FILE.replace("BYMONTH=10;", "BYMONTH=10;UNTIL=20251026T010000Z;");
+        let file = scan(text.as_bytes());
+        let own = Zones::of(&file).find("Somewhere: else");
+        let wall = Moment::read("20251201T120000", None, &Zones::none()).unwrap();
+        let here = own.here(wall.wall(), &TimeZone::UTC).unwrap();
+        assert_eq!(here.hour(), 11);
+    }
+
+    #[test]
     fn a_files_own_rules_say_the_same_as_the_database() {
         let file = scan(FILE.as_bytes());
         let zones = Zones::of(&file);
@@ -297,6 +316,10 @@ mod tests {
             assert_eq!(one, two, "{text}");
             assert_eq!(own.wall(&one), wall);
         }
+        let comma = FILE.replace("Somewhere: else", "(UTC+01:00) Berlin\\, Bern");
+        let file = scan(comma.as_bytes());
+        let comma = Zones::of(&file).find("(UTC+01:00) Berlin, Bern");
+        assert_eq!(comma, own);
         assert!(zones.unknown().is_empty());
         assert_eq!(zones.find("Nowhere/None"), Zone::Floating);
         assert_eq!(zones.unknown(), ["Nowhere/None"]);

@@ -1,0 +1,397 @@
+//! Odd answers of the services of places, roads and weather through the real binary: second tries, refusals without a next step, rows that
+//! say nothing, and what was found but not where it should be.
+
+use std::sync::Arc;
+
+use marvin::base::cancel::Cancel;
+use marvin::base::env::Env;
+use marvin::chat::event::Deaf;
+use marvin::chat::message::ToolCall;
+use marvin::tools::batch;
+use marvin::tools::bounds::Bounds;
+use marvin::tools::context::{Ctx, World};
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::run::Marvin;
+use crate::support::samples::tool;
+use crate::support::server::{Answer, Server};
+
+const ALL: [&str; 8] = [
+    "ip-api",
+    "google-places",
+    "nominatim",
+    "overpass",
+    "osrm-car",
+    "osrm-foot",
+    "open-meteo",
+    "open-meteo-geocoding",
+];
+
+fn ended(marvin: Marvin, server: &Server) -> (String, usize) {
+    let done = marvin.run();
+    let text = format!("{}{}", done.text(), done.errors());
+    (text.trim_end().to_owned(), server.requests().len())
+}
+
+/// What a tool prints, and how often it asked, when the server gives these answers in turn, the last one ever after.
+fn printed(name: &str, args: &Value, answers: Vec<Answer>) -> (String, usize) {
+    let server = Server::answering(move |_, n| answers[n.min(answers.len() - 1)].clone());
+    let home = Home::new();
+    let marvin = tool(&home, &ALL, &server.url(""), name, args);
+    ended(marvin, &server)
+}
+
+fn one(name: &str, args: &Value, answer: Answer) -> String {
+    printed(name, args, vec![answer]).0
+}
+
+fn has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no \"{part}\" in:\n{text}");
+    }
+}
+
+fn page(words: &str) -> Answer {
+    Answer::text(
+        "text/html",
+        format!("<html><body><p><strong>Error</strong>: {words} </p></body></html>"),
+    )
+}
+
+fn here() -> Value {
+    json!({"latitude": 1.5, "longitude": 2.5})
+}
+
+fn trip() -> Value {
+    json!({"origin_lat": 1.0, "origin_lng": 2.0, "dest_lat": 1.1, "dest_lng": 2.1})
+}
+
+#[test]
+fn a_failing_weather_service_is_asked_twice_at_most_and_a_limit_once() {
+    let ask = |answers| printed("weather_forecast", &here(), answers);
+    let at_once = || Answer::status(503).header("Retry-After", "0");
+    for answers in [
+        vec![at_once(), Answer::status(503)],
+        vec![Answer::status(502), at_once()],
+        vec![at_once()],
+    ] {
+        let (text, count) = ask(answers);
+        assert_eq!(count, 2, "{text}");
+        has(&text, &["Error: Open-Meteo failed (50"]);
+    }
+    let (text, count) = ask(vec![Answer::status(429)]);
+    assert_eq!(count, 1, "{text}");
+}
+
+#[test]
+fn weather_that_did_not_come_is_told_and_refusals_have_a_next_step() {
+    let ask = |answer| one("weather_forecast", &here(), answer);
+    for empty in [
+        json!({"current": {}, "daily": {"time": []}}),
+        json!({"current": [], "daily": {"time": ["2027-02-03"], "weather_code": [null], "temperature_2m_max": [null]}}),
+    ] {
+        has(
+            &ask(Answer::json(&empty)),
+            &["Error: Open-Meteo gave no weather for 1.5, 2.5."],
+        );
+    }
+    let text = ask(Answer::json(
+        &json!({"current": {"weather_code": 3}, "daily": {"time": ["2027-02-03", "2027-02-04"], "sunrise": [null, null]}}),
+    ));
+    has(&text, &["Now  Overcast", "No days were given."]);
+    assert!(!text.contains("Wed"), "{text}");
+    for refusal in [
+        Answer::json(&json!({"error": true})).with_status(400),
+        Answer::text("text/html", "<html>no").with_status(400),
+        Answer::json(&json!({"error": true, "reason": "Nothing for this place"})).with_status(404),
+    ] {
+        let text = ask(refusal);
+        has(&text, &["Check the coordinates"]);
+    }
+    let bare = ask(Answer::json(
+        &json!({"daily": {"time": ["2027-02-03"], "weather_code": [45]}}),
+    ));
+    has(&bare, &["\nDay         Weather\nWed  3 Feb  fog\n"]);
+    let moved = ask(Answer::status(302));
+    has(&moved, &["points to another address (302).\nTry again"]);
+}
+
+#[test]
+fn a_place_without_its_usual_words_is_shown_by_those_it_has() {
+    let ask = |row: Value| {
+        one(
+            "osm_search",
+            &json!({"query": "hind"}),
+            Answer::json(&json!([row])),
+        )
+    };
+    let named =
+        json!({"lat": "1", "lon": "2", "name": "The Hind", "category": "amenity", "type": "pub"});
+    has(&ask(named), &["1. The Hind\n   amenity=pub · 1, 2\n"]);
+    let bare =
+        json!({"lat": "1", "lon": "2", "osm_type": "way", "osm_id": 7, "display_name": null});
+    has(&ask(bare), &["1. Unnamed place (way 7)\n"]);
+}
+
+#[test]
+fn refusals_of_nominatim_keep_its_words_and_say_what_to_do() {
+    let ask = |answer| one("osm_search", &json!({"query": "hind"}), answer);
+    let fault = |status, words: &str| {
+        Answer::json(&json!({"error": {"code": status, "message": words}})).with_status(status)
+    };
+    has(
+        &ask(fault(403, "who are you")),
+        &["(403): who are you.", "MARVIN_CONTACT"],
+    );
+    let later = fault(429, "slow down").header("Retry-After", "900");
+    has(
+        &ask(later),
+        &["(429): slow down", "asked again in 15 minutes"],
+    );
+    for answer in [
+        fault(400, "odd limit"),
+        Answer::status(418),
+        Answer::json(&json!({"error": "cannot"})),
+    ] {
+        has(
+            &ask(answer),
+            &["Say it in other words, or try again later."],
+        );
+    }
+}
+
+/// `osm_search` by somebody who has set no contact, so that towns alone are looked up.
+fn town(query: &str, answer: Answer) -> (String, usize) {
+    let server = Server::answering(move |_, _| answer.clone());
+    let home = Home::new();
+    let marvin = home
+        .marvin()
+        .args(["tool", "osm_search", &format!("query={query}")])
+        .env("MARVIN_URL_OPEN_METEO_GEOCODING", server.url(""));
+    ended(marvin, &server)
+}
+
+#[test]
+fn towns_that_were_found_elsewhere_are_not_none() {
+    let rows = json!({"results": [
+        {"name": "Salem", "latitude": 44.9, "longitude": -123.0, "country": "United States", "country_code": "US", "admin1": "Oregon"},
+        {"name": "Salem", "latitude": 11.7, "longitude": 78.1, "country": "India", "country_code": "IN", "admin1": "Tamil Nadu"},
+    ]});
+    let (text, _) = town("Salem, USA", Answer::json(&rows));
+    has(&text, &["\n\n1. Salem, Oregon, United States\n"]);
+    assert!(
+        !text.contains("India") && !text.contains("None of"),
+        "{text}"
+    );
+    let (text, _) = town("Salem, TN, India", Answer::json(&rows));
+    has(
+        &text,
+        &[
+            "None of them is known to lie in \"TN, India\".\n\n1. Salem, Tamil Nadu, India\n",
+            "2. Salem, Oregon",
+        ],
+    );
+}
+
+#[test]
+fn towns_that_cannot_be_read_are_not_none_and_limits_are_obeyed() {
+    for odd in [
+        json!({"results": {"a": 1}}),
+        json!({"results": [{"name": null}, {"latitude": 1}]}),
+    ] {
+        let (text, _) = town("Salem", Answer::json(&odd));
+        has(&text, &["cannot be read"]);
+    }
+    let spent = json!({"error": true, "reason": "Minutely API request limit exceeded."});
+    let (text, count) = town("Salem", Answer::json(&spent).with_status(429));
+    assert_eq!(count, 1, "{text}");
+    has(&text, &["Minutely API request limit exceeded."]);
+    let (text, count) = town(", ,", Answer::json(&json!({})));
+    assert_eq!(count, 0, "{text}");
+    has(&text, &["The name to look up is empty."]);
+}
+
+#[test]
+fn overpass_is_neither_empty_nor_the_askers_fault_when_it_fails() {
+    let ask = |answer| one("overpass_query", &json!({"query": "node(1);out;"}), answer);
+    let odd = ask(Answer::json(&json!({"elements": [null, 5, {"id": 3}]})));
+    has(&odd, &["cannot be read"]);
+    let off = ask(page("runtime error: The dispatcher is turned off."));
+    has(&off, &["Overpass is too busy: runtime", "Ask again later"]);
+    let full = json!({"elements": [], "remark": "runtime error: Query run out of memory."});
+    let full = ask(Answer::json(&full));
+    has(&full, &["smaller area or fewer kinds."]);
+    assert!(!full.contains("timeout"), "{full}");
+    let quota = ask(Answer::status(429).header("Retry-After", "120"));
+    has(&quota, &["too often (429).", "again in 120 s"]);
+    assert!(!quota.contains("a minute"), "{quota}");
+    for status in [403, 406] {
+        has(&ask(Answer::status(status)), &["MARVIN_URL_OVERPASS"]);
+    }
+    let moved = Answer::status(301).header("Location", "https://example.org/");
+    has(&ask(moved), &["points to another address (301)."]);
+    let count = json!({"elements": [{"type": "count", "id": 0, "tags": {"total": "4"}}]});
+    has(&ask(Answer::json(&count)), &["1. count\n   total=4\n"]);
+}
+
+#[test]
+fn a_busy_router_is_busy_whatever_code_it_gives() {
+    for (status, code) in [(429, "TooManyRequests"), (500, "InternalError")] {
+        let body = json!({"code": code, "message": "Slow down."});
+        let answer = Answer::json(&body).with_status(status);
+        let text = one("estimate_travel_time", &trip(), answer);
+        has(
+            &text,
+            &["is busy (", "): Slow down.\nTry again in a minute"],
+        );
+    }
+    let later = Answer::status(429).header("Retry-After", "7200");
+    let text = one("estimate_travel_time", &trip(), later);
+    has(&text, &["again in 2 hours."]);
+}
+
+#[test]
+fn steps_that_say_nothing_are_not_turns() {
+    let step = |kind: &str| json!({"maneuver": {"type": kind}, "name": "Elm Row", "distance": 5, "duration": 1});
+    let steps = json!([step("depart"), {}, null, 5, {"name": "x"}, step("arrive")]);
+    let body = json!({"code": "Ok", "routes": [{"distance": 10, "duration": 2, "legs": [{"steps": steps}]}]});
+    let text = one("get_directions", &trip(), Answer::json(&body));
+    has(&text, &["1. Start on Elm Row", "\n2. Arrive"]);
+    assert!(!text.contains("Turn"), "{text}");
+}
+
+fn places(args: &Value, google: Answer) -> String {
+    let found = json!([{"lat": "1", "lon": "2", "display_name": "The Hind, Town"}]);
+    let server = Server::answering(move |request, _| match request.path.as_str() {
+        path if path.starts_with("/v1/places") => google.clone(),
+        _ => Answer::json(&found),
+    });
+    let (home, url) = (Home::new(), server.url(""));
+    let marvin = tool(&home, &ALL, &url, "places_text_search", args);
+    ended(marvin.env("GOOGLE_PLACES_API_KEY", "a-key"), &server).0
+}
+
+#[test]
+fn a_search_without_a_centre_needs_no_radius_and_nobody_rates_with_nothing() {
+    let zeros = json!({"text_query": "pub", "latitude": 0, "longitude": 0, "radius": 0});
+    let row = json!({"displayName": {"text": "The Hind"}, "rating": 0, "userRatingCount": 0});
+    let text = places(&zeros, Answer::json(&json!({"places": [row]})));
+    has(&text, &["1. The Hind"]);
+    assert!(!text.contains("of 5"), "{text}");
+    let centre = json!({"text_query": "pub", "latitude": 1, "longitude": 0, "radius": 0});
+    has(
+        &places(&centre, Answer::json(&json!({}))),
+        &["radius cannot be 0"],
+    );
+}
+
+#[test]
+fn what_helps_against_googles_refusal_is_what_would_help() {
+    let refused = |status: u16, code: &str, reason: &str| {
+        let body = json!({"error": {"code": status, "message": "No.", "status": code, "details": [{"reason": reason}]}});
+        let answer = Answer::json(&body).with_status(status);
+        places(&json!({"text_query": "pub"}), answer)
+    };
+    let text = refused(403, "PERMISSION_DENIED", "API_KEY_IP_ADDRESS_BLOCKED");
+    has(&text, &["The key's restrictions forbid it", "The Hind"]);
+    assert!(!text.contains("setup_google_auth"), "{text}");
+    let text = refused(403, "PERMISSION_DENIED", "API_KEY_SERVICE_BLOCKED");
+    has(&text, &["setup_google_auth enables"]);
+    let text = refused(401, "UNAUTHENTICATED", "CREDENTIALS_MISSING");
+    has(&text, &["Check GOOGLE_PLACES_API_KEY when it is set"]);
+}
+
+#[test]
+fn the_device_is_believed_where_it_is_most_exact_and_nowhere_at_nothing() {
+    let server = Server::answering(|_, _| {
+        Answer::json(&json!({"status": "success", "lat": 1, "lon": 2, "country": "Land"}))
+    });
+    let fix = |lat: &str, metres: &str| {
+        format!(
+            "echo 'New location:'; echo 'Latitude: {lat}°'; echo 'Longitude: 0.0°'; echo 'Accuracy: {metres} meters'; "
+        )
+    };
+    let ask = |words: &str| {
+        let home = Home::new();
+        crate::location::script(&home, "where-am-i", words);
+        let marvin = tool(
+            &home,
+            &["ip-api"],
+            &server.url(""),
+            "get_my_location",
+            &json!({}),
+        );
+        let done = marvin.env("PATH", home.path().join("bin")).run().expect(0);
+        done.text().to_owned()
+    };
+    let text = ask(&(fix("48.3", "30.0") + &fix("48.9", "50000.0")));
+    has(&text, &["Latitude: 48.3\n", "about 30 m"]);
+    has(&ask(&fix("0.0", "0.0")), &["Latitude: 1\n", "Source: ip"]);
+}
+
+#[test]
+fn no_more_is_shown_than_was_asked_for() {
+    let row = |at: u8| json!({"lat": "1", "lon": at, "display_name": format!("The Hind {at}")});
+    let found = Answer::json(&json!([row(1), row(2)]));
+    let text = one(
+        "osm_search",
+        &json!({"query": "hind", "max_results": 1}),
+        found,
+    );
+    assert!(
+        text.contains("Hind 1") && !text.contains("Hind 2"),
+        "{text}"
+    );
+    let row = |name: &str| json!({"displayName": {"text": name}});
+    let found = Answer::json(&json!({"places": [row("A pub"), row("B pub")]}));
+    let text = places(&json!({"text_query": "pub", "max_results": 1}), found);
+    has(&text, &["1 place for", "1. A pub"]);
+    assert!(!text.contains("B pub"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_read_is_asked_for_again() {
+    let right = |path: &str| match path {
+        path if path.starts_with("/route") => {
+            json!({"code": "Ok", "routes": [{"distance": 5, "duration": 5}]})
+        }
+        path if path.starts_with("/search") => {
+            json!([{"lat": 1, "lon": 2, "display_name": "The Hind"}])
+        }
+        _ => json!({"current": {"weather_code": 3}}),
+    };
+    for (name, args) in [
+        ("osm_search", json!({"query": "hind"})),
+        ("estimate_travel_time", trip()),
+        ("weather_forecast", here()),
+    ] {
+        let server = Server::answering(move |request, n| match n {
+            0 => Answer::json(&json!({"status": "starting"})),
+            _ => Answer::json(&right(&request.path)),
+        });
+        let (home, url) = (Home::new(), server.url(""));
+        let env = Env::from([
+            ("HOME", home.path().to_str().unwrap()),
+            ("MARVIN_CONFIG_DIR", home.config().to_str().unwrap()),
+            ("MARVIN_URL_NOMINATIM", &url),
+            ("MARVIN_URL_OSRM_CAR", &url),
+            ("MARVIN_URL_OPEN_METEO", &url),
+        ]);
+        let world = Arc::new(World::new(env, Bounds::default()));
+        let ctx = Ctx::new(world, Cancel::new(), Arc::new(Deaf));
+        let call = ToolCall {
+            id: "1".to_owned(),
+            name: name.to_owned(),
+            args: args.to_string(),
+            keep: None,
+        };
+        let ask = || batch::run_one(&ctx, &call).output;
+        assert!(ask().failed, "{name}");
+        for _ in 0..2 {
+            let output = ask();
+            assert!(!output.failed, "{name}: {}", output.text);
+        }
+        assert_eq!(server.requests().len(), 2, "{name}");
+    }
+}
