@@ -18,30 +18,30 @@ pub struct Line {
 /// nothing, also between a line and its continuation (a writer that doubled its line ends).
 #[derive(Debug, Clone)]
 pub struct Lines<'a> {
+    /// Up to the range's end.
     bytes: &'a [u8],
     at: usize,
-    end: usize,
 }
 
 impl<'a> Lines<'a> {
     /// The lines of a part of a file.
     pub fn new(bytes: &'a [u8], range: Range<usize>) -> Self {
         Self {
-            bytes,
+            bytes: bytes.get(..range.end).unwrap_or(bytes),
             at: range.start,
-            end: range.end.min(bytes.len()),
         }
     }
 
     fn byte(&self, at: usize) -> Option<u8> {
-        self.bytes.get(at).copied().filter(|_| at < self.end)
+        self.bytes.get(at).copied()
     }
 
     /// The end of the physical line that begins at `at`, and where the next one begins.
     fn physical(&self, at: usize) -> (usize, usize) {
-        let rest = self.bytes.get(at..self.end).unwrap_or_default();
+        let end = self.bytes.len();
+        let rest = self.bytes.get(at..).unwrap_or_default();
         let Some(length) = memchr::memchr2(b'\n', b'\r', rest) else {
-            return (self.end, self.end);
+            return (end, end);
         };
         let stop = at + length;
         let two = self.byte(stop) == Some(b'\r') && self.byte(stop + 1) == Some(b'\n');

@@ -114,21 +114,22 @@ impl Length {
 
     /// `PT1H30M`, `P1D`, `P2W`; nothing for what is no duration, or a negative one.
     pub fn read(text: &str) -> Option<Self> {
-        let rest = text.trim().to_ascii_uppercase();
-        let rest = rest.strip_prefix('+').unwrap_or(&rest);
-        let rest = rest.strip_prefix('P')?;
+        let rest = text.trim();
+        let rest = rest.strip_prefix('+').unwrap_or(rest);
+        let rest = rest.strip_prefix(['P', 'p'])?;
         let mut out = Self::default();
-        let mut number = String::new();
+        let mut number: Option<i64> = None;
         for c in rest.chars() {
-            if c.is_ascii_digit() {
-                number.push(c);
+            if let Some(digit) = c.to_digit(10) {
+                let longer = number.unwrap_or(0) * 10 + i64::from(digit);
+                number = Some(Some(longer).filter(|count| *count < 1_000_000_000)?);
                 continue;
             }
+            let c = c.to_ascii_uppercase();
             if c == 'T' {
                 continue;
             }
-            let count: i64 = number.parse().ok().filter(|count| *count < 1_000_000_000)?;
-            number.clear();
+            let count = number.take()?;
             match c {
                 'W' => out.days += count * 7,
                 'D' => out.days += count,
@@ -138,7 +139,7 @@ impl Length {
                 _ => return None,
             }
         }
-        number.is_empty().then_some(out)
+        number.is_none().then_some(out)
     }
 
     /// From one moment to another; zero when that is not later.

@@ -88,7 +88,11 @@ impl<'a> Walk<'a> {
         // A name can be folded too, so a folded line is looked at whole; others by their first letters alone.
         let second = bytes.get(line.range.start + 1).map(u8::to_ascii_uppercase);
         let matters = match first {
-            Some(b'B' | b'E' | b'D' | b'U' | b'R') => true,
+            Some(b'B' | b'E' | b'U' | b'R') => true,
+            // Not DTSTAMP, which every event has.
+            Some(b'D') => {
+                line.folded || !matches!(bytes.get(line.range.start + 5), Some(b'M' | b'm'))
+            }
             Some(b'S') => line.folded || second == Some(b'E'),
             _ => false,
         };
@@ -98,34 +102,37 @@ impl<'a> Walk<'a> {
         let text: Cow<'_, [u8]> = unfold(bytes, line);
         let word = name(&text);
         let is = |wanted: &str| word.eq_ignore_ascii_case(wanted.as_bytes());
-        if is("BEGIN") {
-            return self.begin(value(&text), line);
-        }
-        if is("END") {
-            return self.end(value(&text), line);
+        match first {
+            Some(b'B') if is("BEGIN") => return self.begin(value(&text), line),
+            Some(b'E') if is("END") => return self.end(value(&text), line),
+            _ => {}
         }
         let depth = self.open.len();
         let Some((_, event)) = self.event.as_mut().filter(|(at, _)| *at == depth) else {
             return;
         };
-        if is("UID") {
-            event.uid.get_or_insert_with(|| line.clone());
-        } else if is("DTSTART") {
-            event.start.get_or_insert_with(|| line.clone());
-        } else if is("DTEND") {
-            event.end.get_or_insert_with(|| line.clone());
-        } else if is("DURATION") {
-            let length = str::from_utf8(value(&text)).ok().and_then(Length::read);
-            event.lasts |= length.is_none_or(|length| !length.is_within_a_day());
-        } else if is("SEQUENCE") {
-            let number = str::from_utf8(value(&text)).ok();
-            event.sequence = number
-                .and_then(|text| text.trim().parse().ok())
-                .unwrap_or_default();
-        } else if is("RRULE") || is("RDATE") {
-            event.repeats = true;
-        } else if is("RECURRENCE-ID") {
-            event.replaces = Some(line.clone());
+        let value = || str::from_utf8(value(&text)).ok();
+        match first {
+            Some(b'U') if is("UID") => {
+                event.uid.get_or_insert_with(|| line.clone());
+            }
+            Some(b'D') if is("DTSTART") => {
+                event.start.get_or_insert_with(|| line.clone());
+            }
+            Some(b'D') if is("DTEND") => {
+                event.end.get_or_insert_with(|| line.clone());
+            }
+            Some(b'D') if is("DURATION") => {
+                let length = value().and_then(Length::read);
+                event.lasts |= length.is_none_or(|length| !length.is_within_a_day());
+            }
+            Some(b'S') if is("SEQUENCE") => {
+                let number = value().and_then(|text| text.trim().parse().ok());
+                event.sequence = number.unwrap_or_default();
+            }
+            Some(b'R') if is("RRULE") || is("RDATE") => event.repeats = true,
+            Some(b'R') if is("RECURRENCE-ID") => event.replaces = Some(line.clone()),
+            _ => {}
         }
     }
 
