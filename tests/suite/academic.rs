@@ -9,6 +9,7 @@ use crate::support::home::Home;
 use crate::support::samples::{each, samples, tool};
 use crate::support::server::{Answer, Server};
 use crate::support::shared::skip;
+use crate::support::words::has;
 
 const BOTH: [&str; 2] = ["semantic-scholar", "arxiv"];
 
@@ -25,15 +26,6 @@ fn refused(url: &str, name: &str, args: Value) -> String {
         .run()
         .expect(1)
         .errors()
-}
-
-fn has(text: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(text.contains(part), "no \"{part}\" in:\n{text}");
-    }
-    for word in ["null", "undefined", "NaN"] {
-        assert!(!text.contains(word), "{text}");
-    }
 }
 
 fn atom(total: u32, entries: &str) -> Answer {

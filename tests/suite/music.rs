@@ -7,6 +7,7 @@ use crate::support::home::Home;
 use crate::support::run::Done;
 use crate::support::samples::{self, Sample, each};
 use crate::support::server::{Answer, Server};
+use crate::support::words::{has, sound};
 
 const ARTIST: &str = "11111111-2222-4333-8444-555555555555";
 
@@ -16,37 +17,19 @@ fn call(server: &Server, name: &str, args: &Value) -> Done {
     samples::tool(&home, &services, &server.url(""), name, args).run()
 }
 
+/// What no answer may hold beside the usual.
+const ODD: &[&str] = &[", ,", "  \n"];
+
 fn text(server: &Server, name: &str, args: &Value) -> String {
     let text = call(server, name, args).expect(0).text().to_owned();
-    sound(&text);
+    sound(&text, ODD);
     text
 }
 
 fn fails(server: &Server, name: &str, args: &Value) -> String {
     let text = call(server, name, args).expect(1).errors();
-    sound(&text);
+    sound(&text, ODD);
     text
-}
-
-fn sound(text: &str) {
-    for odd in [
-        "undefined",
-        "null",
-        "NaN",
-        ": \n",
-        ", \n",
-        ", ,",
-        "()",
-        "  \n",
-    ] {
-        assert!(!text.contains(odd), "{odd:?} in {text}");
-    }
-}
-
-fn has(text: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(text.contains(part), "no {part:?} in {text}");
-    }
 }
 
 fn one(answer: impl Fn() -> Answer + Send + Sync + 'static) -> Server {

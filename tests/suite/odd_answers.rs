@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::support::home::Home;
 use crate::support::samples::tool;
 use crate::support::server::{Answer, Server};
+use crate::support::words::has;
 
 const ALL: [&str; 7] = [
     "wikipedia",
@@ -26,12 +27,6 @@ fn printed(name: &str, args: &Value, answers: Vec<Answer>) -> (String, usize) {
 
 fn one(name: &str, args: Value, body: &Value) -> String {
     printed(name, &args, vec![Answer::json(body)]).0
-}
-
-fn has(text: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(text.contains(part), "no \"{part}\" in:\n{text}");
-    }
 }
 
 #[test]

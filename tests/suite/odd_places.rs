@@ -16,6 +16,7 @@ use crate::support::home::Home;
 use crate::support::run::Marvin;
 use crate::support::samples::tool;
 use crate::support::server::{Answer, Server};
+use crate::support::words::has;
 
 const ALL: [&str; 8] = [
     "ip-api",
@@ -44,12 +45,6 @@ fn printed(name: &str, args: &Value, answers: Vec<Answer>) -> (String, usize) {
 
 fn one(name: &str, args: &Value, answer: Answer) -> String {
     printed(name, args, vec![answer]).0
-}
-
-fn has(text: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(text.contains(part), "no \"{part}\" in:\n{text}");
-    }
 }
 
 fn page(words: &str) -> Answer {

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::support::home::Home;
 use crate::support::samples::{Sample, each, tool};
 use crate::support::server::{Answer, Server};
+use crate::support::words::has;
 
 fn said(url: &str, name: &str, args: Value) -> String {
     tool(&Home::new(), &["stackexchange"], url, name, &args)
@@ -28,12 +29,6 @@ fn refused(url: &str, name: &str, args: Value) -> String {
         .run()
         .expect(1)
         .errors()
-}
-
-fn has(text: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(text.contains(part), "no \"{part}\" in:\n{text}");
-    }
 }
 
 fn packed(bytes: &[u8]) -> Vec<u8> {

@@ -18,6 +18,7 @@ use crate::support::run::{Marvin, program};
 use crate::support::samples::{self, Sample, tool};
 use crate::support::server::{Answer, Server};
 use crate::support::shared::skip;
+use crate::support::words::has;
 
 /// A tool's answer, whole.
 fn says(run: Marvin) -> String {
@@ -67,12 +68,6 @@ fn rss(home: &Home, server: &Server, path: &str) -> Marvin {
 /// An answer that can be given again.
 fn at(make: fn() -> Answer) -> fn() -> Answer {
     make
-}
-
-fn has(text: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(text.contains(part), "no {part:?} in {text}");
-    }
 }
 
 #[test]

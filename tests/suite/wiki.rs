@@ -9,6 +9,7 @@ use crate::support::run::Done;
 use crate::support::samples::{Sample, each, tool};
 use crate::support::server::{Answer, Server};
 use crate::support::shared::skip;
+use crate::support::words::has;
 
 fn run(home: &Home, url: &str, name: &str, args: Value) -> Done {
     tool(home, &["wikipedia"], url, name, &args).run()
@@ -28,12 +29,6 @@ fn good(sample: &Sample, name: &str, args: Value) -> String {
 
 fn bad(sample: &Sample, name: &str, args: Value) -> String {
     refused(&Home::new(), &sample.server().url(""), name, args)
-}
-
-fn has(text: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(text.contains(part), "no \"{part}\" in:\n{text}");
-    }
 }
 
 #[test]

@@ -20,3 +20,4 @@ pub mod snapshot;
 pub mod tcp;
 pub mod tls;
 pub mod wire;
+pub mod words;

@@ -1,0 +1,237 @@
+//! Diffs of every make, read and applied.
+
+use super::*;
+use proptest::prelude::*;
+
+const OLD: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n";
+
+fn done(old: &str, patch: &str) -> Result<String, String> {
+    apply_hunks(old, patch, "n.md")
+        .map(|done| done.text)
+        .map_err(|problem| problem.for_model())
+}
+
+#[test]
+fn hunks_of_programs_and_of_models() {
+    for (patch, line, new) in [
+        (
+            "--- a/n\n+++ b/n\n@@ -2,2 +2,2 @@ head\n two\n-three\n+3\n",
+            "three",
+            "3",
+        ),
+        // Wrong counts, no file lines, a fence.
+        (
+            "```diff\n@@ -2,9 +2,1 @@\n two\n-three\n+3\n```",
+            "three",
+            "3",
+        ),
+        // The stated line is wrong.
+        ("@@ -40,2 +40,2 @@\n two\n-three\n+3\n", "three", "3"),
+        ("@@ -3 +3 @@\n-three\n+3", "three", "3"),
+        ("@@ ... @@\n two\n-three\n+3\n", "three", "3"),
+        ("@@ -3,1 +3,1 @@\r\n-three\r\n+3\r\n", "three", "3"),
+        // White space at the ends of lines.
+        (
+            "@@ -2,2 +2,2 @@\n two  \n-three\n+3\n-- \n2.40\n",
+            "three",
+            "3",
+        ),
+    ] {
+        assert_eq!(done(OLD, patch), Ok(OLD.replace(line, new)), "{patch}");
+    }
+    assert_eq!(done("", "@@ -0,0 +1,2 @@\n+a\n+b\n"), Ok("a\nb\n".into()));
+    assert_eq!(
+        done("a\nb\n", "@@ -1,0 +2 @@\n+x\n"),
+        Ok("a\nx\nb\n".into())
+    );
+    assert_eq!(
+        done(
+            "a\n\nb\n",
+            "@@ -1,3 +1,3 @@\n-a\n+A\n\n b\n\n\n@@ -3 +3,2 @@\n+c\n"
+        ),
+        Ok("A\n\nb\nc\n".into())
+    );
+}
+
+#[test]
+fn what_the_file_headers_ask_for_is_refused_or_told() {
+    let new = "--- /dev/null\t1970-01-01\n+++ b/n.md\n@@ -0,0 +1 @@\n+one\n";
+    assert_eq!(done("", new), Ok("one\n".into()));
+    let said = done("old\n", new).unwrap_err();
+    assert!(
+        said.contains("makes a new file (--- /dev/null), and n.md exists with 1 line."),
+        "{said}"
+    );
+    let report = |patch: &str| apply_hunks("a\n", patch, "n.md").unwrap().report;
+    let gone = report("--- a/n.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n");
+    assert!(gone.last().unwrap().contains("it stays"), "{gone:?}");
+    let other =
+        report("rename from n.md\nrename to o.md\n--- a/n.md\n+++ b/o.md\n@@ -1 +1 @@\n-a\n+b\n");
+    assert!(other.last().unwrap().contains("to o.md; it keeps its name"));
+    // The same lines within a hunk are text.
+    assert_eq!(
+        done("a\n", "@@ -1 +1,2 @@\n-a\n+b\n+--- /dev/null\n"),
+        Ok("b\n--- /dev/null\n".into())
+    );
+}
+
+#[test]
+fn breaks_are_kept_and_the_last_one_follows_its_mark() {
+    let crlf = "@@ -0,0 +1,2 @@\n+a\r\n+b\r\n";
+    assert_eq!(done("", crlf), Ok("a\r\nb\r\n".into()));
+    assert_eq!(done("x\n", crlf), Ok("a\nb\nx\n".into()));
+    assert_eq!(
+        done("a\r\nb\r\n", "@@ -1 +1,2 @@\n-a\n+x\n+y\n"),
+        Ok("x\r\ny\r\nb\r\n".into())
+    );
+    assert_eq!(done("a\nb", "@@ -1 +1 @@\n-a\n+x\n"), Ok("x\nb".into()));
+    let no = "\\ No newline at end of file";
+    assert_eq!(
+        done("a\nb", &format!("@@ -2 +2 @@\n-b\n{no}\n+c\n")),
+        Ok("a\nc\n".into())
+    );
+    assert_eq!(
+        done("a\nb\n", &format!("@@ -2 +2 @@\n-b\n+c\n{no}\n")),
+        Ok("a\nc".into())
+    );
+    assert_eq!(
+        done("a\nb", &format!("@@ -1,2 +1,2 @@\n-a\n+x\n b\n{no}\n")),
+        Ok("x\nb".into())
+    );
+    assert_eq!(
+        done("\u{feff}a\n", "@@ -1 +1 @@\n-a\n+b\n"),
+        Ok("\u{feff}b\n".into())
+    );
+    assert_eq!(done("a\n", "@@ -1 +0,0 @@\n-a\n"), Ok(String::new()));
+}
+
+#[test]
+fn what_does_not_fit_is_shown_and_nothing_is_done() {
+    let said = done(
+        OLD,
+        "@@ -1 +1 @@\n-one\n+1\n@@ -5,2 +5,2 @@\n five\n-SIX\n+6\n",
+    )
+    .unwrap_err();
+    for part in [
+        "Hunk 2 (@@ -5,2 +5,2 @@, line 4 of the patch)",
+        "8 lines",
+        "Nothing was changed",
+        "Expected:\nfive\nSIX",
+        "5. five\n6. six",
+    ] {
+        assert!(said.contains(part), "{part} not in {said}");
+    }
+    let said = done(OLD, "@@ -5 +5 @@\n-five\n+5\n@@ -1 +1 @@\n-one\n+1\n").unwrap_err();
+    assert!(
+        said.contains("line 1, before the end of an earlier hunk"),
+        "{said}"
+    );
+    for (patch, words) in [
+        ("@@ -9,0 +30 @@\n+x\n", "does not fit"),
+        ("@@\n+x\n", "does not say where"),
+        ("@@ what\n-x\n", "no hunk header"),
+        ("@@ -1 +1 @@\n one\n", "changes nothing"),
+        ("@@ -1 +1 @@\n", "is empty"),
+        ("@@ -1 +1 @@\nstray\n", "Line 2 of the patch, \"stray\""),
+        (
+            "@@ -1 +1 @@\n-one\n+1\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-x\n",
+            "another file begins",
+        ),
+        ("nothing", "no hunk"),
+    ] {
+        let said = done(OLD, patch).unwrap_err();
+        assert!(said.contains(words), "{patch:?}: {said}");
+    }
+    let said = done("a\nb\na\nb\n", "@@ @@\n-a\n+c\n").unwrap_err();
+    assert!(said.contains("more than once"), "{said}");
+}
+
+#[test]
+fn the_report_tells_where_and_how_far_off() {
+    let done = apply_hunks(
+        OLD,
+        "@@ -1 +1 @@\n-three\n+3\n@@ -3,0 +3 @@\n+x\n@@ -6 +6 @@\n-eight\n",
+        "n",
+    )
+    .unwrap();
+    assert_eq!(
+        done.report,
+        [
+            "hunk 1 at line 3: 1 removed, 1 added, found 2 lines further down",
+            "hunk 2 at line 6: 0 removed, 1 added, found 2 lines further down",
+            "hunk 3 at line 8: 1 removed, 0 added, found 2 lines further down"
+        ]
+    );
+    assert_eq!(done.text, "one\ntwo\n3\nfour\nfive\nx\nsix\nseven\n");
+}
+
+/// Lines with and without a break at the end.
+fn text() -> impl Strategy<Value = String> {
+    (
+        proptest::collection::vec("[ab@+ -]{0,3}", 0..14),
+        any::<bool>(),
+        any::<bool>(),
+    )
+        .prop_map(|(lines, ends, crlf)| {
+            let end = if crlf { "\r\n" } else { "\n" };
+            let mut text = lines.join(end);
+            if ends && !text.is_empty() {
+                text.push_str(end);
+            }
+            text
+        })
+}
+
+fn with_breaks_of(old: &str, new: &str) -> String {
+    let flat = new.replace("\r\n", "\n");
+    if old.contains("\r\n") {
+        flat.replace('\n', "\r\n")
+    } else {
+        flat
+    }
+}
+
+#[test]
+fn a_page_of_empty_lines_behind_a_hunk_costs_no_time() {
+    let old = "a\n".to_owned() + &"\n".repeat(20_000) + "x\n";
+    let begun = std::time::Instant::now();
+    let done = apply_hunks(
+        &old,
+        &format!("@@\n-x\n+y\n{}", "\n".repeat(20_000)),
+        "n.md",
+    );
+    assert_eq!(done.unwrap().text, old.replace('x', "y"));
+    let none = apply_hunks(
+        &old,
+        &format!("@@ -1 +1 @@\n-z\n{}", " \n".repeat(20_000)),
+        "n.md",
+    );
+    assert!(none.is_err());
+    let hunks: String = (0..3_000).map(|_| "@@ -1 +1 @@\n- \n+b\n").collect();
+    assert!(apply_hunks(&old, &hunks, "n.md").is_ok());
+    assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+}
+
+proptest! {
+    #[test]
+    fn a_diff_turns_the_old_text_into_the_new_one(old in text(), new in text(), radius in 0usize..4) {
+        let new = with_breaks_of(&old, &new);
+        prop_assume!(old != new && old.contains("\r\n") == new.contains("\r\n"));
+        let patch = similar::TextDiff::from_lines(&old, &new).unified_diff().context_radius(radius).to_string();
+        prop_assert_eq!(done(&old, &patch), Ok(new), "{}", patch);
+    }
+
+    #[test]
+    fn a_diff_of_distinct_lines_fits_after_lines_were_put_before(count in 1usize..12, at in 0usize..12, above in 0usize..9) {
+        let old: String = (0..count).map(|n| format!("line {n}\n")).collect();
+        let new = old.replace(&format!("line {}\n", at % count), "new\n");
+        let patch = similar::TextDiff::from_lines(&old, &new).unified_diff().to_string();
+        let head = "head\n".repeat(above);
+        prop_assert_eq!(done(&format!("{head}{old}"), &patch), Ok(format!("{head}{new}")));
+    }
+
+    #[test]
+    fn any_text_gives_an_answer(old in text(), lines in proptest::collection::vec("(@@( -[0-9]{1,3}(,[0-9])? [+][0-9](,[0-9])? @@)?|[ +\\\\-][ab ]{0,2}|--- a|[+]{3} b|```|\\PC{0,4})", 0..10)) {
+        let _ = done(&old, &lines.join("\n"));
+    }
+}
