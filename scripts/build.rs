@@ -45,10 +45,9 @@ fn main() {
         && let Some(script) = together()
         && fs::write(out.join("startup.ld"), script).is_ok()
     {
-        println!(
-            "cargo::rustc-link-arg-bins=-Wl,-T,{}",
-            out.join("startup.ld").display()
-        );
+        // One word, for a path may hold commas.
+        let script = out.join("startup.ld");
+        println!("cargo::rustc-link-arg-bins=-T{}", script.display());
     }
 }
 
