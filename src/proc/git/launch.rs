@@ -16,7 +16,7 @@ const OUTPUT: usize = 64 * 1024;
 /// One call of git.
 const LIMIT: Duration = Duration::from_secs(30);
 /// Settings that no repository may choose.
-const FIXED: [&str; 14] = [
+const FIXED: [&str; 15] = [
     "core.quotePath=false",
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -26,6 +26,8 @@ const FIXED: [&str; 14] = [
     "tag.gpgSign=false",
     "log.showSignature=false",
     "submodule.recurse=false",
+    // An identity that git makes up of the account and the host name depends on the machine and is nobody's choice.
+    "user.useConfigOnly=true",
     // Clearing up runs gc.recentObjectsHook, and would go on in the background; git before 2.29 asks only the first of these.
     "gc.auto=0",
     "gc.autoDetach=false",
