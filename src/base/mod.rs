@@ -6,6 +6,7 @@ pub mod env;
 pub mod error;
 pub mod ids;
 pub mod params;
+pub mod patterns;
 pub mod pick;
 pub mod redact;
 pub mod text;

@@ -1,9 +1,9 @@
 //! Bounded memory of a child's output: its beginning and end here, all of it in a file when asked.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::base::error::io_words;
@@ -169,7 +169,9 @@ impl Captured {
 
 impl Spill {
     fn create(path: &Path) -> Self {
-        let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        // For the owner alone, as the file: a project's log folder may be made here.
+        let make = |folder| DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        let folder = path.parent().map_or(Ok(()), make);
         let opened = folder.and_then(|()| {
             OpenOptions::new()
                 .write(true)

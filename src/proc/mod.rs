@@ -10,7 +10,6 @@ pub mod git;
 pub mod program;
 mod pump;
 pub mod scrub;
-pub mod search;
 pub mod shell;
 
 #[cfg(test)]

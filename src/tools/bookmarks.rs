@@ -10,6 +10,7 @@ use super::context::Ctx;
 use super::{CHANGE, READ};
 use crate::base::error::{Outcome, Problem};
 use crate::base::params::{Param, Type};
+use crate::base::patterns::MAX_QUERY_BYTES;
 use crate::base::text::{clip, thousands, visible};
 use crate::disk::records;
 
@@ -251,14 +252,15 @@ fn key(url: &str) -> String {
 }
 
 fn pattern(words: &str) -> Outcome<Regex> {
+    let too_long =
+        || Problem::limit("The words are too long to look for.").next("Give a few of them.");
+    if words.len() > MAX_QUERY_BYTES {
+        return Err(too_long());
+    }
     RegexBuilder::new(&regex::escape(words))
         .case_insensitive(true)
         .build()
-        .map_err(|why| {
-            Problem::limit("The words are too long to look for.")
-                .next("Give a few of them.")
-                .because(why)
-        })
+        .map_err(|why| too_long().because(why))
 }
 
 /// False when records cannot hold the words: most are never read further. Escapes may spell them in another way.

@@ -1,12 +1,14 @@
 //! Module `coding`: the working directory, its tree, and searching it.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::context::{Ctx, Matter};
+use super::search::{Search, search};
 use super::{CHANGE, Done, Effect, READ};
 use crate::base::error::{Outcome, Problem};
 use crate::disk::beneath::{Look, Root};
-use crate::proc::search::{Search, search};
 
 crate::tools! { "coding";
     /// Choose the directory all coding tools work in.
@@ -55,14 +57,21 @@ fn set_dir(ctx: &Ctx, args: SetWorkingDir) -> Outcome<Done> {
     }
     let root = Root::open(&path)?;
     if let Some(bound) = ctx.world.place.bound()
-        && !root.path().starts_with(&bound)
+        && !bound.holds(&root)?
     {
         return Err(Problem::refused(format!(
             "{} lies outside {}, to which this process is bound.",
             root.path().display(),
-            bound.display()
+            bound.path().display()
         ))
         .next("Choose a directory inside it."));
+    }
+    if let Some(part) = closed_part(ctx, &root)? {
+        return Err(Problem::refused(format!(
+            "{} cannot be the working directory: it belongs to {part}, and the fence around it would be gone.",
+            root.path().display()
+        ))
+        .next("Stay in the project's folder; ticket tools, git tools and paths such as .marvin/spec.md reach what may be reached."));
     }
     let dir = root.path().to_owned();
     let inside = |now: &Root| dir.starts_with(now.path());
@@ -71,6 +80,32 @@ fn set_dir(ctx: &Ctx, args: SetWorkingDir) -> Outcome<Done> {
     }
     ctx.world.place.set(root, false);
     Ok(Done::from(format!("Working directory: {}", dir.display())).and(Effect::WorkingDir(dir)))
+}
+
+/// The part of a project with a fence of its own in which `root` lies: of this session's project by identity, of any other by its
+/// path. Links were followed when it was opened.
+fn closed_part(ctx: &Ctx, root: &Root) -> Outcome<Option<&'static str>> {
+    let place = &ctx.world.place;
+    let projects: Vec<Arc<Root>> = [place.root(), place.first(), place.bound()]
+        .into_iter()
+        .flatten()
+        .collect();
+    for project in &projects {
+        if let Some(part) = project.closed_part(root)? {
+            return Ok(Some(part));
+        }
+    }
+    // What lies above a project is no part of it: a checkout may stand in somebody's .marvin.
+    let below = projects
+        .iter()
+        .find_map(|project| root.path().strip_prefix(project.path()).ok())
+        .unwrap_or(root.path());
+    let named = |part: &&str| {
+        below
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(OsStr::new(part)))
+    };
+    Ok([".tickets", ".git", ".marvin"].into_iter().find(named))
 }
 
 fn expand(ctx: &Ctx, path: &str) -> PathBuf {
@@ -100,7 +135,7 @@ fn grep(ctx: &Ctx, args: CodeGrep) -> Outcome<String> {
         context: args.context_lines.min(50) as usize,
         most: args.max_results.min(1_000) as usize,
     };
-    search(root.path(), &what, &ctx.world.env, &ctx.stop)
+    search(&root, &what, &ctx.world.env, &ctx.stop)
 }
 
 fn show_tree(ctx: &Ctx, args: TreeArgs) -> Outcome<String> {

@@ -80,6 +80,11 @@ pub enum Matter {
         /// Where it would run.
         dir: PathBuf,
     },
+    /// Sending a file from outside the working directory to the model.
+    Attach {
+        /// The file, free of links.
+        file: PathBuf,
+    },
     /// Leaving the working directory for another.
     WorkingDir {
         /// The other one.
@@ -99,6 +104,7 @@ impl Matter {
     pub fn question(&self) -> &'static str {
         match self {
             Self::Command { .. } => "Run this command?",
+            Self::Attach { .. } => "Send this file, outside the working directory, to the model?",
             Self::WorkingDir { .. } => "Work in this directory?",
             Self::Topic { .. } => "Subscribe to this ntfy topic?",
             Self::GoogleSetup => "Set up Google's places with gcloud?",
@@ -109,6 +115,7 @@ impl Matter {
     pub fn act(&self) -> &'static str {
         match self {
             Self::Command { .. } => "run this command",
+            Self::Attach { .. } => "attach this file",
             Self::WorkingDir { .. } => "change the working directory",
             Self::Topic { .. } => "subscribe to this topic",
             Self::GoogleSetup => "set up Google's places with gcloud",
@@ -119,7 +126,9 @@ impl Matter {
     pub fn text(&self) -> String {
         match self {
             Self::Command { command, .. } => visible(command),
-            Self::WorkingDir { dir } => visible(&dir.display().to_string()),
+            Self::Attach { file: path } | Self::WorkingDir { dir: path } => {
+                visible(&path.display().to_string())
+            }
             Self::Topic { name } => visible(name),
             Self::GoogleSetup => {
                 "sign in to Google in the browser if need be, and enable the Places API in the project that gcloud has set".to_owned()
@@ -131,7 +140,10 @@ impl Matter {
     pub fn place(&self) -> Option<&Path> {
         match self {
             Self::Command { dir, .. } => Some(dir),
-            Self::WorkingDir { .. } | Self::Topic { .. } | Self::GoogleSetup => None,
+            Self::Attach { .. }
+            | Self::WorkingDir { .. }
+            | Self::Topic { .. }
+            | Self::GoogleSetup => None,
         }
     }
 }
@@ -327,8 +339,10 @@ pub struct Place {
 #[derive(Default, Clone)]
 struct PlaceState {
     root: Option<Arc<Root>>,
+    /// The first one of the process.
+    first: Option<Arc<Root>>,
     /// The directory given at start: a target outside is refused later.
-    bound: Option<PathBuf>,
+    bound: Option<Arc<Root>>,
     /// The current directory, when it was not taken (home or `/`).
     untaken: Option<PathBuf>,
 }
@@ -337,10 +351,12 @@ impl Place {
     /// Takes `root`; `given` when it came from `--working-dir` or a parent, so that it cannot be left.
     pub fn set(&self, root: Root, given: bool) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let root = Arc::new(root);
         if given {
-            state.bound = Some(root.path().to_owned());
+            state.bound = Some(Arc::clone(&root));
         }
-        state.root = Some(Arc::new(root));
+        state.first.get_or_insert_with(|| Arc::clone(&root));
+        state.root = Some(root);
     }
 
     /// Remembers the current directory that is no project (home or `/`).
@@ -361,11 +377,20 @@ impl Place {
     }
 
     /// The directory that cannot be left, when one was given.
-    pub fn bound(&self) -> Option<PathBuf> {
+    pub fn bound(&self) -> Option<Arc<Root>> {
         self.state
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .bound
+            .clone()
+    }
+
+    /// The directory that the process began in, whichever it works in now.
+    pub fn first(&self) -> Option<Arc<Root>> {
+        self.state
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .first
             .clone()
     }
 

@@ -217,7 +217,7 @@ fn within_budget(ctx: &Ctx, root: &Root, rel: &Rel, shown: String) -> Outcome<St
 /// The fence and the gates for a write to `path`.
 fn writable(ctx: &Ctx, root: &Root, path: &str) -> Outcome<Rel> {
     let rel = root.check_write(path)?;
-    gate::may_write(&ctx.world, &rel)?;
+    gate::may_write(&ctx.world, root, &rel)?;
     Ok(rel)
 }
 
@@ -286,6 +286,8 @@ fn apply(ctx: &Ctx, text: &str) -> Outcome<Done> {
         }));
     };
     let patch = patch::parse(&bare)?;
-    let done = patch::apply(&root, &patch, &|rel| gate::may_write(&ctx.world, rel))?;
+    let done = patch::apply(&root, &patch, &|rel| {
+        gate::may_write(&ctx.world, &root, rel)
+    })?;
     Ok(done.text().into())
 }

@@ -143,7 +143,7 @@ fn checkout(ctx: &Ctx, args: GitCheckout) -> Outcome<String> {
     }
     // No branch and no commit: a path, which is a write to a file.
     let path = root.check_write(&args.target).and_then(|rel| {
-        gate::may_write(&ctx.world, &rel)?;
+        gate::may_write(&ctx.world, &root, &rel)?;
         Ok(rel.as_str().to_owned())
     });
     match (git(ctx, &root), path) {

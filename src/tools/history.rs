@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -12,6 +13,7 @@ use crate::base::error::{Outcome, Problem};
 use crate::base::text::{clip, plural, thousands};
 use crate::chat::tokens::estimate;
 use crate::disk::atomic::{self, Access, STATE_CAP};
+use crate::disk::beneath::{FileKind, Rel, Root};
 use crate::disk::lock;
 
 crate::tools! { "history";
@@ -36,6 +38,10 @@ const KEEP: usize = 20;
 const SHORT: usize = 400;
 /// Waiting for another Marvin that writes the log.
 const WAIT: Duration = Duration::from_secs(10);
+
+/// Where a project keeps backups of contexts, and how their names begin.
+const LOGS: &str = ".marvin/logs";
+const CONTEXT: &str = "context-backup-";
 
 type Entry = Map<String, Value>;
 
@@ -145,16 +151,12 @@ fn search(ctx: &Ctx, args: SearchHistoryBackups) -> Outcome<String> {
     let most = args.max_results as usize;
     let mut hits = Vec::new();
     let mut troubles = Vec::new();
-    for path in backups(ctx)? {
+    for backup in backups(ctx)? {
         ctx.stop.check()?;
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        match entries(&path) {
+        match backup.entries() {
             Ok(entries) => {
-                hits.extend(entries.iter().filter_map(|entry| hit(&name, entry, &query)));
+                let found = entries.iter().flat_map(|entry| texts(entry, &query));
+                hits.extend(found.map(|(entry, said)| hit(&backup.name, entry, &said)));
             }
             Err(problem) => troubles.push(problem.one_line()),
         }
@@ -174,72 +176,95 @@ fn search(ctx: &Ctx, args: SearchHistoryBackups) -> Outcome<String> {
     Ok(out)
 }
 
+/// A file of messages that were dropped.
+struct Backup {
+    name: String,
+    place: BackupPlace,
+}
+
+enum BackupPlace {
+    /// In the user's own folders.
+    Profile(PathBuf),
+    /// In a project, whose author may have put a link there: read through the fence.
+    Project(Arc<Root>, Rel),
+}
+
 /// Backups of the chat log and of contexts, newest first.
-fn backups(ctx: &Ctx) -> Outcome<Vec<PathBuf>> {
+fn backups(ctx: &Ctx) -> Outcome<Vec<Backup>> {
     let profile = ctx.world.paths.profile(&ctx.world.profile())?;
-    let mut places = vec![
-        (profile.dir().to_owned(), "chat_log.json.backup."),
-        (profile.logs(), "context-backup-"),
-    ];
-    if let Some(root) = ctx.world.place.root() {
-        places.push((root.path().join(".marvin/logs"), "context-backup-"));
-    }
     let mut found = Vec::new();
-    for (dir, prefix) in places {
-        let names = fs::read_dir(dir)
-            .into_iter()
-            .flatten()
-            .filter_map(Result::ok);
-        found.extend(
-            names
-                .filter(|name| name.file_name().to_string_lossy().starts_with(prefix))
-                .map(|name| name.path()),
-        );
+    for (dir, prefix) in [
+        (profile.dir().to_owned(), "chat_log.json.backup."),
+        (profile.logs(), CONTEXT),
+    ] {
+        let names = fs::read_dir(dir).into_iter().flatten().flatten();
+        found.extend(names.filter_map(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let place = BackupPlace::Profile(entry.path());
+            name.starts_with(prefix).then_some(Backup { name, place })
+        }));
     }
-    let stamp = |path: &PathBuf| {
-        path.file_name().map(|name| {
-            name.to_string_lossy()
-                .chars()
-                .filter(char::is_ascii_digit)
-                .collect::<String>()
-        })
-    };
-    found.sort_by_key(|path| std::cmp::Reverse(stamp(path)));
+    if let Some(root) = ctx.world.place.root() {
+        let logs = root.check(LOGS)?;
+        for entry in root.list(&logs).unwrap_or_default() {
+            if entry.kind == FileKind::File && entry.name.starts_with(CONTEXT) {
+                let rel = root.check(&format!("{LOGS}/{}", entry.name))?;
+                found.push(Backup {
+                    name: entry.name,
+                    place: BackupPlace::Project(Arc::clone(&root), rel),
+                });
+            }
+        }
+    }
+    let stamp = |name: &str| -> String { name.chars().filter(char::is_ascii_digit).collect() };
+    found.sort_by_key(|backup| std::cmp::Reverse(stamp(&backup.name)));
     Ok(found)
 }
 
-/// The entries of a backup: one array, or one object a line.
-fn entries(path: &Path) -> Outcome<Vec<Entry>> {
-    let bytes = atomic::read(path, STATE_CAP)?.unwrap_or_default();
-    if let Ok(entries) = serde_json::from_slice(&bytes) {
-        return Ok(entries);
+impl Backup {
+    /// Its entries: one array, or one object a line.
+    fn entries(&self) -> Outcome<Vec<Entry>> {
+        let bytes = match &self.place {
+            BackupPlace::Profile(path) => atomic::read(path, STATE_CAP)?.unwrap_or_default(),
+            BackupPlace::Project(root, rel) => root.read(rel, STATE_CAP)?,
+        };
+        if let Ok(entries) = serde_json::from_slice(&bytes) {
+            return Ok(entries);
+        }
+        Ok(bytes
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| serde_json::from_slice(line).ok())
+            .collect())
     }
-    Ok(bytes
-        .split(|byte| *byte == b'\n')
-        .filter_map(|line| serde_json::from_slice(line).ok())
-        .collect())
 }
 
-fn hit(name: &str, entry: &Entry, query: &str) -> Option<String> {
-    let text = text_of(entry);
-    let lower = text.to_lowercase();
-    let at = lower.find(query)?;
-    // Lower case can have other lengths; the snippet is then a little off, never between characters.
-    let from = text.floor_char_boundary(at.saturating_sub(80));
-    let snippet = clip(
-        &text.get(from..).unwrap_or_default().replace('\n', " "),
-        160 + query.chars().count(),
-    );
-    let field = |key: &str| {
-        entry
-            .get(key)
-            .and_then(Value::as_str)
-            .unwrap_or("?")
-            .to_owned()
-    };
-    Some(format!(
-        "{name} [{}] {}: {snippet}",
-        field("time"),
-        field("role")
-    ))
+/// What an entry holds of the words: what was said, and what tools were called with.
+fn texts<'a>(entry: &'a Entry, query: &'a str) -> impl Iterator<Item = (&'a Entry, String)> {
+    let calls = entry.get("calls").and_then(Value::as_array);
+    let calls = calls.into_iter().flatten().map(|call| {
+        let field = |key: &str| call.get(key).and_then(Value::as_str).unwrap_or_default();
+        (format!("called {} ", field("name")), field("args"))
+    });
+    std::iter::once((String::new(), text_of(entry)))
+        .chain(calls)
+        .filter_map(move |(before, text)| {
+            let text = before + text;
+            let lower = text.to_lowercase();
+            let at = lower.find(query)?;
+            // Lower case can have other lengths; the snippet is then a little off, never between characters.
+            let from = text.floor_char_boundary(at.saturating_sub(80));
+            // A call is only understood from its beginning.
+            let from = if text.starts_with("called ") && from < 160 {
+                0
+            } else {
+                from
+            };
+            let shown = text.get(from..).unwrap_or_default().replace('\n', " ");
+            Some((entry, clip(&shown, 240 + query.chars().count())))
+        })
+}
+
+fn hit(name: &str, entry: &Entry, said: &str) -> String {
+    let field = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or("?");
+    format!("{name} [{}] {}: {said}", field("time"), field("role"))
 }

@@ -22,6 +22,7 @@ mod completions;
 mod context;
 mod contract;
 mod fence;
+mod fence_parts;
 mod floors;
 mod git_places;
 mod git_quiet;

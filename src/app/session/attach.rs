@@ -2,32 +2,50 @@
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use rustix::fs::OFlags;
+
+use crate::base::error::io_words;
 use crate::base::text;
-use crate::tools::context::{READ_STOP, READ_WARN, World};
+use crate::disk::beneath::{FileKind, Rel, Root};
+use crate::tools::context::{Ctx, Matter, READ_STOP, READ_WARN, World};
 
 /// Most bytes of one file.
 const EACH: usize = 100_000;
+/// Most entries of a folder.
+const LISTED: usize = 1_000;
 
 /// `said`, followed by the files it names. A name that is no file is left as it is: it may be a person.
-pub(super) fn with_files(said: &str, world: &World, notice: &mut dyn FnMut(String)) -> String {
+pub(super) fn with_files(said: &str, ctx: &Ctx, notice: &mut dyn FnMut(String)) -> String {
     let mut out = said.to_owned();
     for name in names(said) {
-        let path = place(&name, world);
-        let Ok(meta) = fs::metadata(&path) else {
+        let Some(place) = place(&name, &ctx.world) else {
             continue;
         };
-        if meta.is_dir() {
-            out.push_str(&block(&name, "folder", &listing(&path)));
-            continue;
-        }
-        match read(&path, &meta, world) {
-            Ok(content) => out.push_str(&block(&name, "file", &content)),
+        let block = approved(&place, ctx).and_then(|()| match place.is_folder() {
+            true => Ok(block(&name, "folder", &place.listing()?)),
+            false => Ok(block(&name, "file", &read(place.open()?, &ctx.world)?)),
+        });
+        match block {
+            Ok(block) => out.push_str(&block),
             Err(why) => notice(format!("@{} is not attached: {why}", text::visible(&name))),
         }
     }
     out
+}
+
+/// A message may be pasted, and a link may have any name: what lies outside the working directory goes to the model only when the
+/// user agrees to the file that it really is.
+fn approved(place: &Place, ctx: &Ctx) -> Result<(), String> {
+    match place {
+        Place::Inside(..) => Ok(()),
+        Place::Outside(file) => ctx
+            .approve(Matter::Attach { file: file.clone() })
+            .map_err(|problem| problem.one_line()),
+    }
 }
 
 /// The words after an `@` at the beginning of a word; in quotes when they have blanks.
@@ -72,19 +90,93 @@ fn names(said: &str) -> Vec<String> {
     found
 }
 
-/// Where the person means: from his home, from the root, or from the working directory. His own files need no fence.
-fn place(name: &str, world: &World) -> PathBuf {
-    if let (Some(rest), Some(home)) = (name.strip_prefix("~/"), world.env.get("HOME")) {
-        return Path::new(home).join(rest);
+/// A file or folder that is there.
+enum Place {
+    /// In the working directory, behind its fence.
+    Inside(Arc<Root>, Rel),
+    /// Anywhere else, free of links.
+    Outside(PathBuf),
+}
+
+/// Where the user means: from the home folder, from the root, or from the working directory. Nothing when nothing is there.
+fn place(name: &str, world: &World) -> Option<Place> {
+    let root = world.place.root();
+    let path = match (name.strip_prefix("~/"), world.env.get("HOME"), &root) {
+        (Some(rest), Some(home), _) => Path::new(home).join(rest),
+        (_, _, Some(root)) => root.path().join(name),
+        (_, _, None) => PathBuf::from(name),
+    };
+    let real = path.canonicalize().ok()?;
+    if let Some(root) = root
+        && let Ok(inside) = real.strip_prefix(root.path())
+    {
+        let rel = match inside.to_str() {
+            Some("") => Some(Rel::here()),
+            inside => inside.and_then(|inside| root.check(inside).ok()),
+        };
+        if let Some(rel) = rel {
+            return Some(Place::Inside(root, rel));
+        }
     }
-    match world.place.root() {
-        Some(root) => root.path().join(name),
-        None => PathBuf::from(name),
+    Some(Place::Outside(real))
+}
+
+impl Place {
+    fn is_folder(&self) -> bool {
+        match self {
+            Self::Inside(root, rel) => root
+                .metadata(rel)
+                .is_ok_and(|about| about.kind == FileKind::Folder),
+            Self::Outside(path) => path.is_dir(),
+        }
+    }
+
+    fn open(&self) -> Result<fs::File, String> {
+        match self {
+            Self::Inside(root, rel) => root.open_read(rel).map_err(|problem| problem.what),
+            Self::Outside(path) => {
+                // The path is free of links: one that is there now was put there after the question.
+                let careful = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+                fs::OpenOptions::new()
+                    .read(true)
+                    .custom_flags(i32::try_from(careful.bits()).unwrap_or_default())
+                    .open(path)
+                    .map_err(|why| format!("{}.", io_words(&why)))
+            }
+        }
+    }
+
+    fn listing(&self) -> Result<String, String> {
+        let line =
+            |name: &str, is_folder: bool| format!("{name}{}", if is_folder { "/" } else { "" });
+        let mut names: Vec<String> = match self {
+            Self::Inside(root, rel) => root
+                .list(rel)
+                .map_err(|problem| problem.what)?
+                .iter()
+                .take(LISTED)
+                .map(|entry| line(&entry.name, entry.kind == FileKind::Folder))
+                .collect(),
+            Self::Outside(path) => fs::read_dir(path)
+                .map_err(|why| format!("{}.", io_words(&why)))?
+                .filter_map(Result::ok)
+                .take(LISTED)
+                .map(|entry| {
+                    let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                    line(&entry.file_name().to_string_lossy(), is_folder)
+                })
+                .collect(),
+        };
+        names.sort();
+        Ok(names.join("\n"))
     }
 }
 
-fn read(path: &Path, meta: &fs::Metadata, world: &World) -> Result<String, String> {
-    if !meta.is_file() {
+fn read(file: fs::File, world: &World) -> Result<String, String> {
+    let about = file
+        .metadata()
+        .map_err(|why| format!("{}.", io_words(&why)))?;
+    if !about.is_file() {
         return Err("it is no regular file.".to_owned());
     }
     let mut used = world.reading.lock();
@@ -100,44 +192,23 @@ fn read(path: &Path, meta: &fs::Metadata, world: &World) -> Result<String, Strin
         left
     });
     let mut bytes = Vec::new();
-    fs::File::open(path)
-        .and_then(|file| file.take(most as u64 + 4).read_to_end(&mut bytes))
-        .map_err(|why| format!("{}.", crate::base::error::io_words(&why)))?;
+    file.take(most as u64 + 4)
+        .read_to_end(&mut bytes)
+        .map_err(|why| format!("{}.", io_words(&why)))?;
     if bytes.contains(&0) {
         return Err("it is binary, not text.".to_owned());
     }
     let lossy = String::from_utf8_lossy(&bytes);
     let mut content = text::head(&lossy, most).to_owned();
     *used += content.len();
-    if meta.len() > content.len() as u64 {
+    if about.len() > content.len() as u64 {
         content.push_str(&format!(
             "\n[Cut: {} of {} bytes. Read the rest with read_file and a line range.]",
             content.len(),
-            meta.len()
+            about.len()
         ));
     }
     Ok(content)
-}
-
-fn listing(path: &Path) -> String {
-    let mut names: Vec<String> = fs::read_dir(path)
-        .map(|entries| {
-            entries
-                .filter_map(Result::ok)
-                .take(1_000)
-                .map(|entry| {
-                    let slash = entry.file_type().is_ok_and(|kind| kind.is_dir());
-                    format!(
-                        "{}{}",
-                        entry.file_name().to_string_lossy(),
-                        if slash { "/" } else { "" }
-                    )
-                })
-                .collect()
-        })
-        .unwrap_or_default();
-    names.sort();
-    names.join("\n")
 }
 
 /// Data with a heading, fenced so that it reads as data.
@@ -151,14 +222,71 @@ fn block(name: &str, kind: &str, content: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::cancel::Cancel;
     use crate::base::env::Env;
-    use crate::disk::beneath::Root;
+    use crate::base::error::{Outcome, Problem};
+    use crate::chat::event::Deaf;
     use crate::tools::bounds::Bounds;
+    use crate::tools::context::Approve;
+    use std::sync::Mutex;
 
-    fn world(dir: &Path) -> World {
-        let world = World::new(Env::default(), Bounds::default());
+    /// Agrees or not, and remembers what was asked.
+    struct Answers(bool, Arc<Mutex<Vec<String>>>);
+
+    impl Approve for Answers {
+        fn ask(&self, matter: Matter, _: &Cancel) -> Outcome<()> {
+            self.1.lock().unwrap().push(matter.text());
+            match self.0 {
+                true => Ok(()),
+                false => Err(Problem::refused("The user declined to attach this file.")),
+            }
+        }
+    }
+
+    fn ctx(dir: &Path, home: &Path, agrees: bool) -> (Ctx, Arc<Mutex<Vec<String>>>) {
+        let env = Env::from([("HOME", home.to_str().unwrap())]);
+        let mut world = World::new(env, Bounds::default());
+        let asked = Arc::default();
+        world.approve = Some(Box::new(Answers(agrees, Arc::clone(&asked))));
         world.place.set(Root::open(dir).unwrap(), false);
-        world
+        (
+            Ctx::new(Arc::new(world), Cancel::new(), Arc::new(Deaf)),
+            asked,
+        )
+    }
+
+    #[test]
+    fn what_lies_outside_is_asked_for_by_its_real_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
+        let work = home.join("work");
+        fs::create_dir_all(work.join(".tickets")).unwrap();
+        fs::create_dir(home.join(".ssh")).unwrap();
+        fs::write(home.join(".ssh/id_x"), "KEY\n").unwrap();
+        fs::write(work.join("in.txt"), "in\n").unwrap();
+        std::os::unix::fs::symlink("../.ssh/id_x", work.join("readme.txt")).unwrap();
+        std::os::unix::fs::symlink("in.txt", work.join("again.txt")).unwrap();
+        let key = home.join(".ssh/id_x");
+        let absolute = format!("@{}", key.display());
+        for agrees in [false, true] {
+            for name in ["@~/.ssh/id_x", "@readme.txt", "@../.ssh/id_x", &absolute] {
+                let (ctx, asked) = ctx(&work, &home, agrees);
+                let mut said = Vec::new();
+                let out = with_files(name, &ctx, &mut |words| said.push(words));
+                assert_eq!(out.contains("KEY"), agrees, "{name}: {out}");
+                assert_eq!(*asked.lock().unwrap(), [key.to_str().unwrap()], "{name}");
+                assert_eq!(said.iter().any(|words| words.contains("declined")), !agrees);
+            }
+            for name in ["@in.txt", "@again.txt", "@.", "@nobody", "@~/nobody"] {
+                let (ctx, asked) = ctx(&work, &home, agrees);
+                with_files(name, &ctx, &mut |_| ());
+                assert!(asked.lock().unwrap().is_empty(), "{name}");
+            }
+            let (ctx, asked) = ctx(&work, &home, agrees);
+            let out = with_files("@~/.ssh", &ctx, &mut |_| ());
+            assert_eq!(out.contains("id_x"), agrees);
+            assert_eq!(asked.lock().unwrap().len(), 1);
+        }
     }
 
     #[test]
@@ -176,9 +304,9 @@ mod tests {
         fs::write(dir.path().join("a.txt"), "alpha\n").unwrap();
         fs::write(dir.path().join("bin"), b"a\0b").unwrap();
         fs::write(dir.path().join("big"), "x".repeat(250_000)).unwrap();
-        let world = world(dir.path());
+        let (ctx, _) = ctx(dir.path(), dir.path(), false);
         let mut said = Vec::new();
-        let mut attach = |text: &str| with_files(text, &world, &mut |words| said.push(words));
+        let mut attach = |text: &str| with_files(text, &ctx, &mut |words| said.push(words));
         assert_eq!(attach("hi @nobody"), "hi @nobody");
         assert_eq!(
             attach("@a.txt"),

@@ -87,7 +87,7 @@ impl Job {
         let mut person = setup::person(&self.world, &mut |words| notice(words));
         person.jobs = self.jobs;
         let mut messages = self.messages;
-        let said = attach::with_files(&self.text, &self.world, &mut |words| notice(words));
+        let said = attach::with_files(&self.text, &ctx, &mut |words| notice(words));
         messages.push(Message::user(said));
         let mut talk = Talk {
             asked: Asked {

@@ -44,9 +44,8 @@ const fn wanted(
 }
 
 #[rustfmt::skip]
-const PROGRAMS: [Program; 13] = [
+const PROGRAMS: [Program; 12] = [
     wanted("git", "the git tools", "Install the package git.", Some("--version")),
-    wanted("rg", "faster code_grep; a built-in search takes its place", "Install the package ripgrep.", Some("--version")),
     wanted("sh", "run_command", "Install a shell.", None),
     wanted("gh", "github_search", "Install the package gh, then: gh auth login.", Some("--version")),
     wanted("yt-dlp", "yt_dlp_download", "Install it: uv tool install yt-dlp, or the package yt-dlp.", Some("--version")),

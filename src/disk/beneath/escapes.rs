@@ -111,6 +111,11 @@ impl Yard {
         self.outside_is_untouched();
     }
 
+    fn refused_write(&self, path: &str) {
+        let text = self.write(path).unwrap_err().for_model();
+        assert!(text.contains("git alone"), "{path}: {text}");
+    }
+
     fn outside_is_untouched(&self) {
         let mut names: Vec<String> = Vec::new();
         collect(&self.above, &self.above, &mut names);
@@ -703,4 +708,63 @@ fn a_full_disk_loses_nothing() {
         assert!(problem.what.contains("no space left"), "{problem}");
     }
     assert_eq!((left, text.as_str()), (1, "old"));
+}
+
+#[test]
+fn a_repository_under_another_name_is_closed_for_writing() {
+    both(|engine| {
+        let yard = yard(engine);
+        for folder in ["hooks", "objects", "refs", "main"] {
+            fs::create_dir_all(yard.app.join("bare").join(folder)).unwrap();
+        }
+        fs::create_dir(yard.app.join("hooks")).unwrap();
+        fs::write(yard.app.join("bare/HEAD"), "ref: refs/heads/main").unwrap();
+        yard.link("way", "bare/hooks");
+        for path in [
+            "bare/hooks/post-checkout",
+            "bare/config",
+            "way/pre-commit",
+            "bare/refs/x",
+        ] {
+            yard.refused_write(path);
+        }
+        for path in ["hooks/mine", "bare/main/config", "config", "bare/notes.md"] {
+            yard.write(path).unwrap();
+        }
+        let inner = Root::open_with(&yard.app.join("way"), engine).unwrap();
+        assert!(yard.root.closed_part(&inner).unwrap().is_some());
+    });
+}
+
+#[test]
+fn closed_parts_are_known_under_any_name_and_below() {
+    both(|engine| {
+        let yard = yard(engine);
+        yard.link("hooks", ".git/hooks");
+        let part = |path: &str| {
+            let inner = Root::open_with(&yard.app.join(path), engine).unwrap();
+            yard.root.closed_part(&inner).unwrap()
+        };
+        for (path, wanted) in [
+            ("", None),
+            ("src/deep", None),
+            (".tickets/sub", Some(".tickets")),
+            (".git", Some(".git")),
+            ("hooks", Some(".git")),
+            (".marvin", Some(".marvin")),
+            (".marvin/upstream", Some(".marvin/upstream")),
+        ] {
+            assert_eq!(part(path), wanted, "{path}");
+        }
+        let open = |path: &Path| Root::open_with(path, engine).unwrap();
+        assert!(yard.root.holds(&open(&yard.app.join("src/deep"))).unwrap());
+        assert!(yard.root.holds(&yard.root).unwrap());
+        assert!(!yard.root.holds(&open(&yard.above)).unwrap());
+        assert!(
+            !yard
+                .root
+                .holds(&open(&yard.above.join("app-secret")))
+                .unwrap()
+        );
+    });
 }

@@ -1,16 +1,34 @@
-//! What `.gitignore` files hide, folder by folder, read through the fence.
+//! What ignore files hide, folder by folder.
+//!
+//! A repository may put anything under their names. Links are not followed, as git does not follow them; devices and pipes are not
+//! opened; and no line reaches the parser of globs that could overflow the stack.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::rc::Rc;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{CWD, Mode, OFlags, openat};
 
+use super::read::open_name;
 use super::rel::Rel;
 use super::root::Root;
+use crate::base::patterns::glob_excess;
 
-/// A `.gitignore` longer than this is not read.
+/// git's own ignore file, the only one that a listing obeys.
+pub(super) const GIT_IGNORE: [&str; 1] = [".gitignore"];
+
+/// The ignore files that a search obeys, the later ones stronger: git's own, and those of the search tools.
+pub const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".rgignore"];
+
+/// An ignore file longer than this is not read.
 const CAP: u64 = 256 * 1024;
+
+/// Patterns of a folder that count at most; the rest of them hides nothing.
+const MAX_PATTERNS: usize = 2_000;
 
 /// The rules of one folder and of those above it.
 pub(super) struct Rules {
@@ -19,60 +37,99 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// The rules that hold in `rel` from the folders above it: inside the root through the fence, above it up to the
-    /// repository's top. Those above are only matched against names, never shown.
-    pub(super) fn above(root: &Root, rel: &Rel) -> Rc<Self> {
-        let mut rules = Rc::new(Self {
+    /// No rules.
+    pub(super) fn none() -> Rc<Self> {
+        Rc::new(Self {
             own: Gitignore::empty(),
             up: None,
-        });
-        let mut outside: Vec<&Path> = Vec::new();
-        if !root.path().join(".git").exists() {
-            for folder in root.path().ancestors().skip(1) {
-                outside.push(folder);
-                if folder.join(".git").exists() {
-                    break;
-                }
+        })
+    }
+
+    /// The rules that hold in `rel` from the folders above it: inside the root through the fence, above it up to the
+    /// repository's top. Those above are only matched against names, never shown.
+    pub(super) fn above(root: &Root, rel: &Rel, files: &[&str]) -> Rc<Self> {
+        let mut rules = Self::none();
+        let mut above: Vec<&Path> = root.path().ancestors().collect();
+        let top = above.iter().position(|dir| dir.join(".git").exists());
+        // Without a repository's top, nothing outside counts.
+        above.truncate(top.map_or(0, |top| top + 1));
+        for (place, folder) in above.iter().enumerate().rev() {
+            if Some(place) == top {
+                let exclude = folder.join(".git/info/exclude");
+                rules = Self::with(folder, vec![open_path(&exclude)], rules);
+            }
+            if place > 0 {
+                let opened = files.iter().map(|name| open_path(&folder.join(name)));
+                rules = Self::with(folder, opened.collect(), rules);
             }
         }
-        // Without a repository's top above, nothing above counts.
-        if outside.last().is_some_and(|top| top.join(".git").exists()) {
-            for folder in outside.into_iter().rev() {
-                let (own, _) = Gitignore::new(folder.join(".gitignore"));
-                rules = Rc::new(Self {
-                    own,
-                    up: Some(rules),
-                });
-            }
-        }
-        let mut above = Vec::new();
+        let mut inside = Vec::new();
         let mut folder = rel.clone();
         while !folder.is_here() {
             folder = folder.parent();
-            above.push(folder.clone());
+            inside.push(folder.clone());
         }
-        for folder in above.iter().rev() {
-            rules = Self::below(root, folder, rules);
+        for folder in inside.iter().rev() {
+            rules = Self::below(root, folder, rules, files);
         }
         rules
     }
 
-    /// The rules inside `folder`, whose own `.gitignore` comes first.
-    pub(super) fn below(root: &Root, folder: &Rel, up: Rc<Self>) -> Rc<Self> {
-        let Ok(text) = root.bytes(&folder.child(".gitignore"), CAP) else {
-            return up;
-        };
-        let mut builder = GitignoreBuilder::new(root.path().join(folder.as_str()));
-        for line in String::from_utf8_lossy(&text).lines() {
-            // A line that is no pattern hides nothing.
-            let _ = builder.add_line(None, line);
+    /// The rules inside `folder`, whose own files come first.
+    pub(super) fn below(root: &Root, folder: &Rel, up: Rc<Self>, files: &[&str]) -> Rc<Self> {
+        match root.open_folder(folder) {
+            Ok(dir) => Self::of_folder(root, dir.as_fd(), folder, up, files),
+            Err(_) => up,
         }
-        let own = builder.build().unwrap_or_else(|_| Gitignore::empty());
-        Rc::new(Self { own, up: Some(up) })
+    }
+
+    /// [`Rules::below`] for a folder that is open.
+    pub(super) fn of_folder(
+        root: &Root,
+        dir: BorrowedFd<'_>,
+        folder: &Rel,
+        up: Rc<Self>,
+        files: &[&str],
+    ) -> Rc<Self> {
+        let opened: Vec<Option<File>> = files
+            .iter()
+            .map(|name| open_name(dir, name.as_ref(), OFlags::RDONLY).ok())
+            .collect();
+        if opened.iter().all(Option::is_none) {
+            return up;
+        }
+        Self::with(&root.path().join(folder.as_str()), opened, up)
+    }
+
+    /// The rules that these files, the later ones stronger, set for `folder`.
+    fn with(folder: &Path, files: Vec<Option<File>>, up: Rc<Self>) -> Rc<Self> {
+        let mut builder = GitignoreBuilder::new(folder);
+        let mut left = MAX_PATTERNS;
+        for file in files.into_iter().flatten() {
+            let Some(text) = text(file) else { continue };
+            for line in text.lines().filter(|line| glob_excess(line).is_none()) {
+                if line.trim().is_empty() || line.starts_with('#') {
+                    continue;
+                }
+                if left == 0 {
+                    break;
+                }
+                left -= 1;
+                // A line that is no pattern hides nothing.
+                let _ = builder.add_line(None, line);
+            }
+        }
+        match builder.build() {
+            Ok(own) if !own.is_empty() => Rc::new(Self { own, up: Some(up) }),
+            _ => up,
+        }
     }
 
     /// True when the nearest rule that knows the path hides it.
     pub(super) fn hides(&self, base: &Path, rel: &Rel, folder: bool) -> bool {
+        if self.own.is_empty() && self.up.is_none() {
+            return false;
+        }
         let path = base.join(rel.as_str());
         let mut rules = Some(self);
         while let Some(here) = rules {
@@ -84,4 +141,22 @@ impl Rules {
         }
         false
     }
+}
+
+/// An ordinary file outside the root.
+fn open_path(path: &Path) -> Option<File> {
+    let dir = openat(
+        CWD,
+        path.parent()?,
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    );
+    open_name(dir.ok()?.as_fd(), path.file_name()?, OFlags::RDONLY).ok()
+}
+
+/// What the file says; nothing when it is longer than any honest one.
+fn text(file: File) -> Option<String> {
+    let mut bytes = Vec::new();
+    file.take(CAP + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= CAP).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -12,12 +12,15 @@ mod read;
 mod rel;
 mod root;
 mod tree;
+mod walk;
 mod write;
 
 #[cfg(test)]
 mod escapes;
 
+pub use ignored::IGNORE_FILES;
 pub use read::{Entry, FileKind, Meta};
 pub use rel::Rel;
 pub use root::Root;
 pub use tree::Look;
+pub use walk::{Found, Visit, WalkFile};

@@ -5,24 +5,38 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode, Stat, fstat, openat, statat};
+use rustix::fs::{AtFlags, FileType, Mode, Stat, fstat, openat, statat};
 use rustix::io::Errno;
 
 use super::engine::{self, FOLDER, HOPS, Stop};
 use super::rel::{Guarded, Rel};
 use super::root::Root;
+use crate::base::error::Outcome;
 
 /// Device and inode: the same folder under whatever name.
 pub(super) type Id = (u64, u64);
 
 /// Parts of a path at most; deeper ones would take a handle for each part.
-const DEEPEST: usize = 256;
+pub(super) const DEEPEST: usize = 256;
 
 /// Bytes of a path at most, as the kernel has it.
 const LONGEST: usize = 4_095;
 
 /// Folders climbed at most on the way back to the root: links can lead deeper than the path's own text.
 const CLIMB: usize = 8 * DEEPEST;
+
+/// What stands in a repository's own folder and runs code or is its content. Such a folder need not be called `.git`: a file of
+/// that name can point at any.
+const GIT_FOLDERS: [&str; 7] = [
+    "hooks",
+    "info",
+    "objects",
+    "refs",
+    "logs",
+    "modules",
+    "worktrees",
+];
+const GIT_FILES: [&str; 5] = ["HEAD", "config", "config.worktree", "packed-refs", "index"];
 
 /// A name inside an opened folder. Without a name it is the folder itself.
 pub(super) struct Spot {
@@ -159,6 +173,7 @@ impl Root {
             }
             let is_git =
                 statat(&up, ".git", AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| id(&stat) == here);
+            let is_git = is_git || is_part_of_git(up.as_fd(), here);
             found = stricter(found, is_git.then_some(Guarded::Git));
             here = above;
             held = Some(up);
@@ -177,12 +192,109 @@ impl Root {
         if here == self.id && name == ".tickets" {
             return Some(Guarded::Tickets);
         }
-        if name.eq_ignore_ascii_case(".git") {
+        let own = || {
+            GIT_FILES
+                .iter()
+                .chain(&GIT_FOLDERS)
+                .any(|part| name == *part)
+        };
+        if name.eq_ignore_ascii_case(".git") || (own() && is_git_folder(dir)) {
             return Some(Guarded::Git);
         }
         let stat = statat(dir, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
         fence(id(&stat))
     }
+}
+
+impl Root {
+    /// The part of this directory with a fence of its own that `other` is or lies in, under whatever name it was reached: what a
+    /// fence around `other` would open.
+    ///
+    /// # Errors
+    /// The folders above it cannot be looked at.
+    pub fn closed_part(&self, other: &Self) -> Outcome<Option<&'static str>> {
+        let known: Vec<(Id, &str)> = [".tickets", ".git", ".marvin/upstream", ".marvin"]
+            .into_iter()
+            .filter_map(|part| {
+                let stat = statat(&*self.handle, part, AtFlags::empty()).ok()?;
+                Some((id(&stat), part))
+            })
+            .collect();
+        let mut found = None;
+        other.climb(&mut |here, up| {
+            let part = known.iter().find(|(id, _)| *id == here);
+            found = part.map(|(_, part)| *part);
+            if found.is_none() && is_part_of_git(up, here) {
+                found = Some("a git repository's own folder");
+            }
+            found.is_some()
+        })?;
+        Ok(found)
+    }
+
+    /// True when a part of the path is a symbolic link now, wherever it leads.
+    pub fn goes_through_link(&self, rel: &Rel) -> bool {
+        let mut path = String::new();
+        rel.parts().any(|part| {
+            path.push_str(part);
+            let is_link = statat(&*self.handle, path.as_str(), AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_symlink());
+            path.push('/');
+            is_link
+        })
+    }
+
+    /// True when `other` is this directory or lies below it.
+    ///
+    /// # Errors
+    /// The folders above it cannot be looked at.
+    pub fn holds(&self, other: &Self) -> Outcome<bool> {
+        let mut holds = false;
+        other.climb(&mut |here, _| {
+            holds = here == self.id;
+            holds
+        })?;
+        Ok(holds)
+    }
+
+    /// Shows this folder and each above it, with the handle of the one above, until `seen` has seen enough or there is none.
+    fn climb(&self, seen: &mut dyn FnMut(Id, BorrowedFd<'_>) -> bool) -> Outcome<()> {
+        let mut climb = || -> Result<(), Stop> {
+            let mut here = self.id;
+            let mut held: Option<OwnedFd> = None;
+            for _ in 0..CLIMB {
+                let below = held.as_ref().map_or(self.handle.as_fd(), AsFd::as_fd);
+                let up = openat(below, "..", FOLDER, Mode::empty())?;
+                let above = id(&fstat(&up)?);
+                if seen(here, up.as_fd()) || above == here {
+                    return Ok(());
+                }
+                here = above;
+                held = Some(up);
+            }
+            Err(Stop::Os(Errno::NAMETOOLONG))
+        };
+        climb().map_err(|stop| self.problem("look above", &Rel::here(), stop))
+    }
+}
+
+/// True for a repository's own folder, whatever it is called.
+fn is_git_folder(dir: BorrowedFd<'_>) -> bool {
+    let is = |name: &str, kind: FileType| {
+        statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == kind)
+    };
+    is("HEAD", FileType::RegularFile)
+        && is("objects", FileType::Directory)
+        && is("refs", FileType::Directory)
+}
+
+/// True when the folder `here` in `up` is one of those that make a repository.
+fn is_part_of_git(up: BorrowedFd<'_>, here: Id) -> bool {
+    is_git_folder(up)
+        && GIT_FOLDERS.iter().any(|name| {
+            statat(up, *name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| id(&stat) == here)
+        })
 }
 
 /// Tickets are fenced for reading too and win over the others.

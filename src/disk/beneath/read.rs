@@ -1,16 +1,17 @@
 //! Reading beneath the working directory: files, what stands where, and what a folder holds.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime};
 
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, openat, statat};
 use rustix::io::Errno;
 
-use super::engine::Stop;
-use super::place::{Last, Spot};
+use super::engine::{Stop, link_text};
+use super::place::Last;
 use super::rel::{Guarded, Rel};
 use super::root::Root;
 use crate::base::error::Outcome;
@@ -98,6 +99,37 @@ impl Root {
         }
     }
 
+    /// Where the link at `rel` points, as it says; nothing when it is none.
+    ///
+    /// # Errors
+    /// As [`Root::metadata`].
+    pub fn link_target(&self, rel: &Rel) -> Outcome<Option<String>> {
+        self.locate(rel, Last::Keep)
+            .and_then(|spot| Ok(link_text(spot.dir.as_fd(), spot.name()?)?))
+            .map(|target| target.map(|target| target.to_string_lossy().into_owned()))
+            .map_err(|stop| self.problem("look at", rel, stop))
+    }
+
+    /// What stands at `rel`, a link not followed, in a word: "named pipe".
+    ///
+    /// # Errors
+    /// As [`Root::metadata`].
+    pub fn kind_name(&self, rel: &Rel) -> Outcome<&'static str> {
+        let stat = self
+            .locate(rel, Last::Keep)
+            .and_then(|spot| Ok(spot.stat()?))
+            .map_err(|stop| self.problem("look at", rel, stop))?;
+        Ok(match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => "file",
+            FileType::Directory => "folder",
+            FileType::Symlink => "link",
+            FileType::Fifo => "named pipe",
+            FileType::Socket => "socket",
+            FileType::CharacterDevice | FileType::BlockDevice => "device",
+            FileType::Unknown => "of an unknown kind",
+        })
+    }
+
     /// The entries of a folder sorted by name, without `.`, `..` and the tickets.
     ///
     /// # Errors
@@ -123,7 +155,8 @@ impl Root {
     fn reader(&self, rel: &Rel) -> Result<(File, u64), Stop> {
         for _ in 0..TRIES {
             let spot = self.locate(rel, Last::Follow)?;
-            let opened = plain(&spot.stat()?).and_then(|()| open_name(&spot, OFlags::RDONLY));
+            let opened = plain(&spot.stat()?)
+                .and_then(|()| open_name(spot.dir.as_fd(), spot.name()?, OFlags::RDONLY));
             match opened {
                 // A link now, where a file was a moment ago.
                 Err(Stop::Loop | Stop::Unsteady) => {}
@@ -178,11 +211,10 @@ impl Root {
     }
 }
 
-/// Opens the spot's name without following a link and without waiting; the result is an ordinary file.
-pub(super) fn open_name(spot: &Spot, how: OFlags) -> Result<File, Stop> {
+/// Opens a name without following a link and without waiting; the result is an ordinary file.
+pub(super) fn open_name(dir: BorrowedFd<'_>, name: &OsStr, how: OFlags) -> Result<File, Stop> {
     let careful = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let name = spot.name()?.as_bytes();
-    let file = File::from(openat(&spot.dir, name, how | careful, Mode::empty())?);
+    let file = File::from(openat(dir, name.as_bytes(), how | careful, Mode::empty())?);
     plain(&rustix::fs::fstat(&file)?)?;
     Ok(file)
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, Mode, fstat, openat};
 use rustix::io::Errno;
 
@@ -23,6 +23,8 @@ pub struct Root {
     pub(super) id: Id,
     /// What messages call it.
     called: &'static str,
+    /// It lies in Marvin's own folder, whose files are for their owner alone.
+    private: bool,
 }
 
 /// What messages call a directory that nobody named otherwise.
@@ -67,6 +69,7 @@ impl Root {
             engine,
             id,
             called: WORKING,
+            private: false,
         })
     }
 
@@ -80,10 +83,14 @@ impl Root {
     /// The folder `rel` as a fence of its own, opened through this one.
     ///
     /// # Errors
-    /// It is missing, no folder, leads outside, or belongs to the tickets.
+    /// It is missing, no folder, leads outside, or lies, perhaps through a link, in a part with a fence of its own: the new one
+    /// would not know of it.
     pub fn inner(&self, rel: &Rel) -> Outcome<Self> {
         let open = || -> Result<Self, Stop> {
             let handle = self.open_folder(rel)?;
+            if let Some(guard) = self.guard(handle.as_fd(), None)? {
+                return Err(Stop::Guard(guard));
+            }
             let id = id(&fstat(&handle)?);
             Ok(Self {
                 handle: Arc::new(handle),
@@ -91,9 +98,15 @@ impl Root {
                 engine: self.engine,
                 id,
                 called: self.called,
+                private: self.is_private(rel),
             })
         };
         open().map_err(|stop| self.problem("open", rel, stop))
+    }
+
+    /// True for what lies in Marvin's own folder of a project.
+    pub(super) fn is_private(&self, rel: &Rel) -> bool {
+        self.private || rel.parts().any(|part| part == ".marvin")
     }
 
     /// The directory's absolute path without links, as it was when opened: for messages and for programs started there.

@@ -8,7 +8,7 @@ use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, statat};
 
 use super::engine;
-use super::ignored::Rules;
+use super::ignored::{GIT_IGNORE, Rules};
 use super::read::{Entry, FileKind};
 use super::rel::Rel;
 use super::root::Root;
@@ -111,7 +111,9 @@ impl Root {
 
     /// The nodes of the tree, the folder itself first.
     fn grow(&self, rel: &Rel, top: Scan, look: &Look) -> Vec<Node> {
-        let rules = look.respect_gitignore.then(|| Rules::above(self, rel));
+        let rules = look
+            .respect_gitignore
+            .then(|| Rules::above(self, rel, &GIT_IGNORE));
         let mut nodes = vec![Node {
             rel: rel.clone(),
             label: match rel.name() {
@@ -128,6 +130,9 @@ impl Root {
         let mut first = Some(top);
         let mut level = vec![0];
         for _ in 0..look.depth {
+            if level.is_empty() {
+                break;
+            }
             let mut next = Vec::new();
             for (done, &at) in level.iter().enumerate() {
                 // An even share of what is left; a folder that needs less leaves the rest to the others.
@@ -178,7 +183,7 @@ impl Root {
         else {
             return Vec::new();
         };
-        let rules = rules.map(|up| Rules::below(self, &folder, up));
+        let rules = rules.map(|up| Rules::below(self, &folder, up, &GIT_IGNORE));
         let mut shown: Vec<(Rel, Entry)> = scan
             .entries
             .into_iter()

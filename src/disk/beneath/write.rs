@@ -7,13 +7,13 @@ use std::os::unix::ffi::OsStrExt;
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
-    Access, AtFlags, Gid, Mode, OFlags, Stat, Uid, accessat, fchmod, fchown, mkdirat, openat,
-    renameat, unlinkat,
+    Access, AtFlags, Gid, Mode, OFlags, Stat, Uid, accessat, fchmod, fchown, fstat, mkdirat,
+    openat, renameat, unlinkat,
 };
 use rustix::io::Errno;
 
 use super::engine::Stop;
-use super::place::{Last, Spot};
+use super::place::{Last, Spot, id};
 use super::read::{open_name, plain};
 use super::rel::{Guarded, Rel};
 use super::root::Root;
@@ -23,6 +23,11 @@ use crate::base::ids;
 /// Modes before the umask.
 const FILE: Mode = Mode::from_raw_mode(0o666);
 const DIR: Mode = Mode::from_raw_mode(0o777);
+/// Modes of what is for its owner alone.
+const PRIVATE_FILE: Mode = Mode::from_raw_mode(0o600);
+const PRIVATE_DIR: Mode = Mode::from_raw_mode(0o700);
+/// The bits of a mode that a copy of a file gets.
+const PERMISSIONS: u32 = 0o777;
 
 impl Root {
     /// Makes a new file and the folders above it.
@@ -43,7 +48,7 @@ impl Root {
         self.writable(rel, Last::Follow)
             .and_then(|spot| {
                 let old = spot.stat()?;
-                swap_in(&spot, bytes, Some(&old))
+                swap_in(&spot, bytes, Some(&old), self.exact_mode(rel))
             })
             .map_err(|stop| self.problem("write", rel, stop))
     }
@@ -53,8 +58,54 @@ impl Root {
     /// # Errors
     /// As [`Root::replace`], a missing file apart.
     pub fn put(&self, rel: &Rel, bytes: &[u8]) -> Outcome<()> {
-        self.put_or_stop(rel, bytes)
+        self.put_or_stop(rel, bytes, self.exact_mode(rel))
             .map_err(|stop| self.problem("write", rel, stop))
+    }
+
+    /// [`Root::put`] with the permissions of the file `like`, for one that is moved.
+    ///
+    /// # Errors
+    /// As [`Root::put`], and when `like` is missing.
+    pub fn put_like(&self, rel: &Rel, bytes: &[u8], like: &Rel) -> Outcome<()> {
+        let mode = || -> Result<Mode, Stop> {
+            let stat = self.locate(like, Last::Follow)?.stat()?;
+            Ok(Mode::from_raw_mode(stat.st_mode) & Mode::from_raw_mode(PERMISSIONS))
+        };
+        let mode = mode().map_err(|stop| self.problem("read", like, stop))?;
+        self.put_or_stop(rel, bytes, self.exact_mode(rel).or(Some(mode)))
+            .map_err(|stop| self.problem("write", rel, stop))
+    }
+
+    /// True when both paths, links followed, are one and the same file: to write one and remove the other would lose it.
+    ///
+    /// # Errors
+    /// The fence refuses one of them.
+    pub fn is_same_file(&self, one: &Rel, other: &Rel) -> Outcome<bool> {
+        let found = |rel: &Rel| match self.locate(rel, Last::Follow) {
+            Ok(spot) => {
+                let dir = id(&fstat(&spot.dir)?);
+                Ok(Some((dir, spot.stat().ok(), spot.name)))
+            }
+            Err(Stop::Os(Errno::NOENT | Errno::NOTDIR)) => Ok(None),
+            Err(stop) => Err(stop),
+        };
+        let same = || -> Result<bool, Stop> {
+            let (Some(one), Some(other)) = (found(one)?, found(other)?) else {
+                return Ok(false);
+            };
+            // Names that differ in their letters' case alone are one file on some systems; two names of a file with two are not.
+            let alone = match (&one.1, &other.1) {
+                (Some(a), Some(b)) => id(a) == id(b) && a.st_nlink == 1,
+                _ => false,
+            };
+            Ok(alone || (one.0 == other.0 && one.2 == other.2))
+        };
+        same().map_err(|stop| self.problem("look at", other, stop))
+    }
+
+    /// The permissions that a file gets whatever it had; nothing where it keeps its own.
+    fn exact_mode(&self, rel: &Rel) -> Option<Mode> {
+        self.is_private(rel).then_some(PRIVATE_FILE)
     }
 
     /// Makes a folder and those above it; one that exists is left as it is.
@@ -151,7 +202,7 @@ impl Root {
         let Some(name) = &spot.name else {
             return Err(Stop::Os(Errno::EXIST));
         };
-        let mut file = new_file(&spot.dir, name, FILE)?;
+        let mut file = new_file(&spot.dir, name, self.exact_mode(rel).unwrap_or(FILE))?;
         let written = file.write_all(bytes).and_then(|()| file.sync_all());
         if let Err(why) = written {
             let _ = unlinkat(&spot.dir, name.as_bytes(), AtFlags::empty());
@@ -160,12 +211,12 @@ impl Root {
         Ok(())
     }
 
-    fn put_or_stop(&self, rel: &Rel, bytes: &[u8]) -> Result<(), Stop> {
+    fn put_or_stop(&self, rel: &Rel, bytes: &[u8], mode: Option<Mode>) -> Result<(), Stop> {
         self.parents(rel)?;
         let spot = self.writable(rel, Last::Follow)?;
         match spot.stat() {
-            Ok(old) => swap_in(&spot, bytes, Some(&old)),
-            Err(Errno::NOENT) => swap_in(&spot, bytes, None),
+            Ok(old) => swap_in(&spot, bytes, Some(&old), mode),
+            Err(Errno::NOENT) => swap_in(&spot, bytes, None, mode),
             Err(errno) => Err(errno.into()),
         }
     }
@@ -173,7 +224,15 @@ impl Root {
     fn append_or_stop(&self, rel: &Rel, bytes: &[u8]) -> Result<u64, Stop> {
         let spot = self.writable(rel, Last::Follow)?;
         plain(&spot.stat()?)?;
-        let mut file = open_name(&spot, OFlags::WRONLY | OFlags::APPEND)?;
+        let mut file = open_name(
+            spot.dir.as_fd(),
+            spot.name()?,
+            OFlags::WRONLY | OFlags::APPEND,
+        )?;
+        if let Some(mode) = self.exact_mode(rel) {
+            // Somebody else's file, which they let others write, keeps what they gave it.
+            let _ = fchmod(&file, mode);
+        }
         let before = file.metadata()?.len();
         if let Err(why) = file.write_all(bytes) {
             let _ = file.set_len(before);
@@ -197,7 +256,11 @@ impl Root {
         }
         self.parents(&folder)?;
         let spot = self.writable(&folder, Last::Keep)?;
-        match mkdirat(&spot.dir, spot.name()?.as_bytes(), DIR) {
+        let mode = match self.is_private(&folder) {
+            true => PRIVATE_DIR,
+            false => DIR,
+        };
+        match mkdirat(&spot.dir, spot.name()?.as_bytes(), mode) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno.into()),
         }
@@ -216,8 +279,8 @@ impl Root {
 }
 
 /// Writes a temporary file beside the target, makes it durable and renames it over the target's name. The rename replaces the
-/// name itself, so a link that appeared there in between is not followed.
-fn swap_in(spot: &Spot, bytes: &[u8], old: Option<&Stat>) -> Result<(), Stop> {
+/// name itself, so a link that appeared there in between is not followed. It gets `mode`, else that of the old file.
+fn swap_in(spot: &Spot, bytes: &[u8], old: Option<&Stat>, mode: Option<Mode>) -> Result<(), Stop> {
     let name = spot.name()?;
     if let Some(stat) = old {
         plain(stat)?;
@@ -230,7 +293,10 @@ fn swap_in(spot: &Spot, bytes: &[u8], old: Option<&Stat>) -> Result<(), Stop> {
     }
     let temp = OsString::from(format!(".marvin-{}.tmp", ids::hex(8)));
     let fill = || -> Result<(), Stop> {
-        let mut file = new_file(&spot.dir, &temp, FILE)?;
+        let old_mode = || old.map(|stat| Mode::from_raw_mode(stat.st_mode & 0o7777));
+        let exact = mode.or_else(old_mode);
+        // Until it has its mode nobody else looks into it.
+        let mut file = new_file(&spot.dir, &temp, exact.map_or(FILE, |_| PRIVATE_FILE))?;
         if let Some(stat) = old {
             // The owner first: changing it clears some permission bits. Only root may, and it is a courtesy.
             let _ = fchown(
@@ -238,7 +304,9 @@ fn swap_in(spot: &Spot, bytes: &[u8], old: Option<&Stat>) -> Result<(), Stop> {
                 Some(Uid::from_raw(stat.st_uid)),
                 Some(Gid::from_raw(stat.st_gid)),
             );
-            fchmod(&file, Mode::from_raw_mode(stat.st_mode & 0o7777))?;
+        }
+        if let Some(mode) = exact {
+            fchmod(&file, mode)?;
         }
         file.write_all(bytes)?;
         file.sync_all()?;

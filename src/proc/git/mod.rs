@@ -13,6 +13,7 @@ pub mod place;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -216,6 +217,18 @@ impl<'a> Git<'a> {
         let moved = done.stderr.text();
         self.said(done)
             .map(|out| format!("{}\n{out}", moved.trim_end()).trim().to_owned())
+    }
+
+    /// The paths below the directory that git tracks, relative to it.
+    pub fn tracked(&self) -> Outcome<BTreeSet<String>> {
+        let mut paths = BTreeSet::new();
+        let own = self.settings.iter().map(String::as_str);
+        let args: Vec<&str> = own.chain(["ls-files", "-z"]).collect();
+        let done = self.launch.split(&args, &mut |path| {
+            paths.insert(String::from_utf8_lossy(path).into_owned());
+        })?;
+        answer::said(&self.launch.dir, done)?;
+        Ok(paths)
     }
 
     fn commit_hook(&self) -> Option<&'static str> {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::context::{Ctx, READ_WARN};
+use super::search::{Search, hits};
 use super::{CHANGE, READ};
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::{clip, did_you_mean, plural, thousands, visible};
@@ -16,7 +17,6 @@ use crate::net::download::size;
 use crate::net::services;
 use crate::proc::git::clone::{Clone, branch, is_there};
 use crate::proc::program::find_program;
-use crate::proc::search::{Search, hits};
 use name::Name;
 
 crate::choice! {
@@ -295,7 +295,7 @@ fn grep(ctx: &Ctx, args: GithubGrep) -> Outcome<String> {
         context: 0,
         most: usize::try_from(args.max_results).unwrap_or(30),
     };
-    let (found, more) = hits(root.path(), &what, &ctx.world.env, &ctx.stop)?;
+    let (found, more) = hits(&root, &what, &ctx.world.env, &ctx.stop)?;
     if found.is_empty() {
         return Ok(format!(
             "No hits for {} in {name}.",

@@ -1,19 +1,18 @@
 //! Searching the notes: every file is looked through once, on several threads, and only the first ones with hits a second time.
 
 use std::fmt::Write as _;
-use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
+use std::io::{self, Read};
+use std::ops::ControlFlow;
 
-use ignore::{WalkBuilder, WalkState};
 use regex::bytes::{Regex, RegexBuilder};
-use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::home::LARGEST;
 use crate::base::cancel::Cancel;
 use crate::base::error::{Outcome, Problem};
+use crate::base::patterns::MAX_QUERY_BYTES;
 use crate::base::text::{clip, plural, visible};
+use crate::disk::beneath::{Found as Entry, Rel, Root, Visit, WalkFile};
+use crate::tools::search::parallel::{BATCH, in_parallel};
 
 /// Hits that are shown.
 const SHOWN: usize = 50;
@@ -25,8 +24,6 @@ const WIDTH: usize = 300;
 const NAMES: usize = 5;
 /// A file with a NUL among its first bytes is no text.
 const SNIFF: usize = 8_000;
-/// Threads at most; more of them wait for the disk's caches and not for work.
-const THREADS: usize = 4;
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -38,90 +35,95 @@ pub(super) struct Found {
     named: Vec<String>,
 }
 
-/// A file with hits.
-struct Hit {
-    path: PathBuf,
-    count: usize,
-}
-
-/// Looks for words in any case, whatever white space is between them, in the files below `dir`; links are not followed.
+/// Looks for words in any case, whatever white space is between them, in the files below `root`; links are not followed.
 ///
 /// # Errors
 /// Cancelled, or the words cannot be looked for.
-pub(super) fn search(dir: &Path, query: &str, stop: &Cancel) -> Outcome<Found> {
-    let pattern = pattern(query)?;
-    let hits: Mutex<Vec<Hit>> = Mutex::default();
-    let named: Mutex<Vec<String>> = Mutex::default();
-    let threads = thread::available_parallelism().map_or(1, |count| count.get().min(THREADS));
-    let walk = WalkBuilder::new(dir)
-        .standard_filters(false)
-        .hidden(true)
-        .follow_links(false)
-        .threads(threads)
-        .build_parallel();
-    walk.run(|| {
-        let mut bytes = Vec::with_capacity(64 * 1024);
-        let (pattern, hits, named) = (&pattern, &hits, &named);
-        Box::new(move |entry| {
-            if stop.is_fired() {
-                return WalkState::Quit;
-            }
-            let Ok(entry) = entry else {
-                return WalkState::Continue;
-            };
-            if !entry.file_type().is_some_and(|kind| kind.is_file()) {
-                return WalkState::Continue;
-            }
-            if pattern.is_match(entry.file_name().as_encoded_bytes()) {
-                push(named, shown(dir, entry.path()));
-            }
-            let count = match read(entry.path(), &mut bytes) {
-                true => count(pattern, &bytes),
-                false => 0,
-            };
-            if count > 0 {
-                let path = entry.into_path();
-                push(hits, Hit { path, count });
-            }
-            WalkState::Continue
-        })
-    });
-    stop.check()?;
-    let mut hits = hits.into_inner().unwrap_or_else(PoisonError::into_inner);
-    hits.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    let mut named = named.into_inner().unwrap_or_else(PoisonError::into_inner);
-    named.sort_unstable();
-    let mut found = Found {
-        hits: hits.iter().map(|hit| hit.count).sum(),
-        notes: hits.len(),
-        named,
-        lines: Vec::new(),
+pub(super) fn search(root: &Root, query: &str, stop: &Cancel) -> Outcome<Found> {
+    let mut finder = Finder {
+        pattern: pattern(query)?,
+        stop,
+        batch: Vec::with_capacity(BATCH),
+        left: SHOWN,
+        found: Found::default(),
     };
-    let mut left = SHOWN;
-    let mut bytes = Vec::new();
-    for hit in &hits {
-        if left == 0 {
-            break;
+    root.walk(&[], (), &mut finder);
+    finder.scan();
+    stop.check()?;
+    Ok(finder.found)
+}
+
+/// A search under way.
+struct Finder<'a> {
+    pattern: Regex,
+    stop: &'a Cancel,
+    batch: Vec<WalkFile>,
+    /// Hits that may still be shown.
+    left: usize,
+    found: Found,
+}
+
+impl Finder<'_> {
+    /// Looks through the files gathered so far, and a second time through the first ones with hits.
+    fn scan(&mut self) {
+        let batch = std::mem::take(&mut self.batch);
+        let (pattern, stop) = (&self.pattern, self.stop);
+        let counts = in_parallel(&batch, || {
+            let pattern = pattern.clone();
+            let mut bytes = Vec::with_capacity(64 * 1024);
+            move |file: &WalkFile| match !stop.is_fired() && read(file, &mut bytes) {
+                true => count(&pattern, &bytes),
+                false => 0,
+            }
+        });
+        let mut bytes = Vec::new();
+        for (file, count) in batch.iter().zip(counts).filter(|(_, count)| *count > 0) {
+            self.found.hits += count;
+            self.found.notes += 1;
+            if self.left > 0 && read(file, &mut bytes) {
+                let name = visible(file.rel.as_str());
+                let lines = &mut self.found.lines;
+                self.left -= show(&name, &bytes, &self.pattern, self.left, lines);
+            }
         }
-        if read(&hit.path, &mut bytes) {
-            let name = shown(dir, &hit.path);
-            left -= show(&name, &bytes, &pattern, left, &mut found.lines);
-        }
+        self.batch = batch;
+        self.batch.clear();
     }
-    Ok(found)
 }
 
-fn push<T>(list: &Mutex<Vec<T>>, item: T) {
-    list.lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .push(item);
-}
+impl Visit for Finder<'_> {
+    type Mark = ();
 
-fn shown(dir: &Path, path: &Path) -> String {
-    visible(&path.strip_prefix(dir).unwrap_or(path).to_string_lossy())
+    fn enter(&mut self, entry: &Entry<'_>, _: bool, (): ()) -> Option<()> {
+        let name = entry.rel.name().unwrap_or_default();
+        (!name.starts_with('.')).then_some(())
+    }
+
+    fn file(&mut self, file: WalkFile) -> ControlFlow<()> {
+        let name = file.rel.name().unwrap_or_default();
+        if self.found.named.len() < NAMES && self.pattern.is_match(name.as_bytes()) {
+            self.found.named.push(visible(file.rel.as_str()));
+        }
+        self.batch.push(file);
+        if self.batch.len() >= BATCH {
+            self.scan();
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn unreadable(&mut self, _: &Rel, _: io::Error) {}
+
+    fn is_over(&mut self) -> bool {
+        self.stop.is_fired()
+    }
 }
 
 fn pattern(query: &str) -> Outcome<Regex> {
+    if query.len() > MAX_QUERY_BYTES {
+        return Err(
+            Problem::limit("The query is too long to look for.").next("Give a few words of it.")
+        );
+    }
     let words: Vec<String> = query.split_whitespace().map(regex::escape).collect();
     RegexBuilder::new(&words.join(r"\s+"))
         .case_insensitive(true)
@@ -134,15 +136,10 @@ fn pattern(query: &str) -> Outcome<Regex> {
 }
 
 /// Reads a text file into `bytes`; false when it is none, cannot be read or is too large.
-fn read(path: &Path, bytes: &mut Vec<u8>) -> bool {
+fn read(file: &WalkFile, bytes: &mut Vec<u8>) -> bool {
     bytes.clear();
-    // Whatever stands there now: no link, and no pipe that would be waited for.
-    let how = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let Ok(file) = openat(CWD, path, how, Mode::empty()) else {
-        return false;
-    };
-    let mut file = std::fs::File::from(file).take(LARGEST + 1);
-    let read = file.read_to_end(bytes);
+    let Ok(file) = file.open() else { return false };
+    let read = file.take(LARGEST + 1).read_to_end(bytes);
     let text = !bytes
         .get(..SNIFF.min(bytes.len()))
         .unwrap_or_default()
@@ -259,7 +256,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        search(dir.path(), query, &Cancel::new()).unwrap()
+        search(&Root::open(dir.path()).unwrap(), query, &Cancel::new()).unwrap()
     }
 
     #[test]
@@ -290,7 +287,7 @@ mod tests {
         fs::write(dir.path().join("build/in"), "MILK").unwrap();
         fs::write(dir.path().join("milk.md"), "x").unwrap();
         std::os::unix::fs::symlink("/etc/hostname", dir.path().join("out")).unwrap();
-        let found = search(dir.path(), "milk", &Cancel::new()).unwrap();
+        let found = search(&Root::open(dir.path()).unwrap(), "milk", &Cancel::new()).unwrap();
         assert!(found.text().starts_with("build/in:1: MILK\n1 hit"));
         assert_eq!(found.named(), " Notes of that name: milk.md.");
     }

@@ -228,7 +228,10 @@ impl Home {
             return Ok(());
         }
         match ctx.world.project() {
-            Some(project) => gate::may_write(&ctx.world, &project.check(&self.shown(rel))?),
+            Some(project) => {
+                let rel = project.check(&self.shown(rel))?;
+                gate::may_write(&ctx.world, &project, &rel)
+            }
             None => Err(Problem::refused(
                 "This process may only write the files named in MARVIN_WRITABLE_FILES, and no notes.",
             )),

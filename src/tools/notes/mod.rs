@@ -9,7 +9,7 @@ use super::context::Ctx;
 use super::{CHANGE, READ};
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::{clip, plural, thousands, visible};
-use crate::disk::beneath::{Entry, FileKind, Rel};
+use crate::disk::beneath::{Entry, FileKind, Rel, Root};
 use home::{Home, LARGEST, lock};
 
 crate::tools! { "notes";
@@ -136,7 +136,7 @@ fn list(ctx: &Ctx, args: NotesLs) -> Outcome<String> {
     let rel = home.folder(&args.path)?;
     let root = home.root()?;
     let hidden = |entry: &Entry| entry.name.starts_with(".marvin-") && entry.name.ends_with(".tmp");
-    let (folders, files): (Vec<Entry>, Vec<Entry>) = root
+    let (folders, others): (Vec<Entry>, Vec<Entry>) = root
         .list(&rel)?
         .into_iter()
         .filter(|entry| !hidden(entry))
@@ -145,18 +145,13 @@ fn list(ctx: &Ctx, args: NotesLs) -> Outcome<String> {
     for folder in folders.iter().take(LISTED) {
         let _ = writeln!(out, "📁 {}/", visible(&folder.name));
     }
-    for file in files.iter().take(LISTED.saturating_sub(folders.len())) {
-        let path = match rel.is_here() {
-            true => file.name.clone(),
-            false => format!("{rel}/{}", file.name),
-        };
-        let about = root.check(&path).and_then(|path| root.metadata(&path));
-        let _ = match about {
-            Ok(about) => writeln!(out, "{} ({} bytes)", visible(&file.name), about.len),
-            Err(_) => writeln!(out, "{} (cannot be read)", visible(&file.name)),
-        };
+    for entry in others.iter().take(LISTED.saturating_sub(folders.len())) {
+        let about = about(root, &rel, entry).unwrap_or_else(|_| "(cannot be read)".to_owned());
+        let _ = writeln!(out, "{} {about}", visible(&entry.name));
     }
-    let (many, few) = (files.len(), folders.len());
+    let notes = others.iter().filter(|entry| entry.kind == FileKind::File);
+    let (many, few) = (notes.count(), folders.len());
+    let rest = others.len() - many;
     let _ = write!(
         out,
         "{}: {}, {}",
@@ -164,11 +159,33 @@ fn list(ctx: &Ctx, args: NotesLs) -> Outcome<String> {
         plural(few, "folder"),
         plural(many, "note")
     );
-    if many + few > LISTED {
+    if rest > 0 {
+        let _ = write!(out, ", {}", plural(rest, "other"));
+    }
+    if others.len() + few > LISTED {
         let _ = write!(out, "; the first {LISTED} are shown");
     }
     out.push('.');
     Ok(out)
+}
+
+/// What an entry is: a note with its size, a link with where it points, or what is neither.
+fn about(root: &Root, folder: &Rel, entry: &Entry) -> Outcome<String> {
+    let rel = match folder.is_here() {
+        true => root.check(&entry.name)?,
+        false => root.check(&format!("{folder}/{}", entry.name))?,
+    };
+    Ok(match entry.kind {
+        FileKind::File | FileKind::Folder => format!("({} bytes)", root.metadata(&rel)?.len),
+        FileKind::Link => {
+            let target = root.link_target(&rel)?.unwrap_or_default();
+            format!(
+                "-> {} (link)",
+                clip(&visible(&target), 200).replace('\n', "\\n")
+            )
+        }
+        FileKind::Other => format!("({})", root.kind_name(&rel)?),
+    })
 }
 
 fn make_folder(ctx: &Ctx, args: NotesMkdir) -> Outcome<String> {
@@ -195,7 +212,7 @@ fn search(ctx: &Ctx, args: SearchNotes) -> Outcome<String> {
     let Ok(root) = home.root() else {
         return Ok(none(" There are no notes yet."));
     };
-    let found = find::search(root.path(), query, &ctx.stop)?;
+    let found = find::search(root, query, &ctx.stop)?;
     if found.is_empty() {
         return Ok(none(&found.named()));
     }

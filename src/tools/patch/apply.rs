@@ -108,15 +108,16 @@ fn take(root: &Root, step: &Step<'_>, done: &mut Done) -> Outcome<()> {
             })?;
             let new = new_text(&old, chunks, from.as_str())?;
             match to {
-                Some(to) if to != from => {
-                    root.put(to, new.as_bytes())?;
+                // The same file under another name, through a link, is changed where it is.
+                Some(to) if !root.is_same_file(from, to)? => {
+                    root.put_like(to, new.as_bytes(), from)?;
                     // From here on the target counts as changed, even if the source stays.
                     done.modified.push(to.to_string());
                     root.remove_file(from)?;
                 }
                 _ => {
                     root.replace(from, new.as_bytes())?;
-                    done.modified.push(from.to_string());
+                    done.modified.push(to.as_ref().unwrap_or(from).to_string());
                 }
             }
         }

@@ -151,7 +151,10 @@ impl Status {
 fn desk(ctx: &Ctx) -> Outcome<Desk<'_>> {
     let world = &ctx.world;
     let (place, current) = match world.project() {
-        Some(root) => (Place::from(&world.env, root.path()), root.path().to_owned()),
+        Some(root) => (
+            Place::from(&world.env, root.path()).inside()?,
+            root.path().to_owned(),
+        ),
         None => {
             let profile = world.paths.profile(&world.profile())?;
             let dir = profile.dir().to_owned();

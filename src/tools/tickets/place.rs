@@ -52,6 +52,31 @@ impl Place {
         }
     }
 
+    /// Refuses a `.tickets` that is a link out of the folder it stands in: what somebody's repository brought along shows and
+    /// changes no files elsewhere. `TICKETS_DIR` is the user's own word.
+    ///
+    /// # Errors
+    /// It is such a link.
+    pub fn inside(self) -> Outcome<Self> {
+        let is_link = self
+            .dir
+            .symlink_metadata()
+            .is_ok_and(|about| about.is_symlink());
+        if self.named.is_some() || !is_link {
+            return Ok(self);
+        }
+        let folder = self.dir.parent().and_then(|dir| dir.canonicalize().ok());
+        let target = self.dir.canonicalize().ok();
+        match (folder, target) {
+            (Some(folder), Some(target)) if target.starts_with(&folder) => Ok(self),
+            _ => Err(Problem::refused(format!(
+                "{} is a symbolic link that leads out of the project, so its tickets are not touched.",
+                self.dir.display()
+            ))
+            .next("If that is where the tickets are meant to be, set TICKETS_DIR to that folder.")),
+        }
+    }
+
     /// True when there are no tickets yet, and that is no mistake.
     pub fn is_new(&self) -> bool {
         self.named.is_none() && !self.dir.is_dir()

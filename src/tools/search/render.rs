@@ -27,7 +27,7 @@ pub(super) fn render(found: &Found, what: &Search<'_>) -> String {
         );
         before = Some((&line.path, line.number));
     }
-    let hits = found.hits();
+    let hits = found.hits;
     let files: std::collections::BTreeSet<&str> = found
         .lines
         .iter()

@@ -1,0 +1,76 @@
+//! Limits for globs and regular expressions that a file or a model gives.
+//!
+//! The parsers behind them (globset and regex-syntax through the crates `ignore` and `regex`) recurse: globset calls itself for
+//! each brace inside a brace, and drops what it parsed the same way, without a limit of its own. Twelve thousand braces, 24 KB of a
+//! `.gitignore`, overflow the stack, which ends the process. So every text is measured before it reaches one of them.
+
+/// Bytes of a glob at most; a path has no more than 4,095.
+pub const MAX_GLOB_BYTES: usize = 4_096;
+/// Braces inside each other in a glob at most.
+pub const MAX_GLOB_DEPTH: usize = 16;
+/// Signs in a glob that stand for more than themselves, at most: each costs states of an automaton.
+pub const MAX_GLOB_WILDCARDS: usize = 256;
+/// Bytes of a regular expression at most.
+pub const MAX_REGEX_BYTES: usize = 16_384;
+/// Groups, classes and repetitions inside each other in a regular expression at most.
+pub const MAX_REGEX_DEPTH: u32 = 100;
+/// Bytes of words to look for at most.
+pub const MAX_QUERY_BYTES: usize = 4_096;
+
+/// Why a glob is not handed to the parser; nothing when it may be.
+pub fn glob_excess(glob: &str) -> Option<String> {
+    if glob.len() > MAX_GLOB_BYTES {
+        return Some(format!("it is longer than {MAX_GLOB_BYTES} bytes"));
+    }
+    let (mut depth, mut wildcards) = (0usize, 0usize);
+    for byte in glob.bytes() {
+        match byte {
+            // Escaped ones count as well: what is one differs between the parsers.
+            b'{' => depth += 1,
+            b'}' => depth = depth.saturating_sub(1),
+            b'*' | b'?' | b'[' | b',' => wildcards += 1,
+            _ => {}
+        }
+        if depth > MAX_GLOB_DEPTH {
+            return Some(format!(
+                "more than {MAX_GLOB_DEPTH} braces stand inside each other"
+            ));
+        }
+        if wildcards > MAX_GLOB_WILDCARDS {
+            return Some(format!("it has more than {MAX_GLOB_WILDCARDS} wildcards"));
+        }
+    }
+    None
+}
+
+/// Why a regular expression is not handed to the parser; nothing when it may be. Its depth is the parser's own to measure, with
+/// [`MAX_REGEX_DEPTH`].
+pub fn regex_excess(pattern: &str) -> Option<String> {
+    (pattern.len() > MAX_REGEX_BYTES).then(|| format!("it is longer than {MAX_REGEX_BYTES} bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usual_globs_pass_and_excessive_ones_are_named() {
+        for glob in [
+            "*",
+            "*.rs",
+            "src/**/*.{rs,md}",
+            "[a-z]*",
+            "",
+            "}}}}",
+            "\\{a",
+        ] {
+            assert_eq!(glob_excess(glob), None, "{glob}");
+        }
+        for glob in ["{".repeat(12_000), "a".repeat(5_000), "*".repeat(300)] {
+            assert!(glob_excess(&glob).is_some());
+        }
+        assert_eq!(glob_excess(&"{a}".repeat(1_000)), None);
+        assert!(regex_excess(&"(".repeat(1 << 20)).is_some());
+        assert_eq!(regex_excess("fn \\w+"), None);
+    }
+}

@@ -1,0 +1,207 @@
+//! Every file below the working directory, found by handles alone.
+//!
+//! A folder is opened through the handle of the one above and never through a link, so a folder that is swapped for a link while
+//! the walk runs is left out, and a file is opened by its name in the folder that was listed. Nothing is read but ordinary files:
+//! neither the files searched nor those that say what is ignored can be devices or pipes.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::vec::IntoIter;
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, statat};
+use rustix::io::Errno;
+
+use super::engine::Stop;
+use super::ignored::Rules;
+use super::place::{DEEPEST, Id, id};
+use super::read::open_name;
+use super::rel::Rel;
+use super::root::Root;
+
+/// Entries read between two looks at whether to go on.
+const PAUSE: usize = 4_096;
+
+/// Decides where a walk goes and takes what it finds.
+pub trait Visit {
+    /// What a folder hands on to what lies in it.
+    type Mark: Copy;
+
+    /// Whether an entry is wanted, and the mark it gets. `ignored` when an ignore file hides it.
+    fn enter(&mut self, entry: &Found<'_>, ignored: bool, above: Self::Mark) -> Option<Self::Mark>;
+
+    /// Takes a file.
+    fn file(&mut self, file: WalkFile) -> ControlFlow<()>;
+
+    /// Is told of a folder that cannot be read.
+    fn unreadable(&mut self, folder: &Rel, why: io::Error);
+
+    /// Asked now and then: true when the walk is to end.
+    fn is_over(&mut self) -> bool;
+}
+
+/// An entry on which a visitor decides.
+pub struct Found<'a> {
+    /// Its path; bytes that are not UTF-8 are shown as U+FFFD.
+    pub rel: &'a Rel,
+    /// A folder; else an ordinary file.
+    pub is_folder: bool,
+}
+
+/// A file in a folder that is held open.
+pub struct WalkFile {
+    /// Its path; bytes that are not UTF-8 are shown as U+FFFD.
+    pub rel: Rel,
+    dir: Arc<OwnedFd>,
+    name: OsString,
+}
+
+impl WalkFile {
+    /// Opens it, if it is still an ordinary file; neither a link nor a pipe put in its place is followed or waited for.
+    ///
+    /// # Errors
+    /// It is gone, may not be read, or is something else by now.
+    pub fn open(&self) -> io::Result<File> {
+        open_name(self.dir.as_fd(), &self.name, OFlags::RDONLY).map_err(|stop| match stop {
+            Stop::Os(errno) => errno.into(),
+            _ => Errno::LOOP.into(),
+        })
+    }
+}
+
+/// A folder being walked.
+struct Frame<M> {
+    dir: Arc<OwnedFd>,
+    rel: Rel,
+    entries: IntoIter<(OsString, bool)>,
+    rules: Rc<Rules>,
+    mark: M,
+}
+
+impl Root {
+    /// Walks all files in the order of their paths, compared part by part. Links, pipes and devices are no files and links are no
+    /// folders; `.git` and the tickets are never entered. Files named in `ignore_files` say what is ignored.
+    pub fn walk<V: Visit>(&self, ignore_files: &[&str], mark: V::Mark, visit: &mut V) {
+        let closed: Vec<Id> = [".tickets", ".git"]
+            .into_iter()
+            .filter_map(|name| statat(&*self.handle, name, AtFlags::empty()).ok())
+            .map(|stat| id(&stat))
+            .collect();
+        let rules = match ignore_files {
+            [] => Rules::none(),
+            files => Rules::above(self, &Rel::here(), files),
+        };
+        let mut stack: Vec<Frame<V::Mark>> = Vec::new();
+        let open = |dir: OwnedFd, rel: Rel, above: Rc<Rules>, mark, visit: &mut V| {
+            let entries = entries(&dir, &rel, visit);
+            let rules = Rules::of_folder(self, dir.as_fd(), &rel, above, ignore_files);
+            Frame {
+                dir: Arc::new(dir),
+                rel,
+                entries: entries.into_iter(),
+                rules,
+                mark,
+            }
+        };
+        match openat(&*self.handle, ".", READABLE, Mode::empty()) {
+            Ok(top) => stack.push(open(top, Rel::here(), rules, mark, visit)),
+            Err(why) => visit.unreadable(&Rel::here(), why.into()),
+        }
+        while let Some(frame) = stack.last_mut() {
+            if visit.is_over() {
+                return;
+            }
+            let Some((name, is_folder)) = frame.entries.next() else {
+                stack.pop();
+                continue;
+            };
+            let rel = frame.rel.child(&name.to_string_lossy());
+            let ignored = frame.rules.hides(self.path(), &rel, is_folder);
+            let found = Found {
+                rel: &rel,
+                is_folder,
+            };
+            let Some(mark) = visit.enter(&found, ignored, frame.mark) else {
+                continue;
+            };
+            if !is_folder {
+                let file = WalkFile {
+                    rel,
+                    dir: Arc::clone(&frame.dir),
+                    name,
+                };
+                if visit.file(file).is_break() {
+                    return;
+                }
+                continue;
+            }
+            let (dir, rules) = (Arc::clone(&frame.dir), Rc::clone(&frame.rules));
+            if stack.len() >= DEEPEST {
+                visit.unreadable(&rel, Errno::NAMETOOLONG.into());
+                continue;
+            }
+            match openat(
+                &*dir,
+                name.as_bytes(),
+                READABLE | OFlags::NOFOLLOW,
+                Mode::empty(),
+            ) {
+                // A link or a file by now.
+                Err(Errno::LOOP | Errno::NOTDIR | Errno::NOENT | Errno::MLINK) => {}
+                Err(why) => visit.unreadable(&rel, why.into()),
+                Ok(dir) if fstat(&dir).is_ok_and(|stat| closed.contains(&id(&stat))) => {}
+                Ok(dir) => stack.push(open(dir, rel, rules, mark, visit)),
+            }
+        }
+    }
+}
+
+const READABLE: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC);
+
+/// The files and folders in `dir` in the order of their names, each with whether it is a folder; as many as can be read.
+fn entries<V: Visit>(dir: &OwnedFd, rel: &Rel, visit: &mut V) -> Vec<(OsString, bool)> {
+    let mut entries = Vec::new();
+    if let Err(why) = read_entries(dir, &mut entries, &mut || visit.is_over()) {
+        visit.unreadable(rel, why.into());
+    }
+    entries.sort_unstable();
+    entries
+}
+
+fn read_entries(
+    dir: &OwnedFd,
+    entries: &mut Vec<(OsString, bool)>,
+    is_over: &mut dyn FnMut() -> bool,
+) -> Result<(), Errno> {
+    for (count, item) in Dir::read_from(dir)?.enumerate() {
+        if count % PAUSE == PAUSE - 1 && is_over() {
+            return Ok(());
+        }
+        let item = item?;
+        let name = item.file_name().to_bytes();
+        if matches!(name, b"." | b"..") || name.eq_ignore_ascii_case(b".git") {
+            continue;
+        }
+        let kind = match item.file_type() {
+            FileType::Unknown => match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+                Err(_) => continue,
+            },
+            known => known,
+        };
+        if kind == FileType::RegularFile || kind == FileType::Directory {
+            entries.push((
+                OsString::from_vec(name.to_vec()),
+                kind == FileType::Directory,
+            ));
+        }
+    }
+    Ok(())
+}

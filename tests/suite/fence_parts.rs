@@ -1,0 +1,496 @@
+//! The fence's closed parts, files that a repository puts in the way, and texts made to break a parser, through the real binary.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::home::{Home, write};
+use crate::support::repo::Repo;
+use crate::support::run::{Done, Marvin};
+
+/// Far less than the 30 seconds of a search that waits for a FIFO.
+const SOON: Duration = Duration::from_secs(12);
+
+fn call(run: Marvin, name: &str, args: &Value) -> Done {
+    run.args(["tool", name, "--json", &args.to_string()])
+        .limit(SOON)
+        .run()
+}
+
+fn tool(home: &Home, name: &str, args: Value) -> Done {
+    call(home.marvin(), name, &args)
+}
+
+fn fifo(path: &Path) {
+    let made = Command::new("mkfifo").arg(path).status().unwrap();
+    assert!(made.success());
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+#[test]
+fn no_closed_part_becomes_the_working_directory() {
+    let home = Home::new();
+    let work = home.work();
+    for folder in [
+        ".tickets/sub",
+        ".git/hooks",
+        ".marvin/upstream",
+        ".marvin/notes",
+        "src/deep",
+        "real-tickets",
+        "lib/.git/hooks",
+    ] {
+        fs::create_dir_all(work.join(folder)).unwrap();
+    }
+    symlink(".git/hooks", work.join("to-hooks")).unwrap();
+    symlink(".marvin", work.join("to-marvin")).unwrap();
+    symlink(work.join(".tickets"), home.path().join("to-tickets")).unwrap();
+    let set = |path: &Path| {
+        home.marvin()
+            .args(["tool", "set_working_dir"])
+            .arg(format!("path={}", path.display()))
+            .limit(SOON)
+            .run()
+    };
+    for part in [
+        work.join(".tickets"),
+        work.join(".tickets/sub"),
+        work.join(".git"),
+        work.join(".git/hooks"),
+        work.join(".marvin"),
+        work.join(".marvin/upstream"),
+        work.join(".marvin/notes"),
+        work.join("src/../.git"),
+        work.join("lib/.git"),
+        work.join("to-hooks"),
+        work.join("to-marvin"),
+        work.join("to-marvin/upstream"),
+        home.path().join("to-tickets"),
+    ] {
+        let said = set(&part).expect(1).errors();
+        assert!(
+            said.contains("cannot be the working directory"),
+            "{part:?}: {said}"
+        );
+    }
+    set(&work.join("src/deep")).expect(0);
+    // A link under the part's own name leads to a folder that has another.
+    fs::remove_dir_all(work.join(".tickets")).unwrap();
+    symlink("real-tickets", work.join(".tickets")).unwrap();
+    set(&work.join("real-tickets")).expect(1);
+    // A project of its own name is one like any other.
+    let other = home.path().join("marvin");
+    fs::create_dir(&other).unwrap();
+    set(&other).expect(0);
+}
+
+#[test]
+fn ignore_files_that_are_no_files_stop_no_search() {
+    for (kind, name) in [
+        ("fifo", ".ignore"),
+        ("fifo", ".gitignore"),
+        ("fifo", ".rgignore"),
+        ("/dev/zero", ".ignore"),
+        ("/dev/zero", ".gitignore"),
+        ("/dev/zero", ".rgignore"),
+    ] {
+        let home = Home::new();
+        let work = home.work();
+        fs::create_dir_all(work.join(".git/info")).unwrap();
+        fs::create_dir(work.join("sub")).unwrap();
+        write(&work.join("sub/plain.txt"), "needle\n");
+        for at in [
+            work.join(name),
+            work.join("sub").join(name),
+            work.join(".git/info/exclude"),
+        ] {
+            match kind {
+                "fifo" => fifo(&at),
+                device => symlink(device, at).unwrap(),
+            }
+        }
+        let run = |dir: &Path, path: Option<&str>, name: &str| {
+            let mut run = home.marvin().dir(dir);
+            if let Some(path) = path {
+                run = run.env("PATH", path);
+            }
+            let args = match name {
+                "code_grep" => json!({"pattern": "needle"}),
+                _ => json!({}),
+            };
+            call(run, name, &args).expect(0)
+        };
+        for dir in [work.clone(), work.join("sub")] {
+            for path in [None, Some("/nowhere")] {
+                let found = run(&dir, path, "code_grep");
+                assert!(
+                    found.text().contains("plain.txt:1: needle"),
+                    "{}",
+                    found.text()
+                );
+            }
+            let tree = run(&dir, None, "tree");
+            assert!(tree.text().contains("plain.txt"), "{}", tree.text());
+        }
+    }
+}
+
+#[test]
+fn linked_ignore_files_hide_nothing() {
+    let home = Home::new();
+    write(&home.path().join("list"), "*.txt\n");
+    write(&home.work().join("a.txt"), "needle\n");
+    symlink("../list", home.work().join(".gitignore")).unwrap();
+    symlink("../list", home.work().join(".ignore")).unwrap();
+    let found = tool(&home, "code_grep", json!({"pattern": "needle"})).expect(0);
+    assert!(found.text().contains("a.txt:1: needle"), "{}", found.text());
+    let tree = tool(&home, "tree", json!({})).expect(0);
+    assert!(tree.text().contains("a.txt"), "{}", tree.text());
+}
+
+#[test]
+fn deeply_nested_globs_overflow_no_stack() {
+    let home = Home::new();
+    let nested = format!("{}x{}", "{".repeat(12_000), "}".repeat(12_000));
+    write(&home.work().join("a.txt"), "needle\n");
+    let refused = tool(
+        &home,
+        "code_grep",
+        json!({"pattern": "needle", "glob_filter": nested}),
+    )
+    .expect(1);
+    assert!(refused.errors().contains("glob"), "{}", refused.errors());
+    assert!(refused.errors().len() < 2_000);
+    for name in [".gitignore", ".ignore"] {
+        write(&home.work().join(name), format!("{nested}\n*.log\n"));
+    }
+    write(&home.work().join("b.log"), "needle\n");
+    let found = tool(&home, "code_grep", json!({"pattern": "needle"})).expect(0);
+    assert!(found.text().contains("1 hit in 1 file"), "{}", found.text());
+    let tree = tool(&home, "tree", json!({})).expect(0);
+    assert!(
+        tree.text().contains("a.txt") && !tree.text().contains("b.log"),
+        "{}",
+        tree.text()
+    );
+}
+
+#[test]
+fn the_deepest_tree_ends() {
+    let home = Home::new();
+    write(&home.work().join("a/b.txt"), "x");
+    let done = tool(&home, "tree", json!({"max_depth": 2_147_483_647})).expect(0);
+    assert!(done.text().contains("b.txt"), "{}", done.text());
+}
+
+#[test]
+fn a_move_onto_the_same_file_keeps_it_and_a_move_keeps_its_mode() {
+    let home = Home::new();
+    let work = home.work();
+    let patch = |from: &str, to: &str, old: &str, new: &str| json!({"input": format!("*** Begin Patch\n*** Update File: {from}\n*** Move to: {to}\n@@\n-{old}\n+{new}\n*** End Patch")});
+    write(&work.join("dir/f.sh"), "one\n");
+    fs::set_permissions(work.join("dir/f.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    symlink("dir", work.join("same-dir")).unwrap();
+    symlink("dir/f.sh", work.join("same-file")).unwrap();
+    for (from, to, old, new) in [
+        ("dir/f.sh", "same-dir/f.sh", "one", "two"),
+        ("dir/f.sh", "same-file", "two", "three"),
+        ("same-dir/f.sh", "dir/f.sh", "three", "four"),
+    ] {
+        tool(&home, "apply_patch", patch(from, to, old, new)).expect(0);
+        assert_eq!(
+            home.read("work/dir/f.sh"),
+            format!("{new}\n"),
+            "{from} to {to}"
+        );
+    }
+    assert!(
+        fs::symlink_metadata(work.join("same-file"))
+            .unwrap()
+            .is_symlink()
+    );
+    tool(
+        &home,
+        "apply_patch",
+        patch("dir/f.sh", "new/g.sh", "four", "five"),
+    )
+    .expect(0);
+    assert!(!work.join("dir/f.sh").exists());
+    assert_eq!(home.read("work/new/g.sh"), "five\n");
+    assert_eq!(mode(&work.join("new/g.sh")), 0o755);
+    // A second name of the same file is a file of its own once it is written.
+    fs::hard_link(work.join("new/g.sh"), work.join("hard")).unwrap();
+    tool(
+        &home,
+        "apply_patch",
+        patch("new/g.sh", "hard", "five", "six"),
+    )
+    .expect(0);
+    assert_eq!(home.read("work/hard"), "six\n");
+}
+
+#[test]
+fn the_history_of_a_project_is_read_behind_the_fence() {
+    let home = Home::new();
+    let line = |text: &str| json!({"role": "assistant", "text": text}).to_string() + "\n";
+    home.write(
+        "outside/context-backup-20260101_120000.jsonl",
+        line("a towel outside"),
+    );
+    fs::create_dir(home.work().join(".marvin")).unwrap();
+    symlink("../../outside", home.work().join(".marvin/logs")).unwrap();
+    let search =
+        |word: &str| tool(&home, "search_history_backups", json!({"query": word})).expect(0);
+    assert!(
+        !search("towel").text().contains("outside"),
+        "{}",
+        search("towel").text()
+    );
+    fs::remove_file(home.work().join(".marvin/logs")).unwrap();
+    fs::create_dir(home.work().join(".marvin/logs")).unwrap();
+    let logs = home.work().join(".marvin/logs");
+    symlink(
+        "../../../outside/context-backup-20260101_120000.jsonl",
+        logs.join("context-backup-20260102_120000.jsonl"),
+    )
+    .unwrap();
+    fifo(&logs.join("context-backup-20260103_120000.jsonl"));
+    assert!(
+        !search("towel").text().contains("outside"),
+        "{}",
+        search("towel").text()
+    );
+    let called = json!({"role": "assistant", "text": "", "calls": [
+        {"id": "1", "name": "run_command", "args": "{\"command\":\"cargo nextest\"}"}]});
+    write(
+        &logs.join("context-backup-20260104_120000.jsonl"),
+        format!("{called}\n"),
+    );
+    let text = search("nextest").text().to_owned();
+    assert!(
+        text.contains("run_command") && text.contains("cargo nextest"),
+        "{text}"
+    );
+    assert!(search("RUN_COMMAND").text().contains("cargo nextest"));
+}
+
+#[test]
+fn notes_are_listed_as_what_they_are() {
+    let home = Home::new();
+    let notes = home.path().join("Notes");
+    write(&notes.join("plan.md"), "12345");
+    write(&home.path().join("secret.txt"), "x".repeat(77));
+    symlink("plan.md", notes.join("also.md")).unwrap();
+    symlink("../secret.txt", notes.join("out.md")).unwrap();
+    symlink("nothing", notes.join("dead.md")).unwrap();
+    fs::create_dir(notes.join("sub")).unwrap();
+    symlink("sub", notes.join("to-sub")).unwrap();
+    fifo(&notes.join("pipe"));
+    let text = home
+        .marvin()
+        .args(["tool", "notes_ls"])
+        .limit(SOON)
+        .run()
+        .expect(0);
+    let text = text.text();
+    for line in [
+        "plan.md (5 bytes)",
+        "also.md -> plan.md (link)",
+        "out.md -> ../secret.txt (link)",
+        "dead.md -> nothing (link)",
+        "to-sub -> sub (link)",
+        "pipe (named pipe)",
+        "~/Notes: 1 folder, 1 note, 5 others.",
+    ] {
+        assert!(text.contains(line), "no {line:?} in\n{text}");
+    }
+    assert!(!text.contains("77"), "{text}");
+}
+
+#[test]
+fn what_is_asked_for_and_what_git_tracks_is_searched() {
+    let home = Home::new();
+    let repo = Repo::at(&home.path().join("github-clones/ann/demo"));
+    repo.file("src/a.js", "needle\n")
+        .file("dist/tracked.js", "needle\n")
+        .file("vendor/lib/b.js", "needle\n")
+        .file(".github/ci.js", "needle\n")
+        .file("build/ignored-but-tracked.js", "needle\n")
+        .commit("start");
+    repo.file(".gitignore", "build/\nlocal/\n*.secret\n")
+        .file("target/out.js", "needle\n")
+        .file("build/new.js", "needle\n")
+        .file("dist/new.js", "needle\n")
+        .file("local/mine.js", "needle\n")
+        .file("node_modules/m/m.js", "needle\n")
+        .file(".hidden/h.js", "needle\n");
+    let grep = |tool_name: &str, glob: &str| {
+        let args = match tool_name {
+            "code_grep" => json!({"pattern": "needle", "glob_filter": glob, "context_lines": 0}),
+            _ => json!({"repo": "ann/demo", "pattern": "needle", "glob_filter": glob}),
+        };
+        let done = call(home.marvin().dir(repo.path()), tool_name, &args).expect(0);
+        let mut files: Vec<String> = done
+            .text()
+            .lines()
+            .filter(|line| line.contains(":1:"))
+            .map(|line| {
+                line.trim_start_matches("> ")
+                    .split(':')
+                    .next()
+                    .unwrap()
+                    .to_owned()
+            })
+            .collect();
+        files.sort();
+        files
+    };
+    let tracked = [
+        ".github/ci.js",
+        "build/ignored-but-tracked.js",
+        "dist/tracked.js",
+        "src/a.js",
+        "vendor/lib/b.js",
+    ];
+    for name in ["code_grep", "github_grep"] {
+        assert_eq!(grep(name, "*"), tracked, "{name}");
+        assert_eq!(grep(name, "target/**"), ["target/out.js"], "{name}");
+        assert_eq!(
+            grep(name, "**/node_modules/**/*.js"),
+            ["node_modules/m/m.js"]
+        );
+        assert_eq!(
+            grep(name, "{dist,local}/*.js"),
+            ["dist/new.js", "dist/tracked.js", "local/mine.js"]
+        );
+        assert_eq!(grep(name, "local/mine.js"), ["local/mine.js"], "{name}");
+        assert_eq!(grep(name, ".hidden/*"), [".hidden/h.js"], "{name}");
+    }
+}
+
+#[test]
+fn what_marvin_writes_below_its_folder_is_private() {
+    let home = Home::new();
+    let work = home.work();
+    tool(
+        &home,
+        "create_file",
+        json!({"path": ".marvin/deep/spec.md", "content": "x\n"}),
+    )
+    .expect(0);
+    write(&work.join(".marvin/old.md"), "x\n");
+    fs::set_permissions(
+        work.join(".marvin/old.md"),
+        fs::Permissions::from_mode(0o644),
+    )
+    .unwrap();
+    tool(
+        &home,
+        "append_file",
+        json!({"path": ".marvin/old.md", "content": "y\n"}),
+    )
+    .expect(0);
+    let note = home
+        .marvin()
+        .args([
+            "tool",
+            "write_note",
+            "path=ideas/a.md",
+            "content=x",
+            "--working-dir",
+            ".",
+        ])
+        .run();
+    note.expect(0);
+    for (path, wanted) in [
+        (".marvin", 0o700),
+        (".marvin/deep", 0o700),
+        (".marvin/deep/spec.md", 0o600),
+        (".marvin/old.md", 0o600),
+        (".marvin/notes", 0o700),
+        (".marvin/notes/ideas", 0o700),
+        (".marvin/notes/ideas/a.md", 0o600),
+    ] {
+        assert_eq!(mode(&work.join(path)), wanted, "{path}");
+    }
+    tool(
+        &home,
+        "create_file",
+        json!({"path": "plain/a.md", "content": "x\n"}),
+    )
+    .expect(0);
+    assert_ne!(mode(&work.join("plain/a.md")) & 0o044, 0);
+}
+
+#[test]
+fn tickets_behind_a_link_that_leads_out_are_not_touched() {
+    let home = Home::new();
+    let ticket = "---\nid: out-1\nstatus: open\n---\n# A secret ticket\n";
+    home.write("outside/out-1.md", ticket);
+    symlink("../outside", home.work().join(".tickets")).unwrap();
+    let run = |args: &[&str]| {
+        home.marvin()
+            .args(args.iter().copied())
+            .args(["--working-dir", "."])
+            .limit(SOON)
+            .run()
+    };
+    for args in [
+        &["tool", "ticket_list"][..],
+        &["tool", "ticket_show", "ticket_id=out-1"],
+        &["tool", "ticket_start", "ticket_id=out-1"],
+        &["tool", "create_ticket", "title=New"],
+    ] {
+        let done = run(args).expect(1);
+        let said = done.errors();
+        assert!(
+            said.contains("link") && !said.contains("secret ticket"),
+            "{args:?}: {said}"
+        );
+    }
+    assert_eq!(home.read("outside/out-1.md"), ticket);
+    assert_eq!(
+        fs::read_dir(home.path().join("outside")).unwrap().count(),
+        1
+    );
+    // One that stays inside is the user's own arrangement.
+    fs::remove_file(home.work().join(".tickets")).unwrap();
+    home.write("work/docs/tickets/in-1.md", ticket);
+    symlink("docs/tickets", home.work().join(".tickets")).unwrap();
+    run(&["tool", "ticket_list"]).expect(0);
+}
+
+#[test]
+fn notes_behind_a_link_reach_no_closed_part() {
+    for (target, name) in [
+        ("../.git", "config"),
+        ("../.tickets", "t-1.md"),
+        ("upstream", "TOOLS.md"),
+    ] {
+        let home = Home::new();
+        let work = home.work();
+        write(&work.join(".git/config"), "[core]\n");
+        write(&work.join(".tickets/t-1.md"), "a ticket\n");
+        write(&work.join(".marvin/upstream/TOOLS.md"), "tools\n");
+        symlink(target, work.join(".marvin/notes")).unwrap();
+        let file = work.join(".marvin/notes").join(name);
+        let before = fs::read(&file).unwrap();
+        let run = |args: &[&str]| {
+            let run = home.marvin().args(args.iter().copied());
+            run.args(["--working-dir", "."]).limit(SOON).run()
+        };
+        let path = format!("path={name}");
+        run(&["tool", "write_note", &path, "content=mine"]).expect(1);
+        run(&["tool", "file_apply_patch", &path, "patch=INSERT 0\nmine"]).expect(1);
+        run(&["tool", "notes_mkdir", "path=new"]).expect(1);
+        assert_eq!(fs::read(&file).unwrap(), before, "{target}");
+        assert!(!work.join(".marvin/notes/new").exists(), "{target}");
+    }
+}
