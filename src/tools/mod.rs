@@ -40,6 +40,7 @@ mod places;
 mod point;
 mod profiles;
 mod recipes;
+mod result_cap;
 mod sheet;
 mod shell;
 mod spotify;
