@@ -2,6 +2,7 @@
 
 pub mod ask;
 pub mod compact;
+mod ending;
 pub mod instructions;
 pub mod prompts;
 pub mod system;

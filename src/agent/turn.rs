@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use super::ask::{Asked, ask};
 use super::system::{self, Person};
-use super::{compact, prompts};
+use super::{compact, ending, prompts};
 use crate::base::ids;
-use crate::base::text::{clip, visible};
+use crate::base::text::clip;
 use crate::chat::budget::Budget;
 use crate::chat::event::{Event, Level};
 use crate::chat::message::{Message, ToolCall};
@@ -15,9 +15,12 @@ use crate::chat::tokens::{Meter, estimate};
 use crate::llm::failure::Failure;
 use crate::llm::fallback::Situation;
 use crate::llm::models;
-use crate::llm::provider::{Effort, Finish, Offer, Reply, Request};
+use crate::llm::provider::{Effort, Offer, Reply, Request};
 use crate::tools::context::Ctx;
 use crate::tools::{Access, Effect, args, batch, registry};
+
+/// Characters of a call's arguments that go back to its model after they were cut.
+const CUT_ARGUMENTS: usize = 1_000;
 
 /// How far a turn may go (contract/interfaces.md 7).
 #[derive(Debug, Clone, Copy)]
@@ -78,30 +81,41 @@ impl Talk<'_> {
         let mut text = String::new();
         let mut now = Situation::default();
         let last_round = self.limits.rounds;
+        let mut cut_rounds = 0;
         for round in 0..=last_round {
             let reply = self.request(ctx, now, round == last_round)?;
             now.shown |= !reply.text.is_empty();
-            self.remark(ctx, &reply);
             text.clone_from(&reply.text);
-            let calls = if round == last_round {
+            let (calls, cut) = if round == last_round {
                 self.remark_calls(ctx, &reply);
-                Vec::new()
+                (Vec::new(), Vec::new())
             } else {
-                in_own_words(reply.calls.clone())
+                in_own_words(reply.calls.clone(), reply.cut_calls.clone())
             };
-            self.keep(reply, &calls);
-            if calls.is_empty() {
+            if calls.is_empty() && cut.is_empty() {
+                let failure = ending::failure(self.asked, &reply, now.shown);
+                self.keep(reply, &[], &[]);
+                failure.map_or(Ok(()), Err)?;
                 break;
             }
+            if let Some(words) = ending::remark(self.asked, &reply, &cut) {
+                ctx.listener.hear(Event::Notice(Level::Warning, words));
+            }
+            self.keep(reply, &calls, &cut);
+            cut_rounds = if calls.is_empty() { cut_rounds + 1 } else { 0 };
             now.wrote |= calls
                 .iter()
                 .any(|call| registry::plan(call).access == Access::Write);
-            ctx.listener.hear(Event::ToolsStarted(calls.clone()));
-            let ended = batch::run(ctx, &calls);
+            if !calls.is_empty() {
+                ctx.listener.hear(Event::ToolsStarted(calls.clone()));
+            }
+            let mut ended = batch::run(ctx, &calls);
+            ended.extend(cut.iter().map(|call| ending::answer_cut(ctx, call)));
+            let last = ended.len();
             let said: usize = ended.iter().map(|ended| ended.output.text.len()).sum();
             let warning = self.warning(ctx, said);
             for (at, mut result) in ended.into_iter().enumerate() {
-                if let Some(warning) = warning.as_deref().filter(|_| at + 1 == calls.len()) {
+                if let Some(warning) = warning.as_deref().filter(|_| at + 1 == last) {
                     result.output.text.push_str(warning);
                 }
                 result.output.name = sendable(&result.output.name);
@@ -110,6 +124,9 @@ impl Talk<'_> {
             }
             if ctx.stop.is_fired() {
                 return Err(Failure::cancelled());
+            }
+            if cut_rounds == ending::MAX_CUT_ROUNDS {
+                return Err(ending::cut_again_and_again(self.asked));
             }
             if self.limits.until_switch && self.effects.iter().any(Effect::switches) {
                 break;
@@ -176,33 +193,9 @@ impl Talk<'_> {
             .warning(ctx.world.context.used() + estimate(said))
     }
 
-    /// Says what the person should know of a reply that is not simply an answer.
-    fn remark(&self, ctx: &Ctx, reply: &Reply) {
-        let words = match reply.finish {
-            Finish::Length => format!(
-                "The reply hit {}'s limit of tokens and is cut.",
-                self.asked.model
-            ),
-            Finish::Filtered => format!(
-                "A content filter of {} ended the reply.",
-                self.asked.provider.name()
-            ),
-            _ if reply.text.is_empty() && reply.calls.is_empty() => match &reply.finish {
-                Finish::Other(why) => format!(
-                    "{} answered nothing ({}).",
-                    self.asked.model,
-                    visible(&clip(why, 600))
-                ),
-                _ => format!("{} answered nothing.", self.asked.model),
-            },
-            _ => return,
-        };
-        ctx.listener.hear(Event::Notice(Level::Warning, words));
-    }
-
     /// Says that the last reply asks for tools that no round is left for.
     fn remark_calls(&self, ctx: &Ctx, reply: &Reply) {
-        if !reply.calls.is_empty() {
+        if !reply.text.is_empty() && !(reply.calls.is_empty() && reply.cut_calls.is_empty()) {
             let words = format!(
                 "{} still asks for tools after {} rounds; they were not run.",
                 self.asked.model, self.limits.rounds
@@ -212,15 +205,16 @@ impl Talk<'_> {
     }
 
     /// Adds the reply to the conversation, its calls as they can be sent again.
-    fn keep(&mut self, mut reply: Reply, calls: &[ToolCall]) {
-        reply.calls = calls
-            .iter()
-            .map(|call| ToolCall {
-                name: sendable(&call.name),
-                args: args::for_history(&call.args),
-                ..call.clone()
-            })
-            .collect();
+    fn keep(&mut self, mut reply: Reply, calls: &[ToolCall], cut: &[ToolCall]) {
+        let kept = |call: &ToolCall, args: &str| ToolCall {
+            name: sendable(&call.name),
+            args: args::for_history(args),
+            ..call.clone()
+        };
+        // The model writes a call that was cut again: its beginning tells enough of what it was.
+        let begun = |call: &ToolCall| kept(call, &clip(&call.args, CUT_ARGUMENTS));
+        reply.calls = calls.iter().map(|call| kept(call, &call.args)).collect();
+        reply.calls.extend(cut.iter().map(begun));
         if !reply.text.is_empty() || !reply.calls.is_empty() {
             self.messages.push(reply.into_message());
         }
@@ -229,10 +223,15 @@ impl Talk<'_> {
 
 /// Gives calls whose id is missing or taken one of their own, so that every call gets exactly one answer, and tools that were
 /// called by more than their name that name.
-fn in_own_words(mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
+fn in_own_words(
+    mut calls: Vec<ToolCall>,
+    mut cut: Vec<ToolCall>,
+) -> (Vec<ToolCall>, Vec<ToolCall>) {
     let mut seen = HashSet::new();
-    for call in &mut calls {
-        if let Some(name) = registry::meant(&call.name) {
+    for call in calls.iter_mut().chain(&mut cut) {
+        if call.name.trim().is_empty() {
+            registry::NAMELESS.clone_into(&mut call.name);
+        } else if let Some(name) = registry::meant(&call.name) {
             name.clone_into(&mut call.name);
         } else {
             // What a model made up may be a page long; it is shown and told.
@@ -243,7 +242,7 @@ fn in_own_words(mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
             seen.insert(call.id.clone());
         }
     }
-    calls
+    (calls, cut)
 }
 
 /// A tool's name as every provider takes it back (contract/provider-quirks.md 37, 39): one that a model made up may be anything, and
@@ -281,7 +280,7 @@ mod tests {
             keep: None,
         };
         let names = ["functions.tree", " tree\n", "tool:tree", "a.tree.b", "tree"];
-        let calls = in_own_words(names.into_iter().map(call).collect());
+        let (calls, _) = in_own_words(names.into_iter().map(call).collect(), Vec::new());
         let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
         assert_eq!(names, ["tree", "tree", "tree", "a.tree.b", "tree"]);
         let ids: HashSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();

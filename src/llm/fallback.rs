@@ -77,6 +77,7 @@ pub fn decide(failure: &Failure, now: Situation) -> Decision {
         | Why::NoSuchPath
         | Why::TooLong
         | Why::Refused
+        | Why::Unfinished
         | Why::Cancelled => Decision::GiveUp,
     }
 }

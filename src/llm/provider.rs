@@ -150,6 +150,8 @@ pub struct Reply {
     pub thinking: String,
     /// Tool calls in order of first sight.
     pub calls: Vec<ToolCall>,
+    /// Calls that the limit of tokens cut off: never run, but answered, because the model believes that it made them.
+    pub cut_calls: Vec<ToolCall>,
     /// What must go back with this message.
     pub keep: Option<Kept>,
     /// Tokens, when the provider said.

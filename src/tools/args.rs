@@ -11,6 +11,9 @@ use crate::base::text;
 /// Names under which models put a whole patch.
 const WHOLE_KEYS: [&str; 4] = ["input", "patch", "diff", "patch_text"];
 
+/// Wrappings inside wrappings that are opened: texts in texts, fences in fences.
+const DEEPEST: u8 = 4;
+
 /// Arguments, understood.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Args {
@@ -28,13 +31,17 @@ pub enum Args {
 pub fn understand(tool: &Tool, raw: &str) -> Outcome<Args> {
     let raw = raw.trim();
     if tool.whole.is_some()
-        && let Some(whole) = whole_text(raw)
+        && let Some(whole) = whole_text(raw, 0)
     {
         return Ok(Args::Whole(whole));
     }
     object(raw, 0)
         .map(|mut map| {
-            map.values_mut().for_each(mend_unicode);
+            // Only the tool can tell whether a text to be replaced stands in the file as it is written.
+            let replaces = tool.fields.iter().any(|field| field.name == "old_str");
+            map.iter_mut()
+                .filter(|(key, _)| !replaces || *key == "path")
+                .for_each(|(_, value)| mend_unicode(value));
             Args::Named(map)
         })
         .map_err(|got| {
@@ -70,7 +77,7 @@ fn object(raw: &str, depth: u8) -> Result<Map<String, Value>, String> {
     let mut values = serde_json::Deserializer::from_str(raw).into_iter::<Value>();
     match values.next() {
         Some(Ok(Value::Object(map))) => Ok(map),
-        Some(Ok(Value::String(inner))) if depth < 2 => object(inner.trim(), depth + 1),
+        Some(Ok(Value::String(inner))) if depth < DEEPEST => object(inner.trim(), depth + 1),
         Some(Ok(Value::Array(items))) if items.is_empty() => Ok(Map::new()),
         // Some models wrap the object in a list of one.
         Some(Ok(Value::Array(mut items)))
@@ -82,8 +89,8 @@ fn object(raw: &str, depth: u8) -> Result<Map<String, Value>, String> {
             }
         }
         Some(Ok(other)) => Err(format!("got {}", text::clip(&other.to_string(), 80))),
-        Some(Err(error)) => match meant(raw) {
-            Some(meant) => object(meant.trim(), depth),
+        Some(Err(error)) => match meant(raw).filter(|_| depth < DEEPEST) {
+            Some(meant) => object(meant.trim(), depth + 1),
             None => Err(format!(
                 "got text that is not JSON ({error}): {}",
                 text::clip(raw, 120)
@@ -117,11 +124,14 @@ fn meant(raw: &str) -> Option<String> {
 }
 
 /// The whole text in `raw`: bare, quoted, or the value of an object.
-fn whole_text(raw: &str) -> Option<String> {
+fn whole_text(raw: &str, depth: u8) -> Option<String> {
+    if depth > DEEPEST {
+        return None;
+    }
     if let Ok(value) = serde_json::from_str::<Value>(raw) {
         return match value {
             Value::String(text) => {
-                whole_text(text.trim()).or_else(|| begins_patch(&text).then_some(text))
+                whole_text(text.trim(), depth + 1).or_else(|| begins_patch(&text).then_some(text))
             }
             Value::Object(map) => {
                 let named = map
@@ -152,14 +162,21 @@ fn begins_patch(text: &str) -> bool {
     text.trim_start().starts_with("*** Begin Patch") || unwrap_patch_text(text).is_some()
 }
 
-/// Turns `\u00e9` written out as six characters into `é`, in every text of a value.
+/// `text` with `\u00e9` written out as six characters turned into `é`; `None` when nothing changes.
 ///
 /// Only where the model plainly wrote escapes instead of characters: the text has no character outside ASCII, and the escape
-/// stands for a visible one. Escapes of control, space and formatting characters stay, because source code means them.
+/// stands for a visible one, or for one of those in ASCII that encoders of JSON escape for the sake of HTML. Escapes of control,
+/// space and formatting characters stay, because source code means them.
+pub fn without_escapes(text: &str) -> Option<String> {
+    (text.is_ascii() && text.contains("\\u"))
+        .then(|| mended(text))
+        .flatten()
+}
+
 fn mend_unicode(value: &mut Value) {
     match value {
-        Value::String(text) if text.is_ascii() && text.contains("\\u") => {
-            if let Some(mended) = mended(text) {
+        Value::String(text) => {
+            if let Some(mended) = without_escapes(text) {
                 *text = mended;
             }
         }
@@ -191,7 +208,10 @@ fn mended(text: &str) -> Option<String> {
     changed.then_some(out)
 }
 
-/// The visible character outside ASCII that `text` begins with in escaped form, and the form's length.
+/// What encoders of JSON escape besides, so that their text can stand in HTML.
+const HTML_SAFE: &[char] = &['<', '>', '&', '\'', '"', '+', '=', '`'];
+
+/// The visible character that `text` begins with in escaped form, and the form's length.
 fn escaped_char(text: &str) -> Option<(char, usize)> {
     let unit = |from: usize| {
         let digits = text.get(from..from + 6)?.strip_prefix("\\u")?;
@@ -212,7 +232,7 @@ fn escaped_char(text: &str) -> Option<(char, usize)> {
     let hidden = found.is_control()
         || found.is_whitespace()
         || matches!(code, 0xad | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfe00..=0xfe0f | 0xfeff);
-    (code >= 0x80 && !hidden).then_some((found, len))
+    (HTML_SAFE.contains(&found) || code >= 0x80 && !hidden).then_some((found, len))
 }
 
 #[cfg(test)]
@@ -328,6 +348,7 @@ mod tests {
     #[test]
     fn unicode_escaped_twice_is_mended_where_it_is_plain() {
         for (raw, want) in [
+            (r#"{"path":"a \\u003c b \\u0026\\u0026 c \\u003E d"}"#, "a < b && c > d"),
             (r#"{"path":"caf\\u00e9 \\ud83d\\ude00"}"#, "café 😀"),
             (r#"{"path":"a\\\\u00e9"}"#, r"a\\u00e9"),
             (r#"{"path":"\\u0041\\u200b\\n"}"#, r"\u0041\u200b\n"),
@@ -335,6 +356,18 @@ mod tests {
             (r#"{"path":"\\ud83d alone \\u12"}"#, r"\ud83d alone \u12"),
         ] {
             assert_eq!(named_args(raw)["path"], want, "{raw}");
+        }
+    }
+
+    #[test]
+    fn wrappings_are_opened_to_a_limit() {
+        let fences = |count: usize| format!("{}{{}}{}", "```\n".repeat(count), "\n```".repeat(count));
+        assert_eq!(named_args(&fences(2)), json!({}));
+        for raw in [fences(100_000), "```\n".repeat(200_000), "[\"".repeat(400_000)] {
+            for tool in ["tree", "apply_patch"] {
+                let _ = understand(named(tool).unwrap(), &raw);
+            }
+            assert!(serde_json::from_str::<Value>(&for_history(&raw)).is_ok());
         }
     }
 

@@ -446,6 +446,12 @@ impl ContextGauge {
         (warn > 0).then(|| usize::try_from(left).unwrap_or(usize::MAX))
     }
 
+    /// Bytes that one result may have so that an empty context would hold it; `None` when nobody counts.
+    pub fn largest_result(&self) -> Option<usize> {
+        let warn = self.warn.load(Ordering::Relaxed);
+        (warn > 0).then(|| usize::try_from(warn.saturating_mul(3)).unwrap_or(usize::MAX))
+    }
+
     /// Tokens in use.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)

@@ -1,9 +1,10 @@
 //! Module `files`: reading and writing the project's files behind the fence.
 
+use std::borrow::Cow;
 use std::io::Read;
 
 use super::context::{Ctx, READ_STOP, READ_WARN};
-use super::{Done, READ, WRITE, gate, patch, scratch};
+use super::{Done, READ, WRITE, args, gate, patch, scratch};
 use crate::base::error::{Outcome, Problem};
 use crate::base::params::right_call;
 use crate::base::text;
@@ -270,9 +271,23 @@ fn replace(ctx: &Ctx, args: ApplyPatch) -> Outcome<String> {
         Problem::input(format!("{} is not UTF-8 text.", rel.as_str()))
             .next("Change it with run_command.")
     })?;
-    let after = patch::replace_once(&before, &args.old_str, &args.new_str, rel.as_str())?;
+    let (old, new) = as_meant(&before, &args.old_str, &args.new_str);
+    let after = patch::replace_once(&before, &old, &new, rel.as_str())?;
     root.replace(&rel, after.as_bytes())?;
     Ok(format!("Patched {}.", rel.as_str()))
+}
+
+/// The two texts without escapes that the model wrote twice. A text that stands in the file exactly as written was meant so, and then
+/// what comes in its place was, too.
+fn as_meant<'a>(before: &str, old: &'a str, new: &'a str) -> (Cow<'a, str>, Cow<'a, str>) {
+    let repaired = |text: &'a str| {
+        args::without_escapes(text).map_or(Cow::Borrowed(text), Cow::Owned)
+    };
+    let plain = |text: &str| text.replace("\r\n", "\n");
+    match repaired(old) {
+        Cow::Owned(_) if plain(before).contains(&plain(old)) => (old.into(), new.into()),
+        meant => (meant, repaired(new)),
+    }
 }
 
 fn apply(ctx: &Ctx, text: &str) -> Outcome<Done> {

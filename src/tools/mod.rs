@@ -40,6 +40,7 @@ mod places;
 mod point;
 mod profiles;
 mod recipes;
+mod result_cap;
 mod search;
 mod sheet;
 mod shell;

@@ -6,11 +6,15 @@ use std::time::Duration;
 use super::args::{Args, understand};
 use super::bounds::Bounds;
 use super::context::Ctx;
+use super::result_cap::capped;
 use super::{Access, Done, Effect, Tool, all, call_log};
 use crate::base::error::{Outcome, Problem};
 use crate::base::text;
 use crate::chat::message::{ToolCall, ToolOutput};
 use crate::llm::provider::{Offer, Offered, Params};
+
+/// What a call without a name is called.
+pub const NAMELESS: &str = "unnamed";
 
 /// The tool called `name`.
 pub fn named(name: &str) -> Option<&'static Tool> {
@@ -105,6 +109,7 @@ pub fn end(ctx: &Ctx, call: &ToolCall, outcome: Outcome<Done>, took: Duration) -
         Ok(done) => (done.text, false, done.effects),
         Err(problem) => (problem.for_model(), true, Vec::new()),
     };
+    let text = capped(text, named(&call.name), &ctx.world.context);
     call_log::record(&ctx.world, &call.name, &call.args, &text, took);
     ctx.world.ledger.add_tool_call(&text::clip(&call.name, 64));
     Ended {
@@ -139,6 +144,10 @@ pub fn unknown(name: &str, bounds: &Bounds) -> Problem {
         .filter(|tool| bounds.offers(tool))
         .map(|tool| tool.name)
         .collect();
+    if name.is_empty() || name == NAMELESS {
+        return Problem::input("The call has no tool name, so nothing was run.")
+            .next("Call again with the name of a tool.");
+    }
     let problem = Problem::missing(format!(
         "There is no tool \"{}\".",
         text::clip(&text::visible(name), 64)

@@ -162,7 +162,7 @@ fn why_a_model_says_nothing_is_told() {
         ),
     ] {
         let server = Server::with([Exchange::any().answer(Answer::sse(frames.done()))]);
-        let done = Home::new().ask(&server.url("/v1"), "hi").run().expect(0);
+        let done = Home::new().ask(&server.url("/v1"), "hi").run().expect(1);
         assert_eq!(done.text(), "");
         assert!(
             done.errors().contains("answered nothing") && done.errors().contains(words),

@@ -28,7 +28,7 @@ fn a_wrong_key_reads_as_the_manual_says() {
     assert_eq!(failure.why, Why::Auth);
     assert_eq!(
         failure.problem.one_line(),
-        "openai refused the key (401 invalid_api_key). Check OPENAI_API_KEY, or choose another provider: --provider NAME (marvin doctor lists them)."
+        "openai refused the key (401 invalid_api_key): Incorrect API key provided: [hidden]. Check OPENAI_API_KEY, or choose another provider: --provider NAME (marvin doctor lists them)."
     );
 }
 

@@ -150,15 +150,18 @@ impl Calls {
             .any(|slot| !slot.args.is_empty() && !is_json(&slot.args))
     }
 
-    /// The calls to run: with ids, with `{}` for no arguments (quirk 29), without those that the limit of tokens cut off
-    /// (quirk 30). `provider` is who gets the extra content back.
-    pub(super) fn finish(self, finish: &Finish, provider: &str) -> Vec<ToolCall> {
-        let cut = *finish == Finish::Length;
+    /// The calls to run, with ids and with `{}` for no arguments, and those that the limit of tokens cut off: they are answered and
+    /// never run. A call without a name is a call: its model waits for an answer. `provider` is who gets the extra content back.
+    pub(super) fn finish(self, finish: &Finish, provider: &str) -> (Vec<ToolCall>, Vec<ToolCall>) {
+        let limited = *finish == Finish::Length;
         let mut ids = HashSet::new();
-        self.slots
+        let (whole, cut): (Vec<Slot>, Vec<Slot>) = self
+            .slots
             .into_iter()
-            .filter(|slot| !slot.name.is_empty() && (!cut || is_object(&slot.args)))
-            .map(|slot| {
+            .filter(|slot| !(slot.name.is_empty() && slot.id.is_empty() && slot.args.is_empty()))
+            .partition(|slot| !limited || !slot.name.is_empty() && is_object(&slot.args));
+        let mut calls = |slots: Vec<Slot>| -> Vec<ToolCall> {
+            let call = |slot: Slot| {
                 let id = if slot.id.is_empty() || ids.contains(&slot.id) {
                     ids::call()
                 } else {
@@ -179,8 +182,11 @@ impl Calls {
                     args,
                     keep,
                 }
-            })
-            .collect()
+            };
+            slots.into_iter().map(call).collect()
+        };
+        let whole = calls(whole);
+        (whole, calls(cut))
     }
 }
 
@@ -285,7 +291,7 @@ mod tests {
                 ..Piece::default()
             });
         }
-        let done = calls.finish(&Finish::Done, "p");
+        let done = calls.finish(&Finish::Done, "p").0;
         assert!(done.iter().all(|call| call.id.starts_with("call_")));
         assert_ne!(done[0].id, done[1].id);
     }
@@ -315,7 +321,7 @@ mod tests {
             ..Piece::default()
         });
         assert!(calls.slots()[0].object);
-        assert_eq!(calls.finish(&Finish::Done, "p")[0].args, "{\"x\":1}");
+        assert_eq!(calls.finish(&Finish::Done, "p").0[0].args, "{\"x\":1}");
     }
 
     #[test]
@@ -327,7 +333,7 @@ mod tests {
                 args: Args::Text(sent),
                 ..Piece::default()
             });
-            assert_eq!(calls.finish(&Finish::Done, "p")[0].args, kept);
+            assert_eq!(calls.finish(&Finish::Done, "p").0[0].args, kept);
         }
     }
 
@@ -342,7 +348,26 @@ mod tests {
                 ..Piece::default()
             });
         }
-        let run = calls.finish(&Finish::Length, "p");
-        assert_eq!(run.iter().map(|c| c.id.as_str()).collect::<Vec<_>>(), ["a"]);
+        let (run, cut) = calls.finish(&Finish::Length, "p");
+        let ids = |calls: &[ToolCall]| -> Vec<String> {
+            calls.iter().map(|call| call.id.clone()).collect()
+        };
+        assert_eq!((ids(&run), ids(&cut)), (vec!["a".into()], vec!["b".into(), "c".into()]));
+    }
+
+    #[test]
+    fn a_call_without_a_name_stays_and_one_that_says_nothing_goes() {
+        let mut calls = Calls::default();
+        for (id, args) in [(Some("a"), "{}"), (None, ""), (Some("b"), "")] {
+            calls.add(Piece {
+                index: Some(calls.slots().len() as u64),
+                id,
+                args: Args::Text(args),
+                ..Piece::default()
+            });
+        }
+        let (run, cut) = calls.finish(&Finish::Done, "p");
+        let ids: Vec<&str> = run.iter().map(|call| call.id.as_str()).collect();
+        assert_eq!((ids, cut.len()), (vec!["a", "b"], 0));
     }
 }

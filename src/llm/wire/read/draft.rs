@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::calls::Calls;
 use super::template::Template;
 use super::think::{Part, Think};
-use super::{anthropic, details};
+use super::{anthropic, details, mend};
 use crate::chat::message::Kept;
 use crate::chat::usage::Tokens;
 use crate::llm::catalog::Row;
@@ -50,6 +50,8 @@ pub(super) struct Draft {
     /// JSON payloads read.
     pub(super) events: usize,
     pub(super) template: Template,
+    /// The first half of a character that the last payload ended a text with.
+    pub(super) half: mend::Half,
     think: Think,
     told_text: usize,
     told_thinking: usize,
@@ -163,10 +165,12 @@ impl Draft {
         let finish = self.why_finished();
         let keep = self.keep(row);
         let usage = self.tokens();
+        let (calls, cut_calls) = self.calls.finish(&finish, row.name);
         Reply {
             text: self.text,
             thinking: self.reasoning,
-            calls: self.calls.finish(&finish, row.name),
+            calls,
+            cut_calls,
             keep,
             usage,
             finish,

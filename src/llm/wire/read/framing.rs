@@ -270,7 +270,7 @@ fn payload(
         Ok(None) => return Ok(()),
         Err(why) => why,
     };
-    let mended = mend::mended(data);
+    let mended = mend::mended(data, &mut draft.half);
     let data = mended.as_deref().unwrap_or(data);
     if mended.is_some() && apply(data, draft, on).is_ok() {
         return Ok(());
@@ -296,7 +296,7 @@ fn whole(
 ) -> Result<(), Broken> {
     draft.whole = true;
     let foreign = || Broken::Foreign(some(body));
-    let mended = mend::mended(body);
+    let mended = mend::mended(body, &mut mend::Half::default());
     let body = mended.as_deref().unwrap_or(body);
     let mut values = 0;
     for value in serde_json::Deserializer::from_slice(body).into_iter::<&RawValue>() {

@@ -3,12 +3,19 @@
 
 use serde_json::Value;
 
-/// `data` with wrong bytes and lone surrogate escapes replaced by U+FFFD; `None` when neither was found.
-pub(super) fn mended(data: &[u8]) -> Option<Vec<u8>> {
+/// The first half of a surrogate pair that a text ended with: the other half may begin a text of the next payload. Programs that
+/// count in UTF-16 cut their streams like this.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Half(Option<u32>);
+
+/// `data` with wrong bytes and lone surrogate escapes replaced by U+FFFD; `None` when neither was found. Halves that two payloads
+/// share become the character they mean, in the second.
+pub(super) fn mended(data: &[u8], half: &mut Half) -> Option<Vec<u8>> {
     let text = String::from_utf8_lossy(data);
     let mut out = String::with_capacity(text.len());
     let mut rest: &str = &text;
     let mut changed = matches!(text, std::borrow::Cow::Owned(_));
+    let before_this = half.0.take();
     while let Some(at) = rest.find('\\') {
         let (before, escape) = rest.split_at(at);
         out.push_str(before);
@@ -18,10 +25,18 @@ pub(super) fn mended(data: &[u8]) -> Option<Vec<u8>> {
             {
                 12
             }
-            Some(_) => {
+            Some(code) => {
                 changed = true;
-                out.push_str("\\ufffd");
-                rest = escape.get(6..).unwrap_or_default();
+                let after = escape.get(6..).unwrap_or_default();
+                let first = code < 0xDC00;
+                if first && after.starts_with('"') {
+                    half.0 = Some(code);
+                } else if let Some(high) = before_this.filter(|_| !first && out.ends_with('"')) {
+                    out.push_str(&format!("\\u{high:04x}\\u{code:04x}"));
+                } else {
+                    out.push_str("\\ufffd");
+                }
+                rest = after;
                 continue;
             }
             None => escape.ceil_char_boundary(2),
@@ -32,6 +47,14 @@ pub(super) fn mended(data: &[u8]) -> Option<Vec<u8>> {
     }
     out.push_str(rest);
     changed.then(|| out.into_bytes())
+}
+
+/// What an error of the parser would say of one that only shows later.
+pub(super) const HALF: &str = "half a surrogate pair";
+
+/// True when a JSON text holds half a surrogate pair, which only shows when it is decoded.
+pub(super) fn has_half(json: &str) -> bool {
+    json.contains("\\u") && mended(json.as_bytes(), &mut Half::default()).is_some()
 }
 
 /// `data` with every member once (the last one counts) and without null in lists; `None` when it is no JSON.
@@ -66,14 +89,32 @@ mod tests {
 
     #[test]
     fn only_what_is_broken_changes() {
-        let mend = |text: &[u8]| mended(text).map(|bytes| String::from_utf8(bytes).unwrap());
+        let mend = |text: &[u8]| {
+            let bytes = mended(text, &mut Half::default());
+            bytes.map(|bytes| String::from_utf8(bytes).unwrap())
+        };
         assert_eq!(mend(br#""\ud83d\ude00 \\ud83d \n""#), None);
-        assert_eq!(mend(br#""\ud83d""#).as_deref(), Some(r#""\ufffd""#));
+        assert_eq!(mend(br#""\ud83d.""#).as_deref(), Some(r#""\ufffd.""#));
         assert_eq!(
             mend(br#""\ude00 \ud83dx""#).as_deref(),
             Some(r#""\ufffd \ufffdx""#)
         );
         assert_eq!(mend(b"\"a\xFF\"").as_deref(), Some("\"a\u{fffd}\""));
         assert_eq!(mend("\"\\é\"".as_bytes()), None);
+    }
+
+    #[test]
+    fn halves_in_two_payloads_are_one_character() {
+        let mut half = Half::default();
+        let mut mend = |text: &[u8]| {
+            let bytes = mended(text, &mut half);
+            bytes.map(|bytes| String::from_utf8(bytes).unwrap())
+        };
+        assert_eq!(mend(br#""a\ud83d""#).as_deref(), Some(r#""a""#));
+        assert_eq!(
+            mend(br#""\ude00b""#).as_deref(),
+            Some(r#""\ud83d\ude00b""#)
+        );
+        assert_eq!(mend(br#""\ude00b""#).as_deref(), Some(r#""\ufffdb""#));
     }
 }

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use super::calls::{Args, Piece};
 use super::draft::{Draft, Usage};
 use super::loose::{Count, Text};
+use super::mend;
 use super::template::Place;
 use crate::llm::provider::Delta;
 use crate::llm::wire::errors::Said;
@@ -75,6 +76,11 @@ pub(super) fn apply(
     if line.choices.is_some() {
         return super::openai::apply(data, draft, on).map(|_| None);
     }
+    let calls = line.message.iter().flat_map(|message| message.tool_calls.iter().flatten());
+    let mut raw = calls.filter_map(|call| call.function.as_ref()?.arguments);
+    if raw.any(|raw| mend::has_half(raw.get())) {
+        return Err(serde::de::Error::custom(mend::HALF));
+    }
     draft.events += 1;
     if line.error.is_some() || line.message.is_none() && line.done.is_none() {
         draft.error = draft.error.take().or_else(|| Said::read(data));
@@ -98,8 +104,8 @@ pub(super) fn apply(
                 name: function.and_then(|function| function.name.filled()),
                 args: match (&text.0, raw) {
                     (Some(text), _) => Args::Text(text),
-                    (None, Some(raw)) => Args::Whole(raw),
-                    (None, None) => Args::None,
+                    (None, Some(raw)) if !raw.starts_with('"') => Args::Whole(raw),
+                    (None, _) => Args::None,
                 },
                 extra: None,
             });

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use super::calls::{Args, Piece};
 use super::draft::{Draft, Usage, is_limit};
 use super::loose::{Content, Count, Text};
+use super::mend;
 use super::template::Place;
 use crate::llm::provider::Delta;
 use crate::llm::wire::errors::Said;
@@ -133,6 +134,10 @@ pub(super) fn apply(
     on: &mut dyn FnMut(Delta<'_>),
 ) -> Result<Option<Place>, serde_json::Error> {
     let chunk: Chunk<'_> = serde_json::from_slice(data)?;
+    // Arguments are decoded later than all the rest, when nothing could be mended any more.
+    if chunk.choices.as_ref().is_some_and(First::has_half) {
+        return Err(serde::de::Error::custom(mend::HALF));
+    }
     draft.events += 1;
     // Quirk 8: before the choices, which an error chunk may have as well.
     if chunk.error.is_some() || chunk.choices.is_none() {
@@ -171,6 +176,17 @@ pub(super) fn apply(
         (None, _) => {}
     }
     Ok(None)
+}
+
+impl First<'_> {
+    /// True when the arguments of some call hold half a character.
+    fn has_half(&self) -> bool {
+        let parts = self.0.iter().flat_map(|choice| [&choice.delta, &choice.message]);
+        let calls = parts.flatten().flat_map(|part| part.tool_calls.iter().flatten());
+        calls
+            .filter_map(|call| call.function.as_ref()?.arguments)
+            .any(|raw| mend::has_half(raw.get()))
+    }
 }
 
 impl Choice<'_> {
@@ -238,8 +254,8 @@ fn part(part: &Part<'_>, draft: &mut Draft, on: &mut dyn FnMut(Delta<'_>)) {
             name: function.and_then(|function| function.name.filled()),
             args: match (&text.0, raw) {
                 (Some(text), _) => Args::Text(text),
-                (None, Some(raw)) => Args::Whole(raw),
-                (None, None) => Args::None,
+                (None, Some(raw)) if !raw.starts_with('"') => Args::Whole(raw),
+                (None, _) => Args::None,
             },
             extra: call.extra_content.map(RawValue::get),
         });

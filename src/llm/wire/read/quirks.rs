@@ -385,7 +385,7 @@ fn q22_empty_and_null_content_say_nothing() {
 }
 
 #[test]
-fn q30_a_call_cut_by_the_limit_is_left_out() {
+fn q30_a_call_cut_by_the_limit_is_kept_apart() {
     for finish in [
         r#""finish_reason":"length""#,
         r#""finish_reason":"tool_calls","native_finish_reason":"MAX_TOKENS""#,
@@ -395,7 +395,7 @@ fn q30_a_call_cut_by_the_limit_is_left_out() {
         );
         let reply = read(&chunks(&[TEXT, &cut])).unwrap();
         assert_eq!((reply.finish, reply.calls.len()), (Finish::Length, 0));
-        assert_eq!(reply.text, "Hi");
+        assert_eq!((reply.text.as_str(), reply.cut_calls.len()), ("Hi", 1));
     }
 }
 
@@ -492,7 +492,45 @@ fn text_that_only_its_encoding_breaks_is_mended() {
     let body =
         b"data: {\"choices\":[{\"delta\":{\"content\":\"a\xFFb \\ud83d\"}}]}\n\ndata: [DONE]\n\n";
     let reply = read_in(Wire::OpenAi, "openai-compat", body, usize::MAX).unwrap();
-    assert_eq!(reply.text, "a\u{fffd}b \u{fffd}");
+    assert_eq!(reply.text, "a\u{fffd}b ");
+}
+
+#[test]
+fn a_character_cut_between_two_pieces_is_whole_again() {
+    let call = |args: &str| {
+        format!(
+            r#"{{"delta":{{"tool_calls":[{{"index":0,"function":{{"name":"f","arguments":"{args}"}}}}]}}}}"#
+        )
+    };
+    let arguments = [
+        r#"{\"text\":\"so far \ud83d"#,
+        r#"\ude00 and on"#,
+        r#" alone \ude00\"}"#,
+    ]
+    .map(call);
+    let [a, b, c] = &arguments;
+    let reply = read(&chunks(&[a, b, c])).unwrap();
+    assert_eq!(
+        reply.calls[0].args,
+        "{\"text\":\"so far \u{1f600} and on alone \u{fffd}\"}"
+    );
+    let text = [r#"{"delta":{"content":"a\ud83d"}}"#, r#"{"delta":{"content":"\ude00b"}}"#];
+    assert_eq!(read(&chunks(&text)).unwrap().text, "a\u{1f600}b");
+    let line = |text: &str| format!("{{\"message\":{{\"content\":\"{text}\"}},\"done\":false}}\n");
+    let body = format!("{}{}{{\"done\":true}}\n", line("a\\ud83d"), line("\\ude00b"));
+    assert_eq!(read_as(Wire::Ollama, "ollama", &body).unwrap().text, "a\u{1f600}b");
+    let part = |json: &str| {
+        format!(
+            "data: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"input_json_delta\",\"partial_json\":\"{json}\"}}}}\n\n"
+        )
+    };
+    let body = format!(
+        "data: {{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\",\"input\":{{}}}}}}\n\n{}{}data: {{\"type\":\"message_stop\"}}\n\n",
+        part(r#"{\"x\":\"\ud83d"#),
+        part(r#"\ude00\"}"#)
+    );
+    let reply = read_as(Wire::Anthropic, "anthropic", &body).unwrap();
+    assert_eq!(reply.calls[0].args, "{\"x\":\"\u{1f600}\"}");
 }
 
 #[test]

@@ -1,0 +1,88 @@
+//! How a reply ends when it does not end as an answer: cut by the limit of tokens, filtered, or empty.
+
+use std::time::Duration;
+
+use super::ask::Asked;
+use crate::base::error::Problem;
+use crate::base::text::{clip, plural, visible};
+use crate::chat::message::ToolCall;
+use crate::llm::failure::{Failure, Why};
+use crate::llm::provider::{Finish, Reply};
+use crate::tools::context::Ctx;
+use crate::tools::registry::{self, Ended};
+
+/// Rounds in a row in which every call was cut: a model that does not learn from the answers goes on for ever.
+pub(super) const MAX_CUT_ROUNDS: usize = 3;
+
+/// What the user should know of a reply whose calls are answered, so that the turn goes on.
+pub(super) fn remark(asked: Asked<'_>, reply: &Reply, cut: &[ToolCall]) -> Option<String> {
+    match reply.finish {
+        Finish::Length if cut.is_empty() => Some(limit_reached(asked)),
+        Finish::Length => {
+            let names: Vec<&str> = cut.iter().map(|call| call.name.as_str()).collect();
+            Some(format!(
+                "{} A tool call was cut and not run ({}); the model is told to call again in smaller pieces.",
+                limit_reached(asked),
+                names.join(", ")
+            ))
+        }
+        Finish::Filtered => Some(filtered(asked)),
+        Finish::Unsaid | Finish::Done | Finish::Other(_) => None,
+    }
+}
+
+/// Why a reply without calls, which ends the turn, is no answer; `shown` says that the turn has said something.
+pub(super) fn failure(asked: Asked<'_>, reply: &Reply, shown: bool) -> Option<Failure> {
+    let problem = match &reply.finish {
+        Finish::Length => Problem::limit(limit_reached(asked))
+            .next("Ask it to go on, or for less at once."),
+        Finish::Filtered => {
+            Problem::refused(filtered(asked)).next("Ask in other words, or choose another model.")
+        }
+        _ if !reply.text.is_empty() => return None,
+        // The last round is without tools; a model may ask for some all the same.
+        _ if !reply.calls.is_empty() || !reply.cut_calls.is_empty() => Problem::limit(format!(
+            "{} asks for more tools than the rounds of one turn allow, and gives no answer.",
+            asked.model
+        ))
+        .next("Ask it to go on."),
+        Finish::Other(why) => Problem::refused(format!(
+            "{} answered nothing ({}).",
+            asked.model,
+            visible(&clip(why, 600))
+        )),
+        Finish::Unsaid | Finish::Done if shown => return None,
+        Finish::Unsaid | Finish::Done => {
+            Problem::network(format!("{} answered nothing.", asked.model)).next("Ask again.")
+        }
+    };
+    Some(Failure::new(Why::Unfinished, problem))
+}
+
+/// The failure of a turn whose calls are cut again and again.
+pub(super) fn cut_again_and_again(asked: Asked<'_>) -> Failure {
+    let problem = Problem::limit(format!(
+        "The tool calls of {} were cut by its limit of tokens {MAX_CUT_ROUNDS} times in a row, so nothing was done.",
+        asked.model
+    ))
+    .next("Ask for the work in smaller steps, or choose a model that may write longer replies: --model NAME.");
+    Failure::new(Why::Unfinished, problem)
+}
+
+/// The answer to a call that the limit of tokens cut off.
+pub(super) fn answer_cut(ctx: &Ctx, call: &ToolCall) -> Ended {
+    let arrived = plural(call.args.chars().count(), "character");
+    let problem = Problem::limit(format!(
+        "This call was cut off by the limit of tokens of one reply after {arrived} of its arguments; nothing of it was run."
+    ))
+    .next("Call again in smaller pieces: a long file begins with create_file, and append_file adds the rest part by part.");
+    registry::end(ctx, call, Err(problem), Duration::ZERO)
+}
+
+fn limit_reached(asked: Asked<'_>) -> String {
+    format!("The reply hit {}'s limit of tokens and is cut.", asked.model)
+}
+
+fn filtered(asked: Asked<'_>) -> String {
+    format!("A content filter of {} ended the reply.", asked.provider.name())
+}
