@@ -12,6 +12,7 @@ mod pump;
 pub mod scrub;
 pub mod search;
 pub mod shell;
+mod spawn;
 
 #[cfg(test)]
 mod tests;
