@@ -1,4 +1,5 @@
-//! Running a program to its end: its own process group, both pipes drained, a time limit, and a stop sign that kills.
+//! Running a program to its end: a session and process group of its own, no terminal, both pipes drained, a time limit, and a stop
+//! sign that kills.
 //!
 //! One thread waits for the child without reaping it; the caller's thread serves the pipes with `poll`. The exit and the stop
 //! sign both arrive as bytes in a wake pipe, so nothing is polled on a clock. The child is reaped only after the stop sign's
@@ -8,7 +9,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,6 +21,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use super::capture::{Captured, Keep};
 use super::program::find_on_path;
 use super::pump::{EXITED, FIRED, Pump, Split};
+use super::spawn::spawn_in_new_session;
 use crate::base::cancel::Cancel;
 use crate::base::error::{Outcome, Problem};
 
@@ -120,13 +122,13 @@ impl Run {
         stop.check()?;
         let name = self.program.to_string_lossy().into_owned();
         let cannot = |why| Problem::system(format!("Cannot run {name}"), why);
-        let mut command = self.command(&name)?;
+        let command = self.command(&name)?;
         let (wake, waker) = io::pipe().map_err(cannot)?;
         let for_closer = waker.try_clone().map_err(cannot)?;
         // Without an end of our own, the pipe would look ready for ever once both writers have said their byte.
         let _held = waker.try_clone().map_err(cannot)?;
         let begun = Instant::now();
-        let mut child = command.spawn().map_err(|why| match why.kind() {
+        let mut child = spawn_in_new_session(command).map_err(|why| match why.kind() {
             io::ErrorKind::NotFound => missing(&name),
             io::ErrorKind::InvalidInput => {
                 Problem::input(format!("An argument of {name} contains a NUL character."))
@@ -229,8 +231,7 @@ impl Run {
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(stdin)
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
+            .stderr(Stdio::piped());
         Ok(command)
     }
 

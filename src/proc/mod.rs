@@ -11,6 +11,7 @@ pub mod program;
 mod pump;
 pub mod scrub;
 pub mod shell;
+mod spawn;
 
 #[cfg(test)]
 mod tests;

@@ -320,3 +320,16 @@ fn output_can_be_read_in_pieces_and_stopped_early() {
     assert_eq!((count, done.stopped, done.timed_out), (3, true, false));
     assert!(begun.elapsed() < Duration::from_secs(5));
 }
+
+#[test]
+fn a_child_leads_a_session_of_its_own_without_a_terminal() {
+    let script = "read -r _ _ _ _ group session terminal _ < /proc/$$/stat; echo $$ $group $session $terminal; : < /dev/tty";
+    let done = run(&sh(script));
+    let (out, errors) = text(&done);
+    let words: Vec<&str> = out.split_whitespace().collect();
+    let [own, group, session, terminal] = words[..] else {
+        panic!("{out}{errors}");
+    };
+    assert_eq!((group, session, terminal), (own, own, "0"), "{out}");
+    assert!(errors.contains("/dev/tty"), "{errors}");
+}
