@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use super::context::Ctx;
 use super::{CHANGE, READ};
 use crate::base::error::{Outcome, Problem};
-use crate::base::text::{clip, plural, thousands, visible};
+use crate::base::text::{clip, counted, plural, thousands, visible};
 use crate::disk::beneath::{Entry, FileKind, Rel};
 use home::{Home, LARGEST, lock};
 
@@ -152,7 +152,10 @@ fn list(ctx: &Ctx, args: NotesLs) -> Outcome<String> {
         };
         let about = root.check(&path).and_then(|path| root.metadata(&path));
         let _ = match about {
-            Ok(about) => writeln!(out, "{} ({} bytes)", visible(&file.name), about.len),
+            Ok(about) => {
+                let size = counted(about.len, "byte");
+                writeln!(out, "{} ({size})", visible(&file.name))
+            }
             Err(_) => writeln!(out, "{} (cannot be read)", visible(&file.name)),
         };
     }
