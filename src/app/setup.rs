@@ -9,6 +9,7 @@ use crate::agent::system::Person;
 use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
 use crate::disk::beneath::Root;
+use crate::disk::size_limit;
 use crate::llm::choose::{self, Chosen};
 use crate::llm::models;
 use crate::llm::offline::Offline;
@@ -34,6 +35,7 @@ pub struct Start {
 /// # Errors
 /// The given working directory does not exist, or a tool group does not.
 pub fn world(start: &Start, given: Option<&Path>, warn: &mut dyn FnMut(String)) -> Outcome<World> {
+    size_limit::report_as_error();
     let bounds = Bounds::new(&start.env, warn)?;
     let mut world = World::new(start.env.clone(), bounds);
     let env = start.env.clone();

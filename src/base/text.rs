@@ -30,6 +30,15 @@ pub fn plural(count: usize, noun: &str) -> String {
     }
 }
 
+/// `1 token`, `12,345 tokens`.
+pub fn counted(count: u64, noun: &str) -> String {
+    if count == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{} {noun}s", thousands(count))
+    }
+}
+
 /// 1,234,567.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();

@@ -75,6 +75,12 @@ impl Totals {
         tokens.estimated |= turn.tokens.estimated;
     }
 
+    /// Tokens in and out, of all providers.
+    pub fn tokens(&self) -> u64 {
+        let used = self.provider_tokens.values();
+        used.map(|used| used.input + used.output).sum()
+    }
+
     /// The line that ends standard error, without its newline.
     pub fn cost_line(&self) -> String {
         let line = CostLine {

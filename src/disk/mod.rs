@@ -8,6 +8,7 @@ pub mod paths;
 pub mod preferences;
 pub mod profiles;
 pub mod records;
+pub mod size_limit;
 pub mod swap;
 mod tail;
 pub mod yaml;

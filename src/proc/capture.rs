@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::base::error::io_words;
-use crate::base::text::thousands;
+use crate::base::text::{counted, thousands};
 
 /// A file with the full text ends here, so that a command that never stops talking cannot fill the disk. Bytes.
 const SPILL_LIMIT: u64 = 1 << 30;
@@ -138,7 +138,7 @@ impl Captured {
             return String::from_utf8_lossy(&self.bytes()).into_owned();
         }
         let tail: Vec<u8> = self.tail.iter().copied().collect();
-        let mut mark = format!("[… {} bytes left out", thousands(self.left_out()));
+        let mut mark = format!("[… {} left out", counted(self.left_out(), "byte"));
         match (&self.keep.spill, &self.spill) {
             (Some(path), Some(Spill { failure: None, .. })) => {
                 mark.push_str(&format!("; the full text is in {}", path.display()));

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
+mod age;
+
 use super::context::Ctx;
 use super::{CHANGE, READ};
 use crate::base::error::{Outcome, Problem};
@@ -110,6 +112,12 @@ impl Bookmark {
         }
     }
 
+    /// The title, unless it is none or only the address again.
+    fn own_title(&self) -> Option<&str> {
+        let title = self.title.trim();
+        (!title.is_empty() && title != self.url.trim()).then_some(title)
+    }
+
     /// Something that a hand left in the file, of which nothing can be shown.
     fn is_blank(&self) -> bool {
         self.url.is_empty() && self.title.trim().is_empty()
@@ -121,16 +129,14 @@ impl Bookmark {
     }
 
     fn write(&self, out: &mut String) {
-        let title = match self.title.trim() {
-            "" => &self.url,
-            title => title,
-        };
-        let _ = write!(out, "{}", visible(title).replace('\n', " "));
+        let title = self.own_title();
+        let heading = title.unwrap_or(&self.url);
+        let _ = write!(out, "{}", visible(heading).replace('\n', " "));
         if !self.tags.is_empty() {
             let _ = write!(out, " [{}]", visible(&self.tags.join(", ")));
         }
         out.push('\n');
-        if !self.url.is_empty() {
+        if title.is_some() && !self.url.is_empty() {
             let _ = writeln!(out, "  {}", visible(&self.url));
         }
         for line in visible(&self.notes).lines() {
@@ -190,10 +196,12 @@ fn already(old: &Bookmark) -> Problem {
         Some(day) => format!(" since {day}"),
         None => String::new(),
     };
+    let named = old.own_title().map_or(String::new(), |title| {
+        format!(", as \"{}\"", clip(&visible(title), 200))
+    });
     Problem::refused(format!(
-        "{} is bookmarked already{since}, as \"{}\".",
-        visible(&old.url),
-        clip(&visible(&old.title), 200)
+        "{} is bookmarked already{since}{named}.",
+        visible(&old.url)
     ))
     .next("Nothing was changed.")
 }
@@ -291,7 +299,14 @@ fn newest(
         .rchunks(STRETCH)
         .filter(|some| words.is_none_or(|words| may_hold(records::stretch(&bytes, some), words)))
         .flat_map(|some| some.iter().rev())
-        .filter(|raw| words.is_none_or(|words| may_hold(raw.as_bytes(), words)));
+        .filter(|raw| words.is_none_or(|words| may_hold(raw.as_bytes(), words)))
+        .copied();
+    let candidates: Box<dyn Iterator<Item = &str>> = if age::in_order(&all) {
+        Box::new(candidates)
+    } else {
+        let zone = ctx.world.clock.now().time_zone().clone();
+        Box::new(age::newest_first(candidates.collect(), &zone).into_iter())
+    };
     for raw in candidates {
         ctx.stop.check()?;
         let bookmark = Bookmark::of(raw);
@@ -389,6 +404,10 @@ mod tests {
         let mut out = String::new();
         of(r#"{"title":"no address","notes":"n"}"#).write(&mut out);
         assert_eq!(out, "no address\n  n\n");
+        out.clear();
+        of(r#"{"url":"https://a.org","title":"https://a.org","tags":["x"]}"#).write(&mut out);
+        of(r#"{"url":"https://b.org"}"#).write(&mut out);
+        assert_eq!(out, "https://a.org [x]\nhttps://b.org\n");
         assert!(of("7").is_blank() && of("{}").is_blank());
         let old = of(r#"{"url":"u","tags":"a, B,b","created":"2020-01-01T00:00:00","title":null}"#);
         assert_eq!(

@@ -241,9 +241,9 @@ fn create(ctx: &Ctx, args: CreateFile) -> Outcome<String> {
     }
     root.create_new(&rel, args.content.as_bytes())?;
     Ok(format!(
-        "Created {} ({} bytes, {}).",
+        "Created {} ({}, {}).",
         rel.as_str(),
-        args.content.len(),
+        text::plural(args.content.len(), "byte"),
         text::plural(args.content.lines().count(), "line")
     ))
 }
@@ -253,10 +253,11 @@ fn append(ctx: &Ctx, args: AppendFile) -> Outcome<String> {
     let root = ctx.root()?;
     let rel = writable(ctx, &root, &args.path)?;
     let size = root.append(&rel, args.content.as_bytes())?;
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
     Ok(format!(
-        "Appended to {} ({} bytes now).",
+        "Appended to {} ({} now).",
         rel.as_str(),
-        size
+        text::plural(size, "byte")
     ))
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::context::Ctx;
 use super::{CHANGE, Done, Effect, READ};
 use crate::base::error::{Outcome, Problem};
-use crate::base::text::{clip, plural, thousands};
+use crate::base::text::{clip, counted, plural, thousands};
 use crate::chat::tokens::estimate;
 use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::beneath::{FileKind, Rel, Root};
@@ -61,9 +61,9 @@ fn compact(ctx: &Ctx, args: CompactHistory) -> Outcome<Done> {
         let tokens = weigh(&entries);
         if tokens <= args.target_tokens {
             report = format!(
-                "Nothing to do: {} messages hold about {} tokens, within {}.",
-                entries.len(),
-                thousands(tokens),
+                "Nothing to do: {} with about {}, within {}.",
+                plural(entries.len(), "message"),
+                counted(tokens, "token"),
                 thousands(args.target_tokens)
             );
             return Ok(None);
@@ -74,8 +74,9 @@ fn compact(ctx: &Ctx, args: CompactHistory) -> Outcome<Done> {
         let count = entries.len();
         let kept = shrink(entries, args.target_tokens);
         report = format!(
-            "Compacted {count} messages (about {} tokens) to {} (about {}); {} dropped. Backup: {}",
-            thousands(tokens),
+            "Compacted {} (about {}) to {} (about {}); {} dropped. Backup: {}",
+            plural(count, "message"),
+            counted(tokens, "token"),
             kept.len(),
             thousands(weigh(&kept)),
             plural(count - kept.len(), "message"),

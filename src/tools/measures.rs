@@ -58,9 +58,9 @@ fn miles(metres: f64) -> String {
     format!("{} mi", large(miles))
 }
 
-/// One decimal while it says something: `1.9`, `12.0`, `877`, `1,204`.
+/// One decimal below a thousand: `1.9`, `12.0`, `877.4`, `1,204`.
 fn large(number: f64) -> String {
-    if number < 99.95 {
+    if number < 999.95 {
         return format!("{number:.1}");
     }
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -131,8 +131,10 @@ mod tests {
             (999.4, "999 m", "0.6 mi"),
             (999.6, "1.0 km", "0.6 mi"),
             (1_886.3, "1.9 km", "1.2 mi"),
-            (99_960.0, "100 km", "62.1 mi"),
-            (1_234_567.0, "1,235 km", "767 mi"),
+            (99_960.0, "100.0 km", "62.1 mi"),
+            (877_412.0, "877.4 km", "545.2 mi"),
+            (999_960.0, "1,000 km", "621.3 mi"),
+            (1_234_567.0, "1,235 km", "767.1 mi"),
         ] {
             assert_eq!(Units::Metric.length(metres), metric);
             assert_eq!(Units::Miles.length(metres), imperial);

@@ -58,7 +58,7 @@ fn bookmarks_are_saved_listed_and_found() {
     assert!(stored[1]["saved_at"].as_str().unwrap().ends_with('Z'));
     assert_eq!(
         said(&home, "bookmark_list", json!({})),
-        "https://example.net [é]\n  https://example.net\nA page [rust, Reading]\n  https://example.org/a\n  two\n  lines\n2 bookmarks.\n"
+        "https://example.net [é]\nA page [rust, Reading]\n  https://example.org/a\n  two\n  lines\n2 bookmarks.\n"
     );
     assert_eq!(
         said(&home, "bookmark_list", json!({"limit": 1}))

@@ -298,6 +298,9 @@ impl ChatLog {
     }
 
     /// Replaces everything from `at` on, durably; when that fails, what stood there is put back.
+    ///
+    /// A full disk or a limit on the size of files shows before a byte of the log is touched: a longer log first gets line breaks
+    /// behind its end, which JSON does not mind, and of a shorter one the end is written as it is.
     fn put(&self, file: &File, at: u64, text: impl AsRef<[u8]>) -> Outcome<()> {
         let text = text.as_ref();
         let cannot = |why| self.cannot("write", why);
@@ -305,6 +308,16 @@ impl ChatLog {
         let rest = usize::try_from(length.saturating_sub(at)).unwrap_or_default();
         let mut old = vec![0; rest];
         file.read_exact_at(&mut old, at).map_err(cannot)?;
+        let grown = text.len().saturating_sub(rest);
+        let room = if grown > 0 {
+            file.write_all_at(&vec![b'\n'; grown], length)
+        } else {
+            file.write_all_at(&old, at)
+        };
+        if let Err(why) = room {
+            let _ = file.set_len(length);
+            return Err(cannot(why));
+        }
         let write = || {
             if text.len() < old.len() {
                 file.set_len(at)?;

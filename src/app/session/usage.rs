@@ -1,4 +1,4 @@
-//! `usage`: what this session, the last days and all of life cost, as bars where people would rather look than read.
+//! `usage`: what this session, the week and all of life cost, each with its period; the days and models as bars where people would rather look than read.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,13 +10,14 @@ use jiff::{Timestamp, civil::Date};
 use serde_json::Value;
 
 use crate::base::error::Outcome;
-use crate::base::text::{clip, plural, thousands};
+use crate::base::text::{clip, counted};
 use crate::disk::atomic::STATE_CAP;
 use crate::disk::swap;
 use crate::tools::context::World;
 
-/// Days in the chart.
+/// Days in the chart, and in the week that ends today.
 const DAYS: i32 = 14;
+const WEEK: i32 = 7;
 /// Columns of the longest bar.
 const BAR: f64 = 24.0;
 /// Bytes of the cost log that are looked at: years of ordinary use.
@@ -32,47 +33,80 @@ struct Sum {
 
 /// The report.
 pub(super) fn report(world: &World) -> Outcome<String> {
-    let mut out = session(world);
     let today = world.clock.now().date();
-    let log = world.paths.profile(&world.profile())?.cost_log();
+    let profile = world.profile();
+    let log = world.paths.profile(&profile)?.cost_log();
     let (days, models) = read_log(&log, today, &world.clock.now().time_zone().clone());
+    let week = back(today, WEEK - 1)..=today;
+    let mut out = session(world);
+    let of_week = days.iter().filter(|(day, _)| week.contains(day));
+    let total = of_week.fold(Sum::default(), |total, (_, sum)| total.plus(*sum));
+    let period = format!(
+        "Last {WEEK} days ({} to {}), profile {profile}",
+        short(*week.start()),
+        short(today)
+    );
+    out.push_str(&line(&period, total));
+    out.push_str(&lifetime(world)?);
     if !days.is_empty() {
-        out.push_str("\nDays\n");
+        let _ = writeln!(out, "\nLast {DAYS} days, profile {profile}, by day");
         let rows: Vec<(String, Sum)> = (0..DAYS)
             .rev()
-            .filter_map(|back| today.checked_sub(jiff::Span::new().days(back)).ok())
-            .map(|day| {
+            .map(|ago| {
+                let day = back(today, ago);
                 let name = day.strftime("%a %d %b").to_string();
                 (name, days.get(&day).copied().unwrap_or_default())
             })
             .collect();
         bars(&mut out, &rows);
-        out.push_str("\nModels, the same days\n");
+        let _ = writeln!(out, "\nLast {DAYS} days, profile {profile}, by model");
         let mut rows: Vec<(String, Sum)> = models.into_iter().collect();
         rows.sort_by(|(_, a), (_, b)| b.cost.total_cmp(&a.cost).then(b.tokens.cmp(&a.tokens)));
         rows.truncate(12);
         bars(&mut out, &rows);
     }
-    out.push_str(&lifetime(world)?);
     Ok(out)
+}
+
+impl Sum {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            turns: self.turns + other.turns,
+            tokens: self.tokens + other.tokens,
+            cost: self.cost + other.cost,
+        }
+    }
+}
+
+/// The day so many days before.
+fn back(today: Date, days: i32) -> Date {
+    let span = jiff::Span::new().days(days);
+    today.checked_sub(span).unwrap_or(today)
+}
+
+/// `4 Mar`.
+fn short(day: Date) -> String {
+    day.strftime("%-d %b").to_string()
+}
+
+/// What was used in a period.
+fn line(period: &str, sum: Sum) -> String {
+    format!(
+        "{period}: {}, {}, ${:.4}\n",
+        counted(sum.turns, "model call"),
+        counted(sum.tokens, "token"),
+        sum.cost
+    )
 }
 
 fn session(world: &World) -> String {
     let totals = world.ledger.totals();
-    let tokens: u64 = totals
-        .provider_tokens
-        .values()
-        .map(|used| used.input + used.output)
-        .sum();
-    format!(
-        "This session: {}, {} tokens, ${:.4}\n",
-        plural(
-            usize::try_from(totals.turns).unwrap_or(usize::MAX),
-            "model call"
-        ),
-        thousands(tokens),
-        totals.cost
-    )
+    let sum = Sum {
+        turns: totals.turns,
+        tokens: totals.tokens(),
+        cost: totals.cost,
+    };
+    line("This session", sum)
 }
 
 /// Sums of the chart's days, by day and by model. Lines that cannot be read are passed over.
@@ -83,9 +117,7 @@ fn read_log(
 ) -> (BTreeMap<Date, Sum>, BTreeMap<String, Sum>) {
     let mut days: BTreeMap<Date, Sum> = BTreeMap::new();
     let mut models: BTreeMap<String, Sum> = BTreeMap::new();
-    let first = today
-        .checked_sub(jiff::Span::new().days(DAYS - 1))
-        .unwrap_or(today);
+    let first = back(today, DAYS - 1);
     for line in tail(path).lines() {
         let Ok(line) = serde_json::from_str::<Value>(line) else {
             continue;
@@ -142,7 +174,7 @@ fn bars(out: &mut String, rows: &[(String, Sum)]) {
         let said = if sum.turns == 0 {
             String::new()
         } else {
-            format!("${:.4}  {} tokens", sum.cost, thousands(sum.tokens))
+            format!("${:.4}  {}", sum.cost, counted(sum.tokens, "token"))
         };
         let line = format!("  {label:<name$}  {bar}  {said}");
         let _ = writeln!(out, "{}", line.trim_end());
@@ -166,20 +198,22 @@ fn lifetime(world: &World) -> Outcome<String> {
         return Ok(String::new());
     };
     let Ok(all) = serde_json::from_slice::<Value>(&bytes) else {
-        return Ok("\nThe lifetime totals in usage.json cannot be read.\n".to_owned());
+        return Ok("The lifetime totals in usage.json cannot be read.\n".to_owned());
     };
-    let cost = all
-        .get("total_cost")
-        .and_then(Value::as_f64)
-        .unwrap_or_default();
-    let turns = all
-        .get("total_llm_turns")
-        .and_then(Value::as_u64)
-        .unwrap_or_default();
-    Ok(format!(
-        "\nLifetime: {} model calls, ${cost:.4}\n",
-        thousands(turns)
-    ))
+    let count = |value: Option<&Value>| value.and_then(Value::as_u64).unwrap_or_default();
+    let providers = all.get("total_provider_tokens").and_then(Value::as_object);
+    let tokens = providers.into_iter().flat_map(|map| map.values());
+    let sum = Sum {
+        turns: count(all.get("total_llm_turns")),
+        tokens: tokens
+            .map(|used| count(used.get("input")) + count(used.get("output")))
+            .sum(),
+        cost: all
+            .get("total_cost")
+            .and_then(Value::as_f64)
+            .unwrap_or_default(),
+    };
+    Ok(line("Lifetime, all profiles", sum))
 }
 
 #[cfg(test)]
@@ -207,6 +241,7 @@ mod tests {
         let text = line("2026-03-10T08:00:00Z", "big", 0.5)
             + "{torn\n"
             + &line("2026-03-09T08:00:00Z", "small", 0.25)
+            + &line("2026-03-03T23:00:00Z", "early", 0.125)
             + &line("2026-01-01T08:00:00Z", "old", 9.0);
         std::fs::write(log, text).unwrap();
         let report = report(&world).unwrap();
@@ -218,10 +253,33 @@ mod tests {
                 .to_owned()
         };
         let blocks = |line: &str| line.matches('█').count();
-        assert_eq!((blocks(&row("10 Mar")), blocks(&row("09 Mar"))), (24, 12));
+        assert_eq!(
+            (blocks(&row("Tue 10 Mar")), blocks(&row("Mon 09 Mar"))),
+            (24, 12)
+        );
         assert_eq!((blocks(&row("big")), blocks(&row("small"))), (24, 12));
         assert!(!report.contains("old"), "{report}");
-        assert!(row("10 Mar").contains("$0.5000  1,010 tokens"));
+        // Every number says of which time it is; the day before the week is in the chart alone.
+        let week =
+            "Last 7 days (4 Mar to 10 Mar), profile main: 2 model calls, 2,020 tokens, $0.7500";
+        assert_eq!(row("Last 7 days"), week);
+        assert!(row("Tue 03 Mar").contains("$0.1250  1,010 tokens"));
+        assert!(report.contains("Last 14 days, profile main, by day\n"));
+        assert!(report.contains("Last 14 days, profile main, by model\n"));
+        assert!(report.starts_with("This session: 0 model calls, 0 tokens, $0.0000\n"));
+        assert!(row("Tue 10 Mar").contains("$0.5000  1,010 tokens"));
+    }
+
+    #[test]
+    fn one_is_not_counted_as_many() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env::from([("MARVIN_CONFIG_DIR", home.path().to_str().unwrap())]);
+        let world = World::new(env, Bounds::default());
+        let used = r#"{"total_llm_turns": 1, "total_cost": 0.5, "total_provider_tokens": {"groq": {"input": 1, "output": 0}}}"#;
+        std::fs::write(world.paths.usage().unwrap(), used).unwrap();
+        let report = report(&world).unwrap();
+        let lifetime = "\nLifetime, all profiles: 1 model call, 1 token, $0.5000\n";
+        assert!(report.contains(lifetime), "{report}");
     }
 
     #[test]

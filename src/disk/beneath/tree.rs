@@ -289,7 +289,7 @@ fn draw(nodes: &[Node], at: usize, indent: &str, text: &mut String) {
     let note = match node.more {
         More::Some(count) => Some(format!("… {count} more")),
         More::AtLeast(0) => Some("… more".to_owned()),
-        More::AtLeast(count) => Some(format!("… more than {count} others")),
+        More::AtLeast(count) => Some(format!("… more than {}", plural(count, "other"))),
         More::None | More::Unread | More::NoRoom => None,
     };
     let lines = node.children.len() + usize::from(note.is_some());

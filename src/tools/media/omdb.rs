@@ -294,8 +294,10 @@ fn told(found: &Value) -> Option<String> {
 
 /// Every source's rating, as the source counts; IMDb's with the number of votes.
 fn ratings(found: &Value) -> Vec<String> {
-    let votes =
-        said(found, "imdbVotes").map_or_else(String::new, |votes| format!(" ({votes} votes)"));
+    let votes = said(found, "imdbVotes").map_or_else(String::new, |votes| match votes.as_str() {
+        "1" => " (1 vote)".to_owned(),
+        _ => format!(" ({votes} votes)"),
+    });
     let mut out: Vec<String> = Vec::new();
     let mut add = |source: &str, value: &str| {
         let (name, votes) = match source {

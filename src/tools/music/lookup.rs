@@ -10,7 +10,7 @@ use super::words::{credit, joined, length, life, name, titled, used};
 use super::{Entity, MusicLookup};
 use crate::base::error::{Outcome, Problem};
 use crate::base::pick::Pick;
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, plural, visible};
 use crate::tools::context::Ctx;
 
 /// Linked items that a lookup brings at most; what there are more of must be browsed.
@@ -210,7 +210,7 @@ fn by_kind(groups: &[Value], cut: bool) -> Vec<String> {
             format!("  {date:<10}  {title}")
         }));
         if more > 0 {
-            lines.push(format!("  and {more} later ones"));
+            lines.push(format!("  and {}", plural(more, "later one")));
         }
     }
     let others = groups.len().saturating_sub(listed);
@@ -273,7 +273,7 @@ fn track_list(release: &Value) -> Vec<String> {
         lines.extend(rows.into_iter().take(shown));
     }
     if more > 0 {
-        lines.push(format!("  and {more} more tracks"));
+        lines.push(format!("  and {}", plural(more, "more track")));
     }
     lines
 }

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use super::context::Ctx;
 use super::{CHANGE, READ};
 use crate::base::error::{Outcome, Problem};
-use crate::base::text::{clip, plural, thousands, visible};
+use crate::base::text::{clip, counted, plural, thousands, visible};
 use crate::disk::beneath::{Entry, FileKind, Rel, Root};
 use home::{Home, LARGEST, lock};
 
@@ -176,7 +176,9 @@ fn about(root: &Root, folder: &Rel, entry: &Entry) -> Outcome<String> {
         false => root.check(&format!("{folder}/{}", entry.name))?,
     };
     Ok(match entry.kind {
-        FileKind::File | FileKind::Folder => format!("({} bytes)", root.metadata(&rel)?.len),
+        FileKind::File | FileKind::Folder => {
+            format!("({})", counted(root.metadata(&rel)?.len, "byte"))
+        }
         FileKind::Link => {
             let target = root.link_target(&rel)?.unwrap_or_default();
             format!(

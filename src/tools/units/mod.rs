@@ -10,7 +10,7 @@ use crate::base::text::{clip, visible};
 use currency::{Money, currency, is_sign};
 use names::{Unit, meanings, near};
 use number::Number;
-use table::{ECONOMY, LENGTH, TEMPERATURE};
+use table::{ECONOMY, LENGTH, MASS, TEMPERATURE, VOLUME};
 
 /// An amount in one or more units of a kind: `5 ft 3 in`.
 struct Amount {
@@ -73,9 +73,15 @@ fn exchange(number: Number, from: &str, to: &str, problem: Problem) -> Outcome<C
     match (source, target) {
         (Some(source), Some(target)) => Ok(Converted::Exchange(number, source, target)),
         (None, None) => Err(problem),
+        // A unit that is a currency's code too, "cup" say, is the unit beside another unit.
+        (Some(_), None) | (None, Some(_)) if are_units(from, to) => Err(problem),
         (Some(money), None) => Err(one_side(money, to)),
         (None, Some(money)) => Err(one_side(money, from)),
     }
+}
+
+fn are_units(from: &str, to: &str) -> bool {
+    !meanings(from).is_empty() && !meanings(to).is_empty()
 }
 
 /// The error for a currency beside something that is none.
@@ -107,14 +113,20 @@ fn between(number: Number, from: &str, to: &str) -> Outcome<String> {
         return Err(unknown(to));
     };
     let source = source.unit();
-    Err(Problem::input(format!(
+    let problem = Problem::input(format!(
         "{} is {}, {} is {}: they cannot be converted.",
         source.symbol,
         source.kind(),
         target.symbol,
         target.kind()
-    ))
-    .next("Give two units of one kind."))
+    ));
+    let weighs = [(VOLUME, MASS), (MASS, VOLUME)].contains(&(source.dims, target.dims));
+    let problem = if weighs {
+        problem.next("What a volume weighs depends on what is in it.")
+    } else {
+        problem
+    };
+    Err(problem.next("Give two units of one kind."))
 }
 
 /// The error for a text that is no unit.

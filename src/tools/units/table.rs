@@ -8,8 +8,8 @@ pub(super) type Dims = [i8; 6];
 
 pub(super) const LENGTH: Dims = [1, 0, 0, 0, 0, 0];
 const AREA: Dims = [2, 0, 0, 0, 0, 0];
-const VOLUME: Dims = [3, 0, 0, 0, 0, 0];
-const MASS: Dims = [0, 1, 0, 0, 0, 0];
+pub(super) const VOLUME: Dims = [3, 0, 0, 0, 0, 0];
+pub(super) const MASS: Dims = [0, 1, 0, 0, 0, 0];
 const TIME: Dims = [0, 0, 1, 0, 0, 0];
 pub(super) const TEMPERATURE: Dims = [0, 0, 0, 1, 0, 0];
 const DATA: Dims = [0, 0, 0, 0, 1, 0];
@@ -163,6 +163,8 @@ pub(super) const OTHERWISE: &[(&str, &str)] = &[
     ("ounce", "fl oz"),
     ("ounces", "fl oz"),
     ("c", "cup"),
+    ("kilo", "kg"),
+    ("kilos", "kg"),
     ("pt", "point"),
     ("kt", "kn"),
     ("mb", "mbar"),
@@ -534,7 +536,7 @@ mod tests {
         }
         for (_, symbol) in OTHERWISE {
             assert!(
-                *symbol == "mbar" || ROWS.iter().any(|row| row.symbol == *symbol),
+                ["mbar", "kg"].contains(symbol) || ROWS.iter().any(|row| row.symbol == *symbol),
                 "{symbol}"
             );
         }

@@ -9,51 +9,90 @@ use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
 use crate::ui::text::wrap::{self, Hang};
 
-/// Columns of the keys, where there is room.
-const KEYS: usize = 26;
-
 /// All its rows.
 pub(super) fn rows(columns: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let groups: Vec<(&str, Vec<(String, &str)>)> = keys::help()
+        .into_iter()
+        .map(|group| (group.title, group.lines))
+        .chain([("Commands", commands())])
+        .collect();
+    let entries = groups.iter().flat_map(|(_, entries)| entries);
+    let widest = entries.map(|(name, _)| width::of(name)).max();
+    // Of a narrow screen the explanations keep half.
+    let left = widest.unwrap_or_default().min(columns / 2);
     let mut rows = vec![rule("Help: Esc closes, PgDn goes on", columns, theme)];
-    for group in keys::help() {
-        rows.push(Line::styled(group.title, theme.heading));
-        for (keys, doc) in &group.lines {
-            rows.extend(pair(keys, doc, columns, theme));
+    for (title, entries) in groups {
+        rows.push(Line::styled(title, theme.heading));
+        for (name, about) in entries {
+            rows.extend(entry(&name, about, left, columns, theme));
         }
     }
-    rows.push(Line::styled("Commands", theme.heading));
-    for row in commands::ROWS {
-        let name = format!("{} {}", row.names.join(", "), row.args);
-        rows.extend(pair(name.trim_end(), row.about, columns, theme));
-    }
-    rows.extend(pair(
-        "!COMMAND",
-        "run anything else in your shell",
-        columns,
-        theme,
-    ));
-    rows.extend(pair(
-        "@path",
-        "attach a file to the message",
-        columns,
-        theme,
-    ));
     rows
 }
 
-fn pair(left: &str, right: &str, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let keys = KEYS.min(columns / 2);
-    let key = Span::styled(
-        format!("  {}", width::pad(&width::clip(left, keys), keys + 1)),
-        theme.code,
-    );
-    let hang = Hang {
-        first: vec![key],
-        rest: vec![Span::raw(" ".repeat(keys + 3))],
+fn commands() -> Vec<(String, &'static str)> {
+    let rows = commands::ROWS.iter().map(|row| {
+        let name = format!("{} {}", row.names.join(", "), row.args);
+        (name.trim_end().to_owned(), row.about)
+    });
+    let others = [
+        ("!COMMAND", "run anything else in your shell"),
+        ("@path", "attach a file to the message"),
+    ];
+    rows.chain(others.map(|(name, about)| (name.to_owned(), about)))
+        .collect()
+}
+
+/// A name in `left` columns and what it does beside it; a longer name has rows of its own.
+fn entry(
+    name: &str,
+    about: &str,
+    left: usize,
+    columns: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let beside = vec![Span::raw(" ".repeat(left + 3))];
+    let mut rows = Vec::new();
+    let first = if width::of(name) > left {
+        let name = Span::styled(name.to_owned(), theme.code);
+        rows.extend(wrap::words(&[name], columns, &Hang::blanks(2)));
+        beside.clone()
+    } else {
+        let name = format!("  {}", width::pad(name, left + 1));
+        vec![Span::styled(name, theme.code)]
     };
-    wrap::words(
-        &[Span::styled(right.to_owned(), theme.text)],
-        columns,
-        &hang,
-    )
+    let hang = Hang {
+        first,
+        rest: beside,
+    };
+    let about = Span::styled(about.to_owned(), theme.text);
+    rows.extend(wrap::words(&[about], columns, &hang));
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::text::theme::ColorMode;
+
+    #[test]
+    fn no_name_is_cut_on_any_screen() {
+        let theme = Theme::new(ColorMode::None);
+        let squeezed = |text: &str| text.split_whitespace().collect::<String>();
+        for columns in [20, 40, 80, 200] {
+            let rows = rows(columns, &theme);
+            // The first is the title.
+            let text: Vec<String> = rows.iter().skip(1).map(ToString::to_string).collect();
+            let all = squeezed(&text.concat());
+            let groups = keys::help();
+            let keys = groups.iter().flat_map(|group| &group.lines);
+            let names = keys.map(|(name, _)| name.to_owned());
+            for name in names.chain(commands().into_iter().map(|(name, _)| name)) {
+                assert!(
+                    all.contains(&squeezed(&name)),
+                    "{columns}: {name}\n{text:#?}"
+                );
+            }
+        }
+    }
 }
