@@ -9,3 +9,4 @@ pub mod params;
 pub mod pick;
 pub mod redact;
 pub mod text;
+pub mod zones;
