@@ -33,6 +33,7 @@ mod maps;
 mod media;
 mod music;
 mod notes;
+mod ntfy;
 mod odd_answers;
 mod odd_places;
 mod osrm;

@@ -106,7 +106,10 @@ fn once(world: &World, id: &str, unheard: End, stop: &Cancel) -> Outcome<()> {
         } else {
             "Alarm"
         };
-        if !aloud(world, title, &words(world, &record), stop) {
+        // The scheduler knows nothing of profiles: an event's reminder goes where its own profile's go.
+        let profile = record.of.as_ref().map(|of| of.profile.clone());
+        let profile = profile.unwrap_or_else(|| world.profile());
+        if !aloud(world, &profile, title, &words(world, &record), stop) {
             return unheard(world, &record, stop);
         }
     }
@@ -122,11 +125,11 @@ pub fn is_wanted(world: &World, record: &Record) -> bool {
     calendar::holds(&profile, &of.uid)
 }
 
-/// A desktop notice and a message to the telephone; neither failing stops the other, and the session has its own notice. True
-/// when one of them went out.
-pub fn aloud(world: &World, title: &str, text: &str, stop: &Cancel) -> bool {
+/// A desktop notice, and a message to the telephone that says of what kind it is; neither failing stops the other, and the session
+/// has its own notice. True when one of them went out.
+pub fn aloud(world: &World, profile: &str, title: &str, text: &str, stop: &Cancel) -> bool {
     let shown = desktop::notify(&world.env, title, text, stop).is_ok();
-    let sent = reminders::publish(world, title, text, stop).unwrap_or_default();
+    let sent = reminders::publish(world, profile, title, stop).unwrap_or_default();
     shown || sent
 }
 

@@ -150,7 +150,7 @@ fn say(world: &Arc<World>, title: &'static str, words: String, id: Option<String
     beside(move || match id {
         Some(id) => drop(ring::fire(&world, &id, &Cancel::new())),
         None => {
-            let _ = ring::aloud(&world, title, &words, &Cancel::new());
+            let _ = ring::aloud(&world, &world.profile(), title, &words, &Cancel::new());
         }
     });
 }
