@@ -22,7 +22,7 @@ pub fn topic(given: &str) -> String {
     topic
 }
 
-/// Sends the message; failure to send within `patience` is ignored (contract/interfaces.md 2): the process waits for it to end.
+/// Sends the message; failure to send within `patience` is ignored: the process waits for it to end.
 pub fn ended(env: &Env, topic: &str, patience: Duration, well: bool, took: Duration, cost: f64) {
     let Some(service) = services::service("ntfy") else {
         return;

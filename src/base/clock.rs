@@ -1,32 +1,57 @@
 //! The clock: what time it is here, in the forms that files and messages want.
 
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
 use jiff::{Timestamp, Zoned, tz::TimeZone};
+
+use super::zones::ZoneFiles;
+
+/// How long a local zone holds before it is looked up again: the user may travel, and the system's zone files may be replaced.
+const ZONE_TTL: Duration = Duration::from_secs(300);
 
 /// The system clock in the zone of the environment, or a fixed moment for tests (`MARVIN_NOW`, RFC 3339 with zone).
 #[derive(Debug, Clone, Default)]
 pub struct Clock {
     fixed: Option<Zoned>,
-    zone: Option<TimeZone>,
+    zones: Arc<ZoneFiles>,
+    /// The user's zone, and when it was looked up; nothing before somebody asks for the time.
+    local: Arc<Mutex<Option<(Instant, TimeZone)>>>,
 }
 
 impl Clock {
-    /// A clock for the environment: `TZ` names the zone, `MARVIN_NOW` stops the clock.
+    /// A clock for the environment: `TZ` names the zone, `TZDIR` where zones lie, `MARVIN_NOW` stops the clock.
     pub fn new(env: &super::env::Env) -> Self {
-        let fixed = env
-            .get("MARVIN_NOW")
-            .and_then(|text| text.parse::<Zoned>().ok());
-        let zone = env
-            .get("TZ")
-            .and_then(|name| TimeZone::get(name.trim_start_matches(':')).ok());
-        Self { fixed, zone }
+        let zones = ZoneFiles::new(env);
+        Self {
+            fixed: env.get("MARVIN_NOW").and_then(|text| zones.zoned(text)),
+            zones: Arc::new(zones),
+            local: Arc::default(),
+        }
+    }
+
+    /// The time zones of this machine.
+    pub fn zones(&self) -> &ZoneFiles {
+        &self.zones
     }
 
     /// Now, in the local zone.
     pub fn now(&self) -> Zoned {
-        match (&self.fixed, &self.zone) {
-            (Some(fixed), _) => fixed.clone(),
-            (None, Some(zone)) => Timestamp::now().to_zoned(zone.clone()),
-            (None, None) => Zoned::now(),
+        match &self.fixed {
+            Some(fixed) => fixed.clone(),
+            None => Timestamp::now().to_zoned(self.local()),
+        }
+    }
+
+    fn local(&self) -> TimeZone {
+        let mut held = self.local.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*held {
+            Some((since, zone)) if since.elapsed() < ZONE_TTL => zone.clone(),
+            _ => {
+                let zone = self.zones.local();
+                *held = Some((Instant::now(), zone.clone()));
+                zone
+            }
         }
     }
 

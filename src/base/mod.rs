@@ -10,3 +10,4 @@ pub mod patterns;
 pub mod pick;
 pub mod redact;
 pub mod text;
+pub mod zones;

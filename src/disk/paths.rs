@@ -279,6 +279,11 @@ impl ProfilePaths {
         self.0.join("ntfy_subscriptions.json")
     }
 
+    /// A file whose presence says that reminders are sent to no topic of ntfy.
+    pub fn no_ntfy_reminders(&self) -> PathBuf {
+        self.0.join("ntfy_reminders_off")
+    }
+
     /// Bookmarks.
     pub fn bookmarks(&self) -> PathBuf {
         self.0.join("bookmarks.json")

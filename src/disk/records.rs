@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{atomic, lock};
+use super::atomic::{self, Access};
+use super::lock;
 use crate::base::clock::Clock;
 use crate::base::error::{Outcome, Problem};
 
@@ -126,7 +127,7 @@ pub fn update(
     change: impl FnOnce(&mut Vec<Box<RawValue>>) -> Outcome<()>,
 ) -> Outcome<Option<String>> {
     let mut notice = None;
-    lock::update(path, WAIT, |old| {
+    lock::update_as(path, Access::Private, WAIT, |old| {
         let (from, bytes) = match (old, beginning) {
             (None, Some(other)) => (other, read(other)?),
             (old, _) => (path, old),

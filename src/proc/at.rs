@@ -1,4 +1,4 @@
-//! Jobs of `at`, which knows years: the second scheduler that is tried (contract/services/cron.md).
+//! Jobs of `at`, which knows years: the second scheduler that is tried (at(1)).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The person's crontab: lines that end with an exact marker of ours, and every other byte left as it is (contract/services/cron.md).
+//! The person's crontab: lines that end with an exact marker of ours, and every other byte left as it is (crontab(1), crontab(5)).
 
 use std::io::{Seek as _, Write as _};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A notice on the desktop (contract/services/notify-send.md).
+//! A notice on the desktop (notify-send(1), osascript(1)).
 
 use std::path::Path;
 use std::time::Duration;

@@ -13,6 +13,7 @@ const BASIC: &[&str] = &[
     "LANG",
     "LANGUAGE",
     "TZ",
+    "TZDIR",
     "TMPDIR",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",

@@ -14,6 +14,7 @@ use super::{CHANGE, READ};
 use crate::base::error::{Outcome, Problem};
 use crate::base::ids;
 use crate::base::text::{capital, clip, did_you_mean, visible};
+use crate::disk::atomic::{self, Access};
 use crate::disk::lock::Lock;
 
 crate::tools! { "alarms";
@@ -53,8 +54,10 @@ fn set(ctx: &Ctx, args: SetAlarm) -> Outcome<String> {
     let (at, moved) = moment(&args.time, &now)?;
     let wanted = label(&args.label)?;
     let (mut alarm, lock) = {
-        let lock = Lock::take(&world.paths.alarms()?.join("set"), PATIENCE, &ctx.stop)?;
-        let label = free(world.paths.alarms()?.as_path(), &wanted)?;
+        let folder = world.paths.alarms()?;
+        atomic::make_folder(&folder, Access::Private)?;
+        let lock = Lock::take(&folder.join("set"), PATIENCE, &ctx.stop)?;
+        let label = free(&folder, &wanted)?;
         let alarm = Record {
             id: ids::hex(8),
             label,
@@ -62,6 +65,7 @@ fn set(ctx: &Ctx, args: SetAlarm) -> Outcome<String> {
             message: message.clone(),
             scheduler: None,
             job: None,
+            late: None,
             of: None,
         };
         alarm.save(&world.paths)?;
@@ -77,13 +81,18 @@ fn set(ctx: &Ctx, args: SetAlarm) -> Outcome<String> {
         }
     };
     Bells::look_again(world);
+    let rings = alarm.rings(world).unwrap_or_else(|| at.clone());
     let mut out = format!(
         "Alarm \"{}\" is set for {}.\nMessage: {}",
         alarm.label,
-        at.strftime("%A %-d %B %Y, %H:%M (%Z)"),
+        rings.strftime("%A %-d %B %Y, %H:%M (%Z)"),
         visible(&message)
     );
-    for line in [moved, note].into_iter().flatten() {
+    let next = (rings > at).then(|| {
+        let exact = at.strftime("%H:%M:%S");
+        format!("That is the next minute the scheduler can begin with; an open session rings it at {exact}.")
+    });
+    for line in [moved, next, note].into_iter().flatten() {
         out.push('\n');
         out.push_str(&line);
     }
@@ -214,14 +223,16 @@ pub(super) fn here(wall: DateTime, now: &Zoned) -> Option<(Zoned, Option<String>
 fn list(ctx: &Ctx, _: ListAlarms) -> Outcome<String> {
     let world = &ctx.world;
     let mut odd = Vec::new();
-    let alarms: Vec<Record> = record::all(&world.paths, &mut odd)?
+    let alarms: Vec<Record> = record::all(&world.paths, world.clock.zones(), &mut odd)?
         .into_iter()
         .filter(|r| r.of.is_none())
         .collect();
     let now = world.clock.now();
     let mut lines: Vec<String> = Vec::new();
     for alarm in &alarms {
-        let Some(at) = alarm.at() else { continue };
+        let Some(at) = alarm.at(world.clock.zones()) else {
+            continue;
+        };
         let state = match (&alarm.scheduler, at <= now) {
             (_, true) => " (overdue)",
             (None, false) => " (rings only while Marvin is open)",
@@ -246,7 +257,7 @@ fn list(ctx: &Ctx, _: ListAlarms) -> Outcome<String> {
 
 fn cancel(ctx: &Ctx, args: CancelAlarm) -> Outcome<String> {
     let world = &ctx.world;
-    let alarms: Vec<Record> = record::all(&world.paths, &mut Vec::new())?
+    let alarms: Vec<Record> = record::all(&world.paths, world.clock.zones(), &mut Vec::new())?
         .into_iter()
         .filter(|r| r.of.is_none())
         .collect();

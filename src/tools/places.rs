@@ -1,4 +1,4 @@
-//! Module `places`: the address book of the profile, `saved_places.json` (contract/interfaces.md 10.1).
+//! Module `places`: the address book of the profile, `saved_places.json`.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

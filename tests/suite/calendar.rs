@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
+use marvin::base::zones::ZoneFiles;
 use marvin::tools::calendar::ical::line::{Lines, unfold};
 use marvin::tools::calendar::ical::scan::{scan, with_event, without};
 use marvin::tools::calendar::occurrence::between;
@@ -190,6 +191,35 @@ fn a_title_that_fits_several_removes_none_and_bad_times_store_nothing() {
 }
 
 #[test]
+fn a_title_that_fits_only_a_changed_occurrence_removes_no_event() {
+    let desk = Desk::new();
+    let file = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:series-1\nDTSTART:20261123T090000Z\nRRULE:FREQ=WEEKLY\nSUMMARY:Standup\nEND:VEVENT\n\
+                BEGIN:VEVENT\nUID:series-1\nRECURRENCE-ID:20261130T090000Z\nDTSTART:20261130T100000Z\nSUMMARY:Farewell\nEND:VEVENT\n\
+                BEGIN:VEVENT\nUID:alone-1\nRECURRENCE-ID:20261130T090000Z\nDTSTART:20261130T100000Z\nSUMMARY:Guest\nEND:VEVENT\nEND:VCALENDAR\n";
+    desk.home.write(CALENDAR, file);
+    for words in [
+        vec!["title=farewell"],
+        vec!["title=farewell", "uid=series-1"],
+    ] {
+        let mut call = vec!["calendar_delete_event"];
+        call.extend(words);
+        let said = desk.fails(&call);
+        assert!(
+            said.contains("changed occurrence of \"Standup\"") && said.contains("UID series-1"),
+            "{said}"
+        );
+        assert_eq!(desk.home.read(CALENDAR), file);
+    }
+    let gone = desk.says(&["calendar_delete_event", "title=guest"]);
+    assert!(gone.contains("Removed 1 event: Guest"), "{gone}");
+    let gone = desk.says(&["calendar_delete_event", "uid=series-1"]);
+    assert!(
+        gone.contains("Removed 1 event: Standup") && gone.contains("1 changed occurrence"),
+        "{gone}"
+    );
+}
+
+#[test]
 fn a_crontab_that_may_not_be_read_is_never_written() {
     let desk = Desk::new();
     desk.home.write("table", TABLE);
@@ -334,14 +364,96 @@ fn an_alarm_that_reaches_nobody_is_kept_for_the_next_session() {
 }
 
 #[test]
-fn an_alarm_of_the_next_second_is_for_a_minute_that_cron_has_not_begun() {
+fn time_zones_are_those_of_the_machine() {
+    // Seven hours ahead all the year, as no database has it (RFC 9636, version 2).
+    let block = |version: u8| {
+        let mut out = [b"TZif".as_slice(), &[version], &[0; 15]].concat();
+        for count in [0u32, 0, 0, 0, 1, 4] {
+            out.extend(count.to_be_bytes());
+        }
+        out.extend((7 * 3_600i32).to_be_bytes());
+        [out, b"\0\0NEW\0".to_vec()].concat()
+    };
+    let zone = [block(b'2'), block(b'2'), b"\nNEW-7\n".to_vec()].concat();
     let desk = Desk::new();
-    desk.marvin()
-        .env("MARVIN_NOW", "2026-11-21T14:30:58+01:00[Europe/Berlin]")
-        .args(["tool", "set_alarm", "time=14:31", "message=Tea"])
-        .run()
-        .expect(0);
-    assert!(desk.table().starts_with("32 "), "{}", desk.table());
+    desk.home.write("zones/Africa/Casablanca", zone);
+    let event = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nSUMMARY:Call\nDTSTART;TZID=Africa/Casablanca:20261123T120000\nEND:VEVENT\nEND:VCALENDAR\n";
+    desk.home.write(CALENDAR, event);
+    let run = |now: &str, words: &[&str]| {
+        let run = desk.marvin().env("TZDIR", desk.home.path().join("zones"));
+        let run = run.env("TZ", "Africa/Casablanca").env("MARVIN_NOW", now);
+        let done = run.arg("tool").args(words.iter().copied()).run().expect(0);
+        done.text().to_owned()
+    };
+    let here = "2026-11-22T12:00:00+07:00[Africa/Casablanca]";
+    let list = run(here, &["calendar_list_upcoming"]);
+    assert!(list.contains("Mon 23 Nov, 12:00  Call"), "{list}");
+    let utc = "2026-11-22T12:00:00+00:00[UTC]";
+    let list = run(utc, &["calendar_list_upcoming"]);
+    assert!(list.contains("Mon 23 Nov, 05:00  Call"), "{list}");
+    let said = run(
+        utc,
+        &[
+            "calendar_add_event",
+            "title=x",
+            "start=2026-11-23T20:00[Africa/Casablanca]",
+        ],
+    );
+    assert!(said.contains("Mon 23 Nov 2026, 13:00-14:00"), "{said}");
+    let said = run(here, &["set_alarm", "time=18:00", "message=x"]);
+    assert!(said.contains("18:00 (NEW)"), "{said}");
+    let list = run(here, &["list_alarms"]);
+    assert!(list.contains("Sun 22 Nov 2026 18:00"), "{list}");
+    let script = fs::read_to_string(&desk.records("alarms")[1]).unwrap();
+    assert!(script.contains("export TZDIR="), "{script}");
+}
+
+#[test]
+fn an_alarm_is_announced_for_the_minute_in_which_the_scheduler_rings_it() {
+    for (now, time, minute) in [
+        // The second is waited for, in the minute that was said.
+        ("14:30:05", "30m", "15:00"),
+        ("14:30:58", "2m", "14:32"),
+        ("14:30:05", "18:00", "18:00"),
+        // Too soon for a scheduler.
+        ("14:30:05", "30s", "14:31"),
+        ("14:30:58", "14:31", "14:32"),
+        ("14:30:58", "1s", "14:32"),
+    ] {
+        let desk = Desk::new();
+        let done = desk
+            .marvin()
+            .env("TZ", "UTC")
+            .env("MARVIN_NOW", format!("2026-11-21T{now}+00:00[UTC]"))
+            .args(["tool", "set_alarm", &format!("time={time}"), "message=Tea"])
+            .run()
+            .expect(0);
+        let said = done.text();
+        assert!(
+            said.contains(&format!("21 November 2026, {minute} (UTC)")),
+            "{now} {time}: {said}"
+        );
+        // The table is in the machine's zone, which a test does not choose: minutes alone are the same nearly everywhere.
+        let (_, minutes) = minute.split_once(':').unwrap();
+        let table = desk.table();
+        let line: u8 = table.split(' ').next().unwrap().parse().unwrap();
+        assert_eq!(line % 15, minutes.parse::<u8>().unwrap() % 15, "{table}");
+    }
+}
+
+#[test]
+fn a_reminder_is_announced_for_the_minute_in_which_the_scheduler_rings_it() {
+    let desk = Desk::new();
+    let said = desk.says(&["calendar_add_event", "title=x", "start=2026-11-21T15:00:30"]);
+    assert!(said.contains("Reminders: Sat 21 Nov 14:31."), "{said}");
+    let desk = Desk::new();
+    let said = desk.says(&["calendar_add_event", "title=x", "start=2026-11-22T15:10:30"]);
+    assert!(said.contains("14:10 and Sun 22 Nov 14:40."), "{said}");
+    let table = desk.table();
+    assert!(
+        table.starts_with("10 ") && table.contains("\n40 "),
+        "{table}"
+    );
 }
 
 #[test]
@@ -455,7 +567,7 @@ fn the_sample_files_keep_every_byte() {
         }
         let from = "1999-01-01T00:00:00+01:00[Europe/Berlin]".parse().unwrap();
         let until = "2027-01-01T00:00:00+01:00[Europe/Berlin]".parse().unwrap();
-        let found = between(&bytes, &from, &until);
+        let found = between(&bytes, &from, &until, &ZoneFiles::default());
         assert!(found.list.iter().all(|event| !event.title.contains("\\,")));
         let lines = Lines::new(&bytes, 0..bytes.len());
         assert!(lines.map(|line| unfold(&bytes, &line).len()).sum::<usize>() <= bytes.len());
@@ -464,7 +576,7 @@ fn the_sample_files_keep_every_byte() {
     let bytes = fs::read(shared.join("services/ics/several-components.ics")).unwrap();
     let from = "2003-12-01T00:00:00+00:00[UTC]".parse().unwrap();
     let until = "2004-01-01T00:00:00+00:00[UTC]".parse().unwrap();
-    let titles: Vec<String> = between(&bytes, &from, &until)
+    let titles: Vec<String> = between(&bytes, &from, &until, &ZoneFiles::default())
         .list
         .into_iter()
         .map(|event| event.title)

@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::Command;
 
+use marvin::base::zones::ZoneFiles;
 use marvin::tools::calendar::occurrence::{Occurrence, between};
 
 use crate::support::home::Home;
@@ -216,7 +217,12 @@ fn series_of_other_programs_are_what_another_reader_makes_of_them() {
         let said = String::from_utf8(done.stdout).unwrap();
         let mut want: Vec<&str> = said.lines().collect();
         want.sort_unstable();
-        let found = between(text.as_bytes(), &zoned(from), &zoned(until));
+        let found = between(
+            text.as_bytes(),
+            &zoned(from),
+            &zoned(until),
+            &ZoneFiles::default(),
+        );
         let line = |one: &Occurrence| {
             let [start, end] =
                 [&one.start, &one.end].map(|at| at.strftime("%Y-%m-%dT%H:%M").to_string());

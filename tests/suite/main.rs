@@ -35,6 +35,7 @@ mod maps;
 mod media;
 mod music;
 mod notes;
+mod ntfy;
 mod obstacles;
 mod odd_answers;
 mod odd_places;

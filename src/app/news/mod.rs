@@ -1,4 +1,4 @@
-//! News of the profile's ntfy subscriptions, asked for with every message that is sent (contract/interfaces.md 14).
+//! News of the profile's ntfy subscriptions, asked for with every message that is sent.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,11 +13,14 @@ use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::disk::paths::ProfilePaths;
 
-use crate::tools::ntfy::file::{self, Seen, Subscription};
+use crate::tools::ntfy::file::{self, Reader, Seen, Subscription};
 use crate::tools::ntfy::poll;
 
 /// Longest time of a poll, all topics together.
 const LIMIT: Duration = Duration::from_secs(2);
+/// Messages of one topic that are shown at once, and their characters.
+const MESSAGES: usize = 5;
+const CHARACTERS: usize = 4_000;
 /// Topics asked for in one poll.
 const TOPICS: usize = 64;
 /// A shorter file holds no subscription: `[]`, `{}` and white space.
@@ -103,17 +106,22 @@ impl Work {
             let Some(Ok(answer)) = answers.get(&subscription.topic) else {
                 continue;
             };
-            notices.extend(answer.notices(&subscription.label));
-            let last = answer
-                .last
-                .clone()
-                .unwrap_or_else(|| subscription.seen.clone());
+            let shown = answer.shown(&subscription.label, MESSAGES, CHARACTERS);
+            notices.extend(shown.notices);
+            if shown.left > 0 {
+                let label = &subscription.label;
+                notices.push(format!(
+                    "🔔 {label}: … {} more, shown with your next message, or by ntfy_list",
+                    shown.left
+                ));
+            }
+            let last = shown.last.unwrap_or_else(|| subscription.seen.clone());
             self.remember(&subscription.topic, &last);
             seen.insert(subscription.topic.clone(), last);
         }
         if !seen.is_empty() {
             // A file that cannot be written is no trouble of the conversation; this process remembers by itself.
-            let _ = file::remember(&self.path, &seen, &self.clock.utc());
+            let _ = file::remember(&self.path, &seen, Reader::Session, &self.clock.utc());
         }
         notices
     }

@@ -3,7 +3,6 @@
 use super::*;
 use crate::tools::ntfy::answer::{News as Answer, read};
 use proptest::prelude::*;
-use std::fmt::Write as _;
 
 fn line(id: &str, time: i64, more: &str) -> String {
     format!(r#"{{"id":"{id}","time":{time},"event":"message","topic":"t"{more}}}"#) + "\n"
@@ -27,7 +26,7 @@ fn only_messages_are_news_and_each_says_what_it_has() {
     body += "{\"event\":\"keepalive\",\"id\":\"k\",\"time\":99}\n{\"event\":\"mess";
     let news = read(body.as_bytes(), &Seen::default());
     assert_eq!(
-        news.notices("Server"),
+        news.shown("Server", 9, 9_000).notices,
         [
             "🔔 Server: Disk full",
             "🔔 Server: Hi — there\nyou",
@@ -36,7 +35,7 @@ fn only_messages_are_news_and_each_says_what_it_has() {
             "🔔 Server: (attachment cam.jpg)",
         ]
     );
-    assert_eq!(news.last, Some(seen("a5", 13)));
+    assert_eq!(news.shown("", 9, 9_000).last, Some(seen("a5", 13)));
     assert_eq!(read(b"", &seen("a5", 13)), Answer::default());
 }
 
@@ -46,7 +45,11 @@ fn what_was_seen_is_not_news_again() {
     for (id, time) in [("a", 10), ("b", 11), ("c", 11), ("d", 12)] {
         body += &line(id, time, &format!(r#","message":"{id}""#));
     }
-    let news = |id, time| read(body.as_bytes(), &seen(id, time)).notices("t");
+    let news = |id, time| {
+        read(body.as_bytes(), &seen(id, time))
+            .shown("t", 9, 900)
+            .notices
+    };
     assert_eq!(
         news("b", 11),
         ["🔔 t: c", "🔔 t: d"],
@@ -62,32 +65,17 @@ fn what_was_seen_is_not_news_again() {
 }
 
 #[test]
-fn many_messages_are_counted() {
-    let mut body = String::new();
-    for n in 0..12 {
-        let _ = write!(
-            body,
-            "{}",
-            line(&format!("i{n}"), n + 1, &format!(r#","message":"m{n}""#))
-        );
-    }
-    let notices = read(body.as_bytes(), &Seen::default()).notices("t");
-    assert_eq!(notices.len(), 6);
-    assert_eq!(
-        (notices[0].as_str(), notices[5].as_str()),
-        ("🔔 t: m7", "🔔 t: … 7 more")
-    );
-}
-
-#[test]
 fn both_forms_of_the_file_are_read_and_keep_what_they_hold() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("ntfy_subscriptions.json");
-    let clock = Clock::default();
+    let clock = Clock::new(&Env::from([(
+        "MARVIN_NOW",
+        "2026-11-21T00:10:00+00:00[UTC]",
+    )]));
     let list = r#"[{"topic":"a","label":"A","subscribedAt":"2026-11-21T00:00:00Z","x":[1]},
         {"topic":"b","lastMessageId":"m1","lastChecked":1795210000000},{"topic":"../c"},{"topic":"a"},7]"#;
     let object = r#"{"a":{"label":"A","url":"https://n/a"},"b":{"lastMessageId":"m1","lastChecked":1795210000}}"#;
-    for (text, since) in [(list, "1795219200"), (object, "12h")] {
+    for (text, since) in [(list, "11m"), (object, "12h")] {
         fs::write(&path, text).unwrap();
         let found = file::read(&path, &clock, &mut |w| panic!("{w}"));
         let got: Vec<_> = found
@@ -102,7 +90,7 @@ fn both_forms_of_the_file_are_read_and_keep_what_they_hold() {
             ]
         );
         let seen = BTreeMap::from([("a".to_owned(), seen("n1", 1_795_220_000))]);
-        file::remember(&path, &seen, "2026-11-21T12:00:00.000Z").unwrap();
+        file::remember(&path, &seen, Reader::Session, "2026-11-21T12:00:00.000Z").unwrap();
         let after: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         let mut before: serde_json::Value = serde_json::from_str(text).unwrap();
         let entry = |value: &mut serde_json::Value| {
@@ -136,6 +124,6 @@ proptest! {
         time: i64,
     ) {
         let news = read(lines.join("\n").as_bytes(), &seen("x", time));
-        prop_assert!(news.notices("t").len() <= 6);
+        prop_assert!(news.shown("t", 5, 900).notices.len() <= 6);
     }
 }

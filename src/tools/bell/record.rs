@@ -7,8 +7,10 @@ use jiff::Zoned;
 use serde::{Deserialize, Serialize};
 
 use crate::base::error::{Outcome, Problem};
+use crate::base::zones::ZoneFiles;
 use crate::disk::atomic::{self, Access};
 use crate::disk::paths::Paths;
+use crate::tools::context::World;
 
 /// Longest record that is read.
 const CAP: u64 = 1 << 20;
@@ -39,6 +41,9 @@ pub struct Record {
     /// The job's number where the scheduler is `at`.
     #[serde(default)]
     pub job: Option<u64>,
+    /// When the scheduler rings it, where that is later than its time: it is given whole minutes to come. A session rings in time.
+    #[serde(skip)]
+    pub late: Option<Zoned>,
     /// The event, for a reminder.
     #[serde(default, rename = "event")]
     pub of: Option<Of>,
@@ -46,8 +51,14 @@ pub struct Record {
 
 impl Record {
     /// When it rings.
-    pub fn at(&self) -> Option<Zoned> {
-        self.time.parse().ok()
+    pub fn at(&self, zones: &ZoneFiles) -> Option<Zoned> {
+        zones.stored(&self.time)
+    }
+
+    /// When it rings as far as this program can tell: by the scheduler, where this is no session.
+    pub fn rings(&self, world: &World) -> Option<Zoned> {
+        let late = self.late.clone().filter(|_| world.announce.is_none());
+        late.or_else(|| self.at(world.clock.zones()))
     }
 
     /// Where the record lies.
@@ -104,7 +115,7 @@ impl Record {
 }
 
 /// Every record, alarms and reminders, in order of time; files that are none are left alone and named in `odd`.
-pub fn all(paths: &Paths, odd: &mut Vec<PathBuf>) -> Outcome<Vec<Record>> {
+pub fn all(paths: &Paths, zones: &ZoneFiles, odd: &mut Vec<PathBuf>) -> Outcome<Vec<Record>> {
     let mut records = Vec::new();
     for (folder, reminders) in [(paths.alarms()?, false), (paths.reminders()?, true)] {
         let Ok(entries) = fs::read_dir(&folder) else {
@@ -115,7 +126,7 @@ pub fn all(paths: &Paths, odd: &mut Vec<PathBuf>) -> Outcome<Vec<Record>> {
             if path.extension().is_none_or(|ext| ext != "json") {
                 continue;
             }
-            match read(&path).filter(|record| record.of.is_some() == reminders) {
+            match read(&path, zones).filter(|record| record.of.is_some() == reminders) {
                 // The name decides what is removed later, so it must be the record's own.
                 Some(record) if record.path(paths).is_ok_and(|own| own == path) => {
                     records.push(record);
@@ -125,22 +136,25 @@ pub fn all(paths: &Paths, odd: &mut Vec<PathBuf>) -> Outcome<Vec<Record>> {
             }
         }
     }
-    records.sort_by_key(|record| (record.at().map(|at| at.timestamp()), record.label.clone()));
+    records.sort_by_cached_key(|record| {
+        let at = record.at(zones).map(|at| at.timestamp());
+        (at, record.label.clone())
+    });
     Ok(records)
 }
 
-fn read(path: &Path) -> Option<Record> {
+fn read(path: &Path, zones: &ZoneFiles) -> Option<Record> {
     let bytes = atomic::read(path, CAP).ok()??;
     let record: Record = serde_json::from_slice(&bytes).ok()?;
-    record.at().is_some().then_some(record)
+    record.at(zones).is_some().then_some(record)
 }
 
 /// The record with this id.
 ///
 /// # Errors
 /// No place for Marvin's files.
-pub fn find(paths: &Paths, id: &str) -> Outcome<Option<Record>> {
-    Ok(all(paths, &mut Vec::new())?
+pub fn find(paths: &Paths, zones: &ZoneFiles, id: &str) -> Outcome<Option<Record>> {
+    Ok(all(paths, zones, &mut Vec::new())?
         .into_iter()
         .find(|record| record.id == id))
 }

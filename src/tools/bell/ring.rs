@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
+
 use super::record::{self, Record};
 use super::schedule;
 use crate::base::cancel::Cancel;
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::clip;
+use crate::disk::atomic::{self, Access};
 use crate::disk::lock::Lock;
 use crate::proc::desktop;
 use crate::tools::calendar;
@@ -16,11 +19,12 @@ use crate::tools::ntfy::reminders;
 /// Longest wait for another Marvin that is ringing.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// An open session, which can tell the person, comes before the scheduler.
-const HEAD_START: Duration = Duration::from_secs(2);
+const HEAD_START: SignedDuration = SignedDuration::from_secs(2);
 /// Lateness that is worth a word.
 const LATE: i64 = 120;
-/// Seconds by which a scheduler may call too early: where the clocks go back it takes the first of two equal hours.
-const EARLY: i64 = 3_660;
+/// By how much a scheduler may call too early: it knows whole minutes, and where the clocks go back it takes the first of two equal
+/// hours.
+const EARLY: SignedDuration = SignedDuration::from_secs(3_660);
 
 /// The words for the person.
 pub fn words(world: &World, record: &Record) -> String {
@@ -29,7 +33,7 @@ pub fn words(world: &World, record: &Record) -> String {
         None => "Alarm",
     };
     let late = record
-        .at()
+        .at(world.clock.zones())
         .filter(|at| world.clock.now().timestamp().as_second() - at.timestamp().as_second() > LATE);
     let late = late.map_or_else(String::new, |at| {
         format!(" (was due {})", at.strftime("%a %-d %b %H:%M"))
@@ -42,26 +46,27 @@ pub fn words(world: &World, record: &Record) -> String {
 /// # Errors
 /// No place for Marvin's files, or they cannot be written; nobody could be told.
 pub fn fire_scheduled(world: &World, id: &str, stop: &Cancel) -> Outcome<()> {
-    let Some(record) = record::find(&world.paths, id)? else {
+    let Some(record) = record::find(&world.paths, world.clock.zones(), id)? else {
         return Ok(());
     };
-    let now = world.clock.now().timestamp();
-    let late = record
-        .at()
-        .map_or(0, |at| now.as_second() - at.timestamp().as_second());
-    let Some(wait) = wait(late) else {
-        return Ok(());
-    };
-    stop.sleep(wait);
+    if let Some(at) = record.at(world.clock.zones()) {
+        let early = at.timestamp().duration_since(world.clock.now().timestamp());
+        let Some(wait) = wait(early, at.second()) else {
+            return Ok(());
+        };
+        stop.sleep(wait);
+    }
     stop.check()?;
     once(world, id, keep, stop)
 }
 
-/// How long to wait before a record rings that is `late` by so many seconds; nothing for one whose time is far off.
-fn wait(late: i64) -> Option<Duration> {
-    let head = i64::try_from(HEAD_START.as_secs()).unwrap_or_default();
-    let wait = u64::try_from((head - late).max(0)).ok()?;
-    (late >= -EARLY).then_some(Duration::from_secs(wait))
+/// How long to wait before a record rings that is due so long from now, at such a second of its minute; nothing for one whose time
+/// is far off. The head start of a session ends within the minute, which is the one that was announced.
+fn wait(early: SignedDuration, second: i8) -> Option<Duration> {
+    let left = i64::from(60 - second) * 1_000 - 500;
+    let head = HEAD_START.min(SignedDuration::from_millis(left));
+    let wait = (early + head).max(SignedDuration::ZERO);
+    (early <= EARLY).then(|| wait.unsigned_abs())
 }
 
 /// Rings the record `id` outside this program, whose session has told it, once, and removes it.
@@ -89,8 +94,10 @@ type End = fn(&World, &Record, &Cancel) -> Outcome<()>;
 
 /// Rings the record `id` outside this program, once, and removes it; one that reached nobody there ends as `unheard` says.
 fn once(world: &World, id: &str, unheard: End, stop: &Cancel) -> Outcome<()> {
-    let _lock = Lock::take(&world.paths.alarms()?.join("fire"), PATIENCE, stop)?;
-    let Some(record) = record::find(&world.paths, id)? else {
+    let folder = world.paths.alarms()?;
+    atomic::make_folder(&folder, Access::Private)?;
+    let _lock = Lock::take(&folder.join("fire"), PATIENCE, stop)?;
+    let Some(record) = record::find(&world.paths, world.clock.zones(), id)? else {
         return Ok(());
     };
     if is_wanted(world, &record) {
@@ -99,7 +106,10 @@ fn once(world: &World, id: &str, unheard: End, stop: &Cancel) -> Outcome<()> {
         } else {
             "Alarm"
         };
-        if !aloud(world, title, &words(world, &record), stop) {
+        // The scheduler knows nothing of profiles: an event's reminder goes where its own profile's go.
+        let profile = record.of.as_ref().map(|of| of.profile.clone());
+        let profile = profile.unwrap_or_else(|| world.profile());
+        if !aloud(world, &profile, title, &words(world, &record), stop) {
             return unheard(world, &record, stop);
         }
     }
@@ -115,11 +125,11 @@ pub fn is_wanted(world: &World, record: &Record) -> bool {
     calendar::holds(&profile, &of.uid)
 }
 
-/// A desktop notice and a message to the telephone; neither failing stops the other, and the session has its own notice. True
-/// when one of them went out.
-pub fn aloud(world: &World, title: &str, text: &str, stop: &Cancel) -> bool {
+/// A desktop notice, and a message to the telephone that says of what kind it is; neither failing stops the other, and the session
+/// has its own notice. True when one of them went out.
+pub fn aloud(world: &World, profile: &str, title: &str, text: &str, stop: &Cancel) -> bool {
     let shown = desktop::notify(&world.env, title, text, stop).is_ok();
-    let sent = reminders::publish(world, title, text, stop).unwrap_or_default();
+    let sent = reminders::publish(world, profile, title, stop).unwrap_or_default();
     shown || sent
 }
 
@@ -129,10 +139,22 @@ mod tests {
 
     #[test]
     fn an_early_call_waits_for_the_second_of_two_equal_hours_and_no_longer() {
-        let seconds = |late| wait(late).map(|wait| wait.as_secs());
+        let seconds = |early| {
+            let wait = wait(SignedDuration::from_secs(early), 0);
+            wait.map(|wait| wait.as_secs())
+        };
         assert_eq!(seconds(0), Some(2));
-        assert_eq!(seconds(5), Some(0));
-        assert_eq!(seconds(-3_600), Some(3_602));
-        assert_eq!(seconds(-7_200), None);
+        assert_eq!(seconds(-5), Some(0));
+        assert_eq!(seconds(3_600), Some(3_602));
+        assert_eq!(seconds(7_200), None);
+    }
+
+    #[test]
+    fn the_second_of_an_alarm_is_waited_for_and_its_minute_is_never_left() {
+        for second in 0..60 {
+            let wait = wait(SignedDuration::from_secs(second.into()), second).unwrap();
+            assert!(wait >= Duration::from_secs(second.try_into().unwrap()));
+            assert!(wait < Duration::from_secs(60), "{second}: {wait:?}");
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! Handing records to the scheduler, so that they ring when Marvin is closed, and taking them back.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
-use jiff::{RoundMode, Unit, ZonedRound};
+use jiff::{RoundMode, Timestamp, Unit, ZonedRound};
 
 use super::record::Record;
 use crate::base::cancel::Cancel;
@@ -16,10 +16,11 @@ use crate::proc::{at, cron};
 use crate::tools::context::World;
 
 /// Variables that a notice needs and that a scheduler does not give; none is a secret.
-const CARRIED: [&str; 12] = [
+const CARRIED: [&str; 13] = [
     "HOME",
     "PATH",
     "TZ",
+    "TZDIR",
     "LANG",
     "MARVIN_CONFIG_DIR",
     "MARVIN_URL_NTFY",
@@ -42,10 +43,6 @@ const PATIENCE: Duration = Duration::from_secs(6);
 pub fn add(world: &World, records: &mut [Record], stop: &Cancel) -> Outcome<Option<String>> {
     for record in records.iter() {
         record.save(&world.paths)?;
-        let script = record.script(&world.paths)?;
-        let text = script_text(world, record)?;
-        atomic::write(&script, text.as_bytes(), Access::Private)?;
-        executable(&script)?;
     }
     let mut why = String::new();
     for (scheduler, installed) in [
@@ -94,27 +91,28 @@ fn unheard(scheduler: &str) -> Option<String> {
     })
 }
 
-fn with_cron(world: &World, records: &[Record], stop: &Cancel) -> Outcome<()> {
+fn with_cron(world: &World, records: &mut [Record], stop: &Cancel) -> Outcome<()> {
+    // First: what comes after takes no time, the lock may.
+    let _lock = lock(world, stop)?;
     let mut lines = String::new();
     for record in records {
-        let script = record.script(&world.paths)?;
+        let when = assign_minute(world, record);
+        let script = write_script(world, record, when)?;
         let line = script
             .to_str()
-            .and_then(|script| cron::line(minute(world, record)?, script, &mark(record)?));
+            .and_then(|script| cron::line(when?, script, &mark(record)?));
         lines.push_str(&line.ok_or_else(|| {
             Problem::refused(format!("{} cannot stand in a crontab.", script.display()))
         })?);
     }
-    let _lock = lock(world, stop)?;
     cron::change(&world.env, stop, &[], &lines)
 }
 
 fn with_at(world: &World, records: &mut [Record], stop: &Cancel) -> Outcome<()> {
     for record in records.iter_mut() {
-        let script = record.script(&world.paths)?;
-        let (Some(when), Some(mark), Some(script)) =
-            (minute(world, record), mark(record), script.to_str())
-        else {
+        let when = assign_minute(world, record);
+        let script = write_script(world, record, when)?;
+        let (Some(when), Some(mark), Some(script)) = (when, mark(record), script.to_str()) else {
             return Err(Problem::refused(
                 "The path of the alarm cannot be given to at.",
             ));
@@ -122,6 +120,14 @@ fn with_at(world: &World, records: &mut [Record], stop: &Cancel) -> Outcome<()> 
         record.job = Some(at::add(&world.env, stop, when, script, &mark)?);
     }
     Ok(())
+}
+
+fn write_script(world: &World, record: &Record, when: Option<DateTime>) -> Outcome<PathBuf> {
+    let script = record.script(&world.paths)?;
+    let text = script_text(world, record, when.map_or(0, DateTime::year))?;
+    atomic::write(&script, text.as_bytes(), Access::Private)?;
+    executable(&script)?;
+    Ok(script)
 }
 
 /// Takes the records back from their scheduler, then removes them. Trouble with a scheduler is told, not an error: without its
@@ -174,37 +180,30 @@ fn mark(record: &Record) -> Option<Mark> {
     Mark::new(&record.id)
 }
 
-/// The minute that the scheduler is given, in its zone: the first one not before the record's time that it has not begun by the
-/// time it hears of it.
-fn minute(world: &World, record: &Record) -> Option<DateTime> {
+/// The minute that the scheduler is given, in its zone: the record's own, whose second the program then waits for; the next one where
+/// that has begun by the time the scheduler hears of it.
+fn assign_minute(world: &World, record: &mut Record) -> Option<DateTime> {
+    let zones = world.clock.zones();
     let heard = world.clock.now().timestamp().checked_add(HEARD).ok()?;
-    let at = record.at()?.timestamp().max(heard).to_zoned(system_zone());
-    let up = ZonedRound::new()
-        .smallest(Unit::Minute)
-        .mode(RoundMode::Ceil);
-    at.round(up).ok().map(|at| at.datetime())
-}
-
-/// The zone of the system's daemons, whatever `TZ` says here.
-fn system_zone() -> TimeZone {
-    let link = std::fs::canonicalize("/etc/localtime").ok();
-    let named = link
-        .as_deref()
-        .and_then(|path| path.to_str())
-        .and_then(|path| {
-            let (_, name) = path.split_once("zoneinfo/")?;
-            TimeZone::get(name).ok()
-        });
-    let from_file = || TimeZone::tzif("Local", &std::fs::read("/etc/localtime").ok()?).ok();
-    named.or_else(from_file).unwrap_or(TimeZone::UTC)
+    let at = record.at(zones)?;
+    let minute = |moment: Timestamp, mode: RoundMode| {
+        let whole = ZonedRound::new().smallest(Unit::Minute).mode(mode);
+        moment.to_zoned(zones.machine()).round(whole).ok()
+    };
+    let own = minute(at.timestamp(), RoundMode::Trunc)?;
+    if own.timestamp() >= heard {
+        return Some(own.datetime());
+    }
+    let next = minute(at.timestamp().max(heard), RoundMode::Ceil)?;
+    record.late = Some(next.with_time_zone(at.time_zone().clone()));
+    Some(next.datetime())
 }
 
 /// The script holds an id, a year and paths; the message stays in its record, where no shell reads it.
-fn script_text(world: &World, record: &Record) -> Outcome<String> {
+fn script_text(world: &World, record: &Record, year: i16) -> Outcome<String> {
     let marvin = std::env::current_exe()
         .map_err(|why| Problem::system("Cannot find Marvin's own program", why))?;
     let marvin = quoted(at_its_place(&marvin.to_string_lossy()));
-    let year = minute(world, record).map_or(0, DateTime::year);
     let id = &record.id;
     let mut exports = String::new();
     for name in CARRIED {

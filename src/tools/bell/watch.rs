@@ -84,13 +84,16 @@ impl Watch {
 
     /// Rings the records that are due; gives how long to wait for the next.
     fn alarms(&mut self, world: &Arc<World>) -> Option<Duration> {
-        let records = record::all(&world.paths, &mut Vec::new()).unwrap_or_default();
+        let records =
+            record::all(&world.paths, world.clock.zones(), &mut Vec::new()).unwrap_or_default();
         self.told
             .retain(|id| records.iter().any(|record| record.id == *id));
         let now = world.clock.now().timestamp();
         let mut next = None;
         for record in records {
-            let Some(at) = record.at() else { continue };
+            let Some(at) = record.at(world.clock.zones()) else {
+                continue;
+            };
             let wait = at.timestamp().duration_since(now);
             match Duration::try_from(wait) {
                 Ok(wait) if !wait.is_zero() => {
@@ -147,7 +150,7 @@ fn say(world: &Arc<World>, title: &'static str, words: String, id: Option<String
     beside(move || match id {
         Some(id) => drop(ring::fire(&world, &id, &Cancel::new())),
         None => {
-            let _ = ring::aloud(&world, title, &words, &Cancel::new());
+            let _ = ring::aloud(&world, &world.profile(), title, &words, &Cancel::new());
         }
     });
 }

@@ -1,5 +1,5 @@
 //! Where a calendar lies: `calendar.ics`, and the files of single events that other programs keep in a folder beside it or under
-//! its name (contract/interfaces.md 10.1).
+//! its name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,9 +81,9 @@ impl Files {
         let Some(whole) = &self.whole else {
             let path = self.main.join(format!("{uid}.ics"));
             let text = with_event(b"", event, PRODUCT).map_err(|why| damaged(&path, &why))?;
-            return atomic::write(&path, &text, Access::Usual);
+            return atomic::write(&path, &text, Access::Private);
         };
-        lock::update(whole, PATIENCE, |old| {
+        lock::update_as(whole, Access::Private, PATIENCE, |old| {
             with_event(&old.unwrap_or_default(), event, PRODUCT)
                 .map(Some)
                 .map_err(|why| damaged(whole, &why))
@@ -99,7 +99,7 @@ impl Files {
         if let Some(whole) = &self.whole
             && has(&scan(&load(whole)?), uid)
         {
-            lock::update(whole, PATIENCE, |old| {
+            lock::update_as(whole, Access::Private, PATIENCE, |old| {
                 let (new, gone) =
                     without(&old.unwrap_or_default(), uid).map_err(|why| damaged(whole, &why))?;
                 count += gone;
@@ -120,7 +120,7 @@ impl Files {
                     Problem::system(format!("Cannot remove {}", path.display()), why)
                 })?;
             } else {
-                atomic::write(path, &new, Access::Usual)?;
+                atomic::write(path, &new, Access::Private)?;
             }
             count += gone;
         }

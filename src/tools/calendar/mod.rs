@@ -19,6 +19,7 @@ use super::context::Ctx;
 use super::{CHANGE, READ, alarms};
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::{clip, plural, visible};
+use crate::base::zones::ZoneFiles;
 use crate::disk::paths::ProfilePaths;
 use files::Files;
 use ical::event::Event;
@@ -27,6 +28,7 @@ use ical::text::one_line;
 use ical::zone::Zones;
 use new::{New, When, uuid};
 use occurrence::{Found, Occurrence, between};
+use versions::Versions;
 
 crate::tools! { "calendar";
     /// Add an event and its reminders.
@@ -78,7 +80,7 @@ fn files(ctx: &Ctx) -> Outcome<Files> {
 /// What of the calendar falls into a stretch of time.
 fn found(ctx: &Ctx, from: &Zoned, until: &Zoned) -> Outcome<Found> {
     let (bytes, note) = files(ctx)?.read()?;
-    let mut found = between(&bytes, from, until);
+    let mut found = between(&bytes, from, until, ctx.world.clock.zones());
     found.notes.extend(note);
     Ok(found)
 }
@@ -95,7 +97,7 @@ fn add(ctx: &Ctx, args: AddEvent) -> Outcome<String> {
     }
     let now = ctx.world.clock.now();
     let zone = now.time_zone().clone();
-    let (start, end) = New::times(&args.start, &args.end, &zone)?;
+    let (start, end) = New::times(&args.start, &args.end, &zone, ctx.world.clock.zones())?;
     let event = New {
         title: title.to_owned(),
         place: args.location.trim().to_owned(),
@@ -159,7 +161,13 @@ fn delete(ctx: &Ctx, args: DeleteEvent) -> Outcome<String> {
     }
     let files = files(ctx)?;
     let (bytes, _) = files.read()?;
-    let (uid, title) = chosen(&bytes, uid, title, &ctx.world.clock.now())?;
+    let (uid, title) = chosen(
+        &bytes,
+        uid,
+        title,
+        &ctx.world.clock.now(),
+        ctx.world.clock.zones(),
+    )?;
     let count = files.remove(&uid)?;
     if count == 0 {
         return Err(Problem::missing("The event was removed meanwhile."));
@@ -187,17 +195,34 @@ fn delete(ctx: &Ctx, args: DeleteEvent) -> Outcome<String> {
     Ok(out)
 }
 
+/// An event that fits what somebody asked to delete.
+struct Fit {
+    name: String,
+    when: String,
+    /// It is the event itself, or all that the file has of it; else only a changed occurrence fits.
+    whole: bool,
+}
+
 /// The one event that is meant, by UID (whole or its beginning) and title.
-fn chosen(bytes: &[u8], uid: &str, title: &str, now: &Zoned) -> Outcome<(String, String)> {
+fn chosen(
+    bytes: &[u8],
+    uid: &str,
+    title: &str,
+    now: &Zoned,
+    known: &ZoneFiles,
+) -> Outcome<(String, String)> {
     let file = scan(bytes);
-    let zones = Zones::of(&file);
+    let zones = Zones::of(&file, known);
+    let versions = Versions::of(&file);
     let wanted = title.to_lowercase();
-    let mut fits: BTreeMap<String, (String, String)> = BTreeMap::new();
+    let fits_title = |name: &str| name.to_lowercase().contains(&wanted);
+    let mut fits: BTreeMap<String, Fit> = BTreeMap::new();
+    let mut series: BTreeMap<String, String> = BTreeMap::new();
     let mut nameless = false;
-    for place in &file.events {
-        let Some(own) = file.uid(place) else {
+    for place in file.events.iter().filter(|one| !versions.is_old(one)) {
+        let Some(own) = file.uid(place).filter(|own| !own.is_empty()) else {
             let event = Event::read(&file, place, &zones);
-            nameless |= event.is_some_and(|event| event.title.to_lowercase().contains(&wanted));
+            nameless |= event.is_some_and(|event| fits_title(&event.title));
             continue;
         };
         if !own.starts_with(uid) {
@@ -206,33 +231,45 @@ fn chosen(bytes: &[u8], uid: &str, title: &str, now: &Zoned) -> Outcome<(String,
         let event = Event::read(&file, place, &zones);
         let (name, when) = event.map_or_else(Default::default, |event| {
             let when = event.start.here(now.time_zone());
-            (
-                event.title,
-                when.map_or_else(String::new, |when| {
-                    when.strftime("%a %-d %b %Y").to_string()
-                }),
-            )
+            let when = when.map(|when| when.strftime("%a %-d %b %Y").to_string());
+            (event.title, when.unwrap_or_default())
         });
-        if !wanted.is_empty() && !name.to_lowercase().contains(&wanted) {
+        let whole = place.replaces.is_none();
+        if whole {
+            series.insert(own.clone(), name.clone());
+        }
+        if !fits_title(&name) {
             continue;
         }
-        if own == uid {
-            return Ok((own, name));
+        let fit = Fit { name, when, whole };
+        match fits.get_mut(&own) {
+            Some(other) if whole && !other.whole => *other = fit,
+            Some(_) => {}
+            None => {
+                fits.insert(own, fit);
+            }
         }
-        fits.entry(own).or_insert((name, when));
     }
+    for (own, fit) in &mut fits {
+        // Without a title, the UID said it; and an occurrence may be all there is.
+        fit.whole |= wanted.is_empty() || !series.contains_key(own);
+    }
+    if let Some(fit) = fits.remove(uid) {
+        fits = BTreeMap::from([(uid.to_owned(), fit)]);
+    }
+    let line = |(uid, fit): (&String, &Fit)| {
+        let name = clip(&one_line(&fit.name), 100);
+        let of = match series.get(uid) {
+            Some(series) if !fit.whole => format!(
+                "  (a changed occurrence of \"{}\")",
+                clip(&one_line(series), 100)
+            ),
+            _ => String::new(),
+        };
+        format!("{}  {name}{of}  UID {}", fit.when, visible(uid))
+    };
+    let lines: Vec<String> = fits.iter().take(CHOICE).map(line).collect();
     if fits.len() > 1 {
-        let lines: Vec<String> = fits
-            .iter()
-            .take(CHOICE)
-            .map(|(uid, (name, when))| {
-                format!(
-                    "{when}  {}  UID {}",
-                    clip(&one_line(name), 100),
-                    visible(uid)
-                )
-            })
-            .collect();
         return Err(Problem::input(format!(
             "{} fit; none was removed.",
             plural(fits.len(), "event")
@@ -240,9 +277,16 @@ fn chosen(bytes: &[u8], uid: &str, title: &str, now: &Zoned) -> Outcome<(String,
         .next("Give the UID of the one that is meant.")
         .facts(lines.join("\n")));
     }
+    if fits.values().any(|fit| !fit.whole) {
+        return Err(Problem::input(
+            "Only one changed occurrence of a recurring event fits; nothing was removed, as the event goes with all its occurrences.",
+        )
+        .next("Ask whether all of it is meant; then give its UID alone.")
+        .facts(lines.join("\n")));
+    }
     fits.into_iter()
         .next()
-        .map(|(uid, (name, _))| (uid, name))
+        .map(|(uid, fit)| (uid, fit.name))
         .ok_or_else(|| {
             let what = if uid.is_empty() {
                 format!("title with \"{}\"", clip(&visible(title), 80))

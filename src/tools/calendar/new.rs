@@ -8,6 +8,7 @@ use super::ical::text::{escape, push_line};
 use crate::base::error::{Outcome, Problem};
 use crate::base::ids;
 use crate::base::text::{clip, visible};
+use crate::base::zones::ZoneFiles;
 
 /// Minutes before the start when other programs and Marvin remind.
 pub const BEFORE: [i64; 2] = [60, 30];
@@ -50,7 +51,7 @@ fn utc(at: Timestamp) -> String {
 ///
 /// # Errors
 /// It is neither, or no such day or hour exists.
-pub fn when(what: &str, text: &str) -> Outcome<When> {
+pub fn when(what: &str, text: &str, zones: &ZoneFiles) -> Outcome<When> {
     let text = text.trim();
     let wrong = || {
         Problem::input(format!(
@@ -67,22 +68,18 @@ pub fn when(what: &str, text: &str) -> Outcome<When> {
         return text.parse().map(When::Day).map_err(|_| wrong());
     }
     let text = text.replacen(' ', "T", 1);
-    if let Ok(at) = text.parse::<Zoned>() {
-        return Ok(When::Moment(at.timestamp()));
+    if let Some((_, zone)) = text.strip_suffix(']').and_then(|text| text.split_once('[')) {
+        if let Some(at) = zones.zoned(&text) {
+            return Ok(When::Moment(at.timestamp()));
+        }
+        return Err(match zones.find(zone) {
+            Some(_) => wrong(),
+            None => Problem::input(format!("There is no time zone \"{zone}\"."))
+                .next("Give one such as Europe/Berlin."),
+        });
     }
     if let Ok(at) = text.parse::<Timestamp>() {
         return Ok(When::Moment(at));
-    }
-    if let Some((wall, zone)) = text.strip_suffix(']').and_then(|text| text.split_once('[')) {
-        let zone = TimeZone::get(zone).map_err(|_| {
-            Problem::input(format!("There is no time zone \"{zone}\"."))
-                .next("Give one such as Europe/Berlin.")
-        })?;
-        let wall: DateTime = wall.parse().map_err(|_| wrong())?;
-        return wall
-            .to_zoned(zone)
-            .map(|at| When::Moment(at.timestamp()))
-            .map_err(|_| wrong());
     }
     let wall: DateTime = text.parse().map_err(|_| wrong())?;
     wall.with()
@@ -123,13 +120,18 @@ impl New {
     ///
     /// # Errors
     /// One of them is no time, or the end is not after the start.
-    pub fn times(start: &str, end: &str, zone: &TimeZone) -> Outcome<(When, When)> {
-        let from = when("start", start)?;
+    pub fn times(
+        start: &str,
+        end: &str,
+        zone: &TimeZone,
+        zones: &ZoneFiles,
+    ) -> Outcome<(When, When)> {
+        let from = when("start", start, zones)?;
         let to = match (&from, end.trim()) {
             (When::Day(day), "") => Some(When::Day(*day)),
             (When::Wall(wall), "") => hour_after(*wall, zone).map(When::Wall),
             (When::Moment(at), "") => at.checked_add(1.hour()).ok().map(When::Moment),
-            _ => Some(when("end", end)?),
+            _ => Some(when("end", end, zones)?),
         };
         let late = || Problem::input("The event would end after the calendar's last day.");
         let to = to.ok_or_else(late)?;
@@ -215,7 +217,7 @@ mod tests {
 
     fn times(start: &str, end: &str) -> Result<String, String> {
         let zone = TimeZone::get("Europe/Berlin").unwrap();
-        match New::times(start, end, &zone) {
+        match New::times(start, end, &zone, &ZoneFiles::default()) {
             Ok((from, to)) => Ok(format!("{} {}", from.line("A"), to.line("B"))),
             Err(problem) => Err(problem.what),
         }

@@ -13,10 +13,11 @@ use super::ical::rule::Rule;
 use super::ical::scan::{Place, Scan, scan};
 use super::ical::text::one_line;
 use super::ical::zone::Zones;
-use super::onward::Overrides;
+use super::onward::{Onward, Overrides};
 use super::short::Short;
 use super::versions::Versions;
 use crate::base::text::{clip, plural, visible};
+use crate::base::zones::ZoneFiles;
 
 /// Steps of recurrence that one view may cost.
 const STEPS: u64 = 3_000_000;
@@ -64,10 +65,10 @@ pub struct Found {
     pub short: Short,
 }
 
-/// The occurrences of the calendar file `bytes` that lie in or reach into `from..until`.
-pub fn between(bytes: &[u8], from: &Zoned, until: &Zoned) -> Found {
+/// The occurrences of the calendar file `bytes` that lie in or reach into `from..until`, on a machine with the zones `known`.
+pub fn between(bytes: &[u8], from: &Zoned, until: &Zoned, known: &ZoneFiles) -> Found {
     let file = scan(bytes);
-    let zones = Zones::of(&file);
+    let zones = Zones::of(&file, known);
     let mut search = Search {
         file: &file,
         zones: &zones,
@@ -133,13 +134,16 @@ impl Search<'_> {
         if out.is_empty() {
             return out;
         }
-        // What the event itself says of them matters only where it is the later word.
-        for place in places().filter(|one| one.replaces.is_none() && one.sequence > 0) {
+        let mut budget = Budget::new(STEPS);
+        // What the event itself leaves out matters only where it is the later word.
+        let says = |one: &&Place| one.replaces.is_none() && (one.repeats || one.sequence > 0);
+        for place in places().filter(says) {
             let uid = self.file.uid(place).unwrap_or_default();
             if let Some(overrides) = out.get_mut(&uid)
                 && let Some(event) = Event::read(self.file, place, self.zones)
             {
                 overrides.leave_out(&event, place.sequence, self.view);
+                overrides.add_series(&event, self.view, &mut budget);
             }
         }
         out
@@ -177,7 +181,11 @@ impl Search<'_> {
             length.days = 1;
         }
         let overrides = replaced.get(&event.uid);
-        if overrides.is_some_and(|all| all.is_deleted(&event, place.sequence, self.view)) {
+        let view = self.view;
+        let is_gone = |all: &Overrides| {
+            all.is_deleted(&event, place.sequence, view) || all.is_beyond(&event, view)
+        };
+        if overrides.is_some_and(is_gone) {
             return;
         }
         let overrides = overrides.filter(|_| event.replaces.is_none());
@@ -189,8 +197,8 @@ impl Search<'_> {
             if onward.is_some_and(|onward| onward.cancelled) {
                 continue;
             }
-            let Some(start) = onward.map_or(Some(start.clone()), |onward| onward.moved(&start))
-            else {
+            let moved = |onward: &Onward| onward.moved(&moment, view);
+            let Some(start) = onward.map_or(Some(start.clone()), moved) else {
                 continue;
             };
             let [title, place] = onward.map_or([&title, &place], |onward| {
@@ -249,17 +257,8 @@ impl Search<'_> {
         let from = self.from.datetime().checked_sub(back.min(40_000).days());
         let until = self.until.datetime().checked_add((2 + reach).days());
         for rule in rules {
-            let last = match (&rule.until, &event.start) {
-                (None, _) => DateTime::MAX,
-                (Some(Moment::Day(day)), _) => day.at(23, 59, 59, 0),
-                (Some(until), Moment::At(_, zone)) => {
-                    let here = until.here(self.view);
-                    let utc = matches!(until, Moment::At(_, super::ical::zone::Zone::Known(_)));
-                    here.filter(|_| utc)
-                        .map_or(until.wall(), |here| zone.wall(&here))
-                }
-                (Some(until), Moment::Day(_)) => until.wall(),
-            };
+            let last = rule.last_wall(&event.start, self.view);
+            let last = last.unwrap_or(DateTime::MAX);
             let until = until.clone().unwrap_or(DateTime::MAX).min(last);
             let from = from.clone().unwrap_or(DateTime::MIN);
             occurrences(rule, start, from, until, &mut self.budget, &mut |at| {

@@ -3,13 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::civil::Date;
+use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp, Zoned};
+use jiff::{Timestamp, Zoned};
 
 use super::ical::event::Event;
+use super::ical::expand::{Budget, occurrences};
 use super::ical::moment::{Length, Moment};
 use super::ical::text::one_line;
+use super::ical::zone::Zone;
 
 /// The overrides of one event.
 #[derive(Debug, Default)]
@@ -26,13 +28,16 @@ pub(super) struct Overrides {
     onward: BTreeMap<Timestamp, Onward>,
     /// Days by which changes move occurrences at most.
     pub(super) reach: i64,
+    /// The events themselves, of which a file may have several: how each begins, and the last wall time at which it can recur.
+    series: Vec<(Moment, Option<DateTime>)>,
 }
 
 /// What holds from an occurrence on.
 #[derive(Debug)]
 pub(super) struct Onward {
-    /// How much later the occurrences begin by the clock on the wall.
-    shift: SignedDuration,
+    /// The occurrence that it is said for, and when that begins now: the others begin as much later by the clock on the wall.
+    from: Moment,
+    to: Moment,
     /// They do not take place.
     pub(super) cancelled: bool,
     /// Their title on one line, when it is another.
@@ -61,13 +66,18 @@ impl Overrides {
         if event.onward {
             let length = event.end.as_ref();
             let length = length.and_then(|end| end.length(&event.start, view));
-            let shift = event.start.wall().duration_since(replaced.wall());
-            let days = shift.as_hours().unsigned_abs() / 24 + 1;
+            let Some(to) = event.start.here(view) else {
+                return;
+            };
+            let shift = to.timestamp().duration_since(from);
+            // And one more for the zones of both, and for days that are said as moments.
+            let days = shift.as_hours().unsigned_abs() / 24 + 2;
             let days = i64::try_from(days.min(40_000)).unwrap_or_default();
             self.reach = self.reach.max(days);
             let said = |text: &str| (!text.is_empty()).then(|| one_line(text));
             let onward = Onward {
-                shift,
+                from: replaced.clone(),
+                to: event.start.clone(),
                 cancelled: event.cancelled,
                 title: said(&event.title),
                 place: said(&event.place),
@@ -81,6 +91,23 @@ impl Overrides {
     pub(super) fn leave_out(&mut self, event: &Event, version: u64, view: &TimeZone) {
         let moments = event.except.iter().filter_map(|out| out.here(view));
         self.out = (version, moments.map(|at| at.timestamp()).collect());
+    }
+
+    /// Notes until when the event itself recurs.
+    pub(super) fn add_series(&mut self, event: &Event, view: &TimeZone, budget: &mut Budget) {
+        self.series
+            .push((event.start.clone(), last(event, view, budget)));
+    }
+
+    /// True for an override of an occurrence behind the end of the event, which was shortened after the change.
+    pub(super) fn is_beyond(&self, event: &Event, view: &TimeZone) -> bool {
+        let Some(replaced) = &event.replaces else {
+            return false;
+        };
+        let behind = |(start, last): &(Moment, Option<DateTime>)| {
+            last.is_some_and(|last| is_after(replaced, start, last, view))
+        };
+        !self.series.is_empty() && self.series.iter().all(behind)
     }
 
     /// True for an override, of this version, of an occurrence that a later version of the event leaves out: changed, then deleted.
@@ -107,9 +134,64 @@ impl Overrides {
 }
 
 impl Onward {
-    /// When the occurrence begins now.
-    pub(super) fn moved(&self, start: &Zoned) -> Option<Zoned> {
-        let wall = start.datetime().checked_add(self.shift).ok()?;
-        wall.to_zoned(start.time_zone().clone()).ok()
+    /// When the occurrence begins now that the event itself puts at `moment`: in the event's own zone, where its clocks go forward and
+    /// back, not the user's.
+    pub(super) fn moved(&self, moment: &Moment, view: &TimeZone) -> Option<Zoned> {
+        let wall = moment.wall();
+        let own = |said: &Moment| match (said, moment) {
+            (Moment::At(..), Moment::At(_, zone)) => said.here(view).map(|at| zone.wall(&at)),
+            // A day said for a time is that time of the day, and a time said for a day is the day.
+            _ => Some(said.wall().date().to_datetime(wall.time())),
+        };
+        let shift = own(&self.to)?.duration_since(own(&self.from)?);
+        moment.moved(wall.checked_add(shift).ok()?).here(view)
+    }
+}
+
+/// The last wall time at which an event can begin; nothing where it recurs without end, or more often than anybody counts.
+fn last(event: &Event, view: &TimeZone, budget: &mut Budget) -> Option<DateTime> {
+    if event.fault.is_some() {
+        return None;
+    }
+    let begin = event.start.wall();
+    let mut last = begin;
+    for rule in &event.rules {
+        let until = rule.last_wall(&event.start, view);
+        match (rule.count, until) {
+            (None, until) => last = last.max(until?),
+            (Some(_), until) => {
+                let until = until.unwrap_or(DateTime::MAX);
+                occurrences(rule, begin, begin, until, budget, &mut |at| {
+                    last = last.max(at);
+                });
+            }
+        }
+    }
+    for (more, _) in &event.more {
+        let wall = match (more, &event.start) {
+            (Moment::At(..), Moment::At(_, zone)) => zone.wall(&more.here(view)?),
+            _ => more.wall(),
+        };
+        last = last.max(wall);
+    }
+    (!budget.spent).then_some(last)
+}
+
+/// Whether an occurrence lies after the last one of an event that begins at `start`.
+fn is_after(replaced: &Moment, start: &Moment, last: DateTime, view: &TimeZone) -> bool {
+    match (replaced, start) {
+        (Moment::At(_, said), Moment::At(_, own)) => {
+            let floats = |zone: &Zone| matches!(zone, Zone::Floating);
+            let Some(wall) = replaced.here(view).map(|at| own.wall(&at)) else {
+                return false;
+            };
+            // Between a time that floats and one that does not there may be hours that mean nothing.
+            if floats(said) == floats(own) {
+                wall > last
+            } else {
+                wall.date() > last.date()
+            }
+        }
+        _ => replaced.wall().date() > last.date(),
     }
 }

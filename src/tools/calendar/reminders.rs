@@ -30,6 +30,7 @@ pub fn add(ctx: &Ctx, uid: &str, title: &str, start: &Zoned, when: &str) -> Outc
             message: format!("{} ({when})", clip(title, 300)),
             scheduler: None,
             job: None,
+            late: None,
             of: Some(Of {
                 profile: world.profile(),
                 uid: uid.to_owned(),
@@ -44,7 +45,7 @@ pub fn add(ctx: &Ctx, uid: &str, title: &str, start: &Zoned, when: &str) -> Outc
     let scheduled = records.iter().any(|record| record.scheduler.is_some());
     let minutes: Vec<String> = records
         .iter()
-        .filter_map(|record| record.at())
+        .filter_map(|record| record.rings(world))
         .map(|at| {
             at.with_time_zone(now.time_zone().clone())
                 .strftime("%a %-d %b %H:%M")
@@ -73,7 +74,7 @@ pub fn add(ctx: &Ctx, uid: &str, title: &str, start: &Zoned, when: &str) -> Outc
 pub fn remove(ctx: &Ctx, uid: &str) -> Outcome<(usize, Option<String>)> {
     let world = &ctx.world;
     let profile = world.profile();
-    let mut records = record::all(&world.paths, &mut Vec::new())?;
+    let mut records = record::all(&world.paths, world.clock.zones(), &mut Vec::new())?;
     records.retain(|record| {
         record
             .of

@@ -1,4 +1,4 @@
-//! What a server says of a topic, and the notices made of it (contract/services/ntfy.md).
+//! What a server says of a topic, and the notices made of it (docs.ntfy.sh/subscribe/api).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,19 +7,31 @@ use serde_json::{Map, Value};
 use super::file::Seen;
 use crate::base::text::clip;
 
-/// Notices of one topic at most.
-const MOST: usize = 5;
 /// Characters of a title and of a message at most.
 const TITLE: usize = 200;
 const MESSAGE: usize = 2_000;
 
-/// New messages of one topic.
+/// New messages of one topic, oldest first.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct News {
-    /// Title and message in one, oldest first.
-    texts: Vec<String>,
-    /// The last message, to be remembered.
+pub(crate) struct News(Vec<Message>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Message {
+    /// Title and message in one.
+    text: String,
+    /// What is remembered when it was shown; nothing for an id that cannot be sent back.
+    mark: Option<Seen>,
+}
+
+/// The messages that are shown, and what is remembered of them: never one that was not.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shown {
+    /// One line or more for each.
+    pub(crate) notices: Vec<String>,
+    /// The last of them.
     pub(crate) last: Option<Seen>,
+    /// How many wait for the next time.
+    pub(crate) left: usize,
 }
 
 /// Reads an answer line by line. `seen` is dropped, and everything before it: a server that no longer knows the last id sends all
@@ -41,33 +53,33 @@ pub(crate) fn read(body: &[u8], seen: &Seen) -> News {
             messages.iter().filter(fresh).collect()
         }
     };
-    // One whose id cannot be sent back must not hide those before it.
-    let mut told = new.iter().rev();
-    News {
-        last: told
-            .find(|line| super::file::is_name(word(line, "id")))
-            .map(|line| Seen {
-                id: Some(word(line, "id").to_owned()),
-                time: time(line),
-            }),
-        texts: new.into_iter().map(said).collect(),
-    }
+    let message = |line: &Map<String, Value>| Message {
+        text: said(line),
+        mark: super::file::is_name(word(line, "id")).then(|| Seen {
+            id: Some(word(line, "id").to_owned()),
+            time: time(line),
+        }),
+    };
+    News(new.into_iter().map(message).collect())
 }
 
 impl News {
-    /// The notices, oldest first, the newest when there are many.
-    pub(crate) fn notices(&self, label: &str) -> Vec<String> {
-        let skipped = self.texts.len().saturating_sub(MOST);
-        let mut notices: Vec<String> = self
-            .texts
-            .iter()
-            .skip(skipped)
-            .map(|text| format!("🔔 {label}: {text}"))
-            .collect();
-        if skipped > 0 {
-            notices.push(format!("🔔 {label}: … {skipped} more"));
+    /// The first messages, at most so many and about so many characters, but one at least. Messages whose ids cannot be sent back
+    /// come with the next that has one, or they would be all that is ever shown.
+    pub(crate) fn shown(&self, label: &str, most: usize, characters: usize) -> Shown {
+        let mut shown = Shown::default();
+        let mut length = 0;
+        for (number, message) in self.0.iter().enumerate() {
+            length += message.text.chars().count();
+            let full = number >= most || length > characters;
+            if number > 0 && full && shown.last.is_some() {
+                break;
+            }
+            shown.notices.push(format!("🔔 {label}: {}", message.text));
+            shown.last = message.mark.clone().or(shown.last.take());
         }
-        notices
+        shown.left = self.0.len() - shown.notices.len();
+        shown
     }
 }
 
@@ -121,9 +133,29 @@ mod tests {
             r#"{"id":"../x","time":"soon","event":"message","message":"odd"}"#,
         ]
         .join("\n");
-        let news = read(body.as_bytes(), &Seen::default());
-        assert_eq!(news.texts, ["first", "odd"]);
+        let news = read(body.as_bytes(), &Seen::default()).shown("t", 9, 900);
+        assert_eq!(news.notices, ["🔔 t: first", "🔔 t: odd"]);
         let seen = news.last.unwrap();
         assert_eq!((seen.id.as_deref(), seen.time), (Some("a1"), 5));
+    }
+
+    #[test]
+    fn what_is_not_shown_is_not_remembered_as_seen() {
+        let line = |id: &str, n: i64| {
+            format!(r#"{{"id":"{id}","time":{n},"event":"message","message":"m{n}"}}"#) + "\n"
+        };
+        let body: String = (1..=12).map(|n| line(&format!("i{n}"), n)).collect();
+        let news = read(body.as_bytes(), &Seen::default());
+        let first = news.shown("t", 5, 900);
+        assert_eq!((first.notices.len(), first.left), (5, 7));
+        assert_eq!(first.notices[4], "🔔 t: m5");
+        let rest = read(body.as_bytes(), &first.last.unwrap()).shown("t", 9, 900);
+        assert_eq!((rest.notices.len(), rest.left), (7, 0));
+        assert_eq!(rest.notices[0], "🔔 t: m6");
+        assert_eq!(news.shown("t", 9, 5).notices.len(), 2, "two letters each");
+        assert_eq!(news.shown("t", 9, 0).notices.len(), 1);
+        let odd = line("../x", 1).repeat(3) + &line("a", 2) + &line("b", 3);
+        let odd = read(odd.as_bytes(), &Seen::default()).shown("t", 1, 900);
+        assert_eq!((odd.notices.len(), odd.left), (4, 1));
     }
 }

@@ -1,5 +1,4 @@
-//! `ntfy_subscriptions.json`: a list, or the older object of topics; what was seen is added to the entries as they are then
-//! (contract/interfaces.md 10.1).
+//! `ntfy_subscriptions.json`: a list, or the older object of topics; what was seen is added to the entries as they are then.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,19 +10,23 @@ use serde_json::{Map, Value};
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::error::{Outcome, Problem};
-use crate::disk::atomic;
+use crate::disk::atomic::{self, Access};
 use crate::disk::lock::{self, Lock};
 
 /// Bytes of the file at most.
 const CAP: u64 = 4 << 20;
 /// How long another process's writing is waited for.
 const WAIT: Duration = Duration::from_secs(2);
-/// How far a first poll looks back (contract/services/ntfy.md: a duration, not everything).
-const FIRST: &str = "12h";
+/// Minutes that a poll looks back at most while no message was seen: what servers keep.
+const LONGEST_LOOK: i64 = 12 * 60;
 /// Seconds by which the clock here may be ahead of the server's.
 const SKEW: i64 = 300;
-/// The server's time of the last message, beside the keys of the contract: the clock here and there may differ.
-const TIME_KEY: &str = "lastMessageTime";
+/// What a session showed counts as unread for so many seconds when somebody asks for a list.
+const RECENT: i64 = 3_600;
+/// Where the last message of the session's polls stands: its id, and the server's time of it, as the clock here and there may differ.
+const SEEN: [&str; 2] = ["lastMessageId", "lastMessageTime"];
+/// Where the last message stands that was listed on demand.
+const LISTED: [&str; 2] = ["lastListedId", "lastListedTime"];
 
 /// One subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,8 +34,12 @@ pub(crate) struct Subscription {
     pub(crate) topic: String,
     pub(crate) label: String,
     pub(crate) seen: Seen,
-    /// When the file was last polled or subscribed to, in Unix seconds.
-    since: Option<i64>,
+    /// The last message that was listed on demand; what a session showed in passing is not.
+    listed: Seen,
+    /// When the topic was last polled, else subscribed to, in Unix seconds.
+    checked: Option<i64>,
+    /// When the file was read.
+    now: i64,
 }
 
 /// The last message seen of a topic.
@@ -44,35 +51,63 @@ pub(crate) struct Seen {
 }
 
 impl Subscription {
-    fn new(topic: &str, entry: &Map<String, Value>) -> Option<Self> {
+    fn new(topic: &str, entry: &Map<String, Value>, now: i64) -> Option<Self> {
         let text = |key: &str| entry.get(key).and_then(Value::as_str).map(str::trim);
         let seconds = |key: &str| entry.get(key).and_then(seconds);
         is_name(topic).then(|| {
-            let id = text("lastMessageId").filter(|id| is_name(id));
-            let checked = seconds("lastChecked").map(|time| time - SKEW);
+            let checked = seconds("lastChecked");
+            let mark = |[id, time]: [&str; 2]| {
+                let id = text(id).filter(|id| is_name(id));
+                // Without the server's time, the time of the last poll is the best bound for an id that is gone.
+                let bound = id.and(checked).map(|time| time - SKEW);
+                Seen {
+                    id: id.map(str::to_owned),
+                    time: seconds(time).or(bound).unwrap_or_default(),
+                }
+            };
             Self {
                 topic: topic.to_owned(),
                 label: text("label")
                     .filter(|label| !label.is_empty())
                     .unwrap_or(topic)
                     .to_owned(),
-                seen: Seen {
-                    id: id.map(str::to_owned),
-                    // Without the server's time, the time of the last poll is the best bound for an id that is gone.
-                    time: seconds(TIME_KEY).or(id.and(checked)).unwrap_or_default(),
-                },
-                since: checked.or_else(|| seconds("subscribedAt")),
+                seen: mark(SEEN),
+                listed: mark(LISTED),
+                checked: checked.or_else(|| seconds("subscribedAt")),
+                now,
             }
         })
     }
 
-    /// The `since` of a poll.
+    /// The `since` of a poll: the last message, else a duration, which needs no clock that agrees with the server's.
     pub(crate) fn since(&self) -> String {
-        match (&self.seen.id, self.since) {
-            (Some(id), _) => id.clone(),
-            (None, Some(time)) => time.to_string(),
-            (None, None) => FIRST.to_owned(),
+        if let Some(id) = &self.seen.id {
+            return id.clone();
         }
+        let passed = self.checked.map(|time| (self.now - time).max(0) / 60 + 1);
+        match passed {
+            Some(minutes) if minutes < LONGEST_LOOK => format!("{minutes}m"),
+            _ => format!("{}h", LONGEST_LOOK / 60),
+        }
+    }
+
+    /// The subscription as somebody sees it who asks for a list: what a session showed within the last hour is unread too.
+    #[must_use]
+    pub(crate) fn for_list(mut self) -> Self {
+        let hour = self.now - RECENT - SKEW;
+        if self.seen.id.is_none() || self.seen == self.listed || self.seen.time < hour {
+            return self;
+        }
+        if self.listed.id.is_some() && self.listed.time >= hour {
+            self.seen = self.listed.clone();
+            return self;
+        }
+        self.checked = Some(self.now - RECENT);
+        self.seen = Seen {
+            id: None,
+            time: hour,
+        };
+        self
     }
 }
 
@@ -132,8 +167,9 @@ pub(crate) fn read(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> 
         }
     };
     let mut found: Vec<Subscription> = Vec::new();
+    let now = clock.now().timestamp().as_second();
     let mut add = |topic: &str, entry: &Map<String, Value>| {
-        if let Some(new) = Subscription::new(topic, entry)
+        if let Some(new) = Subscription::new(topic, entry, now)
             && !found.iter().any(|old| old.topic == new.topic)
         {
             found.push(new);
@@ -166,9 +202,23 @@ fn topic(entry: &Map<String, Value>) -> &str {
         .unwrap_or_default()
 }
 
+/// Who shows messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// A session, in passing.
+    Session,
+    /// A list that somebody asked for.
+    List,
+}
+
 /// Adds what was seen to the entries that the file has now, in the form that it has; everything else in it stays.
-pub(crate) fn remember(path: &Path, seen: &BTreeMap<String, Seen>, now: &str) -> Outcome<()> {
-    lock::update(path, WAIT, |old| {
+pub(crate) fn remember(
+    path: &Path,
+    seen: &BTreeMap<String, Seen>,
+    reader: Reader,
+    now: &str,
+) -> Outcome<()> {
+    lock::update_as(path, Access::Private, WAIT, |old| {
         let Some(mut value) = old.and_then(|old| serde_json::from_slice::<Value>(&old).ok()) else {
             return Ok(None);
         };
@@ -176,14 +226,14 @@ pub(crate) fn remember(path: &Path, seen: &BTreeMap<String, Seen>, now: &str) ->
             Value::Array(entries) => {
                 for entry in entries.iter_mut().filter_map(Value::as_object_mut) {
                     if let Some(seen) = seen.get(topic(entry)) {
-                        note(entry, seen, now);
+                        note(entry, seen, reader, now);
                     }
                 }
             }
             Value::Object(topics) => {
                 for (topic, entry) in topics {
                     if let (Some(seen), Some(entry)) = (seen.get(topic), entry.as_object_mut()) {
-                        note(entry, seen, now);
+                        note(entry, seen, reader, now);
                     }
                 }
             }
@@ -193,14 +243,20 @@ pub(crate) fn remember(path: &Path, seen: &BTreeMap<String, Seen>, now: &str) ->
     })
 }
 
-fn note(entry: &mut Map<String, Value>, seen: &Seen, now: &str) {
-    // Another process may have seen more meanwhile.
-    let theirs = entry.get(TIME_KEY).and_then(seconds).unwrap_or_default();
-    if let Some(id) = &seen.id
-        && seen.time >= theirs
-    {
-        entry.insert("lastMessageId".to_owned(), id.as_str().into());
-        entry.insert(TIME_KEY.to_owned(), seen.time.into());
+fn note(entry: &mut Map<String, Value>, seen: &Seen, reader: Reader, now: &str) {
+    let marks: &[[&str; 2]] = match reader {
+        Reader::Session => &[SEEN],
+        Reader::List => &[SEEN, LISTED],
+    };
+    for [id_key, time_key] in marks {
+        // Another process may have seen more meanwhile.
+        let theirs = entry.get(*time_key).and_then(seconds).unwrap_or_default();
+        if let Some(id) = &seen.id
+            && seen.time >= theirs
+        {
+            entry.insert((*id_key).to_owned(), id.as_str().into());
+            entry.insert((*time_key).to_owned(), seen.time.into());
+        }
     }
     entry.insert("lastChecked".to_owned(), now.into());
 }
@@ -275,7 +331,7 @@ pub(crate) fn drop_topic(path: &Path, topic_name: &str, clock: &Clock) -> Outcom
 fn change(path: &Path, clock: &Clock, edit: impl FnOnce(&mut Value)) -> Outcome<()> {
     // Sets a broken file aside.
     let _ = read(path, clock, &mut |_| {});
-    lock::update(path, WAIT, |old| {
+    lock::update_as(path, Access::Private, WAIT, |old| {
         let mut value = match old {
             None => Value::Array(Vec::new()),
             Some(bytes) if bytes.trim_ascii().is_empty() => Value::Array(Vec::new()),

@@ -17,7 +17,7 @@ use super::context::{Ctx, Matter};
 use crate::base::error::{Kind, Outcome, Problem};
 use crate::base::text::{clip, did_you_mean, plural, visible};
 use crate::net::services::{NTFY, Service};
-use file::{Seen, Subscription, is_name};
+use file::{Reader, Seen, Subscription, is_name};
 
 /// Where messages go and come from.
 static SERVER: [&Service; 1] = [&NTFY];
@@ -62,8 +62,11 @@ crate::tools! { "ntfy";
 const WORD_LIST: &str = "/usr/share/dict/words";
 /// Longest wait for the server.
 const LIMIT: Duration = Duration::from_secs(8);
-/// Bytes of a message; a longer one would become an attachment (contract/services/ntfy.md).
+/// Bytes of a message; a longer one would become an attachment (docs.ntfy.sh/publish).
 const LONGEST: usize = 4_096;
+/// Messages of one topic in a list, and characters of all of them.
+const MESSAGES: usize = 30;
+const CHARACTERS: usize = 12_000;
 /// Characters of a title and of a label.
 const TITLE: usize = 200;
 
@@ -108,6 +111,7 @@ fn generate(ctx: &Ctx, args: GenerateNtfyTopic) -> Outcome<String> {
     let topic = topic::invent(WORD_LIST)?;
     let label = label(&args.label);
     file::add(&path(ctx)?, &topic, &label, &ctx.world.clock)?;
+    reminders::allow(&ctx.world, &label)?;
     let shown = if label.is_empty() { &topic } else { &label };
     let url = url(ctx, &topic);
     Ok(format!(
@@ -124,6 +128,7 @@ fn subscribe(ctx: &Ctx, args: NtfySubscribe) -> Outcome<String> {
         name: topic.clone(),
     })?;
     let new = file::add(&path(ctx)?, &topic, &label, &ctx.world.clock)?;
+    reminders::allow(&ctx.world, &label)?;
     let (all, _) = subscriptions(ctx)?;
     let shown = match label.as_str() {
         "" => String::new(),
@@ -185,12 +190,15 @@ fn unsubscribe(ctx: &Ctx, args: NtfyUnsubscribe) -> Outcome<String> {
             return Err(problem);
         }
     };
+    // First: what is sent for reminders in between would begin a new topic.
+    let off = reminders::end(&ctx.world, &one)?;
     file::drop_topic(&path(ctx)?, &one.topic, &ctx.world.clock)?;
     let (left, _) = subscriptions(ctx)?;
     Ok(format!(
-        "Unsubscribed from {}. {} left.",
+        "Unsubscribed from {}. {} left.{}",
         one.topic,
-        plural(left.len(), "subscription")
+        plural(left.len(), "subscription"),
+        off.map_or_else(String::new, |words| format!("\n{words}"))
     ))
 }
 
@@ -237,15 +245,26 @@ fn list(ctx: &Ctx, _: NtfyList) -> Outcome<String> {
     for one in &all {
         let _ = write!(out, "\n{} — {}", visible(&one.label), url(ctx, &one.topic));
     }
-    let answers = poll::ask(&ctx.world.env, &all, LIMIT, &ctx.stop);
+    let asked: Vec<Subscription> = all.iter().cloned().map(Subscription::for_list).collect();
+    let answers = poll::ask(&ctx.world.env, &asked, LIMIT, &ctx.stop);
     ctx.stop.check()?;
     let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
     let (mut news, mut troubles) = (Vec::new(), Vec::new());
+    let mut room = CHARACTERS;
     for one in &all {
         match answers.get(&one.topic) {
             Some(Ok(answer)) => {
-                news.extend(answer.notices(&one.label));
-                let last = answer.last.clone().unwrap_or_else(|| one.seen.clone());
+                let shown = answer.shown(&one.label, MESSAGES, room);
+                let length: usize = shown.notices.iter().map(|text| text.chars().count()).sum();
+                room = room.saturating_sub(length);
+                news.extend(shown.notices);
+                if shown.left > 0 {
+                    news.push(format!(
+                        "🔔 {}: … {} more; call ntfy_list again for them",
+                        one.label, shown.left
+                    ));
+                }
+                let last = shown.last.unwrap_or_else(|| one.seen.clone());
                 seen.insert(one.topic.clone(), last);
             }
             Some(Err(why)) => troubles.push(format!("{}: {why}", one.label)),
@@ -253,7 +272,7 @@ fn list(ctx: &Ctx, _: NtfyList) -> Outcome<String> {
         }
     }
     if !seen.is_empty() {
-        file::remember(&path(ctx)?, &seen, &ctx.world.clock.utc())?;
+        file::remember(&path(ctx)?, &seen, Reader::List, &ctx.world.clock.utc())?;
     }
     if news.is_empty() && troubles.is_empty() {
         out.push_str("\n\nNo new messages.");

@@ -123,7 +123,7 @@ fn ask_in_turn(
     }
 }
 
-/// What a server says that does not do what it was asked (contract/services/ntfy.md: errors are JSON).
+/// What a server says that does not do what it was asked: its errors are JSON.
 pub(super) fn refusal(response: &mut Response) -> String {
     let body = response.read_some(4096);
     let said = serde_json::from_slice::<serde_json::Value>(&body).ok();

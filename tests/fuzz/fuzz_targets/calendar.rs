@@ -3,6 +3,7 @@
 
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use libfuzzer_sys::fuzz_target;
+use marvin::base::zones::ZoneFiles;
 use marvin::tools::calendar::ical::event::Event;
 use marvin::tools::calendar::ical::scan::{scan, with_event, without};
 use marvin::tools::calendar::ical::text::escape;
@@ -24,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
     let now = Timestamp::from_second(1_795_000_000).unwrap();
     let from = now.to_zoned(TimeZone::UTC);
     let until = from.checked_add(60.days()).unwrap();
-    let found = between(bytes, &from, &until);
+    let found = between(bytes, &from, &until, &ZoneFiles::default());
     // A step of recurrence is the least that an occurrence costs.
     assert!(found.list.len() <= 3_000_000 + bytes.len());
     assert!(found.list.is_sorted_by(|one, two| one.start <= two.start));
@@ -88,7 +89,7 @@ fuzz_target!(|bytes: &[u8]| {
             .iter()
             .rfind(|place| again.uid(place).as_deref() == Some(UID))
             .unwrap();
-        let read = Event::read(&again, own, &Zones::of(&again)).unwrap();
+        let read = Event::read(&again, own, &Zones::of(&again, &ZoneFiles::default())).unwrap();
         assert_eq!(escape(&read.title), escape(title));
         assert_eq!(escape(&read.place), escape(place));
         if !bytes.trim_ascii().is_empty() && !uids.contains(&Some(UID.to_owned())) {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use libfuzzer_sys::fuzz_target;
+use marvin::base::zones::ZoneFiles;
 use marvin::net::address::Address;
 use marvin::net::{feed, html};
 use marvin::tools::calendar::occurrence::between;
@@ -44,7 +45,7 @@ fn read(reader: u8, bytes: &[u8]) {
             let from = Timestamp::from_second(1_795_000_000)
                 .unwrap()
                 .to_zoned(TimeZone::UTC);
-            let _ = between(bytes, &from, &from.checked_add(60.days()).unwrap());
+            let _ = between(bytes, &from, &from.checked_add(60.days()).unwrap(), &ZoneFiles::default());
         }
         1 => {
             let address = Address::parse("https://site.test/a/feed.xml").unwrap();

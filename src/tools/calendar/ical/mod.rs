@@ -1,4 +1,4 @@
-//! iCalendar (RFC 5545; contract/services/ics.md): reading without changing a byte, recurrence, and writing whole events.
+//! iCalendar (RFC 5545): reading without changing a byte, recurrence, and writing whole events.
 
 pub mod event;
 pub mod expand;

@@ -1,9 +1,10 @@
 //! Recurrence rules (RFC 5545 3.3.10) read into numbers.
 
-use jiff::civil::Weekday;
+use jiff::civil::{DateTime, Weekday};
+use jiff::tz::TimeZone;
 
 use super::moment::Moment;
-use super::zone::Zones;
+use super::zone::{Zone, Zones};
 
 /// How often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -138,6 +139,19 @@ impl Rule {
         rule.weekdays.dedup();
         rule.freq = freq.ok_or("no FREQ")?;
         Ok(rule)
+    }
+
+    /// UNTIL as the wall time of an event that begins at `start`, as the last that counts; nothing without one.
+    pub fn last_wall(&self, start: &Moment, view: &TimeZone) -> Option<DateTime> {
+        Some(match (self.until.as_ref()?, start) {
+            (Moment::Day(day), _) => day.at(23, 59, 59, 0),
+            (until @ Moment::At(wall, zone), Moment::At(_, own)) => {
+                let utc = matches!(zone, Zone::Known(_));
+                let here = until.here(view).filter(|_| utc);
+                here.map_or(*wall, |here| own.wall(&here))
+            }
+            (Moment::At(wall, _), Moment::Day(_)) => *wall,
+        })
     }
 }
 

@@ -16,6 +16,7 @@ use super::rule::Rule;
 use super::scan::Scan;
 use super::text::unescape;
 use crate::base::text::{clip, visible};
+use crate::base::zones::ZoneFiles;
 
 /// Where a wall time holds.
 #[derive(Debug, Clone)]
@@ -87,6 +88,8 @@ const STEPS: u64 = 3_000_000;
 #[derive(Debug)]
 pub struct Zones<'a> {
     file: Option<&'a Scan<'a>>,
+    /// The zones of this machine.
+    known: Option<&'a ZoneFiles>,
     /// Where the file has its own zones, by id.
     places: OnceCell<HashMap<String, Vec<Range<usize>>>>,
     budget: RefCell<Budget>,
@@ -95,18 +98,20 @@ pub struct Zones<'a> {
 }
 
 impl<'a> Zones<'a> {
-    /// The zones of a file.
-    pub fn of(file: &'a Scan<'a>) -> Self {
+    /// The zones of a file, on a machine with these.
+    pub fn of(file: &'a Scan<'a>, known: &'a ZoneFiles) -> Self {
         Self {
             file: Some(file),
+            known: Some(known),
             ..Self::none()
         }
     }
 
-    /// No file: the database alone.
+    /// No zones: for times that are said without one.
     pub fn none() -> Self {
         Self {
             file: None,
+            known: None,
             places: OnceCell::new(),
             budget: RefCell::new(Budget::new(STEPS)),
             found: RefCell::default(),
@@ -119,7 +124,8 @@ impl<'a> Zones<'a> {
         if let Some(zone) = self.found.borrow().get(id) {
             return zone.clone();
         }
-        let zone = known(id)
+        let known = self.known.and_then(|zones| known(zones, id));
+        let zone = known
             .map(Zone::Known)
             .or_else(|| self.rules(id).map(|rules| Zone::Rules(Arc::new(rules))))
             .unwrap_or_else(|| {
@@ -163,15 +169,14 @@ fn properties(file: &Scan<'_>, range: &Range<usize>) -> impl Iterator<Item = Pro
 }
 
 /// A zone of the database by its name, also at the end of a path such as `/example.org/2026/Europe/Berlin`.
-fn known(id: &str) -> Option<TimeZone> {
+fn known(zones: &ZoneFiles, id: &str) -> Option<TimeZone> {
     let id = id.trim();
     let parts: Vec<&str> = id.split('/').filter(|part| !part.is_empty()).collect();
     let from = parts.len().saturating_sub(3);
     let tails = (from..parts.len()).filter_map(|from| parts.get(from..).map(|tail| tail.join("/")));
     std::iter::once(id.to_owned())
         .chain(tails)
-        .filter(|name| name.len() < 64 && name.is_ascii())
-        .find_map(|name| TimeZone::get(&name).ok())
+        .find_map(|name| zones.find(&name))
 }
 
 /// Since when which offset holds, from the STANDARD and DAYLIGHT parts.
@@ -267,7 +272,8 @@ mod tests {
             .collect();
         let file = format!("BEGIN:VCALENDAR\n{own}{endless}END:VCALENDAR\n");
         let file = scan(file.as_bytes());
-        let zones = Zones::of(&file);
+        let machine = ZoneFiles::default();
+        let zones = Zones::of(&file, &machine);
         let begun = std::time::Instant::now();
         for number in 0..2_000 {
             assert!(matches!(
@@ -290,7 +296,8 @@ mod tests {
     fn the_last_onset_of_a_rule_that_ends_in_utc_counts() {
         let text = FILE.replace("BYMONTH=10;", "BYMONTH=10;UNTIL=20251026T010000Z;");
         let file = scan(text.as_bytes());
-        let own = Zones::of(&file).find("Somewhere: else");
+        let machine = ZoneFiles::default();
+        let own = Zones::of(&file, &machine).find("Somewhere: else");
         let wall = Moment::read("20251201T120000", None, &Zones::none()).unwrap();
         let here = own.here(wall.wall(), &TimeZone::UTC).unwrap();
         assert_eq!(here.hour(), 11);
@@ -299,7 +306,8 @@ mod tests {
     #[test]
     fn a_files_own_rules_say_the_same_as_the_database() {
         let file = scan(FILE.as_bytes());
-        let zones = Zones::of(&file);
+        let machine = ZoneFiles::default();
+        let zones = Zones::of(&file, &machine);
         let own = zones.find("Somewhere: else");
         assert!(matches!(own, Zone::Rules(_)));
         let berlin = zones.find("/mozilla.org/20070129_1/Europe/Berlin");
@@ -318,7 +326,7 @@ mod tests {
         }
         let comma = FILE.replace("Somewhere: else", "(UTC+01:00) Berlin\\, Bern");
         let file = scan(comma.as_bytes());
-        let comma = Zones::of(&file).find("(UTC+01:00) Berlin, Bern");
+        let comma = Zones::of(&file, &machine).find("(UTC+01:00) Berlin, Bern");
         assert_eq!(comma, own);
         assert!(zones.unknown().is_empty());
         assert_eq!(zones.find("Nowhere/None"), Zone::Floating);

@@ -11,7 +11,12 @@ fn shown(events: &str, from: &str, until: &str) -> (Vec<String>, Vec<String>) {
         "BEGIN:VCALENDAR\r\n{}END:VCALENDAR\r\n",
         events.replace('\n', "\r\n")
     );
-    let found = between(file.as_bytes(), &zoned(from), &zoned(until));
+    let found = between(
+        file.as_bytes(),
+        &zoned(from),
+        &zoned(until),
+        &ZoneFiles::default(),
+    );
     let list = found
         .list
         .iter()
@@ -207,16 +212,26 @@ fn an_override_may_name_its_occurrence_as_a_day_or_a_moment() {
 fn periods_have_lengths_of_their_own_and_what_is_no_calendar_is_told() {
     let file = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:p\nDTSTART:20261102T090000Z\nDURATION:PT1H\n\
          RDATE;VALUE=PERIOD:20261103T090000Z/PT3H,20261104T090000Z/20261104T110000Z\nSUMMARY:P\nEND:VEVENT\nEND:VCALENDAR\n";
-    let found = between(file.as_bytes(), &zoned(FROM), &zoned(UNTIL));
+    let found = between(
+        file.as_bytes(),
+        &zoned(FROM),
+        &zoned(UNTIL),
+        &ZoneFiles::default(),
+    );
     let ends: Vec<String> = found
         .list
         .iter()
         .map(|one| one.end.strftime("%d %H:%M").to_string())
         .collect();
     assert_eq!(ends, ["02 11:00", "03 13:00", "04 12:00"]);
-    let none = between(b"<html>Sign in</html>", &zoned(FROM), &zoned(UNTIL));
+    let none = between(
+        b"<html>Sign in</html>",
+        &zoned(FROM),
+        &zoned(UNTIL),
+        &ZoneFiles::default(),
+    );
     assert!(none.notes[0].contains("no VCALENDAR"), "{:?}", none.notes);
-    let empty = between(b"\r\n", &zoned(FROM), &zoned(UNTIL));
+    let empty = between(b"\r\n", &zoned(FROM), &zoned(UNTIL), &ZoneFiles::default());
     assert!(empty.notes.is_empty());
 }
 
@@ -236,4 +251,80 @@ fn until_and_daylight_saving_follow_the_events_own_clock() {
             "11-02T15:00 Call"
         ]
     );
+}
+
+#[test]
+fn a_change_from_one_occurrence_on_moves_the_later_ones_in_the_events_own_zone() {
+    // New York goes back on 1 November, Berlin on 25 October.
+    let rule = "DTSTART;TZID=America/New_York:20261019T200000\nDURATION:PT1H\nRRULE:FREQ=WEEKLY;COUNT=4\nSUMMARY:Call\n";
+    for (id, start) in [
+        (
+            ";TZID=America/New_York:20261026T200000",
+            ";TZID=America/New_York:20261027T213000",
+        ),
+        (
+            ":20261027T000000Z",
+            ";TZID=America/New_York:20261027T213000",
+        ),
+        (
+            ";VALUE=DATE:20261026",
+            ";TZID=America/New_York:20261027T213000",
+        ),
+        (":20261027T000000Z", ";TZID=Europe/Berlin:20261028T023000"),
+    ] {
+        let (list, notes) = shown(
+            &format!(
+                "BEGIN:VEVENT\nUID:w\n{rule}END:VEVENT\n\
+                 BEGIN:VEVENT\nUID:w\nRECURRENCE-ID;RANGE=THISANDFUTURE{id}\nDTSTART{start}\nEND:VEVENT\n"
+            ),
+            "2026-10-18T00:00:00+02:00[Europe/Berlin]",
+            UNTIL,
+        );
+        assert_eq!(
+            list,
+            [
+                "10-20T02:00 Call",
+                "10-28T02:30 ",
+                "11-04T03:30 Call",
+                "11-11T03:30 Call"
+            ],
+            "{id} {start}"
+        );
+        assert!(notes.is_empty(), "{notes:?}");
+    }
+}
+
+#[test]
+fn a_change_behind_the_end_of_a_shortened_event_is_gone() {
+    let changed = "BEGIN:VEVENT\nUID:w\nSEQUENCE:3\nRECURRENCE-ID:20261116T090000Z\nDTSTART:20261117T100000Z\nSUMMARY:Moved\nEND:VEVENT\n";
+    let list = |rule: &str| {
+        let event = format!(
+            "BEGIN:VEVENT\nUID:w\nDTSTART;TZID=Europe/Berlin:20261102T100000\n{rule}\nSUMMARY:Week\nEND:VEVENT\n"
+        );
+        [
+            shown(&format!("{event}{changed}"), FROM, UNTIL).0,
+            shown(&format!("{changed}{event}"), FROM, UNTIL).0,
+        ]
+    };
+    let gone = ["11-02T10:00 Week", "11-09T10:00 Week"];
+    for rule in [
+        "RRULE:FREQ=WEEKLY;UNTIL=20261109T090000Z",
+        "RRULE:FREQ=WEEKLY;UNTIL=20261116T085959Z",
+        "RRULE:FREQ=WEEKLY;UNTIL=20261115",
+        "RRULE:FREQ=WEEKLY;COUNT=2",
+        "RDATE:20261109T090000Z",
+    ] {
+        assert_eq!(list(rule), [gone, gone], "{rule}");
+    }
+    for rule in [
+        "RRULE:FREQ=WEEKLY;UNTIL=20261116T090000Z",
+        "RRULE:FREQ=WEEKLY;UNTIL=20261116",
+        "RRULE:FREQ=WEEKLY;COUNT=3",
+        "RRULE:FREQ=WEEKLY;COUNT=2\nRDATE:20261116T090000Z",
+    ] {
+        let kept = ["11-02T10:00 Week", "11-09T10:00 Week", "11-17T11:00 Moved"];
+        assert_eq!(list(rule), [kept, kept], "{rule}");
+    }
+    let [endless, _] = list("RRULE:FREQ=WEEKLY");
+    assert_eq!(endless.len(), 5);
 }

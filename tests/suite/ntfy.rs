@@ -1,0 +1,257 @@
+//! Topics of ntfy through the built binary: what is shown and remembered, and what reminders tell a public server.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::run::{Done, Marvin};
+use crate::support::server::{Answer, Server};
+
+const SUBSCRIPTIONS: &str = "config/profiles/main/ntfy_subscriptions.json";
+const NOW: &str = "2026-11-21T14:30:05+00:00[UTC]";
+/// The same in Unix seconds.
+const SECONDS: i64 = 1_795_271_405;
+
+struct Topic {
+    home: Home,
+    server: Server,
+}
+
+impl Topic {
+    /// A server that has these messages, numbered from 1: so many seconds ago each. Like the real one it knows ids and durations.
+    fn with(ages: impl IntoIterator<Item = i64>) -> Self {
+        let times: Vec<i64> = ages.into_iter().map(|age| SECONDS - age).collect();
+        let server = Server::answering(move |request, _| {
+            let Some((_, since)) = request.path.rsplit_once("since=") else {
+                return Answer::json(&json!({"id": "x", "event": "message"}));
+            };
+            let from = match since.strip_prefix("id") {
+                Some(id) => id.parse().unwrap(),
+                None => {
+                    let (number, unit) = since.split_at(since.len() - 1);
+                    let minutes = number.parse::<i64>().unwrap() * if unit == "h" { 60 } else { 1 };
+                    assert!(unit == "h" || unit == "m", "{since}");
+                    let first = SECONDS - minutes * 60;
+                    times.iter().filter(|time| **time < first).count()
+                }
+            };
+            let line = |(at, time): (usize, &i64)| {
+                let number = at + 1;
+                format!(
+                    "{{\"id\":\"id{number}\",\"time\":{time},\"event\":\"message\",\"message\":\"text {number}.\"}}\n"
+                )
+            };
+            let lines = times.iter().enumerate().skip(from).map(line);
+            Answer::text("application/x-ndjson", lines.collect::<String>())
+        });
+        let home = Home::new();
+        Self { home, server }
+    }
+
+    fn tool(&self, name: &str, args: &[&str]) -> Marvin {
+        self.home
+            .marvin()
+            .args(["tool", name])
+            .args(args.iter().copied())
+            .env("MARVIN_NOW", NOW)
+            .env("MARVIN_URL_NTFY", self.server.url(""))
+    }
+
+    fn says(&self, name: &str, args: &[&str]) -> String {
+        self.tool(name, args).run().expect(0).text().to_owned()
+    }
+
+    /// The numbers of the messages that a list shows, and the `since` that it asked with.
+    fn list(&self) -> (Vec<usize>, String) {
+        let said = self.says("ntfy_list", &[]);
+        let texts = said.split("text ").skip(1);
+        let numbers = texts.filter_map(|rest| rest.split_once('.')?.0.parse().ok());
+        let last = self.server.requests().len() - 1;
+        let path = self.server.request(last).path;
+        (
+            numbers.collect(),
+            path.rsplit_once('=').unwrap().1.to_owned(),
+        )
+    }
+
+    /// Rings what lies in a folder, as its line in the crontab does.
+    fn fire(&self, folder: &str) -> Done {
+        let folder = self.home.config().join(folder);
+        let records = fs::read_dir(folder).unwrap().map(|one| one.unwrap().path());
+        let mut records = records.filter(|path| path.extension().is_some_and(|ext| ext == "json"));
+        let record = fs::read_to_string(records.next().unwrap()).unwrap();
+        let record: Value = serde_json::from_str(&record).unwrap();
+        self.home
+            .marvin()
+            .args(["--fire-alarm", record["id"].as_str().unwrap()])
+            .env("MARVIN_NOW", "2026-11-21T18:30:05+00:00[UTC]")
+            .env("MARVIN_URL_NTFY", self.server.url(""))
+            .run()
+            .expect(0)
+    }
+
+    fn subscriptions(&self) -> Value {
+        serde_json::from_str(&self.home.read(SUBSCRIPTIONS)).unwrap()
+    }
+}
+
+#[test]
+fn a_list_shows_every_new_message_before_it_counts_as_read() {
+    let topic = Topic::with((0..42).map(|n| 200 - n));
+    topic.home.write(
+        SUBSCRIPTIONS,
+        "[{\"topic\":\"t\",\"lastMessageId\":\"id2\",\"lastMessageTime\":5}]",
+    );
+    let said = topic.says("ntfy_list", &[]);
+    assert!(said.contains("… 10 more; call ntfy_list again"), "{said}");
+    assert_eq!(topic.subscriptions()[0]["lastMessageId"], "id32");
+    assert_eq!(topic.list(), ((33..=42).collect(), "id32".to_owned()));
+    assert_eq!(topic.list(), (vec![], "id42".to_owned()));
+}
+
+#[test]
+fn twelve_messages_are_all_listed() {
+    let topic = Topic::with((0..12).map(|n| 200 - n));
+    topic.home.write(SUBSCRIPTIONS, "[{\"topic\":\"t\"}]");
+    assert_eq!(topic.list(), ((1..=12).collect(), "12h".to_owned()));
+    assert_eq!(topic.list(), (vec![], "id12".to_owned()));
+}
+
+#[test]
+fn a_poll_asks_for_a_duration_until_a_message_was_seen() {
+    let topic = Topic::with([]);
+    topic.says("ntfy_subscribe", &["topic=t"]);
+    assert_eq!(topic.list(), (vec![], "1m".to_owned()));
+    assert_eq!(topic.list(), (vec![], "1m".to_owned()));
+    for (key, since) in [
+        (json!({"subscribedAt": "2026-11-21T14:00:00Z"}), "31m"),
+        (json!({"lastChecked": "2026-11-21T14:20:00Z"}), "11m"),
+        (json!({"subscribedAt": "2026-11-01T14:00:00Z"}), "12h"),
+        (json!({"subscribedAt": "2027-11-01T14:00:00Z"}), "1m"),
+        (json!({}), "12h"),
+    ] {
+        let mut entry = key;
+        entry["topic"] = "t".into();
+        topic.home.write(SUBSCRIPTIONS, json!([entry]).to_string());
+        assert_eq!(topic.list().1, since, "{entry}");
+    }
+}
+
+#[test]
+fn what_a_session_showed_within_the_last_hour_is_listed_once_more() {
+    // Two hours ago, fifty and forty minutes ago, and new.
+    let topic = Topic::with([7_200, 3_000, 2_400, 10]);
+    let shown = json!([{"topic": "t", "lastMessageId": "id3", "lastMessageTime": SECONDS - 2_400}]);
+    topic.home.write(SUBSCRIPTIONS, shown.to_string());
+    assert_eq!(topic.list(), (vec![2, 3, 4], "61m".to_owned()));
+    assert_eq!(topic.list(), (vec![], "id4".to_owned()));
+    // What was listed is not, whatever the session showed since.
+    let mut both = topic.subscriptions();
+    both[0]["lastListedId"] = "id3".into();
+    both[0]["lastListedTime"] = (SECONDS - 2_400).into();
+    topic.home.write(SUBSCRIPTIONS, both.to_string());
+    assert_eq!(topic.list(), (vec![4], "id3".to_owned()));
+    // Shown long ago.
+    let old = json!([{"topic": "t", "lastMessageId": "id1", "lastMessageTime": SECONDS - 7_200}]);
+    topic.home.write(SUBSCRIPTIONS, old.to_string());
+    assert_eq!(topic.list(), (vec![2, 3, 4], "id1".to_owned()));
+}
+
+#[test]
+fn a_topic_of_reminders_that_is_dropped_is_not_made_again() {
+    let topic = Topic::with([]);
+    let add = || topic.says("calendar_add_event", &["title=x", "start=2026-12-01"]);
+    let said = add();
+    assert!(said.contains("Reminders go to the ntfy topic"), "{said}");
+    let name = topic.subscriptions()[0]["topic"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let said = topic.says("ntfy_unsubscribe", &[&format!("topic={name}")]);
+    assert!(said.contains("new events make no new topic"), "{said}");
+    assert!(!add().contains("ntfy"));
+    assert_eq!(topic.subscriptions(), json!([]));
+    topic.says("generate_ntfy_topic", &["label=Door"]);
+    assert!(!add().contains("ntfy"));
+    topic.says("generate_ntfy_topic", &["label=reminders"]);
+    let all = topic.subscriptions();
+    topic.says("ntfy_unsubscribe", &["topic=Door"]);
+    add();
+    assert_eq!(topic.subscriptions(), json!([all[1]]));
+}
+
+#[test]
+fn a_reminder_tells_a_server_nothing_of_what_it_is_about() {
+    let topic = Topic::with([]);
+    let said = topic.says(
+        "set_alarm",
+        &["time=18:00", "message=Oncologist", "label=doctor"],
+    );
+    assert!(said.contains("doctor"), "{said}");
+    topic.says(
+        "calendar_add_event",
+        &[
+            "title=Oncologist",
+            "start=2026-11-21T19:00",
+            "location=Clinic",
+        ],
+    );
+    for (folder, kind) in [("alarms", "Alarm"), ("calendar_reminders", "Reminder")] {
+        let before = topic.server.requests().len();
+        topic.fire(folder);
+        let sent = topic.server.request(before);
+        let body = String::from_utf8(sent.body.clone()).unwrap();
+        assert!(body.starts_with(&format!("{kind}, 18:30.")), "{body}");
+        let all = format!("{body} {:?}", sent.header("title")).to_lowercase();
+        for word in ["oncologist", "clinic", "doctor", "19:00"] {
+            assert!(!all.contains(word), "{all}");
+        }
+    }
+}
+
+#[test]
+fn a_reminder_goes_to_the_topic_of_its_own_profile() {
+    let topic = Topic::with([]);
+    topic.home.write("config/profiles/main/x", "");
+    topic.home.write("config/profiles/work/x", "");
+    topic.home.write("config/last_profile", "work");
+    topic.says("calendar_add_event", &["title=x", "start=2026-11-21T19:00"]);
+    let work = topic
+        .home
+        .read("config/profiles/work/ntfy_subscriptions.json");
+    let work: Value = serde_json::from_str(&work).unwrap();
+    topic.home.write("config/last_profile", "main");
+    topic.fire("calendar_reminders");
+    let path = topic.server.request(0).path;
+    assert_eq!(
+        path.trim_start_matches('/'),
+        work[0]["topic"].as_str().unwrap()
+    );
+}
+
+#[test]
+fn what_these_tools_write_is_the_users_alone() {
+    let topic = Topic::with([]);
+    topic.says("set_alarm", &["time=18:00", "message=x", "label=a"]);
+    topic.says("calendar_add_event", &["title=x", "start=2026-12-01"]);
+    topic.says("save_place", &["label=home", "address=Here 1"]);
+    topic.says("generate_ntfy_topic", &[]);
+    topic.says("ntfy_unsubscribe", &["topic=Reminders"]);
+    let mut open = vec![topic.home.config().join("alarms")];
+    open.push(topic.home.config().join("calendar_reminders"));
+    open.push(topic.home.config().join("profiles"));
+    let mut seen = 0;
+    while let Some(path) = open.pop() {
+        let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        seen += 1;
+        if path.is_dir() {
+            assert_eq!(mode, 0o700, "{}", path.display());
+            open.extend(fs::read_dir(&path).unwrap().map(|one| one.unwrap().path()));
+        } else {
+            assert_eq!(mode & 0o077, 0, "{} {mode:o}", path.display());
+        }
+    }
+    assert!(seen > 8, "{seen}");
+}
