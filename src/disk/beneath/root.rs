@@ -1,5 +1,6 @@
 //! `Root`: the working directory as a handle, and the words of its refusals.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ pub struct Root {
     pub(super) engine: Engine,
     pub(super) id: Id,
     /// What messages call it.
-    called: &'static str,
+    called: Cow<'static, str>,
 }
 
 /// What messages call a directory that nobody named otherwise.
@@ -66,14 +67,14 @@ impl Root {
             path,
             engine,
             id,
-            called: WORKING,
+            called: Cow::Borrowed(WORKING),
         })
     }
 
     /// The same folder under another name in messages: "notes folder".
     #[must_use]
-    pub fn called(mut self, name: &'static str) -> Self {
-        self.called = name;
+    pub fn called(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.called = name.into();
         self
     }
 
@@ -90,7 +91,7 @@ impl Root {
                 path: self.path.join(rel.as_str()),
                 engine: self.engine,
                 id,
-                called: self.called,
+                called: self.called.clone(),
             })
         };
         open().map_err(|stop| self.problem("open", rel, stop))
