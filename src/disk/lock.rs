@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use fs2::FileExt;
+use rustix::fs::OFlags;
 
 use super::atomic::{self, Access, STATE_CAP};
 use crate::base::cancel::Cancel;
@@ -14,6 +15,8 @@ use crate::base::error::{Outcome, Problem};
 
 /// How often a waiting process looks again.
 const LOOK: Duration = Duration::from_millis(10);
+/// A lock file is opened as it is, and at once.
+const QUIET: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK);
 
 /// A held lock; released when dropped, and by the system when the process dies. The `.lock` file stays: removing it would let
 /// two processes hold two different files of the same name.
@@ -40,8 +43,13 @@ impl Lock {
             .create(true)
             .truncate(false)
             .mode(0o600)
+            // Whoever puts a link or a FIFO in the lock's place would have the holder's id written elsewhere, or us wait.
+            .custom_flags(i32::try_from(QUIET.bits()).unwrap_or_default())
             .open(&name)
-            .map_err(fail)?;
+            .map_err(|why| foreign(&name).unwrap_or_else(|| fail(why)))?;
+        if !file.metadata().map_err(fail)?.is_file() {
+            return Err(not_ordinary(&name));
+        }
         if !wait(&file, limit, stop, fail)? {
             return Err(timed_out(path, &mut file, limit));
         }
@@ -92,6 +100,20 @@ impl Drop for Lock {
     fn drop(&mut self) {
         let _ = FileExt::unlock(&self.file);
     }
+}
+
+/// What is in the lock file's place and is none.
+fn foreign(name: &Path) -> Option<Problem> {
+    let about = name.symlink_metadata().ok()?;
+    (!about.is_file()).then(|| not_ordinary(name))
+}
+
+fn not_ordinary(name: &Path) -> Problem {
+    Problem::refused(format!(
+        "{} is no ordinary file, so it cannot be a lock.",
+        name.display()
+    ))
+    .next("Remove it.")
 }
 
 fn is_held(why: &std::io::Error) -> bool {
@@ -181,6 +203,28 @@ mod tests {
         update(&path, Duration::from_secs(1), |_| Ok(None)).unwrap();
         assert!(update(&path, Duration::from_secs(1), |_| Err(Problem::input("no"))).is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "40");
+    }
+
+    #[test]
+    fn a_link_or_fifo_in_the_place_of_the_lock_is_refused_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let theirs = dir.path().join("theirs");
+        std::fs::write(&theirs, "text\n").unwrap();
+        let lock = dir.path().join("state.lock");
+        std::os::unix::fs::symlink(&theirs, &lock).unwrap();
+        let take = || Lock::take(&dir.path().join("state"), Duration::ZERO, &Cancel::new());
+        assert_eq!(take().unwrap_err().kind, Kind::Refused);
+        assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "text\n");
+        std::fs::remove_file(&lock).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &lock,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        assert_eq!(take().unwrap_err().kind, Kind::Refused);
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::context::Ctx;
 use crate::base::error::Outcome;
-use crate::disk::atomic;
-use crate::disk::lock;
+use crate::disk::atomic::{self, Access};
+use crate::disk::lock::Lock;
 use crate::proc::git::{Git, place};
 
 /// Folders below the working directory that hold nothing of the project.
@@ -37,7 +37,12 @@ fn hide_in(ctx: &Ctx, dir: &Path) -> Outcome<()> {
     }
     // Refuses a repository that does not know this directory.
     Git::open(dir, &ctx.world.env, &ctx.stop)?;
-    lock::update(&list, PATIENCE, |old| Ok(added(old, &lines)))
+    // The repository's folder itself is locked: a lock file beside the list would be one more name in somebody else's folder.
+    let _lock = Lock::folder(found.common(), PATIENCE, &ctx.stop)?;
+    match added(atomic::read(&list, atomic::STATE_CAP)?, &lines) {
+        Some(text) => atomic::write(&list, &text, Access::Usual),
+        None => Ok(()),
+    }
 }
 
 /// Patterns with a slash count from the repository's top.

@@ -237,7 +237,7 @@ fn a_program_in_the_middle_of_a_very_long_configuration_does_not_run() {
     let padding = |from: usize| -> String {
         let key = |n| format!("\tkey{n} = \"{}\"\n", "v".repeat(40));
         format!(
-            "[padding]\n{}",
+            "[user]\n{}",
             (from..from + 4000).map(key).collect::<String>()
         )
     };
@@ -252,6 +252,18 @@ fn a_program_in_the_middle_of_a_very_long_configuration_does_not_run() {
     repo.file("a.txt", "two\n");
     git(&home, repo.path(), "git_status", json!({})).expect(0);
     git(&home, repo.path(), "git_commit", json!({"message": "long"})).expect(0);
+    assert!(!mark.exists(), "the filter ran");
+    // Settings that nobody knows would have to be switched off one by one.
+    let config = repo
+        .read(".git/config")
+        .replace("[user]\n\tkey", "[padding]\n\tkey");
+    repo.file(".git/config", config);
+    let done = git(&home, repo.path(), "git_status", json!({})).expect(1);
+    assert!(
+        done.errors().contains("8,001 settings"),
+        "{}",
+        done.errors()
+    );
     assert!(!mark.exists(), "the filter ran");
 }
 

@@ -1,5 +1,6 @@
 //! `Root`: the working directory as a handle, and the words of its refusals.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ pub struct Root {
     pub(super) engine: Engine,
     pub(super) id: Id,
     /// What messages call it.
-    called: &'static str,
+    called: Cow<'static, str>,
     /// It lies in Marvin's own folder, whose files are for their owner alone.
     private: bool,
 }
@@ -68,15 +69,15 @@ impl Root {
             path,
             engine,
             id,
-            called: WORKING,
+            called: Cow::Borrowed(WORKING),
             private: false,
         })
     }
 
     /// The same folder under another name in messages: "notes folder".
     #[must_use]
-    pub fn called(mut self, name: &'static str) -> Self {
-        self.called = name;
+    pub fn called(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.called = name.into();
         self
     }
 
@@ -97,7 +98,7 @@ impl Root {
                 path: self.path.join(rel.as_str()),
                 engine: self.engine,
                 id,
-                called: self.called,
+                called: self.called.clone(),
                 private: self.is_private(rel),
             })
         };

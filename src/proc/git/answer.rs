@@ -31,7 +31,10 @@ pub(super) fn said(dir: &Path, done: Done) -> Outcome<String> {
             text::clip(words, 4000)
         }
     ));
-    Err(if words.contains("not a git repository") {
+    // diff says it as a warning, or with no more than a page about its use without one.
+    let none = ["not a git repository", "usage: git diff --no-index"];
+    let lower = words.to_lowercase();
+    Err(if none.iter().any(|words| lower.contains(words)) {
         no_repository(dir)
     } else if words.contains("would be overwritten") {
         problem.next("Commit these changes first, or restore the files.")

@@ -1,9 +1,17 @@
 //! Cloning for reading: into a folder that is thrown away unless the clone is whole; nothing of the repository runs.
+//!
+//! The same list of settings holds as for the other calls (see [`super`]), so that no filter runs at the checkout, with one
+//! addition: the user's own settings say how the network is reached (proxy, credential helper, ssh command). They are for the
+//! one address that is cloned, which no repository chose, and private repositories cannot be had without.
 
+use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
+use super::allowed::ANSWERED;
+use super::config::{self, Setting};
+use super::launch::{EMPTY, FALSE, Launch};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
@@ -18,17 +26,6 @@ const EACH: Duration = Duration::from_millis(300);
 const SCRATCH: &str = ".marvin-clone-";
 /// No clone runs that long.
 const STALE: Duration = Duration::from_secs(3600);
-/// Settings of the new repository and of this call.
-const SETTINGS: [(&str, &str); 7] = [
-    ("core.hooksPath", "/dev/null"),
-    ("core.fsmonitor", "false"),
-    ("core.askPass", ""),
-    ("protocol.ext.allow", "never"),
-    ("submodule.recurse", "false"),
-    ("gc.auto", "0"),
-    ("maintenance.auto", "false"),
-];
-
 /// What to clone, and who fetches it.
 #[derive(Debug, Clone)]
 pub struct Clone<'a> {
@@ -58,13 +55,11 @@ impl Clone<'_> {
     ) -> Outcome<()> {
         let above = dest.parent().unwrap_or(Path::new("/"));
         let cannot = |why| Problem::system(format!("Cannot write into {}", above.display()), why);
-        fs::create_dir_all(above).map_err(cannot)?;
-        sweep(above);
         // Removed when dropped, with all that is in it.
-        let scratch = tempfile::Builder::new()
-            .prefix(SCRATCH)
-            .tempdir_in(above)
-            .map_err(cannot)?;
+        let scratch = make_scratch(above).map_err(cannot)?;
+        sweep(above);
+        let launch = Launch::new(above, None, env, stop);
+        let settings = config::read(&launch)?.replacements_but_network()?;
         let into = scratch.path().join("clone");
         let (ended, _linked) = stop.child();
         let done = std::thread::scope(|scope| {
@@ -77,7 +72,8 @@ impl Clone<'_> {
                     }
                 }
             });
-            let done = self.prepared(into, above, env).run(stop);
+            let run = self.prepared(into, above, env, &settings);
+            let done = run.and_then(|run| run.run(stop));
             ended.fire();
             done
         })?
@@ -90,7 +86,7 @@ impl Clone<'_> {
         })
     }
 
-    fn prepared(&self, into: &Path, above: &Path, env: &Env) -> Run {
+    fn prepared(&self, into: &Path, above: &Path, env: &Env, settings: &[Setting]) -> Outcome<Run> {
         let mut vars = git_env(env);
         let scheme = self.url.split("://").next().unwrap_or_default();
         let more = [
@@ -108,35 +104,54 @@ impl Clone<'_> {
             ),
             ("LC_ALL", "C"),
             ("NO_COLOR", "1"),
+            EMPTY,
+            FALSE,
         ];
         vars.retain(|(set, _)| more.iter().all(|(name, _)| set != name));
         vars.extend(more.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let into = into.to_string_lossy().into_owned();
         let depth = self.shallow.then_some("--depth=1");
-        let own = depth
-            .into_iter()
-            .chain(["--template=", "--no-recurse-submodules", "--progress"]);
+        let options =
+            depth
+                .into_iter()
+                .chain(["--template=", "--no-recurse-submodules", "--progress"]);
         let mut run = match self.gh {
             Some((gh, name)) => {
                 // gh starts git by itself, so that git is told by variables.
-                vars.push(("GIT_CONFIG_COUNT".to_owned(), SETTINGS.len().to_string()));
-                for (at, (key, value)) in SETTINGS.iter().enumerate() {
-                    vars.push((format!("GIT_CONFIG_KEY_{at}"), (*key).to_owned()));
-                    vars.push((format!("GIT_CONFIG_VALUE_{at}"), (*value).to_owned()));
+                let answered = ANSWERED
+                    .iter()
+                    .filter_map(|setting| setting.split_once('='));
+                let answered = answered.map(|(name, value)| Ok((name, value)));
+                let own = settings.iter().map(|setting| {
+                    let name = std::str::from_utf8(&setting.name);
+                    let value = std::str::from_utf8(&setting.value);
+                    name.and_then(|name| value.map(|value| (name, value)))
+                });
+                let mut count = 0usize;
+                for setting in answered.chain(own) {
+                    let (name, value) = setting.map_err(|why| {
+                        Problem::config("A setting of git has a name that is no text.")
+                            .next("\"git config --list\" shows it.")
+                            .because(why)
+                    })?;
+                    vars.push((format!("GIT_CONFIG_KEY_{count}"), name.to_owned()));
+                    vars.push((format!("GIT_CONFIG_VALUE_{count}"), value.to_owned()));
+                    count += 1;
                 }
+                vars.push(("GIT_CONFIG_COUNT".to_owned(), count.to_string()));
                 vars.extend(self.gh_vars.iter().cloned());
-                let words = ["repo", "clone", name, &into, "--"].into_iter().chain(own);
-                Run::new(gh, words, vars)
+                let words = ["repo", "clone", name, &into, "--"].into_iter();
+                Run::new(gh, words.chain(options), vars)
             }
             None => {
-                let settings =
-                    SETTINGS.map(|(key, value)| ["-c".to_owned(), format!("{key}={value}")]);
-                let words = settings
+                let answered = ANSWERED.map(|setting| ["-c".into(), OsString::from(setting)]);
+                let words = answered
                     .into_iter()
                     .flatten()
-                    .chain(["clone".to_owned()])
-                    .chain(own.map(str::to_owned))
-                    .chain(["--".to_owned(), self.url.to_owned(), into]);
+                    .chain(settings.iter().flat_map(Setting::words))
+                    .chain(["clone".into()])
+                    .chain(options.map(OsString::from))
+                    .chain(["--".into(), self.url.into(), into.into()]);
                 Run::new("git", words, vars)
             }
         };
@@ -144,7 +159,20 @@ impl Clone<'_> {
         run.limit = self.limit;
         run.stdout = Keep::ends(2048, 2048);
         run.stderr = Keep::ends(2048, 8192);
-        run
+        Ok(run)
+    }
+}
+
+/// A folder for one clone in `above`, which another call that failed may remove while it is empty.
+fn make_scratch(above: &Path) -> std::io::Result<tempfile::TempDir> {
+    let mut left = 3u8;
+    loop {
+        fs::create_dir_all(above)?;
+        let made = tempfile::Builder::new().prefix(SCRATCH).tempdir_in(above);
+        match made {
+            Err(why) if why.kind() == std::io::ErrorKind::NotFound && left > 0 => left -= 1,
+            made => return made,
+        }
     }
 }
 
@@ -216,11 +244,4 @@ fn failed(clone: &Clone<'_>, done: &Done) -> Problem {
 /// Where a finished clone is: a folder with a repository in it.
 pub fn is_there(dest: &Path) -> bool {
     dest.join(".git").join("HEAD").is_file()
-}
-
-/// The name of the branch that a clone is on.
-pub fn branch(dest: &Path) -> Option<String> {
-    let head: PathBuf = dest.join(".git").join("HEAD");
-    let text = fs::read_to_string(head).ok()?;
-    text.trim().strip_prefix("ref: refs/heads/").map(visible)
 }

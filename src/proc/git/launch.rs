@@ -1,9 +1,14 @@
 //! How git is started: no terminal, no pager, no hooks, no network, nothing that runs by itself.
 
+use std::ffi::OsString;
 use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::allowed::ANSWERED;
+use super::answer;
+use super::place::Place;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::error::Outcome;
@@ -15,29 +20,8 @@ use crate::proc::scrub::git_env;
 const OUTPUT: usize = 64 * 1024;
 /// One call of git.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Settings that no repository may choose.
-const FIXED: [&str; 15] = [
-    "core.quotePath=false",
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.pager=cat",
-    "core.askPass=",
-    "commit.gpgSign=false",
-    "tag.gpgSign=false",
-    "log.showSignature=false",
-    "submodule.recurse=false",
-    // An identity that git makes up of the account and the host name depends on the machine and is nobody's choice.
-    "user.useConfigOnly=true",
-    // Clearing up runs gc.recentObjectsHook, and would go on in the background; git before 2.29 asks only the first of these.
-    "gc.auto=0",
-    "gc.autoDetach=false",
-    "maintenance.auto=false",
-    "maintenance.autoDetach=false",
-    // A transport that runs any command is never wanted.
-    "protocol.ext.allow=never",
-];
 /// Variables that git gets besides the caller's harmless ones.
-const VARIABLES: [(&str, &str); 8] = [
+const VARIABLES: [(&str, &str); 10] = [
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_PAGER", "cat"),
     ("GIT_EDITOR", "true"),
@@ -49,7 +33,12 @@ const VARIABLES: [(&str, &str); 8] = [
     // second of these, which leaves no way to talk to another repository.
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_ALLOW_PROTOCOL", "none"),
+    EMPTY,
+    FALSE,
 ];
+/// Values for settings whose names -c does not take.
+pub(super) const EMPTY: (&str, &str) = ("MARVIN_GIT_EMPTY", "");
+pub(super) const FALSE: (&str, &str) = ("MARVIN_GIT_FALSE", "false");
 
 /// git in one directory, with the settings of this file.
 #[derive(Debug)]
@@ -73,39 +62,82 @@ impl<'a> Launch<'a> {
         }
     }
 
-    /// The same in `top`, whose repository must be right there.
-    pub(super) fn at(&self, top: &Path) -> Self {
-        Self::new(top, top.parent(), self.env, self.stop)
+    /// The same in `dir`, of the same repository.
+    pub(super) fn at(&self, dir: &Path) -> Self {
+        Self::new(dir, self.ceiling.as_deref(), self.env, self.stop)
     }
 
     /// Runs git with these arguments.
-    pub(super) fn run<S: Into<String>>(&self, args: impl IntoIterator<Item = S>) -> Outcome<Done> {
+    pub(super) fn run<S: Into<OsString>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+    ) -> Outcome<Done> {
         self.prepared(args).run(self.stop)?.unless_cancelled()
     }
 
-    /// Runs git and hands on each piece of its output that a NUL ends, however many there are.
-    pub(super) fn split(&self, args: &[&str], each: &mut dyn FnMut(&[u8])) -> Outcome<Done> {
-        self.prepared(args.iter().copied())
-            .run_split(self.stop, 0, &mut |piece| {
-                each(piece);
-                ControlFlow::Continue(())
-            })?
-            .unless_cancelled()
+    /// Runs git with these arguments and this on its standard input.
+    pub(super) fn feed<S: Into<OsString>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+        input: Vec<u8>,
+    ) -> Outcome<Done> {
+        let mut run = self.prepared(args);
+        run.input = Some(input);
+        run.run(self.stop)?.unless_cancelled()
     }
 
-    fn prepared<S: Into<String>>(&self, args: impl IntoIterator<Item = S>) -> Run {
+    /// Runs git and hands on each piece of its output that a NUL ends, however many there are.
+    pub(super) fn split<S: Into<OsString> + Clone>(
+        &self,
+        args: &[S],
+        input: Option<Vec<u8>>,
+        each: &mut dyn FnMut(&[u8]),
+    ) -> Outcome<Done> {
+        let mut run = self.prepared(args.iter().cloned());
+        run.input = input;
+        run.run_split(self.stop, 0, &mut |piece| {
+            each(piece);
+            ControlFlow::Continue(())
+        })?
+        .unless_cancelled()
+    }
+
+    /// The folder that bounds git's search, as its variable can name it: that is a list, so that a path with a colon, or one
+    /// that is no text, cannot be in it.
+    fn nameable_ceiling(&self) -> Option<&str> {
+        let ceiling = self.ceiling.as_deref().and_then(Path::to_str);
+        ceiling.filter(|path| !path.contains(':'))
+    }
+
+    /// Makes sure that git takes `place` and no repository above it, where it cannot be told how far to look.
+    ///
+    /// # Errors
+    /// `Missing` when git takes another repository or none.
+    pub(super) fn confirm(&self, place: &Place) -> Outcome<()> {
+        if self.ceiling.is_none() || self.nameable_ceiling().is_some() {
+            return Ok(());
+        }
+        let mut found = Vec::new();
+        let asked = ["rev-parse", "--absolute-git-dir"];
+        let done = self.split(&asked, None, &mut |piece| found.extend_from_slice(piece))?;
+        answer::said(&self.dir, done)?;
+        if found.strip_suffix(b"\n") == Some(place.git().as_os_str().as_bytes()) {
+            return Ok(());
+        }
+        Err(answer::no_repository(&self.dir))
+    }
+
+    fn prepared<S: Into<OsString>>(&self, args: impl IntoIterator<Item = S>) -> Run {
         let mut env = git_env(self.env);
         env.retain(|(set, _)| VARIABLES.iter().all(|(name, _)| set != name));
         env.extend(VARIABLES.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        // The variable is a list: a path with a colon, or one that is no text, cannot be named in it.
-        let ceiling = self.ceiling.as_deref().and_then(Path::to_str);
-        if let Some(ceiling) = ceiling.filter(|path| !path.contains(':')) {
+        if let Some(ceiling) = self.nameable_ceiling() {
             env.push(("GIT_CEILING_DIRECTORIES".to_owned(), ceiling.to_owned()));
         }
-        let fixed = FIXED.map(|fixed| ["-c".to_owned(), fixed.to_owned()]);
+        let fixed = ANSWERED.map(|setting| [OsString::from("-c"), OsString::from(setting)]);
         let mut run = Run::new(
             "git",
-            std::iter::once("--no-pager".to_owned())
+            std::iter::once(OsString::from("--no-pager"))
                 .chain(fixed.into_iter().flatten())
                 .chain(args.into_iter().map(Into::into)),
             env,

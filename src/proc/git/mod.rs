@@ -1,20 +1,49 @@
-//! git as typed calls. Nothing that a repository's own configuration names may run, and nothing of the caller's `GIT_*` counts
-//! (contract/services/git.md).
+//! git as typed calls: what it may read and run here, as a list of what is allowed.
 //!
-//! Opening finds the repository by its files ([`place`]) and reads its configuration with one process ([`disarm`]); each
-//! operation is then one process more, and those that look into submodules one to list these.
+//! A repository is data that somebody else may have written: an archive brings its `.git` along. git trusts that folder, so
+//! that a setting is enough to run a program on `git status`. And the user's own settings hand the reins on: git-lfs, which
+//! they configured, takes its programs and addresses from `.git/config` and from a tracked file. So it does not count who
+//! configured a program. **git starts no other process here**, neither a program nor another git, and these are the parts:
+//!
+//! - [`place`] finds the repository by its files and refuses one that knows nothing of the directory it was found in, one that
+//!   keeps its files elsewhere, and one whose own folder is the project's folder too. git is kept from looking higher; where
+//!   its list of bounds cannot name the path, it is asked which repository it takes.
+//! - [`folder`] looks at the repository's folder before git does: no link leads out of it, for reading as for writing. Linked
+//!   worktrees, submodules, shared clones and HEAD as a link are what honest repositories need, and are followed by their
+//!   own records.
+//! - [`config`] reads all settings with one process, and whatever is not in [`allowed`], the list of settings that are data, is
+//!   overridden on the command line of every further call, an unknown name too. That holds for the user's settings as for the
+//!   repository's: their identity, line endings and ignored files count, their pager, editor, difftool and helpers have nothing
+//!   to do here. What cannot be overridden git reads from the files alone (format, extensions, core.worktree, and the trace
+//!   that only the user can turn on), and is data.
+//! - [`launch`] gives the environment: nothing of the caller's `GIT_*`, no network, no prompt, no hooks, no clearing up.
+//! - The operations keep git from starting itself in submodules, where it would obey a configuration that nobody looked at:
+//!   status and diff compare commits only, add is replaced by a listing and the index ([`stage`]), commit is not asked to
+//!   commit nothing, and checkout is quiet, because it lists changes by looking into submodules. What it would have said is
+//!   read afterwards.
+//!
+//! **Filters** (git-lfs, git-crypt) do not run either, whoever set them up: git-lfs posts to any address that the repository
+//! names. So files of a filter are checked out as they are stored, which the result says with their names, and a commit leaves
+//! them out and says so: staged as they are, a secret would be stored in the clear and a huge file whole. `run_command` with
+//! git does both, with the user's approval.
+//!
+//! A shared clone may borrow objects from any folder that its list names. That shows nothing by itself: what is borrowed is
+//! found by its hash, which whoever wrote the list would have to know.
 
+mod allowed;
 mod answer;
 pub mod clone;
-mod disarm;
+mod config;
+mod filters;
+mod folder;
 mod launch;
-mod links;
 pub mod place;
+mod stage;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::PermissionsExt as _;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::child::Done;
@@ -22,16 +51,10 @@ use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
 use crate::base::text;
+use config::{Config, Setting};
 use launch::Launch;
 use place::Place;
 
-/// Who commits when nobody is configured.
-const NOBODY: [&str; 4] = [
-    "-c",
-    "user.name=Marvin",
-    "-c",
-    "user.email=marvin@localhost",
-];
 /// Submodules are told by their commit alone: looking into one obeys its own configuration, which nobody disarmed.
 const UNENTERED: &str = "--ignore-submodules=dirty";
 
@@ -40,8 +63,11 @@ const UNENTERED: &str = "--ignore-submodules=dirty";
 pub struct Git<'a> {
     launch: Launch<'a>,
     place: Place,
-    /// `-c` settings for every call: the repository's own programs switched off, the identity of the caller.
-    settings: Vec<String>,
+    config: Config,
+    /// Settings for every call: what is not allowed replaced, the identity of the caller.
+    settings: Vec<OsString>,
+    /// Filters that somebody configured.
+    filters: BTreeSet<Vec<u8>>,
     /// Some objects may be missing, to be fetched when needed.
     partial: bool,
 }
@@ -50,20 +76,29 @@ impl<'a> Git<'a> {
     /// git for the repository around `dir`.
     ///
     /// # Errors
-    /// `Missing` when there is none; `Refused` when it is somebody else's, keeps its files elsewhere, or names a program that
-    /// cannot be switched off.
+    /// `Missing` when there is none; `Refused` when it is somebody else's, keeps its files elsewhere, or its folder holds what
+    /// it must not.
     pub fn open(dir: &Path, env: &'a Env, stop: &'a Cancel) -> Outcome<Self> {
         let place = place::find(dir)?.ok_or_else(|| answer::no_repository(dir))?;
+        folder::check(&place)?;
         let launch = Launch::new(dir, place.ceiling(), env, stop);
-        let config = disarm::read(&launch)?;
+        launch.confirm(&place)?;
+        let config = config::read(&launch)?;
         place.check(&config.worktrees(place.is_linked()))?;
-        let mut settings = config.disarming()?;
-        settings.extend(identity(env));
+        let replacements = config.replacements()?;
+        let mut settings: Vec<OsString> = replacements.iter().flat_map(Setting::words).collect();
+        for (what, key) in [("name", "user.name"), ("email", "user.email")] {
+            if let Some(value) = identity(env, what) {
+                settings.extend(["-c".into(), format!("{key}={value}").into()]);
+            }
+        }
         Ok(Self {
             launch,
             place,
             settings,
+            filters: config.filters(),
             partial: config.is_partial_clone(),
+            config,
         })
     }
 
@@ -74,7 +109,21 @@ impl<'a> Git<'a> {
 
     /// Short status with branch.
     pub fn status(&self) -> Outcome<String> {
+        let status = self.short_status()?;
+        let has_changes = status.lines().any(|line| !line.starts_with("##"));
+        Ok(status + &self.unfiltered_note(has_changes)?)
+    }
+
+    fn short_status(&self) -> Outcome<String> {
         self.text(&["status", "--short", "--branch", UNENTERED])
+    }
+
+    /// The branch that is checked out, if any, and whether it has a commit.
+    pub fn head(&self) -> Outcome<(Option<String>, bool)> {
+        let branch = self.run(&["symbolic-ref", "--short", "--quiet", "HEAD"])?;
+        let commit = self.run(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
+        let name = branch.stdout.text().trim().to_owned();
+        Ok((branch.success().then_some(name), commit.success()))
     }
 
     /// Unified diff of the working tree, or of the index; of one path when given.
@@ -84,17 +133,17 @@ impl<'a> Git<'a> {
             "--no-ext-diff",
             "--no-textconv",
             "--no-color",
+            "--submodule=short",
             UNENTERED,
         ];
         args.extend(staged.then_some("--cached"));
         args.push("--");
         args.extend(path);
         let out = self.text(&args)?;
-        Ok(if out.is_empty() {
-            "No changes.".to_owned()
-        } else {
-            out
-        })
+        if out.is_empty() {
+            return Ok("No changes.".to_owned());
+        }
+        Ok(out + &self.unfiltered_note(!staged)?)
     }
 
     /// The last `count` commits.
@@ -123,6 +172,9 @@ impl<'a> Git<'a> {
     /// Who last changed each line, of a range when given.
     pub fn blame(&self, path: &str, range: Option<(u64, u64)>) -> Outcome<String> {
         let range = range.map(|(from, to)| format!("-L{from},{to}"));
+        if let Some(top) = self.place.top() {
+            self.config.check_ignored_revisions(top)?;
+        }
         let mut args = vec!["blame", "--date=short", "--no-textconv"];
         args.extend(range.as_deref());
         args.extend(["--", path]);
@@ -144,51 +196,12 @@ impl<'a> Git<'a> {
         })
     }
 
-    /// Commits, staging everything first when asked. "Nothing to commit" is an answer, not a failure.
-    pub fn commit(&self, message: &str, add_all: bool) -> Outcome<String> {
-        links::check(&self.place)?;
-        if add_all {
-            let done = self.run_with(&self.submodules()?, &["add", "-A"])?;
-            self.said(done)?;
-        }
-        // Listed anew: staging may have added submodules.
-        let mut settings = self.submodules()?;
-        let args = ["commit", "--no-verify", "-m", message];
-        let mut done = self.run_with(&settings, &args)?;
-        let mut notes = String::new();
-        if !done.success() && done.stderr.text().contains("tell me who you are") {
-            // Half an identity that the caller gave stays.
-            settings.extend(NOBODY.map(str::to_owned));
-            settings.extend(identity(self.launch.env));
-            done = self.run_with(&settings, &args)?;
-            notes.push_str("\nNo identity is configured; committed as Marvin <marvin@localhost>. The configuration is unchanged.");
-        }
-        if let Some(hook) = self.commit_hook() {
-            notes.push_str(&format!(
-                "\nThe repository's {hook} hook was skipped; run_command can run it."
-            ));
-        }
-        let out = done.stdout.text();
-        if !done.success()
-            && [
-                "nothing to commit",
-                "nothing added to commit",
-                "no changes added",
-            ]
-            .iter()
-            .any(|words| out.contains(words))
-        {
-            return Ok(out.trim_end().to_owned());
-        }
-        Ok(self.said(done)? + &notes)
-    }
-
     /// Makes a branch here and switches to it.
     pub fn create_branch(&self, name: &str) -> Outcome<String> {
         no_option(name)?;
-        links::check(&self.place)?;
-        let done = self.run_with(&self.submodules()?, &["checkout", "-b", name])?;
-        self.moved(done)
+        let done = self.run(&["checkout", "--quiet", "--no-recurse-submodules", "-b", name])?;
+        self.said(done)?;
+        self.moved(&format!("Switched to a new branch '{name}'"))
     }
 
     /// Switches to a branch or commit. When none has that name it is taken for a file, which is restored to what the index
@@ -199,54 +212,93 @@ impl<'a> Git<'a> {
         path: impl FnOnce() -> Outcome<String>,
     ) -> Outcome<String> {
         no_option(target)?;
-        links::check(&self.place)?;
-        let settings = self.submodules()?;
-        let done = self.run_with(&settings, &["checkout", "--no-guess", target, "--"])?;
+        let checkout = ["checkout", "--quiet", "--no-recurse-submodules"];
+        let before = if self.filters.is_empty() {
+            None
+        } else {
+            Some(self.run(&["rev-parse", "--verify", "--quiet", "HEAD"])?)
+        };
+        let done = self.run(&[&checkout[..], &["--no-guess", target, "--"]].concat())?;
         let words = done.stderr.text();
         let unknown = ["invalid reference", "reference is not a tree"];
-        if done.success() || !unknown.iter().any(|unknown| words.contains(unknown)) {
-            return self.moved(done);
+        if done.success() {
+            let before = before.filter(Done::success);
+            let note = before.map(|id| self.stored_note(id.stdout.text().trim()));
+            let moved = self.moved(&format!("Switched to '{target}'"))?;
+            return Ok(moved + &note.transpose()?.unwrap_or_default());
+        }
+        if !unknown.iter().any(|unknown| words.contains(unknown)) {
+            return self.said(done);
         }
         let path = path()?;
-        let done = self.run_with(&settings, &["checkout", "--", &path])?;
-        self.said(done).map(|_| format!("Restored {path}."))
+        self.said(self.run(&[&checkout[..], &["--", &path]].concat())?)?;
+        let note = self.stored(&self.launch, &[path.clone().into_bytes()])?;
+        Ok(format!("Restored {path}.{note}"))
     }
 
-    /// git tells on standard error where it went.
-    fn moved(&self, done: Done) -> Outcome<String> {
-        let moved = done.stderr.text();
-        self.said(done)
-            .map(|out| format!("{}\n{out}", moved.trim_end()).trim().to_owned())
+    /// Where the repository is now, and which changes came along.
+    fn moved(&self, switched: &str) -> Outcome<String> {
+        let status = self.text(&[
+            "status",
+            "--short",
+            "--branch",
+            "--untracked-files=no",
+            UNENTERED,
+        ])?;
+        Ok(format!("{switched}\n{status}"))
     }
 
     /// The paths below the directory that git tracks, relative to it.
     pub fn tracked(&self) -> Outcome<BTreeSet<String>> {
         let mut paths = BTreeSet::new();
-        let own = self.settings.iter().map(String::as_str);
-        let args: Vec<&str> = own.chain(["ls-files", "-z"]).collect();
-        let done = self.launch.split(&args, &mut |path| {
+        let list = self.with_settings(&["ls-files", "-z"]);
+        let done = self.launch.split(&list, None, &mut |path| {
             paths.insert(String::from_utf8_lossy(path).into_owned());
         })?;
         answer::said(&self.launch.dir, done)?;
         Ok(paths)
     }
 
-    fn commit_hook(&self) -> Option<&'static str> {
-        let hooks = self.place.common().join("hooks");
-        ["pre-commit", "commit-msg", "prepare-commit-msg"]
-            .into_iter()
-            .find(|hook| {
-                std::fs::metadata(hooks.join(hook))
-                    .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-            })
+    /// Which files of a checkout since the commit `before` were left as they are stored.
+    fn stored_note(&self, before: &str) -> Outcome<String> {
+        let mut changed = Vec::new();
+        let list = ["diff-tree", "-r", "-z", "--name-only", before, "HEAD"];
+        let top = self.at_top();
+        let done = top.split(&self.with_settings(&list), None, &mut |path| {
+            changed.push(path.to_owned());
+        })?;
+        self.said(done)?;
+        self.stored(&top, &changed)
     }
 
-    /// Settings that disarm submodules, for the operations that look into them and have no option against it.
-    fn submodules(&self) -> Outcome<Vec<String>> {
-        match self.place.top() {
-            Some(top) => disarm::submodules(&self.launch.at(top)),
-            None => Ok(Vec::new()),
+    fn stored(&self, launch: &Launch<'_>, paths: &[Vec<u8>]) -> Outcome<String> {
+        let files = filters::filtered(launch, &self.settings, &self.filters, paths)?;
+        Ok(filters::list(&files).map_or_else(String::new, |names| {
+            format!("\nLeft as stored in the repository: {names}. Their filter (such as git-lfs) does not run here; run_command with git (for git-lfs: \"git lfs pull\") gets their content.")
+        }))
+    }
+
+    /// Says which of the changed files are compared without their filter.
+    fn unfiltered_note(&self, wanted: bool) -> Outcome<String> {
+        if !wanted || self.filters.is_empty() {
+            return Ok(String::new());
         }
+        let mut changed = Vec::new();
+        let done = self.launch.split(
+            &self.with_settings(&["ls-files", "-z", "--modified"]),
+            None,
+            &mut |path| changed.push(path.to_owned()),
+        )?;
+        self.said(done)?;
+        let files = filters::filtered(&self.launch, &self.settings, &self.filters, &changed)?;
+        Ok(filters::list(&files).map_or_else(String::new, |names| {
+            format!("\nCompared without their filter (such as git-lfs), which does not run here: {names}. They may be unchanged.")
+        }))
+    }
+
+    /// git at the top of the working tree.
+    fn at_top(&self) -> Launch<'a> {
+        self.launch.at(self.place.top().unwrap_or(&self.launch.dir))
     }
 
     fn text(&self, args: &[&str]) -> Outcome<String> {
@@ -264,25 +316,22 @@ impl<'a> Git<'a> {
         self.run_with(&[], args)
     }
 
-    fn run_with(&self, settings: &[String], args: &[&str]) -> Outcome<Done> {
-        let own = self.settings.iter().chain(settings).map(String::as_str);
-        self.launch.run(own.chain(args.iter().copied()))
+    fn run_with(&self, settings: &[OsString], args: &[&str]) -> Outcome<Done> {
+        let own = self.settings.iter().chain(settings).cloned();
+        self.launch.run(own.chain(args.iter().map(OsString::from)))
+    }
+
+    fn with_settings(&self, args: &[&str]) -> Vec<OsString> {
+        let own = self.settings.iter().cloned();
+        own.chain(args.iter().map(OsString::from)).collect()
     }
 }
 
-/// The identity that the caller's environment names, passed on as settings.
-fn identity(env: &Env) -> Vec<String> {
-    let pick = |what: &str| {
-        env.get(&format!("GIT_AUTHOR_{what}"))
-            .or_else(|| env.get(&format!("GIT_COMMITTER_{what}")))
-    };
-    let mut settings = Vec::new();
-    for (what, key) in [("NAME", "user.name"), ("EMAIL", "user.email")] {
-        if let Some(value) = pick(what) {
-            settings.extend(["-c".to_owned(), format!("{key}={value}")]);
-        }
-    }
-    settings
+/// The name or email that the caller's environment gives.
+fn identity<'e>(env: &'e Env, what: &str) -> Option<&'e str> {
+    let what = what.to_uppercase();
+    env.get(&format!("GIT_AUTHOR_{what}"))
+        .or_else(|| env.get(&format!("GIT_COMMITTER_{what}")))
 }
 
 /// `dir` free of links, or as it is when it is not there.

@@ -98,6 +98,13 @@ impl Place {
             ))
             .next("Remove core.worktree from its configuration."));
         }
+        if self.bare && !worktrees.is_empty() {
+            return Err(Problem::refused(format!(
+                "{} is itself a repository's folder, and its configuration calls it the project's folder too (core.worktree): a checkout would write its settings and hooks.",
+                self.home.display()
+            ))
+            .next("Remove core.worktree from its configuration."));
+        }
         let inside = self.git.starts_with(&self.home) && self.common.starts_with(&self.home);
         if inside || self.is_recorded() || (!self.is_linked() && !worktrees.is_empty()) {
             return Ok(());

@@ -164,3 +164,58 @@ fn outside_a_repository_the_next_step_is_named() {
     let problem = Git::open(repo.dir.path(), &repo.env, &repo.stop).unwrap_err();
     assert!(problem.one_line().contains("git init"));
 }
+
+/// Every setting that this git knows and that is not on the list, with a value that a program could be or a number.
+#[test]
+fn settings_off_the_list_do_nothing_and_break_nothing() {
+    let known = Command::new("git")
+        .args(["help", "--config-for-completion"])
+        .output()
+        .unwrap();
+    let known = String::from_utf8(known.stdout).unwrap();
+    for value in ["program", "1"] {
+        let repo = Repo::new();
+        repo.git().commit("start", true).unwrap();
+        repo.sh("git branch other");
+        let ran = repo.dir.path().join("ran");
+        let value = match value {
+            "program" => format!("touch {}; false", ran.display()),
+            number => number.to_owned(),
+        };
+        let mut text = fs::read_to_string(repo.path().join(".git/config")).unwrap();
+        let mut count = 0;
+        for key in known.lines().filter(|key| key.contains('.')) {
+            // A name that ends with a dot stands for a family, of which any name may be one.
+            let key = match key.strip_suffix('.') {
+                Some(family) => format!("{family}.x.command"),
+                None => key.to_owned(),
+            };
+            let lower = key.to_lowercase();
+            // The lists of blame are looked at one by one.
+            if allowed::is_data(lower.as_bytes()) || lower == "blame.ignorerevsfile" {
+                continue;
+            }
+            let (section, variable) = key.split_once('.').unwrap();
+            text.push_str(&match variable.rsplit_once('.') {
+                Some((below, variable)) => {
+                    format!("[{section} \"{below}\"]\n\t{variable} = \"{value}\"\n")
+                }
+                None => format!("[{section}]\n\t{variable} = \"{value}\"\n"),
+            });
+            count += 1;
+        }
+        assert!(count > 100, "{known}");
+        fs::write(repo.path().join(".git/config"), text).unwrap();
+        fs::write(repo.path().join("a.txt"), "changed\n").unwrap();
+        let git = repo.git();
+        git.status().unwrap();
+        git.diff(false, None).unwrap();
+        git.log(5, false).unwrap();
+        git.blame("a.txt", None).unwrap();
+        git.branches().unwrap();
+        git.commit("second", true).unwrap();
+        git.create_branch("new").unwrap();
+        git.checkout("other", || unreachable!()).unwrap();
+        assert!(!ran.exists());
+    }
+}

@@ -15,7 +15,8 @@ use crate::base::text::{clip, did_you_mean, plural, thousands, visible};
 use crate::disk::beneath::{FileKind, Look, Root};
 use crate::net::download::size;
 use crate::net::services;
-use crate::proc::git::clone::{Clone, branch, is_there};
+use crate::proc::git::Git;
+use crate::proc::git::clone::{Clone, is_there};
 use crate::proc::program::find_program;
 use name::Name;
 
@@ -91,14 +92,15 @@ fn place(ctx: &Ctx, repo: &str) -> Outcome<(Name, PathBuf)> {
 
 fn clone(ctx: &Ctx, args: GithubClone) -> Outcome<String> {
     let (name, dest) = place(ctx, &args.repo)?;
-    let on =
-        |dest: &Path| branch(dest).map_or_else(String::new, |branch| format!(", branch {branch}"));
-    if is_there(&dest) {
-        return Ok(format!(
+    let present = || {
+        format!(
             "{name} is already present: {}{}.",
             dest.display(),
-            on(&dest)
-        ));
+            on(ctx, &dest)
+        )
+    };
+    if is_there(&dest) {
+        return Ok(present());
     }
     if dest.symlink_metadata().is_ok() {
         return Err(
@@ -129,25 +131,46 @@ fn clone(ctx: &Ctx, args: GithubClone) -> Outcome<String> {
         };
         clone.run(&dest, env, &ctx.stop, &told)
     });
-    match by_gh {
-        Some(Ok(())) => {}
-        Some(Err(problem)) if problem.is_cancelled() => return Err(problem),
-        Some(Err(_)) | None => {
-            plain
-                .run(&dest, env, &ctx.stop, &told)
-                .inspect_err(|_| drop(dest.parent().map(std::fs::remove_dir)))?;
+    let done = match by_gh {
+        Some(Err(problem)) if !problem.is_cancelled() && !is_there(&dest) => None,
+        done => done,
+    };
+    let done = done.unwrap_or_else(|| plain.run(&dest, env, &ctx.stop, &told));
+    if let Err(problem) = done {
+        // Several calls at once: the first that is whole wins.
+        if !problem.is_cancelled() && is_there(&dest) {
+            return Ok(present());
         }
+        drop(dest.parent().map(std::fs::remove_dir));
+        return Err(problem);
     }
     let depth = if args.shallow {
         "only the newest commit"
     } else {
         "with its history"
     };
+    let head = Git::open(&dest, env, &ctx.stop).and_then(|git| git.head());
+    if let Ok((_, false)) = head {
+        return Ok(format!(
+            "Cloned {name} to {}. The repository is empty: it has no commits yet.",
+            dest.display()
+        ));
+    }
     Ok(format!(
         "Cloned {name} to {} ({depth}{}). github_read_file and github_grep read it.",
         dest.display(),
-        on(&dest)
+        on(ctx, &dest)
     ))
+}
+
+/// Which branch a clone is on, or that it has nothing yet.
+fn on(ctx: &Ctx, dest: &Path) -> String {
+    let head = Git::open(dest, &ctx.world.env, &ctx.stop).and_then(|git| git.head());
+    match head {
+        Ok((_, false)) => ", an empty repository".to_owned(),
+        Ok((Some(branch), true)) => format!(", branch {}", visible(&branch)),
+        Ok((None, true)) | Err(_) => String::new(),
+    }
 }
 
 fn signed_in(ctx: &Ctx, gh: &Path) -> bool {
@@ -169,7 +192,8 @@ fn opened(ctx: &Ctx, repo: &str) -> Outcome<(Name, Root)> {
         };
         return Err(problem.next(format!("Call github_clone with repo \"{name}\" first.")));
     }
-    Ok((name, Root::open(&dest)?))
+    let root = Root::open(&dest)?.called(format!("clone of {name}"));
+    Ok((name, root))
 }
 
 /// The clones that are there.
@@ -208,7 +232,7 @@ fn read(ctx: &Ctx, args: GithubReadFile) -> Outcome<String> {
     }
     if args.end != 0 && args.end < args.start {
         return Err(Problem::input(format!(
-            "end {} is before start {}.",
+            "{name}: end {} is before start {}.",
             args.end, args.start
         )));
     }
@@ -216,7 +240,7 @@ fn read(ctx: &Ctx, args: GithubReadFile) -> Outcome<String> {
     let bytes = file.metadata().map_or(0, |about| about.len());
     if bytes > LARGEST || (bytes > UNASKED && args.start == 0 && args.end == 0) {
         return Err(Problem::limit(format!(
-            "{} has {} bytes; files over {} are read in ranges.",
+            "{name}: {} has {} bytes; files over {} are read in ranges.",
             rel.as_str(),
             thousands(bytes),
             thousands(UNASKED)
@@ -241,7 +265,10 @@ fn read(ctx: &Ctx, args: GithubReadFile) -> Outcome<String> {
         ctx.stop.check()?;
         number += 1;
         if number == 1 && line.iter().take(8_000).any(|byte| *byte == 0) {
-            return Err(Problem::input(format!("{} is binary.", rel.as_str())));
+            return Err(Problem::input(format!(
+                "{name}: {} is binary.",
+                rel.as_str()
+            )));
         }
         if number >= from {
             let text = String::from_utf8_lossy(&line);

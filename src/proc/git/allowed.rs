@@ -1,0 +1,326 @@
+//! The settings that git may take from a configuration, whoever wrote it: data that start no program and show no outside file.
+//!
+//! A list of what is allowed and not of what is forbidden: git learns new settings with every release, and tools invent their
+//! own. Names are git's own in lower case; `*` stands for a subsection.
+
+/// Settings that only say what to call git's own text, or that this call gives itself: see [`super::launch`].
+pub(super) const ANSWERED: [&str; 24] = [
+    "core.quotePath=false",
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "core.askPass=",
+    "commit.gpgSign=false",
+    "tag.gpgSign=false",
+    "log.showSignature=false",
+    // git in a submodule obeys that repository's configuration.
+    "submodule.recurse=false",
+    "diff.submodule=short",
+    "status.submoduleSummary=false",
+    // Clearing up runs gc.recentObjectsHook, and would go on in the background; git before 2.29 asks only the first of these.
+    "gc.auto=0",
+    "gc.autoDetach=false",
+    "maintenance.auto=false",
+    "maintenance.autoDetach=false",
+    // Several workers are several processes.
+    "checkout.workers=1",
+    // A transport that runs any command is never wanted.
+    "protocol.ext.allow=never",
+    // Results are plain text in one column.
+    "color.ui=false",
+    "blame.coloring=none",
+    "column.ui=never",
+    "column.branch=never",
+    "column.status=never",
+    // A guess from the host's name is nobody's identity, and is told in ten lines.
+    "user.useConfigOnly=true",
+    "advice.addEmbeddedRepo=false",
+];
+
+/// Sections whose settings are all data.
+const SECTIONS: [&str; 42] = [
+    "add",
+    "advice",
+    "apply",
+    "attr",
+    "author",
+    "branch",
+    "checkout",
+    "clone",
+    "commitgraph",
+    "committer",
+    "extensions",
+    "feature",
+    "fetch",
+    "fsck",
+    "http",
+    "i18n",
+    "include",
+    "includeif",
+    "index",
+    "log",
+    "lsrefs",
+    "maintenance",
+    "notes",
+    "pack",
+    "pretty",
+    "promisor",
+    "protocol",
+    "pull",
+    "push",
+    "rebase",
+    "reftable",
+    "rerere",
+    "safe",
+    "sparse",
+    "splitindex",
+    "stash",
+    "status",
+    "trace2",
+    "transfer",
+    "url",
+    "user",
+    "versionsort",
+];
+
+/// Single settings that are data, in sections that also name programs or files.
+const KEYS: [&str; 124] = [
+    "blame.blankboundary",
+    "blame.date",
+    "blame.markignoredlines",
+    "blame.markunblamablelines",
+    "blame.showemail",
+    "blame.showroot",
+    "commit.cleanup",
+    "commit.status",
+    "commit.verbose",
+    "core.abbrev",
+    "core.alternaterefsprefixes",
+    "core.autocrlf",
+    "core.bare",
+    "core.bigfilethreshold",
+    "core.checkroundtripencoding",
+    "core.checkstat",
+    "core.commentchar",
+    "core.commentstring",
+    "core.commitgraph",
+    "core.compression",
+    "core.createobject",
+    "core.deltabasecachelimit",
+    "core.eol",
+    "core.excludesfile",
+    "core.filemode",
+    "core.filesreflocktimeout",
+    "core.fsmonitorhookversion",
+    "core.fsync",
+    "core.fsyncmethod",
+    "core.fsyncobjectfiles",
+    "core.hidedotfiles",
+    "core.ignorecase",
+    "core.ignorestat",
+    "core.logallrefupdates",
+    "core.longpaths",
+    "core.loosecompression",
+    "core.maxtreedepth",
+    "core.multipackindex",
+    "core.notesref",
+    "core.packedgitlimit",
+    "core.packedgitwindowsize",
+    "core.packedrefstimeout",
+    "core.precomposeunicode",
+    "core.prefersymlinkrefs",
+    "core.preloadindex",
+    "core.protecthfs",
+    "core.protectntfs",
+    "core.repositoryformatversion",
+    "core.restrictinheritedhandles",
+    "core.safecrlf",
+    "core.sharedrepository",
+    "core.sparsecheckout",
+    "core.sparsecheckoutcone",
+    "core.splitindex",
+    "core.symlinks",
+    "core.trustctime",
+    "core.unsetenvvars",
+    "core.untrackedcache",
+    "core.usereplacerefs",
+    "core.warnambiguousrefs",
+    "core.whitespace",
+    "core.worktree",
+    "diff.algorithm",
+    "diff.autorefreshindex",
+    "diff.colormoved",
+    "diff.colormovedws",
+    "diff.context",
+    "diff.dirstat",
+    "diff.dstprefix",
+    "diff.ignoresubmodules",
+    "diff.indentheuristic",
+    "diff.interhunkcontext",
+    "diff.mnemonicprefix",
+    "diff.noprefix",
+    "diff.orderfile",
+    "diff.relative",
+    "diff.renamelimit",
+    "diff.renames",
+    "diff.srcprefix",
+    "diff.statgraphwidth",
+    "diff.statnamewidth",
+    "diff.suppressblankempty",
+    "diff.wordregex",
+    "diff.wserrorhighlight",
+    "diff.*.algorithm",
+    "diff.*.binary",
+    "diff.*.cachetextconv",
+    "diff.*.wordregex",
+    "diff.*.xfuncname",
+    "format.pretty",
+    "gc.writecommitgraph",
+    "init.defaultbranch",
+    "init.defaultobjectformat",
+    "init.defaultrefformat",
+    "mailmap.blob",
+    "merge.autostash",
+    "merge.branchdesc",
+    "merge.conflictstyle",
+    "merge.defaulttoupstream",
+    "merge.directoryrenames",
+    "merge.ff",
+    "merge.log",
+    "merge.renamelimit",
+    "merge.renames",
+    "merge.renormalize",
+    "merge.stat",
+    "merge.suppressdest",
+    "merge.verbosity",
+    "remote.pushdefault",
+    "remote.*.fetch",
+    "remote.*.followremotehead",
+    "remote.*.mirror",
+    "remote.*.partialclonefilter",
+    "remote.*.promisor",
+    "remote.*.prune",
+    "remote.*.prunetags",
+    "remote.*.push",
+    "remote.*.pushurl",
+    "remote.*.tagopt",
+    "remote.*.url",
+    "submodule.*.active",
+    "submodule.*.branch",
+    "submodule.*.ignore",
+    "submodule.*.url",
+];
+
+/// Files of text that git repeats when it does not understand them: the user may name any, a repository none.
+const OF_THE_USER: [&str; 2] = ["core.attributesfile", "mailmap.file"];
+
+/// How a clone from the network reaches it: the user's own choice (see [`super::clone`]), never a repository's.
+const NETWORK: [&str; 6] = [
+    "core.sshcommand",
+    "core.gitproxy",
+    "credential",
+    "ssh",
+    "remote.*.proxy",
+    "remote.*.proxyauthmethod",
+];
+
+/// The section and the variable of a setting, and whether there is a subsection between them.
+fn parts(name: &[u8]) -> Option<(&str, bool, &str)> {
+    let first = name.iter().position(|byte| *byte == b'.')?;
+    let last = name.iter().rposition(|byte| *byte == b'.')?;
+    let section = std::str::from_utf8(name.get(..first)?).ok()?;
+    let variable = std::str::from_utf8(name.get(last + 1..)?).ok()?;
+    Some((section, first != last, variable))
+}
+
+/// One of `list` names the setting: by its section, or whole.
+fn names(list: &[&str], name: &[u8]) -> bool {
+    let Some((section, below, variable)) = parts(name) else {
+        return false;
+    };
+    list.iter().any(|known| match known.split_once('.') {
+        None => known.eq_ignore_ascii_case(section),
+        Some((known, rest)) => {
+            known.eq_ignore_ascii_case(section)
+                && match (rest.strip_prefix("*."), below) {
+                    (Some(rest), true) => rest.eq_ignore_ascii_case(variable),
+                    (None, false) => rest.eq_ignore_ascii_case(variable),
+                    (Some(_), false) | (None, true) => false,
+                }
+        }
+    })
+}
+
+/// True when the setting is data, whoever wrote it.
+pub(super) fn is_data(name: &[u8]) -> bool {
+    names(&SECTIONS, name) || names(&KEYS, name)
+}
+
+/// True when the user may set it, but no repository.
+pub(super) fn is_the_users(name: &[u8]) -> bool {
+    names(&OF_THE_USER, name)
+}
+
+/// True when it says how the network is reached.
+pub(super) fn is_network(name: &[u8]) -> bool {
+    names(&NETWORK, name)
+}
+
+/// True when every call gives it itself.
+pub(super) fn is_answered(name: &[u8]) -> bool {
+    ANSWERED.iter().any(|setting| {
+        let own = setting.split('=').next().unwrap_or_default();
+        own.as_bytes().eq_ignore_ascii_case(name)
+    })
+}
+
+/// What replaces a setting that is not allowed. An empty program is none; a filter that is none must not be required either.
+pub(super) fn replacement(name: &[u8]) -> &'static str {
+    match parts(name) {
+        Some(("color", false, _) | (_, _, "required")) => "false",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_are_allowed_and_whatever_else_is_not() {
+        for name in [
+            "core.filemode",
+            "extensions.objectformat",
+            "remote.a.b=c.url",
+            "branch.feature/x.y.merge",
+            "user.name",
+            "diff.rust.xfuncname",
+            "url.https://x/?a=b.insteadof",
+        ] {
+            assert!(is_data(name.as_bytes()), "{name}");
+        }
+        for name in [
+            "core.sshcommand",
+            "core.attributesfile",
+            "core.x.filemode",
+            "filter.x.clean",
+            "remote.origin.uploadpack",
+            "remote.origin.vcs",
+            "diff.external",
+            "diff.x.textconv",
+            "diff.*.textconv",
+            "blame.ignorerevsfile",
+            "gc.recentobjectshook",
+            "unheard.of",
+            "nonsense",
+            "",
+        ] {
+            assert!(!is_data(name.as_bytes()), "{name}");
+        }
+        assert!(!is_data(b"fil\xffter.x.clean") && !is_data(b"core.\xff"));
+        assert!(is_answered(b"core.fsmonitor") && is_answered(b"core.hookspath"));
+        assert_eq!(replacement(b"color.status"), "false");
+        assert_eq!(replacement(b"filter.x.required"), "false");
+        assert_eq!(replacement(b"filter.x.clean"), "");
+    }
+}

@@ -1,0 +1,184 @@
+//! What a repository's own folder may consist of: files and folders, and no link that leads out of it. Through a link git
+//! would write elsewhere (an archive may hold a `.git` whose `COMMIT_EDITMSG` is a link to a file of the person who unpacks
+//! it), and it repeats lines that it does not understand: a `packed-refs` that is a link shows any file.
+//!
+//! Everything is looked at that git might read or write; the few names that it does not are listed. Other repositories, to
+//! which a shared clone leads by the lines of a file, may lie anywhere: what they give is found by its hash alone. Only their
+//! own list of further ones is text again, and must be a file of theirs.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use super::place::Place;
+use crate::base::error::{Outcome, Problem};
+use crate::base::text::visible;
+use crate::disk::atomic;
+
+/// Names in a repository's folder behind which the tools of this module read and write nothing: hooks and filters do not run,
+/// and git in a submodule is not started.
+const UNUSED: [&str; 4] = ["hooks", "lfs", "annex", "modules"];
+/// Folders that are looked into; whatever else stands in a repository's folder is some other program's.
+const FOLDERS: [&str; 14] = [
+    "branches",
+    "info",
+    "logs",
+    "objects",
+    "rebase-apply",
+    "rebase-merge",
+    "refs",
+    "reftable",
+    "remotes",
+    "rr-cache",
+    "sequencer",
+    "sharedindex",
+    "worktrees",
+    "NOTES_MERGE_WORKTREE",
+];
+/// Patterns are never repeated, and people share theirs by a link.
+const PATTERNS: &str = "info/exclude";
+/// Folders in folders that are looked at; branch names are not that long.
+const DEEPEST: u8 = 32;
+/// Shared clones of shared clones; git itself follows five.
+const SHARED: u8 = 6;
+/// A list of other repositories has a few lines.
+const LIST_CAP: u64 = 1 << 20;
+
+/// Refuses a repository whose folder holds what it must not.
+///
+/// # Errors
+/// `Refused`, with the link or file.
+pub(super) fn check(place: &Place) -> Outcome<()> {
+    let mut folders = vec![place.git()];
+    if place.is_linked() {
+        folders.push(place.common());
+    }
+    for folder in &folders {
+        check_one(folder, &[place.git(), place.common()])?;
+    }
+    check_alternates(&place.common().join("objects"), SHARED)
+}
+
+fn check_one(folder: &Path, inside: &[&Path]) -> Outcome<()> {
+    for entry in fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok)
+    {
+        let name = entry.file_name();
+        if UNUSED.iter().any(|unused| name == *unused) {
+            continue;
+        }
+        let depth = if FOLDERS.iter().any(|known| name == *known) {
+            DEEPEST
+        } else {
+            0
+        };
+        if let Some(wrong) = wrong(&entry, folder, inside, depth) {
+            return Err(refusal(&wrong));
+        }
+    }
+    Ok(())
+}
+
+/// The first thing at or below an entry that must not be there. Folders below `depth` are not looked into, but those of
+/// a known name must not go deeper than that.
+fn wrong(entry: &fs::DirEntry, top: &Path, inside: &[&Path], depth: u8) -> Option<PathBuf> {
+    // The kind is known without a look at each file.
+    let kind = entry.file_type().ok()?;
+    if kind.is_file() || kind.is_socket() {
+        return None;
+    }
+    let path = entry.path();
+    if kind.is_symlink() {
+        let exempt = path
+            .strip_prefix(top)
+            .is_ok_and(|rel| rel == Path::new(PATTERNS));
+        return (!exempt && !stays(&path, inside)).then_some(path);
+    }
+    if !kind.is_dir() {
+        return Some(path);
+    }
+    match depth {
+        0 => None,
+        1 => Some(path),
+        _ => fs::read_dir(&path)
+            .ok()?
+            .filter_map(Result::ok)
+            .find_map(|entry| wrong(&entry, top, inside, depth - 1)),
+    }
+}
+
+/// True when the link ends inside the repository. One to nothing yet, as `HEAD` may be, must say so by itself.
+fn stays(link: &Path, inside: &[&Path]) -> bool {
+    if let Ok(end) = link.canonicalize() {
+        return inside.iter().any(|folder| end.starts_with(folder));
+    }
+    fs::read_link(link).is_ok_and(|to| {
+        to.components()
+            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+            && link
+                .parent()
+                .is_some_and(|dir| dir.join(&to).symlink_metadata().is_err())
+    })
+}
+
+/// Looks at the lists of the folders of objects that `objects` borrows from. Its own is no link that leads out already.
+fn check_alternates(objects: &Path, depth: u8) -> Outcome<()> {
+    let list = objects.join("info/alternates");
+    let Ok(Some(text)) = atomic::read(&list, LIST_CAP) else {
+        // No list, or one that git cannot read either.
+        return match list.symlink_metadata() {
+            Ok(_) if !list.is_file() => Err(refusal(&list)),
+            Ok(_) | Err(_) => Ok(()),
+        };
+    };
+    for line in text.split(|byte| *byte == b'\n') {
+        if line.is_empty() || line.starts_with(b"#") {
+            continue;
+        }
+        if depth == 0 || line.starts_with(b"\"") {
+            return Err(Problem::refused(format!(
+                "{} leads to other repositories in a way that is not followed ({}).",
+                list.display(),
+                visible(&String::from_utf8_lossy(line))
+            ))
+            .next("\"git repack -a -d\" brings the objects here; the list can go then."));
+        }
+        let Ok(other) = objects.join(OsStr::from_bytes(line)).canonicalize() else {
+            continue;
+        };
+        for name in ["info", "info/alternates"] {
+            let path = other.join(name);
+            let is_link = path
+                .symlink_metadata()
+                .is_ok_and(|about| about.is_symlink());
+            if is_link && !stays(&path, &[&other]) {
+                return Err(refusal(&path));
+            }
+        }
+        check_alternates(&other, depth - 1)?;
+    }
+    Ok(())
+}
+
+fn refusal(path: &Path) -> Problem {
+    let is_link = path
+        .symlink_metadata()
+        .is_ok_and(|about| about.is_symlink());
+    if is_link {
+        Problem::refused(format!(
+            "{} is a link that leads out of the repository; git would read or write another file through it.",
+            path.display()
+        ))
+        .next("Remove the link, or put the real file there.")
+    } else {
+        Problem::refused(format!(
+            "{} does not belong into a repository: it is neither file nor folder, or lies too deep.",
+            path.display()
+        ))
+        .next("Move it away.")
+    }
+}

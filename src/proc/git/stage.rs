@@ -1,0 +1,134 @@
+//! Staging and committing, without git looking into the submodules.
+//!
+//! `git add` and a commit of nothing start git in every submodule, and no option keeps them from it. So what has changed is
+//! listed and handed to the index by two commands that do not, and git is asked to commit only what there is.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::{Git, UNENTERED, filters, identity};
+use crate::base::error::Outcome;
+use crate::base::text::visible;
+
+/// Who commits when nobody is configured.
+const NOBODY: [(&str, &str); 2] = [("name", "Marvin"), ("email", "marvin@localhost")];
+
+impl Git<'_> {
+    /// Commits, staging everything first when asked. "Nothing to commit" is an answer, not a failure.
+    ///
+    /// # Errors
+    /// git failed.
+    pub fn commit(&self, message: &str, add_all: bool) -> Outcome<String> {
+        let left_out = if add_all {
+            self.stage()?
+        } else {
+            BTreeSet::new()
+        };
+        let mut notes = String::new();
+        if let Some(names) = filters::list(&left_out) {
+            notes.push_str(&format!(
+                "\nNot staged: {names}. These files go through a filter (such as git-lfs), which does not run here; run_command with \"git add\" stages them."
+            ));
+        }
+        if !self.has_staged()? && !self.place.git().join("MERGE_HEAD").exists() {
+            let status = self.short_status()?;
+            return Ok(format!("There is nothing to commit.\n{status}{notes}"));
+        }
+        let (settings, note) = self.author();
+        let done = self.run_with(&settings, &["commit", "--no-verify", "-m", message])?;
+        notes.push_str(&note);
+        if let Some(hook) = self.commit_hook() {
+            notes.push_str(&format!(
+                "\nThe repository's {hook} hook was skipped; run_command can run it."
+            ));
+        }
+        Ok(self.said(done)? + &notes)
+    }
+
+    /// Puts all changes of the working tree into the index, and gives the files that were left out because of their filter.
+    fn stage(&self) -> Outcome<BTreeSet<Vec<u8>>> {
+        let top = self.at_top();
+        let mut changed: Vec<Vec<u8>> = Vec::new();
+        let list = [
+            "ls-files",
+            "-z",
+            "--modified",
+            "--others",
+            "--exclude-standard",
+        ];
+        let done = top.split(&self.with_settings(&list), None, &mut |path| {
+            // A repository in the repository is listed as a folder.
+            changed.push(path.strip_suffix(b"/").unwrap_or(path).to_owned());
+        })?;
+        self.said(done)?;
+        let left_out = filters::filtered(&top, &self.settings, &self.filters, &changed)?;
+        changed.retain(|path| !left_out.contains(path));
+        if !changed.is_empty() {
+            // A file where there was a folder, and the other way round, replaces it.
+            let update = [
+                "update-index",
+                "--add",
+                "--remove",
+                "--replace",
+                "-z",
+                "--stdin",
+            ];
+            let done = top.feed(self.with_settings(&update), filters::joined(&changed))?;
+            self.said(done)?;
+        }
+        Ok(left_out)
+    }
+
+    fn has_staged(&self) -> Outcome<bool> {
+        let done = self.run(&[
+            "diff",
+            "--cached",
+            "--quiet",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--submodule=short",
+            UNENTERED,
+        ])?;
+        match done.code {
+            Some(1) => Ok(true),
+            _ => self.said(done).map(|_| false),
+        }
+    }
+
+    /// Settings that complete an identity that is not configured, and the line that says so.
+    fn author(&self) -> (Vec<OsString>, String) {
+        let mut settings = Vec::new();
+        let mut parts = Vec::new();
+        for (what, nobody) in NOBODY {
+            let known = identity(self.launch.env, what).map(str::to_owned);
+            let known = known.or_else(|| self.config.value(&format!("user.{what}")));
+            // Either of these alone leaves the other without one.
+            let own = self.config.value(&format!("author.{what}"));
+            let own = own.filter(|_| self.config.value(&format!("committer.{what}")).is_some());
+            parts.push(known.or(own).unwrap_or_else(|| {
+                settings.extend(["-c".into(), format!("user.{what}={nobody}").into()]);
+                nobody.to_owned()
+            }));
+        }
+        let note = match parts.as_slice() {
+            [name, email] if !settings.is_empty() => format!(
+                "\nNo identity is configured; committed as {} <{}>. The configuration is unchanged.",
+                visible(name),
+                visible(email)
+            ),
+            _ => String::new(),
+        };
+        (settings, note)
+    }
+
+    fn commit_hook(&self) -> Option<&'static str> {
+        let hooks = self.place.common().join("hooks");
+        ["pre-commit", "commit-msg", "prepare-commit-msg"]
+            .into_iter()
+            .find(|hook| {
+                std::fs::metadata(hooks.join(hook))
+                    .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+            })
+    }
+}

@@ -1,0 +1,208 @@
+//! What a repository's folder may hold: nothing is read or written through a link that leads out of it.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::repo::Repo;
+use crate::support::run::Done;
+
+fn git(home: &Home, dir: &Path, name: &str, args: Value) -> Done {
+    home.marvin()
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .dir(dir)
+        .args(["tool", name, "--json", &args.to_string()])
+        .run()
+}
+
+fn every_call() -> [(&'static str, Value); 9] {
+    [
+        ("git_status", json!({})),
+        ("git_diff", json!({})),
+        ("git_diff", json!({"staged": true})),
+        ("git_log", json!({})),
+        ("git_blame", json!({"path": "a.txt"})),
+        ("git_branch", json!({})),
+        ("git_commit", json!({"message": "echo pwned"})),
+        (
+            "git_checkout",
+            json!({"target": "x", "create_branch": true}),
+        ),
+        ("git_checkout", json!({"target": "a.txt"})),
+    ]
+}
+
+fn put_link(repo: &Repo, name: &str, target: &Path) {
+    let place = repo.path().join(".git").join(name);
+    match place.symlink_metadata() {
+        Ok(about) if about.is_dir() => fs::remove_dir_all(&place).unwrap(),
+        Ok(_) => fs::remove_file(&place).unwrap(),
+        Err(_) => fs::create_dir_all(place.parent().unwrap()).unwrap(),
+    }
+    symlink(target, &place).unwrap();
+}
+
+#[test]
+fn a_link_that_leads_out_is_neither_read_nor_written() {
+    let home = Home::new();
+    let theirs = Repo::at(&home.path().join("theirs"));
+    theirs.file("a.txt", "theirs\n").commit("swordfish");
+    theirs.git(&["pack-refs", "--all"]);
+    let text = "the password is swordfish\n";
+    let file = home.write("secret", text);
+    let real = theirs.path().join(".git");
+    for (name, target) in [
+        ("packed-refs", &file),
+        ("shallow", &file),
+        ("objects/info/alternates", &file),
+        ("objects/info", &real.join("objects/info")),
+        ("info/grafts", &file),
+        ("info/sparse-checkout", &file),
+        ("info/attributes", &file),
+        ("info", &real.join("info")),
+        ("MERGE_HEAD", &file),
+        ("MERGE_MSG", &file),
+        ("MERGE_RR", &file),
+        ("CHERRY_PICK_HEAD", &file),
+        ("COMMIT_EDITMSG", &file),
+        ("COMMIT_EDITMSG", &home.path().join("not-yet")),
+        ("config", &file),
+        ("config", &real.join("config")),
+        ("config.worktree", &file),
+        ("commondir", &file),
+        ("HEAD", &real.join("HEAD")),
+        ("index", &real.join("index")),
+        ("refs", &real.join("refs")),
+        ("refs/heads/main", &real.join("refs/heads/main")),
+        ("objects", &real.join("objects")),
+        ("objects/pack", &real.join("objects/pack")),
+        ("logs/HEAD", &file),
+        ("reftable", &file),
+        ("rebase-merge", &home.path()),
+        ("FETCH_HEAD", &file),
+        ("unheard-of", &file),
+    ] {
+        let repo = Repo::at(&home.path().join("trap"));
+        repo.file("a.txt", "mine\n").commit("start");
+        put_link(&repo, name, target);
+        repo.file("a.txt", "changed\n");
+        for (tool, args) in every_call() {
+            let done = git(&home, repo.path(), tool, args).expect(1);
+            let said = format!("{}{}", done.text(), done.errors());
+            assert!(!said.contains("swordfish"), "{name}, {tool}: {said}");
+            assert!(
+                said.contains("leads out of the repository") || name == "commondir",
+                "{name}, {tool}: {said}"
+            );
+        }
+        assert_eq!(home.read("secret"), text, "{name}");
+        assert!(!home.has("not-yet"), "{name}");
+        fs::remove_dir_all(repo.path()).unwrap();
+    }
+    assert_eq!(
+        theirs.git(&["for-each-ref", "--format=%(refname)"]),
+        "refs/heads/main"
+    );
+}
+
+#[test]
+fn what_a_borrowed_folder_of_objects_lists_is_not_repeated() {
+    let home = Home::new();
+    let text = "the password is swordfish\n";
+    let file = home.write("secret", text);
+    let repo = Repo::at(&home.path().join("trap"));
+    repo.file("a.txt", "mine\n").commit("start");
+    repo.file("more/info/x", "")
+        .file(".git/objects/info/alternates", "../../more\n");
+    symlink(&file, repo.path().join("more/info/alternates")).unwrap();
+    for (tool, args) in every_call() {
+        let done = git(&home, repo.path(), tool, args).expect(1);
+        let said = format!("{}{}", done.text(), done.errors());
+        assert!(!said.contains("swordfish"), "{tool}: {said}");
+    }
+}
+
+#[test]
+fn a_fifo_in_the_place_of_a_file_does_not_stop_a_call() {
+    let home = Home::new();
+    let repo = Repo::at(&home.path().join("trap"));
+    repo.file("a.txt", "mine\n").commit("start");
+    let fifo = repo.path().join(".git/shallow");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.unwrap().success());
+    let done = git(&home, repo.path(), "git_log", json!({})).expect(1);
+    assert!(done.errors().contains("shallow"), "{}", done.errors());
+}
+
+#[test]
+fn links_that_git_does_not_follow_here_may_lead_out() {
+    let home = Home::new();
+    let hooks = home.path().join("hooks");
+    fs::create_dir(&hooks).unwrap();
+    let patterns = home.write("patterns", "*.o\n");
+    let repo = Repo::at(&home.path().join("own"));
+    repo.file("a.txt", "one\n").commit("start");
+    put_link(&repo, "hooks", &hooks);
+    put_link(&repo, "info/exclude", &patterns);
+    put_link(&repo, "lfs", &hooks);
+    repo.file("a.o", "object\n").file("a.txt", "two\n");
+    let status = git(&home, repo.path(), "git_status", json!({})).expect(0);
+    assert!(!status.text().contains("a.o"), "{}", status.text());
+    git(&home, repo.path(), "git_commit", json!({"message": "two"})).expect(0);
+    assert_eq!(home.read("patterns"), "*.o\n");
+}
+
+#[test]
+fn no_repository_above_is_taken_whatever_the_folder_is_called() {
+    for name in ["a:b", "a\u{e9}:", "plain"]
+        .map(OsStr::new)
+        .into_iter()
+        .chain([OsStr::from_bytes(b"x\xff")])
+    {
+        let home = Home::new();
+        let outer = Repo::at(&home.path().join(Path::new(name)));
+        outer.file("a.txt", "theirs\n").commit("theirs");
+        // git takes this for no repository and looks higher.
+        let inner = outer.path().join("inner");
+        fs::create_dir_all(inner.join(".git/objects")).unwrap();
+        fs::create_dir_all(inner.join(".git/refs")).unwrap();
+        fs::write(inner.join(".git/HEAD"), "nonsense").unwrap();
+        fs::write(inner.join("a.txt"), "mine\n").unwrap();
+        for (tool, args) in every_call() {
+            let done = git(&home, &inner, tool, args).expect(1);
+            assert!(
+                done.errors().contains("not in a git repository"),
+                "{name:?}, {tool}: {}",
+                done.errors()
+            );
+        }
+        assert_eq!(outer.git(&["log", "--all", "--format=%s"]), "theirs");
+        // A repository in such a folder works.
+        outer.file("a.txt", "two\n");
+        let done = git(
+            &home,
+            outer.path(),
+            "git_commit",
+            json!({"message": "here"}),
+        );
+        done.expect(0);
+        assert_eq!(outer.git(&["log", "-1", "--format=%s"]), "here");
+    }
+}
+
+#[test]
+fn hiding_scratch_writes_nothing_through_a_lock_that_is_a_link() {
+    let home = Home::new();
+    let repo = Repo::at(&home.work());
+    repo.file("a.txt", "one\n").commit("start");
+    let file = home.write("theirs", "0123456789 text\n");
+    put_link(&repo, "info/exclude.lock", &file);
+    let args = json!({"command": "seq 1 20000"});
+    git(&home, repo.path(), "run_command", args).expect(0);
+    assert_eq!(home.read("theirs"), "0123456789 text\n");
+}

@@ -1,0 +1,496 @@
+//! No program runs and no address is asked, whoever configured it: in submodules, by filters, by the user's own settings.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::home::Home;
+use crate::support::repo::Repo;
+use crate::support::run::{Done, Marvin};
+use crate::support::server::{Answer, Server};
+
+fn call(home: &Home, dir: &Path, name: &str, args: &Value) -> Marvin {
+    home.marvin()
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .dir(dir)
+        .args(["tool", name, "--json", &args.to_string()])
+}
+
+fn git(home: &Home, dir: &Path, name: &str, args: Value) -> Done {
+    call(home, dir, name, &args).run()
+}
+
+/// A script that leaves a mark outside every repository when it runs.
+fn bait(home: &Home) -> (String, PathBuf) {
+    let mark = home.path().join("ran");
+    let script = home.write(
+        "bait.sh",
+        format!("#!/bin/sh\necho \"$0 $*\" >> {}\ncat\n", mark.display()),
+    );
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    (script.display().to_string(), mark)
+}
+
+fn ran(mark: &Path) -> String {
+    fs::read_to_string(mark).unwrap_or_default()
+}
+
+/// A repository whose own settings and attributes name the bait wherever a program can be named.
+fn armed(path: &Path, bait: &str) -> Repo {
+    let repo = Repo::at(path);
+    repo.file(".gitattributes", "*.x filter=x diff=x merge=x\n")
+        .file("b.x", "one\n")
+        .commit("inner");
+    for key in [
+        "diff.external",
+        "diff.x.textconv",
+        "diff.x.command",
+        "filter.x.clean",
+        "filter.x.smudge",
+        "filter.x.process",
+        "merge.x.driver",
+        "core.fsmonitor",
+    ] {
+        repo.git(&["config", key, bait]);
+    }
+    repo
+}
+
+#[test]
+fn a_diff_of_submodules_runs_nothing_in_them() {
+    for of_the_user in [false, true] {
+        let home = Home::new();
+        let (bait, mark) = bait(&home);
+        let repo = Repo::at(&home.work().join("repo"));
+        repo.file("a.txt", "one\n").commit("start");
+        let inner = armed(&repo.path().join("sub"), &bait);
+        repo.git(&["-c", "advice.addEmbeddedRepo=false", "add", "sub"]);
+        repo.commit("with a submodule");
+        // A new commit and a dirty file, so that there is something to show.
+        inner.file("c.x", "new\n");
+        inner.git(&[
+            "-c",
+            "filter.x.process=",
+            "-c",
+            "filter.x.clean=",
+            "-c",
+            "core.fsmonitor=",
+            "add",
+            "-A",
+        ]);
+        inner.git(&["-c", "core.fsmonitor=", "commit", "--quiet", "-m", "newer"]);
+        inner.file("b.x", "two\n");
+        let _ = fs::remove_file(&mark);
+        if of_the_user {
+            home.write(
+                ".gitconfig",
+                "[diff]\n\tsubmodule = diff\n\tignoreSubmodules = none\n",
+            );
+        } else {
+            repo.git(&["config", "diff.submodule", "diff"]);
+            repo.git(&["config", "submodule.sub.ignore", "none"]);
+        }
+        for (name, args) in [
+            ("git_diff", json!({})),
+            ("git_diff", json!({"staged": true})),
+            ("git_status", json!({})),
+            ("git_log", json!({"oneline": false})),
+        ] {
+            call(&home, repo.path(), name, &args)
+                .env("MARVIN_READONLY", "1")
+                .run()
+                .expect(0);
+            assert_eq!(ran(&mark), "", "{name}, of the user: {of_the_user}");
+        }
+        let diff = git(&home, repo.path(), "git_diff", json!({})).expect(0);
+        assert!(
+            diff.text().contains("+Subproject commit"),
+            "{}",
+            diff.text()
+        );
+        git(
+            &home,
+            repo.path(),
+            "git_commit",
+            json!({"message": "newer"}),
+        )
+        .expect(0);
+        git(
+            &home,
+            repo.path(),
+            "git_commit",
+            json!({"message": "nothing"}),
+        )
+        .expect(0);
+        assert_eq!(ran(&mark), "", "git_commit, of the user: {of_the_user}");
+    }
+}
+
+#[test]
+fn a_checkout_of_a_branch_with_a_submodule_runs_nothing_in_what_lies_there() {
+    let home = Home::new();
+    let (bait, mark) = bait(&home);
+    let repo = Repo::at(&home.work().join("repo"));
+    repo.file("a.txt", "one\n").commit("start");
+    repo.git(&["checkout", "--quiet", "-b", "with"]);
+    let inner = armed(&repo.path().join("sub"), &bait);
+    repo.git(&["-c", "advice.addEmbeddedRepo=false", "add", "sub"]);
+    repo.git(&["commit", "--quiet", "-m", "with a submodule"]);
+    repo.git(&["checkout", "--quiet", "main"]);
+    assert!(inner.path().join(".git").exists(), "it was taken away");
+    inner.file("b.x", "two\n");
+    for target in ["with", "main", "with", "HEAD~1"] {
+        let _ = fs::remove_file(&mark);
+        let done = git(
+            &home,
+            repo.path(),
+            "git_checkout",
+            json!({"target": target}),
+        )
+        .expect(0);
+        assert!(done.text().contains(target), "{}", done.text());
+        assert_eq!(ran(&mark), "", "{target}");
+    }
+    git(
+        &home,
+        repo.path(),
+        "git_checkout",
+        json!({"target": "new", "create_branch": true}),
+    )
+    .expect(0);
+    assert_eq!(ran(&mark), "");
+}
+
+#[test]
+fn a_folder_that_is_the_repositorys_own_is_no_project() {
+    let home = Home::new();
+    let (bait, mark) = bait(&home);
+    let repo = Repo::at(&home.work().join("repo"));
+    repo.file("a.txt", "one\n").commit("start");
+    let flat = home.work().join("flat");
+    fs::rename(repo.path().join(".git"), &flat).unwrap();
+    fs::write(flat.join("a.txt"), "one\n").unwrap();
+    let config = fs::read_to_string(flat.join("config")).unwrap();
+    fs::write(
+        flat.join("config"),
+        format!("{config}[core]\n\tworktree = .\n"),
+    )
+    .unwrap();
+    armed(&flat.join("sub"), &bait);
+    for (name, args) in [
+        ("git_status", json!({})),
+        ("git_diff", json!({})),
+        ("git_commit", json!({"message": "x"})),
+        ("git_checkout", json!({"target": "main"})),
+    ] {
+        let done = git(&home, &flat, name, args).expect(1);
+        assert!(
+            done.errors().contains("core.worktree"),
+            "{name}: {}",
+            done.errors()
+        );
+    }
+    assert_eq!(ran(&mark), "");
+}
+
+#[test]
+fn programs_of_the_user_do_not_run_either() {
+    let home = Home::new();
+    let (bait, mark) = bait(&home);
+    home.write(
+        ".gitconfig",
+        format!(
+            "[user]\n\tname = Ford\n\temail = ford@example.org\n[core]\n\tfsmonitor = {bait}\n\tpager = {bait}\n\teditor = {bait}\n\thooksPath = {hooks}\n\
+             [diff]\n\texternal = {bait}\n[diff \"x\"]\n\ttextconv = {bait}\n[pager]\n\tlog = {bait}\n\tstatus = {bait}\n\
+             [filter \"x\"]\n\tclean = {bait}\n\tsmudge = {bait}\n\tprocess = {bait}\n\trequired = true\n\
+             [commit]\n\tgpgSign = true\n\ttemplate = {bait}\n[gpg]\n\tprogram = {bait}\n[log]\n\tshowSignature = true\n[credential]\n\thelper = {bait}\n",
+            hooks = home.path().display()
+        ),
+    );
+    fs::copy(
+        home.path().join("bait.sh"),
+        home.path().join("post-checkout"),
+    )
+    .unwrap();
+    let repo = Repo::at(&home.work().join("repo"));
+    repo.file(".gitattributes", "*.x filter=x diff=x\n")
+        .file("a.x", "one\n")
+        .commit("start");
+    repo.git(&["branch", "other"]);
+    repo.git(&["checkout", "--quiet", "other"]);
+    repo.file("a.x", "other\n").commit("on other");
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.git(&["config", "--unset", "user.name"]);
+    repo.git(&["config", "--unset", "user.email"]);
+    repo.file("a.x", "changed\n").file("b.txt", "new\n");
+    let status = git(&home, repo.path(), "git_status", json!({})).expect(0);
+    assert!(status.text().contains("without their filter") && status.text().contains("a.x"));
+    git(&home, repo.path(), "git_diff", json!({})).expect(0);
+    git(&home, repo.path(), "git_log", json!({})).expect(0);
+    git(&home, repo.path(), "git_blame", json!({"path": "a.x"})).expect(0);
+    let done = git(
+        &home,
+        repo.path(),
+        "git_commit",
+        json!({"message": "one file"}),
+    )
+    .expect(0);
+    assert!(
+        done.text().contains("Not staged: a.x.") && done.text().contains("run_command"),
+        "{}",
+        done.text()
+    );
+    assert_eq!(
+        repo.git(&["show", "--format=%an", "--name-only"]),
+        "Ford\n\nb.txt"
+    );
+    let restored = git(&home, repo.path(), "git_checkout", json!({"target": "a.x"})).expect(0);
+    assert!(
+        restored.text().contains("Left as stored"),
+        "{}",
+        restored.text()
+    );
+    let moved = git(
+        &home,
+        repo.path(),
+        "git_checkout",
+        json!({"target": "other"}),
+    )
+    .expect(0);
+    assert!(
+        moved
+            .text()
+            .contains("Left as stored in the repository: a.x"),
+        "{}",
+        moved.text()
+    );
+    assert_eq!(repo.read("a.x"), "other\n");
+    assert_eq!(ran(&mark), "");
+}
+
+#[test]
+fn settings_of_any_name_are_taken_back() {
+    let home = Home::new();
+    let (bait, mark) = bait(&home);
+    let repo = Repo::at(&home.work().join("repo"));
+    repo.file(
+        ".gitattributes",
+        "*.x filter=a=b diff=a=b\n*.y filter=\u{e9}\n*.z filter=\u{fffd}\n",
+    )
+    .file("a.x", "one\n")
+    .file("a.y", "one\n")
+    .commit("start");
+    repo.git(&["branch", "other"]);
+    let config = fs::read(repo.path().join(".git/config")).unwrap();
+    let odd = format!(
+        "[filter \"a=b\"]\n\tclean = {bait}\n\tsmudge = {bait}\n\tprocess = {bait}\n\trequired = true\n[diff \"a=b\"]\n\ttextconv = {bait}\n\
+         [filter \"\u{e9}\"]\n\tclean = {bait}\n[unheard \"of\"]\n\tprogram = {bait}\n"
+    );
+    let bytes = [
+        &config[..],
+        odd.as_bytes(),
+        b"[filter \"\xff\"]\n\tclean = ",
+        bait.as_bytes(),
+        b"\n",
+    ]
+    .concat();
+    fs::write(repo.path().join(".git/config"), bytes).unwrap();
+    fs::write(
+        repo.path().join(".git/info/attributes"),
+        b"*.z filter=\xff\n",
+    )
+    .unwrap();
+    repo.file("a.x", "two\n")
+        .file("a.y", "two\n")
+        .file("a.z", "two\n");
+    for (name, args) in [
+        ("git_status", json!({})),
+        ("git_diff", json!({})),
+        ("git_commit", json!({"message": "x"})),
+        ("git_checkout", json!({"target": "other"})),
+        ("git_checkout", json!({"target": "a.x"})),
+    ] {
+        git(&home, repo.path(), name, args).expect(0);
+    }
+    assert_eq!(ran(&mark), "");
+}
+
+#[test]
+fn git_lfs_asks_no_address_and_runs_no_agent_of_the_repository() {
+    let installed = std::process::Command::new("git-lfs")
+        .arg("version")
+        .output();
+    if installed.is_err() {
+        eprintln!("skipped: git-lfs is not installed");
+        return;
+    }
+    let home = Home::new();
+    let (bait, mark) = bait(&home);
+    let server = Server::answering(|_, _| Answer::status(500)).lenient();
+    home.write(
+        ".gitconfig",
+        "[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n\tsmudge = git-lfs smudge -- %f\n\tprocess = git-lfs filter-process\n\trequired = true\n",
+    );
+    let repo = Repo::at(&home.work().join("repo"));
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
+    repo.file(
+        ".gitattributes",
+        "*.bin filter=lfs diff=lfs merge=lfs -text\n",
+    )
+    .file("a.txt", "one\n")
+    .commit("start");
+    repo.git(&["checkout", "--quiet", "-b", "with"]);
+    repo.file(
+        ".lfsconfig",
+        format!("[lfs]\n\turl = {}\n", server.url("/steal")),
+    )
+    .file("a.bin", pointer)
+    .commit("a large file");
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.git(&["config", "lfs.url", &server.url("/own")]);
+    repo.git(&["config", "lfs.standalonetransferagent", "x"]);
+    repo.git(&["config", "lfs.customtransfer.x.path", &bait]);
+    repo.git(&["config", "lfs.extension.x.clean", &bait]);
+    let done = git(
+        &home,
+        repo.path(),
+        "git_checkout",
+        json!({"target": "with"}),
+    )
+    .expect(0);
+    assert!(
+        done.text()
+            .contains("Left as stored in the repository: a.bin"),
+        "{}",
+        done.text()
+    );
+    assert_eq!(repo.read("a.bin"), pointer);
+    repo.file("a.bin", "a great deal of data\n")
+        .file("a.txt", "two\n");
+    let done = git(
+        &home,
+        repo.path(),
+        "git_commit",
+        json!({"message": "changes"}),
+    )
+    .expect(0);
+    assert!(done.text().contains("Not staged: a.bin"), "{}", done.text());
+    assert_eq!(repo.git(&["show", "HEAD:a.bin"]), pointer.trim());
+    assert_eq!(server.requests().len(), 0);
+    assert_eq!(ran(&mark), "");
+}
+
+#[test]
+fn a_clone_runs_no_filter_of_the_user() {
+    let home = Home::new();
+    let (bait, mark) = bait(&home);
+    let source = Repo::at(&home.path().join("hub/ann/demo.git"));
+    source
+        .file(".gitattributes", "*.x filter=x\n")
+        .file("a.x", "one\n")
+        .commit("start");
+    home.write(
+        ".gitconfig",
+        format!("[filter \"x\"]\n\tclean = {bait}\n\tsmudge = {bait}\n\trequired = true\n[color]\n\tui = always\n"),
+    );
+    home.marvin()
+        .env(
+            "MARVIN_URL_GITHUB",
+            format!("file://{}", home.path().join("hub").display()),
+        )
+        .args(["tool", "github_clone", "repo=ann/demo"])
+        .run()
+        .expect(0);
+    assert_eq!(home.read("github-clones/ann/demo/a.x"), "one\n");
+    assert_eq!(ran(&mark), "");
+}
+
+#[test]
+fn colours_and_columns_of_the_settings_never_reach_a_result() {
+    let home = Home::new();
+    let repo = Repo::at(&home.work().join("repo"));
+    repo.file("a.txt", "one\n").commit("start");
+    repo.git(&["branch", "other"]);
+    let all: String = [
+        "ui",
+        "status",
+        "branch",
+        "diff",
+        "advice",
+        "interactive",
+        "remote",
+    ]
+    .map(|what| format!("\t{what} = always\n"))
+    .concat();
+    let settings = format!(
+        "[color]\n{all}[column]\n\tui = always\n\tbranch = always\n[blame]\n\tcoloring = repeatedLines\n[diff]\n\tcolorMoved = zebra\n\twsErrorHighlight = all\n"
+    );
+    home.write(".gitconfig", &settings);
+    let config = repo.read(".git/config");
+    repo.file(".git/config", config + &settings)
+        .file("a.txt", "one\ntwo \n")
+        .file("b.txt", "x\n");
+    for (name, args, ends) in [
+        ("git_status", json!({}), 0),
+        ("git_diff", json!({}), 0),
+        ("git_log", json!({"oneline": false}), 0),
+        ("git_blame", json!({"path": "a.txt"}), 0),
+        ("git_branch", json!({}), 0),
+        ("git_checkout", json!({"target": "nowhere"}), 1),
+        ("git_commit", json!({"message": "x"}), 0),
+        ("git_commit", json!({"message": "x"}), 0),
+        ("git_checkout", json!({"target": "other"}), 0),
+    ] {
+        let done = git(&home, repo.path(), name, args).expect(ends);
+        let said = format!("{}{}", done.text(), done.errors());
+        assert!(
+            !said.contains('\u{1b}') && !said.contains("\\x1b"),
+            "{name}: {said:?}"
+        );
+        if name == "git_branch" {
+            assert_eq!(said.lines().count(), 2, "{said}");
+        }
+    }
+}
+
+#[test]
+fn the_note_about_an_identity_is_one_line_and_names_who_committed() {
+    let home = Home::new();
+    let repo = Repo::at(&home.work().join("repo"));
+    repo.git(&["config", "--unset", "user.name"]);
+    repo.git(&["config", "--unset", "user.email"]);
+    let commit = |text: &str, vars: &[(&str, &str)]| {
+        repo.file("a.txt", text);
+        let mut run = call(&home, repo.path(), "git_commit", &json!({"message": text}));
+        for (name, value) in vars {
+            run = run.env(name, value);
+        }
+        let said = run.run().expect(0).text().to_owned();
+        let notes: Vec<String> = said
+            .lines()
+            .filter(|line| line.to_lowercase().contains("identity") || line.contains("configured"))
+            .map(str::to_owned)
+            .collect();
+        assert!(notes.len() <= 1, "{said}");
+        let author = repo.git(&["log", "-1", "--format=%an <%ae>"]);
+        assert_eq!(author, repo.git(&["log", "-1", "--format=%cn <%ce>"]));
+        if let Some(note) = notes.first() {
+            assert!(note.contains(&author), "{note} is not of {author}");
+        }
+        (author, notes.len())
+    };
+    assert_eq!(commit("one", &[]), ("Marvin <marvin@localhost>".into(), 1));
+    let name = ("GIT_AUTHOR_NAME", "Trillian");
+    assert_eq!(
+        commit("two", &[name]),
+        ("Trillian <marvin@localhost>".into(), 1)
+    );
+    home.write(".gitconfig", "[user]\n\temail = t@example.org\n");
+    assert_eq!(commit("three", &[]), ("Marvin <t@example.org>".into(), 1));
+    assert_eq!(
+        commit("four", &[name]),
+        ("Trillian <t@example.org>".into(), 0)
+    );
+}
