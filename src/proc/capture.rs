@@ -1,9 +1,9 @@
 //! Bounded memory of a child's output: its beginning and end here, all of it in a file when asked.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::base::error::io_words;
@@ -169,7 +169,9 @@ impl Captured {
 
 impl Spill {
     fn create(path: &Path) -> Self {
-        let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        let mut folders = DirBuilder::new();
+        folders.recursive(true).mode(0o700);
+        let folder = path.parent().map_or(Ok(()), |dir| folders.create(dir));
         let opened = folder.and_then(|()| {
             OpenOptions::new()
                 .write(true)

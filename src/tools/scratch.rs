@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::context::Ctx;
 use crate::base::error::Outcome;
-use crate::disk::atomic;
+use crate::disk::atomic::{self, Access};
 use crate::disk::lock;
 use crate::proc::git::{Git, place};
 
@@ -37,7 +37,8 @@ fn hide_in(ctx: &Ctx, dir: &Path) -> Outcome<()> {
     }
     // Refuses a repository that does not know this directory.
     Git::open(dir, &ctx.world.env, &ctx.stop)?;
-    lock::update(&list, PATIENCE, |old| Ok(added(old, &lines)))
+    // The list is git's.
+    lock::update_as(&list, Access::Usual, PATIENCE, |old| Ok(added(old, &lines)))
 }
 
 /// Patterns with a slash count from the repository's top.

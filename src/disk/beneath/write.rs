@@ -23,6 +23,11 @@ use crate::base::ids;
 /// Modes before the umask.
 const FILE: Mode = Mode::from_raw_mode(0o666);
 const DIR: Mode = Mode::from_raw_mode(0o777);
+/// Modes in Marvin's own folder of a project: what is there was said in a conversation.
+const PRIVATE_FILE: Mode = Mode::from_raw_mode(0o600);
+const PRIVATE_DIR: Mode = Mode::from_raw_mode(0o700);
+/// That folder.
+const OWN: &str = ".marvin";
 
 impl Root {
     /// Makes a new file and the folders above it.
@@ -43,7 +48,7 @@ impl Root {
         self.writable(rel, Last::Follow)
             .and_then(|spot| {
                 let old = spot.stat()?;
-                swap_in(&spot, bytes, Some(&old))
+                swap_in(&spot, bytes, Some(&old), self.is_own(rel))
             })
             .map_err(|stop| self.problem("write", rel, stop))
     }
@@ -134,6 +139,12 @@ impl Root {
         }
     }
 
+    /// True in Marvin's own folder of a project, also when this root is that folder or one in it.
+    fn is_own(&self, rel: &Rel) -> bool {
+        let mut above = self.path().components();
+        rel.parts().next() == Some(OWN) || above.any(|part| part.as_os_str() == OWN)
+    }
+
     fn writable(&self, rel: &Rel, last: Last) -> Result<Spot, Stop> {
         if let Some(guard) = rel.write_guard() {
             return Err(Stop::Guard(guard));
@@ -151,7 +162,8 @@ impl Root {
         let Some(name) = &spot.name else {
             return Err(Stop::Os(Errno::EXIST));
         };
-        let mut file = new_file(&spot.dir, name, FILE)?;
+        let mode = if self.is_own(rel) { PRIVATE_FILE } else { FILE };
+        let mut file = new_file(&spot.dir, name, mode)?;
         let written = file.write_all(bytes).and_then(|()| file.sync_all());
         if let Err(why) = written {
             let _ = unlinkat(&spot.dir, name.as_bytes(), AtFlags::empty());
@@ -164,16 +176,20 @@ impl Root {
         self.parents(rel)?;
         let spot = self.writable(rel, Last::Follow)?;
         match spot.stat() {
-            Ok(old) => swap_in(&spot, bytes, Some(&old)),
-            Err(Errno::NOENT) => swap_in(&spot, bytes, None),
+            Ok(old) => swap_in(&spot, bytes, Some(&old), self.is_own(rel)),
+            Err(Errno::NOENT) => swap_in(&spot, bytes, None, self.is_own(rel)),
             Err(errno) => Err(errno.into()),
         }
     }
 
     fn append_or_stop(&self, rel: &Rel, bytes: &[u8]) -> Result<u64, Stop> {
         let spot = self.writable(rel, Last::Follow)?;
-        plain(&spot.stat()?)?;
+        let old = spot.stat()?;
+        plain(&old)?;
         let mut file = open_name(&spot, OFlags::WRONLY | OFlags::APPEND)?;
+        if self.is_own(rel) && old.st_mode & 0o077 != 0 {
+            fchmod(&file, Mode::from_raw_mode(old.st_mode & 0o700))?;
+        }
         let before = file.metadata()?.len();
         if let Err(why) = file.write_all(bytes) {
             let _ = file.set_len(before);
@@ -197,7 +213,12 @@ impl Root {
         }
         self.parents(&folder)?;
         let spot = self.writable(&folder, Last::Keep)?;
-        match mkdirat(&spot.dir, spot.name()?.as_bytes(), DIR) {
+        let mode = if self.is_own(&folder) {
+            PRIVATE_DIR
+        } else {
+            DIR
+        };
+        match mkdirat(&spot.dir, spot.name()?.as_bytes(), mode) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno.into()),
         }
@@ -217,7 +238,7 @@ impl Root {
 
 /// Writes a temporary file beside the target, makes it durable and renames it over the target's name. The rename replaces the
 /// name itself, so a link that appeared there in between is not followed.
-fn swap_in(spot: &Spot, bytes: &[u8], old: Option<&Stat>) -> Result<(), Stop> {
+fn swap_in(spot: &Spot, bytes: &[u8], old: Option<&Stat>, own: bool) -> Result<(), Stop> {
     let name = spot.name()?;
     if let Some(stat) = old {
         plain(stat)?;
@@ -230,7 +251,7 @@ fn swap_in(spot: &Spot, bytes: &[u8], old: Option<&Stat>) -> Result<(), Stop> {
     }
     let temp = OsString::from(format!(".marvin-{}.tmp", ids::hex(8)));
     let fill = || -> Result<(), Stop> {
-        let mut file = new_file(&spot.dir, &temp, FILE)?;
+        let mut file = new_file(&spot.dir, &temp, if own { PRIVATE_FILE } else { FILE })?;
         if let Some(stat) = old {
             // The owner first: changing it clears some permission bits. Only root may, and it is a courtesy.
             let _ = fchown(
@@ -238,7 +259,9 @@ fn swap_in(spot: &Spot, bytes: &[u8], old: Option<&Stat>) -> Result<(), Stop> {
                 Some(Uid::from_raw(stat.st_uid)),
                 Some(Gid::from_raw(stat.st_gid)),
             );
-            fchmod(&file, Mode::from_raw_mode(stat.st_mode & 0o7777))?;
+            // The owner's own bits stay: a script there can still be run.
+            let bits = if own { 0o700 } else { 0o7777 };
+            fchmod(&file, Mode::from_raw_mode(stat.st_mode & bits))?;
         }
         file.write_all(bytes)?;
         file.sync_all()?;

@@ -81,7 +81,7 @@ impl Files {
         let Some(whole) = &self.whole else {
             let path = self.main.join(format!("{uid}.ics"));
             let text = with_event(b"", event, PRODUCT).map_err(|why| damaged(&path, &why))?;
-            return atomic::write(&path, &text, Access::Usual);
+            return atomic::write(&path, &text, Access::Private);
         };
         lock::update(whole, PATIENCE, |old| {
             with_event(&old.unwrap_or_default(), event, PRODUCT)
@@ -120,7 +120,7 @@ impl Files {
                     Problem::system(format!("Cannot remove {}", path.display()), why)
                 })?;
             } else {
-                atomic::write(path, &new, Access::Usual)?;
+                atomic::write(path, &new, Access::Private)?;
             }
             count += gone;
         }
