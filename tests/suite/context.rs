@@ -16,6 +16,11 @@ fn page() -> String {
         .collect()
 }
 
+/// A task too long for a summary's line.
+fn task_of_reads() -> String {
+    format!("read on, {}and say what you found", "please ".repeat(400))
+}
+
 /// A talk with a small model that reads until its context must be compacted.
 fn reads_on(home: &Home) -> (Done, Server) {
     home.write("work/page.txt", page());
@@ -36,7 +41,7 @@ fn reads_on(home: &Home) -> (Done, Server) {
             "--provider",
             "ollama",
             "--prompt",
-            "read on",
+            &task_of_reads(),
         ])
         .env("OLLAMA_URL", server.url(""))
         .run()
@@ -84,7 +89,14 @@ fn a_small_window_is_warned_of_backed_up_and_compacted() {
         .iter()
         .map(|m| m["role"].as_str().unwrap().to_owned())
         .collect();
-    assert!(roles[2] != "tool" && roles.len() <= 11, "{roles:?}");
+    assert_eq!(
+        roles[..4],
+        ["system", "user", "system", "assistant"],
+        "{roles:?}"
+    );
+    assert!(roles.len() <= 12, "{roles:?}");
+    let task = &requests[compacted].json()["messages"][1]["content"];
+    assert_eq!(task, &task_of_reads());
     let logs: Vec<_> = std::fs::read_dir(home.work().join(".marvin/logs"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
