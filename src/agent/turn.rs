@@ -17,7 +17,7 @@ use crate::llm::fallback::Situation;
 use crate::llm::models;
 use crate::llm::provider::{Effort, Finish, Offer, Reply, Request};
 use crate::tools::context::Ctx;
-use crate::tools::{Access, Effect, args, batch, registry};
+use crate::tools::{Effect, args, batch, registry};
 
 /// How far a turn may go (contract/interfaces.md 7).
 #[derive(Debug, Clone, Copy)]
@@ -95,7 +95,7 @@ impl Talk<'_> {
             }
             now.wrote |= calls
                 .iter()
-                .any(|call| registry::plan(call).access == Access::Write);
+                .any(|call| !registry::plan(call).effect.is_none());
             ctx.listener.hear(Event::ToolsStarted(calls.clone()));
             let ended = batch::run(ctx, &calls);
             let said: usize = ended.iter().map(|ended| ended.output.text.len()).sum();

@@ -7,7 +7,7 @@ use regex::bytes::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
 use super::context::Ctx;
-use super::{CHANGE, READ};
+use super::{READ, RECORDS};
 use crate::base::error::{Outcome, Problem};
 use crate::base::params::{Param, Type};
 use crate::base::text::{clip, thousands, visible};
@@ -15,7 +15,7 @@ use crate::disk::records;
 
 crate::tools! { "bookmarks";
     /// Save a link.
-    bookmark_save(BookmarkSave; CHANGE.seconds(5)) {
+    bookmark_save(BookmarkSave; RECORDS.seconds(5)) {
         /// address
         url: String, example: "https://example.org/", alias: &["link", "address"];
         /// title; default the URL

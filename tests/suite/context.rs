@@ -152,12 +152,14 @@ fn compaction_writes_through_no_link_out_of_the_project() {
 fn reading_is_cut_then_refused_and_put_on_disk() {
     let home = Home::new();
     home.write("work/page.txt", page());
-    let server = Server::answering(|_, n| {
-        if n < 40 {
-            Answer::sse(openai::call("", "read_file", json!({"path": "page.txt"})))
-        } else {
-            Answer::sse(openai::text(&["ok"]))
-        }
+    let server = Server::answering(|_, n| match n {
+        0..40 => Answer::sse(openai::call("", "read_file", json!({"path": "page.txt"}))),
+        40 => Answer::sse(openai::call(
+            "",
+            "read_file",
+            json!({"path": "page.txt", "start_line": 3, "end_line": 170}),
+        )),
+        _ => Answer::sse(openai::text(&["ok"])),
     });
     home.ask(&server.url("/v1"), "read on")
         .args(["--model", "gpt-5.1"])
@@ -181,16 +183,21 @@ fn reading_is_cut_then_refused_and_put_on_disk() {
     assert!(
         results
             .iter()
-            .any(|text| text.contains("characters of this session's reading are used")),
+            .any(|text| text.contains("characters for reading files are used")),
         "warned"
     );
+    let (last, refused) = results.split_last().unwrap();
+    let refused = refused.last().unwrap();
+    for words in [
+        ".marvin/memories/dump-page.txt.txt",
+        "start_line and end_line",
+        "20,000",
+    ] {
+        assert!(refused.contains(words), "{refused}");
+    }
     assert!(
-        results
-            .last()
-            .unwrap()
-            .contains(".marvin/memories/dump-page.txt.txt"),
-        "{}",
-        results.last().unwrap()
+        last.starts_with("3. line 002 ") && last.contains("170. line 169 "),
+        "a range is still read: {last}"
     );
     assert!(
         home.read("work/.marvin/memories/dump-page.txt.txt")

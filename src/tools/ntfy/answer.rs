@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 use super::file::Seen;
 use crate::base::text::clip;
 
+/// What every notice begins with.
+const BELL: &str = "🔔 ";
 /// Notices of one topic at most.
 const MOST: usize = 5;
 /// Characters of a title and of a message at most.
@@ -62,13 +64,18 @@ impl News {
             .texts
             .iter()
             .skip(skipped)
-            .map(|text| format!("🔔 {label}: {text}"))
+            .map(|text| format!("{BELL}{label}: {text}"))
             .collect();
         if skipped > 0 {
-            notices.push(format!("🔔 {label}: … {skipped} more"));
+            notices.push(format!("{BELL}{label}: … {skipped} more"));
         }
         notices
     }
+}
+
+/// True for a notice of a message; others are about the list of subscriptions.
+pub fn is_message(notice: &str) -> bool {
+    notice.starts_with(BELL)
 }
 
 fn said(line: &Map<String, Value>) -> String {

@@ -24,6 +24,9 @@ const FIRST: &str = "12h";
 const SKEW: i64 = 300;
 /// The server's time of the last message, beside the keys of the contract: the clock here and there may differ.
 const TIME_KEY: &str = "lastMessageTime";
+/// The same two of the last message that `ntfy_list` gave.
+const LISTED_ID_KEY: &str = "lastListedId";
+const LISTED_TIME_KEY: &str = "lastListedTime";
 
 /// One subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +34,8 @@ pub(crate) struct Subscription {
     pub(crate) topic: String,
     pub(crate) label: String,
     pub(crate) seen: Seen,
+    /// The last message that `ntfy_list` gave; what came after it was only shown.
+    listed: Seen,
     /// When the file was last polled or subscribed to, in Unix seconds.
     since: Option<i64>,
 }
@@ -61,9 +66,33 @@ impl Subscription {
                     // Without the server's time, the time of the last poll is the best bound for an id that is gone.
                     time: seconds(TIME_KEY).or(id.and(checked)).unwrap_or_default(),
                 },
+                listed: Seen {
+                    id: text(LISTED_ID_KEY)
+                        .filter(|id| is_name(id))
+                        .map(str::to_owned),
+                    time: seconds(LISTED_TIME_KEY).unwrap_or_default(),
+                },
                 since: checked.or_else(|| seconds("subscribedAt")),
             }
         })
+    }
+
+    /// The subscription as it was before messages were shown that nobody listed, `hour_ago` at the earliest.
+    pub(crate) fn unlisted(&self, hour_ago: i64) -> Self {
+        let mut all = self.clone();
+        if self.seen.time <= self.listed.time.max(hour_ago) {
+            return all;
+        }
+        all.seen = if self.listed.time >= hour_ago {
+            self.listed.clone()
+        } else {
+            all.since = Some(hour_ago);
+            Seen {
+                id: None,
+                time: hour_ago,
+            }
+        };
+        all
     }
 
     /// The `since` of a poll.
@@ -167,7 +196,26 @@ fn topic(entry: &Map<String, Value>) -> &str {
 }
 
 /// Adds what was seen to the entries that the file has now, in the form that it has; everything else in it stays.
+///
+/// # Errors
+/// The file cannot be read or written.
 pub(crate) fn remember(path: &Path, seen: &BTreeMap<String, Seen>, now: &str) -> Outcome<()> {
+    put_seen(path, seen, now, false)
+}
+
+/// [`remember`], for what was listed and not only shown.
+///
+/// # Errors
+/// As [`remember`].
+pub(crate) fn remember_listed(
+    path: &Path,
+    seen: &BTreeMap<String, Seen>,
+    now: &str,
+) -> Outcome<()> {
+    put_seen(path, seen, now, true)
+}
+
+fn put_seen(path: &Path, seen: &BTreeMap<String, Seen>, now: &str, listed: bool) -> Outcome<()> {
     lock::update(path, WAIT, |old| {
         let Some(mut value) = old.and_then(|old| serde_json::from_slice::<Value>(&old).ok()) else {
             return Ok(None);
@@ -176,14 +224,14 @@ pub(crate) fn remember(path: &Path, seen: &BTreeMap<String, Seen>, now: &str) ->
             Value::Array(entries) => {
                 for entry in entries.iter_mut().filter_map(Value::as_object_mut) {
                     if let Some(seen) = seen.get(topic(entry)) {
-                        note(entry, seen, now);
+                        note(entry, seen, now, listed);
                     }
                 }
             }
             Value::Object(topics) => {
                 for (topic, entry) in topics {
                     if let (Some(seen), Some(entry)) = (seen.get(topic), entry.as_object_mut()) {
-                        note(entry, seen, now);
+                        note(entry, seen, now, listed);
                     }
                 }
             }
@@ -193,7 +241,7 @@ pub(crate) fn remember(path: &Path, seen: &BTreeMap<String, Seen>, now: &str) ->
     })
 }
 
-fn note(entry: &mut Map<String, Value>, seen: &Seen, now: &str) {
+fn note(entry: &mut Map<String, Value>, seen: &Seen, now: &str, listed: bool) {
     // Another process may have seen more meanwhile.
     let theirs = entry.get(TIME_KEY).and_then(seconds).unwrap_or_default();
     if let Some(id) = &seen.id
@@ -201,6 +249,10 @@ fn note(entry: &mut Map<String, Value>, seen: &Seen, now: &str) {
     {
         entry.insert("lastMessageId".to_owned(), id.as_str().into());
         entry.insert(TIME_KEY.to_owned(), seen.time.into());
+    }
+    if let Some(id) = seen.id.as_ref().filter(|_| listed) {
+        entry.insert(LISTED_ID_KEY.to_owned(), id.as_str().into());
+        entry.insert(LISTED_TIME_KEY.to_owned(), seen.time.into());
     }
     entry.insert("lastChecked".to_owned(), now.into());
 }

@@ -12,11 +12,12 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::CHANGE;
 use super::context::{Ctx, Matter};
+use super::{MEMORY, OUTSIDE, RECORDS};
 use crate::base::error::{Kind, Outcome, Problem};
 use crate::base::text::{clip, did_you_mean, plural, visible};
 use crate::net::services::{NTFY, Service};
+pub use answer::is_message;
 use file::{Seen, Subscription, is_name};
 
 /// Where messages go and come from.
@@ -24,13 +25,13 @@ static SERVER: [&Service; 1] = [&NTFY];
 
 crate::tools! { "ntfy";
     /// Invent a topic name and subscribe to it.
-    generate_ntfy_topic(GenerateNtfyTopic; CHANGE.seconds(5).service("ntfy.sh")) {
+    generate_ntfy_topic(GenerateNtfyTopic; RECORDS.seconds(5).service("ntfy.sh")) {
         /// friendly name
         label: String = "";
     } => generate, says ["new ntfy topic"];
 
     /// Subscribe to a topic.
-    ntfy_subscribe(NtfySubscribe; CHANGE.seconds(5).service("ntfy.sh")) {
+    ntfy_subscribe(NtfySubscribe; RECORDS.seconds(5).service("ntfy.sh")) {
         /// topic
         topic: String, example: "my-long-secret-topic";
         /// friendly name
@@ -38,13 +39,13 @@ crate::tools! { "ntfy";
     } => subscribe, says ["subscribe to {topic}"];
 
     /// Drop a subscription.
-    ntfy_unsubscribe(NtfyUnsubscribe; CHANGE.seconds(5).service("ntfy.sh")) {
+    ntfy_unsubscribe(NtfyUnsubscribe; RECORDS.seconds(5).service("ntfy.sh")) {
         /// topic
         topic: String, example: "my-long-secret-topic";
     } => unsubscribe, says ["unsubscribe from {topic}"];
 
     /// Send a notification.
-    ntfy_publish(NtfyPublish; CHANGE.seconds(10).service("ntfy.sh").asks(&SERVER)) {
+    ntfy_publish(NtfyPublish; OUTSIDE.seconds(10).service("ntfy.sh").asks(&SERVER)) {
         /// topic
         topic: String, example: "my-long-secret-topic";
         /// text
@@ -54,7 +55,7 @@ crate::tools! { "ntfy";
     } => publish, says ["notify {topic}: {message}"];
 
     /// List subscriptions and fetch news.
-    ntfy_list(NtfyList; CHANGE.seconds(15).service("ntfy.sh").asks(&SERVER)) {
+    ntfy_list(NtfyList; MEMORY.seconds(15).service("ntfy.sh").asks(&SERVER)) {
     } => list, says ["ntfy list", "list subscriptions", "any notifications"];
 }
 
@@ -62,6 +63,8 @@ crate::tools! { "ntfy";
 const WORD_LIST: &str = "/usr/share/dict/words";
 /// Longest wait for the server.
 const LIMIT: Duration = Duration::from_secs(8);
+/// Seconds for which a message that was only shown counts as unread.
+const HOUR: i64 = 3_600;
 /// Bytes of a message; a longer one would become an attachment (contract/services/ntfy.md).
 const LONGEST: usize = 4_096;
 /// Characters of a title and of a label.
@@ -237,6 +240,9 @@ fn list(ctx: &Ctx, _: NtfyList) -> Outcome<String> {
     for one in &all {
         let _ = write!(out, "\n{} — {}", visible(&one.label), url(ctx, &one.topic));
     }
+    // What a session showed meanwhile is no news to the user, but to whoever asks here.
+    let hour_ago = ctx.world.clock.now().timestamp().as_second() - HOUR;
+    let all: Vec<Subscription> = all.iter().map(|one| one.unlisted(hour_ago)).collect();
     let answers = poll::ask(&ctx.world.env, &all, LIMIT, &ctx.stop);
     ctx.stop.check()?;
     let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
@@ -253,7 +259,7 @@ fn list(ctx: &Ctx, _: NtfyList) -> Outcome<String> {
         }
     }
     if !seen.is_empty() {
-        file::remember(&path(ctx)?, &seen, &ctx.world.clock.utc())?;
+        file::remember_listed(&path(ctx)?, &seen, &ctx.world.clock.utc())?;
     }
     if news.is_empty() && troubles.is_empty() {
         out.push_str("\n\nNo new messages.");
