@@ -129,6 +129,25 @@ fn both_forms_of_the_file_are_read_and_keep_what_they_hold() {
     assert!(warned[0].contains("was moved to"), "{warned:?}");
 }
 
+#[test]
+fn what_was_only_shown_is_unread_for_an_hour_and_until_it_is_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ntfy_subscriptions.json");
+    fs::write(&path, r#"[{"topic":"a"}]"#).unwrap();
+    let read = || file::read(&path, &Clock::default(), &mut |w| panic!("{w}")).remove(0);
+    let since = |hour_ago| read().unlisted(hour_ago).since();
+    assert_eq!(since(100), "12h", "nothing was ever asked for");
+    let shown = |id, time| BTreeMap::from([("a".to_owned(), seen(id, time))]);
+    file::remember(&path, &shown("m1", 1_000), "2026-11-21T12:00:00Z").unwrap();
+    assert_eq!(since(900), "900", "shown within the hour");
+    assert_eq!(since(2_000), "m1", "shown long ago");
+    file::remember_listed(&path, &shown("m1", 1_000), "2026-11-21T12:00:00Z").unwrap();
+    assert_eq!(since(900), "m1", "listed");
+    file::remember(&path, &shown("m2", 1_100), "2026-11-21T12:00:00Z").unwrap();
+    assert_eq!(since(900), "m1", "shown since it was listed");
+    assert_eq!(read().since(), "m2", "not shown again");
+}
+
 proptest! {
     #[test]
     fn any_answer_is_read(
