@@ -13,13 +13,13 @@ use crate::tools::scratch;
 const LOGS: &str = ".marvin/logs";
 const INDEX: &str = ".marvin/memories/INDEX.md";
 
-/// Writes the whole conversation to a backup, then replaces all but its last messages by one summary.
+/// Writes the whole conversation to a backup, then replaces all but the user's task and the last messages by one summary.
 /// False when there was nothing to drop.
 ///
 /// # Errors
 /// When the backup cannot be written nothing is dropped.
 pub fn compact(ctx: &Ctx, messages: &mut Vec<Message>) -> Outcome<bool> {
-    let Some(at) = budget::cut(messages) else {
+    let Some(cut) = budget::cut(messages) else {
         return Ok(false);
     };
     ctx.listener.hear(Event::Notice(
@@ -30,11 +30,12 @@ pub fn compact(ctx: &Ctx, messages: &mut Vec<Message>) -> Outcome<bool> {
     let stamp = ctx.world.clock.stamp();
     scratch::hide(ctx);
     backup(ctx, project.as_deref(), &stamp, messages)?;
-    let dropped: Vec<Message> = messages.drain(..at).collect();
+    let dropped = budget::take_dropped(messages, cut);
     let index = project
         .filter(|root| write_index(root, &dropped, &stamp).is_ok())
         .map(|_| INDEX);
-    messages.insert(0, budget::summary(&dropped, index));
+    budget::insert_summary(messages, budget::summary(&dropped, index));
+    ctx.world.reading.reset();
     ctx.listener.hear(Event::Notice(
         Level::Info,
         "── Context compacted. Older messages summarized. ──".to_owned(),

@@ -4,6 +4,8 @@
 pub const IDENTITY: &str = include_str!("../prompts/identity.md");
 /// Instructions for work on code (section 6).
 pub const CODING: &str = include_str!("../prompts/coding.md");
+/// Instructions for shortening a stored conversation.
+pub const SUMMARY: &str = include_str!("../prompts/summary.md");
 /// What replaces tools in the last request of a turn.
 pub const LAST_ROUND: &str = include_str!("../prompts/last_round.md");
 
@@ -22,8 +24,8 @@ mod tests {
 
     #[test]
     fn every_slot_of_every_prompt_is_known() {
-        let slots = [("dir", "x"), ("date", "x")];
-        for prompt in [IDENTITY, CODING, LAST_ROUND] {
+        let slots = [("dir", "x")];
+        for prompt in [IDENTITY, CODING, SUMMARY, LAST_ROUND] {
             assert!(
                 !fill(prompt, &slots).contains("{{"),
                 "an unfilled slot in {prompt}"

@@ -1,8 +1,9 @@
-//! The system prompt, built for every request from prompts and facts (contract/interfaces.md 11).
+//! The system prompt, built for every request from prompts and facts.
 
 use std::fmt::Write as _;
 
 use super::{instructions, prompts};
+use crate::disk::beneath::Root;
 use crate::tools::context::World;
 
 /// What the session knows of the person; read from the profile's files by the floor above.
@@ -18,38 +19,43 @@ pub struct Person {
     pub jobs: String,
 }
 
-/// The prompt: identity, preferences, profile, places, history, coding, project instructions, documents.
+/// The prompt: who Marvin is, the user, the project, and last what changes from one request to the next, so that providers that
+/// remember the beginning of a request can use as much of it as possible.
 pub fn prompt(world: &World, person: &Person, coding: bool) -> String {
-    let date = world.clock.now().strftime("%A, %-d %B %Y").to_string();
-    let mut out = prompts::fill(prompts::IDENTITY, &[("date", &date)]);
+    let mut out = prompts::fill(prompts::IDENTITY, &[]);
     section(&mut out, "Preferences", &person.preferences);
     let _ = write!(out, "\n\n## Active profile\n{}", world.profile());
     section(&mut out, "Saved places", &person.places);
+    if let Some(root) = world.place.root() {
+        project(&mut out, world, &root, coding);
+    }
+    let date = world.clock.now().strftime("%A, %-d %B %Y").to_string();
+    section(&mut out, "Today", &date);
+    section(&mut out, "Background jobs", &person.jobs);
     section(&mut out, "Recent conversation", &person.history);
-    let root = world.place.root().filter(|_| coding);
-    if let Some(root) = &root {
+    out
+}
+
+/// The rules of work in coding mode, and what the project says of itself in any.
+fn project(out: &mut String, world: &World, root: &Root, coding: bool) {
+    if coding {
         let dir = root.path().display().to_string();
         section(
-            &mut out,
+            out,
             "Coding",
             &prompts::fill(prompts::CODING, &[("dir", &dir)]),
         );
     }
-    section(&mut out, "Background jobs", &person.jobs);
-    let Some(root) = root else {
-        return out;
-    };
-    if let Some((path, text)) = instructions::instructions(&world.paths, &root) {
+    if let Some((path, text)) = instructions::instructions(&world.paths, root) {
         document(
-            &mut out,
+            out,
             &format!("Project instructions ({})", path.display()),
             &text,
         );
     }
-    for (name, text) in instructions::documents(&root) {
-        document(&mut out, name, &text);
+    for (name, text) in instructions::documents(root) {
+        document(out, name, &text);
     }
-    out
 }
 
 fn section(out: &mut String, heading: &str, text: &str) {

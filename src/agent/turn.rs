@@ -17,7 +17,7 @@ use crate::llm::fallback::Situation;
 use crate::llm::models;
 use crate::llm::provider::{Effort, Offer, Reply, Request};
 use crate::tools::context::Ctx;
-use crate::tools::{Access, Effect, args, batch, registry};
+use crate::tools::{Effect, args, batch, registry};
 
 /// Characters of a call's arguments that go back to its model after they were cut.
 const CUT_ARGUMENTS: usize = 1_000;
@@ -105,7 +105,7 @@ impl Talk<'_> {
             cut_rounds = if calls.is_empty() { cut_rounds + 1 } else { 0 };
             now.wrote |= calls
                 .iter()
-                .any(|call| registry::plan(call).access == Access::Write);
+                .any(|call| !registry::plan(call).effect.is_none());
             if !calls.is_empty() {
                 ctx.listener.hear(Event::ToolsStarted(calls.clone()));
             }

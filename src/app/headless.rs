@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use super::settings::Low;
 use super::setup::{self, Start};
 use super::stream::{Stream, say};
+use super::summarize::summarizer;
 use super::watch::Watch;
 use super::{ntfy, usage_file};
 use crate::agent::ask::Asked;
@@ -134,10 +135,11 @@ fn work(run: &Run) -> Outcome<()> {
     let prompt = low.prompt(start.stdin_is_terminal)?;
     let world = Arc::new(setup::world(start, low.working_dir.as_deref(), &mut warn)?);
     let _ = run.world.set(Arc::clone(&world));
-    let answering = setup::answering(low, &start.env, &mut warn)?;
-    let prices = setup::prices(&start.env)?;
+    let answering = Arc::new(setup::answering(low, &start.env, &mut warn)?);
+    let prices = Arc::new(setup::prices(&start.env)?);
+    world.set_summarizer(summarizer(&answering, &prices, low.max_cost));
     let facts = models::facts(answering.local, &answering.model);
-    let person = setup::person(&world, &mut warn);
+    let person = setup::person(&world, None, &mut warn);
     let stream = Arc::new(
         Stream::new(stop.clone(), low.verbose)
             .map_err(|why| Problem::system("Cannot write to standard output", why))?,

@@ -118,7 +118,7 @@ impl InputHistory {
             after.extend_from_slice(line);
             after.push(b'\n');
         }
-        atomic::write(&self.path, &after, Access::Usual)?;
+        atomic::write(&self.path, &after, Access::Private)?;
         self.lines = Some(kept.len());
         Ok(())
     }

@@ -11,6 +11,7 @@ pub mod session;
 pub mod settings;
 pub mod setup;
 pub mod stream;
+mod summarize;
 pub mod usage_file;
 pub mod variables;
 pub mod watch;

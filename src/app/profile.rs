@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::chat_log::{ChatLog, Entry};
+use super::chat_log::{ChatLog, Entry, Role};
 use crate::agent::system::Person;
 use crate::base::clock::Clock;
 use crate::base::error::Outcome;
@@ -67,8 +67,9 @@ pub fn preferences_file(paths: &Paths, name: &str) -> Outcome<PathBuf> {
     Ok(profile.preferences())
 }
 
-/// Reads what the prompt says of the person. Files that are absent say nothing; corrupt ones are set aside and reported.
-pub fn person(world: &World, warn: &mut dyn FnMut(String)) -> Person {
+/// Reads what the prompt says of the person. Files that are absent say nothing; corrupt ones are set aside and reported. `sent` is the
+/// message that is on its way: it is in the log already, and no part of what went before.
+pub fn person(world: &World, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> Person {
     // A sub-agent works on a task; the person's life is not part of it.
     if world.bounds.depth > 0 {
         return Person::default();
@@ -79,7 +80,7 @@ pub fn person(world: &World, warn: &mut dyn FnMut(String)) -> Person {
     Person {
         preferences: preferences_text(&profile, warn),
         places: places(&profile.saved_places(), &world.clock, warn),
-        history: history(&ChatLog::new(profile.chat_log(), &world.clock), warn),
+        history: history(&ChatLog::new(profile.chat_log(), &world.clock), sent, warn),
         jobs: String::new(),
     }
 }
@@ -131,9 +132,15 @@ fn places(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> String {
 }
 
 /// The last entries of the chat log, shortened by characters. Reads only the file's end.
-fn history(log: &ChatLog, warn: &mut dyn FnMut(String)) -> String {
+fn history(log: &ChatLog, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> String {
     let mut out = String::new();
-    for Entry { role, text, time } in log.seed(HISTORY, warn) {
+    let mut entries = log.last(HISTORY + usize::from(sent.is_some()), warn);
+    let is_sent = |entry: &Entry| entry.role == Role::You && Some(entry.text.as_str()) == sent;
+    if let Some(at) = entries.iter().rposition(is_sent) {
+        entries.remove(at);
+    }
+    let older = entries.len().saturating_sub(HISTORY);
+    for Entry { role, text, time } in entries.into_iter().skip(older) {
         let text = clip(&text.replace('\n', " "), HISTORY_EACH);
         let _ = writeln!(out, "[{time}] {}: {text}", role.word());
     }

@@ -75,8 +75,8 @@ fn is_project(env: &Env, dir: &Path) -> bool {
 }
 
 /// What the prompt says of the person.
-pub fn person(world: &World, warn: &mut dyn FnMut(String)) -> Person {
-    profile::person(world, warn)
+pub fn person(world: &World, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> Person {
+    profile::person(world, sent, warn)
 }
 
 /// Who answers, and with which model.

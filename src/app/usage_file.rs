@@ -3,6 +3,7 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -172,10 +173,14 @@ pub fn log_turns(paths: &Paths, profile: &str, turns: &[Logged]) -> Outcome<()> 
     }
     let path = paths.profile(profile)?.cost_log();
     let cannot = |why| Problem::system(format!("Cannot add to {}", path.display()), why);
-    let open = || OpenOptions::new().append(true).create(true).open(&path);
+    let open = || {
+        let mut options = OpenOptions::new();
+        let file = options.append(true).create(true).mode(0o600).open(&path)?;
+        atomic::make_private(&file).map(|()| file)
+    };
     let mut file = match open() {
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
-            atomic::make_folder(path.parent().unwrap_or(&path), Access::Usual)?;
+            atomic::make_folder(path.parent().unwrap_or(&path), Access::Private)?;
             open().map_err(cannot)?
         }
         opened => opened.map_err(cannot)?,

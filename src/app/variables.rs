@@ -8,7 +8,7 @@ use crate::disk::paths::Paths;
 use crate::disk::yaml;
 use crate::llm::catalog::{self, ROWS};
 use crate::net::keys;
-use crate::net::services::{self, SERVICES};
+use crate::net::services::{self, SERVICES, Service};
 
 /// One variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,10 @@ const OWN: &[(&str, &str)] = &[
     ("MARVIN_CODE_MODEL_FALLBACK", "model of the tier fallback"),
     ("MARVIN_DEPTH", "how many Marvins stand above this one"),
     ("MARVIN_TICKET", "parent ticket of a child"),
-    ("MARVIN_READONLY", "1 takes the write tools away"),
+    (
+        "MARVIN_READONLY",
+        "1 takes away every tool that changes more than notes, tickets and the session",
+    ),
     (
         "MARVIN_WRITABLE_FILES",
         "the only files that may be written, separated by commas",
@@ -52,7 +55,12 @@ const OWN: &[(&str, &str)] = &[
     ("MARVIN_FE_ROUNDS", "rounds of pipeline phase 4c"),
     ("MARVIN_QA_ROUNDS", "rounds of pipeline phase 5"),
     ("WHISPER_MODEL", "model for speech to text"),
-    ("EDITOR", "editor for preferences"),
+    ("EDITOR", "editor for preferences (nano)"),
+    ("VISUAL", "editor for preferences, when EDITOR is not set"),
+    (
+        "MARVIN_SHELL",
+        "shell that runs commands with -c, instead of bash or sh",
+    ),
     ("BLENDER_MCP_HOST", "where Blender listens"),
     ("BLENDER_MCP_PORT", "the port Blender listens at"),
     (
@@ -169,11 +177,20 @@ pub fn all() -> impl Iterator<Item = Variable> {
         }
         list.push(Variable {
             name: services::variable(service.id),
-            doc: format!("address of {} ({})", service.id, service.base),
+            doc: address(service),
             secret: false,
         });
     }
     list.into_iter()
+}
+
+fn address(service: &Service) -> String {
+    let doc = format!("address of {} ({})", service.id, service.base);
+    // Few have a server for every way to travel.
+    if service.id.starts_with("osrm-") {
+        return format!("{doc}; none when there is none");
+    }
+    doc
 }
 
 /// Values of the secret variables that are set, to be hidden in everything that is written down.

@@ -21,8 +21,10 @@ pub struct Budget {
 const FULL_WINDOW: u64 = 228_000;
 /// Messages that compaction keeps word for word.
 const KEEP: usize = 8;
+/// Characters of the task that survive every compaction word for word.
+const MAX_TASK_CHARS: usize = 20_000;
 /// How a summary begins.
-const SUMMARY: &str = "Summary of earlier messages";
+pub const SUMMARY: &str = "Summary of earlier messages";
 /// Characters of each message in the summary, and of each that the person wrote.
 const SUMMARY_EACH: usize = 200;
 const SUMMARY_USER: usize = 2_000;
@@ -59,14 +61,72 @@ impl Budget {
     }
 }
 
-/// Where compaction cuts: the index of the first message kept, moved back so that no result loses its call.
-/// `None` when there is nothing to drop.
-pub fn cut(messages: &[Message]) -> Option<usize> {
+/// Which messages compaction keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// Index of the user's message that the conversation begins with afterwards.
+    pub task: usize,
+    /// Index of the first message that stays as it is after the summary.
+    pub rest: usize,
+}
+
+/// Where compaction cuts: the last messages stay, moved back so that no result loses its call; before them stays the user's message
+/// that they work on, because providers refuse a conversation that begins with an answer, and a model that has lost its task
+/// invents another. `None` when there is nothing to drop.
+pub fn cut(messages: &[Message]) -> Option<Cut> {
+    let is_user = |message: &Message| matches!(message, Message::User(_));
     let mut at = messages.len().checked_sub(KEEP)?;
     while at > 0 && matches!(messages.get(at), Some(Message::Tool(_))) {
         at -= 1;
     }
-    (at > 0).then_some(at)
+    let begun = messages.iter().take(at + 1).rposition(is_user);
+    let cut = match begun.or_else(|| messages.iter().position(is_user)) {
+        Some(task) => Cut {
+            task,
+            rest: at.max(task + 1),
+        },
+        // Nobody asked for anything; there is nothing better to begin with.
+        None => Cut { task: at, rest: at },
+    };
+    let dropped = messages.iter().take(cut.rest).enumerate();
+    let mut dropped = dropped.filter(|(at, _)| *at != cut.task || cut.task == cut.rest);
+    // Making a summary of nothing but a summary frees no room.
+    dropped
+        .any(|(_, message)| !is_summary(message))
+        .then_some(cut)
+}
+
+/// Takes out what a compaction at `cut` drops; what is left begins with the task, in its full length up to a limit that leaves room
+/// for the work.
+pub fn take_dropped(messages: &mut Vec<Message>, cut: Cut) -> Vec<Message> {
+    let mut dropped: Vec<Message> = messages.drain(..cut.rest).collect();
+    if cut.task < cut.rest {
+        let mut task = dropped.remove(cut.task);
+        if let Message::User(user) = &mut task
+            && let Some((end, _)) = user.text.char_indices().nth(MAX_TASK_CHARS)
+        {
+            user.text.truncate(end);
+            user.text
+                .push_str("\n[Cut: the rest of this message is in the backup.]");
+        }
+        messages.insert(0, task);
+    }
+    dropped
+}
+
+/// Puts the summary of what was dropped behind the task.
+pub fn insert_summary(messages: &mut Vec<Message>, summary: Message) {
+    let at = usize::from(matches!(messages.first(), Some(Message::User(_))));
+    messages.insert(at, summary);
+}
+
+fn is_summary(message: &Message) -> bool {
+    matches!(message, Message::System { text } if is_summary_text(text))
+}
+
+/// True for the text of a summary that a compaction made.
+pub fn is_summary_text(text: &str) -> bool {
+    text.starts_with(SUMMARY)
 }
 
 /// One message that stands for those that were dropped, made without a model: roles, tool names, first words. A summary among them
@@ -75,7 +135,7 @@ pub fn summary(dropped: &[Message], index: Option<&str>) -> Message {
     let mut lines = Vec::new();
     for message in dropped {
         match message {
-            Message::System { text } if text.starts_with(SUMMARY) => {
+            Message::System { text } if is_summary(message) => {
                 let earlier = text.lines().filter(|line| line.starts_with("- "));
                 lines.extend(earlier.map(str::to_owned));
             }
@@ -243,8 +303,11 @@ mod tests {
         ];
         talk.extend([result("1"), result("2")]);
         talk.extend((0..7).map(|i| Message::assistant(format!("step {i}"))));
-        assert_eq!(cut(&talk), Some(1));
-        assert_eq!(cut(&talk[1..]), None);
+        let all = talk.clone();
+        talk.extend((0..3).map(|i| Message::assistant(format!("later {i}"))));
+        assert_eq!(cut(&talk), Some(Cut { task: 0, rest: 6 }));
+        assert_eq!(cut(&talk[..11]), None, "the calls stay with their results");
+        let talk = all;
         let Message::System { text } = summary(&talk[..4], Some(".marvin/memories/INDEX.md"))
         else {
             panic!()
@@ -257,20 +320,68 @@ mod tests {
         assert!(index(&talk, "now").contains("- src (2)"));
     }
 
+    fn compact(talk: &mut Vec<Message>) {
+        let at = cut(talk).unwrap();
+        let dropped = take_dropped(talk, at);
+        insert_summary(talk, summary(&dropped, None));
+    }
+
+    #[test]
+    fn the_users_message_before_the_last_ones_stays_first_and_whole() {
+        let mut talk: Vec<Message> = (0..20)
+            .flat_map(|n| {
+                [
+                    Message::user(format!("question {n}")),
+                    Message::assistant(format!("answer {n}")),
+                ]
+            })
+            .collect();
+        talk.push(Message::user("the last one"));
+        let last: Vec<Message> = talk[33..].to_vec();
+        compact(&mut talk);
+        assert_eq!(talk[0], Message::user("question 16"));
+        assert!(is_summary(&talk[1]));
+        assert_eq!(talk[2..], last);
+        // One that begins with an answer, from a log, begins with a question afterwards.
+        let mut talk: Vec<Message> = (0..3)
+            .map(|n| Message::assistant(format!("answer {n}")))
+            .chain((0..8).map(|n| Message::user(format!("question {n}"))))
+            .collect();
+        compact(&mut talk);
+        assert_eq!(talk[0], Message::user("question 0"));
+        assert_eq!(talk.len(), 9);
+        assert_eq!(cut(&talk), None, "a summary alone is not summarised again");
+    }
+
+    #[test]
+    fn a_task_longer_than_the_limit_is_cut_once() {
+        let mut talk = vec![Message::user("é".repeat(MAX_TASK_CHARS + 1))];
+        let mut texts = Vec::new();
+        for _ in 0..2 {
+            talk.extend((0..12).map(|i| Message::assistant(format!("step {i}"))));
+            compact(&mut talk);
+            let Some(Message::User(user)) = talk.first() else {
+                panic!()
+            };
+            texts.push(user.text.clone());
+        }
+        assert_eq!(texts[0], texts[1]);
+        assert!(texts[0].starts_with(&"é".repeat(MAX_TASK_CHARS)));
+        assert!(texts[0].ends_with("[Cut: the rest of this message is in the backup.]"));
+    }
+
     #[test]
     fn what_was_asked_for_survives_any_number_of_compactions() {
         let task = format!("port the parser; {} and keep its tests", "x".repeat(500));
         let mut talk = vec![Message::user(&task)];
         for round in 0..60 {
             talk.extend((0..12).map(|i| Message::assistant(format!("step {round}.{i}"))));
-            let at = cut(&talk).unwrap();
-            let dropped: Vec<Message> = talk.drain(..at).collect();
-            talk.insert(0, summary(&dropped, None));
+            compact(&mut talk);
+            assert_eq!(talk.first(), Some(&Message::user(&task)), "{round}");
         }
-        let Some(Message::System { text }) = talk.first() else {
+        let Some(Message::System { text }) = talk.get(1) else {
             panic!()
         };
-        assert!(text.contains("and keep its tests"), "{text}");
         assert!(
             text.contains("- assistant: step 0.0\n") && text.contains("- assistant: step 59.3\n"),
             "{text}"

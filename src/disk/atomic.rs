@@ -13,10 +13,11 @@ use crate::base::text::thousands;
 /// Bytes of a state file that is read whole, at most; far above any honest one.
 pub const STATE_CAP: u64 = 256 * 1024 * 1024;
 
-/// Who may read a file.
+/// Who may read a file. What Marvin keeps about the user, in the config folder and in a project's `.marvin/`, is nobody else's
+/// business: conversations, topics that whoever knows them can read, places, plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// An existing file keeps its permissions, a new one gets those of the umask.
+    /// An existing file keeps its permissions, a new one gets those of the umask: for files that other programs share.
     Usual,
     /// The owner alone (0600), and folders made for it too (0700).
     Private,
@@ -183,6 +184,9 @@ pub fn append_line(path: &Path, line: &str, access: Access) -> Outcome<()> {
         })
         .open(path)
         .map_err(fail)?;
+    if access == Access::Private {
+        make_private(&file).map_err(fail)?;
+    }
     // Held for this one write: a line half written by another process looks like a torn one. Where the file system has no
     // locks, the worst is an empty line.
     let _ = file.lock();
@@ -213,6 +217,17 @@ pub fn append_line(path: &Path, line: &str, access: Access) -> Outcome<()> {
         }
         Err(why) => Err(fail(why)),
     }
+}
+
+/// Takes the permissions of everybody but the owner off an open file, which an older version or an editor may have made.
+///
+/// # Errors
+/// The file is another user's.
+pub fn make_private(file: &File) -> std::io::Result<()> {
+    if file.metadata()?.permissions().mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    file.set_permissions(Permissions::from_mode(0o600))
 }
 
 /// Renames a file that cannot be understood to `name.corrupt-YYYYMMDD_HHMMSS`, never over another; gives the new path.

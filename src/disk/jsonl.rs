@@ -19,19 +19,11 @@ pub struct Lines {
     pub skipped: usize,
 }
 
-/// Adds one value as a line with a single write; makes the file and the folders above it.
+/// Adds one value as a line with a single write; makes the file and the folders above it, for the owner alone.
 ///
 /// # Errors
 /// The disk is full or not writable.
 pub fn append(path: &Path, value: &impl Serialize) -> Outcome<()> {
-    append_as(path, value, Access::Usual)
-}
-
-/// [`append`] with the permissions of a new file.
-///
-/// # Errors
-/// As [`append`].
-pub fn append_as(path: &Path, value: &impl Serialize, access: Access) -> Outcome<()> {
     let line = serde_json::to_string(value).map_err(|why| {
         Problem::internal(format!(
             "Cannot write a line of {} as JSON.",
@@ -39,7 +31,7 @@ pub fn append_as(path: &Path, value: &impl Serialize, access: Access) -> Outcome
         ))
         .because(why)
     })?;
-    atomic::append_line(path, &line, access)
+    atomic::append_line(path, &line, Access::Private)
 }
 
 /// Reads a log of at most `cap` bytes; a missing one is empty.

@@ -35,7 +35,7 @@ impl Lock {
         let name = beside(path);
         let fail = |why| Problem::system(format!("Cannot lock {}", path.display()), why);
         if let Some(dir) = name.parent().filter(|dir| !dir.as_os_str().is_empty()) {
-            atomic::make_folder(dir, Access::Usual)?;
+            atomic::make_folder(dir, Access::Private)?;
         }
         let mut file = OpenOptions::new()
             .read(true)
@@ -144,8 +144,8 @@ fn beside(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Changes a state file under its lock: `change` gets the content (nothing when there is no file) and gives the new one, or
-/// nothing to leave it as it is.
+/// Changes a state file under its lock, readable by its owner alone afterwards: `change` gets the content (nothing when there is no
+/// file) and gives the new one, or nothing to leave it as it is.
 ///
 /// # Errors
 /// The lock, the reading, `change` or the writing failed; the file is then as it was.
@@ -154,10 +154,10 @@ pub fn update(
     limit: Duration,
     change: impl FnOnce(Option<Vec<u8>>) -> Outcome<Option<Vec<u8>>>,
 ) -> Outcome<()> {
-    update_as(path, Access::Usual, limit, change)
+    update_as(path, Access::Private, limit, change)
 }
 
-/// [`update`] with the permissions that the file is to have.
+/// [`update`] with other permissions, for a file that is not Marvin's.
 ///
 /// # Errors
 /// As [`update`].

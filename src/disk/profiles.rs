@@ -73,11 +73,11 @@ pub fn name(paths: &Paths, raw: &str) -> Outcome<String> {
 pub fn switch(paths: &Paths, name: &str) -> Outcome<bool> {
     let profile = paths.profile(name)?;
     let new = !profile.dir().is_dir();
-    atomic::make_folder(profile.dir(), Access::Usual)?;
+    atomic::make_folder(profile.dir(), Access::Private)?;
     atomic::write(
         &paths.last_profile()?,
         format!("{name}\n").as_bytes(),
-        Access::Usual,
+        Access::Private,
     )?;
     Ok(new)
 }

@@ -34,7 +34,7 @@ pub fn read(path: &Path, cap: u64) -> Outcome<Option<Vec<u8>>> {
 /// As [`atomic::replace`].
 pub fn write(path: &Path, bytes: &[u8]) -> Outcome<()> {
     if exchanged(path, bytes).is_none() {
-        atomic::replace(path, bytes, Access::Usual)?;
+        atomic::replace(path, bytes, Access::Private)?;
     }
     Ok(())
 }
@@ -43,7 +43,9 @@ pub fn write(path: &Path, bytes: &[u8]) -> Outcome<()> {
 fn exchanged(path: &Path, bytes: &[u8]) -> Option<()> {
     let old = fs::symlink_metadata(path)
         .ok()
-        .filter(fs::Metadata::is_file)?;
+        .filter(fs::Metadata::is_file)
+        // The spare file gets these permissions; one that others may read is replaced by one that they may not.
+        .filter(|about| about.mode() & 0o077 == 0)?;
     let spare = beside(path);
     let file = open(&spare, &old)?;
     let filled = fill(&file, bytes).and_then(|()| change_names(&spare, path));

@@ -20,7 +20,7 @@ pub struct Situation {
     pub tools: bool,
     /// Text of the turn was shown, in this or an earlier round.
     pub shown: bool,
-    /// A write tool ran in this turn.
+    /// A tool that changes something ran in this turn; another model would do it a second time.
     pub wrote: bool,
     /// Another provider could take over (Copilot, signed in, and not the one that failed).
     pub successor: bool,

@@ -1,26 +1,24 @@
-//! A command of a model or a person, run by the user's shell: both streams clipped head and tail, the whole text on disk.
+//! A command of a model or of the user, run by bash where there is one: both streams clipped head and tail, the whole text on disk.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::capture::Keep;
 use super::child::{Done, Run};
-use super::program::find_program;
+use super::program::{find_program, is_executable};
 use super::scrub::command_env;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::base::error::Outcome;
+use crate::base::error::{Outcome, Problem};
 
 /// Bytes kept of each stream's beginning and end.
 const HEAD: usize = 8 * 1024;
 const TAIL: usize = 8 * 1024;
-/// Shells that take `-c` as `sh` does.
-const SHELLS: [&str; 6] = ["sh", "bash", "zsh", "dash", "ksh", "ash"];
 
 /// Runs `command` in `dir`. Output too long to show goes whole into new files under `spill`, named in the result.
 ///
 /// # Errors
-/// As [`Run::run`]; a command that fails is no error, its text ends with how it ended.
+/// As [`Run::run`], and `MARVIN_SHELL` names no program; a command that fails is no error, its text ends with how it ended.
 pub fn run(
     command: &str,
     dir: &Path,
@@ -29,7 +27,7 @@ pub fn run(
     spill: &Path,
     stop: &Cancel,
 ) -> Outcome<String> {
-    let mut run = Run::new(shell(env), ["-c", command], command_env(env));
+    let mut run = Run::new(shell(env)?, ["-c", command], command_env(env));
     run.dir = Some(dir.to_owned());
     run.limit = limit;
     let id = crate::base::ids::hex(4);
@@ -66,13 +64,60 @@ fn render(done: &Done) -> String {
     out
 }
 
-/// The user's shell when it speaks `sh`'s language, else `/bin/sh`.
-fn shell(env: &Env) -> PathBuf {
-    let own = env.get("SHELL").map(PathBuf::from);
-    own.filter(|path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        path.is_absolute() && SHELLS.contains(&name.as_ref()) && path.exists()
-    })
-    .or_else(|| find_program("sh", env))
-    .unwrap_or_else(|| PathBuf::from("/bin/sh"))
+/// The shell that runs commands: `MARVIN_SHELL`, else bash, else sh. What the user has for a login shell says nothing about the
+/// commands of a model, which are written for bash.
+///
+/// # Errors
+/// `MARVIN_SHELL` names no program.
+fn shell(env: &Env) -> Outcome<PathBuf> {
+    if let Some(own) = env.get("MARVIN_SHELL") {
+        let path = Path::new(own);
+        let found = if path.is_absolute() {
+            is_executable(path).then(|| path.to_owned())
+        } else {
+            find_program(own, env)
+        };
+        return found.ok_or_else(|| {
+            Problem::config(format!("MARVIN_SHELL is \"{own}\", which is no program."))
+                .next("Set it to a shell that takes -c, such as bash, sh or /usr/bin/zsh.")
+        });
+    }
+    let found = find_program("bash", env).or_else(|| find_program("sh", env));
+    Ok(found.unwrap_or_else(|| PathBuf::from("/bin/sh")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn bash_runs_commands_else_sh_and_marvin_shell_decides() {
+        let dir = tempfile::tempdir().unwrap();
+        let put = |name: &str| {
+            let path = dir.path().join(name);
+            fs::write(&path, "").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            path
+        };
+        let path = dir.path().to_str().unwrap();
+        let chosen = |own: &str| {
+            shell(&Env::from([
+                ("PATH", path),
+                ("SHELL", "/usr/bin/fish"),
+                ("MARVIN_SHELL", own),
+            ]))
+        };
+        let sh = put("sh");
+        assert_eq!(chosen("").unwrap(), sh);
+        let bash = put("bash");
+        assert_eq!(chosen("").unwrap(), bash);
+        assert_eq!(chosen("sh").unwrap(), sh);
+        assert_eq!(chosen(sh.to_str().unwrap()).unwrap(), sh);
+        for wrong in ["fish", "./sh", "/nowhere/sh"] {
+            let problem = chosen(wrong).unwrap_err().one_line();
+            assert!(problem.contains("MARVIN_SHELL"), "{problem}");
+        }
+    }
 }

@@ -10,7 +10,7 @@ use jiff::{Span, ToSpan, Unit, Zoned};
 use super::bell::record::{self, Record};
 use super::bell::{Bells, schedule, span};
 use super::context::Ctx;
-use super::{CHANGE, READ};
+use super::{OUTSIDE, READ};
 use crate::base::error::{Outcome, Problem};
 use crate::base::ids;
 use crate::base::text::{capital, clip, did_you_mean, visible};
@@ -19,7 +19,7 @@ use crate::disk::lock::Lock;
 
 crate::tools! { "alarms";
     /// Schedule an alarm through cron.
-    set_alarm(SetAlarm; CHANGE.seconds(10).service("cron, notify-send, ntfy.sh")) {
+    set_alarm(SetAlarm; OUTSIDE.seconds(10).service("cron, notify-send, ntfy.sh")) {
         /// HH:MM (today or tomorrow), YYYY-MM-DD HH:MM, or relative such as 30m, 2h, 1h30m
         time: String, example: "18:30";
         /// what to show
@@ -33,7 +33,7 @@ crate::tools! { "alarms";
     } => list, says ["list alarms", "show alarms"];
 
     /// Remove an alarm.
-    cancel_alarm(CancelAlarm; CHANGE.seconds(5).service("cron")) {
+    cancel_alarm(CancelAlarm; OUTSIDE.seconds(5).service("cron")) {
         /// label from list_alarms
         label: String, example: "tea", alias: &["name"];
     } => cancel, says ["cancel alarm {label}"];

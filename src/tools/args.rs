@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::Tool;
 use super::patch::{fence, unwrap_patch_text};
 use crate::base::error::{Outcome, Problem};
-use crate::base::params::right_call;
+use crate::base::params::with_signature;
 use crate::base::text;
 
 /// Names under which models put a whole patch.
@@ -45,15 +45,11 @@ pub fn understand(tool: &Tool, raw: &str) -> Outcome<Args> {
             Args::Named(map)
         })
         .map_err(|got| {
-            Problem::input(format!(
+            let problem = Problem::input(format!(
                 "The arguments of {} must be a JSON object; {got}.",
                 tool.name
-            ))
-            .next(format!(
-                "A right call: {} {}",
-                tool.name,
-                right_call(tool.fields)
-            ))
+            ));
+            with_signature(problem, tool.name, tool.fields)
         })
 }
 
@@ -298,7 +294,7 @@ mod tests {
             .one_line();
         assert!(
             text.contains("must be a JSON object")
-                && text.contains("A right call: read_file {\"path\":"),
+                && text.contains("A correct call: read_file {\"path\":"),
             "{text}"
         );
     }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, never, select, unbounded};
 
+use super::Done;
 use super::context::{Ctx, Pauses};
 use super::registry::{self, Ended};
-use super::{Access, Done};
 use crate::base::cancel::Cancel;
 use crate::base::error::{Outcome, Problem};
 use crate::chat::event::Event;
@@ -29,7 +29,7 @@ pub fn run(ctx: &Ctx, calls: &[ToolCall]) -> Vec<Ended> {
     while !rest.is_empty() {
         let readers = rest
             .iter()
-            .take_while(|call| registry::plan(call).access == Access::Read)
+            .take_while(|call| registry::plan(call).effect.is_none())
             .count();
         let (phase, later) = rest.split_at(readers.max(1));
         ended.extend(Phase::new(ctx, phase).run());

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 mod age;
 
 use super::context::Ctx;
-use super::{CHANGE, READ};
+use super::{READ, RECORDS};
 use crate::base::error::{Outcome, Problem};
 use crate::base::params::{Param, Type};
 use crate::base::patterns::MAX_QUERY_BYTES;
@@ -18,7 +18,7 @@ use crate::disk::records;
 
 crate::tools! { "bookmarks";
     /// Save a link.
-    bookmark_save(BookmarkSave; CHANGE.seconds(5)) {
+    bookmark_save(BookmarkSave; RECORDS.seconds(5)) {
         /// address
         url: String, example: "https://example.org/", alias: &["link", "address"];
         /// title; default the URL

@@ -1,6 +1,6 @@
 //! Which tools this process may use: by mode, restriction, depth and the groups the user named.
 
-use super::{Access, Tool};
+use super::Tool;
 use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
 use crate::base::text;
@@ -9,23 +9,10 @@ use crate::base::text;
 const CHILD_MODULES: [&str; 6] = ["files", "coding", "git", "shell", "packages", "tickets"];
 /// Tools of other modules that it is offered as well.
 const CHILD_TOOLS: [&str; 1] = ["write_note"];
-/// Tools that a process restricted to named files does not have.
-const NOT_RESTRICTED: [&str; 9] = [
-    "run_command",
-    "git_commit",
-    "git_checkout",
-    "write_note",
-    "notes_mkdir",
-    "file_apply_patch",
-    "install_packages",
-    "launch_agent",
-    "launch_research_agent",
-];
-
 /// The restrictions of this process, read once from its environment.
 #[derive(Debug, Clone, Default)]
 pub struct Bounds {
-    /// `MARVIN_READONLY`: no write tools.
+    /// `MARVIN_READONLY`: no tool that changes anything but what Marvin remembers of the work.
     pub readonly: bool,
     /// `MARVIN_WRITABLE_FILES`: the only files that may be written, as given.
     pub writable: Option<Vec<String>>,
@@ -64,14 +51,14 @@ impl Bounds {
                 Problem::refused(format!("{} is not available here: {why}.", tool.name)).next(next),
             )
         };
-        if self.readonly && tool.rules.access == Access::Write {
+        if self.readonly && !tool.rules.effect.is_read_only() {
             return refused(
                 "this process is read-only (MARVIN_READONLY)",
                 "Report what you would change instead.",
             );
         }
         if let Some(files) = &self.writable
-            && NOT_RESTRICTED.contains(&tool.name)
+            && !tool.rules.effect.keeps_to_named_files()
         {
             return refused(
                 "this process may only write the files named in MARVIN_WRITABLE_FILES",
@@ -149,27 +136,49 @@ mod tests {
     }
 
     #[test]
-    fn read_only_takes_away_exactly_the_write_tools() {
-        let all = offered(&[]);
+    fn a_read_only_process_keeps_what_changes_nothing_but_marvins_memory() {
         let left = offered(&[("MARVIN_READONLY", "1")]);
-        let gone: Vec<_> = all
-            .iter()
-            .filter(|name| !left.contains(name))
-            .copied()
-            .collect();
+        let changing = all()
+            .filter(|tool| left.contains(&tool.name) && !tool.rules.effect.is_none())
+            .map(|tool| tool.name);
         assert_eq!(
-            gone,
+            changing.collect::<Vec<_>>(),
             [
-                "create_file",
-                "append_file",
-                "apply_patch",
-                "file_apply_patch",
-                "git_commit",
-                "git_checkout",
-                "run_command",
-                "install_packages"
+                "write_note",
+                "notes_mkdir",
+                "set_working_dir",
+                "wiki_full",
+                "exit_app",
+                "timer_start",
+                "timer_stop",
+                "ntfy_list",
+                "create_ticket",
+                "ticket_start",
+                "ticket_close",
+                "ticket_add_note",
+                "ticket_add_dep",
+                "tk",
+                "compact_history",
             ]
         );
+        for gone in [
+            "create_file",
+            "append_file",
+            "apply_patch",
+            "file_apply_patch",
+            "git_commit",
+            "git_checkout",
+            "run_command",
+            "install_packages",
+            "download_file",
+            "github_clone",
+            "ntfy_publish",
+            "set_alarm",
+            "calendar_add_event",
+            "update_preferences",
+        ] {
+            assert!(!left.contains(&gone), "{gone}");
+        }
     }
 
     #[test]
@@ -187,7 +196,14 @@ mod tests {
         // Notes are files too, and not those that were named.
         let all = offered(&[]);
         let left = offered(&[("MARVIN_WRITABLE_FILES", "a.md")]);
-        for name in ["write_note", "notes_mkdir", "file_apply_patch"] {
+        for name in [
+            "write_note",
+            "notes_mkdir",
+            "file_apply_patch",
+            "download_file",
+            "github_clone",
+            "calendar_add_event",
+        ] {
             assert!(all.contains(&name) && !left.contains(&name), "{name}");
         }
     }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use super::context::{Ctx, Matter};
 use super::search::{Search, search};
-use super::{CHANGE, Done, Effect, READ};
+use super::{Done, Effect, MEMORY, READ};
 use crate::base::error::{Outcome, Problem};
 use crate::disk::beneath::{Look, Root};
 
 crate::tools! { "coding";
     /// Choose the directory all coding tools work in.
-    set_working_dir(SetWorkingDir; CHANGE.coding().seconds(5)) {
+    set_working_dir(SetWorkingDir; MEMORY.coding().seconds(5)) {
         /// absolute path (the one place an absolute path is allowed); ~ expands
         path: String, example: "~/src/project";
     } => set_dir;

@@ -56,6 +56,8 @@ pub struct World {
     pub bells: Bells,
     /// Asks the person before something that he may not want; `None` approves (non-interactive mode).
     pub approve: Option<Box<dyn Approve>>,
+    /// Shortens conversations with the session's model, where there is one.
+    pub summarizer: RwLock<Option<Arc<dyn Summarizer>>>,
     /// The way to outside services.
     pub outside: Outside,
     /// Where the user is and what gcloud said, found out once.
@@ -70,7 +72,7 @@ pub type Secrets = LazyLock<Vec<String>, Box<dyn FnOnce() -> Vec<String> + Send>
 /// Takes words for the person, from any thread.
 pub type Announce = Box<dyn Fn(String) + Send + Sync>;
 
-/// What a tool wants the person to agree to (contract/interfaces.md 1: confirmation).
+/// What a tool wants the person to agree to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Matter {
     /// Running a command.
@@ -84,6 +86,13 @@ pub enum Matter {
     Attach {
         /// The file, free of links.
         file: PathBuf,
+    },
+    /// Adding packages to the project, whose installers run code of strangers.
+    Packages {
+        /// The commands, one a line.
+        commands: String,
+        /// Where they would run.
+        dir: PathBuf,
     },
     /// Leaving the working directory for another.
     WorkingDir {
@@ -105,6 +114,7 @@ impl Matter {
         match self {
             Self::Command { .. } => "Run this command?",
             Self::Attach { .. } => "Send this file, outside the working directory, to the model?",
+            Self::Packages { .. } => "Install these packages?",
             Self::WorkingDir { .. } => "Work in this directory?",
             Self::Topic { .. } => "Subscribe to this ntfy topic?",
             Self::GoogleSetup => "Set up Google's places with gcloud?",
@@ -116,6 +126,7 @@ impl Matter {
         match self {
             Self::Command { .. } => "run this command",
             Self::Attach { .. } => "attach this file",
+            Self::Packages { .. } => "install these packages",
             Self::WorkingDir { .. } => "change the working directory",
             Self::Topic { .. } => "subscribe to this topic",
             Self::GoogleSetup => "set up Google's places with gcloud",
@@ -129,6 +140,7 @@ impl Matter {
             Self::Attach { file: path } | Self::WorkingDir { dir: path } => {
                 visible(&path.display().to_string())
             }
+            Self::Packages { commands, .. } => visible(commands),
             Self::Topic { name } => visible(name),
             Self::GoogleSetup => {
                 "sign in to Google in the browser if need be, and enable the Places API in the project that gcloud has set".to_owned()
@@ -139,13 +151,25 @@ impl Matter {
     /// Where it would happen, for what happens somewhere.
     pub fn place(&self) -> Option<&Path> {
         match self {
-            Self::Command { dir, .. } => Some(dir),
+            Self::Command { dir, .. } | Self::Packages { dir, .. } => Some(dir),
             Self::Attach { .. }
             | Self::WorkingDir { .. }
             | Self::Topic { .. }
             | Self::GoogleSetup => None,
         }
     }
+}
+
+/// Shortens a conversation in words, with a model.
+pub trait Summarizer: Send + Sync {
+    /// Longest text that it takes.
+    fn max_chars(&self) -> usize;
+
+    /// A summary of `text`.
+    ///
+    /// # Errors
+    /// The model failed, or took too long.
+    fn summarize(&self, ctx: &Ctx, text: &str) -> Outcome<String>;
 }
 
 /// Asks whoever can agree.
@@ -174,6 +198,7 @@ impl World {
             announce: None,
             bells: Bells::default(),
             approve: None,
+            summarizer: RwLock::default(),
             remembered: Default::default(),
             pages: Pages::default(),
             env,
@@ -193,6 +218,22 @@ impl World {
     /// The project that Marvin works in: the working directory, in coding mode.
     pub fn project(&self) -> Option<Arc<Root>> {
         self.place.root().filter(|_| self.coding())
+    }
+
+    /// What shortens conversations from now on.
+    pub fn set_summarizer(&self, summarizer: Option<Arc<dyn Summarizer>>) {
+        *self
+            .summarizer
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = summarizer;
+    }
+
+    /// What shortens conversations, where there is a model.
+    pub fn summarizer(&self) -> Option<Arc<dyn Summarizer>> {
+        self.summarizer
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Makes `name` the active profile of this session.
@@ -405,19 +446,27 @@ impl Place {
     }
 }
 
-/// Characters that `read_file` has handed out in this session (contract/interfaces.md 9).
+/// Characters of files that were read into the conversation since the user's last message or the last compaction: a guard for long
+/// runs, which forget more than they keep when they read everything.
 #[derive(Debug, Default)]
 pub struct ReadBudget(Mutex<usize>);
 
 /// From here a result is cut and a warning added.
 pub const READ_WARN: usize = 200_000;
-/// From here reading is refused and the text goes to a file.
+/// From here whole files are refused and their text goes to a file; ranges are still read.
 pub const READ_STOP: usize = 300_000;
+/// Longest range that is read beyond [`READ_STOP`].
+pub const MAX_RANGE_CHARS: usize = 20_000;
 
 impl ReadBudget {
     /// The count, locked so that parallel reads share the budget exactly.
     pub fn lock(&self) -> MutexGuard<'_, usize> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts anew: what was read before is answered, or no longer in the conversation.
+    pub fn reset(&self) {
+        *self.lock() = 0;
     }
 }
 

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::io::Read;
 
-use super::context::{Ctx, READ_STOP, READ_WARN};
-use super::{Done, READ, WRITE, args, gate, patch, scratch};
+use super::context::{Ctx, MAX_RANGE_CHARS, READ_STOP, READ_WARN};
+use super::{Done, PROJECT_FILES, READ, args, gate, patch, scratch};
 use crate::base::error::{Outcome, Problem};
 use crate::base::params::right_call;
 use crate::base::text;
@@ -22,7 +22,7 @@ crate::tools! { "files";
     } => read, says ["read {path}", "what is in {path}", "show {path}"];
 
     /// Create a new file.
-    create_file(CreateFile; WRITE.coding().seconds(10)) {
+    create_file(CreateFile; PROJECT_FILES.coding().seconds(10)) {
         /// relative path
         path: String, example: "notes/plan.md";
         /// full text; missing or empty is an actionable error
@@ -30,7 +30,7 @@ crate::tools! { "files";
     } => create;
 
     /// Add text to the end of an existing file.
-    append_file(AppendFile; WRITE.coding().seconds(10)) {
+    append_file(AppendFile; PROJECT_FILES.coding().seconds(10)) {
         /// relative path
         path: String, example: "notes/plan.md";
         /// text; missing or empty is an actionable error
@@ -38,7 +38,7 @@ crate::tools! { "files";
     } => append;
 
     /// Replace one exact passage of a file.
-    apply_patch(ApplyPatch; WRITE.coding().seconds(10)) {
+    apply_patch(ApplyPatch; PROJECT_FILES.coding().seconds(10)) {
         /// relative path
         path: String, example: "src/main.rs";
         /// text that must occur exactly once
@@ -100,7 +100,7 @@ fn read(ctx: &Ctx, args: ReadFile) -> Outcome<String> {
     if total == 0 {
         return Ok(format!("{} is empty.", rel.as_str()));
     }
-    within_budget(ctx, &root, &rel, shown)
+    within_budget(ctx, &root, &rel, shown, whole)
 }
 
 /// `N. text` for the lines of a range, and how many lines there are (as far as they were read).
@@ -160,10 +160,13 @@ fn too_long(rel: &Rel, size: u64, lines: u64) -> Problem {
         .next(format!("For example start_line 1, end_line 100; or start_line {half}, end_line {}. code_grep finds the place.", half + 100))
 }
 
-/// Keeps reading within the session's and the context's budget (contract/interfaces.md 9).
-fn within_budget(ctx: &Ctx, root: &Root, rel: &Rel, shown: String) -> Outcome<String> {
+/// Keeps reading within the conversation's and the context's budget. Beyond the former a whole file is refused, and short ranges are
+/// still read until the context itself is full: what the work needs now must stay readable.
+fn within_budget(ctx: &Ctx, root: &Root, rel: &Rel, shown: String, whole: bool) -> Outcome<String> {
     let mut spent = ctx.world.reading.lock();
-    if *spent >= READ_STOP {
+    let count = shown.chars().count();
+    let beyond = *spent >= READ_STOP;
+    if beyond && (whole || count > MAX_RANGE_CHARS) {
         let name = format!(
             ".marvin/memories/dump-{}.txt",
             rel.as_str().replace('/', "_")
@@ -177,23 +180,27 @@ fn within_budget(ctx: &Ctx, root: &Root, rel: &Rel, shown: String) -> Outcome<St
                 .ok()
         };
         let problem = Problem::limit(format!(
-            "{} characters have been read in this session; nothing more is read into it.",
-            text::thousands(READ_STOP as u64)
+            "{} characters of files have been read already, so only ranges of up to {} characters are read now.",
+            text::thousands(READ_STOP as u64),
+            text::thousands(MAX_RANGE_CHARS as u64)
+        ))
+        .next(format!(
+            "Read a smaller range with start_line and end_line, for example start_line 1, end_line {}; code_grep finds the place.",
+            if whole { 200 } else { 100 }
         ));
         return Err(match dumped {
             Some(()) => problem.next(format!(
-                "The text was put into {name}; search it with run_command and grep."
+                "The text is also in {name}; run_command with grep searches it."
             )),
-            None => problem.next("Use code_grep for the few lines that matter."),
+            None => problem,
         });
     }
-    let count = shown.chars().count();
     let in_context = ctx.world.context.room().unwrap_or(usize::MAX);
     if in_context < NO_ROOM.min(count) {
         return Err(Problem::limit("The context has no room for this text.")
             .next("Read fewer lines, or write down what you have and answer."));
     }
-    let room = in_context.min(READ_STOP.saturating_sub(*spent));
+    let room = in_context.min(READ_STOP.saturating_sub(*spent).max(MAX_RANGE_CHARS));
     let (mut out, cut) = if count > room {
         (text::clip(&shown, room), true)
     } else {
@@ -207,9 +214,10 @@ fn within_budget(ctx: &Ctx, root: &Root, rel: &Rel, shown: String) -> Outcome<St
     }
     if *spent > READ_WARN {
         out.push_str(&format!(
-            "\n[{} of {} characters of this session's reading are used.]",
+            "\n[{} of {} characters for reading files are used; beyond them only ranges of up to {} are read.]",
             text::thousands(*spent as u64),
-            text::thousands(READ_STOP as u64)
+            text::thousands(READ_STOP as u64),
+            text::thousands(MAX_RANGE_CHARS as u64)
         ));
     }
     Ok(out)
@@ -296,7 +304,7 @@ fn apply(ctx: &Ctx, text: &str) -> Outcome<Done> {
     let Some(bare) = patch::unwrap_patch_text(text) else {
         return Err(patch::explain_unified_diff(text).unwrap_or_else(|| {
             Problem::input("This is no patch.").next(format!(
-                "A right call: apply_patch {}",
+                "A correct call: apply_patch {}",
                 right_call(ApplyPatch::FIELDS)
             ))
         }));

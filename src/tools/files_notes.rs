@@ -4,7 +4,7 @@ use super::context::Ctx;
 use super::notes::home::{Home, LARGEST, lock};
 use super::notes::within;
 use super::patch::{self, Edited, Section};
-use super::{READ, WRITE};
+use super::{READ, USER_FILES};
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::plural;
 
@@ -20,7 +20,7 @@ crate::tools! { "files-notes";
     } => read_lines;
 
     /// Edit a note by unified diff or line commands.
-    file_apply_patch(FileApplyPatch; WRITE.seconds(5)) {
+    file_apply_patch(FileApplyPatch; USER_FILES.seconds(5)) {
         /// existing file inside ~/Notes
         path: String, example: "ideas/garden.md", alias: &["filename", "file"];
         /// unified diff hunks, or blocks separated by --- of REPLACE n / INSERT after-n / DELETE n [count]; every n is a line before the patch

@@ -1,7 +1,7 @@
 //! Module `git`: the repository in the working directory.
 
 use super::context::Ctx;
-use super::{READ, WRITE, gate, scratch};
+use super::{PROGRAMS, READ, gate, scratch};
 use crate::base::error::{Outcome, Problem};
 use crate::base::text;
 use crate::disk::beneath::Root;
@@ -21,7 +21,7 @@ crate::tools! { "git";
     } => diff, says ["git diff", "show the changes", "diff"];
 
     /// Stage and commit.
-    git_commit(GitCommit; WRITE.coding().seconds(60).service("git")) {
+    git_commit(GitCommit; PROGRAMS.coding().seconds(60).service("git")) {
         /// commit message
         message: String, example: "Retry once when the connection was reset";
         /// stage everything first
@@ -51,7 +51,7 @@ crate::tools! { "git";
     } => branches, says ["git branch", "list branches"];
 
     /// Switch branch or commit, or restore a file.
-    git_checkout(GitCheckout; WRITE.coding().seconds(30).service("git")) {
+    git_checkout(GitCheckout; PROGRAMS.coding().seconds(30).service("git")) {
         /// branch, commit or path
         target: String, example: "main", alias: &["branch"];
         /// make a new branch

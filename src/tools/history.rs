@@ -8,9 +8,11 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::context::Ctx;
-use super::{CHANGE, Done, Effect, READ};
+use super::{Done, Effect, MEMORY, READ};
+use crate::base::clock::Clock;
 use crate::base::error::{Outcome, Problem};
-use crate::base::text::{clip, counted, plural, thousands};
+use crate::base::text::{clip, counted, plural, tail, thousands};
+use crate::chat::budget;
 use crate::chat::tokens::estimate;
 use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::beneath::{FileKind, Rel, Root};
@@ -18,7 +20,7 @@ use crate::disk::lock;
 
 crate::tools! { "history";
     /// Shrink the stored conversation.
-    compact_history(CompactHistory; CHANGE.seconds(60)) {
+    compact_history(CompactHistory; MEMORY.seconds(60)) {
         /// budget
         target_tokens: u64 = 50000, min: 1;
     } => compact, says ["compact the history"];
@@ -48,16 +50,18 @@ type Entry = Map<String, Value>;
 fn compact(ctx: &Ctx, args: CompactHistory) -> Outcome<Done> {
     let profile = ctx.world.paths.profile(&ctx.world.profile())?;
     let path = profile.chat_log();
+    // The model is asked before the lock is taken: nobody who writes to the log is to wait for it.
+    let summary = match atomic::read(&path, STATE_CAP)? {
+        Some(bytes) => summarized(ctx, entries_in(&path, &bytes)?, args.target_tokens)?,
+        None => None,
+    };
     let mut report = String::from("There is no stored conversation.");
     let mut compacted = false;
     lock::update(&path, WAIT, |before| {
         let Some(before) = before else {
             return Ok(None);
         };
-        let entries: Vec<Entry> = serde_json::from_slice(&before).map_err(|why| {
-            Problem::system(format!("{} is not a chat log", path.display()), why.into())
-                .next("Nothing was changed.")
-        })?;
+        let entries = entries_in(&path, &before)?;
         let tokens = weigh(&entries);
         if tokens <= args.target_tokens {
             report = format!(
@@ -72,14 +76,35 @@ fn compact(ctx: &Ctx, args: CompactHistory) -> Outcome<Done> {
         let backup = unused(&profile.chat_log_backup(&ctx.world.clock.stamp()));
         atomic::write(&backup, &before, Access::Private)?;
         let count = entries.len();
-        let kept = shrink(entries, args.target_tokens);
+        let written = summary
+            .as_ref()
+            .filter(|summary| entries.starts_with(&summary.of))
+            .and_then(|summary| summary.text.as_ref().ok());
+        let (kept, how) = match (written, &summary) {
+            (Some(text), Some(summary)) => (
+                replaced(entries, summary.of.len(), text, &ctx.world.clock),
+                format!("the {} older ones are summarised in one", summary.of.len()),
+            ),
+            (None, summary) => {
+                let kept = shrink(entries, args.target_tokens);
+                let dropped = plural(count - kept.len(), "message");
+                let why = match summary.as_ref().map(|summary| &summary.text) {
+                    Some(Err(why)) => format!(" (shortened without the model: {why})"),
+                    Some(Ok(_)) => {
+                        " (shortened without the model: another Marvin changed the log)".to_owned()
+                    }
+                    None => String::new(),
+                };
+                (kept, format!("{dropped} dropped{why}"))
+            }
+            (Some(_), None) => return Ok(None),
+        };
         report = format!(
-            "Compacted {} (about {}) to {} (about {}); {} dropped. Backup: {}",
+            "Compacted {} (about {}) to {} (about {}); {how}. Backup: {}",
             plural(count, "message"),
             counted(tokens, "token"),
             kept.len(),
             thousands(weigh(&kept)),
-            plural(count - kept.len(), "message"),
             backup.display()
         );
         compacted = true;
@@ -93,6 +118,66 @@ fn compact(ctx: &Ctx, args: CompactHistory) -> Outcome<Done> {
     } else {
         done
     })
+}
+
+fn entries_in(path: &Path, bytes: &[u8]) -> Outcome<Vec<Entry>> {
+    serde_json::from_slice(bytes).map_err(|why| {
+        Problem::system(format!("{} is not a chat log", path.display()), why.into())
+            .next("Nothing was changed.")
+    })
+}
+
+/// What the model made of the older entries.
+struct Summary {
+    /// Those entries.
+    of: Vec<Entry>,
+    /// Its text, or why there is none.
+    text: Result<String, String>,
+}
+
+/// Has the session's model summarise what is older than the newest entries; nothing where there is no model or no need.
+///
+/// # Errors
+/// The call was stopped.
+fn summarized(ctx: &Ctx, mut entries: Vec<Entry>, target: u64) -> Outcome<Option<Summary>> {
+    let older = entries.len().saturating_sub(KEEP);
+    let Some(summarizer) = ctx.world.summarizer() else {
+        return Ok(None);
+    };
+    if older == 0 || weigh(&entries) <= target {
+        return Ok(None);
+    }
+    entries.truncate(older);
+    let each = (summarizer.max_chars() / older).clamp(100, 8_000);
+    let lines = entries.iter().map(|entry| {
+        let role = entry
+            .get("role")
+            .and_then(Value::as_str)
+            .unwrap_or("system");
+        format!("{role}: {}\n\n", clip(text_of(entry), each))
+    });
+    let record: String = lines.collect();
+    // A log of many thousand entries: the newest of them matter most.
+    let record = tail(&record, summarizer.max_chars());
+    ctx.progress("writing a summary");
+    let text = summarizer.summarize(ctx, record);
+    ctx.stop.check()?;
+    Ok(Some(Summary {
+        of: entries,
+        text: text.map_err(|why| why.what.trim_end_matches('.').to_owned()),
+    }))
+}
+
+/// The entries with one in the place of the first `older`.
+fn replaced(mut entries: Vec<Entry>, older: usize, text: &str, clock: &Clock) -> Vec<Entry> {
+    let newest = entries.split_off(older.min(entries.len()));
+    let text = format!("{}:\n{text}", budget::SUMMARY);
+    let summary = Entry::from_iter([
+        ("role".to_owned(), Value::from("system")),
+        ("text".to_owned(), Value::from(text)),
+        ("time".to_owned(), Value::from(clock.hour_minute())),
+    ]);
+    std::iter::once(summary).chain(newest).collect()
 }
 
 fn text_of(entry: &Entry) -> &str {

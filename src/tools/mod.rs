@@ -125,7 +125,7 @@ pub struct Tool {
     pub module: &'static str,
     /// What it does, one sentence.
     pub summary: &'static str,
-    /// Access, limits, modes.
+    /// Side effect, limits, modes.
     pub rules: Rules,
     /// Parameters in published order.
     pub fields: &'static [Field],
@@ -147,22 +147,54 @@ impl Tool {
     }
 }
 
-/// What a tool does to the world; decides which calls of a round may run side by side.
+/// What a tool changes, at most. Which processes may use it, and which calls of a round run side by side, is read from this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// Changes nothing; runs together with other readers.
-    Read,
-    /// Changes Marvin's own state; runs in call order.
-    Change,
-    /// Changes files or runs programs: one of the write tools that `MARVIN_READONLY` removes. Runs in call order.
-    Write,
+pub enum SideEffect {
+    /// Nothing; it runs together with other readers.
+    None,
+    /// What Marvin itself remembers of the work: the session, timers, tickets, fetched articles.
+    Memory,
+    /// Notes: memory too, but files that nobody listed as writable.
+    Notes,
+    /// What the user keeps in the profile: preferences, places, bookmarks, subscriptions.
+    Records,
+    /// Files of the project, each checked against `MARVIN_WRITABLE_FILES`.
+    ProjectFiles,
+    /// Other files of the user.
+    UserFiles,
+    /// Whatever the programs change that it runs.
+    Programs,
+    /// Something beyond: a message, an account, a download, the system's scheduler with its alarms and reminders.
+    Outside,
+}
+
+impl SideEffect {
+    /// Changes nothing.
+    pub const fn is_none(self) -> bool {
+        matches!(self, Self::None)
+    }
+
+    /// Changes files or runs programs: what the catalogue marks as a write operation.
+    pub const fn is_write(self) -> bool {
+        matches!(self, Self::ProjectFiles | Self::UserFiles | Self::Programs)
+    }
+
+    /// A read-only process may do it: a reviewer takes notes and writes tickets.
+    pub const fn is_read_only(self) -> bool {
+        matches!(self, Self::None | Self::Memory | Self::Notes)
+    }
+
+    /// A process that may write only the files named to it may do it.
+    pub const fn keeps_to_named_files(self) -> bool {
+        matches!(self, Self::None | Self::Memory | Self::ProjectFiles)
+    }
 }
 
 /// What holds for a tool besides its parameters. Built as `READ.coding().seconds(10)`.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
-    /// What it does to the world.
-    pub access: Access,
+    /// What it changes.
+    pub effect: SideEffect,
     /// Works in the working directory, behind its fence.
     pub coding: bool,
     /// May run long; the front end shows progress.
@@ -178,16 +210,26 @@ pub struct Rules {
 }
 
 /// Changes nothing.
-pub const READ: Rules = Rules::new(Access::Read);
-/// Changes Marvin's own state.
-pub const CHANGE: Rules = Rules::new(Access::Change);
-/// Changes files or runs programs.
-pub const WRITE: Rules = Rules::new(Access::Write);
+pub const READ: Rules = Rules::new(SideEffect::None);
+/// Changes what Marvin remembers of the work.
+pub const MEMORY: Rules = Rules::new(SideEffect::Memory);
+/// Changes notes.
+pub const NOTES: Rules = Rules::new(SideEffect::Notes);
+/// Changes what the user keeps in the profile.
+pub const RECORDS: Rules = Rules::new(SideEffect::Records);
+/// Changes files of the project.
+pub const PROJECT_FILES: Rules = Rules::new(SideEffect::ProjectFiles);
+/// Changes other files of the user.
+pub const USER_FILES: Rules = Rules::new(SideEffect::UserFiles);
+/// Runs programs that change what they like.
+pub const PROGRAMS: Rules = Rules::new(SideEffect::Programs);
+/// Changes something beyond this machine's project and profile.
+pub const OUTSIDE: Rules = Rules::new(SideEffect::Outside);
 
 impl Rules {
-    const fn new(access: Access) -> Self {
+    const fn new(effect: SideEffect) -> Self {
         Self {
-            access,
+            effect,
             coding: false,
             long: false,
             limit: Duration::from_secs(30),

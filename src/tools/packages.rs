@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use regex::Regex;
 
-use super::WRITE;
-use super::context::Ctx;
+use super::PROGRAMS;
+use super::context::{Ctx, Matter};
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::{clip, tail, visible};
 use crate::disk::beneath::Root;
@@ -18,7 +18,7 @@ use crate::proc::scrub::command_env;
 
 crate::tools! { "packages";
     /// Add packages to the project.
-    install_packages(InstallPackages; WRITE.coding().seconds(900).slow().service("uv")) {
+    install_packages(InstallPackages; PROGRAMS.coding().seconds(900).slow().service("uv")) {
         /// names with optional versions
         packages: Vec<String>, example: "[\"requests\"]", alias: &["package", "names"];
         /// development dependency
@@ -30,6 +30,8 @@ crate::tools! { "packages";
 
 /// Longest run for one package.
 const LIMIT: Duration = Duration::from_secs(120);
+/// The interpreter that pip runs in.
+const VENV_PYTHON: &str = ".venv/bin/python";
 /// Most packages of one call.
 const MOST: usize = 20;
 /// Variables that say where packages come from; only the package manager gets them.
@@ -128,6 +130,15 @@ fn install(ctx: &Ctx, args: InstallPackages) -> Outcome<String> {
         check(manager, name)?;
     }
     let program = program(ctx, manager, &root)?;
+    let dir = root.path().to_owned();
+    let commands: Vec<String> = packages
+        .iter()
+        .map(|name| shown(manager, &words(manager, name, args.dev)))
+        .collect();
+    ctx.approve(Matter::Packages {
+        commands: commands.join("\n"),
+        dir,
+    })?;
     let mut lines = Vec::new();
     let mut worked = 0;
     for (at, name) in packages.iter().enumerate() {
@@ -206,7 +217,7 @@ fn check(manager: &Manager, name: &str) -> Outcome<()> {
 
 fn program(ctx: &Ctx, manager: &Manager, root: &Root) -> Outcome<PathBuf> {
     if manager.name == "pip" {
-        let python = root.path().join(".venv/bin/python");
+        let python = root.path().join(VENV_PYTHON);
         return if python.is_file() {
             Ok(python)
         } else {
@@ -220,6 +231,27 @@ fn program(ctx: &Ctx, manager: &Manager, root: &Root) -> Outcome<PathBuf> {
     find_program(manager.name, &ctx.world.env).ok_or_else(|| {
         Problem::missing(format!("The program {} was not found.", manager.name)).next(manager.get)
     })
+}
+
+/// The arguments that add one package.
+fn words<'a>(manager: &'a Manager, name: &'a str, dev: bool) -> Vec<&'a str> {
+    let mut words: Vec<&str> = manager.args.to_vec();
+    if dev {
+        words.extend(manager.dev);
+    }
+    words.extend(["--", name]);
+    words
+}
+
+/// The command line that adds one package, as a shell would take it.
+fn shown(manager: &Manager, words: &[&str]) -> String {
+    let program = if manager.name == "pip" {
+        VENV_PYTHON
+    } else {
+        manager.name
+    };
+    let all = std::iter::once(program).chain(words.iter().copied());
+    shlex::try_join(all).unwrap_or_else(|_| words.join(" "))
 }
 
 /// Installs one package; the inner error is what the manager said.
@@ -248,12 +280,7 @@ fn one(
         more.iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
     );
-    let mut words: Vec<&str> = manager.args.to_vec();
-    if dev {
-        words.extend(manager.dev);
-    }
-    words.extend(["--", name]);
-    let mut run = Run::new(program, words, vars);
+    let mut run = Run::new(program, words(manager, name, dev), vars);
     run.dir = Some(root.path().to_owned());
     run.limit = LIMIT;
     run.stdout = Keep::ends(4096, 8192);

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::context::Ctx;
-use super::{CHANGE, READ};
+use super::{READ, RECORDS};
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::{capital, clip, did_you_mean, plural, visible};
 use crate::disk::records;
 
 crate::tools! { "places";
     /// Add or update an address-book entry of the active profile.
-    save_place(SavePlace; CHANGE.seconds(5)) {
+    save_place(SavePlace; RECORDS.seconds(5)) {
         /// short nickname; stored lower-case and trimmed
         label: String, example: "home";
         /// place or business name
@@ -33,7 +33,7 @@ crate::tools! { "places";
     } => save, says ["save place {label}: {address}", "remember that {label} is at {address}"];
 
     /// Delete an address-book entry by label.
-    remove_place(RemovePlace; CHANGE.seconds(5)) {
+    remove_place(RemovePlace; RECORDS.seconds(5)) {
         /// label to delete
         label: String, example: "home", alias: &["name"];
     } => remove, says ["forget the place {label}", "remove place {label}"];

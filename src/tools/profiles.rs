@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use serde_json::{Map, Value};
 
 use super::context::Ctx;
-use super::{CHANGE, Done, Effect};
+use super::{Done, Effect, RECORDS};
 use crate::base::error::{Outcome, Problem};
 use crate::base::params::{Param, Type};
 use crate::base::text::{capital, clip, did_you_mean, visible};
@@ -14,13 +14,13 @@ use crate::disk::{preferences, profiles};
 
 crate::tools! { "profiles";
     /// Switch user profile, creating it if new.
-    switch_profile(SwitchProfile; CHANGE.seconds(10)) {
+    switch_profile(SwitchProfile; RECORDS.seconds(10)) {
         /// name; lower-cased, spaces to underscores
         profile_name: String, example: "ann", alias: &["name", "profile"];
     } => switch, says ["switch to profile {profile_name}", "switch profile to {profile_name}"];
 
     /// Change one preference.
-    update_preferences(UpdatePreferences; CHANGE.seconds(5)) {
+    update_preferences(UpdatePreferences; RECORDS.seconds(5)) {
         /// preference name
         key: Key, example: "dietary";
         /// set, add or remove

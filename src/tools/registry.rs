@@ -7,7 +7,7 @@ use super::args::{Args, understand};
 use super::bounds::Bounds;
 use super::context::Ctx;
 use super::result_cap::capped;
-use super::{Access, Done, Effect, Tool, all, call_log};
+use super::{Done, Effect, SideEffect, Tool, all, call_log};
 use crate::base::error::{Outcome, Problem};
 use crate::base::text;
 use crate::chat::message::{ToolCall, ToolOutput};
@@ -58,8 +58,8 @@ pub struct Ended {
 /// How a call is to be run, known before it starts.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// What it does to the world; an unknown tool changes nothing.
-    pub access: Access,
+    /// What it changes; an unknown tool changes nothing.
+    pub effect: SideEffect,
     /// When it is stopped.
     pub limit: Duration,
 }
@@ -68,7 +68,7 @@ pub struct Plan {
 pub fn plan(call: &ToolCall) -> Plan {
     let Some(tool) = named(&call.name) else {
         return Plan {
-            access: Access::Read,
+            effect: SideEffect::None,
             limit: Duration::from_secs(5),
         };
     };
@@ -89,7 +89,7 @@ pub fn plan(call: &ToolCall) -> Plan {
             0
         });
     Plan {
-        access: tool.rules.access,
+        effect: tool.rules.effect,
         limit: limit.min(Duration::from_secs(24 * 3600)),
     }
 }

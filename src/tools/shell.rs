@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::context::{Ctx, Matter};
-use super::{WRITE, scratch};
+use super::{PROGRAMS, scratch};
 use crate::base::error::{Outcome, Problem};
 use crate::disk::beneath::Root;
 use crate::proc::shell;
 
 crate::tools! { "shell";
     /// Run a shell command in the working directory.
-    run_command(RunCommand; WRITE.coding().seconds(60).long("timeout")) {
+    run_command(RunCommand; PROGRAMS.coding().seconds(60).long("timeout")) {
         /// shell text
         command: String, example: "cargo test", alias: &["cmd"];
         /// seconds

@@ -8,7 +8,7 @@ use jiff::{Span, Timestamp};
 use serde_json::Value;
 
 use super::context::Ctx;
-use super::{CHANGE, Done, Effect, READ};
+use super::{Done, Effect, MEMORY, READ};
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::thousands;
 use crate::chat::usage::Logged;
@@ -16,7 +16,7 @@ use crate::disk::{atomic, swap};
 
 crate::tools! { "system";
     /// End the application.
-    exit_app(ExitApp; CHANGE.seconds(5)) {
+    exit_app(ExitApp; MEMORY.seconds(5)) {
         /// farewell
         message: String = "Goodbye!";
     } => exit;

@@ -7,14 +7,14 @@ use serde_json::Value;
 use super::bell::timer::Timer;
 use super::bell::{Bells, span};
 use super::context::Ctx;
-use super::{CHANGE, READ};
+use super::{MEMORY, READ};
 use crate::base::error::{Outcome, Problem};
 use crate::base::params::{Param, Type};
 use crate::base::text::{capital, clip, did_you_mean, visible};
 
 crate::tools! { "timers";
     /// Start a countdown or stopwatch.
-    timer_start(TimerStart; CHANGE.seconds(5)) {
+    timer_start(TimerStart; MEMORY.seconds(5)) {
         /// name, lower-cased
         name: String, example: "tea";
         /// 0 = stopwatch
@@ -28,7 +28,7 @@ crate::tools! { "timers";
     } => check, says ["show timers", "check timer {name}"];
 
     /// Stop a timer.
-    timer_stop(TimerStop; CHANGE.seconds(5)) {
+    timer_stop(TimerStop; MEMORY.seconds(5)) {
         /// timer
         name: String, example: "tea";
     } => stop, says ["stop timer {name}"];

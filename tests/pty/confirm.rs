@@ -110,6 +110,48 @@ fn a_allows_exactly_this_command_for_the_session() {
 }
 
 #[test]
+fn installing_packages_asks_with_the_commands_and_a_allows_exactly_these() {
+    let home = Home::new();
+    home.write(
+        "work/pyproject.toml",
+        "[project]\nname = \"x\"\nversion = \"0\"\n",
+    );
+    let stub = home.write("bin/uv", "#!/bin/sh\necho \"$@\" >> made.txt\n");
+    std::fs::set_permissions(&stub, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let install = |packages| calls("install_packages", json!({"packages": packages}));
+    let server = playing([
+        install(json!(["six", "attrs>=1"])),
+        install(json!(["six", "attrs>=1"])),
+        install(json!(["other"])),
+        says("That was it."),
+    ]);
+    let mut command = command(&home, &server);
+    command.env(
+        "PATH",
+        format!("{}/bin:/usr/bin:/bin", home.path().display()),
+    );
+    let pty = Pty::spawn(&command, SIZE);
+    pty.wait_text("test-model");
+    pty.send("install them\r");
+    pty.wait_text("Install these packages?");
+    let screen = pty.screen();
+    assert!(
+        screen.contains("uv add -- six") && screen.contains("uv add -- 'attrs>=1'"),
+        "{screen}"
+    );
+    pty.send("a");
+    pty.wait_text("uv add -- other");
+    assert_eq!(
+        home.read("work/made.txt"),
+        "add -- six\nadd -- attrs>=1\n".repeat(2)
+    );
+    pty.send("n");
+    pty.wait_text("That was it.");
+    assert!(!home.read("work/made.txt").contains("other"));
+    quit(pty, &home);
+}
+
+#[test]
 fn no_means_no_and_the_model_hears_it() {
     for key in ["n", "\x1b", "\x03"] {
         let home = Home::new();

@@ -138,7 +138,7 @@ fn no_tool_of_this_versions_modules_is_missing() {
 }
 
 #[test]
-fn the_write_tools_are_those_that_a_read_only_process_loses() {
+fn a_read_only_process_loses_the_write_tools_and_keeps_notes_and_tickets() {
     let published = published();
     let home = Home::new();
     let mut seen = 0;
@@ -154,13 +154,13 @@ fn the_write_tools_are_those_that_a_read_only_process_loses() {
             .args(["tool", name, "--json", "{}"])
             .run();
         let refused = done.errors().contains("MARVIN_READONLY");
-        assert_eq!(
-            refused,
-            tool["flags"]["write_op"] == true,
-            "{name}: {}",
-            done.errors()
-        );
+        if tool["flags"]["write_op"] == true {
+            assert!(refused, "{name}: {}", done.errors());
+        }
+        if ["write_note", "create_ticket", "tk", "read_note"].contains(&name) {
+            assert!(!refused, "{name}: {}", done.errors());
+        }
         seen += usize::from(refused);
     }
-    assert!(seen >= 6, "{seen} write tools");
+    assert!(seen >= 20, "{seen} tools are refused");
 }

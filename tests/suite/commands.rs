@@ -120,7 +120,7 @@ fn a_tool_that_fails_says_so_on_standard_error_with_status_1() {
     for (words, wanted) in [
         (&["tool"][..], "marvin tools"),
         (&["tool", "read_fle", "path=a"], "read_file"),
-        (&["tool", "read_file"], "path: missing"),
+        (&["tool", "read_file"], "path: required"),
         (&["tool", "read_file", "pth=a"], "\"path\""),
         (&["tool", "read_file", "a.txt"], "key=value"),
         (&["tool", "read_file", "path=a", "--jsno", "{}"], "--json"),
@@ -143,10 +143,10 @@ fn a_tool_that_fails_says_so_on_standard_error_with_status_1() {
     // Everything that is wrong at once, with an example of a right call.
     let both = said(&home, &["tool", "read_file", "start_line=x", "end_line=y"]);
     for words in [
-        "path: missing",
+        "path: required",
         "start_line",
         "end_line",
-        "A right call: read_file {",
+        "A correct call: read_file {",
     ] {
         assert!(both.contains(words), "{words} not in {both}");
     }

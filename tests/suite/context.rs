@@ -16,6 +16,11 @@ fn page() -> String {
         .collect()
 }
 
+/// A task too long for a summary's line.
+fn task_of_reads() -> String {
+    format!("read on, {}and say what you found", "please ".repeat(400))
+}
+
 /// A talk with a small model that reads until its context must be compacted.
 fn reads_on(home: &Home) -> (Done, Server) {
     home.write("work/page.txt", page());
@@ -36,7 +41,7 @@ fn reads_on(home: &Home) -> (Done, Server) {
             "--provider",
             "ollama",
             "--prompt",
-            "read on",
+            &task_of_reads(),
         ])
         .env("OLLAMA_URL", server.url(""))
         .run()
@@ -84,7 +89,14 @@ fn a_small_window_is_warned_of_backed_up_and_compacted() {
         .iter()
         .map(|m| m["role"].as_str().unwrap().to_owned())
         .collect();
-    assert!(roles[2] != "tool" && roles.len() <= 11, "{roles:?}");
+    assert_eq!(
+        roles[..4],
+        ["system", "user", "system", "assistant"],
+        "{roles:?}"
+    );
+    assert!(roles.len() <= 12, "{roles:?}");
+    let task = &requests[compacted].json()["messages"][1]["content"];
+    assert_eq!(task, &task_of_reads());
     let logs: Vec<_> = std::fs::read_dir(home.work().join(".marvin/logs"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -140,12 +152,14 @@ fn compaction_writes_through_no_link_out_of_the_project() {
 fn reading_is_cut_then_refused_and_put_on_disk() {
     let home = Home::new();
     home.write("work/page.txt", page());
-    let server = Server::answering(|_, n| {
-        if n < 40 {
-            Answer::sse(openai::call("", "read_file", json!({"path": "page.txt"})))
-        } else {
-            Answer::sse(openai::text(&["ok"]))
-        }
+    let server = Server::answering(|_, n| match n {
+        0..40 => Answer::sse(openai::call("", "read_file", json!({"path": "page.txt"}))),
+        40 => Answer::sse(openai::call(
+            "",
+            "read_file",
+            json!({"path": "page.txt", "start_line": 3, "end_line": 170}),
+        )),
+        _ => Answer::sse(openai::text(&["ok"])),
     });
     home.ask(&server.url("/v1"), "read on")
         .args(["--model", "gpt-5.1"])
@@ -169,16 +183,21 @@ fn reading_is_cut_then_refused_and_put_on_disk() {
     assert!(
         results
             .iter()
-            .any(|text| text.contains("characters of this session's reading are used")),
+            .any(|text| text.contains("characters for reading files are used")),
         "warned"
     );
+    let (last, refused) = results.split_last().unwrap();
+    let refused = refused.last().unwrap();
+    for words in [
+        ".marvin/memories/dump-page.txt.txt",
+        "start_line and end_line",
+        "20,000",
+    ] {
+        assert!(refused.contains(words), "{refused}");
+    }
     assert!(
-        results
-            .last()
-            .unwrap()
-            .contains(".marvin/memories/dump-page.txt.txt"),
-        "{}",
-        results.last().unwrap()
+        last.starts_with("3. line 002 ") && last.contains("170. line 169 "),
+        "a range is still read: {last}"
     );
     assert!(
         home.read("work/.marvin/memories/dump-page.txt.txt")

@@ -45,6 +45,7 @@ mod odd_places;
 mod osrm;
 mod outside;
 mod places_around;
+mod plain_chat;
 mod providers;
 mod refusals;
 mod roads;

@@ -274,7 +274,7 @@ fn places_that_are_none_are_refused_before_anything_is_asked() {
             json!({"latitude": "x".repeat(50_000), "longitude": 0}),
             "latitude: wanted a number",
         ),
-        (json!({}), "longitude: missing"),
+        (json!({}), "longitude: required"),
     ] {
         let done = forecast(&server, &args).expect(1);
         assert!(done.errors().contains(wanted), "{}", done.errors());

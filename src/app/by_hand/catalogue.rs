@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::base::error::{Outcome, Problem};
 use crate::base::params::right_call;
 use crate::base::text;
-use crate::tools::{Access, Tool, all};
+use crate::tools::{Tool, all};
 
 /// What one tool does and takes.
 pub fn help(tool: &Tool) -> String {
@@ -118,7 +118,7 @@ pub fn list(words: &[String]) -> Outcome<String> {
 fn row(tool: &Tool) -> Row {
     let flags = Flags {
         coding_only: tool.rules.coding,
-        write_op: tool.rules.access == Access::Write,
+        write_op: tool.rules.effect.is_write(),
         interactive_only: false,
         long_running: tool.rules.long,
     };

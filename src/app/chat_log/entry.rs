@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::chat::budget;
 use crate::chat::message::Message;
 
 /// Who said an entry. The file says `you`, `assistant`, `system`; other words come from other versions.
@@ -50,6 +51,16 @@ impl Role {
 }
 
 impl Entry {
+    /// Something that the user or Marvin said.
+    pub fn is_spoken(&self) -> bool {
+        matches!(self.role, Role::You | Role::Assistant)
+    }
+
+    /// What a compaction left of earlier entries.
+    pub fn is_summary(&self) -> bool {
+        self.role == Role::System && budget::is_summary_text(&self.text)
+    }
+
     /// An entry of the file; nothing when it has no text.
     pub(super) fn read(entry: &Map<String, Value>) -> Option<Self> {
         let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -61,12 +72,20 @@ impl Entry {
     }
 }
 
-/// Entries as a model's conversation: `you` and `assistant`, nothing else (contract/interfaces.md 7).
+/// Entries as a model's conversation: `you` and `assistant`, nothing else but a summary of what went before them. It begins with the
+/// user, because providers refuse one that begins with an answer.
 pub fn messages(entries: &[Entry]) -> Vec<Message> {
     let message = |entry: &Entry| match entry.role {
         Role::You => Some(Message::user(entry.text.as_str())),
         Role::Assistant => Some(Message::assistant(entry.text.as_str())),
         Role::System | Role::Other => None,
     };
-    entries.iter().filter_map(message).collect()
+    let is_answer = |message: &Message| matches!(message, Message::Assistant(_));
+    let spoken = entries.iter().filter_map(message);
+    let mut messages: Vec<Message> = spoken.skip_while(is_answer).collect();
+    let summary = entries.iter().rfind(|entry| entry.is_summary());
+    if let Some(Entry { text, .. }) = summary.filter(|_| !messages.is_empty()) {
+        budget::insert_summary(&mut messages, Message::System { text: text.clone() });
+    }
+    messages
 }

@@ -112,7 +112,7 @@ impl ChatLog {
     }
 
     /// The last `n` entries, oldest first, read from the file's end alone. Trouble is told to `warn`; the session goes on.
-    pub fn seed(&self, n: usize, warn: &mut dyn FnMut(String)) -> Vec<Entry> {
+    pub fn last(&self, n: usize, warn: &mut dyn FnMut(String)) -> Vec<Entry> {
         let looked = self.look(n);
         let tail = match looked {
             Ok(tail) if !tail.torn => tail,
@@ -137,6 +137,35 @@ impl ChatLog {
             }
         };
         tail.entries.iter().filter_map(Entry::read).collect()
+    }
+
+    /// What a session begins with: the entries from the `n`th last spoken one on, and a summary that stands not far before it. Commands
+    /// and notices in between do not count; only the file's end is read.
+    pub fn seed(&self, n: usize, warn: &mut dyn FnMut(String)) -> Vec<Entry> {
+        let mut wide = n.saturating_mul(2);
+        let mut before = usize::MAX;
+        loop {
+            let mut entries = self.last(wide, warn);
+            let spoken = |(at, entry): (usize, &Entry)| entry.is_spoken().then_some(at);
+            let first = entries
+                .iter()
+                .enumerate()
+                .filter_map(spoken)
+                .nth_back(n.saturating_sub(1));
+            match first {
+                Some(at) => {
+                    let spoken = entries.split_off(at);
+                    let summary = entries.into_iter().rfind(Entry::is_summary);
+                    return summary.into_iter().chain(spoken).collect();
+                }
+                // Reading more brought nothing more: that is the whole log.
+                None if entries.len() == before => return entries,
+                None => {
+                    before = entries.len();
+                    wide = wide.saturating_mul(8);
+                }
+            }
+        }
     }
 
     /// Takes the last `you` entry and all after it out of the log and gives them. With `said`, only when that entry has this
@@ -228,7 +257,7 @@ impl ChatLog {
             .chain(kept.iter().map(|raw| raw.get()))
             .collect();
         let after = format!("[\n{}{CLOSE}", lines.join(",\n"));
-        atomic::write(&self.path, after.as_bytes(), Access::Usual)?;
+        atomic::write(&self.path, after.as_bytes(), Access::Private)?;
         Ok(Some(Compacted {
             backup,
             dropped,
@@ -294,6 +323,7 @@ impl ChatLog {
             .truncate(false)
             .mode(0o600)
             .open(&self.path)
+            .and_then(|file| atomic::make_private(&file).map(|()| file))
             .map_err(|why| self.cannot("write", why))
     }
 

@@ -40,6 +40,8 @@ pub(super) enum Note {
     Listing(Outcome<String>),
     /// A word of the system.
     Notice(String),
+    /// A message from outside that the user subscribed to.
+    News(String),
     /// Something that calls the person: an alarm, the end of a timer.
     Call(String),
     /// The end of the log, to go on from.

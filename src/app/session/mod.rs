@@ -4,6 +4,7 @@
 //! and shows what [`Session::shows`] yields. The session lives on the face's thread and never waits: answers, commands, lists and
 //! everything on disk have threads of their own that report by [`inbox`].
 
+mod advice;
 pub mod approve;
 mod attach;
 pub mod commands;
@@ -31,6 +32,7 @@ use crossbeam_channel::Receiver;
 use super::chat_log::ChatLog;
 use super::input_history::InputHistory;
 use super::news::News;
+use super::ntfy;
 use super::settings::Low;
 use super::setup::{self, Answering, Start};
 use super::usage_file;
@@ -49,10 +51,12 @@ use inbox::{Inbox, Note};
 use scribe::Scribe;
 use show::{Running, Show, Status};
 
-/// Entries of the chat log that a session begins with (contract/interfaces.md 7).
+/// Spoken entries of the chat log that a session begins with.
 const SEED: usize = 20;
 /// How long a cancelled turn may take to end by itself; after that the session goes on without it.
 const GRACE: Duration = Duration::from_millis(120);
+/// How long leaving waits for the message of `--ntfy` to be sent.
+const NTFY_LIMIT: Duration = Duration::from_secs(1);
 /// How long leaving waits for what is still to be written (contract/sharp-edges.md: a limit on cleaning up).
 const LEAVING: Duration = Duration::from_secs(2);
 
@@ -127,9 +131,16 @@ pub struct Session {
     holding: usize,
     /// Words of the system that came in the middle of an answer.
     held: Vec<String>,
+    /// What the model is to know that came in the middle of an answer: added now, it would be lost with that answer's copy of the
+    /// conversation.
+    rows: Vec<String>,
     /// Texts that are being made.
     listings: usize,
     greeted: bool,
+    /// The last answer failed.
+    failed: bool,
+    /// When the session was opened.
+    began: Instant,
     /// A tool has asked to leave: nothing more is sent.
     leaving: bool,
     shows: Vec<Show>,
@@ -157,6 +168,11 @@ impl Session {
                 Vec::new()
             }
         };
+        if let Some(topic) = &low.ntfy {
+            shows.push(Show::System(format!(
+                "The end of this session is told to the ntfy topic {topic}."
+            )));
+        }
         let mut session = Self {
             world: Arc::new(world),
             inbox,
@@ -178,8 +194,11 @@ impl Session {
             next: 0,
             holding: 0,
             held: Vec::new(),
+            rows: Vec::new(),
             listings: 0,
             greeted: false,
+            failed: false,
+            began: Instant::now(),
             leaving: false,
             shows,
             low,
@@ -195,7 +214,22 @@ impl Session {
 
     /// What is new to show, in order.
     pub fn shows(&mut self) -> Vec<Show> {
-        std::mem::take(&mut self.shows)
+        let mut shows = std::mem::take(&mut self.shows);
+        for show in &mut shows {
+            if let Show::Failed(problem) = show {
+                advice::in_chat(problem);
+            }
+        }
+        shows
+    }
+
+    /// Adds a row of the system to the conversation, behind the answer that is on its way.
+    fn tell_model(&mut self, text: String) {
+        if self.turn.is_some() {
+            self.rows.push(text);
+        } else {
+            self.messages.push(Message::System { text });
+        }
     }
 
     /// The session's world, for completions.
@@ -344,6 +378,17 @@ impl Session {
             self.receive();
         }
         let words = usage_file::save(&self.world);
+        if let Some(topic) = &self.low.ntfy {
+            let cost = self.world.ledger.totals().cost;
+            ntfy::ended(
+                &self.world.env,
+                topic,
+                NTFY_LIMIT,
+                !self.failed,
+                self.began.elapsed(),
+                cost,
+            );
+        }
         let left = LEAVING.saturating_sub(began.elapsed());
         if self.scribe.finish(left) {
             words

@@ -83,7 +83,7 @@ impl Session {
         let words = match (on, place) {
             (false, _) => "Coding mode is off.".to_owned(),
             (true, Some(root)) => format!("Coding mode, in {}.", root.path().display()),
-            (true, None) => "Coding mode; no working directory is set. Ask for one, or start with --working-dir.".to_owned(),
+            (true, None) => "Coding mode; no working directory is set. Ask for one, or set it: !tool set_working_dir path=DIR.".to_owned(),
         };
         self.shows.push(Show::System(words));
     }
@@ -145,14 +145,10 @@ impl Session {
         let entry = format!("$ {}\n{}", job.command, output.trim_end());
         let profile = self.world.profile();
         self.log(&profile, Role::System, entry.clone());
-        // What is added while an answer comes would be lost with that answer's copy of the conversation.
-        if self.turn.is_none() {
-            let seen = format!(
-                "The user ran a command.\n{}",
-                text::clip(&entry, OUTPUT_FOR_MODEL)
-            );
-            self.messages.push(Message::System { text: seen });
-        }
+        self.tell_model(format!(
+            "The user ran a command.\n{}",
+            text::clip(&entry, OUTPUT_FOR_MODEL)
+        ));
         self.shows.push(Show::Ran {
             command: job.command,
             output,

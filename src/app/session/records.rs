@@ -76,8 +76,13 @@ impl Session {
         self.topics = ntfy::file::read(&file, &self.world.clock, &mut warn).len();
         let inbox = Arc::clone(&self.inbox);
         let deliver = move |news: Vec<String>| {
-            news.into_iter()
-                .for_each(|words| inbox.put(Note::Notice(words)));
+            for words in news {
+                inbox.put(if ntfy::is_message(&words) {
+                    Note::News(words)
+                } else {
+                    Note::Notice(words)
+                });
+            }
         };
         self.news.poll(
             &self.world.env,

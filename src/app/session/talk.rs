@@ -24,6 +24,7 @@ impl Session {
             Brain::Choosing => {}
             Brain::Failed(why) => {
                 let why = why.clone();
+                self.failed |= !self.queue.is_empty();
                 while let Some(queued) = self.queue.pop_front() {
                     let time = self.world.clock.hour_minute();
                     let text = queued.text;
@@ -118,6 +119,9 @@ impl Session {
                 }
             }
         }
+        let rows = std::mem::take(&mut self.rows).into_iter();
+        self.messages
+            .extend(rows.map(|text| Message::System { text }));
         if !turn.text.trim().is_empty() {
             let mark = match how {
                 End::Complete => "",
@@ -128,6 +132,7 @@ impl Session {
             said.push_str(mark);
             self.log(&turn.profile, Role::Assistant, said);
         }
+        self.failed = how == End::Failed;
         self.shows.push(Show::AnswerEnd(how));
         let held = std::mem::take(&mut self.held);
         self.shows.extend(held.into_iter().map(Show::System));

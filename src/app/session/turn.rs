@@ -84,9 +84,10 @@ impl Job {
             Arc::clone(&listener),
         );
         let _ = self.saved.recv_timeout(SAVED);
-        let mut person = setup::person(&self.world, &mut |words| notice(words));
+        let mut person = setup::person(&self.world, Some(&self.text), &mut |words| notice(words));
         person.jobs = self.jobs;
         let mut messages = self.messages;
+        self.world.reading.reset();
         let said = attach::with_files(&self.text, &ctx, &mut |words| notice(words));
         messages.push(Message::user(said));
         let mut talk = Talk {

@@ -42,7 +42,7 @@ impl<'a> Decoder<'a> {
             let value = T::absent().or_else(|| T::read(&field.default_value()?));
             if value.is_none() {
                 self.wrong.push(format!(
-                    "{}: missing; {} ({})",
+                    "{}: required, but missing; {} ({})",
                     field.name,
                     field.kind.wanted(),
                     field.doc()
@@ -86,12 +86,31 @@ impl<'a> Decoder<'a> {
                     .map_or_else(|| ".".to_owned(), |s| format!("; {s}")),
             );
         }
-        Err(Problem::input(what).next(format!(
-            "A right call: {} {}",
-            self.name,
-            right_call(self.all)
-        )))
+        Err(with_signature(Problem::input(what), self.name, self.all))
     }
+}
+
+/// Adds what a caller needs to write the call anew: every parameter with its type, then one correct call.
+pub fn with_signature(problem: Problem, name: &str, fields: &[Field]) -> Problem {
+    problem
+        .next(format!("Parameters: {}.", signature(fields)))
+        .next(format!("A correct call: {name} {}", right_call(fields)))
+}
+
+/// The parameters in published order: `path (text, required), count (a whole number, default 20)`.
+fn signature(fields: &[Field]) -> String {
+    let one = |field: &Field| {
+        let need = match field.default_value() {
+            _ if field.required => "required".to_owned(),
+            Some(default) => format!("default {default}"),
+            None => "optional".to_owned(),
+        };
+        format!("{} ({}, {need})", field.name, field.kind.wanted())
+    };
+    if fields.is_empty() {
+        return "none".to_owned();
+    }
+    fields.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 fn clamp(field: &Field, value: &Value) -> Value {

@@ -14,7 +14,7 @@ mod tests;
 
 use serde_json::Value;
 
-pub use decode::{Decoder, right_call};
+pub use decode::{Decoder, right_call, with_signature};
 pub use values::Param;
 
 /// The JSON type of a parameter.

@@ -71,7 +71,9 @@ fn every_wrong_field_is_named_at_once_with_a_right_call() {
         .unwrap_err()
         .one_line();
     for part in [
-        "path: missing",
+        "path: required",
+        "Parameters: path (text, required); start_line (a whole number, optional); count (a whole number, default 20); tags (a list, each item text, default []); all (true or false, default false).",
+        "A correct call: sample ",
         "start_line: wanted a whole number, got []",
         "all: wanted true or false",
         "\"pth\"; did you mean \"path\"?",

@@ -10,6 +10,7 @@ mod outside;
 use crate::app::setup::Start;
 use crate::base::cancel::Cancel;
 use crate::base::error::{Outcome, Problem};
+use crate::disk::atomic::{Access, make_folder};
 use crate::disk::paths::Paths;
 use crate::llm::catalog::{ROWS, Row};
 use crate::llm::choose;
@@ -208,7 +209,7 @@ fn folders(start: &Start) -> Vec<Finding> {
         Ok(dir) => {
             let dir = dir.to_owned();
             let writable =
-                std::fs::create_dir_all(&dir).is_ok() && tempfile::tempfile_in(&dir).is_ok();
+                make_folder(&dir, Access::Private).is_ok() && tempfile::tempfile_in(&dir).is_ok();
             finding(
                 "folder",
                 "settings",

@@ -2,8 +2,9 @@
 //! (contract/services/README-a.md 6).
 
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -137,12 +138,17 @@ fn among_processes(
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
         .collect();
     let take = || {
-        fs::create_dir_all(dir).ok()?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir)
+            .ok()?;
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
+            .mode(0o600)
             .open(dir.join(name))
             .ok()?;
         locked(&file, stop)?;
@@ -231,7 +237,7 @@ mod tests {
         let third = ask(Duration::ZERO);
         assert!(third > GAP && third <= GAP * 2, "{third:?}");
         for nonsense in ["", "soon", "99999999999999999"] {
-            fs::write(at.join("x-test-443"), nonsense).unwrap();
+            std::fs::write(at.join("x-test-443"), nonsense).unwrap();
             assert_eq!(ask(Duration::ZERO), Duration::ZERO, "{nonsense}");
         }
         assert!(is_here("127.0.0.1:80") && is_here("[::1]:80") && !is_here("x.test:443"));

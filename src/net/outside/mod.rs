@@ -6,7 +6,7 @@ mod ask;
 mod gate;
 mod kept;
 mod send;
-mod within;
+pub mod within;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -12,7 +12,7 @@ use crate::base::error::{Outcome, Problem};
 ///
 /// # Errors
 /// `Network` when the time was up; else what `work` says.
-pub(super) fn limited<T>(
+pub fn limited<T>(
     stop: &Cancel,
     time: Duration,
     name: &str,

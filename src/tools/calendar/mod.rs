@@ -16,7 +16,7 @@ use jiff::civil::{Date, Time};
 use jiff::{Span, Zoned};
 
 use super::context::Ctx;
-use super::{CHANGE, READ, alarms};
+use super::{OUTSIDE, READ, alarms};
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::{clip, plural, visible};
 use crate::base::zones::ZoneFiles;
@@ -32,7 +32,7 @@ use versions::Versions;
 
 crate::tools! { "calendar";
     /// Add an event and its reminders.
-    calendar_add_event(AddEvent; CHANGE.seconds(15).service("local .ics, cron, ntfy.sh")) {
+    calendar_add_event(AddEvent; OUTSIDE.seconds(15).service("local .ics, cron, ntfy.sh")) {
         /// summary
         title: String, example: "Dinner with Ann", alias: &["summary"];
         /// ISO date-time, e.g. 2026-02-14T18:00, or a date
@@ -46,7 +46,7 @@ crate::tools! { "calendar";
     } => add, says ["add event {title} at {start}", "add {title} to the calendar on {start}"];
 
     /// Delete by UID or title.
-    calendar_delete_event(DeleteEvent; CHANGE.seconds(10)) {
+    calendar_delete_event(DeleteEvent; OUTSIDE.seconds(10)) {
         /// event UID
         uid: String = "";
         /// case-insensitive part of the title

@@ -2,7 +2,7 @@
 
 mod video;
 
-use super::CHANGE;
+use super::OUTSIDE;
 use super::context::Ctx;
 use crate::base::error::Outcome;
 use crate::net::address::Address;
@@ -12,7 +12,7 @@ use crate::net::visit::Visitor;
 
 crate::tools! { "downloads";
     /// Download to ~/Downloads.
-    download_file(DownloadFile; CHANGE.seconds(120).slow()) {
+    download_file(DownloadFile; OUTSIDE.seconds(120).slow()) {
         /// address
         url: String, example: "https://example.org/report.pdf";
         /// default from the URL
@@ -20,7 +20,7 @@ crate::tools! { "downloads";
     } => file, says ["download {url}"];
 
     /// Download video or audio.
-    yt_dlp_download(YtDlpDownload; CHANGE.seconds(600).slow().service("yt-dlp")) {
+    yt_dlp_download(YtDlpDownload; OUTSIDE.seconds(600).slow().service("yt-dlp")) {
         /// address
         url: String, example: "https://example.org/watch?v=1";
         /// extract mp3

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::context::{Ctx, READ_WARN};
 use super::search::{Search, hits};
-use super::{CHANGE, READ};
+use super::{OUTSIDE, READ};
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::{clip, did_you_mean, plural, thousands, visible};
 use crate::disk::beneath::{FileKind, Look, Root};
@@ -40,7 +40,7 @@ crate::tools! { "github";
     } => search::search, says ["search github for {query}"];
 
     /// Clone a repository for reading.
-    github_clone(GithubClone; CHANGE.seconds(120).slow().service("gh cli, git").asks(&CLONES)) {
+    github_clone(GithubClone; OUTSIDE.seconds(120).slow().service("gh cli, git").asks(&CLONES)) {
         /// owner/name or a GitHub URL
         repo: String, example: "rust-lang/rust";
         /// depth 1

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::context::Ctx;
 use super::distance::Unit;
-use super::{CHANGE, READ};
+use super::{OUTSIDE, READ};
 use crate::base::error::Outcome;
 use crate::net::services::{
     GOOGLE_PLACES, IP_API, IPAPI_CO, IPINFO, NOMINATIM, OPEN_METEO_GEOCODING, OVERPASS,
@@ -63,7 +63,7 @@ crate::tools! { "location";
     } => search::nearby, says ["find {included_types} near {latitude}, {longitude}", "{included_types} near {latitude}, {longitude}"];
 
     /// Walk through gcloud login and enable the Places API.
-    setup_google_auth(SetupGoogleAuth; CHANGE.seconds(120).slow().service("gcloud cli")) {
+    setup_google_auth(SetupGoogleAuth; OUTSIDE.seconds(120).slow().service("gcloud cli")) {
     } => set_up, says ["set up google places", "setup google auth"];
 }
 

@@ -6,7 +6,7 @@ pub(super) mod home;
 use std::fmt::Write as _;
 
 use super::context::Ctx;
-use super::{CHANGE, READ};
+use super::{NOTES, READ};
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::{clip, counted, plural, thousands, visible};
 use crate::disk::beneath::{Entry, FileKind, Rel, Root};
@@ -14,7 +14,7 @@ use home::{Home, LARGEST, lock};
 
 crate::tools! { "notes";
     /// Write or extend a Markdown note.
-    write_note(WriteNote; CHANGE.seconds(5)) {
+    write_note(WriteNote; NOTES.seconds(5)) {
         /// path inside the notes directory; parents are created
         path: String, example: "ideas/garden.md", alias: &["filename", "name", "file", "title"];
         /// Markdown text
@@ -37,7 +37,7 @@ crate::tools! { "notes";
     } => list, says ["show my notes", "list my notes", "list notes", "my notes", "notes"];
 
     /// Create a notes subdirectory.
-    notes_mkdir(NotesMkdir; CHANGE.seconds(5)) {
+    notes_mkdir(NotesMkdir; NOTES.seconds(5)) {
         /// directory inside the notes directory
         path: String, example: "ideas", alias: &["name", "dir", "directory", "folder"];
     } => make_folder;

@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 use super::file::Seen;
 use crate::base::text::clip;
 
+/// What every notice begins with.
+const BELL: &str = "🔔 ";
 /// Characters of a title and of a message at most.
 const TITLE: usize = 200;
 const MESSAGE: usize = 2_000;
@@ -75,12 +77,17 @@ impl News {
             if number > 0 && full && shown.last.is_some() {
                 break;
             }
-            shown.notices.push(format!("🔔 {label}: {}", message.text));
+            shown.notices.push(format!("{BELL}{label}: {}", message.text));
             shown.last = message.mark.clone().or(shown.last.take());
         }
         shown.left = self.0.len() - shown.notices.len();
         shown
     }
+}
+
+/// True for a notice of a message; others are about the list of subscriptions.
+pub fn is_message(notice: &str) -> bool {
+    notice.starts_with(BELL)
 }
 
 fn said(line: &Map<String, Value>) -> String {

@@ -12,11 +12,12 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::CHANGE;
 use super::context::{Ctx, Matter};
+use super::{MEMORY, OUTSIDE, RECORDS};
 use crate::base::error::{Kind, Outcome, Problem};
 use crate::base::text::{clip, did_you_mean, plural, visible};
 use crate::net::services::{NTFY, Service};
+pub use answer::is_message;
 use file::{Reader, Seen, Subscription, is_name};
 
 /// Where messages go and come from.
@@ -24,13 +25,13 @@ static SERVER: [&Service; 1] = [&NTFY];
 
 crate::tools! { "ntfy";
     /// Invent a topic name and subscribe to it.
-    generate_ntfy_topic(GenerateNtfyTopic; CHANGE.seconds(5).service("ntfy.sh")) {
+    generate_ntfy_topic(GenerateNtfyTopic; RECORDS.seconds(5).service("ntfy.sh")) {
         /// friendly name
         label: String = "";
     } => generate, says ["new ntfy topic"];
 
     /// Subscribe to a topic.
-    ntfy_subscribe(NtfySubscribe; CHANGE.seconds(5).service("ntfy.sh")) {
+    ntfy_subscribe(NtfySubscribe; RECORDS.seconds(5).service("ntfy.sh")) {
         /// topic
         topic: String, example: "my-long-secret-topic";
         /// friendly name
@@ -38,13 +39,13 @@ crate::tools! { "ntfy";
     } => subscribe, says ["subscribe to {topic}"];
 
     /// Drop a subscription.
-    ntfy_unsubscribe(NtfyUnsubscribe; CHANGE.seconds(5).service("ntfy.sh")) {
+    ntfy_unsubscribe(NtfyUnsubscribe; RECORDS.seconds(5).service("ntfy.sh")) {
         /// topic
         topic: String, example: "my-long-secret-topic";
     } => unsubscribe, says ["unsubscribe from {topic}"];
 
     /// Send a notification.
-    ntfy_publish(NtfyPublish; CHANGE.seconds(10).service("ntfy.sh").asks(&SERVER)) {
+    ntfy_publish(NtfyPublish; OUTSIDE.seconds(10).service("ntfy.sh").asks(&SERVER)) {
         /// topic
         topic: String, example: "my-long-secret-topic";
         /// text
@@ -54,7 +55,7 @@ crate::tools! { "ntfy";
     } => publish, says ["notify {topic}: {message}"];
 
     /// List subscriptions and fetch news.
-    ntfy_list(NtfyList; CHANGE.seconds(15).service("ntfy.sh").asks(&SERVER)) {
+    ntfy_list(NtfyList; MEMORY.seconds(15).service("ntfy.sh").asks(&SERVER)) {
     } => list, says ["ntfy list", "list subscriptions", "any notifications"];
 }
 

@@ -6,6 +6,7 @@ use super::store::Folder;
 use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
 use crate::base::ids;
+use crate::disk::atomic::Access;
 
 /// Where tickets are or would be.
 #[derive(Debug, Clone)]
@@ -13,6 +14,8 @@ pub struct Place {
     dir: PathBuf,
     /// It came from `TICKETS_DIR`, as given.
     named: Option<String>,
+    /// Who may read the folder, should it be made.
+    access: Access,
     /// The folder whose name begins new ids.
     pub current: PathBuf,
 }
@@ -23,6 +26,7 @@ impl Place {
         let at = |dir: PathBuf, named| Self {
             dir,
             named,
+            access: Access::Usual,
             current: current.to_owned(),
         };
         if let Some(named) = env.get("TICKETS_DIR") {
@@ -45,6 +49,7 @@ impl Place {
         }
         Self {
             named: None,
+            access: Access::Private,
             current: dir
                 .parent()
                 .map_or_else(|| current.to_owned(), Path::to_owned),
@@ -103,7 +108,7 @@ impl Place {
     /// # Errors
     /// It cannot be made.
     pub fn make(&self) -> Outcome<Folder> {
-        super::store::make(&self.dir)
+        super::store::make(&self.dir, self.access)
     }
 
     /// A new id; whether it is free shows when its file is made.

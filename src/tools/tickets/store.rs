@@ -303,7 +303,10 @@ impl Folder {
     pub fn add(&self, name: &str, text: &str) -> Outcome<bool> {
         let path = self.file(name);
         let fail = |why| Problem::system(format!("Cannot write {}", path.display()), why);
-        let temp = self.temporary(name, text.as_bytes(), 0o666).map_err(fail)?;
+        // The user's own tickets lie in a folder that is theirs alone; those of a project are as open as its files.
+        let folder = fs::metadata(&self.dir).map_err(fail)?.permissions().mode();
+        let mode = if folder & 0o077 == 0 { 0o600 } else { 0o666 };
+        let temp = self.temporary(name, text.as_bytes(), mode).map_err(fail)?;
         match temp.persist_noclobber(&path) {
             Ok(_) => {
                 self.settle();
@@ -426,8 +429,8 @@ pub fn not_found(given: &str) -> Problem {
 ///
 /// # Errors
 /// It cannot be made.
-pub fn make(dir: &Path) -> Outcome<Folder> {
-    atomic::make_folder(dir, Access::Usual)?;
+pub fn make(dir: &Path, access: Access) -> Outcome<Folder> {
+    atomic::make_folder(dir, access)?;
     Ok(Folder::new(dir))
 }
 

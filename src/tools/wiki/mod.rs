@@ -9,7 +9,7 @@ mod summary;
 mod title;
 mod whole;
 
-use super::{CHANGE, READ};
+use super::{MEMORY, READ};
 use crate::net::services::{Service, WIKIPEDIA};
 use search::search;
 use summary::summary;
@@ -33,7 +33,7 @@ crate::tools! { "wiki";
     } => summary, says ["wikipedia {title}", "wikipedia on {title}", "what does wikipedia say about {title}", "wiki {title}"];
 
     /// Save a whole article to disk.
-    wiki_full(WikiFull; CHANGE.seconds(15).service("wikipedia").asks(ASKED)) {
+    wiki_full(WikiFull; MEMORY.seconds(15).service("wikipedia").asks(ASKED)) {
         /// article title
         title: String, example: "Tide mill";
     } => full, says ["save the wikipedia article {title}", "save wikipedia {title}"];

@@ -2,9 +2,9 @@
 
 use std::backtrace::Backtrace;
 use std::fmt::Write as _;
-use std::fs::{self, OpenOptions};
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::panic::{self, PanicHookInfo};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -126,7 +126,10 @@ fn describe(info: &PanicHookInfo<'_>) -> String {
 /// Adds a report for its owner's eyes only: two threads may crash.
 fn save(file: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder)?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
     }
     OpenOptions::new()
         .append(true)
