@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::error::{Outcome, Problem};
+use crate::base::open;
 use crate::chat::usage::{Logged, Totals};
 use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::lock::Lock;
@@ -172,7 +173,7 @@ pub fn log_turns(paths: &Paths, profile: &str, turns: &[Logged]) -> Outcome<()> 
     }
     let path = paths.profile(profile)?.cost_log();
     let cannot = |why| Problem::system(format!("Cannot add to {}", path.display()), why);
-    let open = || OpenOptions::new().append(true).create(true).open(&path);
+    let open = || open::with(OpenOptions::new().append(true).create(true), &path);
     let mut file = match open() {
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
             atomic::make_folder(path.parent().unwrap_or(&path), Access::Usual)?;

@@ -11,6 +11,7 @@ use fs2::FileExt;
 use super::atomic::{self, Access, STATE_CAP};
 use crate::base::cancel::Cancel;
 use crate::base::error::{Outcome, Problem};
+use crate::base::open;
 
 /// How often a waiting process looks again.
 const LOOK: Duration = Duration::from_millis(10);
@@ -34,14 +35,9 @@ impl Lock {
         if let Some(dir) = name.parent().filter(|dir| !dir.as_os_str().is_empty()) {
             atomic::make_folder(dir, Access::Usual)?;
         }
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&name)
-            .map_err(fail)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).mode(0o600);
+        let mut file = open::with(options.truncate(false), &name).map_err(fail)?;
         if !wait(&file, limit, stop, fail)? {
             return Err(timed_out(path, &mut file, limit));
         }
@@ -57,7 +53,12 @@ impl Lock {
     /// `Limit` when it takes longer; `Cancelled`; the folder cannot be opened.
     pub fn folder(dir: &Path, limit: Duration, stop: &Cancel) -> Outcome<Self> {
         let fail = |why| Problem::system(format!("Cannot lock {}", dir.display()), why);
-        let mut file = File::open(dir).map_err(fail)?;
+        let flags = rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::NONBLOCK;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .custom_flags(i32::try_from(flags.bits()).unwrap_or_default())
+            .open(dir)
+            .map_err(fail)?;
         if !wait(&file, limit, stop, fail)? {
             return Err(timed_out(dir, &mut file, limit));
         }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::base::cancel::Cancel;
 use crate::base::error::{Outcome, Problem};
+use crate::base::open;
 
 /// Gaps from here on hold between processes too.
 const SHARED: Duration = Duration::from_secs(1);
@@ -138,13 +139,9 @@ fn among_processes(
         .collect();
     let take = || {
         fs::create_dir_all(dir).ok()?;
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(dir.join(name))
-            .ok()?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = open::with(&mut options, &dir.join(name)).ok()?;
         locked(&file, stop)?;
         let mut text = String::new();
         (&file).take(64).read_to_string(&mut text).ok()?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
+use crate::base::open;
 use crate::base::text::{clip, visible};
 use crate::proc::capture::Keep;
 use crate::proc::child::{Done, Run};
@@ -221,6 +222,6 @@ pub fn is_there(dest: &Path) -> bool {
 /// The name of the branch that a clone is on.
 pub fn branch(dest: &Path) -> Option<String> {
     let head: PathBuf = dest.join(".git").join("HEAD");
-    let text = fs::read_to_string(head).ok()?;
+    let text = open::text(&head, 4096).ok()?;
     text.trim().strip_prefix("ref: refs/heads/").map(visible)
 }

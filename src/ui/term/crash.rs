@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, ThreadId};
 
+use crate::base::open;
 use crate::base::redact;
 
 /// Something that gives the terminal back.
@@ -128,10 +129,6 @@ fn save(file: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;
     }
-    OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(file)?
+    open::with(OpenOptions::new().append(true).create(true).mode(0o600), file)?
         .write_all(text.as_bytes())
 }
