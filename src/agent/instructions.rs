@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::base::open;
 use crate::disk::beneath::Root;
 use crate::disk::paths::Paths;
 
@@ -74,9 +75,8 @@ fn read_within(root: &Root, rel: &str, cap: usize) -> Option<String> {
 
 /// The person's own file about the project, wherever his links lead.
 fn read_own(path: &Path) -> Option<String> {
-    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    read_capped(fs::File::open(path).ok()?, &name, CAP)
+    read_capped(open::read(path).ok()?, &name, CAP)
 }
 
 /// The file's text up to `cap` bytes, with a note when more is there.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::base::cancel::Cancel;
 use crate::base::error::{Outcome, Problem};
+use crate::base::open;
 use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::lock::Lock;
 
@@ -154,7 +155,7 @@ fn ordinary(path: &Path) -> Outcome<Option<(File, u64)>> {
             path.display()
         ))
         .next("Move it away; until then what is typed is not remembered.")),
-        Ok(about) => Ok(Some((File::open(path).map_err(cannot)?, about.len()))),
+        Ok(about) => Ok(Some((open::read(path).map_err(cannot)?, about.len()))),
     }
 }
 

@@ -8,6 +8,7 @@ use super::{profile, variables};
 use crate::agent::system::Person;
 use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
+use crate::base::open;
 use crate::disk::beneath::Root;
 use crate::disk::size_limit;
 use crate::llm::choose::{self, Chosen};
@@ -127,12 +128,15 @@ pub fn answering(low: &Low, env: &Env, warn: &mut dyn FnMut(String)) -> Outcome<
     }
 }
 
+/// Bytes of a list of prices, at most.
+const PRICES_CAP: u64 = 16 << 20;
+
 /// The user's prices, when `MARVIN_PRICES` names a file with them.
 pub fn prices(env: &Env) -> Outcome<models::Prices> {
     let Some(path) = env.get("MARVIN_PRICES") else {
         return Ok(models::Prices::default());
     };
-    let text = std::fs::read_to_string(path)
+    let text = open::text(Path::new(path), PRICES_CAP)
         .map_err(|why| Problem::system(format!("Cannot read MARVIN_PRICES ({path})"), why))?;
     models::Prices::parse(&text)
 }

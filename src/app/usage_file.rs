@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::error::{Outcome, Problem};
+use crate::base::open;
 use crate::chat::usage::{Logged, Totals};
 use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::lock::Lock;
@@ -175,7 +176,7 @@ pub fn log_turns(paths: &Paths, profile: &str, turns: &[Logged]) -> Outcome<()> 
     let cannot = |why| Problem::system(format!("Cannot add to {}", path.display()), why);
     let open = || {
         let mut options = OpenOptions::new();
-        let file = options.append(true).create(true).mode(0o600).open(&path)?;
+        let file = open::with(options.append(true).create(true).mode(0o600), &path)?;
         atomic::make_private(&file).map(|()| file)
     };
     let mut file = match open() {

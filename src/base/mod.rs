@@ -5,6 +5,8 @@ pub mod clock;
 pub mod env;
 pub mod error;
 pub mod ids;
+pub mod marks;
+pub mod open;
 pub mod params;
 pub mod patterns;
 pub mod pick;

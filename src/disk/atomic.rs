@@ -1,17 +1,22 @@
 //! State files: read with a limit, written whole or not at all, set aside when they cannot be understood.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crate::base::clock::Clock;
 use crate::base::error::{Outcome, Problem};
+use crate::base::open;
 use crate::base::text::thousands;
 
 /// Bytes of a state file that is read whole, at most; far above any honest one.
 pub const STATE_CAP: u64 = 256 * 1024 * 1024;
+
+/// How long another process's writing of one line is waited for.
+const LINE_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Who may read a file. What Marvin keeps about the user, in the config folder and in a project's `.marvin/`, is nobody else's
 /// business: conversations, topics that whoever knows them can read, places, plans.
@@ -29,30 +34,30 @@ pub enum Access {
 /// It cannot be read, is no ordinary file, or is longer (`Limit`).
 pub fn read(path: &Path, cap: u64) -> Outcome<Option<Vec<u8>>> {
     let fail = |why| Problem::system(format!("Cannot read {}", path.display()), why);
-    let file = match open_quietly(path) {
-        Ok(file) => file,
-        Err(why) if why.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(why) => return Err(fail(why)),
-    };
-    let about = file.metadata().map_err(fail)?;
-    if !about.is_file() {
-        return Err(Problem::input(format!(
-            "Cannot read {}: it is no ordinary file.",
-            path.display()
-        ))
-        .next("Move it away."));
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(about.len().min(cap)).unwrap_or_default());
-    file.take(cap.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .map_err(fail)?;
-    if bytes.len() as u64 > cap {
-        return Err(Problem::limit(format!(
+    let too_large = || {
+        Problem::limit(format!(
             "{} is larger than {} bytes.",
             path.display(),
             thousands(cap)
         ))
-        .next("Move it away or shorten it."));
+        .next("Move it away or shorten it.")
+    };
+    let file = match open::read(path) {
+        Ok(file) => file,
+        Err(why) if why.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(why) => return Err(fail(why).next("Move it away.")),
+    };
+    let length = file.metadata().map_err(fail)?.len();
+    // Before anything of it is read: a file of gigabytes would take the memory first.
+    if length > cap {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
+    file.take(cap.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(fail)?;
+    if bytes.len() as u64 > cap {
+        return Err(too_large());
     }
     Ok(Some(bytes))
 }
@@ -75,14 +80,6 @@ pub fn read_text(path: &Path, cap: u64) -> Outcome<Option<String>> {
         ))
         .because(why)
     })
-}
-
-/// A FIFO put in a state file's place must not stop the program.
-fn open_quietly(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default())
-        .open(path)
 }
 
 /// Writes a file: a temporary one beside it, made durable, then renamed; a link stays a link and what it points at is written.
@@ -173,23 +170,22 @@ pub fn append_line(path: &Path, line: &str, access: Access) -> Outcome<()> {
         )));
     }
     make_folder(folder(path), access)?;
-    let mut file = OpenOptions::new()
-        .read(true)
-        .append(true)
-        .create(true)
-        .mode(if access == Access::Private {
-            0o600
-        } else {
-            0o666
-        })
-        .open(path)
-        .map_err(fail)?;
+    let mode = match access {
+        Access::Private => 0o600,
+        Access::Usual => 0o666,
+    };
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true).mode(mode);
+    let mut file = open::with(&mut options, path).map_err(fail)?;
     if access == Access::Private {
         make_private(&file).map_err(fail)?;
     }
     // Held for this one write: a line half written by another process looks like a torn one. Where the file system has no
-    // locks, the worst is an empty line.
-    let _ = file.lock();
+    // locks, or somebody stopped while holding it, the worst is an empty line.
+    let until = Instant::now() + LINE_LOCK_TIMEOUT;
+    while matches!(file.try_lock(), Err(TryLockError::WouldBlock)) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     let before = file.metadata().map_err(fail)?.len();
     let torn = before > 0 && {
         let mut last = [0];

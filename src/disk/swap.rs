@@ -58,13 +58,14 @@ fn exchanged(path: &Path, bytes: &[u8]) -> Option<()> {
 /// The spare file, fit to become the other: an ordinary file of the same owner and permissions that has no second name. One that is
 /// not fit is removed.
 fn open(spare: &Path, old: &fs::Metadata) -> Option<File> {
-    let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
+    use rustix::fs::OFlags;
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(false)
         .mode(old.mode() & 0o777)
-        .custom_flags(no_follow)
+        .custom_flags(i32::try_from(flags.bits()).unwrap_or_default())
         .open(spare)
         .ok()?;
     let about = file.metadata().ok()?;

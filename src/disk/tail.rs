@@ -4,7 +4,6 @@
 //! even number of them in front opens or closes a string. A file torn in the middle of a text can end like a whole array, but what
 //! then passes for its last entry holds no quotes: such an entry is not believed, and the file is read whole.
 
-use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
@@ -13,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::atomic::{self, STATE_CAP};
 use crate::base::error::{Outcome, Problem};
+use crate::base::open;
 
 /// Bytes read first; doubled while they do not hold enough entries.
 const WINDOW: u64 = 64 * 1024;
@@ -36,19 +36,12 @@ pub struct Tail {
 /// The file cannot be read, or is not an array of objects (`Input`): set it aside then.
 pub fn tail_array(path: &Path, n: usize) -> Outcome<Tail> {
     let fail = |why| Problem::system(format!("Cannot read {}", path.display()), why);
-    let mut file = match File::open(path) {
+    let mut file = match open::read(path) {
         Ok(file) => file,
         Err(why) if why.kind() == ErrorKind::NotFound => return Ok(Tail::default()),
         Err(why) => return Err(fail(why)),
     };
-    let about = file.metadata().map_err(fail)?;
-    if !about.is_file() {
-        return Err(Problem::input(format!(
-            "{} is no ordinary file.",
-            path.display()
-        )));
-    }
-    let len = about.len();
+    let len = file.metadata().map_err(fail)?.len();
     let mut size = WINDOW;
     let mut window = Vec::new();
     loop {

@@ -1,9 +1,9 @@
 //! Keys of services: a variable, else a file of its name under `~/.ssh/`.
 
-use std::fs;
 use std::path::Path;
 
 use crate::base::env::Env;
+use crate::base::open;
 
 /// Bytes of a key's file at most; a longer one is none.
 const CAP: u64 = 16 * 1024;
@@ -18,8 +18,7 @@ pub fn find(env: &Env, variable: &str) -> Option<String> {
 /// The text of the file of that name under `~/.ssh/`.
 pub fn in_file(env: &Env, variable: &str) -> Option<String> {
     let path = Path::new(env.get("HOME")?).join(".ssh").join(variable);
-    let small = fs::metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= CAP);
-    let text = fs::read_to_string(path).ok().filter(|_| small)?;
+    let text = open::text(&path, CAP).ok()?;
     let key = text.trim();
     (!key.is_empty()).then(|| key.to_owned())
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,6 +10,7 @@ use ureq::http::Uri;
 
 use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
+use crate::base::open;
 
 /// The way to one server.
 #[derive(Debug, Clone, Default)]
@@ -55,6 +57,9 @@ impl Proxy {
     }
 }
 
+/// Bytes of a file of certificates, at most; those of a whole system have less than one megabyte.
+const ROOTS_CAP: u64 = 16 << 20;
+
 impl Route {
     /// The way to `url`: `HTTP_PROXY` for http, `HTTPS_PROXY` for https, else `ALL_PROXY`, each also in lower case and only where
     /// `NO_PROXY` does not name the host; never a proxy for loopback. For https the certificates of `SSL_CERT_FILE`.
@@ -67,7 +72,7 @@ impl Route {
         };
         let secure = uri.scheme_str() == Some("https");
         let roots = match env.get("SSL_CERT_FILE").filter(|_| secure) {
-            Some(path) => Some(std::fs::read(path).map_err(|why| {
+            Some(path) => Some(open::bytes(Path::new(path), ROOTS_CAP).map_err(|why| {
                 Problem::system(format!("Cannot read SSL_CERT_FILE ({path})"), why)
             })?),
             None => None,

@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::error::{Kind, Outcome, Problem};
+use crate::base::open;
 use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::jsonl::{Tail, tail_array};
 use crate::disk::lock::Lock;
@@ -316,13 +317,9 @@ impl ChatLog {
     }
 
     fn open(&self) -> Outcome<File> {
-        OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&self.path)
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).mode(0o600);
+        open::with(options.truncate(false), &self.path)
             .and_then(|file| atomic::make_private(&file).map(|()| file))
             .map_err(|why| self.cannot("write", why))
     }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -10,6 +9,7 @@ use jiff::{Timestamp, civil::Date};
 use serde_json::Value;
 
 use crate::base::error::Outcome;
+use crate::base::open;
 use crate::base::text::{clip, counted};
 use crate::disk::atomic::STATE_CAP;
 use crate::disk::swap;
@@ -148,7 +148,7 @@ fn read_log(
 /// The end of the log; a first line that is cut is no JSON and passed over.
 fn tail(path: &Path) -> String {
     let read = || -> std::io::Result<Vec<u8>> {
-        let mut file = File::open(path)?;
+        let mut file = open::read(path)?;
         let len = file.metadata()?.len();
         file.seek(SeekFrom::Start(len.saturating_sub(LOG_TAIL)))?;
         let mut bytes = Vec::new();

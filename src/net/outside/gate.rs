@@ -11,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::base::cancel::Cancel;
 use crate::base::error::{Outcome, Problem};
+use crate::base::open;
 
 /// Gaps from here on hold between processes too.
 const SHARED: Duration = Duration::from_secs(1);
@@ -143,14 +144,9 @@ fn among_processes(
             .mode(0o700)
             .create(dir)
             .ok()?;
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(dir.join(name))
-            .ok()?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).mode(0o600);
+        let mut file = open::with(options.truncate(false), &dir.join(name)).ok()?;
         locked(&file, stop)?;
         let mut text = String::new();
         (&file).take(64).read_to_string(&mut text).ok()?;

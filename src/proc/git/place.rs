@@ -4,11 +4,11 @@
 //! `.git` would commit into, and read from, somebody else's repository. It is followed only when that repository's own
 //! records name this directory: those of a linked worktree, or core.worktree as submodules have it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::plain;
 use crate::base::error::{Outcome, Problem};
+use crate::base::open;
 use crate::base::text;
 
 /// A `.git` file is one line; git itself refuses long ones.
@@ -151,11 +151,7 @@ fn pointed_at(entry: &Path) -> Outcome<PathBuf> {
 
 /// The one line of a file in git's records.
 fn read_pointer(path: &Path) -> Option<String> {
-    let about = fs::metadata(path).ok()?;
-    if !about.is_file() || about.len() > POINTER_CAP {
-        return None;
-    }
-    let text = fs::read_to_string(path).ok()?;
+    let text = open::text(path, POINTER_CAP).ok()?;
     Some(text.trim_end_matches(['\n', '\r']).to_owned())
 }
 

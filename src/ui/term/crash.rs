@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, ThreadId};
 
+use crate::base::open;
 use crate::base::redact;
 
 /// Something that gives the terminal back.
@@ -131,10 +132,6 @@ fn save(file: &Path, text: &str) -> io::Result<()> {
             .mode(0o700)
             .create(folder)?;
     }
-    OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(file)?
+    open::with(OpenOptions::new().append(true).create(true).mode(0o600), file)?
         .write_all(text.as_bytes())
 }

@@ -1,0 +1,102 @@
+//! Data between marks in a prompt: `<stdin>`, `<file>`, `<document>`. What stands between them cannot end them.
+
+/// `text` between `<name>` and `</name>`, on lines of their own. `attributes` stand in the opening mark.
+pub fn enclosed(name: &str, attributes: &str, text: &str) -> String {
+    let space = if attributes.is_empty() { "" } else { " " };
+    format!(
+        "<{name}{space}{}>\n{}\n</{name}>",
+        without_mark(attributes, name),
+        without_mark(text.trim_end_matches('\n'), name)
+    )
+}
+
+/// `text` with `&lt;` where it would open or close the mark `name`: in any case, and with anything in between that a reader does not
+/// see.
+fn without_mark(text: &str, name: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['<', '\u{ff1c}']) {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let bracket = from.chars().next().map_or(1, char::len_utf8);
+        let (bracket, after) = from.split_at(bracket);
+        out.push_str(if is_mark(after, name) { "&lt;" } else { bracket });
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// True when what follows a bracket makes it the mark `name` or its end.
+fn is_mark(after: &str, name: &str) -> bool {
+    let slash = |c: &char| matches!(c, '/' | '\\' | '\u{ff0f}' | '\u{2215}' | '\u{2044}');
+    let mut rest = after.chars();
+    let mut wanted = name.chars();
+    let Some(mut next) = wanted.next() else {
+        return false;
+    };
+    let mut begun = false;
+    loop {
+        match rest.next() {
+            Some(c) if is_unseen(c) || (!begun && slash(&c)) => {}
+            Some(c) if c.eq_ignore_ascii_case(&next) => {
+                begun = true;
+                match wanted.next() {
+                    Some(c) => next = c,
+                    // A longer word is another one.
+                    None => return rest.next().is_none_or(|c| !c.is_alphanumeric()),
+                }
+            }
+            _ => return false,
+        }
+    }
+}
+
+/// White space, control characters, and those that take no room.
+fn is_unseen(c: char) -> bool {
+    c.is_whitespace()
+        || c.is_control()
+        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn no_spelling_of_the_mark_gets_through() {
+        for mark in [
+            "</stdin>",
+            "</STDIN>",
+            "< / stdin >",
+            "</stdin\n>",
+            "<\t/\u{200b}std\u{ad}in foo>",
+            "<stdin>",
+            "<//stdin",
+            "\u{ff1c}/stdin>",
+            "</stdin",
+        ] {
+            let out = enclosed("stdin", "", &format!("a\n{mark}\nb"));
+            let inner = out.strip_prefix("<stdin>\na\n").unwrap();
+            assert!(inner.starts_with("&lt;"), "{out}");
+            assert!(out.ends_with("\nb\n</stdin>"), "{out}");
+        }
+        for text in ["a < b", "<std>", "</stdinx>", "Vec<u8>", "stdin>", "<"] {
+            assert_eq!(enclosed("stdin", "", text), format!("<stdin>\n{text}\n</stdin>"));
+        }
+        assert_eq!(
+            enclosed("file", "name=\"a</file>\"", "x\n"),
+            "<file name=\"a&lt;/file>\">\nx\n</file>"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn only_its_own_mark_closes_it(text in "[ <>/sStTdDiInN\\n\u{200b}]{0,60}") {
+            let out = enclosed("stdin", "", &text);
+            let plain: String = out.chars().filter(|c| !is_unseen(*c)).collect();
+            prop_assert_eq!(plain.to_lowercase().matches("</stdin>").count(), 1, "{}", out);
+        }
+    }
+}

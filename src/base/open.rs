@@ -1,0 +1,101 @@
+//! Opening files where something else may stand in their place: a FIFO hangs whoever opens it, and a device never ends.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+/// What an error says of anything that is no file with an end: a FIFO, a device, a directory.
+pub const NOT_ORDINARY: &str = "it is no ordinary file";
+
+/// Opens an ordinary file for reading.
+///
+/// # Errors
+/// It cannot be opened, or is none ([`NOT_ORDINARY`]).
+pub fn read(path: &Path) -> io::Result<File> {
+    with(OpenOptions::new().read(true), path)
+}
+
+/// Opens an ordinary file as `options` say, or makes it.
+///
+/// # Errors
+/// As [`read`].
+pub fn with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    use rustix::fs::OFlags;
+    // Neither waits for whoever would write to a FIFO, nor makes a terminal this process's own.
+    let quietly = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = options
+        .custom_flags(i32::try_from(quietly.bits()).unwrap_or_default())
+        .open(path)
+        .map_err(|why| match rustix::io::Errno::from_io_error(&why) {
+            // A FIFO that nobody reads, a socket, a device without a driver.
+            Some(rustix::io::Errno::NXIO) => not_ordinary(),
+            _ => why,
+        })?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(not_ordinary())
+    }
+}
+
+/// The text of an ordinary file of at most `cap` bytes.
+///
+/// # Errors
+/// As [`read`]; it is longer, or no UTF-8.
+pub fn text(path: &Path, cap: u64) -> io::Result<String> {
+    String::from_utf8(bytes(path, cap)?).map_err(io::Error::other)
+}
+
+/// The content of an ordinary file of at most `cap` bytes.
+///
+/// # Errors
+/// As [`read`]; it is longer.
+pub fn bytes(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
+    let file = read(path)?;
+    let mut bytes = Vec::new();
+    if file.metadata()?.len() <= cap {
+        file.take(cap.saturating_add(1)).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 <= cap {
+            return Ok(bytes);
+        }
+    }
+    Err(io::Error::other(format!("it is larger than {cap} bytes")))
+}
+
+fn not_ordinary() -> io::Error {
+    io::Error::other(NOT_ORDINARY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_ordinary_file_is_refused_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            at("fifo"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
+        std::os::unix::fs::symlink("/dev/zero", at("zero")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        for name in ["fifo", "zero", "socket", "."] {
+            let read = read(&at(name)).unwrap_err();
+            assert_eq!(read.to_string(), NOT_ORDINARY, "{name}");
+            assert!(with(OpenOptions::new().append(true), &at(name)).is_err(), "{name}");
+            assert!(with(OpenOptions::new().read(true).append(true), &at(name)).is_err());
+        }
+        std::fs::write(at("text"), "twelve bytes").unwrap();
+        assert_eq!(text(&at("text"), 12).unwrap(), "twelve bytes");
+        assert!(bytes(&at("text"), 11).is_err());
+        let huge = File::create(at("huge")).unwrap();
+        huge.set_len(3 << 30).unwrap();
+        assert!(bytes(&at("huge"), 1 << 20).is_err());
+    }
+}

@@ -1,0 +1,100 @@
+//! Something else in a file's place (a FIFO, a device, a folder, gigabytes): told in time, and nothing hangs or is filled.
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::support::home::Home;
+use crate::support::server::{Answer, Server};
+use crate::support::wire::openai;
+
+/// Longer than any of these may take, far shorter than for ever.
+const SOON: Duration = Duration::from_secs(20);
+
+/// What stands in a file's place.
+const OBSTACLES: [&str; 4] = ["fifo", "folder", "zero", "huge"];
+
+fn put(obstacle: &str, at: &Path) {
+    fs::create_dir_all(at.parent().unwrap()).unwrap();
+    let _ = fs::remove_file(at);
+    match obstacle {
+        "fifo" => assert!(Command::new("mkfifo").arg(at).status().unwrap().success()),
+        "folder" => fs::create_dir_all(at).unwrap(),
+        "zero" => symlink("/dev/zero", at).unwrap(),
+        _ => File::create(at).unwrap().set_len(3 << 30).unwrap(),
+    }
+}
+
+/// Files that a run reads or adds to, from the home folder on.
+const STATE_FILES: [&str; 16] = [
+    "config/config.yaml",
+    "config/usage.json",
+    "config/.usage.json.spare",
+    "config/usage.json.lock",
+    "config/bookmarks.json",
+    "config/profiles/default/preferences.yaml",
+    "config/profiles/default/prefs.yaml",
+    "config/profiles/default/cost-log.jsonl",
+    "config/profiles/default/bookmarks.json",
+    "config/profiles/default/bookmarks.json.lock",
+    "config/profiles/default/chat_log.json",
+    "config/profiles/default/tokens.json",
+    "config/profiles/default/tool-calls.jsonl",
+    "work/AGENTS.md",
+    "work/.marvin/spec.md",
+    "work/.marvin/instructions.md",
+];
+
+#[test]
+fn a_run_ends_whatever_stands_in_the_place_of_a_state_file() {
+    let server = Server::answering(|request, _| {
+        let messages = request.json()["messages"].clone();
+        let answered = messages.as_array().unwrap().last().unwrap()["role"] == "tool";
+        Answer::sse(match answered {
+            false => openai::call("a", "bookmark_save", json!({"url": "https://a.test/", "title": "A"})),
+            true => openai::text(&["Here I am."]),
+        })
+    });
+    for file in STATE_FILES {
+        for obstacle in OBSTACLES {
+            let home = Home::new();
+            put(obstacle, &home.path().join(file));
+            let begun = Instant::now();
+            let done = home.ask(&server.url("/v1"), "hi").run();
+            assert!(begun.elapsed() < SOON, "{file} as {obstacle}");
+            let errors = done.errors();
+            let last = errors.lines().last().unwrap_or_default();
+            assert!(last.starts_with("MARVIN_COST:"), "{file} as {obstacle}: {errors}");
+        }
+    }
+}
+
+#[test]
+fn files_of_the_environment_do_not_hang_a_run() {
+    let server = Server::answering(|_, _| Answer::sse(openai::text(&["ok"])));
+    for variable in ["MARVIN_PRICES", "MARVIN_SUBAGENT_LOG"] {
+        for obstacle in OBSTACLES {
+            let home = Home::new();
+            let at = home.path().join("odd");
+            put(obstacle, &at);
+            let begun = Instant::now();
+            home.ask(&server.url("/v1"), "hi").env(variable, &at).run();
+            assert!(begun.elapsed() < SOON, "{variable} as {obstacle}");
+        }
+    }
+}
+
+#[test]
+fn a_key_file_that_is_a_fifo_is_no_key() {
+    let home = Home::new();
+    put("fifo", &home.path().join(".ssh/GEMINI_API_KEY"));
+    let run = home
+        .marvin()
+        .args(["--non-interactive", "--provider", "gemini", "--prompt", "hi"]);
+    let done = run.run().expect(1);
+    assert!(done.errors().contains("GEMINI_API_KEY"), "{}", done.errors());
+}
