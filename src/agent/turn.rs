@@ -75,6 +75,15 @@ impl Talk<'_> {
     /// # Errors
     /// The provider's failure, when nothing more can be done about it; what came before it stays in `messages`.
     pub fn answer(&mut self, ctx: &Ctx) -> Result<String, Failure> {
+        let answered = self.rounds(ctx);
+        // The reply is part of the context now, not only when the next message is sent.
+        let warn = self.budget().warn;
+        let tokens = self.meter.measure(&self.messages, 0, warn);
+        ctx.world.context.set_messages(tokens);
+        answered
+    }
+
+    fn rounds(&mut self, ctx: &Ctx) -> Result<String, Failure> {
         let mut text = String::new();
         let mut now = Situation::default();
         let last_round = self.limits.rounds;
@@ -144,7 +153,11 @@ impl Talk<'_> {
                 Effort::Low
             },
         };
-        ask(ctx, self.asked, &request, now)
+        let reply = ask(ctx, self.asked, &request, now);
+        // The first request has made known what the schemas come to; those of the next one, not of a last round without any.
+        let beside = system.len() + 4 * self.offer.tokens();
+        ctx.world.context.set_beside(estimate(beside));
+        reply
     }
 
     /// Counts the context (`beside` bytes go with the messages), compacts it when it is too full, and tells the tools how much room is left.
@@ -163,7 +176,8 @@ impl Talk<'_> {
                 }
             }
         }
-        ctx.world.context.set(used, budget.warn, budget.hard);
+        let gauge = &ctx.world.context;
+        gauge.set(used, estimate(beside), budget.warn, budget.hard);
     }
 
     fn budget(&self) -> Budget {
@@ -187,7 +201,7 @@ impl Talk<'_> {
                 "A content filter of {} ended the reply.",
                 self.asked.provider.name()
             ),
-            _ if reply.text.is_empty() && reply.calls.is_empty() => match &reply.finish {
+            _ if reply.text.trim().is_empty() && reply.calls.is_empty() => match &reply.finish {
                 Finish::Other(why) => format!(
                     "{} answered nothing ({}).",
                     self.asked.model,
@@ -213,6 +227,10 @@ impl Talk<'_> {
 
     /// Adds the reply to the conversation, its calls as they can be sent again.
     fn keep(&mut self, mut reply: Reply, calls: &[ToolCall]) {
+        // Some providers refuse a later request that holds a text of blanks.
+        if reply.text.trim().is_empty() {
+            reply.text.clear();
+        }
         reply.calls = calls
             .iter()
             .map(|call| ToolCall {

@@ -113,9 +113,10 @@ impl Session {
             Some((messages, meter)) => (self.messages, self.meter) = (messages, meter),
             None => {
                 self.messages.push(Message::user(turn.said.clone()));
-                if !turn.text.is_empty() {
+                if !turn.text.trim().is_empty() {
                     self.messages.push(Message::assistant(turn.text.clone()));
                 }
+                self.gauge();
             }
         }
         if !turn.text.trim().is_empty() {
