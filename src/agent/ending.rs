@@ -39,7 +39,7 @@ pub(super) fn failure(asked: Asked<'_>, reply: &Reply, shown: bool) -> Option<Fa
         Finish::Filtered => {
             Problem::refused(filtered(asked)).next("Ask in other words, or choose another model.")
         }
-        _ if !reply.text.is_empty() => return None,
+        _ if !reply.text.trim().is_empty() => return None,
         // The last round is without tools; a model may ask for some all the same.
         _ if !reply.calls.is_empty() || !reply.cut_calls.is_empty() => Problem::limit(format!(
             "{} asks for more tools than the rounds of one turn allow, and gives no answer.",

@@ -78,13 +78,22 @@ impl Talk<'_> {
     /// # Errors
     /// The provider's failure, when nothing more can be done about it; what came before it stays in `messages`.
     pub fn answer(&mut self, ctx: &Ctx) -> Result<String, Failure> {
+        let answered = self.rounds(ctx);
+        // The reply is part of the context now, not only when the next message is sent.
+        let warn = self.budget().warn;
+        let tokens = self.meter.measure(&self.messages, 0, warn);
+        ctx.world.context.set_messages(tokens);
+        answered
+    }
+
+    fn rounds(&mut self, ctx: &Ctx) -> Result<String, Failure> {
         let mut text = String::new();
         let mut now = Situation::default();
         let last_round = self.limits.rounds;
         let mut cut_rounds = 0;
         for round in 0..=last_round {
             let reply = self.request(ctx, now, round == last_round)?;
-            now.shown |= !reply.text.is_empty();
+            now.shown |= !reply.text.trim().is_empty();
             text.clone_from(&reply.text);
             let (calls, cut) = if round == last_round {
                 self.remark_calls(ctx, &reply);
@@ -161,7 +170,11 @@ impl Talk<'_> {
                 Effort::Low
             },
         };
-        ask(ctx, self.asked, &request, now)
+        let reply = ask(ctx, self.asked, &request, now);
+        // The first request has made known what the schemas come to; those of the next one, not of a last round without any.
+        let beside = system.len() + 4 * self.offer.tokens();
+        ctx.world.context.set_beside(estimate(beside));
+        reply
     }
 
     /// Counts the context (`beside` bytes go with the messages), compacts it when it is too full, and tells the tools how much room is left.
@@ -180,7 +193,8 @@ impl Talk<'_> {
                 }
             }
         }
-        ctx.world.context.set(used, budget.warn, budget.hard);
+        let gauge = &ctx.world.context;
+        gauge.set(used, estimate(beside), budget.warn, budget.hard);
     }
 
     fn budget(&self) -> Budget {
@@ -206,6 +220,10 @@ impl Talk<'_> {
 
     /// Adds the reply to the conversation, its calls as they can be sent again.
     fn keep(&mut self, mut reply: Reply, calls: &[ToolCall], cut: &[ToolCall]) {
+        // Some providers refuse a later request that holds a text of blanks.
+        if reply.text.trim().is_empty() {
+            reply.text.clear();
+        }
         let kept = |call: &ToolCall, args: &str| ToolCall {
             name: sendable(&call.name),
             args: args::for_history(args),

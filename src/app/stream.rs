@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::base::cancel::Cancel;
+use crate::base::text::counted;
 use crate::chat::event::{Event, Level, Listener};
 use crate::chat::message::ToolCall;
 
@@ -104,10 +105,14 @@ impl Listener for Stream {
                 ));
             }
             Event::Turn(turn) if self.verbose => say(&format!(
-                "{}: {} tokens in, {} out, ${:.6}",
-                turn.model, turn.tokens.input, turn.tokens.output, turn.cost
+                "{}: {} in, {} out, ${:.6}",
+                turn.model,
+                counted(turn.tokens.input, "token"),
+                turn.tokens.output,
+                turn.cost
             )),
             Event::Thinking(_)
+            | Event::CallState { .. }
             | Event::Progress { .. }
             | Event::ToolDone { .. }
             | Event::Turn(_) => {}

@@ -16,8 +16,12 @@ pub enum Kind {
     Missing,
     /// A fence, gate or restriction forbids it.
     Refused,
-    /// A time, size or count limit was reached.
+    /// The user was asked and does not want it.
+    Declined,
+    /// A size or count limit was reached.
     Limit,
+    /// A time limit was reached: of a call, or of a program that it ran.
+    Timeout,
     /// A socket, a name look-up or a server failed.
     Network,
     /// The user, a signal or a parent ended it.
@@ -81,6 +85,11 @@ impl Problem {
     /// A limit was reached.
     pub fn limit(what: impl Into<String>) -> Self {
         Self::new(Kind::Limit, what)
+    }
+
+    /// The time was up.
+    pub fn timeout(what: impl Into<String>) -> Self {
+        Self::new(Kind::Timeout, what)
     }
 
     /// A socket or server failed.

@@ -23,6 +23,13 @@ pub enum Event {
     Thinking(String),
     /// The tools of a round are about to run, in call order.
     ToolsStarted(Vec<ToolCall>),
+    /// One of them begins, waits for the user, or goes on.
+    CallState {
+        /// Id of its call.
+        id: String,
+        /// What it does from now on.
+        state: CallState,
+    },
     /// One of them says how far it is.
     Progress {
         /// Id of its call.
@@ -36,9 +43,11 @@ pub enum Event {
         id: String,
         /// The tool's name.
         name: String,
-        /// It failed.
+        /// It failed: what the model is told.
         failed: bool,
-        /// How long it ran.
+        /// How it ended: what the user is told.
+        end: CallEnd,
+        /// How long it ran; the time that it waited for the user is not counted.
         took: Duration,
         /// What it said.
         text: String,
@@ -47,6 +56,35 @@ pub enum Event {
     Notice(Level, String),
     /// A model call ended and was counted.
     Turn(Turn),
+}
+
+/// What a call does at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallState {
+    /// It runs.
+    Running,
+    /// It waits until the user has agreed to it.
+    Waiting,
+}
+
+/// How a call ended, for the user. A command that fails is a result like any other for the model, but no success.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CallEnd {
+    /// It did what it should.
+    #[default]
+    Success,
+    /// Its program ended with this status, which is not 0.
+    ExitCode(i32),
+    /// A signal ended its program.
+    Signal(i32),
+    /// Its time was up.
+    Timeout,
+    /// The user did not agree to it.
+    Declined,
+    /// The user stopped it.
+    Stopped,
+    /// It failed in another way.
+    Failure,
 }
 
 /// Whoever is told: the terminal interface by a channel, the non-interactive mode by writing at once.

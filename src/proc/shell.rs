@@ -15,6 +15,19 @@ use crate::base::error::{Outcome, Problem};
 const HEAD: usize = 8 * 1024;
 const TAIL: usize = 8 * 1024;
 
+/// A command that ended.
+#[derive(Debug)]
+pub struct Ran {
+    /// What it printed, and how it ended.
+    pub text: String,
+    /// Its exit status, unless a signal ended it.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Its time was up.
+    pub timed_out: bool,
+}
+
 /// Runs `command` in `dir`. Output too long to show goes whole into new files under `spill`, named in the result.
 ///
 /// # Errors
@@ -26,7 +39,7 @@ pub fn run(
     limit: Duration,
     spill: &Path,
     stop: &Cancel,
-) -> Outcome<String> {
+) -> Outcome<Ran> {
     let mut run = Run::new(shell(env)?, ["-c", command], command_env(env));
     run.dir = Some(dir.to_owned());
     run.limit = limit;
@@ -37,7 +50,12 @@ pub fn run(
     };
     run.stdout = keep("stdout");
     run.stderr = keep("stderr");
-    run.run(stop)?.unless_cancelled().map(|done| render(&done))
+    run.run(stop)?.unless_cancelled().map(|done| Ran {
+        text: render(&done),
+        code: done.code,
+        signal: done.signal,
+        timed_out: done.timed_out,
+    })
 }
 
 /// Standard output, then standard error under its heading, then how it ended.

@@ -12,7 +12,7 @@ use super::context::{Ctx, Pauses};
 use super::registry::{self, Ended};
 use crate::base::cancel::Cancel;
 use crate::base::error::{Outcome, Problem};
-use crate::chat::event::Event;
+use crate::chat::event::{CallState, Event};
 use crate::chat::message::ToolCall;
 
 /// Most calls that run at once.
@@ -71,6 +71,11 @@ impl Running {
         } else {
             self.until + self.pauses.total()
         }
+    }
+
+    /// How long it has run, without its pauses.
+    fn took(&self) -> Duration {
+        self.started.elapsed().saturating_sub(self.pauses.total())
     }
 }
 
@@ -156,6 +161,7 @@ impl<'a> Phase<'a> {
             ..self.ctx.clone()
         };
         let send = self.send.clone();
+        ctx.say_state(CallState::Running);
         let started = Instant::now();
         thread::Builder::new()
             .name("tool".to_owned())
@@ -185,7 +191,7 @@ impl<'a> Phase<'a> {
             Err(problem) if call.late && problem.is_cancelled() => Err(self.too_long(&call)),
             outcome => outcome,
         };
-        self.finish(call.at, outcome, call.started.elapsed());
+        self.finish(call.at, outcome, call.took());
     }
 
     /// Stops the calls whose time is up, and answers for those that were stopped and did not end.
@@ -200,7 +206,7 @@ impl<'a> Phase<'a> {
                 } else {
                     Problem::cancelled()
                 };
-                self.finish(call.at, Err(problem), call.started.elapsed());
+                self.finish(call.at, Err(problem), call.took());
             } else {
                 call.stop.fire();
                 call.late = true;
@@ -215,7 +221,7 @@ impl<'a> Phase<'a> {
             .calls
             .get(running.at)
             .map_or("The call", |call| call.name.as_str());
-        Problem::limit(format!(
+        Problem::timeout(format!(
             "{name} was stopped after its limit of {} s.",
             running.limit.as_secs()
         ))
@@ -233,6 +239,7 @@ impl<'a> Phase<'a> {
             id: output.id.clone(),
             name: output.name.clone(),
             failed: output.failed,
+            end: ended.end,
             took,
             text: output.text.clone(),
         });
@@ -244,4 +251,100 @@ impl<'a> Phase<'a> {
 
 fn lost(call: &ToolCall) -> Problem {
     Problem::internal(format!("{} ended without a result.", call.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::env::Env;
+    use crate::chat::event::{CallEnd, CallState, Listener};
+    use crate::disk::beneath::Root;
+    use crate::tools::bounds::Bounds;
+    use crate::tools::context::{Approve, Matter, World};
+    use std::sync::{Mutex, PoisonError};
+
+    /// A user who takes a while to agree, or does not.
+    struct User {
+        verdict: fn() -> Outcome<()>,
+        thought: Arc<Mutex<Duration>>,
+    }
+
+    impl Approve for User {
+        fn ask(&self, _: Matter, _: &Cancel) -> Outcome<()> {
+            let since = Instant::now();
+            thread::sleep(Duration::from_millis(300));
+            *self.thought.lock().unwrap_or_else(PoisonError::into_inner) += since.elapsed();
+            (self.verdict)()
+        }
+    }
+
+    #[derive(Default)]
+    struct Heard(Mutex<Vec<Event>>);
+
+    impl Listener for Heard {
+        fn hear(&self, event: Event) {
+            self.0.lock().unwrap().push(event);
+        }
+    }
+
+    fn command(command: &str) -> ToolCall {
+        ToolCall {
+            id: "a".to_owned(),
+            name: "run_command".to_owned(),
+            args: serde_json::json!({"command": command, "timeout": 1}).to_string(),
+            keep: None,
+        }
+    }
+
+    #[test]
+    fn a_call_says_how_it_ended_and_its_time_leaves_out_the_wait_for_the_user() {
+        let agrees: fn() -> Outcome<()> = || Ok(());
+        let declines: fn() -> Outcome<()> =
+            || Err(Problem::new(crate::base::error::Kind::Declined, "No."));
+        for (verdict, text, end) in [
+            (agrees, "true", CallEnd::Success),
+            (agrees, "exit 3", CallEnd::ExitCode(3)),
+            (agrees, "kill -9 $$", CallEnd::Signal(9)),
+            (agrees, "sleep 20", CallEnd::Timeout),
+            (declines, "true", CallEnd::Declined),
+            (agrees, "rm x", CallEnd::Failure),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let env = Env::from([
+                ("PATH", std::env::var("PATH").unwrap().as_str()),
+                ("MARVIN_CONFIG_DIR", dir.path().to_str().unwrap()),
+            ]);
+            let mut world = World::new(env, Bounds::default());
+            world.place.set(Root::open(dir.path()).unwrap(), true);
+            let thought = Arc::new(Mutex::default());
+            world.approve = Some(Box::new(User {
+                verdict,
+                thought: Arc::clone(&thought),
+            }));
+            let heard = Arc::new(Heard::default());
+            let listener: Arc<dyn Listener> = Arc::clone(&heard) as Arc<dyn Listener>;
+            let ctx = Ctx::new(Arc::new(world), Cancel::new(), listener);
+            let since = Instant::now();
+            let ended = run_one(&ctx, &command(text));
+            let whole = since.elapsed();
+            assert_eq!(ended.end, end, "{text}: {}", ended.output.text);
+            let thought = *thought.lock().unwrap();
+            assert!(ended.took + thought <= whole, "{text}: {:?}", ended.took);
+            let states: Vec<CallState> = heard.0.lock().unwrap().iter().filter_map(state).collect();
+            let asked = [CallState::Running, CallState::Waiting, CallState::Running];
+            let wanted = if thought.is_zero() {
+                &asked[..1]
+            } else {
+                &asked
+            };
+            assert_eq!(states, wanted, "{text}");
+        }
+    }
+
+    fn state(event: &Event) -> Option<CallState> {
+        match event {
+            Event::CallState { id, state } if id == "a" => Some(*state),
+            _ => None,
+        }
+    }
 }

@@ -13,7 +13,7 @@ use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::visible;
-use crate::chat::event::{Event, Listener};
+use crate::chat::event::{CallState, Event, Listener};
 use crate::chat::usage::Ledger;
 use crate::disk::beneath::Root;
 use crate::disk::paths::Paths;
@@ -321,7 +321,10 @@ impl Ctx {
     pub fn approve(&self, matter: Matter) -> Outcome<()> {
         match &self.world.approve {
             Some(approve) if !self.by_hand => {
-                self.pauses.during(|| approve.ask(matter, &self.stop))
+                self.say_state(CallState::Waiting);
+                let answer = self.pauses.during(|| approve.ask(matter, &self.stop));
+                self.say_state(CallState::Running);
+                answer
             }
             Some(_) | None => Ok(()),
         }
@@ -352,6 +355,14 @@ impl Ctx {
     /// `MARVIN_ALLOW_PRIVATE` cannot be read.
     pub fn visitor(&self) -> Outcome<Visitor> {
         Ok(Visitor::new(&self.world.env)?.with_contact(self.world.contact().as_deref()))
+    }
+
+    /// Says what the call does from now on.
+    pub(super) fn say_state(&self, state: CallState) {
+        self.listener.hear(Event::CallState {
+            id: self.call.clone(),
+            state,
+        });
     }
 
     /// Says how far the call is ("12 of 40 MB"), for whoever shows it while it runs.
@@ -474,16 +485,30 @@ impl ReadBudget {
 #[derive(Debug, Default)]
 pub struct ContextGauge {
     used: AtomicU64,
+    /// Of these, what goes with every request beside the messages.
+    beside: AtomicU64,
     warn: AtomicU64,
     hard: AtomicU64,
 }
 
 impl ContextGauge {
-    /// Records the state before a round.
-    pub fn set(&self, used: u64, warn: u64, hard: u64) {
+    /// Records the state before a round; `beside` of the tokens are the system prompt and the tools.
+    pub fn set(&self, used: u64, beside: u64, warn: u64, hard: u64) {
         self.used.store(used, Ordering::Relaxed);
+        self.beside.store(beside, Ordering::Relaxed);
         self.warn.store(warn, Ordering::Relaxed);
         self.hard.store(hard, Ordering::Relaxed);
+    }
+
+    /// Records that the messages come to so many tokens now; the rest stays as it was.
+    pub fn set_messages(&self, tokens: u64) {
+        let beside = self.beside.load(Ordering::Relaxed);
+        self.used.store(tokens + beside, Ordering::Relaxed);
+    }
+
+    /// Records what goes with every request beside the messages; it counts from the next [`ContextGauge::set_messages`] on.
+    pub fn set_beside(&self, tokens: u64) {
+        self.beside.store(tokens, Ordering::Relaxed);
     }
 
     /// Characters that fit below the warning threshold, at a careful three bytes a token; `None` when nobody counts.

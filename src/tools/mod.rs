@@ -64,6 +64,7 @@ use serde_json::{Map, Value};
 
 use crate::base::error::Outcome;
 use crate::base::params::Field;
+use crate::chat::event::CallEnd;
 use crate::net::services::Service;
 use context::Ctx;
 
@@ -290,13 +291,15 @@ pub struct Done {
     pub text: String,
     /// What the session must do now.
     pub effects: Vec<Effect>,
+    /// How it ended: a program that it ran may have failed.
+    pub end: CallEnd,
 }
 
 impl From<String> for Done {
     fn from(text: String) -> Self {
         Self {
             text,
-            effects: Vec::new(),
+            ..Self::default()
         }
     }
 }

@@ -8,8 +8,9 @@ use super::bounds::Bounds;
 use super::context::Ctx;
 use super::result_cap::capped;
 use super::{Done, Effect, SideEffect, Tool, all, call_log};
-use crate::base::error::{Outcome, Problem};
+use crate::base::error::{Kind, Outcome, Problem};
 use crate::base::text;
+use crate::chat::event::CallEnd;
 use crate::chat::message::{ToolCall, ToolOutput};
 use crate::llm::provider::{Offer, Offered, Params};
 
@@ -51,6 +52,8 @@ pub struct Ended {
     pub output: ToolOutput,
     /// What the session must do.
     pub effects: Vec<Effect>,
+    /// How it ended, for the user.
+    pub end: CallEnd,
     /// How long it ran.
     pub took: Duration,
 }
@@ -105,9 +108,17 @@ pub fn attempt(ctx: &Ctx, call: &ToolCall) -> Outcome<Done> {
 
 /// Turns an outcome into the call's result, logs and counts it.
 pub fn end(ctx: &Ctx, call: &ToolCall, outcome: Outcome<Done>, took: Duration) -> Ended {
-    let (text, failed, effects) = match outcome {
-        Ok(done) => (done.text, false, done.effects),
-        Err(problem) => (problem.for_model(), true, Vec::new()),
+    let (text, failed, end, effects) = match outcome {
+        Ok(done) => (done.text, false, done.end, done.effects),
+        Err(problem) => {
+            let end = match problem.kind {
+                Kind::Declined => CallEnd::Declined,
+                Kind::Timeout => CallEnd::Timeout,
+                Kind::Cancelled => CallEnd::Stopped,
+                _ => CallEnd::Failure,
+            };
+            (problem.for_model(), true, end, Vec::new())
+        }
     };
     let text = capped(text, named(&call.name), &ctx.world.context);
     call_log::record(&ctx.world, &call.name, &call.args, &text, took);
@@ -120,6 +131,7 @@ pub fn end(ctx: &Ctx, call: &ToolCall, outcome: Outcome<Done>, took: Duration) -
             failed,
         },
         effects,
+        end,
         took,
     }
 }

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::context::{Ctx, Matter};
-use super::{PROGRAMS, scratch};
+use super::{Done, PROGRAMS, scratch};
 use crate::base::error::{Outcome, Problem};
+use crate::chat::event::CallEnd;
 use crate::disk::beneath::Root;
-use crate::proc::shell;
+use crate::proc::shell::{self, Ran};
 
 crate::tools! { "shell";
     /// Run a shell command in the working directory.
@@ -35,7 +36,7 @@ fn logs(ctx: &Ctx, root: &Root) -> Outcome<PathBuf> {
     Ok(profile.logs())
 }
 
-fn run(ctx: &Ctx, args: RunCommand) -> Outcome<String> {
+fn run(ctx: &Ctx, args: RunCommand) -> Outcome<Done> {
     let command = args.command.trim();
     let first = command.split_whitespace().next().unwrap_or_default();
     if first.is_empty() {
@@ -57,7 +58,7 @@ fn run(ctx: &Ctx, args: RunCommand) -> Outcome<String> {
         dir: root.path().to_owned(),
     })?;
     let spill = logs(ctx, &root)?;
-    let said = shell::run(
+    let ran = shell::run(
         command,
         root.path(),
         &ctx.world.env,
@@ -69,5 +70,18 @@ fn run(ctx: &Ctx, args: RunCommand) -> Outcome<String> {
     if spill.is_dir() {
         scratch::hide(ctx);
     }
-    said
+    ran.map(|ran| Done {
+        end: end(&ran),
+        ..ran.text.into()
+    })
+}
+
+fn end(ran: &Ran) -> CallEnd {
+    match (ran.timed_out, ran.code, ran.signal) {
+        (true, _, _) => CallEnd::Timeout,
+        (false, Some(0), _) => CallEnd::Success,
+        (false, Some(code), _) => CallEnd::ExitCode(code),
+        (false, None, Some(signal)) => CallEnd::Signal(signal),
+        (false, None, None) => CallEnd::Failure,
+    }
 }

@@ -80,7 +80,11 @@ fn y_and_enter_run_it_once() {
         // The same command is asked for again.
         crate::stage::until("it ran", || home.has("work/made.txt"));
         server.wait_requests(2, LIMIT);
-        pty.wait_text("Run this command?");
+        // The second question, not the first one that is still in sight.
+        pty.wait_for("the second question", |screen| {
+            let seen = screen.contents();
+            seen.contains('✓') && seen.contains("waiting for you") && seen.contains("Run this")
+        });
         pty.send(key);
         pty.wait_text("That was it.");
         assert_eq!(home.read("work/made.txt"), "ran\nran\n");

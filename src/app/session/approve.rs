@@ -8,7 +8,7 @@ use crossbeam_channel::{bounded, select};
 use super::inbox::{Inbox, Note};
 use super::show::{Question, Verdict};
 use crate::base::cancel::Cancel;
-use crate::base::error::{Outcome, Problem};
+use crate::base::error::{Kind, Outcome, Problem};
 use crate::tools::context::{Approve, Matter};
 
 /// Whether there is a person who can be asked.
@@ -79,7 +79,8 @@ impl Approve for Asker {
 }
 
 fn declined(matter: &Matter) -> Problem {
-    Problem::refused(format!("The user declined to {}.", matter.act()))
+    let what = format!("The user declined to {}.", matter.act());
+    Problem::new(Kind::Declined, what)
 }
 
 /// Nobody can be asked, and silence is not consent.

@@ -10,6 +10,7 @@ mod attach;
 pub mod commands;
 mod inbox;
 mod listing;
+mod log_writer;
 mod notes;
 mod orders;
 mod records;
@@ -48,6 +49,7 @@ use crate::tools::context::World;
 use approve::{Asker, Asking};
 use commands::Command;
 use inbox::{Inbox, Note};
+use log_writer::LogWriter;
 use scribe::Scribe;
 use show::{Running, Show, Status};
 
@@ -107,6 +109,7 @@ pub struct Session {
     world: Arc<World>,
     inbox: Arc<Inbox>,
     scribe: Scribe,
+    log_writer: LogWriter,
     brain: Brain,
     prices: Arc<Prices>,
     messages: Vec<Message>,
@@ -129,6 +132,8 @@ pub struct Session {
     next: u64,
     /// Changes under way (profile, model, log) that must be done before the next message goes.
     holding: usize,
+    /// `!undo`s that are under way or wait for the one before.
+    undos: usize,
     /// Words of the system that came in the middle of an answer.
     held: Vec<String>,
     /// What the model is to know that came in the middle of an answer: added now, it would be lost with that answer's copy of the
@@ -177,6 +182,7 @@ impl Session {
             world: Arc::new(world),
             inbox,
             scribe: Scribe::default(),
+            log_writer: LogWriter::default(),
             brain: Brain::Choosing,
             prices: Arc::new(prices),
             messages: Vec::new(),
@@ -193,6 +199,7 @@ impl Session {
             topics: 0,
             next: 0,
             holding: 0,
+            undos: 0,
             held: Vec::new(),
             rows: Vec::new(),
             listings: 0,
@@ -205,6 +212,7 @@ impl Session {
         };
         bell::watch(&session.world);
         session.seed(&past);
+        session.shows.push(Show::Profile(session.world.profile()));
         if !past.is_empty() {
             session.shows.push(Show::Past(past));
         }
@@ -377,7 +385,7 @@ impl Session {
             thread::sleep(Duration::from_millis(5));
             self.receive();
         }
-        let words = usage_file::save(&self.world);
+        let usage = usage_file::save(&self.world);
         if let Some(topic) = &self.low.ntfy {
             let cost = self.world.ledger.totals().cost;
             ntfy::ended(
@@ -390,14 +398,18 @@ impl Session {
             );
         }
         let left = LEAVING.saturating_sub(began.elapsed());
-        if self.scribe.finish(left) {
-            words
+        let (writer, world) = (self.log_writer.clone(), Arc::clone(&self.world));
+        self.scribe.put(move || writer.flush(&world));
+        let log = if self.scribe.finish(left) {
+            self.log_writer.left()
         } else {
             Some(
                 "The end of the conversation was not saved: another Marvin holds the chat log."
                     .to_owned(),
             )
-        }
+        };
+        let words: Vec<String> = log.into_iter().chain(usage).collect();
+        (!words.is_empty()).then(|| words.join("\n"))
     }
 
     /// Commands that run in the background.
@@ -424,12 +436,14 @@ impl Session {
             since: job.since,
             background: job.background,
         });
+        let totals = self.world.ledger.totals();
         Status {
             provider,
             model,
             profile: self.world.profile(),
             messages: self.messages.len(),
-            cost: self.world.ledger.totals().cost,
+            cost: totals.cost,
+            tokens: totals.tokens(),
             context: self.world.context.percent(),
             coding: self.world.coding(),
             shell: self.shell.clone(),

@@ -53,13 +53,7 @@ impl Session {
                 self.go_on();
             }
             Note::Switched(outcome) => self.switched(outcome),
-            Note::Undone(outcome) => {
-                self.holding -= 1;
-                if let Err(problem) = outcome {
-                    self.shows.push(Show::Failed(problem));
-                }
-                self.go_on();
-            }
+            Note::Undone(outcome) => self.undone(outcome),
         }
     }
 
@@ -78,6 +72,7 @@ impl Session {
             Event::ToolsStarted(_) => turn.gap = true,
             Event::ToolDone { .. }
             | Event::Thinking(_)
+            | Event::CallState { .. }
             | Event::Progress { .. }
             | Event::Notice(..)
             | Event::Turn(_) => {}

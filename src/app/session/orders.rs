@@ -249,24 +249,51 @@ impl Session {
                 .next("Stop it with Esc or Ctrl-C, then take it back.");
             return self.shows.push(Show::Failed(problem));
         }
-        let Some(said) = self.said.pop() else {
+        // One after another: whether the one before was taken back decides which message is the last.
+        if self.undos > 0 {
+            self.undos += 1;
+            return;
+        }
+        let Some(said) = self.said.last().cloned() else {
             let problem = Problem::missing("There is nothing to take back.");
             return self.shows.push(Show::Failed(problem));
         };
-        if let Some(at) = self
-            .messages
-            .iter()
-            .rposition(|message| matches!(message, Message::User(_)))
-        {
-            self.messages.truncate(at);
-        }
-        self.shows.push(Show::Undone(said.clone()));
-        let inbox = Arc::clone(&self.inbox);
-        self.with_log(move |log| {
+        let (inbox, writer) = (Arc::clone(&self.inbox), self.log_writer.clone());
+        let profile = self.world.profile();
+        let begun = self.with_log(move |log| {
             let mut warn = |words| inbox.put(Note::Notice(words));
-            let undone = log.undo_last_exchange(Some(&said), &mut warn).map(drop);
+            let undone = if writer.take_back(&profile, &said) {
+                Ok(())
+            } else {
+                log.undo_last_exchange(Some(&said), &mut warn).map(drop)
+            };
             inbox.put(Note::Undone(undone));
         });
+        self.undos = usize::from(begun);
+    }
+
+    /// The last exchange is out of the log, or stays in all three places: the log, the conversation and the screen.
+    pub(super) fn undone(&mut self, outcome: Outcome<()>) {
+        self.holding -= 1;
+        let more = std::mem::take(&mut self.undos).saturating_sub(1);
+        match outcome {
+            Ok(()) => {
+                let said = self.said.pop().unwrap_or_default();
+                let is_user = |message: &Message| matches!(message, Message::User(_));
+                if let Some(at) = self.messages.iter().rposition(is_user) {
+                    self.messages.truncate(at);
+                }
+                self.gauge();
+                self.shows.push(Show::Undone(said));
+                if more > 0 {
+                    self.undo();
+                    // Those behind it wait for this one.
+                    self.undos = self.undos.min(1) * more;
+                }
+            }
+            Err(problem) => self.shows.push(Show::Failed(problem)),
+        }
+        self.go_on();
     }
 
     /// Goes on under another profile, made if it is new; `resend` is sent once more there.
@@ -293,6 +320,7 @@ impl Session {
         match outcome {
             Ok(switched) => {
                 self.world.set_profile(&switched.name);
+                self.shows.push(Show::Profile(switched.name.clone()));
                 self.history = None;
                 self.seed(&switched.entries);
                 let made = if switched.created {
@@ -314,7 +342,7 @@ impl Session {
     /// Takes the conversation from the log again, after a tool changed it there.
     pub(super) fn reload(&mut self) {
         let inbox = Arc::clone(&self.inbox);
-        self.with_log(move |log| {
+        let _ = self.with_log(move |log| {
             let mut warn = |words| inbox.put(Note::Notice(words));
             let entries = log.seed(SEED, &mut warn);
             inbox.put(Note::Loaded(entries));

@@ -7,6 +7,7 @@ use crossbeam_channel::Receiver;
 
 use super::Session;
 use super::inbox::Note;
+use super::log_writer;
 use super::show::Show;
 use crate::agent::turn::Limits;
 use crate::app::chat_log::{self, ChatLog, Role};
@@ -25,8 +26,16 @@ impl Session {
             self.messages.drain(..at);
         }
         self.meter = Meter::default();
+        self.gauge();
         let yours = entries.iter().filter(|entry| entry.role == Role::You);
         self.said = yours.map(|entry| entry.text.clone()).collect();
+    }
+
+    /// The context as it is after a change of the conversation that no request has counted yet.
+    pub(super) fn gauge(&mut self) {
+        // An estimate: exactness would load the tokenizer on the thread that draws.
+        let tokens = self.meter.measure(&self.messages, 0, u64::MAX);
+        self.world.context.set_messages(tokens);
     }
 
     pub(super) fn number(&mut self) -> u64 {
@@ -96,32 +105,27 @@ impl Session {
     /// Adds an entry to the chat log of `profile`; the receiver hears when it is there.
     pub(super) fn log(&mut self, profile: &str, role: Role, said: String) -> Receiver<()> {
         let inbox = Arc::clone(&self.inbox);
-        let log = self.chat_log(profile);
+        let (writer, world) = (self.log_writer.clone(), Arc::clone(&self.world));
+        let profile = profile.to_owned();
         self.scribe.put_and_tell(move || {
             let mut warn = |words| inbox.put(Note::Notice(words));
-            let saved = log.and_then(|log| log.append(&[(role, said.as_str())], &mut warn));
-            if let Err(problem) = saved {
-                warn(format!(
-                    "The conversation is not saved: {}",
-                    problem.one_line()
-                ));
-            }
+            writer.append(&world, &profile, role, said, &mut warn);
         })
     }
 
-    fn chat_log(&self, profile: &str) -> Outcome<ChatLog> {
-        let profile = self.world.paths.profile(profile)?;
-        Ok(ChatLog::new(profile.chat_log(), &self.world.clock))
-    }
-
-    /// Does something with the log, in its order, that must be done before the next message goes.
-    pub(super) fn with_log(&mut self, act: impl FnOnce(ChatLog) + Send + 'static) {
-        match self.chat_log(&self.world.profile()) {
+    /// Does something with the log, in its order, that must be done before the next message goes. False, and shown, when there is
+    /// no log.
+    pub(super) fn with_log(&mut self, act: impl FnOnce(ChatLog) + Send + 'static) -> bool {
+        match log_writer::open(&self.world, &self.world.profile()) {
             Ok(log) => {
                 self.holding += 1;
                 self.scribe.put(move || act(log));
+                true
             }
-            Err(problem) => self.shows.push(Show::Failed(problem)),
+            Err(problem) => {
+                self.shows.push(Show::Failed(problem));
+                false
+            }
         }
     }
 

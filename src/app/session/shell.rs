@@ -44,6 +44,7 @@ impl Job {
                 let outcome = world.paths.profile(&world.profile()).and_then(|profile| {
                     let limit = if background { BACKGROUND } else { LIMIT };
                     shell::run(&text, &dir, &world.env, limit, &profile.logs(), &halt)
+                        .map(|ran| ran.text)
                 });
                 inbox.put(Note::Command { id, outcome });
             })

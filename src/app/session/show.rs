@@ -15,6 +15,8 @@ use crate::tools::context::Matter;
 pub enum Show {
     /// The end of an earlier conversation.
     Past(Vec<Entry>),
+    /// From here on what is said belongs to this profile.
+    Profile(String),
     /// What the person said, now on its way to the model.
     You {
         /// The words.
@@ -41,7 +43,7 @@ pub enum Show {
         /// Its output and how it ended.
         output: String,
     },
-    /// The last exchange is taken back: it vanishes from sight, and its message may be typed again.
+    /// The last exchange of the profile is taken back: it vanishes from sight, and its message may be typed again.
     Undone(String),
     /// A tool waits for the person's answer.
     Ask(Question),
@@ -97,6 +99,8 @@ pub struct Status {
     pub messages: usize,
     /// US dollars of this session.
     pub cost: f64,
+    /// Tokens of this session, in and out.
+    pub tokens: u64,
     /// Percent of the context in use, when anybody counts.
     pub context: Option<u64>,
     /// Coding mode.

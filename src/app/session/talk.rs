@@ -114,9 +114,10 @@ impl Session {
             Some((messages, meter)) => (self.messages, self.meter) = (messages, meter),
             None => {
                 self.messages.push(Message::user(turn.said.clone()));
-                if !turn.text.is_empty() {
+                if !turn.text.trim().is_empty() {
                     self.messages.push(Message::assistant(turn.text.clone()));
                 }
+                self.gauge();
             }
         }
         let rows = std::mem::take(&mut self.rows).into_iter();

@@ -111,7 +111,7 @@ impl Job {
         };
         let failure = talk.answer(&ctx).err();
         if let Some(so_far) = failure.as_ref().map(|failure| &failure.so_far)
-            && !so_far.text.is_empty()
+            && !so_far.text.trim().is_empty()
         {
             talk.messages.push(Message::assistant(so_far.text.clone()));
         }

@@ -15,7 +15,7 @@ pub(super) fn said(dir: &Path, done: Done) -> Outcome<String> {
         return Ok(done.stdout.text().trim_end().to_owned());
     }
     if done.timed_out {
-        return Err(Problem::limit(format!("git {}.", done.ending())));
+        return Err(Problem::timeout(format!("git {}.", done.ending())));
     }
     let words = format!(
         "{}\n{}",

@@ -201,7 +201,7 @@ fn weight(dir: &Path) -> u64 {
 
 fn failed(clone: &Clone<'_>, done: &Done) -> Problem {
     if done.timed_out {
-        return Problem::limit(format!("git clone {}.", done.ending()))
+        return Problem::timeout(format!("git clone {}.", done.ending()))
             .next("Nothing was kept. A shallow clone is smaller.");
     }
     let said = done.stderr.text();

@@ -179,7 +179,7 @@ fn folder(base: &Path, sub: &str) -> Outcome<PathBuf> {
 
 fn failed(done: &Done, refused: &[String], address: &Address) -> Problem {
     if done.timed_out {
-        return Problem::limit(format!("yt-dlp {}.", done.ending()));
+        return Problem::timeout(format!("yt-dlp {}.", done.ending()));
     }
     if let Some(why) = refused.first() {
         return Problem::refused(format!("{} leads elsewhere: {why}", address.host))

@@ -222,7 +222,7 @@ fn line(hit: &Value) -> String {
 /// gh's failure, sorted by what can be done about it.
 fn failed(done: &Done) -> Problem {
     if done.timed_out {
-        return Problem::limit(format!("gh {}.", done.ending()));
+        return Problem::timeout(format!("gh {}.", done.ending()));
     }
     problem(done.code, &done.stderr.text())
 }

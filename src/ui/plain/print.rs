@@ -9,7 +9,7 @@ use crate::app::session::show::{End, Question, Show};
 use crate::base::env::Env;
 use crate::base::error::Problem;
 use crate::base::text;
-use crate::chat::event::Event;
+use crate::chat::event::{CallEnd, Event};
 use crate::ui::text::clean::{Cleaner, clean};
 use crate::ui::text::theme::{ColorMode, Theme};
 
@@ -110,12 +110,14 @@ impl Printer {
                 let words = format!("Taken back: {}", text::clip(&said, 200));
                 self.system(&words);
             }
-            Show::Ask(_) | Show::Edit(_) | Show::Leave(_) => {}
+            Show::Profile(_) | Show::Ask(_) | Show::Edit(_) | Show::Leave(_) => {}
         }
     }
 
     fn event(&mut self, event: Event) {
         match event {
+            // Some models begin, and some end, with nothing but blanks: no entry for those.
+            Event::Delta(piece) if !self.answering && piece.trim().is_empty() => {}
             Event::Delta(piece) => {
                 let mut safe = String::with_capacity(piece.len());
                 self.cleaner.push(&piece, &mut safe);
@@ -137,17 +139,18 @@ impl Printer {
             }
             Event::ToolDone {
                 name,
-                failed: true,
+                end,
                 text: said,
                 ..
             } => {
-                let first = said.lines().next().unwrap_or_default();
-                self.system(&format!("{name} failed. {}", text::clip(first, 300)));
+                if let Some(how) = how_it_ended(end, &said) {
+                    self.system(&format!("{name} {how}"));
+                }
             }
             Event::Notice(_, words) => self.system(&words),
             Event::Thinking(_)
+            | Event::CallState { .. }
             | Event::Progress { .. }
-            | Event::ToolDone { .. }
             | Event::Turn(_) => {}
         }
     }
@@ -221,4 +224,20 @@ fn sgr(colour: Color) -> Option<u8> {
 fn indented(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(|line| format!("  {line}")).collect();
     lines.join("\n")
+}
+
+/// What there is to say of a call that did not do what it should.
+fn how_it_ended(end: CallEnd, said: &str) -> Option<String> {
+    Some(match end {
+        CallEnd::Success => return None,
+        CallEnd::ExitCode(code) => format!("ended with exit code {code}."),
+        CallEnd::Signal(signal) => format!("was ended by signal {signal}."),
+        CallEnd::Timeout => "timed out.".to_owned(),
+        CallEnd::Declined => "was declined.".to_owned(),
+        CallEnd::Stopped => "was stopped.".to_owned(),
+        CallEnd::Failure => {
+            let first = said.lines().next().unwrap_or_default();
+            format!("failed. {}", text::clip(first, 300))
+        }
+    })
 }

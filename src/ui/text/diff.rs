@@ -55,6 +55,8 @@ pub struct Frame<'a> {
     pub width: usize,
     /// Rows at most, the one that counts what is left out included.
     pub rows: usize,
+    /// What stands behind the count of what is left out: how to see it.
+    pub hint: &'a str,
     /// Colours.
     pub theme: &'a Theme,
 }
@@ -335,7 +337,7 @@ fn draw(rows: &[Row<'_>], frame: Frame<'_>) -> Vec<Line<'static>> {
             let room = frame.rows.saturating_sub(out.len() + 1);
             out.extend(lines.into_iter().take(room));
             let left = plural(rows.len() - at, "more line");
-            let left = width::clip(&format!("… {left}"), frame.width);
+            let left = width::clip(&format!("… {left}{}", frame.hint), frame.width);
             out.push(Line::from(Span::styled(left, frame.theme.dim)));
             out.truncate(frame.rows);
             break;
@@ -434,7 +436,12 @@ mod tests {
     }
 
     fn frame(theme: &Theme, width: usize, rows: usize) -> Frame<'_> {
-        Frame { width, rows, theme }
+        Frame {
+            width,
+            rows,
+            hint: "",
+            theme,
+        }
     }
 
     #[test]

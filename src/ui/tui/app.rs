@@ -12,6 +12,7 @@ use super::piece::Tone;
 use super::view::{self, Placed, Scene};
 use crate::app::session::Session;
 use crate::app::session::show::{Question, Show, Verdict};
+use crate::base::text::plural;
 use crate::chat::event::Event;
 use crate::ui::editor::{Editor, Outcome};
 use crate::ui::keys::{self, Action, Situation};
@@ -73,6 +74,8 @@ pub(super) struct App {
     theme: Theme,
     placed: Placed,
     columns: usize,
+    /// What is said when the screen is given back.
+    pub(super) farewell: String,
     pub(super) wishes: VecDeque<Wish>,
 }
 
@@ -94,6 +97,7 @@ impl App {
             theme,
             placed: Placed::default(),
             columns: 80,
+            farewell: String::new(),
             wishes: VecDeque::new(),
         }
     }
@@ -137,7 +141,10 @@ impl App {
             Show::Undone(said) if self.editor.is_empty() => self.editor.set_text(&said),
             Show::Call(_) => self.wishes.push_back(Wish::Ring),
             Show::Edit(path) => self.wishes.push_back(Wish::Edit(path)),
-            Show::Leave(_) => self.wishes.push_back(Wish::Leave(0)),
+            Show::Leave(words) => {
+                self.farewell = words;
+                self.wishes.push_back(Wish::Leave(0));
+            }
             _ => {}
         }
     }
@@ -380,7 +387,10 @@ impl App {
             return self.say(&format!("There is no {what} to copy."));
         };
         let words = match clipboard::copy(&text, &mut crate::ui::term::tty::Tty) {
-            Ok(true) => format!("Copied the {what}, {} characters.", text.chars().count()),
+            Ok(true) => format!(
+                "Copied the {what}, {}.",
+                plural(text.chars().count(), "character")
+            ),
             Ok(false) => format!("The {what} is too long for the terminal's clipboard."),
             Err(_) => return self.wishes.push_back(Wish::Leave(GONE)),
         };

@@ -15,7 +15,7 @@ use super::piece::{LONG, Piece, Sheet, Tone, Who, running, spinner, texts};
 use super::tool::Call;
 use crate::app::chat_log::{Entry, Role};
 use crate::app::session::show::{End, Show};
-use crate::chat::event::Event;
+use crate::chat::event::{CallEnd, Event};
 use crate::disk::beneath::Root;
 use crate::ui::markdown::layout::lay_out_open;
 use crate::ui::markdown::split::{Block, Kind, Splitter};
@@ -42,12 +42,29 @@ struct Open {
     splitter: Splitter,
     /// Something of it came.
     begun: bool,
+    /// Blanks before anything that can be seen.
+    blanks: String,
+}
+
+/// A message of the user on the screen, and what follows it.
+struct Exchange {
+    profile: String,
+    /// The piece that it begins with.
+    start: usize,
+    /// The first piece that is not part of it any more; none while it may grow.
+    end: Option<usize>,
 }
 
 /// The conversation.
 pub(super) struct Chat {
     pieces: Vec<Piece>,
+    /// What the user said, and under which profile.
+    exchanges: Vec<Exchange>,
+    profile: String,
     open: Open,
+    /// What came in the middle of an answer: it stands below it, and becomes part of the conversation when the answer pauses.
+    held: Vec<Piece>,
+    held_rows: Option<(usize, Vec<Rows>)>,
     /// Since when an answer has been waited for.
     waiting: Option<Instant>,
     /// The first row in sight; nothing when the end is.
@@ -71,7 +88,11 @@ impl Chat {
     pub(super) fn new() -> Self {
         Self {
             pieces: Vec::new(),
+            exchanges: Vec::new(),
+            profile: String::new(),
             open: Open::default(),
+            held: Vec::new(),
+            held_rows: None,
             waiting: None,
             top: None,
             kept: HashMap::new(),
@@ -85,6 +106,14 @@ impl Chat {
     pub(super) fn show(&mut self, show: &Show, time: &str, now: Instant) {
         match show {
             Show::Past(entries) => entries.iter().for_each(|entry| self.past(entry)),
+            Show::Profile(name) => {
+                self.settle();
+                let end = self.pieces.len();
+                if let Some(last) = self.exchanges.last_mut() {
+                    last.end.get_or_insert(end);
+                }
+                self.profile.clone_from(name);
+            }
             Show::You { text, time } => {
                 self.say(Who::You, time);
                 self.pieces.extend(texts(Tone::Plain, &clean(text)));
@@ -104,10 +133,11 @@ impl Chat {
             Show::System(words) | Show::Call(words) => self.add(Tone::System, words),
             Show::Listing(text) => self.add(Tone::Listing, text),
             Show::Ran { command, output } => {
-                self.add(Tone::Dim, &format!("$ {command}"));
-                self.pieces.extend(texts(Tone::Listing, &clean(output)));
+                let mut pieces = texts(Tone::Dim, &clean(&format!("$ {command}")));
+                pieces.extend(texts(Tone::Listing, &clean(output)));
+                self.add_pieces(pieces);
             }
-            Show::Undone(_) => self.undo(),
+            Show::Undone(said) => self.undo(said),
             Show::Leave(words) if !words.is_empty() => self.add(Tone::System, words),
             Show::Ask(_) | Show::Edit(_) | Show::Leave(_) => {}
         }
@@ -115,9 +145,19 @@ impl Chat {
 
     /// Text of its own, after an empty row; cleaned here.
     pub(super) fn add(&mut self, tone: Tone, text: &str) {
-        self.close();
-        self.gap();
-        self.pieces.extend(texts(tone, &clean(text)));
+        self.add_pieces(texts(tone, &clean(text)));
+    }
+
+    /// Adds pieces of their own; an answer that is arriving is not cut in two by them.
+    fn add_pieces(&mut self, pieces: Vec<Piece>) {
+        if self.open.begun {
+            self.held.push(Piece::Gap);
+            self.held.extend(pieces);
+            self.held_rows = None;
+        } else {
+            self.gap();
+            self.pieces.extend(pieces);
+        }
     }
 
     /// True while something on the screen changes with time alone.
@@ -195,54 +235,53 @@ impl Chat {
     fn event(&mut self, event: &Event, time: &str, now: Instant) {
         match event {
             Event::Delta(text) => {
-                if !self.open.begun {
+                if self.open.begun {
+                    return self.piece_of_answer(text);
+                }
+                // Some models begin, and some end, with nothing but blanks: no entry for those.
+                self.open.blanks.push_str(text);
+                if !self.open.blanks.trim().is_empty() {
+                    let text = std::mem::take(&mut self.open.blanks);
                     self.waiting = None;
                     self.say(Who::Marvin, time);
                     self.open.begun = true;
+                    self.piece_of_answer(&text);
                 }
-                self.piece_of_answer(text);
             }
             Event::ToolsStarted(calls) => {
-                self.close();
+                self.settle();
                 self.waiting = None;
                 if !matches!(self.pieces.last(), Some(Piece::Tool(_))) {
                     self.gap();
                 }
                 let calls = calls.iter().map(|call| {
-                    let mut call = Call::new(call, now);
+                    let mut call = Call::new(call);
                     call.unfolded = self.unfold_all;
                     Piece::Tool(Box::new(call))
                 });
                 self.pieces.extend(calls);
             }
             Event::Progress { id, words } => {
-                let calls = self.pieces.iter_mut().rev().take(600);
-                for piece in calls {
-                    if let Piece::Tool(call) = piece
-                        && call.runs()
-                        && call.id() == id
-                    {
-                        call.progress = clean_line(words);
-                        break;
-                    }
+                if let Some((_, call)) = self.running(id) {
+                    call.progress = clean_line(words);
+                }
+            }
+            Event::CallState { id, state } => {
+                if let Some((_, call)) = self.running(id) {
+                    call.set_state(*state, now);
                 }
             }
             Event::ToolDone {
                 id,
-                failed,
+                end,
                 took,
                 text,
                 ..
             } => {
-                for (at, piece) in self.pieces.iter_mut().enumerate().rev() {
-                    if let Piece::Tool(call) = piece
-                        && call.runs()
-                        && call.id() == id
-                    {
-                        call.finish(*failed, *took, text, self.root.as_deref());
-                        self.kept.remove(&at);
-                        break;
-                    }
+                let root = self.root.clone();
+                if let Some((at, call)) = self.running(id) {
+                    call.finish(*end, *took, text, root.as_deref());
+                    self.kept.remove(&at);
                 }
                 if !self.pieces.iter().rev().take(600).any(Piece::moves) {
                     self.waiting = Some(now);
@@ -253,41 +292,82 @@ impl Chat {
         }
     }
 
+    /// The call of this id that has not ended, and its place.
+    fn running(&mut self, id: &str) -> Option<(usize, &mut Call)> {
+        let pieces = self.pieces.iter_mut().enumerate().rev().take(600);
+        pieces
+            .filter_map(|(at, piece)| match piece {
+                Piece::Tool(call) => Some((at, call.as_mut())),
+                _ => None,
+            })
+            .find(|(_, call)| call.runs() && call.id() == id)
+    }
+
     fn end(&mut self, end: End) {
         self.close();
+        self.open.blanks.clear();
         self.waiting = None;
         for (at, piece) in self.pieces.iter_mut().enumerate().rev().take(600) {
             if let Piece::Tool(call) = piece
                 && call.runs()
             {
-                call.finish(true, Duration::ZERO, "stopped", None);
+                call.finish(CallEnd::Stopped, Duration::ZERO, "stopped", None);
                 self.kept.remove(&at);
             }
         }
         if end == End::Stopped {
             self.pieces.extend(texts(Tone::Dim, "stopped"));
         }
+        self.settle();
     }
 
-    /// Takes the last message and all after it out of sight.
-    fn undo(&mut self) {
-        self.close();
-        let you = |piece: &Piece| matches!(piece, Piece::Label { who: Who::You, .. });
-        let Some(at) = self.pieces.iter().rposition(you) else {
-            return;
+    /// Takes the last message of the active profile, and what followed it there, out of sight.
+    fn undo(&mut self, said: &str) {
+        self.settle();
+        let of_profile = |exchange: &Exchange| exchange.profile == self.profile;
+        let Some(at) = self.exchanges.iter().rposition(of_profile) else {
+            // It was said before this profile came into sight.
+            let said = clean_line(crate::base::text::head(said, 200));
+            return self.add(Tone::Dim, &format!("taken back: {said}"));
         };
-        self.pieces.truncate(at);
-        if matches!(self.pieces.last(), Some(Piece::Gap)) {
-            self.pieces.pop();
+        let Exchange { start, end, .. } = self.exchanges.remove(at);
+        let length = self.pieces.len();
+        let start = match start.checked_sub(1).and_then(|gap| self.pieces.get(gap)) {
+            Some(Piece::Gap) => start - 1,
+            _ => start,
+        };
+        let end = end.unwrap_or(length).clamp(start, length);
+        self.pieces.drain(start..end);
+        let gone = end - start;
+        for later in self.exchanges.iter_mut().skip(at) {
+            later.start -= gone;
+            later.end = later.end.map(|end| end - gone);
         }
-        self.forget_from(self.pieces.len());
-        self.top = self.top.filter(|top| top.piece < self.pieces.len());
+        self.forget_from(start);
+        self.top = match self.top {
+            Some(top) if top.piece >= end => Some(Spot {
+                piece: top.piece - gone,
+                ..top
+            }),
+            top => top.filter(|top| top.piece < start),
+        };
         self.add(Tone::Dim, "taken back");
     }
 
     fn say(&mut self, who: Who, time: &str) {
-        self.close();
+        self.settle();
         self.gap();
+        if who == Who::You {
+            let start = self.pieces.len();
+            if let Some(last) = self.exchanges.last_mut() {
+                last.end.get_or_insert(start);
+            }
+            self.exchanges.push(Exchange {
+                profile: self.profile.clone(),
+                start,
+                end: None,
+            });
+        }
         self.pieces.push(Piece::Label {
             who,
             time: clean_line(time),
@@ -306,6 +386,13 @@ impl Chat {
         let mut done = Vec::new();
         self.open.splitter.push(&safe, &mut done);
         self.take(done);
+    }
+
+    /// Finishes the answer that is arriving; what came meanwhile follows it.
+    fn settle(&mut self) {
+        self.close();
+        self.held_rows = None;
+        self.pieces.append(&mut self.held);
     }
 
     /// Finishes the answer that is arriving.
@@ -336,7 +423,7 @@ impl Chat {
     // ---- what is in sight ----
 
     /// Pieces, with those that only stand at the end for now: what is arriving, what is waited for, what is queued.
-    fn tail(&self, queue: &[String], sheet: Sheet<'_>) -> Vec<Rows> {
+    fn tail(&mut self, queue: &[String], sheet: Sheet<'_>) -> Vec<Rows> {
         let mut tail = Vec::new();
         if let Some(block) = self
             .open
@@ -345,6 +432,18 @@ impl Chat {
             .filter(|block| block.kind != Kind::Blank)
         {
             tail.push(Rc::new(lay_out_open(&block, sheet.width, sheet.theme)));
+        }
+        if !self.held.is_empty() {
+            if self
+                .held_rows
+                .as_ref()
+                .is_none_or(|(width, _)| *width != sheet.width)
+            {
+                let rows = self.held.iter().map(|piece| Rc::new(piece.rows(sheet)));
+                self.held_rows = Some((sheet.width, rows.collect()));
+            }
+            let laid_out = self.held_rows.iter().flat_map(|(_, rows)| rows);
+            tail.extend(laid_out.cloned());
         }
         if let Some(since) = self.waiting {
             let time = sheet.now.saturating_duration_since(since);

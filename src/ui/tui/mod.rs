@@ -35,6 +35,7 @@ use crate::ui::term::screen::{Colours, Screen};
 use crate::ui::term::signals::Signals;
 use crate::ui::term::tty::{self, Tty};
 use crate::ui::term::{Caught, Input};
+use crate::ui::text::clean::clean;
 use crate::ui::text::theme::{ColorMode, Theme};
 use app::{App, Wish};
 use piece::SPIN;
@@ -106,6 +107,11 @@ impl Screenful {
         let status = self.turn_round();
         let Self { app, guard, .. } = self;
         guard.restore();
+        let farewell = clean(app.farewell.trim());
+        if !farewell.is_empty() {
+            // A terminal that is gone hears no farewell.
+            let _ = writeln!(Tty, "{farewell}");
+        }
         if let Some(words) = app.session.close() {
             say(&words);
         }

@@ -131,6 +131,9 @@ fn parts(status: &Status, theme: &Theme, now: Instant) -> Vec<Part> {
     }
     if status.cost > 0.0 {
         parts.push(part(format!("${:.4}", status.cost), theme.dim, 5));
+    } else if status.tokens > 0 {
+        // A model that costs nothing, or whose price nobody knows, is used all the same.
+        parts.push(part(tokens(status.tokens), theme.dim, 5));
     }
     if let Some(percent) = status.context {
         parts.push(part(
@@ -155,6 +158,18 @@ pub(super) fn jobs(status: &Status, columns: usize, theme: &Theme) -> Option<Lin
         .collect();
     let words = format!(" ⚙ {}", jobs.join(" · "));
     (!jobs.is_empty()).then(|| Line::styled(width::clip(&words, columns), theme.dim))
+}
+
+/// `1 token`, `950 tokens`, `12.3k tokens`, `1.2M tokens`.
+fn tokens(count: u64) -> String {
+    // A tenth is cut off, not rounded up: 999,960 are no million.
+    let tenths = |unit: u64| format!("{}.{}", count / unit, count % unit * 10 / unit);
+    match count {
+        1 => "1 token".to_owned(),
+        0..1_000 => format!("{count} tokens"),
+        1_000..1_000_000 => format!("{}k tokens", tenths(1_000)),
+        _ => format!("{}M tokens", tenths(1_000_000)),
+    }
 }
 
 /// How full, in eighths of a column.
@@ -186,6 +201,7 @@ mod tests {
             profile: "main".to_owned(),
             messages: 2,
             cost: 0.0004,
+            tokens: 1_234,
             context: Some(3),
             coding: true,
             shell: None,
@@ -215,6 +231,28 @@ mod tests {
             "{narrow}"
         );
         shown(&status(), 14);
+    }
+
+    #[test]
+    fn a_model_that_costs_nothing_shows_its_tokens() {
+        let mut free = status();
+        free.cost = 0.0;
+        let line = shown(&free, 80);
+        assert!(
+            line.contains(" · 1.2k tokens · ") && !line.contains('$'),
+            "{line}"
+        );
+        free.tokens = 0;
+        assert!(!shown(&free, 80).contains("token"));
+        for (count, said) in [
+            (1, "1 token"),
+            (999, "999 tokens"),
+            (12_345, "12.3k tokens"),
+            (999_960, "999.9k tokens"),
+            (1_250_000, "1.2M tokens"),
+        ] {
+            assert_eq!(tokens(count), said);
+        }
     }
 
     #[test]

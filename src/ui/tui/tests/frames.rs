@@ -3,6 +3,7 @@
 use super::stage::Stage;
 use crate::app::session::show::{End, Show};
 use crate::base::error::Problem;
+use crate::chat::event::CallEnd;
 use crate::ui::editor::complete::Sources;
 use crate::ui::keys::Action;
 use crate::ui::text::theme::ColorMode;
@@ -14,7 +15,7 @@ on, and a sentence that is long enough to be wrapped in most of the sizes that a
 | day | from | to |\n|:----|-----:|---:|\n| Sat | 11 °C | 16 °C |\n| Sun | 10 °C | 15 °C |\n\n\
 ```rust\nfn coat(rain: f64) -> bool {\n    rain > 0.0 // always\n}\n```\n\nThat is all.\n";
 
-const PATCH: &str = r#"{"path": "tests/retry.rs", "old_text": "    let server = Server::start();\n    sleep(50);\n    ask();\n", "new_text": "    let server = Server::start();\n    server.wait_ready()?;\n    ask();\n    check();\n"}"#;
+const PATCH: &str = r#"{"path": "tests/retry.rs", "old_str": "    let server = Server::start();\n    sleep(50);\n    ask();\n", "new_str": "    let server = Server::start();\n    server.wait_ready()?;\n    ask();\n    check();\n"}"#;
 
 fn talk() -> Stage {
     let mut stage = Stage::new();
@@ -87,23 +88,23 @@ fn a_round_of_tools() {
         ),
         ("3", "nosuch", "{}"),
     ]);
-    stage.done("1", false, "tests/retry.rs:41: retry\n");
+    stage.done("1", CallEnd::Success, "tests/retry.rs:41: retry\n");
     stage.done(
         "3",
-        true,
+        CallEnd::Failure,
         "Error: There is no tool \"nosuch\".\nThe tools are: many.",
     );
     stage.runs("", false);
     stage.same("round-running");
-    stage.done("2", false, "1: use std;\n2: \n3: fn retry() {}");
+    stage.done("2", CallEnd::Success, "1: use std;\n2: \n3: fn retry() {}");
     stage.calls(&[("4", "apply_patch", PATCH)]);
-    stage.done("4", false, "Replaced.");
+    stage.done("4", CallEnd::Success, "Replaced.");
     stage.calls(&[(
         "5",
         "create_file",
         r#"{"path": "new.txt", "content": "one\ntwo\n"}"#,
     )]);
-    stage.done("5", false, "Written.");
+    stage.done("5", CallEnd::Success, "Written.");
     stage.status.running.clear();
     stage.marvin("Mended.");
     stage.same("round-with-changes");
@@ -158,6 +159,113 @@ fn the_beginning_of_a_command_is_seen_on_every_screen() {
         }
     }
     stage.same("question-two-rows");
+}
+
+/// The rows of the conversation as they are seen.
+fn seen(stage: &mut Stage, size: (u16, u16)) -> Vec<String> {
+    let (buffer, _) = stage.draw(size, ColorMode::None);
+    (0..size.1)
+        .map(|y| {
+            (0..size.0)
+                .map(|x| buffer[(x, y)].symbol())
+                .collect::<String>()
+        })
+        .map(|row| row.trim_end().to_owned())
+        .collect()
+}
+
+#[test]
+fn what_comes_in_the_middle_of_an_answer_stands_below_it() {
+    let mut stage = Stage::new();
+    stage.you("Show me the code.");
+    stage.delta("Here:\n\n```rust\nfn first() {}\n");
+    stage.show(&Show::System("🔔 deploy: done".to_owned()));
+    stage.show(&Show::Ran {
+        command: "make".to_owned(),
+        output: "built".to_owned(),
+    });
+    let row = |rows: &[String], text: &str| {
+        let at = rows.iter().position(|row| row.contains(text));
+        at.unwrap_or_else(|| panic!("no {text} in {rows:#?}"))
+    };
+    // It is seen at once, below what came so far.
+    let rows = seen(&mut stage, (60, 20));
+    assert!(row(&rows, "fn first") < row(&rows, "deploy: done"));
+    assert!(row(&rows, "deploy: done") < row(&rows, "built"));
+    stage.delta("fn second() {}\n```\n\nThat is all.");
+    let rows = seen(&mut stage, (60, 20));
+    assert_eq!(row(&rows, "fn second"), row(&rows, "fn first") + 1);
+    assert!(row(&rows, "That is all.") < row(&rows, "deploy: done"));
+    stage.show(&Show::AnswerEnd(End::Complete));
+    let after = seen(&mut stage, (60, 20));
+    assert_eq!(after, rows);
+    // The next thing follows it.
+    stage.you("Thanks.");
+    let rows = seen(&mut stage, (60, 24));
+    assert!(row(&rows, "built") < row(&rows, "Thanks."));
+    assert_eq!(
+        stage.chat.code().as_deref(),
+        Some("fn first() {}\nfn second() {}\n")
+    );
+}
+
+#[test]
+fn an_answer_of_blanks_makes_no_entry() {
+    let mut stage = Stage::new();
+    stage.you("Say nothing.");
+    stage.delta(" \n\n");
+    assert!(
+        !seen(&mut stage, (60, 12))
+            .iter()
+            .any(|row| row.contains("marvin"))
+    );
+    stage.calls(&[("1", "tree", "{}")]);
+    stage.done("1", CallEnd::Success, "src");
+    stage.marvin("\n");
+    let rows = seen(&mut stage, (60, 12));
+    assert!(!rows.iter().any(|row| row.contains("marvin")), "{rows:#?}");
+    stage.you("Say something.");
+    stage.marvin("\n\n  Something.");
+    let rows = seen(&mut stage, (60, 12));
+    let at = rows.iter().position(|row| row.contains("marvin")).unwrap();
+    assert!(rows[at + 1].contains("Something."), "{rows:#?}");
+}
+
+#[test]
+fn the_exchange_of_the_profile_is_taken_back() {
+    let mut stage = Stage::new();
+    let profile = |stage: &mut Stage, name: &str| {
+        stage.show(&Show::Profile(name.to_owned()));
+        stage.show(&Show::System(format!("Profile {name}.")));
+    };
+    profile(&mut stage, "main");
+    stage.you("Of main.");
+    stage.marvin("Answer of main.");
+    profile(&mut stage, "work");
+    stage.you("Of work.");
+    stage.marvin("Answer of work.");
+    profile(&mut stage, "main");
+    stage.show(&Show::Undone("Of main.".to_owned()));
+    let rows = seen(&mut stage, (60, 24)).join("\n");
+    assert!(
+        !rows.contains("of main") && !rows.contains("Of main"),
+        "{rows}"
+    );
+    for kept in ["Of work.", "Answer of work.", "Profile work.", "taken back"] {
+        assert!(rows.contains(kept), "no {kept}:\n{rows}");
+    }
+    // One that was said before the conversation came into sight.
+    stage.show(&Show::Undone("An earlier one.".to_owned()));
+    let rows = seen(&mut stage, (60, 24)).join("\n");
+    assert!(rows.contains("taken back: An earlier one."), "{rows}");
+    assert!(rows.contains("Of work."), "{rows}");
+    profile(&mut stage, "work");
+    stage.show(&Show::Undone("Of work.".to_owned()));
+    let rows = seen(&mut stage, (60, 24)).join("\n");
+    assert!(
+        !rows.contains("Of work.") && !rows.contains("Answer of"),
+        "{rows}"
+    );
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::super::chat::Chat;
 use super::super::view::{self, Placed, Scene};
 use super::snapshot;
 use crate::app::session::show::{End, Question, Running, Show, Status};
-use crate::chat::event::Event;
+use crate::chat::event::{CallEnd, CallState, Event};
 use crate::chat::message::ToolCall;
 use crate::tools::context::Matter;
 use crate::ui::editor::Editor;
@@ -46,6 +46,7 @@ impl Stage {
                 profile: "main".to_owned(),
                 messages: 2,
                 cost: 0.0004,
+                tokens: 1_234,
                 context: Some(3),
                 coding: false,
                 shell: None,
@@ -84,6 +85,7 @@ impl Stage {
     }
 
     pub(super) fn calls(&mut self, calls: &[(&str, &str, &str)]) {
+        let ids: Vec<String> = calls.iter().map(|(id, ..)| (*id).to_owned()).collect();
         let calls = calls
             .iter()
             .map(|(id, name, args)| ToolCall {
@@ -94,13 +96,18 @@ impl Stage {
             })
             .collect();
         self.show(&Show::Event(Event::ToolsStarted(calls)));
+        for id in ids {
+            let state = CallState::Running;
+            self.show(&Show::Event(Event::CallState { id, state }));
+        }
     }
 
-    pub(super) fn done(&mut self, id: &str, failed: bool, text: &str) {
+    pub(super) fn done(&mut self, id: &str, end: CallEnd, text: &str) {
         self.show(&Show::Event(Event::ToolDone {
             id: id.to_owned(),
             name: String::new(),
-            failed,
+            failed: end == CallEnd::Failure,
+            end,
             took: Duration::from_millis(412),
             text: text.to_owned(),
         }));

@@ -1,0 +1,130 @@
+//! The conversation on its way to the chat log: what cannot be written is kept and goes with the next entry, or at the end.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::app::chat_log::{ChatLog, Role};
+use crate::base::error::{Outcome, Problem};
+use crate::tools::context::World;
+
+/// Entries that are not on disk yet. Cheap to clone; all clones are one.
+#[derive(Clone, Default)]
+pub(super) struct LogWriter(Arc<Mutex<Unsaved>>);
+
+#[derive(Default)]
+struct Unsaved {
+    entries: Vec<Entry>,
+    /// Why the last attempt failed; `None` while the log is up to date.
+    failure: Option<String>,
+}
+
+struct Entry {
+    profile: String,
+    role: Role,
+    text: String,
+}
+
+impl LogWriter {
+    /// Adds an entry behind those that wait. The first failure of a row of them is told, and so is its end.
+    pub(super) fn append(
+        &self,
+        world: &World,
+        profile: &str,
+        role: Role,
+        text: String,
+        warn: &mut dyn FnMut(String),
+    ) {
+        let mut unsaved = self.lock();
+        unsaved.entries.push(Entry {
+            profile: profile.to_owned(),
+            role,
+            text,
+        });
+        let told = unsaved.failure.is_some();
+        match (unsaved.write(world, warn), told) {
+            (Err(problem), false) => warn(format!(
+                "The conversation is not saved: {} The next message tries again.",
+                problem.one_line()
+            )),
+            (Ok(()), true) => warn("The conversation is saved again.".to_owned()),
+            (Err(_), true) | (Ok(()), false) => {}
+        }
+    }
+
+    /// Tries once more to write what waits.
+    pub(super) fn flush(&self, world: &World) {
+        let mut unsaved = self.lock();
+        if !unsaved.entries.is_empty() {
+            // What is still unsaved is told at the end.
+            let _ = unsaved.write(world, &mut |_| {});
+        }
+    }
+
+    /// Takes the last message of `profile` and all behind it from what waits, if that message is `said`.
+    pub(super) fn take_back(&self, profile: &str, said: &str) -> bool {
+        let mut unsaved = self.lock();
+        let of_user = |entry: &Entry| entry.profile == profile && entry.role == Role::You;
+        let last = unsaved.entries.iter().rposition(of_user);
+        let Some(last) = last.filter(|at| {
+            let entry = unsaved.entries.get(*at);
+            entry.is_some_and(|entry| entry.text == said)
+        }) else {
+            return false;
+        };
+        let mut at = 0;
+        unsaved.entries.retain(|entry| {
+            at += 1;
+            at <= last || entry.profile != profile
+        });
+        true
+    }
+
+    /// Words for the user when something of the conversation is not on disk.
+    pub(super) fn left(&self) -> Option<String> {
+        let unsaved = self.lock();
+        let what = match unsaved.entries.len() {
+            1 => "The last entry".to_owned(),
+            more => format!("The last {more} entries"),
+        };
+        let why = unsaved.failure.as_ref()?;
+        Some(format!(
+            "{what} of the conversation could not be saved: {why}"
+        ))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Unsaved> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Unsaved {
+    /// Writes everything that waits, profile by profile, in order.
+    fn write(&mut self, world: &World, warn: &mut dyn FnMut(String)) -> Outcome<()> {
+        while let Some(first) = self.entries.first() {
+            let profile = first.profile.clone();
+            let entries: Vec<(Role, &str)> = self
+                .entries
+                .iter()
+                .filter(|entry| entry.profile == profile)
+                .map(|entry| (entry.role, entry.text.as_str()))
+                .collect();
+            let written = open(world, &profile).and_then(|log| log.append(&entries, warn));
+            if let Err(problem) = written {
+                return Err(self.failed(problem));
+            }
+            self.entries.retain(|entry| entry.profile != profile);
+        }
+        self.failure = None;
+        Ok(())
+    }
+
+    fn failed(&mut self, problem: Problem) -> Problem {
+        self.failure = Some(problem.one_line());
+        problem
+    }
+}
+
+/// The chat log of a profile.
+pub(super) fn open(world: &World, profile: &str) -> Outcome<ChatLog> {
+    let file = world.paths.profile(profile)?.chat_log();
+    Ok(ChatLog::new(file, &world.clock))
+}

@@ -1,0 +1,156 @@
+//! The conversation on a disk that takes no more: what is on it stays whole, and what is not yet on it is told and tried again.
+
+use rustix::process::{Resource, Rlimit, prlimit};
+use serde_json::{Value, json};
+
+use crate::stage::{SIZE, command, full, log, playing, quit, said, says, until};
+use crate::support::home::Home;
+use crate::support::pty::Pty;
+
+const LOG: &str = "config/profiles/main/chat_log.json";
+
+/// A conversation of two entries and some length, as Marvin writes it.
+fn conversation(home: &Home) -> String {
+    let entry =
+        |role: &str, text: &str| json!({"role": role, "text": text, "time": "08:00"}).to_string();
+    let long = "An answer of an earlier day. ".repeat(150);
+    let text = format!(
+        "[\n{},\n{}\n]\n",
+        entry("you", "An earlier day."),
+        entry("assistant", &long)
+    );
+    home.write(LOG, &text);
+    text
+}
+
+/// No file of the process may be longer than this from now on.
+fn limit(pty: &Pty, bytes: Option<usize>) {
+    let limit = Rlimit {
+        current: bytes.map(|bytes| bytes as u64),
+        maximum: None,
+    };
+    prlimit(Some(pty.pid()), Resource::Fsize, limit).expect("a limit of one's own process");
+}
+
+#[test]
+fn a_log_that_cannot_grow_stays_whole_and_grows_later() {
+    let home = Home::new();
+    let before = conversation(&home);
+    let server = playing([says("First answer."), says("Second answer.")]);
+    let pty = full(&home, &server);
+    // In the middle of the next entry.
+    limit(&pty, Some(before.len() + 20));
+    pty.send("one\r");
+    pty.wait_text("First answer.");
+    pty.wait_text("The conversation is not saved: Cannot write");
+    pty.wait_text("4 msgs");
+    assert_eq!(home.read(LOG), before);
+    limit(&pty, None);
+    pty.send("two\r");
+    pty.wait_text("The conversation is saved again.");
+    pty.wait_text("Second answer.");
+    quit(pty, &home);
+    let entries = log(&home);
+    assert_eq!(
+        entries[2..],
+        said(&[
+            ("you", "one"),
+            ("assistant", "First answer."),
+            ("you", "two"),
+            ("assistant", "Second answer."),
+        ])
+    );
+}
+
+#[test]
+fn what_was_not_saved_is_told_when_marvin_leaves() {
+    let home = Home::new();
+    let before = conversation(&home);
+    let server = playing([says("First answer.")]);
+    let mut pty = full(&home, &server);
+    // Shorter than the log is: not even its end could be written again.
+    limit(&pty, Some(before.len() / 2));
+    pty.send("one\r");
+    pty.wait_text("First answer.");
+    pty.wait_text("4 msgs");
+    pty.control('q');
+    assert_eq!(pty.wait().code(), Some(0));
+    pty.wait_closed();
+    let words = "The last 2 entries of the conversation could not be saved: Cannot write";
+    assert!(
+        pty.screen().replace('\n', "").contains(words),
+        "{}",
+        pty.screen()
+    );
+    assert_eq!(home.read(LOG), before);
+}
+
+#[test]
+fn an_exchange_that_is_not_saved_yet_can_be_taken_back() {
+    let home = Home::new();
+    let before = conversation(&home);
+    let server = playing([says("First answer."), says("Second answer.")]);
+    let pty = full(&home, &server);
+    limit(&pty, Some(before.len()));
+    pty.send("one\r");
+    pty.wait_text("First answer.");
+    pty.wait_text("The conversation is not saved");
+    pty.send("!undo\r");
+    pty.wait_text("taken back");
+    limit(&pty, None);
+    pty.send("\x15two\r");
+    pty.wait_text("Second answer.");
+    quit(pty, &home);
+    let entries = log(&home);
+    assert_eq!(
+        entries[2..],
+        said(&[("you", "two"), ("assistant", "Second answer.")])
+    );
+}
+
+#[test]
+fn an_undo_that_is_refused_takes_nothing_back() {
+    let home = Home::new();
+    let server = playing([says("First answer."), says("Second answer.")]);
+    let pty = full(&home, &server);
+    pty.send("one\r");
+    pty.wait_text("First answer.");
+    until("the log", || log(&home).len() == 2);
+    // Another Marvin writes to the same log.
+    let mut entries: Vec<Value> = serde_json::from_str(&home.read(LOG)).unwrap();
+    entries.push(json!({"role": "you", "text": "from elsewhere", "time": "09:05"}));
+    home.write(LOG, serde_json::to_vec(&entries).unwrap());
+    pty.send("!undo\r");
+    pty.wait_text("is not of this session");
+    let screen = pty.screen();
+    assert!(!screen.contains("taken back"), "{screen}");
+    assert!(screen.contains("First answer."), "{screen}");
+    pty.send("two\r");
+    pty.wait_text("Second answer.");
+    let messages = server.request(1).json()["messages"].to_string();
+    assert!(messages.contains("First answer."), "{messages}");
+    quit(pty, &home);
+}
+
+#[test]
+fn undo_after_a_visit_to_another_profile_takes_the_right_exchange_off_the_screen() {
+    let home = Home::new();
+    let server = playing([says("Answer of main."), says("Answer of work.")]);
+    let pty = Pty::spawn(&command(&home, &server), SIZE);
+    pty.wait_text("test-model");
+    pty.send("one\r");
+    pty.wait_text("Answer of main.");
+    pty.send("!profile work\r");
+    pty.wait_text("Profile work");
+    pty.send("two\r");
+    pty.wait_text("Answer of work.");
+    pty.send("!profile main\r");
+    pty.wait_text("Profile main.");
+    pty.send("!undo\r");
+    pty.wait_text("taken back");
+    let screen = pty.screen();
+    assert!(!screen.contains("Answer of main."), "{screen}");
+    assert!(screen.contains("Answer of work."), "{screen}");
+    assert!(log(&home).is_empty());
+    quit(pty, &home);
+}

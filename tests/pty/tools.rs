@@ -1,0 +1,149 @@
+//! What the full screen says of tool calls: how they ended, what they changed, and the last words of a session.
+
+use serde_json::{Value, json};
+
+use crate::stage::{calls, full, playing, quit, rows, says, sent};
+use crate::support::home::Home;
+use crate::support::pty::Pty;
+use crate::terminal::restored;
+
+/// Waits until the line of the call ends so.
+fn ends(pty: &Pty, words: &str) {
+    pty.wait_for(words, |screen| {
+        rows(screen)
+            .iter()
+            .any(|row| row.contains('🔧') && row.contains(words))
+    });
+}
+
+/// A session in which a command was asked for and answered with `key`.
+fn ran(args: Value, key: &str) -> (Home, Pty) {
+    let home = Home::new();
+    let server = playing([calls("run_command", args), says("That was it.")]);
+    let pty = full(&home, &server);
+    pty.send("do it\r");
+    pty.wait_text("Run this command?");
+    ends(&pty, "waiting for you");
+    pty.send(key);
+    pty.wait_text("That was it.");
+    (home, pty)
+}
+
+#[test]
+fn a_command_that_fails_has_no_check_mark() {
+    let (home, pty) = ran(json!({"command": "echo out; exit 3"}), "y");
+    ends(&pty, "✗ exit 3 ");
+    quit(pty, &home);
+}
+
+#[test]
+fn a_command_whose_time_was_up_says_so() {
+    let (home, pty) = ran(json!({"command": "sleep 20", "timeout": 1}), "y");
+    ends(&pty, "✗ timeout 1.");
+    quit(pty, &home);
+}
+
+#[test]
+fn a_command_that_was_declined_has_not_failed() {
+    let (home, pty) = ran(json!({"command": "make"}), "n");
+    ends(&pty, "✗ declined");
+    assert!(!pty.screen().contains("failed"), "{}", pty.screen());
+    quit(pty, &home);
+}
+
+#[test]
+fn a_long_new_file_unfolds_whole() {
+    let home = Home::new();
+    let content: String = (1..=100).map(|n| format!("line {n}\n")).collect();
+    let server = playing([
+        calls(
+            "create_file",
+            json!({"path": "new.txt", "content": content}),
+        ),
+        says("Written."),
+    ]);
+    let pty = full(&home, &server);
+    pty.send("write it\r");
+    pty.wait_text("Written.");
+    pty.wait_text("… 61 more lines, Ctrl-O unfolds");
+    pty.send("\t");
+    pty.wait_text("+ 100  line 100");
+    quit(pty, &home);
+}
+
+#[test]
+fn the_farewell_is_seen_on_the_screen_of_the_shell() {
+    let home = Home::new();
+    let server = playing([
+        calls(
+            "exit_app",
+            json!({"message": "So long, \u{1b}[31mand thanks."}),
+        ),
+        says("Leaving now."),
+    ]);
+    let mut pty = full(&home, &server);
+    pty.send("leave\r");
+    assert_eq!(pty.wait().code(), Some(0));
+    restored(&pty, &home);
+    let screen = pty.screen();
+    assert!(
+        screen.contains("So long, ") && screen.contains("and thanks."),
+        "{screen}"
+    );
+    assert!(!String::from_utf8_lossy(&pty.raw()).contains("So long, \x1b[31m"));
+}
+
+#[test]
+fn the_gauge_counts_the_answer_that_is_on_the_screen() {
+    let home = Home::new();
+    // A hundred thousand tokens and more, of which no request has told anything yet.
+    let answer = "word ".repeat(100_000);
+    let server = playing([says(&answer)]);
+    let pty = full(&home, &server);
+    pty.send("go\r");
+    pty.wait_for("a gauge that has risen", |screen| {
+        percent(screen).is_some_and(|percent| percent > 40)
+    });
+    pty.send("!undo\r");
+    pty.wait_for("a gauge that has fallen", |screen| {
+        percent(screen).is_some_and(|percent| percent < 20)
+    });
+    quit(pty, &home);
+}
+
+#[test]
+fn an_answer_of_blanks_is_told_and_not_sent_again() {
+    let home = Home::new();
+    let server = playing([says(" \n\n "), says("Something.")]);
+    let pty = full(&home, &server);
+    pty.send("one\r");
+    pty.wait_text("answered nothing");
+    assert!(!pty.screen().contains("marvin  "), "{}", pty.screen());
+    pty.send("two\r");
+    pty.wait_text("Something.");
+    let roles: Vec<String> = sent(&server, 1).into_iter().map(|(role, _)| role).collect();
+    assert!(!roles.contains(&"assistant".to_owned()), "{roles:?}");
+    quit(pty, &home);
+}
+
+#[test]
+fn the_gauge_counts_the_tools_from_the_first_exchange_on() {
+    let home = Home::new();
+    let server = playing([says("First."), says("Second.")]);
+    let pty = full(&home, &server);
+    pty.send("one\r");
+    pty.wait_text("2 msgs");
+    let first = pty.with(percent).expect("a gauge");
+    pty.send("two\r");
+    pty.wait_text("4 msgs");
+    let second = pty.with(percent).expect("a gauge");
+    assert!(first > 0 && second - first <= 1, "{first} then {second}");
+    quit(pty, &home);
+}
+
+/// How full the context is by the status line.
+fn percent(screen: &vt100::Screen) -> Option<u64> {
+    let contents = screen.contents();
+    let (_, after) = contents.rsplit_once("ctx ")?;
+    after.split('%').next()?.parse().ok()
+}
