@@ -12,7 +12,6 @@ use rustix::fs::OFlags;
 use super::atomic::{self, Access, STATE_CAP};
 use crate::base::cancel::Cancel;
 use crate::base::error::{Outcome, Problem};
-use crate::base::open;
 
 /// How often a waiting process looks again.
 const LOOK: Duration = Duration::from_millis(10);
@@ -66,7 +65,7 @@ impl Lock {
     /// `Limit` when it takes longer; `Cancelled`; the folder cannot be opened.
     pub fn folder(dir: &Path, limit: Duration, stop: &Cancel) -> Outcome<Self> {
         let fail = |why| Problem::system(format!("Cannot lock {}", dir.display()), why);
-        let flags = rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::NONBLOCK;
+        let flags = OFlags::DIRECTORY | OFlags::NONBLOCK;
         let mut file = OpenOptions::new()
             .read(true)
             .custom_flags(i32::try_from(flags.bits()).unwrap_or_default())

@@ -43,7 +43,10 @@ fn how_to_get_the_rest(tool: Option<&Tool>) -> String {
         true => String::new(),
         false => format!(", narrowed by its parameters ({})", names.join(", ")),
     };
-    format!("To get the rest, call {} again for less at once{by}.", tool.name)
+    format!(
+        "To get the rest, call {} again for less at once{by}.",
+        tool.name
+    )
 }
 
 fn count(bytes: usize) -> String {
@@ -71,10 +74,10 @@ mod tests {
     #[test]
     fn a_small_window_makes_the_limit_smaller() {
         let context = ContextGauge::default();
-        context.set(0, 10_000, 20_000);
+        context.set(0, 0, 10_000, 20_000);
         let out = capped("x".repeat(100_000), None, &context);
         assert!((30_000..31_000).contains(&out.len()), "{}", out.len());
-        context.set(0, 10, 20);
+        context.set(0, 0, 10, 20);
         let out = capped("x".repeat(100_000), None, &context);
         assert!(out.len() > MIN_RESULT_BYTES);
     }

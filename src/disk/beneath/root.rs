@@ -30,6 +30,8 @@ pub struct Root {
 
 /// What messages call a directory that nobody named otherwise.
 const WORKING: &str = "working directory";
+/// Marvin's own folder of a project: what is there was said in a conversation.
+const OWN_FOLDER: &str = ".marvin";
 
 impl Root {
     /// Opens a folder as working directory.
@@ -64,13 +66,14 @@ impl Root {
         let handle =
             openat(CWD, &path, FOLDER, Mode::empty()).map_err(|errno| fail(errno.into()))?;
         let id = id(&fstat(&handle).map_err(|errno| fail(errno.into()))?);
+        let private = path.iter().any(|part| part == OWN_FOLDER);
         Ok(Self {
             handle: Arc::new(handle),
             path,
             engine,
             id,
             called: Cow::Borrowed(WORKING),
-            private: false,
+            private,
         })
     }
 
@@ -107,7 +110,7 @@ impl Root {
 
     /// True for what lies in Marvin's own folder of a project.
     pub(super) fn is_private(&self, rel: &Rel) -> bool {
-        self.private || rel.parts().any(|part| part == ".marvin")
+        self.private || rel.parts().any(|part| part == OWN_FOLDER)
     }
 
     /// The directory's absolute path without links, as it was when opened: for messages and for programs started there.

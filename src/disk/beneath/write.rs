@@ -185,12 +185,6 @@ impl Root {
         }
     }
 
-    /// True in Marvin's own folder of a project, also when this root is that folder or one in it.
-    fn is_own(&self, rel: &Rel) -> bool {
-        let mut above = self.path().components();
-        rel.parts().next() == Some(OWN) || above.any(|part| part.as_os_str() == OWN)
-    }
-
     fn writable(&self, rel: &Rel, last: Last) -> Result<Spot, Stop> {
         if let Some(guard) = rel.write_guard() {
             return Err(Stop::Guard(guard));

@@ -15,7 +15,6 @@ use super::launch::{EMPTY, FALSE, Launch};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
-use crate::base::open;
 use crate::base::text::{clip, visible};
 use crate::proc::capture::Keep;
 use crate::proc::child::{Done, Run};

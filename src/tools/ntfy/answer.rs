@@ -77,7 +77,9 @@ impl News {
             if number > 0 && full && shown.last.is_some() {
                 break;
             }
-            shown.notices.push(format!("{BELL}{label}: {}", message.text));
+            shown
+                .notices
+                .push(format!("{BELL}{label}: {}", message.text));
             shown.last = message.mark.clone().or(shown.last.take());
         }
         shown.left = self.0.len() - shown.notices.len();

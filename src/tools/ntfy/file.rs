@@ -258,10 +258,6 @@ fn note(entry: &mut Map<String, Value>, seen: &Seen, reader: Reader, now: &str) 
             entry.insert((*time_key).to_owned(), seen.time.into());
         }
     }
-    if let Some(id) = seen.id.as_ref().filter(|_| listed) {
-        entry.insert(LISTED_ID_KEY.to_owned(), id.as_str().into());
-        entry.insert(LISTED_TIME_KEY.to_owned(), seen.time.into());
-    }
     entry.insert("lastChecked".to_owned(), now.into());
 }
 

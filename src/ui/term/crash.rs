@@ -132,6 +132,9 @@ fn save(file: &Path, text: &str) -> io::Result<()> {
             .mode(0o700)
             .create(folder)?;
     }
-    open::with(OpenOptions::new().append(true).create(true).mode(0o600), file)?
-        .write_all(text.as_bytes())
+    open::with(
+        OpenOptions::new().append(true).create(true).mode(0o600),
+        file,
+    )?
+    .write_all(text.as_bytes())
 }
