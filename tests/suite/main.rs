@@ -23,6 +23,7 @@ mod context;
 mod contract;
 mod fence;
 mod floors;
+mod git_clones;
 mod git_folder;
 mod git_honest;
 mod git_places;
