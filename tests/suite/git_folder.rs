@@ -128,6 +128,24 @@ fn what_a_borrowed_folder_of_objects_lists_is_not_repeated() {
 }
 
 #[test]
+fn a_link_to_a_folder_inside_that_is_not_looked_at_is_refused() {
+    let home = Home::new();
+    let file = home.write("secret", "the password is swordfish\n");
+    for hidden in ["lfs/info", "hooks/info", "unheard-of/info"] {
+        let repo = Repo::at(&home.path().join("trap"));
+        repo.file("a.txt", "mine\n").commit("start");
+        put_link(&repo, "info", Path::new(hidden));
+        put_link(&repo, &format!("{hidden}/grafts"), &file);
+        for (tool, args) in every_call() {
+            let done = git(&home, repo.path(), tool, args).expect(1);
+            let said = format!("{}{}", done.text(), done.errors());
+            assert!(!said.contains("swordfish"), "{hidden}, {tool}: {said}");
+        }
+        fs::remove_dir_all(repo.path()).unwrap();
+    }
+}
+
+#[test]
 fn a_fifo_in_the_place_of_a_file_does_not_stop_a_call() {
     let home = Home::new();
     let repo = Repo::at(&home.path().join("trap"));

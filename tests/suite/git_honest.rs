@@ -259,8 +259,16 @@ fn a_merge_is_seen_and_concluded() {
     assert_eq!(repo.git(&["log", "-1", "--format=%s", "HEAD^2"]), "theirs");
     assert_eq!(repo.read("a.txt"), "both\n");
     assert_eq!(repo.git(&["status", "--short"]), "");
+    // What one side alone has may be taken as it is.
+    let blob = repo.git(&["rev-parse", "HEAD:gone.txt"]);
+    repo.git(&["update-index", "--force-remove", "gone.txt"]);
+    let entry = format!("100644 {blob} 2\tgone.txt\n");
+    repo.feed(&["update-index", "--index-info"], &entry);
+    repo.file("a.txt", "both again\n");
+    has("git_commit", json!({"message": "taken"}), "taken");
+    assert_eq!(repo.git(&["status", "--short"]), "");
     // One without any change of its own is concluded too.
-    repo.git(&["checkout", "--quiet", "-b", "more", "HEAD^"]);
+    repo.git(&["checkout", "--quiet", "-b", "more"]);
     repo.git(&["commit", "--quiet", "--allow-empty", "-m", "empty"]);
     repo.git(&["checkout", "--quiet", "main"]);
     repo.git(&["merge", "--quiet", "--no-ff", "--no-commit", "more"]);

@@ -1,7 +1,8 @@
 //! Real git repositories for tests, apart from whatever git configuration the machine has.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
@@ -59,6 +60,21 @@ impl Repo {
         self.git(&["add", "--all"]);
         self.git(&["commit", "--quiet", "--allow-empty", "-m", message]);
         self.git(&["rev-parse", "HEAD"])
+    }
+
+    /// Runs git in it with this on its standard input.
+    pub fn feed(&self, args: &[&str], input: &str) {
+        let mut git = Command::new("git")
+            .args(args)
+            .current_dir(&self.path)
+            .env("HOME", &self.path)
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("git on PATH");
+        let mut pipe = git.stdin.take().expect("a pipe");
+        pipe.write_all(input.as_bytes()).expect("git reads");
+        drop(pipe);
+        assert!(git.wait().expect("git").success(), "git {args:?} failed");
     }
 
     /// Runs git in it and gives its trimmed output; fails the test when git does.

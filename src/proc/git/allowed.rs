@@ -3,8 +3,8 @@
 //! A list of what is allowed and not of what is forbidden: git learns new settings with every release, and tools invent their
 //! own. Names are git's own in lower case; `*` stands for a subsection.
 
-/// Settings that only say what to call git's own text, or that this call gives itself: see [`super::launch`].
-pub(super) const ANSWERED: [&str; 24] = [
+/// Settings that every call gives itself.
+pub(super) const ANSWERED: [&str; 25] = [
     "core.quotePath=false",
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -26,6 +26,8 @@ pub(super) const ANSWERED: [&str; 24] = [
     "checkout.workers=1",
     // A transport that runs any command is never wanted.
     "protocol.ext.allow=never",
+    // A server may name other addresses to fetch from.
+    "transfer.bundleURI=false",
     // Results are plain text in one column.
     "color.ui=false",
     "blame.coloring=none",
@@ -38,7 +40,7 @@ pub(super) const ANSWERED: [&str; 24] = [
 ];
 
 /// Sections whose settings are all data.
-const SECTIONS: [&str; 42] = [
+const SECTIONS: [&str; 43] = [
     "add",
     "advice",
     "apply",
@@ -53,6 +55,7 @@ const SECTIONS: [&str; 42] = [
     "feature",
     "fetch",
     "fsck",
+    "grep",
     "http",
     "i18n",
     "include",
@@ -84,7 +87,7 @@ const SECTIONS: [&str; 42] = [
 ];
 
 /// Single settings that are data, in sections that also name programs or files.
-const KEYS: [&str; 124] = [
+const KEYS: [&str; 128] = [
     "blame.blankboundary",
     "blame.date",
     "blame.markignoredlines",
@@ -167,6 +170,7 @@ const KEYS: [&str; 124] = [
     "diff.statgraphwidth",
     "diff.statnamewidth",
     "diff.suppressblankempty",
+    "diff.trustexitcode",
     "diff.wordregex",
     "diff.wserrorhighlight",
     "diff.*.algorithm",
@@ -174,6 +178,8 @@ const KEYS: [&str; 124] = [
     "diff.*.cachetextconv",
     "diff.*.wordregex",
     "diff.*.xfuncname",
+    "format.encodeemailheaders",
+    "format.filenamemaxlength",
     "format.pretty",
     "gc.writecommitgraph",
     "init.defaultbranch",
@@ -205,6 +211,7 @@ const KEYS: [&str; 124] = [
     "remote.*.pushurl",
     "remote.*.tagopt",
     "remote.*.url",
+    "submodule.propagatebranches",
     "submodule.*.active",
     "submodule.*.branch",
     "submodule.*.ignore",

@@ -6,6 +6,7 @@
 //! which a shared clone leads by the lines of a file, may lie anywhere: what they give is found by its hash alone. Only their
 //! own list of further ones is text again, and must be a file of theirs.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -15,13 +16,12 @@ use std::path::{Component, Path, PathBuf};
 use super::place::Place;
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::visible;
-use crate::disk::atomic;
 
 /// Names in a repository's folder behind which the tools of this module read and write nothing: hooks and filters do not run,
 /// and git in a submodule is not started.
 const UNUSED: [&str; 4] = ["hooks", "lfs", "annex", "modules"];
 /// Folders that are looked into; whatever else stands in a repository's folder is some other program's.
-const FOLDERS: [&str; 14] = [
+const FOLDERS: [&str; 13] = [
     "branches",
     "info",
     "logs",
@@ -33,7 +33,6 @@ const FOLDERS: [&str; 14] = [
     "remotes",
     "rr-cache",
     "sequencer",
-    "sharedindex",
     "worktrees",
     "NOTES_MERGE_WORKTREE",
 ];
@@ -41,8 +40,8 @@ const FOLDERS: [&str; 14] = [
 const PATTERNS: &str = "info/exclude";
 /// Folders in folders that are looked at; branch names are not that long.
 const DEEPEST: u8 = 32;
-/// Shared clones of shared clones; git itself follows five.
-const SHARED: u8 = 6;
+/// Repositories from which a shared clone may borrow, those of the others with it.
+const MAX_ALTERNATES: usize = 64;
 /// A list of other repositories has a few lines.
 const LIST_CAP: u64 = 1 << 20;
 
@@ -58,7 +57,7 @@ pub(super) fn check(place: &Place) -> Outcome<()> {
     for folder in &folders {
         check_one(folder, &[place.git(), place.common()])?;
     }
-    check_alternates(&place.common().join("objects"), SHARED)
+    check_alternates(&place.common().join("objects"), &mut HashSet::new())
 }
 
 fn check_one(folder: &Path, inside: &[&Path]) -> Outcome<()> {
@@ -93,10 +92,11 @@ fn wrong(entry: &fs::DirEntry, top: &Path, inside: &[&Path], depth: u8) -> Optio
     }
     let path = entry.path();
     if kind.is_symlink() {
-        let exempt = path
+        let patterns = path
             .strip_prefix(top)
-            .is_ok_and(|rel| rel == Path::new(PATTERNS));
-        return (!exempt && !stays(&path, inside)).then_some(path);
+            .is_ok_and(|rel| rel == Path::new(PATTERNS))
+            && (path.is_file() || !path.exists());
+        return (!patterns && !stays(&path, inside)).then_some(path);
     }
     if !kind.is_dir() {
         return Some(path);
@@ -111,10 +111,11 @@ fn wrong(entry: &fs::DirEntry, top: &Path, inside: &[&Path], depth: u8) -> Optio
     }
 }
 
-/// True when the link ends inside the repository. One to nothing yet, as `HEAD` may be, must say so by itself.
+/// True when the link ends at a file inside the repository; behind one to a folder could be what nobody looks at. One to
+/// nothing yet, as `HEAD` may be, must say so by itself.
 fn stays(link: &Path, inside: &[&Path]) -> bool {
     if let Ok(end) = link.canonicalize() {
-        return inside.iter().any(|folder| end.starts_with(folder));
+        return end.is_file() && inside.iter().any(|folder| end.starts_with(folder));
     }
     fs::read_link(link).is_ok_and(|to| {
         to.components()
@@ -126,20 +127,23 @@ fn stays(link: &Path, inside: &[&Path]) -> bool {
 }
 
 /// Looks at the lists of the folders of objects that `objects` borrows from. Its own is no link that leads out already.
-fn check_alternates(objects: &Path, depth: u8) -> Outcome<()> {
+fn check_alternates(objects: &Path, seen: &mut HashSet<PathBuf>) -> Outcome<()> {
     let list = objects.join("info/alternates");
-    let Ok(Some(text)) = atomic::read(&list, LIST_CAP) else {
-        // No list, or one that git cannot read either.
-        return match list.symlink_metadata() {
-            Ok(_) if !list.is_file() => Err(refusal(&list)),
-            Ok(_) | Err(_) => Ok(()),
-        };
+    let Ok(about) = fs::metadata(&list) else {
+        return Ok(());
+    };
+    if !about.is_file() || about.len() > LIST_CAP {
+        return Err(refusal(&list));
+    }
+    let Ok(text) = fs::read(&list) else {
+        // git cannot read it either.
+        return Ok(());
     };
     for line in text.split(|byte| *byte == b'\n') {
         if line.is_empty() || line.starts_with(b"#") {
             continue;
         }
-        if depth == 0 || line.starts_with(b"\"") {
+        if seen.len() >= MAX_ALTERNATES || line.starts_with(b"\"") {
             return Err(Problem::refused(format!(
                 "{} leads to other repositories in a way that is not followed ({}).",
                 list.display(),
@@ -150,6 +154,9 @@ fn check_alternates(objects: &Path, depth: u8) -> Outcome<()> {
         let Ok(other) = objects.join(OsStr::from_bytes(line)).canonicalize() else {
             continue;
         };
+        if !seen.insert(other.clone()) {
+            continue;
+        }
         for name in ["info", "info/alternates"] {
             let path = other.join(name);
             let is_link = path
@@ -159,7 +166,7 @@ fn check_alternates(objects: &Path, depth: u8) -> Outcome<()> {
                 return Err(refusal(&path));
             }
         }
-        check_alternates(&other, depth - 1)?;
+        check_alternates(&other, seen)?;
     }
     Ok(())
 }
@@ -170,13 +177,13 @@ fn refusal(path: &Path) -> Problem {
         .is_ok_and(|about| about.is_symlink());
     if is_link {
         Problem::refused(format!(
-            "{} is a link that leads out of the repository; git would read or write another file through it.",
+            "{} is a link that leads out of the repository, or to a folder; git would read or write another file through it.",
             path.display()
         ))
         .next("Remove the link, or put the real file there.")
     } else {
         Problem::refused(format!(
-            "{} does not belong into a repository: it is neither file nor folder, or lies too deep.",
+            "{} does not belong into a repository: it is neither file nor folder, too large, or lies too deep.",
             path.display()
         ))
         .next("Move it away.")

@@ -36,7 +36,12 @@ impl Git<'_> {
             return Ok(format!("There is nothing to commit.\n{status}{notes}"));
         }
         let (settings, note) = self.author();
-        let done = self.run_with(&settings, &["commit", "--no-verify", "-m", message])?;
+        let commit = ["commit", "--no-verify", "-m", message];
+        let mut done = self.run_with(&settings, &commit)?;
+        if add_all && !done.success() && done.stderr.text().contains("unmerged files") {
+            self.stage_unmerged()?;
+            done = self.run_with(&settings, &commit)?;
+        }
         notes.push_str(&note);
         if let Some(hook) = self.commit_hook() {
             notes.push_str(&format!(
@@ -64,20 +69,43 @@ impl Git<'_> {
         self.said(done)?;
         let left_out = filters::filtered(&top, &self.settings, &self.filters, &changed)?;
         changed.retain(|path| !left_out.contains(path));
-        if !changed.is_empty() {
-            // A file where there was a folder, and the other way round, replaces it.
-            let update = [
-                "update-index",
-                "--add",
-                "--remove",
-                "--replace",
-                "-z",
-                "--stdin",
-            ];
-            let done = top.feed(self.with_settings(&update), filters::joined(&changed))?;
-            self.said(done)?;
-        }
+        self.update_index(&changed)?;
         Ok(left_out)
+    }
+
+    /// Takes what is in the working tree for the result of a merge, where one side equals it, so that it was not listed as
+    /// changed.
+    fn stage_unmerged(&self) -> Outcome<()> {
+        let mut unmerged: Vec<Vec<u8>> = Vec::new();
+        let list = self.with_settings(&["ls-files", "-z", "--unmerged"]);
+        let done = self.at_top().split(&list, None, &mut |entry| {
+            let tab = entry.iter().position(|byte| *byte == b'\t');
+            let path = tab.and_then(|at| entry.get(at + 1..));
+            unmerged.extend(path.map(<[u8]>::to_owned));
+        })?;
+        self.said(done)?;
+        unmerged.dedup();
+        let left_out = filters::filtered(&self.at_top(), &self.settings, &self.filters, &unmerged)?;
+        unmerged.retain(|path| !left_out.contains(path));
+        self.update_index(&unmerged)
+    }
+
+    fn update_index(&self, paths: &[Vec<u8>]) -> Outcome<()> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        // A file where there was a folder, and the other way round, replaces it.
+        let update = [
+            "update-index",
+            "--add",
+            "--remove",
+            "--replace",
+            "-z",
+            "--stdin",
+        ];
+        let update = self.with_settings(&update);
+        let done = self.at_top().feed(update, filters::joined(paths))?;
+        self.said(done).map(drop)
     }
 
     fn has_staged(&self) -> Outcome<bool> {

@@ -184,15 +184,22 @@ fn settings_off_the_list_do_nothing_and_break_nothing() {
         };
         let mut text = fs::read_to_string(repo.path().join(".git/config")).unwrap();
         let mut count = 0;
-        for key in known.lines().filter(|key| key.contains('.')) {
+        for key in known
+            .lines()
+            .filter(|key| !key.contains('_') && key.contains('.'))
+        {
             // A name that ends with a dot stands for a family, of which any name may be one.
             let key = match key.strip_suffix('.') {
                 Some(family) => format!("{family}.x.command"),
                 None => key.to_owned(),
             };
             let lower = key.to_lowercase();
-            // The lists of blame are looked at one by one.
-            if allowed::is_data(lower.as_bytes()) || lower == "blame.ignorerevsfile" {
+            // The lists of blame are looked at one by one; what is no colour or column git refuses where it stands.
+            let typed = ["blame.ignorerevsfile", "color.", "column."];
+            if allowed::is_data(lower.as_bytes())
+                || allowed::is_answered(lower.as_bytes())
+                || typed.iter().any(|name| lower.starts_with(name))
+            {
                 continue;
             }
             let (section, variable) = key.split_once('.').unwrap();
