@@ -25,6 +25,8 @@ pub struct Root {
     called: &'static str,
     /// It lies in Marvin's own folder, whose files are for their owner alone.
     private: bool,
+    /// The directory whose closed parts stay closed: these may lie below this one as well.
+    pub(super) kept: Option<Arc<Root>>,
 }
 
 /// What messages call a directory that nobody named otherwise.
@@ -70,6 +72,7 @@ impl Root {
             id,
             called: WORKING,
             private: false,
+            kept: None,
         })
     }
 
@@ -77,6 +80,14 @@ impl Root {
     #[must_use]
     pub fn called(mut self, name: &'static str) -> Self {
         self.called = name;
+        self
+    }
+
+    /// The same folder, in which what `first` closes stays closed: a process that moves to the folder above its project does not
+    /// get at the project's tickets by that.
+    #[must_use]
+    pub fn keeping_closed(mut self, first: &Arc<Self>) -> Self {
+        self.kept = Some(Arc::clone(first));
         self
     }
 
@@ -99,6 +110,7 @@ impl Root {
                 id,
                 called: self.called,
                 private: self.is_private(rel),
+                kept: self.kept.clone(),
             })
         };
         open().map_err(|stop| self.problem("open", rel, stop))
