@@ -74,10 +74,17 @@ fn set_dir(ctx: &Ctx, args: SetWorkingDir) -> Outcome<Done> {
         .next("Stay in the project's folder; ticket tools, git tools and paths such as .marvin/spec.md reach what may be reached."));
     }
     let dir = root.path().to_owned();
-    let inside = |now: &Root| dir.starts_with(now.path());
-    if !ctx.world.place.root().is_some_and(|now| inside(&now)) {
+    let is_inside = match ctx.world.place.root() {
+        Some(now) => now.holds(&root)?,
+        None => false,
+    };
+    if !is_inside {
         ctx.approve(Matter::WorkingDir { dir: dir.clone() })?;
     }
+    let root = match ctx.world.place.first() {
+        Some(first) => root.keeping_closed(&first),
+        None => root,
+    };
     ctx.world.place.set(root, false);
     Ok(Done::from(format!("Working directory: {}", dir.display())).and(Effect::WorkingDir(dir)))
 }
@@ -153,4 +160,65 @@ fn show_tree(ctx: &Ctx, args: TreeArgs) -> Outcome<String> {
             count: true,
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::cancel::Cancel;
+    use crate::base::env::Env;
+    use crate::chat::event::Deaf;
+    use crate::tools::bounds::Bounds;
+    use crate::tools::context::World;
+    use std::fs;
+
+    fn set(ctx: &Ctx, path: &Path) -> Outcome<Done> {
+        let path = path.display().to_string();
+        set_dir(ctx, SetWorkingDir { path })
+    }
+
+    fn ctx(dir: &Path, is_bound: bool) -> Ctx {
+        let world = World::new(Env::default(), Bounds::default());
+        world.place.set(Root::open(dir).unwrap(), is_bound);
+        Ctx::new(Arc::new(world), Cancel::new(), Arc::new(Deaf))
+    }
+
+    #[test]
+    fn a_bound_process_stays_below_its_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let work = dir.path().join("work");
+        fs::create_dir_all(work.join("sub/deep")).unwrap();
+        fs::create_dir_all(work.join(".git/hooks")).unwrap();
+        fs::create_dir(dir.path().join("work-next")).unwrap();
+        std::os::unix::fs::symlink("../../work-next", work.join("sub/out")).unwrap();
+        let ctx = ctx(&work, true);
+        for (path, is_allowed) in [
+            ("work/sub/deep", true),
+            ("work/sub", true),
+            ("work", true),
+            (".", false),
+            ("work-next", false),
+            ("work/sub/out", false),
+            ("work/.git/hooks", false),
+        ] {
+            let answer = set(&ctx, &dir.path().join(path));
+            assert_eq!(answer.is_ok(), is_allowed, "{path}: {answer:?}");
+        }
+        assert!(ctx.root().unwrap().path().ends_with("work"));
+    }
+
+    #[test]
+    fn the_folder_above_a_project_does_not_open_the_project() {
+        let dir = tempfile::tempdir().unwrap();
+        let work = dir.path().join("work");
+        fs::create_dir_all(work.join(".tickets")).unwrap();
+        fs::write(work.join(".tickets/t-1.md"), "a ticket").unwrap();
+        let ctx = ctx(&work, false);
+        set(&ctx, dir.path()).unwrap();
+        let root = ctx.root().unwrap();
+        let ticket = root.check("work/.tickets/t-1.md").unwrap();
+        assert!(root.read(&ticket, 99).is_err());
+        assert!(set(&ctx, &work.join(".tickets")).is_err());
+        set(&ctx, &work).unwrap();
+    }
 }

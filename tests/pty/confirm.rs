@@ -71,6 +71,26 @@ fn the_question_shows_command_place_and_reason() {
 }
 
 #[test]
+fn a_file_outside_the_working_directory_is_sent_only_when_the_user_agrees() {
+    for (key, is_sent) in [("n", false), ("y", true)] {
+        let home = Home::new();
+        home.write(".ssh/id_x", "the key\n");
+        home.write("work/in.txt", "the text\n");
+        let server = playing([says("That was it.")]);
+        let pty = full(&home, &server);
+        pty.send("compare @~/.ssh/id_x and @in.txt please\r");
+        pty.wait_text("Send this file");
+        pty.wait_text(".ssh/id_x");
+        pty.send(key);
+        pty.wait_text("That was it.");
+        let sent = last_sent(&server, 0);
+        assert!(sent.contains("the text"), "{sent}");
+        assert_eq!(sent.contains("the key"), is_sent, "{sent}");
+        quit(pty, &home);
+    }
+}
+
+#[test]
 fn y_and_enter_run_it_once() {
     for key in ["y", "\r"] {
         let home = Home::new();

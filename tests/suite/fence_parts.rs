@@ -322,12 +322,15 @@ fn what_is_asked_for_and_what_git_tracks_is_searched() {
         .file("dist/tracked.js", "needle\n")
         .file("vendor/lib/b.js", "needle\n")
         .file(".github/ci.js", "needle\n")
-        .file("build/ignored-but-tracked.js", "needle\n")
-        .commit("start");
+        .file("build/ignored-but-tracked.js", "needle\n");
+    let id = repo.commit("start");
+    let submodule = format!("160000,{id},dist/sub");
+    repo.git(&["update-index", "--add", "--cacheinfo", &submodule]);
     repo.file(".gitignore", "build/\nlocal/\n*.secret\n")
         .file("target/out.js", "needle\n")
         .file("build/new.js", "needle\n")
         .file("dist/new.js", "needle\n")
+        .file("dist/sub/s.js", "needle\n")
         .file("local/mine.js", "needle\n")
         .file("node_modules/m/m.js", "needle\n")
         .file(".hidden/h.js", "needle\n");
@@ -355,6 +358,7 @@ fn what_is_asked_for_and_what_git_tracks_is_searched() {
     let tracked = [
         ".github/ci.js",
         "build/ignored-but-tracked.js",
+        "dist/sub/s.js",
         "dist/tracked.js",
         "src/a.js",
         "vendor/lib/b.js",

@@ -44,7 +44,7 @@ fn approved(place: &Place, ctx: &Ctx) -> Result<(), String> {
         Place::Inside(..) => Ok(()),
         Place::Outside(file) => ctx
             .approve(Matter::Attach { file: file.clone() })
-            .map_err(|problem| problem.one_line()),
+            .map_err(|problem| problem.what),
     }
 }
 

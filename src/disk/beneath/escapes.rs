@@ -768,3 +768,27 @@ fn closed_parts_are_known_under_any_name_and_below() {
         );
     });
 }
+
+#[test]
+fn what_a_project_closes_stays_closed_from_the_folder_above_it() {
+    both(|engine| {
+        let yard = yard(engine);
+        let first = Arc::new(yard.root.clone());
+        let above = Root::open_with(&yard.above, engine).unwrap();
+        let above = above.keeping_closed(&first);
+        let write = |path: &str| above.put(&above.check(path).unwrap(), b"mine");
+        for path in [
+            "app/.tickets/m-1.md",
+            "app/.tickets/new.md",
+            "app/.git/config",
+            "app/.marvin/upstream/TOOLS.md",
+        ] {
+            let problem = write(path).unwrap_err();
+            assert_eq!(problem.kind, Kind::Refused, "{path}: {problem:?}");
+        }
+        let ticket = above.check("app/.tickets/m-1.md").unwrap();
+        assert!(above.read(&ticket, 99).is_err());
+        write("app/src/main.rs").unwrap();
+        write("app/.marvin/spec.md").unwrap();
+    });
+}

@@ -3,6 +3,7 @@
 //! A repository may put anything under their names. Links are not followed, as git does not follow them; devices and pipes are not
 //! opened; and no line reaches the parser of globs that could overflow the stack.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -27,13 +28,19 @@ pub const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".rgignore"];
 /// An ignore file longer than this is not read.
 const CAP: u64 = 256 * 1024;
 
-/// Patterns of a folder that count at most; the rest of them hides nothing.
-const MAX_PATTERNS: usize = 2_000;
+/// Patterns that count in one listing or walk at most; the rest of them hides nothing. Each is compiled, and a repository may put
+/// thousands of them into thousands of folders.
+const MAX_PATTERNS: usize = 50_000;
+
+/// Patterns of one folder that count at most.
+const MAX_FOLDER_PATTERNS: usize = 2_000;
 
 /// The rules of one folder and of those above it.
 pub(super) struct Rules {
     own: Gitignore,
     up: Option<Rc<Rules>>,
+    /// Patterns that may still be read.
+    left: Rc<Cell<usize>>,
 }
 
 impl Rules {
@@ -42,6 +49,7 @@ impl Rules {
         Rc::new(Self {
             own: Gitignore::empty(),
             up: None,
+            left: Rc::new(Cell::new(MAX_PATTERNS)),
         })
     }
 
@@ -104,7 +112,9 @@ impl Rules {
     /// The rules that these files, the later ones stronger, set for `folder`.
     fn with(folder: &Path, files: Vec<Option<File>>, up: Rc<Self>) -> Rc<Self> {
         let mut builder = GitignoreBuilder::new(folder);
-        let mut left = MAX_PATTERNS;
+        let budget = Rc::clone(&up.left);
+        let mut left = budget.get().min(MAX_FOLDER_PATTERNS);
+        let before = left;
         for file in files.into_iter().flatten() {
             let Some(text) = text(file) else { continue };
             for line in text.lines().filter(|line| glob_excess(line).is_none()) {
@@ -119,8 +129,13 @@ impl Rules {
                 let _ = builder.add_line(None, line);
             }
         }
+        budget.set(budget.get().saturating_sub(before - left));
         match builder.build() {
-            Ok(own) if !own.is_empty() => Rc::new(Self { own, up: Some(up) }),
+            Ok(own) if !own.is_empty() => Rc::new(Self {
+                own,
+                up: Some(up),
+                left: budget,
+            }),
             _ => up,
         }
     }

@@ -133,6 +133,24 @@ impl Root {
         Ok(path)
     }
 
+    /// The parts with a fence of their own that are there now: this directory's, and those of the one that it was chosen from.
+    pub(super) fn fences(&self) -> Vec<(Id, Guarded)> {
+        let parts = [
+            (".tickets", Guarded::Tickets),
+            (".git", Guarded::Git),
+            (".marvin/upstream", Guarded::Upstream),
+        ];
+        let mut fences = Vec::new();
+        for root in [Some(self), self.kept.as_deref()].into_iter().flatten() {
+            for (part, guard) in parts {
+                if let Ok(stat) = statat(&*root.handle, part, AtFlags::empty()) {
+                    fences.push((id(&stat), guard));
+                }
+            }
+        }
+        fences
+    }
+
     /// Climbs from `dir` to the root: which guarded part, if any, `name` in `dir` (or `dir` itself) belongs to.
     ///
     /// A climb that misses the root is [`Stop::Outside`]: the folder was moved away after it was opened.
@@ -141,20 +159,11 @@ impl Root {
         dir: BorrowedFd<'_>,
         name: Option<&OsStr>,
     ) -> Result<Option<Guarded>, Stop> {
-        let known = |path: &str| {
-            statat(&*self.handle, path, AtFlags::empty())
-                .ok()
-                .map(|s| id(&s))
-        };
-        let fences = [
-            (known(".tickets"), Guarded::Tickets),
-            (known(".git"), Guarded::Git),
-            (known(".marvin/upstream"), Guarded::Upstream),
-        ];
+        let fences = self.fences();
         let fence = |here: Id| {
             fences
                 .iter()
-                .find(|(id, _)| *id == Some(here))
+                .find(|(id, _)| *id == here)
                 .map(|(_, guard)| *guard)
         };
         let mut here = fstat(dir).map(|stat| id(&stat))?;
@@ -189,7 +198,8 @@ impl Root {
         name: &OsStr,
         fence: &dyn Fn(Id) -> Option<Guarded>,
     ) -> Option<Guarded> {
-        if here == self.id && name == ".tickets" {
+        let is_top = here == self.id || self.kept.as_ref().is_some_and(|kept| here == kept.id);
+        if is_top && name == ".tickets" {
             return Some(Guarded::Tickets);
         }
         let own = || {

@@ -26,6 +26,8 @@ pub struct Root {
     called: Cow<'static, str>,
     /// It lies in Marvin's own folder, whose files are for their owner alone.
     private: bool,
+    /// The directory whose closed parts stay closed: these may lie below this one as well.
+    pub(super) kept: Option<Arc<Root>>,
 }
 
 /// What messages call a directory that nobody named otherwise.
@@ -74,6 +76,7 @@ impl Root {
             id,
             called: Cow::Borrowed(WORKING),
             private,
+            kept: None,
         })
     }
 
@@ -81,6 +84,14 @@ impl Root {
     #[must_use]
     pub fn called(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         self.called = name.into();
+        self
+    }
+
+    /// The same folder, in which what `first` closes stays closed: a process that moves to the folder above its project does not
+    /// get at the project's tickets by that.
+    #[must_use]
+    pub fn keeping_closed(mut self, first: &Arc<Self>) -> Self {
+        self.kept = Some(Arc::clone(first));
         self
     }
 
@@ -103,6 +114,7 @@ impl Root {
                 id,
                 called: self.called.clone(),
                 private: self.is_private(rel),
+                kept: self.kept.clone(),
             })
         };
         open().map_err(|stop| self.problem("open", rel, stop))

@@ -21,7 +21,7 @@ use super::engine::Stop;
 use super::ignored::Rules;
 use super::place::{DEEPEST, Id, id};
 use super::read::open_name;
-use super::rel::Rel;
+use super::rel::{Guarded, Rel};
 use super::root::Root;
 
 /// Entries read between two looks at whether to go on.
@@ -87,10 +87,10 @@ impl Root {
     /// Walks all files in the order of their paths, compared part by part. Links, pipes and devices are no files and links are no
     /// folders; `.git` and the tickets are never entered. Files named in `ignore_files` say what is ignored.
     pub fn walk<V: Visit>(&self, ignore_files: &[&str], mark: V::Mark, visit: &mut V) {
-        let closed: Vec<Id> = [".tickets", ".git"]
-            .into_iter()
-            .filter_map(|name| statat(&*self.handle, name, AtFlags::empty()).ok())
-            .map(|stat| id(&stat))
+        let fences = self.fences().into_iter();
+        let closed: Vec<Id> = fences
+            .filter(|(_, guard)| matches!(guard, Guarded::Tickets | Guarded::Git))
+            .map(|(id, _)| id)
             .collect();
         let rules = match ignore_files {
             [] => Rules::none(),

@@ -16,11 +16,9 @@ use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use regex::bytes::Regex;
-
 use self::names::Names;
 use self::parallel::{BATCH, in_parallel};
-use self::scan::Limits;
+use self::scan::{Limits, Pattern, Wanted};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::error::Outcome;
@@ -95,7 +93,7 @@ fn find(root: &Root, what: &Search<'_>, env: &Env, stop: &Cancel) -> Outcome<Fou
         what,
         env,
         names: Names::new(what.glob)?,
-        pattern: scan::pattern(what.pattern)?,
+        pattern: Pattern::new(what.pattern)?,
         limits: Limits {
             stop,
             until: Instant::now() + LIMIT,
@@ -124,7 +122,7 @@ struct Finder<'a> {
     what: &'a Search<'a>,
     env: &'a Env,
     names: Names<'a>,
-    pattern: Regex,
+    pattern: Pattern,
     limits: Limits<'a>,
     /// What git tracks below the root; asked for when something is about to be left out.
     tracked: Option<BTreeSet<String>>,
@@ -161,22 +159,20 @@ impl Finder<'_> {
     /// Searches the files gathered so far, and takes the hits in the order of the files.
     fn scan(&mut self) {
         let batch = std::mem::take(&mut self.batch);
-        let left = self.what.most.saturating_sub(self.found.hits);
-        let (pattern, what, limits) = (&self.pattern, self.what, &self.limits);
+        let wanted = Wanted {
+            context: self.what.context,
+            most: self.what.most.saturating_sub(self.found.hits),
+        };
+        let (pattern, limits) = (&self.pattern, &self.limits);
         let results = in_parallel(&batch, || {
-            let pattern = pattern.clone();
+            let (pattern, mut buffer) = (pattern.clone(), Vec::new());
+            let wanted = &wanted;
             move |file: &WalkFile| {
                 if limits.are_reached() {
                     return Ok(scan::Hits::default());
                 }
-                scan::file(
-                    file.open()?,
-                    file.rel.as_str(),
-                    &pattern,
-                    what.context,
-                    left,
-                    limits,
-                )
+                let path = file.rel.as_str();
+                scan::file(file.open()?, path, &pattern, wanted, limits, &mut buffer)
             }
         });
         for (file, result) in batch.iter().zip(results) {
@@ -203,6 +199,8 @@ impl Visit for Finder<'_> {
         match above {
             Standing::Usual | Standing::Asked if !out => Some(above),
             Standing::Usual | Standing::Asked if self.names.ask_for(name) => Some(Standing::Asked),
+            // A folder that is tracked itself is a submodule, with files of its own.
+            _ if entry.is_folder && self.is_tracked(entry.rel, false) => Some(Standing::Usual),
             _ => self
                 .is_tracked(entry.rel, entry.is_folder)
                 .then_some(Standing::Tracked),

@@ -81,6 +81,26 @@ fn hits_stand_in_the_order_of_their_paths_with_context() {
     assert!(text(dir.path(), "-x", "*", 0, 5).starts_with("No match"));
 }
 
+proptest::proptest! {
+    /// A flag that changes nothing sends the same pattern the slow way, line by line.
+    #[test]
+    fn the_quick_way_finds_what_the_slow_one_finds(
+        text in "([xyz \n]|é|\\t){0,120}",
+        pattern in "(x|y|z|\\^|\\$|\\.|\\\\s|\\\\b|\\[\\^x\\]|x\\+|y\\*|\n|é){1,5}",
+        context in 0usize..4,
+        most in 1usize..6,
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a"), &text).unwrap();
+        let found = |pattern: &str| {
+            let what = Search { pattern, glob: "*", context, most };
+            let root = Root::open(dir.path()).unwrap();
+            find(&root, &what, &Env::default(), &Cancel::new()).map_err(|_| ())
+        };
+        proptest::prop_assert_eq!(found(&pattern), found(&format!("(?u){pattern}")));
+    }
+}
+
 #[test]
 fn what_is_hidden_ignored_binary_or_vendored_is_not_searched() {
     let dir = tree();
