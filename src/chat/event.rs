@@ -49,6 +49,8 @@ pub enum Event {
         end: CallEnd,
         /// How long it ran; the time that it waited for the user is not counted.
         took: Duration,
+        /// Outside services that answered it.
+        answered_by: Vec<&'static str>,
         /// What it said.
         text: String,
     },

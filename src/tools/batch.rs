@@ -14,6 +14,7 @@ use crate::base::cancel::Cancel;
 use crate::base::error::{Outcome, Problem};
 use crate::chat::event::{CallState, Event};
 use crate::chat::message::ToolCall;
+use crate::net::outside::AnsweredBy;
 
 /// Most calls that run at once.
 const AT_ONCE: usize = 8;
@@ -58,6 +59,7 @@ struct Running {
     /// When its time is up, were it not for its pauses.
     until: Instant,
     pauses: Arc<Pauses>,
+    answered_by: Arc<AnsweredBy>,
     stop: Cancel,
     /// Its limit passed and its stop sign fired.
     late: bool,
@@ -144,7 +146,7 @@ impl<'a> Phase<'a> {
         {
             match self.start(at, call.clone()) {
                 Ok(running) => self.running.push(running),
-                Err(problem) => self.finish(at, Err(problem), Duration::ZERO),
+                Err(problem) => self.finish(at, Err(problem), Duration::ZERO, Vec::new()),
             }
         }
     }
@@ -154,9 +156,11 @@ impl<'a> Phase<'a> {
         let limit = registry::plan(&call).limit;
         let (stop, with_turn) = self.ctx.stop.child();
         let pauses = Arc::new(Pauses::default());
+        let answered_by = Arc::new(AnsweredBy::default());
         let ctx = Ctx {
             stop: stop.clone(),
             pauses: Arc::clone(&pauses),
+            answered_by: Arc::clone(&answered_by),
             call: call.id.clone(),
             ..self.ctx.clone()
         };
@@ -177,6 +181,7 @@ impl<'a> Phase<'a> {
             limit,
             until: started + limit,
             pauses,
+            answered_by,
             stop,
             late: false,
         })
@@ -191,7 +196,7 @@ impl<'a> Phase<'a> {
             Err(problem) if call.late && problem.is_cancelled() => Err(self.too_long(&call)),
             outcome => outcome,
         };
-        self.finish(call.at, outcome, call.took());
+        self.finish(call.at, outcome, call.took(), call.answered_by.ids());
     }
 
     /// Stops the calls whose time is up, and answers for those that were stopped and did not end.
@@ -206,7 +211,7 @@ impl<'a> Phase<'a> {
                 } else {
                     Problem::cancelled()
                 };
-                self.finish(call.at, Err(problem), call.took());
+                self.finish(call.at, Err(problem), call.took(), call.answered_by.ids());
             } else {
                 call.stop.fire();
                 call.late = true;
@@ -229,7 +234,13 @@ impl<'a> Phase<'a> {
     }
 
     /// Makes the call's result, tells who listens and keeps it in its place.
-    fn finish(&mut self, at: usize, outcome: Outcome<Done>, took: Duration) {
+    fn finish(
+        &mut self,
+        at: usize,
+        outcome: Outcome<Done>,
+        took: Duration,
+        answered_by: Vec<&'static str>,
+    ) {
         let Some(call) = self.calls.get(at) else {
             return;
         };
@@ -241,6 +252,7 @@ impl<'a> Phase<'a> {
             failed: output.failed,
             end: ended.end,
             took,
+            answered_by,
             text: output.text.clone(),
         });
         if let Some(place) = self.ended.get_mut(at) {

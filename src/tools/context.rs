@@ -19,7 +19,7 @@ use crate::disk::beneath::Root;
 use crate::disk::paths::Paths;
 use crate::disk::preferences;
 use crate::net::agent::contact;
-use crate::net::outside::{Ask, Outside};
+use crate::net::outside::{AnsweredBy, Ask, Outside};
 use crate::net::services::Service;
 use crate::net::visit::Visitor;
 
@@ -272,6 +272,8 @@ pub struct Ctx {
     pub stop: Cancel,
     /// Who is told of progress.
     pub listener: Arc<dyn Listener>,
+    /// Services that answered the call.
+    pub answered_by: Arc<AnsweredBy>,
     /// Time that the call spent waiting for the person, which its limit does not count.
     pub pauses: Arc<Pauses>,
     /// The person called the tool himself and need not be asked.
@@ -336,6 +338,7 @@ impl Ctx {
             world,
             stop,
             listener,
+            answered_by: Arc::default(),
             pauses: Arc::default(),
             by_hand: false,
             call: String::new(),
@@ -347,6 +350,7 @@ impl Ctx {
         self.world
             .outside
             .ask(service, self.world.contact(), &self.stop)
+            .note_answer(&self.answered_by)
     }
 
     /// A visitor for addresses that a model or a page gave.

@@ -288,7 +288,7 @@ fn broken_and_huge_files_of_state_stop_nobody() {
     pty.send("saved\r");
     pty.send("usage\r");
     // Each list is made on a thread of its own: one after the other.
-    pty.wait_text("Models, the same days");
+    pty.wait_text("profile main, by model");
     pty.send("profiles\r");
     pty.wait_text("* main");
     quit(pty, &home);

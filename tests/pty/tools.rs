@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{calls, full, playing, quit, rows, says, sent};
+use crate::stage::{SIZE, calls, command, full, playing, quit, rows, says, sent};
 use crate::support::home::Home;
 use crate::support::pty::Pty;
+use crate::support::server::{Answer, Exchange, Server};
 use crate::terminal::restored;
 
 /// Waits until the line of the call ends so.
@@ -146,4 +147,24 @@ fn percent(screen: &vt100::Screen) -> Option<u64> {
     let contents = screen.contents();
     let (_, after) = contents.rsplit_once("ctx ")?;
     after.split('%').next()?.parse().ok()
+}
+
+#[test]
+fn the_line_of_a_call_says_which_service_answered() {
+    let home = Home::new();
+    let entry = json!([{"word": "rain", "meanings": [{"partOfSpeech": "noun", "definitions": [{"definition": "Water that falls."}]}]}]);
+    let server = Server::with([
+        Exchange::post("/chat/completions")
+            .answer(calls("dictionary_lookup", json!({"word": "rain"}))),
+        Exchange::get("/rain").answer(Answer::json(&entry)),
+        Exchange::post("/chat/completions").answer(says("It falls.")),
+    ]);
+    let mut command = command(&home, &server);
+    command.env("MARVIN_URL_DICTIONARYAPI", server.url(""));
+    let pty = Pty::spawn(&command, SIZE);
+    pty.wait_text("test-model");
+    pty.send("what is rain\r");
+    pty.wait_text("It falls.");
+    ends(&pty, "✓ dictionaryapi ");
+    quit(pty, &home);
 }

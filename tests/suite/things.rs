@@ -177,13 +177,35 @@ fn a_file_that_cannot_be_read_is_moved_aside_and_told() {
 }
 
 #[test]
+fn the_newest_bookmark_is_the_one_saved_last() {
+    let home = Home::new();
+    let bookmark = |name: &str, date: &str| json!({"url": format!("https://{name}.org"), "title": name, "saved_at": date});
+    let all = [
+        bookmark("second", "2026-02-01T10:00:00.000Z"),
+        bookmark("third", "2026-03-01T10:00:00.000Z"),
+        bookmark("first", "2020-01-01T10:00:00.000Z"),
+    ];
+    home.write(BOOKMARKS, json!(all).to_string());
+    assert_eq!(
+        said(&home, "bookmark_list", json!({"limit": 2})),
+        "third\n  https://third.org\nsecond\n  https://second.org\n2 of 3 bookmarks, the newest first.\n"
+    );
+    let found = said(
+        &home,
+        "bookmark_search",
+        json!({"query": "org", "limit": 1}),
+    );
+    assert!(found.starts_with("third\n"), "{found}");
+}
+
+#[test]
 fn what_is_no_bookmark_or_place_is_kept_and_not_shown() {
     let home = Home::new();
     let marks = r#"[7, "s", {}, {"url": "https://a.org"}, {"title": "No address"}]"#;
     home.write(BOOKMARKS, marks);
     assert_eq!(
         said(&home, "bookmark_list", json!({})),
-        "No address\nhttps://a.org\n  https://a.org\n2 bookmarks.\n"
+        "No address\nhttps://a.org\n2 bookmarks.\n"
     );
     refused(&home, "bookmark_save", json!({"url": "https://"}));
     assert_eq!(home.read(BOOKMARKS), marks);

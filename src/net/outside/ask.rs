@@ -1,6 +1,7 @@
 //! A request to a service as it is put together: what is asked, what is kept of the answer, how long it may take.
 
 use std::fmt::{Display, Write as _};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -16,6 +17,28 @@ use crate::net::services::Service;
 const MOST: usize = 8 << 20;
 /// The longest wait for a second try, unless a request says otherwise.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Ids of the services that answered, each once, in the order of their first answers; shared by the requests of a call.
+#[derive(Debug, Default)]
+pub struct AnsweredBy(Mutex<Vec<&'static str>>);
+
+impl AnsweredBy {
+    /// All of them.
+    pub fn ids(&self) -> Vec<&'static str> {
+        self.lock().clone()
+    }
+
+    pub(super) fn add(&self, id: &'static str) {
+        let mut ids = self.lock();
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<&'static str>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// A request that is being put together.
 #[derive(Debug)]
@@ -37,6 +60,7 @@ pub struct Ask<'a> {
     pub(super) again_failed: Option<Duration>,
     pub(super) once: bool,
     pub(super) within: Option<Duration>,
+    pub(super) answered_by: Option<Arc<AnsweredBy>>,
 }
 
 impl<'a> Ask<'a> {
@@ -65,6 +89,7 @@ impl<'a> Ask<'a> {
             again_failed: None,
             once: false,
             within: None,
+            answered_by: None,
         }
     }
 
@@ -200,6 +225,13 @@ impl<'a> Ask<'a> {
     #[must_use]
     pub fn within(mut self, time: Duration) -> Self {
         self.within = Some(time);
+        self
+    }
+
+    /// Notes the service there when it has answered.
+    #[must_use]
+    pub fn note_answer(mut self, by: &Arc<AnsweredBy>) -> Self {
+        self.answered_by = Some(Arc::clone(by));
         self
     }
 

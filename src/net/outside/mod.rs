@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use answer::{Answer, Unread, again, body, body_so_far};
-pub use ask::{Ask, encoded};
+pub use ask::{AnsweredBy, Ask, encoded};
 use gate::Gates;
 use kept::{Answers, Clients};
 use send::host;

@@ -53,14 +53,21 @@ impl Ask<'_> {
 
     pub(super) fn send(mut self, sent: &Sent<'_>) -> Outcome<Answer> {
         self.allowed()?;
-        let Some(time) = self.within else {
-            return self.tried(sent);
-        };
-        let name = self.service.name;
-        within::limited(&self.stop.clone(), time, name, |stop| {
-            self.stop = stop.clone();
-            self.tried(sent)
-        })
+        let (id, answered_by) = (self.service.id, self.answered_by.take());
+        let answer = match self.within {
+            None => self.tried(sent),
+            Some(time) => {
+                let name = self.service.name;
+                within::limited(&self.stop.clone(), time, name, |stop| {
+                    self.stop = stop.clone();
+                    self.tried(sent)
+                })
+            }
+        }?;
+        if let Some(by) = answered_by.filter(|_| (200..300).contains(&answer.status)) {
+            by.add(id);
+        }
+        Ok(answer)
     }
 
     fn tried(mut self, sent: &Sent<'_>) -> Outcome<Answer> {

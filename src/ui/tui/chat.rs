@@ -275,11 +275,13 @@ impl Chat {
                 id,
                 end,
                 took,
+                answered_by,
                 text,
                 ..
             } => {
                 let root = self.root.clone();
                 if let Some((at, call)) = self.running(id) {
+                    call.answered_by = answered_by.join(", ");
                     call.finish(*end, *took, text, root.as_deref());
                     self.kept.remove(&at);
                 }

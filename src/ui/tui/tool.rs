@@ -16,6 +16,7 @@ use crate::tools::registry;
 use crate::ui::keys::{self, Action};
 use crate::ui::text::clean::{clean, clean_line};
 use crate::ui::text::diff::{self, Frame};
+use crate::ui::text::width;
 use crate::ui::text::wrap::{self, Hang};
 
 /// Rows of a change that are shown while it is folded, and when it is unfolded.
@@ -26,6 +27,8 @@ const RESULT_LINES: usize = 400;
 const MAX_ARGS_BYTES: usize = 8 << 20;
 /// Characters of each argument on the line.
 const ARG: usize = 120;
+/// Columns of a screen on which the line has room for who answered.
+const ROOM_FOR_SERVICES: usize = 60;
 /// Largest file in which an edit is looked for.
 const FILE: u64 = 1 << 20;
 /// Lines around an edit that are shown, and that which may be cut off by its first and last line.
@@ -41,6 +44,8 @@ pub(super) struct Call {
     change: Option<Change>,
     timer: Timer,
     end: Option<End>,
+    /// Outside services that answered it.
+    pub(super) answered_by: String,
     /// How far it is, in its own words.
     pub(super) progress: String,
     pub(super) unfolded: bool,
@@ -116,6 +121,7 @@ impl Call {
             change: arguments.change(),
             timer: Timer::default(),
             end: None,
+            answered_by: String::new(),
             progress: String::new(),
             unfolded: false,
         }
@@ -367,7 +373,7 @@ pub(super) fn rows(call: &Call, sheet: Sheet<'_>) -> Vec<Line<'static>> {
     let (right, style): (String, Style) = match (&call.end, &changed) {
         (None, _) => unfinished(call, sheet),
         (Some(_), Some(drawn)) => (format!("+{} −{}", drawn.added, drawn.removed), theme.dim),
-        (Some(end), None) => ended(end, sheet),
+        (Some(end), None) => ended(end, &call.answered_by, sheet),
     };
     let mut rows = vec![two_ends((&left, theme.tool), (&right, style), sheet.width)];
     rows.extend(changed.into_iter().flat_map(|drawn| drawn.lines));
@@ -413,9 +419,13 @@ fn unfinished(call: &Call, sheet: Sheet<'_>) -> (String, Style) {
 }
 
 /// The end of the line of a call that has ended.
-fn ended(end: &End, sheet: Sheet<'_>) -> (String, Style) {
+fn ended(end: &End, answered_by: &str, sheet: Sheet<'_>) -> (String, Style) {
     let took = took(end.took);
     let words = match end.how {
+        CallEnd::Success if !answered_by.is_empty() && sheet.width >= ROOM_FOR_SERVICES => {
+            let services = width::clip(answered_by, sheet.width / 3);
+            return (format!("✓ {services} {took}"), sheet.theme.dim);
+        }
         CallEnd::Success => return (format!("✓ {took}"), sheet.theme.dim),
         CallEnd::ExitCode(code) => format!("✗ exit {code} {took}"),
         CallEnd::Signal(signal) => format!("✗ signal {signal} {took}"),

@@ -109,6 +109,7 @@ impl Stage {
             failed: end == CallEnd::Failure,
             end,
             took: Duration::from_millis(412),
+            answered_by: Vec::new(),
             text: text.to_owned(),
         }));
     }
