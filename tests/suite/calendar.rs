@@ -382,6 +382,8 @@ fn time_zones_are_those_of_the_machine() {
     let run = |now: &str, words: &[&str]| {
         let run = desk.marvin().env("TZDIR", desk.home.path().join("zones"));
         let run = run.env("TZ", "Africa/Casablanca").env("MARVIN_NOW", now);
+        let run = run.env("https_proxy", "http://127.0.0.1:9");
+        let run = run.env("HTTP_PROXY", "http://ann:secret@127.0.0.1:9");
         let done = run.arg("tool").args(words.iter().copied()).run().expect(0);
         done.text().to_owned()
     };
@@ -405,7 +407,11 @@ fn time_zones_are_those_of_the_machine() {
     let list = run(here, &["list_alarms"]);
     assert!(list.contains("Sun 22 Nov 2026 18:00"), "{list}");
     let script = fs::read_to_string(&desk.records("alarms")[1]).unwrap();
-    assert!(script.contains("export TZDIR="), "{script}");
+    assert!(
+        script.contains("export TZDIR=") && script.contains("export https_proxy="),
+        "{script}"
+    );
+    assert!(!script.contains("secret"), "{script}");
 }
 
 #[test]

@@ -205,3 +205,25 @@ fn the_check_sees_upward_and_sideways_edges() {
     assert!(fault("chat/a.rs", "nowhere").is_some(), "unknown");
     assert!(fault("chat/a.rs", "disk").is_none() && fault("llm/x/a.rs", "llm").is_none());
 }
+
+#[test]
+fn time_zones_come_from_the_machine_first() {
+    // What jiff looks up by itself, it looks up in the database in the program.
+    const BUNDLED: [&str; 6] = [
+        "TimeZone::get(",
+        "TimeZone::system(",
+        "tz::db(",
+        "Zoned::now(",
+        ".in_tz(",
+        "parse::<Zoned>",
+    ];
+    for (name, text) in all() {
+        let code = product(&text);
+        for call in BUNDLED {
+            assert!(
+                name == "base/zones.rs" || !code.contains(call),
+                "{name} calls {call}: use base::zones"
+            );
+        }
+    }
+}

@@ -47,16 +47,28 @@ impl Topic {
             Answer::text("application/x-ndjson", lines.collect::<String>())
         });
         let home = Home::new();
+        // The machine's own table and queue of jobs are left alone; there is no desktop.
+        for name in ["crontab", "at", "notify-send"] {
+            let file = home.write(&format!("bin/{name}"), "#!/bin/sh\nexit 1\n");
+            fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+        }
         Self { home, server }
     }
 
-    fn tool(&self, name: &str, args: &[&str]) -> Marvin {
+    fn marvin(&self) -> Marvin {
+        let bin = self.home.path().join("bin");
+        let path = format!("{}:/usr/bin:/bin", bin.display());
         self.home
             .marvin()
+            .env("PATH", path)
+            .env("MARVIN_URL_NTFY", self.server.url(""))
+    }
+
+    fn tool(&self, name: &str, args: &[&str]) -> Marvin {
+        self.marvin()
             .args(["tool", name])
             .args(args.iter().copied())
             .env("MARVIN_NOW", NOW)
-            .env("MARVIN_URL_NTFY", self.server.url(""))
     }
 
     fn says(&self, name: &str, args: &[&str]) -> String {
@@ -83,11 +95,9 @@ impl Topic {
         let mut records = records.filter(|path| path.extension().is_some_and(|ext| ext == "json"));
         let record = fs::read_to_string(records.next().unwrap()).unwrap();
         let record: Value = serde_json::from_str(&record).unwrap();
-        self.home
-            .marvin()
+        self.marvin()
             .args(["--fire-alarm", record["id"].as_str().unwrap()])
             .env("MARVIN_NOW", "2026-11-21T18:30:05+00:00[UTC]")
-            .env("MARVIN_URL_NTFY", self.server.url(""))
             .run()
             .expect(0)
     }

@@ -15,8 +15,8 @@ use crate::proc::cron::{Mark, changed, daemon_runs};
 use crate::proc::{at, cron};
 use crate::tools::context::World;
 
-/// Variables that a notice needs and that a scheduler does not give; none is a secret.
-const CARRIED: [&str; 13] = [
+/// Variables that a notice needs and that a scheduler does not give; none is a secret, but for a proxy's with a password in it.
+const CARRIED: [&str; 23] = [
     "HOME",
     "PATH",
     "TZ",
@@ -30,6 +30,16 @@ const CARRIED: [&str; 13] = [
     "XAUTHORITY",
     "XDG_RUNTIME_DIR",
     "DBUS_SESSION_BUS_ADDRESS",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
 ];
 /// What handing over may take.
 const HEARD: Duration = Duration::from_secs(5);
@@ -207,7 +217,9 @@ fn script_text(world: &World, record: &Record, year: i16) -> Outcome<String> {
     let id = &record.id;
     let mut exports = String::new();
     for name in CARRIED {
-        if let Some(value) = world.env.get(name) {
+        let holds_password =
+            |value: &&str| name.to_lowercase().ends_with("_proxy") && value.contains('@');
+        if let Some(value) = world.env.get(name).filter(|value| !holds_password(value)) {
             exports.push_str(&format!("export {name}={}\n", quoted(value)));
         }
     }

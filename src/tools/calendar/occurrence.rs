@@ -13,7 +13,7 @@ use super::ical::rule::Rule;
 use super::ical::scan::{Place, Scan, scan};
 use super::ical::text::one_line;
 use super::ical::zone::Zones;
-use super::onward::{Onward, Overrides};
+use super::onward::Overrides;
 use super::short::Short;
 use super::versions::Versions;
 use crate::base::text::{clip, plural, visible};
@@ -197,8 +197,9 @@ impl Search<'_> {
             if onward.is_some_and(|onward| onward.cancelled) {
                 continue;
             }
-            let moved = |onward: &Onward| onward.moved(&moment, view);
-            let Some(start) = onward.map_or(Some(start.clone()), moved) else {
+            let moved = onward.and_then(|onward| onward.moved(&moment, view));
+            let all_day = matches!(moved.as_ref().unwrap_or(&moment), Moment::Day(_));
+            let Some(start) = moved.map_or(Some(start), |moved| moved.here(view)) else {
                 continue;
             };
             let [title, place] = onward.map_or([&title, &place], |onward| {
@@ -208,7 +209,7 @@ impl Search<'_> {
                 ]
             });
             let length = onward
-                .and_then(|onward| onward.length)
+                .and_then(|onward| onward.length(&moment))
                 .or(own)
                 .unwrap_or(length);
             let Some(end) = length.after(&start) else {
@@ -219,7 +220,7 @@ impl Search<'_> {
                 self.list.push(Occurrence {
                     start,
                     end,
-                    all_day: whole,
+                    all_day,
                     title: title.clone(),
                     place: place.clone(),
                     uid: event.uid.clone(),

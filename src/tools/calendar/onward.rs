@@ -45,7 +45,7 @@ pub(super) struct Onward {
     /// Where they are, on one line, when that is elsewhere.
     pub(super) place: Option<String>,
     /// How long they last, when it says so.
-    pub(super) length: Option<Length>,
+    length: Option<Length>,
 }
 
 impl Overrides {
@@ -135,16 +135,34 @@ impl Overrides {
 
 impl Onward {
     /// When the occurrence begins now that the event itself puts at `moment`: in the event's own zone, where its clocks go forward and
-    /// back, not the user's.
-    pub(super) fn moved(&self, moment: &Moment, view: &TimeZone) -> Option<Zoned> {
-        let wall = moment.wall();
+    /// back, not the user's. It is a whole day, or has a time, as the changed one.
+    pub(super) fn moved(&self, moment: &Moment, view: &TimeZone) -> Option<Moment> {
+        let (wall, time) = (moment.wall(), moment.wall().time());
         let own = |said: &Moment| match (said, moment) {
             (Moment::At(..), Moment::At(_, zone)) => said.here(view).map(|at| zone.wall(&at)),
             // A day said for a time is that time of the day, and a time said for a day is the day.
-            _ => Some(said.wall().date().to_datetime(wall.time())),
+            _ => Some(said.wall().date().to_datetime(time)),
         };
         let shift = own(&self.to)?.duration_since(own(&self.from)?);
-        moment.moved(wall.checked_add(shift).ok()?).here(view)
+        let wall = wall.checked_add(shift).ok()?;
+        Some(match (&self.to, moment) {
+            (Moment::Day(_), Moment::At(..)) => Moment::Day(wall.date()),
+            (Moment::At(to, zone), Moment::Day(_)) => {
+                Moment::At(wall.date().to_datetime(to.time()), zone.clone())
+            }
+            _ => moment.moved(wall),
+        })
+    }
+
+    /// How long the occurrence lasts where it says so, or became a whole day or a time.
+    pub(super) fn length(&self, moment: &Moment) -> Option<Length> {
+        let whole = |moment: &Moment| matches!(moment, Moment::Day(_));
+        let changed = whole(&self.to) != whole(moment);
+        let usual = Length {
+            days: whole(&self.to).into(),
+            seconds: 0,
+        };
+        self.length.or(changed.then_some(usual))
     }
 }
 
@@ -152,6 +170,9 @@ impl Onward {
 fn last(event: &Event, view: &TimeZone, budget: &mut Budget) -> Option<DateTime> {
     if event.fault.is_some() {
         return None;
+    }
+    if event.cancelled {
+        return Some(DateTime::MIN);
     }
     let begin = event.start.wall();
     let mut last = begin;

@@ -295,6 +295,45 @@ fn a_change_from_one_occurrence_on_moves_the_later_ones_in_the_events_own_zone()
 }
 
 #[test]
+fn a_change_to_whole_days_or_back_holds_for_the_later_occurrences() {
+    let days = |start: &str, change: &str| {
+        let file = format!(
+            "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:a\n{start}\nRRULE:FREQ=DAILY;COUNT=3\nSUMMARY:S\nEND:VEVENT\n\
+             BEGIN:VEVENT\nUID:a\n{change}\nEND:VEVENT\nEND:VCALENDAR\n"
+        );
+        let zones = ZoneFiles::default();
+        let found = between(file.as_bytes(), &zoned(FROM), &zoned(UNTIL), &zones);
+        let shown = found.list.iter().map(|one| {
+            let [start, end] = [&one.start, &one.end].map(|at| at.strftime("%d %H:%M").to_string());
+            format!("{start} - {end} {}", one.all_day)
+        });
+        shown.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        days(
+            "DTSTART;TZID=America/New_York:20261109T200000\nDURATION:PT1H",
+            "RECURRENCE-ID;RANGE=THISANDFUTURE;TZID=America/New_York:20261110T200000\nDTSTART;VALUE=DATE:20261111"
+        ),
+        [
+            "10 02:00 - 10 03:00 false",
+            "11 00:00 - 12 00:00 true",
+            "12 00:00 - 13 00:00 true"
+        ]
+    );
+    assert_eq!(
+        days(
+            "DTSTART;VALUE=DATE:20261109",
+            "RECURRENCE-ID;RANGE=THISANDFUTURE;VALUE=DATE:20261110\nDTSTART:20261110T100000Z\nDURATION:PT1H"
+        ),
+        [
+            "09 00:00 - 10 00:00 true",
+            "10 11:00 - 10 12:00 false",
+            "11 11:00 - 11 12:00 false"
+        ]
+    );
+}
+
+#[test]
 fn a_change_behind_the_end_of_a_shortened_event_is_gone() {
     let changed = "BEGIN:VEVENT\nUID:w\nSEQUENCE:3\nRECURRENCE-ID:20261116T090000Z\nDTSTART:20261117T100000Z\nSUMMARY:Moved\nEND:VEVENT\n";
     let list = |rule: &str| {
@@ -327,4 +366,6 @@ fn a_change_behind_the_end_of_a_shortened_event_is_gone() {
     }
     let [endless, _] = list("RRULE:FREQ=WEEKLY");
     assert_eq!(endless.len(), 5);
+    let [cancelled, after] = list("RRULE:FREQ=WEEKLY\nSTATUS:CANCELLED");
+    assert!(cancelled.is_empty() && after.is_empty(), "{cancelled:?}");
 }
