@@ -55,6 +55,7 @@ mod things;
 mod tickets;
 mod travel;
 mod utilities;
+mod variables;
 mod weather;
 mod web;
 mod wiki;

@@ -309,6 +309,10 @@ fn open_to_others(dir: &Path, found: &mut Vec<String>) {
 #[test]
 fn what_marvin_writes_is_nobody_elses_to_read() {
     let home = Home::new();
+    let script = home.write("work/.marvin/check.sh", "#!/bin/sh\n");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let open = script.parent().unwrap();
+    fs::set_permissions(open, fs::Permissions::from_mode(0o700)).unwrap();
     let written = |name: &str, args: Value| calls(name, args);
     let server = playing([
         written("write_note", json!({"path": "idea.md", "content": "x"})),
@@ -331,6 +335,10 @@ fn what_marvin_writes_is_nobody_elses_to_read() {
             json!({"path": ".marvin/plan.md", "content": "x"}),
         ),
         written("create_file", json!({"path": "shared.md", "content": "x"})),
+        written(
+            "append_file",
+            json!({"path": ".marvin/check.sh", "content": "true\n"}),
+        ),
         written("run_command", json!({"command": "seq 1 9999"})),
         written("run_command", json!({"command": "seq 1 9999"})),
         written("switch_profile", json!({"profile_name": "ann"})),
@@ -360,12 +368,11 @@ fn what_marvin_writes_is_nobody_elses_to_read() {
     ] {
         assert!(home.has(path), "{path}");
     }
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&script), 0o700, "a script can still be run");
     // What is the project's is as open as the umask has it.
-    let mode = fs::metadata(home.work().join("shared.md"))
-        .unwrap()
-        .permissions()
-        .mode();
-    assert_ne!(mode & 0o044, 0, "{mode:o}");
+    let shared = mode(&home.work().join("shared.md"));
+    assert_ne!(shared & 0o044, 0, "{shared:o}");
 }
 
 #[test]
