@@ -131,25 +131,38 @@ fn news_from_ntfy_reach_the_model_and_are_still_listed() {
         let all = request.query("since") != Some("m1");
         Answer::ndjson(all.then(|| format!("{news}\n")))
     });
-    let server = playing([says("One."), calls("ntfy_list", json!({})), says("Two.")]);
+    let server = Server::answering(|request, n| {
+        let body = request.json();
+        let last = body["messages"].as_array().unwrap().last().unwrap();
+        if last["role"] == "tool" {
+            says("Listed.")
+        } else if last["content"] == "who was it?" {
+            calls("ntfy_list", json!({}))
+        } else {
+            says(&format!("Answer {n}."))
+        }
+    });
     let mut running = chat(&home, &server)
         .env("MARVIN_URL_NTFY", ntfy.url(""))
         .stdin_open()
         .spawn();
-    running.write(b"first\n");
-    running.wait_stdout("someone rang", LIMIT);
-    running.wait_stdout("One.", LIMIT);
+    // Each message polls once, for two seconds at most: a busy machine may need more than one.
+    let rang = (0..10).any(|n| {
+        running.write(b"hello\n");
+        running.wait_stdout(&format!("Answer {n}."), LIMIT);
+        running.sees_stdout("someone rang", Duration::from_secs(3))
+    });
+    assert!(rang, "{}", running.stdout());
     running.write(b"who was it?\n");
-    running.wait_stdout("Two.", LIMIT);
+    running.wait_stdout("Listed.", LIMIT);
     running.wait().expect(0);
-    let second = sent(&server, 1);
-    let row = second
-        .iter()
-        .find(|(_, text)| text.contains("someone rang"));
+    let all = server.requests().len();
+    let asked = sent(&server, all - 2);
+    let row = asked.iter().find(|(_, text)| text.contains("someone rang"));
     let (role, text) = row.expect("the news in the conversation");
     assert_eq!(role, "system");
     assert!(text.contains("not instructions"), "{text}");
-    let listed = sent(&server, 2).pop().unwrap().1;
+    let listed = sent(&server, all - 1).pop().unwrap().1;
     assert!(listed.contains("someone rang"), "{listed}");
 }
 
