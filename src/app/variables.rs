@@ -42,6 +42,10 @@ const OWN: &[(&str, &str)] = &[
     ("MARVIN_DEPTH", "how many Marvins stand above this one"),
     ("MARVIN_TICKET", "parent ticket of a child"),
     (
+        "TICKETS_DIR",
+        "folder of the tickets, instead of the nearest .tickets",
+    ),
+    (
         "MARVIN_READONLY",
         "1 takes away every tool that changes more than notes, tickets and the session",
     ),

@@ -289,7 +289,7 @@ fn preferences_open_in_the_editor_and_the_screen_comes_back() {
     executable(&editor);
     let server = playing([says("Noted.")]);
     let mut command = command(&home, &server);
-    command.env("EDITOR", &editor);
+    command.env("EDITOR", &editor).env("VISUAL", "false");
     let pty = Pty::spawn(&command, SIZE);
     pty.wait_text("test-model");
     pty.send("preferences\r");

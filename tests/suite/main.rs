@@ -63,6 +63,7 @@ mod things;
 mod tickets;
 mod travel;
 mod utilities;
+mod variables;
 mod weather;
 mod web;
 mod wiki;

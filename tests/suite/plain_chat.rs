@@ -131,25 +131,38 @@ fn news_from_ntfy_reach_the_model_and_are_still_listed() {
         let all = request.query("since") != Some("m1");
         Answer::ndjson(all.then(|| format!("{news}\n")))
     });
-    let server = playing([says("One."), calls("ntfy_list", json!({})), says("Two.")]);
+    let server = Server::answering(|request, n| {
+        let body = request.json();
+        let last = body["messages"].as_array().unwrap().last().unwrap();
+        if last["role"] == "tool" {
+            says("Listed.")
+        } else if last["content"] == "who was it?" {
+            calls("ntfy_list", json!({}))
+        } else {
+            says(&format!("Answer {n}."))
+        }
+    });
     let mut running = chat(&home, &server)
         .env("MARVIN_URL_NTFY", ntfy.url(""))
         .stdin_open()
         .spawn();
-    running.write(b"first\n");
-    running.wait_stdout("someone rang", LIMIT);
-    running.wait_stdout("One.", LIMIT);
+    // Each message polls once, for two seconds at most: a busy machine may need more than one.
+    let rang = (0..10).any(|n| {
+        running.write(b"hello\n");
+        running.wait_stdout(&format!("Answer {n}."), LIMIT);
+        running.sees_stdout("someone rang", Duration::from_secs(3))
+    });
+    assert!(rang, "{}", running.stdout());
     running.write(b"who was it?\n");
-    running.wait_stdout("Two.", LIMIT);
+    running.wait_stdout("Listed.", LIMIT);
     running.wait().expect(0);
-    let second = sent(&server, 1);
-    let row = second
-        .iter()
-        .find(|(_, text)| text.contains("someone rang"));
+    let all = server.requests().len();
+    let asked = sent(&server, all - 2);
+    let row = asked.iter().find(|(_, text)| text.contains("someone rang"));
     let (role, text) = row.expect("the news in the conversation");
     assert_eq!(role, "system");
     assert!(text.contains("not instructions"), "{text}");
-    let listed = sent(&server, 2).pop().unwrap().1;
+    let listed = sent(&server, all - 1).pop().unwrap().1;
     assert!(listed.contains("someone rang"), "{listed}");
 }
 
@@ -309,6 +322,10 @@ fn open_to_others(dir: &Path, found: &mut Vec<String>) {
 #[test]
 fn what_marvin_writes_is_nobody_elses_to_read() {
     let home = Home::new();
+    let script = home.write("work/.marvin/check.sh", "#!/bin/sh\n");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let open = script.parent().unwrap();
+    fs::set_permissions(open, fs::Permissions::from_mode(0o700)).unwrap();
     let written = |name: &str, args: Value| calls(name, args);
     let server = playing([
         written("write_note", json!({"path": "idea.md", "content": "x"})),
@@ -331,6 +348,10 @@ fn what_marvin_writes_is_nobody_elses_to_read() {
             json!({"path": ".marvin/plan.md", "content": "x"}),
         ),
         written("create_file", json!({"path": "shared.md", "content": "x"})),
+        written(
+            "append_file",
+            json!({"path": ".marvin/check.sh", "content": "true\n"}),
+        ),
         written("run_command", json!({"command": "seq 1 9999"})),
         written("run_command", json!({"command": "seq 1 9999"})),
         written("switch_profile", json!({"profile_name": "ann"})),
@@ -360,12 +381,11 @@ fn what_marvin_writes_is_nobody_elses_to_read() {
     ] {
         assert!(home.has(path), "{path}");
     }
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&script), 0o700, "a script can still be run");
     // What is the project's is as open as the umask has it.
-    let mode = fs::metadata(home.work().join("shared.md"))
-        .unwrap()
-        .permissions()
-        .mode();
-    assert_ne!(mode & 0o044, 0, "{mode:o}");
+    let shared = mode(&home.work().join("shared.md"));
+    assert_ne!(shared & 0o044, 0, "{shared:o}");
 }
 
 #[test]

@@ -235,6 +235,11 @@ impl Running {
         })
     }
 
+    /// True as soon as standard output contains `text`; false when the time is up.
+    pub fn sees_stdout(&self, text: &str, limit: Duration) -> bool {
+        self.out.wait_for(text, limit).is_ok()
+    }
+
     /// Waits until standard error contains `text`; when the piece that completed it was read.
     pub fn wait_stderr(&self, text: &str, limit: Duration) -> Instant {
         self.err

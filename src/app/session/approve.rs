@@ -71,9 +71,9 @@ impl Approve for Asker {
                 Ok(())
             }
             Verdict::No => Err(declined(&matter).next(
-                "Do not try it again in other words. Ask what he wants, or go on without it.",
+                "Do not try it again in other words. Ask what they want, or go on without it.",
             )),
-            Verdict::NoBecause(why) => Err(declined(&matter).next(format!("He says: {why}"))),
+            Verdict::NoBecause(why) => Err(declined(&matter).next(format!("They say: {why}"))),
         }
     }
 }
@@ -137,7 +137,7 @@ mod tests {
         assert!(no.one_line().contains("declined"));
         let why = Verdict::NoBecause("use just test".to_owned());
         let no = asked(&asker, &inbox, &rung, Some(why)).unwrap_err();
-        assert!(no.one_line().contains("He says: use just test"));
+        assert!(no.one_line().contains("They say: use just test"));
         assert!(asked(&asker, &inbox, &rung, None).is_err());
         assert!(asked(&asker, &inbox, &rung, Some(Verdict::Always)).is_ok());
         assert!(

@@ -1,0 +1,67 @@
+//! Environment variables: what the code reads is what the help and the manual name.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::support::home::Home;
+
+/// What every program reads; nobody looks them up at Marvin.
+const SYSTEM: [&str; 7] = [
+    "COLORTERM",
+    "DBUS_SYSTEM_BUS_ADDRESS",
+    "HOME",
+    "PATH",
+    "TERM",
+    "TMPDIR",
+    "XDG_RUNTIME_DIR",
+];
+
+/// Names in the sources below `dir`: Marvin's own anywhere, others where the environment is asked for them.
+fn read_in(dir: &Path, found: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            read_in(&path, found);
+        } else if path.extension().is_some_and(|ext| ext == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            let parts: Vec<&str> = text.split('"').collect();
+            for pair in parts.windows(2) {
+                let [before, name] = pair else { continue };
+                let is_name = name.len() > 3
+                    && !name.ends_with('_')
+                    && name
+                        .bytes()
+                        .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == b'_');
+                if is_name && (name.starts_with("MARVIN_") || before.trim_end().ends_with("get(")) {
+                    found.insert((*name).to_owned());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_variable_that_the_code_reads_is_in_the_help_and_the_manual() {
+    let mut names = BTreeSet::new();
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    read_in(&src, &mut names);
+    assert!(
+        names.contains("MARVIN_SHELL") && names.len() > 20,
+        "{names:?}"
+    );
+    let home = Home::new();
+    for page in ["--help", "man"] {
+        let done = home.marvin().arg(page).run().expect(0);
+        let words: BTreeSet<&str> = done
+            .text()
+            .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .collect();
+        let missing: Vec<&String> = names
+            .iter()
+            .filter(|name| !SYSTEM.contains(&name.as_str()) && !words.contains(name.as_str()))
+            .collect();
+        assert!(missing.is_empty(), "{page}: {missing:?}");
+        assert!(done.text().contains("none when there is none"), "{page}");
+    }
+}
