@@ -114,11 +114,12 @@ fn places(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> String {
         let Some(label) = place.get("label").and_then(Value::as_str) else {
             continue;
         };
-        let parts: Vec<&str> = [text("name"), text("address")]
+        let parts: Vec<String> = [text("name"), text("address")]
             .into_iter()
             .filter(|part| !part.is_empty())
+            .map(on_one_line)
             .collect();
-        let _ = write!(out, "{label}: {}", parts.join(", "));
+        let _ = write!(out, "{}: {}", on_one_line(label), parts.join(", "));
         if let (Some(lat), Some(lng)) = (
             place.get("lat").and_then(Value::as_f64),
             place.get("lng").and_then(Value::as_f64),
@@ -130,12 +131,22 @@ fn places(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> String {
     out
 }
 
+/// A text in which nothing begins a line, as a heading of the prompt does: names come from services, entries from anywhere.
+fn on_one_line(text: &str) -> String {
+    text.replace(
+        [
+            '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
+        ],
+        " ",
+    )
+}
+
 /// The last entries of the chat log, shortened by characters. Reads only the file's end.
 fn history(log: &ChatLog, warn: &mut dyn FnMut(String)) -> String {
     let mut out = String::new();
     for Entry { role, text, time } in log.seed(HISTORY, warn) {
-        let text = clip(&text.replace('\n', " "), HISTORY_EACH);
-        let _ = writeln!(out, "[{time}] {}: {text}", role.word());
+        let text = clip(&on_one_line(&text), HISTORY_EACH);
+        let _ = writeln!(out, "[{}] {}: {text}", on_one_line(&time), role.word());
     }
     out
 }

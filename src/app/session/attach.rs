@@ -4,6 +4,8 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::base::marks::enclosed;
+use crate::base::open;
 use crate::base::text;
 use crate::tools::context::{READ_STOP, READ_WARN, World};
 
@@ -100,7 +102,7 @@ fn read(path: &Path, meta: &fs::Metadata, world: &World) -> Result<String, Strin
         left
     });
     let mut bytes = Vec::new();
-    fs::File::open(path)
+    open::read(path)
         .and_then(|file| file.take(most as u64 + 4).read_to_end(&mut bytes))
         .map_err(|why| format!("{}.", crate::base::error::io_words(&why)))?;
     if bytes.contains(&0) {
@@ -142,10 +144,7 @@ fn listing(path: &Path) -> String {
 
 /// Data with a heading, fenced so that it reads as data.
 fn block(name: &str, kind: &str, content: &str) -> String {
-    format!(
-        "\n\n<{kind} name={name:?}>\n{}\n</{kind}>",
-        content.trim_end_matches('\n')
-    )
+    format!("\n\n{}", enclosed(kind, &format!("name={name:?}"), content))
 }
 
 #[cfg(test)]
