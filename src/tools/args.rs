@@ -348,7 +348,10 @@ mod tests {
     #[test]
     fn unicode_escaped_twice_is_mended_where_it_is_plain() {
         for (raw, want) in [
-            (r#"{"path":"a \\u003c b \\u0026\\u0026 c \\u003E d"}"#, "a < b && c > d"),
+            (
+                r#"{"path":"a \\u003c b \\u0026\\u0026 c \\u003E d"}"#,
+                "a < b && c > d",
+            ),
             (r#"{"path":"caf\\u00e9 \\ud83d\\ude00"}"#, "café 😀"),
             (r#"{"path":"a\\\\u00e9"}"#, r"a\\u00e9"),
             (r#"{"path":"\\u0041\\u200b\\n"}"#, r"\u0041\u200b\n"),
@@ -361,9 +364,14 @@ mod tests {
 
     #[test]
     fn wrappings_are_opened_to_a_limit() {
-        let fences = |count: usize| format!("{}{{}}{}", "```\n".repeat(count), "\n```".repeat(count));
+        let fences =
+            |count: usize| format!("{}{{}}{}", "```\n".repeat(count), "\n```".repeat(count));
         assert_eq!(named_args(&fences(2)), json!({}));
-        for raw in [fences(100_000), "```\n".repeat(200_000), "[\"".repeat(400_000)] {
+        for raw in [
+            fences(100_000),
+            "```\n".repeat(200_000),
+            "[\"".repeat(400_000),
+        ] {
             for tool in ["tree", "apply_patch"] {
                 let _ = understand(named(tool).unwrap(), &raw);
             }

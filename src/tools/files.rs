@@ -280,9 +280,8 @@ fn replace(ctx: &Ctx, args: ApplyPatch) -> Outcome<String> {
 /// The two texts without escapes that the model wrote twice. A text that stands in the file exactly as written was meant so, and then
 /// what comes in its place was, too.
 fn as_meant<'a>(before: &str, old: &'a str, new: &'a str) -> (Cow<'a, str>, Cow<'a, str>) {
-    let repaired = |text: &'a str| {
-        args::without_escapes(text).map_or(Cow::Borrowed(text), Cow::Owned)
-    };
+    let repaired =
+        |text: &'a str| args::without_escapes(text).map_or(Cow::Borrowed(text), Cow::Owned);
     let plain = |text: &str| text.replace("\r\n", "\n");
     match repaired(old) {
         Cow::Owned(_) if plain(before).contains(&plain(old)) => (old.into(), new.into()),

@@ -280,7 +280,10 @@ impl Before {
     fn of(manager: &Manager, root: &Root) -> Self {
         let path = |name: &&'static str| root.path().join(name);
         // Neither a link nor a FIFO, which would hang whoever reads it.
-        let plain = |path: &PathBuf| path.symlink_metadata().map_or(true, |about| about.is_file());
+        let plain = |path: &PathBuf| {
+            path.symlink_metadata()
+                .map_or(true, |about| about.is_file())
+        };
         let files = manager.files.iter().map(path).filter(plain);
         Self(
             files

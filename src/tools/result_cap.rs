@@ -43,7 +43,10 @@ fn how_to_get_the_rest(tool: Option<&Tool>) -> String {
         true => String::new(),
         false => format!(", narrowed by its parameters ({})", names.join(", ")),
     };
-    format!("To get the rest, call {} again for less at once{by}.", tool.name)
+    format!(
+        "To get the rest, call {} again for less at once{by}.",
+        tool.name
+    )
 }
 
 fn count(bytes: usize) -> String {
