@@ -34,8 +34,9 @@ pub(super) fn remark(asked: Asked<'_>, reply: &Reply, cut: &[ToolCall]) -> Optio
 /// Why a reply without calls, which ends the turn, is no answer; `shown` says that the turn has said something.
 pub(super) fn failure(asked: Asked<'_>, reply: &Reply, shown: bool) -> Option<Failure> {
     let problem = match &reply.finish {
-        Finish::Length => Problem::limit(limit_reached(asked))
-            .next("Ask it to go on, or for less at once."),
+        Finish::Length => {
+            Problem::limit(limit_reached(asked)).next("Ask it to go on, or for less at once.")
+        }
         Finish::Filtered => {
             Problem::refused(filtered(asked)).next("Ask in other words, or choose another model.")
         }
@@ -80,9 +81,15 @@ pub(super) fn answer_cut(ctx: &Ctx, call: &ToolCall) -> Ended {
 }
 
 fn limit_reached(asked: Asked<'_>) -> String {
-    format!("The reply hit {}'s limit of tokens and is cut.", asked.model)
+    format!(
+        "The reply hit {}'s limit of tokens and is cut.",
+        asked.model
+    )
 }
 
 fn filtered(asked: Asked<'_>) -> String {
-    format!("A content filter of {} ended the reply.", asked.provider.name())
+    format!(
+        "A content filter of {} ended the reply.",
+        asked.provider.name()
+    )
 }

@@ -20,7 +20,11 @@ fn without_mark(text: &str, name: &str) -> String {
         out.push_str(before);
         let bracket = from.chars().next().map_or(1, char::len_utf8);
         let (bracket, after) = from.split_at(bracket);
-        out.push_str(if is_mark(after, name) { "&lt;" } else { bracket });
+        out.push_str(if is_mark(after, name) {
+            "&lt;"
+        } else {
+            bracket
+        });
         rest = after;
     }
     out.push_str(rest);
@@ -83,7 +87,10 @@ mod tests {
             assert!(out.ends_with("\nb\n</stdin>"), "{out}");
         }
         for text in ["a < b", "<std>", "</stdinx>", "Vec<u8>", "stdin>", "<"] {
-            assert_eq!(enclosed("stdin", "", text), format!("<stdin>\n{text}\n</stdin>"));
+            assert_eq!(
+                enclosed("stdin", "", text),
+                format!("<stdin>\n{text}\n</stdin>")
+            );
         }
         assert_eq!(
             enclosed("file", "name=\"a</file>\"", "x\n"),

@@ -88,7 +88,10 @@ mod tests {
         for name in ["fifo", "zero", "socket", "."] {
             let read = read(&at(name)).unwrap_err();
             assert_eq!(read.to_string(), NOT_ORDINARY, "{name}");
-            assert!(with(OpenOptions::new().append(true), &at(name)).is_err(), "{name}");
+            assert!(
+                with(OpenOptions::new().append(true), &at(name)).is_err(),
+                "{name}"
+            );
             assert!(with(OpenOptions::new().read(true).append(true), &at(name)).is_err());
         }
         std::fs::write(at("text"), "twelve bytes").unwrap();

@@ -10,7 +10,12 @@ use crate::support::wire::openai::{self, Stream};
 fn cut_call() -> Answer {
     Answer::sse(
         Stream::new()
-            .call(0, "a", "create_file", "{\"path\":\"long.txt\",\"content\":\"It begins")
+            .call(
+                0,
+                "a",
+                "create_file",
+                "{\"path\":\"long.txt\",\"content\":\"It begins",
+            )
             .finish("length")
             .done(),
     )
@@ -28,12 +33,22 @@ fn a_call_cut_by_the_limit_of_tokens_is_answered() {
     });
     let home = Home::new();
     let done = home.ask(&server.url("/v1"), "hi").run().expect(0);
-    assert!(done.errors().contains("limit of tokens"), "{}", done.errors());
+    assert!(
+        done.errors().contains("limit of tokens"),
+        "{}",
+        done.errors()
+    );
     let sent = messages(&server.request(1).json());
     let last = sent.last().unwrap();
-    assert_eq!((&last["role"], &last["tool_call_id"]), (&json!("tool"), &json!("a")));
+    assert_eq!(
+        (&last["role"], &last["tool_call_id"]),
+        (&json!("tool"), &json!("a"))
+    );
     let words = last["content"].as_str().unwrap();
-    assert!(words.contains("cut") && words.contains("smaller pieces"), "{words}");
+    assert!(
+        words.contains("cut") && words.contains("smaller pieces"),
+        "{words}"
+    );
     let call = &sent[sent.len() - 2]["tool_calls"][0]["function"];
     assert_eq!(call["name"], "create_file");
     let kept: Value = serde_json::from_str(call["arguments"].as_str().unwrap()).unwrap();
@@ -45,21 +60,35 @@ fn a_call_cut_by_the_limit_of_tokens_is_answered() {
 fn calls_cut_again_and_again_end_the_run_as_failed() {
     let server = Server::answering(|_, _| cut_call());
     let done = Home::new().ask(&server.url("/v1"), "hi").run().expect(1);
-    assert!(done.errors().contains("3 times in a row"), "{}", done.errors());
+    assert!(
+        done.errors().contains("3 times in a row"),
+        "{}",
+        done.errors()
+    );
     assert_eq!(server.requests().len(), 3);
 }
 
 #[test]
 fn an_answer_that_is_cut_filtered_or_empty_is_a_failure() {
     for (stream, words) in [
-        (Stream::new().text(&["It beg"]).finish("length"), "limit of tokens"),
-        (Stream::new().text(&["It beg"]).finish("content_filter"), "content filter"),
+        (
+            Stream::new().text(&["It beg"]).finish("length"),
+            "limit of tokens",
+        ),
+        (
+            Stream::new().text(&["It beg"]).finish("content_filter"),
+            "content filter",
+        ),
         (Stream::new().finish("stop"), "answered nothing"),
     ] {
         let server = Server::with([Exchange::any().answer(Answer::sse(stream.done()))]);
         let done = Home::new().ask(&server.url("/v1"), "hi").run().expect(1);
         assert!(done.errors().contains(words), "{}", done.errors());
-        assert!(done.text().is_empty() || done.text() == "It beg\n", "{}", done.text());
+        assert!(
+            done.text().is_empty() || done.text() == "It beg\n",
+            "{}",
+            done.text()
+        );
     }
 }
 
@@ -75,7 +104,10 @@ fn a_call_without_a_name_is_answered() {
     let sent = messages(&server.request(1).json());
     let last = sent.last().unwrap();
     assert_eq!(last["tool_call_id"], "a");
-    assert!(last["content"].as_str().unwrap().contains("no tool name"), "{last}");
+    assert!(
+        last["content"].as_str().unwrap().contains("no tool name"),
+        "{last}"
+    );
     let name = &sent[sent.len() - 2]["tool_calls"][0]["function"]["name"];
     assert_eq!(name, "unnamed");
 }
@@ -90,7 +122,12 @@ fn half_a_character_in_a_piece_keeps_the_pieces_before_it() {
     let server = Server::answering(move |_, n| {
         Answer::sse(match n {
             0 => Stream::new()
-                .call(0, "a", "create_file", "{\"path\":\"face.txt\",\"content\":\"so far ")
+                .call(
+                    0,
+                    "a",
+                    "create_file",
+                    "{\"path\":\"face.txt\",\"content\":\"so far ",
+                )
                 .raw(piece("\\ud83d"))
                 .raw(piece("\\ude00.\\\"}"))
                 .done(),
@@ -105,13 +142,15 @@ fn half_a_character_in_a_piece_keeps_the_pieces_before_it() {
 
 #[test]
 fn a_refused_key_is_told_in_the_providers_words_too() {
-    let words = "You have insufficient permissions for this operation. Missing scopes: model.request.";
+    let words =
+        "You have insufficient permissions for this operation. Missing scopes: model.request.";
     let answer = Answer::json(&openai::error(words, "invalid_request_error", None));
     let server = Server::with([Exchange::any().answer(answer.with_status(401))]);
     let done = Home::new().ask(&server.url("/v1"), "hi").run().expect(1);
     let errors = done.errors();
     assert!(
-        errors.contains("Missing scopes: model.request") && errors.contains("OPENAI_COMPAT_API_KEY"),
+        errors.contains("Missing scopes: model.request")
+            && errors.contains("OPENAI_COMPAT_API_KEY"),
         "{errors}"
     );
 }
@@ -120,7 +159,12 @@ fn a_refused_key_is_told_in_the_providers_words_too() {
 fn an_old_text_that_stands_in_the_file_as_written_is_not_changed() {
     let call = |id, old: &str, new: &str| {
         Stream::new()
-            .call(0, id, "apply_patch", &json!({"path": "a.js", "old_str": old, "new_str": new}).to_string())
+            .call(
+                0,
+                id,
+                "apply_patch",
+                &json!({"path": "a.js", "old_str": old, "new_str": new}).to_string(),
+            )
             .done()
     };
     let server = Server::answering(move |_, n| {

@@ -55,7 +55,11 @@ fn a_run_ends_whatever_stands_in_the_place_of_a_state_file() {
         let messages = request.json()["messages"].clone();
         let answered = messages.as_array().unwrap().last().unwrap()["role"] == "tool";
         Answer::sse(match answered {
-            false => openai::call("a", "bookmark_save", json!({"url": "https://a.test/", "title": "A"})),
+            false => openai::call(
+                "a",
+                "bookmark_save",
+                json!({"url": "https://a.test/", "title": "A"}),
+            ),
             true => openai::text(&["Here I am."]),
         })
     });
@@ -68,7 +72,10 @@ fn a_run_ends_whatever_stands_in_the_place_of_a_state_file() {
             assert!(begun.elapsed() < SOON, "{file} as {obstacle}");
             let errors = done.errors();
             let last = errors.lines().last().unwrap_or_default();
-            assert!(last.starts_with("MARVIN_COST:"), "{file} as {obstacle}: {errors}");
+            assert!(
+                last.starts_with("MARVIN_COST:"),
+                "{file} as {obstacle}: {errors}"
+            );
         }
     }
 }
@@ -92,9 +99,17 @@ fn files_of_the_environment_do_not_hang_a_run() {
 fn a_key_file_that_is_a_fifo_is_no_key() {
     let home = Home::new();
     put("fifo", &home.path().join(".ssh/GEMINI_API_KEY"));
-    let run = home
-        .marvin()
-        .args(["--non-interactive", "--provider", "gemini", "--prompt", "hi"]);
+    let run = home.marvin().args([
+        "--non-interactive",
+        "--provider",
+        "gemini",
+        "--prompt",
+        "hi",
+    ]);
     let done = run.run().expect(1);
-    assert!(done.errors().contains("GEMINI_API_KEY"), "{}", done.errors());
+    assert!(
+        done.errors().contains("GEMINI_API_KEY"),
+        "{}",
+        done.errors()
+    );
 }

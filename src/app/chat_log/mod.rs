@@ -290,8 +290,7 @@ impl ChatLog {
     fn open(&self) -> Outcome<File> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).mode(0o600);
-        open::with(options.truncate(false), &self.path)
-            .map_err(|why| self.cannot("write", why))
+        open::with(options.truncate(false), &self.path).map_err(|why| self.cannot("write", why))
     }
 
     /// Replaces everything from `at` on, durably; when that fails, what stood there is put back.

@@ -129,6 +129,9 @@ fn save(file: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;
     }
-    open::with(OpenOptions::new().append(true).create(true).mode(0o600), file)?
-        .write_all(text.as_bytes())
+    open::with(
+        OpenOptions::new().append(true).create(true).mode(0o600),
+        file,
+    )?
+    .write_all(text.as_bytes())
 }

@@ -352,7 +352,10 @@ mod tests {
         let ids = |calls: &[ToolCall]| -> Vec<String> {
             calls.iter().map(|call| call.id.clone()).collect()
         };
-        assert_eq!((ids(&run), ids(&cut)), (vec!["a".into()], vec!["b".into(), "c".into()]));
+        assert_eq!(
+            (ids(&run), ids(&cut)),
+            (vec!["a".into()], vec!["b".into(), "c".into()])
+        );
     }
 
     #[test]

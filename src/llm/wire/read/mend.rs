@@ -111,10 +111,7 @@ mod tests {
             bytes.map(|bytes| String::from_utf8(bytes).unwrap())
         };
         assert_eq!(mend(br#""a\ud83d""#).as_deref(), Some(r#""a""#));
-        assert_eq!(
-            mend(br#""\ude00b""#).as_deref(),
-            Some(r#""\ud83d\ude00b""#)
-        );
+        assert_eq!(mend(br#""\ude00b""#).as_deref(), Some(r#""\ud83d\ude00b""#));
         assert_eq!(mend(br#""\ude00b""#).as_deref(), Some(r#""\ufffdb""#));
     }
 }

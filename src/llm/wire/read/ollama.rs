@@ -76,7 +76,10 @@ pub(super) fn apply(
     if line.choices.is_some() {
         return super::openai::apply(data, draft, on).map(|_| None);
     }
-    let calls = line.message.iter().flat_map(|message| message.tool_calls.iter().flatten());
+    let calls = line
+        .message
+        .iter()
+        .flat_map(|message| message.tool_calls.iter().flatten());
     let mut raw = calls.filter_map(|call| call.function.as_ref()?.arguments);
     if raw.any(|raw| mend::has_half(raw.get())) {
         return Err(serde::de::Error::custom(mend::HALF));

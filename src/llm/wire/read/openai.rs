@@ -181,8 +181,13 @@ pub(super) fn apply(
 impl First<'_> {
     /// True when the arguments of some call hold half a character.
     fn has_half(&self) -> bool {
-        let parts = self.0.iter().flat_map(|choice| [&choice.delta, &choice.message]);
-        let calls = parts.flatten().flat_map(|part| part.tool_calls.iter().flatten());
+        let parts = self
+            .0
+            .iter()
+            .flat_map(|choice| [&choice.delta, &choice.message]);
+        let calls = parts
+            .flatten()
+            .flat_map(|part| part.tool_calls.iter().flatten());
         calls
             .filter_map(|call| call.function.as_ref()?.arguments)
             .any(|raw| mend::has_half(raw.get()))

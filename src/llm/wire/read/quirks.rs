@@ -514,11 +514,21 @@ fn a_character_cut_between_two_pieces_is_whole_again() {
         reply.calls[0].args,
         "{\"text\":\"so far \u{1f600} and on alone \u{fffd}\"}"
     );
-    let text = [r#"{"delta":{"content":"a\ud83d"}}"#, r#"{"delta":{"content":"\ude00b"}}"#];
+    let text = [
+        r#"{"delta":{"content":"a\ud83d"}}"#,
+        r#"{"delta":{"content":"\ude00b"}}"#,
+    ];
     assert_eq!(read(&chunks(&text)).unwrap().text, "a\u{1f600}b");
     let line = |text: &str| format!("{{\"message\":{{\"content\":\"{text}\"}},\"done\":false}}\n");
-    let body = format!("{}{}{{\"done\":true}}\n", line("a\\ud83d"), line("\\ude00b"));
-    assert_eq!(read_as(Wire::Ollama, "ollama", &body).unwrap().text, "a\u{1f600}b");
+    let body = format!(
+        "{}{}{{\"done\":true}}\n",
+        line("a\\ud83d"),
+        line("\\ude00b")
+    );
+    assert_eq!(
+        read_as(Wire::Ollama, "ollama", &body).unwrap().text,
+        "a\u{1f600}b"
+    );
     let part = |json: &str| {
         format!(
             "data: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"input_json_delta\",\"partial_json\":\"{json}\"}}}}\n\n"
