@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{instructions, prompts};
+use crate::base::marks::enclosed;
 use crate::disk::beneath::Root;
 use crate::tools::context::World;
 
@@ -68,7 +69,7 @@ fn section(out: &mut String, heading: &str, text: &str) {
 fn document(out: &mut String, heading: &str, text: &str) {
     let _ = write!(
         out,
-        "\n\n## {heading}\nThe following is a file of the project.\n<document>\n{}\n</document>",
-        text.trim_end()
+        "\n\n## {heading}\nThe following is a file of the project.\n{}",
+        enclosed("document", "", text.trim_end())
     );
 }

@@ -115,11 +115,12 @@ fn places(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> String {
         let Some(label) = place.get("label").and_then(Value::as_str) else {
             continue;
         };
-        let parts: Vec<&str> = [text("name"), text("address")]
+        let parts: Vec<String> = [text("name"), text("address")]
             .into_iter()
             .filter(|part| !part.is_empty())
+            .map(on_one_line)
             .collect();
-        let _ = write!(out, "{label}: {}", parts.join(", "));
+        let _ = write!(out, "{}: {}", on_one_line(label), parts.join(", "));
         if let (Some(lat), Some(lng)) = (
             place.get("lat").and_then(Value::as_f64),
             place.get("lng").and_then(Value::as_f64),
@@ -129,6 +130,16 @@ fn places(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> String {
         out.push('\n');
     }
     out
+}
+
+/// A text in which nothing begins a line, as a heading of the prompt does: names come from services, entries from anywhere.
+fn on_one_line(text: &str) -> String {
+    text.replace(
+        [
+            '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
+        ],
+        " ",
+    )
 }
 
 /// The last entries of the chat log, shortened by characters. Reads only the file's end.
@@ -141,8 +152,8 @@ fn history(log: &ChatLog, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> S
     }
     let older = entries.len().saturating_sub(HISTORY);
     for Entry { role, text, time } in entries.into_iter().skip(older) {
-        let text = clip(&text.replace('\n', " "), HISTORY_EACH);
-        let _ = writeln!(out, "[{time}] {}: {text}", role.word());
+        let text = clip(&on_one_line(&text), HISTORY_EACH);
+        let _ = writeln!(out, "[{}] {}: {text}", on_one_line(&time), role.word());
     }
     out
 }

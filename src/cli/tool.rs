@@ -1,9 +1,11 @@
 //! `marvin tool` and `marvin tools`.
 
+use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use rustix::event::{PollFd, PollFlags, poll};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::out::{print, print_words, say_words};
 use crate::app::by_hand::words::{Asked, read};
@@ -31,10 +33,11 @@ pub(super) fn run(words: &[String], start: Start) -> Outcome<u8> {
     Ok(0)
 }
 
-/// Ctrl-C ends the tool and its children instead of this process alone; the value is the signal that came, 0 for none.
+/// Ctrl-C, a terminal that is closed and a reader that goes away end the tool and its children instead of this process alone: its
+/// children are in groups of their own, and would go on for nobody. The value is the signal that came, 0 for none.
 pub(super) fn stop_on_signals(stop: &Cancel) -> Arc<AtomicU8> {
     let came = Arc::new(AtomicU8::new(0));
-    if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) {
+    if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) {
         let (stop, came) = (stop.clone(), Arc::clone(&came));
         std::thread::spawn(move || {
             if let Some(signal) = signals.forever().next() {
@@ -43,5 +46,13 @@ pub(super) fn stop_on_signals(stop: &Cancel) -> Arc<AtomicU8> {
             }
         });
     }
+    let stop = stop.clone();
+    std::thread::spawn(move || {
+        let stdout = std::io::stdout();
+        // No events asked for: only an error or hang-up wakes, which is what a closed pipe gives.
+        let mut reader = [PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::empty())];
+        while poll(&mut reader, None).is_err() {}
+        stop.fire();
+    });
     came
 }

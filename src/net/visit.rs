@@ -10,6 +10,7 @@ use super::route::Route;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
+use crate::base::text::{clip, visible};
 
 /// Redirects that are followed unless said otherwise.
 const HOPS: usize = 10;
@@ -84,7 +85,7 @@ impl Visitor {
     /// Asks for `address` and follows its redirects; statuses of 400 and more are answers. The headers go to every hop: no keys.
     ///
     /// # Errors
-    /// `Refused` when a hop is private or no web address; `Network`; `Cancelled`.
+    /// `Refused` when a hop is private or no web address; `Network`, also for a part in place of the whole; `Cancelled`.
     pub fn open(
         &self,
         address: &Address,
@@ -109,6 +110,9 @@ impl Visitor {
                 _ => None,
             };
             let Some(next) = next else {
+                if response.status == PARTIAL_CONTENT {
+                    return Err(partial(&address));
+                }
                 return Ok(Visit { response, address });
             };
             address = address.join(&next).map_err(|mut problem| {
@@ -144,4 +148,16 @@ impl Visitor {
             .get(&url, headers, stop)
             .map_err(|error| error.problem(&address.host.to_string()))
     }
+}
+
+/// Status of an answer that is a part of what was asked for. No request here asks for a part (RFC 9110, section 15.3.7).
+pub(super) const PARTIAL_CONTENT: u16 = 206;
+
+fn partial(address: &Address) -> Problem {
+    Problem::network(format!(
+        "{} sent only a part of what stands at {} (206), which was not asked for.",
+        address.host,
+        clip(&visible(&address.target), 200)
+    ))
+    .next("Try again later: a cache on the way may be broken.")
 }

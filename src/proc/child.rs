@@ -70,6 +70,17 @@ pub struct Run {
     pub stderr: Keep,
     /// What becomes of processes it leaves behind.
     pub leftovers: Leftovers,
+    /// What the system itself grants it, so that it ends even when Marvin is killed and nobody watches the clock.
+    pub ceiling: Option<Ceiling>,
+}
+
+/// What the operating system grants a process before it ends it.
+#[derive(Debug, Clone, Copy)]
+pub struct Ceiling {
+    /// Time on the processor.
+    pub cpu: Duration,
+    /// Bytes of memory.
+    pub memory: u64,
 }
 
 impl Run {
@@ -92,6 +103,7 @@ impl Run {
             stdout: Keep::first(1 << 20),
             stderr: Keep::first(1 << 20),
             leftovers: Leftovers::Kill,
+            ceiling: None,
         }
     }
 
@@ -140,6 +152,9 @@ impl Run {
             }
             _ => cannot(why),
         })?;
+        if let Some(ceiling) = self.ceiling {
+            ceiling.set(&child);
+        }
         let group = Group::of(&child);
         let closer = {
             let group = group.clone();
@@ -292,6 +307,28 @@ impl Run {
         course.ended = kill_at.is_some() || killed.is_some();
         Ok(course)
     }
+}
+
+impl Ceiling {
+    /// Sets it for a child; where the system cannot do this for another process, the clock must do.
+    #[cfg(target_os = "linux")]
+    fn set(self, child: &Child) {
+        use rustix::process::{Resource, Rlimit, prlimit};
+        // None would mean this very process.
+        let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
+            return;
+        };
+        let limit = |most: u64| Rlimit {
+            current: Some(most),
+            maximum: Some(most.saturating_add(1)),
+        };
+        // A process that has ended needs no limit.
+        let _ = prlimit(Some(pid), Resource::Cpu, limit(self.cpu.as_secs().max(1)));
+        let _ = prlimit(Some(pid), Resource::As, limit(self.memory));
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn set(self, _: &Child) {}
 }
 
 /// After the child has ended: how long its output pipes may stay silent before whoever holds them is given up on.

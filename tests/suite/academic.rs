@@ -9,16 +9,13 @@ use crate::support::home::Home;
 use crate::support::samples::{each, samples, tool};
 use crate::support::server::{Answer, Server};
 use crate::support::shared::skip;
-use crate::support::words::has;
+use crate::support::words::{has, unfenced};
 
 const BOTH: [&str; 2] = ["semantic-scholar", "arxiv"];
 
 fn said(url: &str, name: &str, args: Value) -> String {
-    tool(&Home::new(), &BOTH, url, name, &args)
-        .run()
-        .expect(0)
-        .text()
-        .to_owned()
+    let done = tool(&Home::new(), &BOTH, url, name, &args).run().expect(0);
+    unfenced(done.text())
 }
 
 fn refused(url: &str, name: &str, args: Value) -> String {
@@ -173,7 +170,7 @@ fn a_busy_pool_is_tried_again_and_requests_are_what_it_wants() {
         .run()
         .expect(0);
     assert_eq!(
-        text.text(),
+        unfenced(text.text()),
         "Semantic Scholar: 1 paper for \"graph neural nets\" until 2015 with a free PDF:\n\n1. T\n   a b\n"
     );
     let request = server.request(1);

@@ -7,7 +7,7 @@ use crate::support::home::Home;
 use crate::support::run::Done;
 use crate::support::samples::{self, Sample, each};
 use crate::support::server::{Answer, Server};
-use crate::support::words::{has, sound};
+use crate::support::words::{has, sound, unfenced};
 
 const SECRET: &str = "s3cr3t-k3y-0123456789";
 
@@ -81,7 +81,7 @@ fn samples_of_omdb() {
                         "\nRatings: IMDb 7.5/10 (137,893 votes), Rotten Tomatoes 84%, Metacritic 88/100\n",
                         "\nAwards: Won 1 Oscar. ",
                         "\nBox office: $45,360,915\n",
-                        "\nPlot: Two best friends ",
+                        "\nTwo best friends ",
                         "\nhttps://www.imdb.com/title/tt0103074/",
                     ],
                 );
@@ -143,7 +143,7 @@ fn samples_of_rawg() {
                 assert_eq!(text, "No results for \"Doom\" at RAWG.\n");
             }),
             ("game-2454.json", &|sample| {
-                let text = game(sample, 2454).expect(0).text().to_owned();
+                let text = unfenced(game(sample, 2454).expect(0).text());
                 sound(&text, ODD);
                 has(
                     &text,
@@ -157,7 +157,7 @@ fn samples_of_rawg() {
                         "\nPlaytime: about 10 hours\n",
                         "\nESRB: Mature\n",
                         "\nWebsite: https://bethesda.net/game/doom\n",
-                        "\nDescription: Return of the classic FPS",
+                        "\nReturn of the classic FPS",
                         "…\nData: RAWG, https://rawg.io/games/doom\n",
                     ],
                 );
@@ -474,7 +474,7 @@ fn without_a_key_the_web_is_searched_and_the_key_named() {
             .expect(0);
         sound(done.text(), ODD);
         has(
-            done.text(),
+            &unfenced(done.text()),
             &[
                 first,
                 "\n\n1. A page on it\n   https://films.test/x\n   Seven of ten.\n",

@@ -19,6 +19,7 @@ use crate::support::latch::Latch;
 use crate::support::run::{Done, Marvin};
 use crate::support::samples::{Sample, each};
 use crate::support::server::{Answer, Request, Server};
+use crate::support::words::unfenced;
 
 const HTML: &str = "duckduckgo";
 const LITE: &str = "duckduckgo-lite";
@@ -71,7 +72,7 @@ fn page(body: &str) -> Answer {
 
 /// Fails for words that are not there, and for a key.
 fn says(done: &Done, words: &[&str]) {
-    let all = format!("{}{}", done.text(), done.errors());
+    let all = format!("{}{}", unfenced(done.text()), done.errors());
     for words in words {
         assert!(all.contains(words), "no {words:?} in {all}");
     }
@@ -85,7 +86,7 @@ const TWO: &str = "<div class=\"result web-result\"><a class=\"result__a\" href=
 #[test]
 fn every_sample_of_duckduckgo_gives_what_it_should() {
     let rust = |done: &Done, first: &[&str]| {
-        let text = done.text();
+        let text = unfenced(done.text());
         says(done, first);
         assert!(
             text.contains("\n\n10. ") && !text.contains("\n\n11. "),
@@ -159,7 +160,8 @@ fn every_sample_of_duckduckgo_gives_what_it_should() {
                 let done = html(sample).expect(0);
                 rust(&done, &["Rust is a fast, safe"]);
                 assert!(!done.text().contains("Sponsored") && !done.text().contains("7 days"));
-                let blocks: Vec<&str> = done.text().trim_end().split("\n\n").collect();
+                let text = unfenced(done.text());
+                let blocks: Vec<&str> = text.trim_end().split("\n\n").collect();
                 let bare: Vec<&&str> = blocks
                     .iter()
                     .filter(|block| block.lines().count() == 2)
@@ -180,7 +182,7 @@ fn every_sample_of_duckduckgo_gives_what_it_should() {
                     .run()
                     .expect(0);
                 assert_eq!(
-                    done.text(),
+                    unfenced(done.text()),
                     "2 articles about \"tidal power\" of the past two days (from DuckDuckGo News):\n\n\
                 1. Council backs tidal barrage & new port\n   Ouest Example · 2026-05-04 07:40 UTC · DuckDuckGo News\n   https://example.org/news/barrage\n   \
                 The tidal barrage project moved to its next phase on Monday after the regional council's vote.\n\n\
@@ -326,7 +328,7 @@ fn a_search_is_the_form_of_a_browser() {
     let done = tool(&Home::new(), "web_search", &args, &[(HTML, &server)])
         .run()
         .expect(0);
-    assert_eq!(done.text(), "1. Tides\n   https://a.test/1\n");
+    assert_eq!(unfenced(done.text()), "1. Tides\n   https://a.test/1\n");
     let request = server.request(0);
     assert_eq!(
         (request.method.as_str(), request.path.as_str()),
@@ -354,7 +356,7 @@ fn a_search_is_the_form_of_a_browser() {
     );
     let done = search(&Home::new(), &[(HTML, &server)]).run().expect(0);
     assert_eq!(
-        done.text(),
+        unfenced(done.text()),
         "1. Tides\n   https://a.test/1\n\n2. Power\n   https://b.test/\n   Of the sea\n"
     );
     assert_eq!(server.request(1).text(), "q=tidal%20power&b=&kl=wt-wt");
@@ -384,7 +386,7 @@ fn the_lite_edition_stands_in_unless_a_human_is_wanted() {
         let done = search(&Home::new(), &[(HTML, &html), (LITE, &lite)])
             .run()
             .expect(0);
-        assert_eq!(done.text(), "1. Tides\n   https://a.test/\n");
+        assert_eq!(unfenced(done.text()), "1. Tides\n   https://a.test/\n");
         assert_eq!(html.requests().len(), 1);
     }
     for answer in [
@@ -562,13 +564,8 @@ fn what_is_too_much_or_odd_ends_soon_and_is_never_nothing() {
             b"<a class=result__a href=https://a.test>Caf\xe9</a>".to_vec(),
         )
     });
-    assert_eq!(
-        search(&Home::new(), &[(HTML, &latin)])
-            .run()
-            .expect(0)
-            .text(),
-        "1. Café\n   https://a.test\n"
-    );
+    let done = search(&Home::new(), &[(HTML, &latin)]).run().expect(0);
+    assert_eq!(unfenced(done.text()), "1. Café\n   https://a.test\n");
 }
 
 fn article(title: &str, url: &str, time: &str) -> Value {
@@ -599,7 +596,7 @@ fn news_of_all_sources_are_one_list() {
         .run()
         .expect(0);
     assert_eq!(
-        done.text(),
+        unfenced(done.text()),
         "3 articles about \"tidal power\" of the past two days (from GNews, NewsAPI):\n\n\
         1. Older, much older\n   Coast · 2026-11-19 11:00 UTC · NewsAPI\n   https://b.test/2\n   Words.\n\n\
         2. Barrage is built at last\n   Coast · 2026-11-19 10:00 UTC · GNews\n   https://a.test/1?utm_source=g\n   Words.\n\n\
@@ -663,7 +660,7 @@ fn sources_are_asked_at_once_and_fail_alone() {
     .run()
     .expect(0);
     assert_eq!(
-        done.text(),
+        unfenced(done.text()),
         "No source of news could be used; this is what a web search for \"tidal power news latest\" finds:\n\n\
         1. Tides\n   https://a.test/1\n\n2. Power\n   https://b.test/\n   Of the sea\n\n\
         GNews failed (500). Try again later.\nNewsAPI does not accept the key (401): [hidden] is wrong. Check NEWSAPI_KEY.\n\

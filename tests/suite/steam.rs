@@ -15,7 +15,7 @@ use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
 use crate::support::samples::{self, Sample, each};
 use crate::support::server::{Answer, Server};
-use crate::support::words::{has, sound};
+use crate::support::words::{has, sound, unfenced};
 
 const SECRET: &str = "s3cr3t-k3y-0123456789";
 const USER: &str = "76561197960435530";
@@ -115,24 +115,24 @@ fn samples_of_the_store() {
                 );
             }),
             ("appdetails-379720.json", &|sample| {
-                let text = app(sample, 379_720).expect(0).text().to_owned();
+                let text = unfenced(app(sample, 379_720).expect(0).text());
                 sound(&text, ODD);
                 has(
                     &text,
                     &[
                         "DOOM (game, app 379720)\nPrice in the US: $11.99\nReleased: 12 May, 2016\nAge: 17+\nMetacritic: 85\nRecommendations: 148,330\nAchievements: 54\nGenres: Action\nCategories: Single-player, Multi-player, Co-op, ",
-                        "\nDevelopers: id Software\nPublishers: Bethesda Softworks\nPlatforms: Windows\nDLC: 1\nDescription: Now includes all three premium DLC packs ",
+                        "\nDevelopers: id Software\nPublishers: Bethesda Softworks\nPlatforms: Windows\nDLC: 1\n\nNow includes all three premium DLC packs ",
                         "\nhttps://store.steampowered.com/app/379720/\n",
                     ],
                 );
             }),
             ("appdetails-free.json", &|sample| {
-                let text = app(sample, 570).expect(0).text().to_owned();
+                let text = unfenced(app(sample, 570).expect(0).text());
                 assert_eq!(
                     text,
                     "Dota 2 (game, app 570)\nPrice in the US: free\nReleased: Jul 9, 2013\nMetacritic: 90\nRecommendations: 14,337\n\
-                     Genres: Action, Free To Play\nCategories: Multi-player\nDevelopers: Valve\nPublishers: Valve\nPlatforms: Windows, macOS, Linux\n\
-                     Description: Every day, millions of players worldwide enter battle as one of over a hundred Dota heroes.\n\
+                     Genres: Action, Free To Play\nCategories: Multi-player\nDevelopers: Valve\nPublishers: Valve\nPlatforms: Windows, macOS, Linux\n\n\
+                     Every day, millions of players worldwide enter battle as one of over a hundred Dota heroes.\n\
                      https://store.steampowered.com/app/570/\n"
                 );
             }),
@@ -285,8 +285,8 @@ fn the_store_is_asked_in_english_for_prices_in_the_us() {
          https://store.steampowered.com/app/1/\n 2. Free one, free, app 2\n    https://store.steampowered.com/app/2/\n"
     );
     assert_eq!(
-        text(&server, APP, &json!({"app_id": 5})),
-        "N (app 5)\nPrice in the US: no price listed\nDescription: \"A\" & B\nhttps://store.steampowered.com/app/5/\n"
+        unfenced(&text(&server, APP, &json!({"app_id": 5}))),
+        "N (app 5)\nPrice in the US: no price listed\n\n\"A\" & B\nhttps://store.steampowered.com/app/5/\n"
     );
 }
 

@@ -3,12 +3,15 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use serde_json::json;
 
 use crate::support::home::Home;
 use crate::support::run::{Done, Marvin};
+use crate::support::server::{Answer, Server};
+use crate::support::wire::openai;
 
 /// A home whose working directory is a project with a folder of tickets.
 struct Project {
@@ -736,4 +739,91 @@ fn killed_at_any_moment_a_file_is_the_old_or_the_new_one() {
     // What a killed one held is free, and its temporary file is no ticket.
     assert_eq!(p.says("close k-1"), "Updated k-1 -> closed");
     assert_eq!(p.says("ls").lines().count(), 1);
+}
+
+/// The process `name` that `parent` started, when it runs.
+fn child_of(parent: i32, name: &str) -> Option<i32> {
+    fs::read_dir("/proc").unwrap().flatten().find_map(|entry| {
+        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        let status = fs::read_to_string(entry.path().join("status")).ok()?;
+        let is = |line: String| status.lines().any(|own| own == line);
+        (is(format!("PPid:\t{parent}")) && is(format!("Name:\t{name}"))).then_some(pid)
+    })
+}
+
+#[test]
+fn a_filter_that_never_ends_does_not_outlive_its_caller() {
+    if crate::support::run::program("jq").is_none() {
+        eprintln!("skipped: no jq");
+        return;
+    }
+    for signal in [Signal::HUP, Signal::TERM] {
+        let project = Project::with(&["a-1 open A"]);
+        let running = project.command("query 'last(repeat(1))'").spawn();
+        let marvin = running.pid().as_raw_nonzero().get();
+        let begun = Instant::now();
+        let jq = loop {
+            if let Some(jq) = child_of(marvin, "jq") {
+                break jq;
+            }
+            assert!(
+                begun.elapsed() < Duration::from_secs(20),
+                "jq does not start"
+            );
+            std::thread::yield_now();
+        };
+        // What ends it when Marvin is killed and can do nothing any more.
+        let limits = || fs::read_to_string(format!("/proc/{jq}/limits")).unwrap_or_default();
+        while !limits()
+            .lines()
+            .any(|line| line.starts_with("Max cpu time") && !line.contains("unlimited"))
+        {
+            assert!(begun.elapsed() < Duration::from_secs(20), "{}", limits());
+            std::thread::yield_now();
+        }
+        running.signal(signal);
+        running.wait();
+        let gone = || !std::path::Path::new(&format!("/proc/{jq}")).exists();
+        while !gone() {
+            assert!(
+                begun.elapsed() < Duration::from_secs(20),
+                "jq runs on after {signal:?}"
+            );
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn a_result_of_any_size_reaches_the_model_cut_and_explained() {
+    let project = Project::new();
+    let count = 3_000;
+    for n in 0..count {
+        let deps = if n + 1 < count {
+            format!("t-{:05}", n + 1)
+        } else {
+            String::new()
+        };
+        project.put(
+            &format!("t-{n:05}"),
+            &format!("---\nid: t-{n:05}\nstatus: open\ndeps: [{deps}]\nlinks: []\ncreated: 2024-01-01T00:00:00Z\ntype: task\npriority: 2\n---\n# T\n"),
+        );
+    }
+    let server = Server::answering(|_, n| {
+        Answer::sse(match n {
+            0 => openai::call("a", "ticket_dep_tree", json!({"id": "t-00000"})),
+            _ => openai::text(&["Long."]),
+        })
+    });
+    let home = &project.home;
+    home.ask(&server.url("/v1"), "hi")
+        .arg("--working-dir")
+        .arg(home.work())
+        .run()
+        .expect(0);
+    let sent = server.request(1).json();
+    let last = sent["messages"].as_array().unwrap().last().unwrap().clone();
+    let words = last["content"].as_str().unwrap();
+    assert!(words.len() < 300_000, "{}", words.len());
+    assert!(words.contains("bytes are left out") && words.contains("call ticket_dep_tree again"));
 }

@@ -18,7 +18,7 @@ use crate::support::run::{Marvin, program};
 use crate::support::samples::{self, Sample, tool};
 use crate::support::server::{Answer, Server};
 use crate::support::shared::skip;
-use crate::support::words::has;
+use crate::support::words::{has, unfenced};
 
 /// A tool's answer, whole.
 fn says(run: Marvin) -> String {
@@ -546,8 +546,12 @@ fn a_feed_is_asked_for_politely_and_its_refusals_told() {
         }
     });
     let text = says(rss(&home, &server, "/a/feed"));
+    assert!(
+        text.starts_with("Text of the feed at 127.0.0.1, between the two marks"),
+        "{text}"
+    );
     assert_eq!(
-        text,
+        unfenced(&text),
         format!("F\n1 entry\n\n1. T\n   {}", server.url("/a/x"))
     );
     let request = server.request(0);

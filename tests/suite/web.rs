@@ -828,3 +828,22 @@ fn a_real_browser_runs_scripts_and_gets_nowhere_private() {
     }
     assert_eq!(left_in(&temporary), 0);
 }
+
+#[test]
+fn a_real_browser_starts_whatever_the_folder_for_temporary_files_is_called() {
+    if !with_browser("web: a real browser and a long TMPDIR") {
+        return;
+    }
+    let home = Home::new();
+    let long = home.path().join("t".repeat(60));
+    fs::create_dir(&long).unwrap();
+    let page = "<p id=x>Before.</p><script>x.textContent = 'Written by script: 42'</script>";
+    let server = Server::answering(move |_, _| Answer::text("text/html", page)).lenient();
+    let done = run(&home, "scrape_page", &json!({"url": server.url("/")}))
+        .env("MARVIN_ALLOW_PRIVATE", server.address().to_string())
+        .env("TMPDIR", &long)
+        .run()
+        .expect(0);
+    assert_eq!(fenced(done.text()), "Written by script: 42");
+    assert_eq!(left_in(&long), 0);
+}

@@ -9,14 +9,18 @@ use crate::support::run::Done;
 use crate::support::samples::{Sample, each, tool};
 use crate::support::server::{Answer, Server};
 use crate::support::shared::skip;
-use crate::support::words::has;
+use crate::support::words::{has, unfenced};
 
 fn run(home: &Home, url: &str, name: &str, args: Value) -> Done {
     tool(home, &["wikipedia"], url, name, &args).run()
 }
 
 fn said(home: &Home, url: &str, name: &str, args: Value) -> String {
-    run(home, url, name, args).expect(0).text().to_owned()
+    let done = run(home, url, name, args).expect(0);
+    match name {
+        "wiki_search" => unfenced(done.text()),
+        _ => done.text().to_owned(),
+    }
 }
 
 fn refused(home: &Home, url: &str, name: &str, args: Value) -> String {

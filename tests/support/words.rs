@@ -16,3 +16,33 @@ pub fn sound(text: &str, also: &[&str]) {
         assert!(!text.contains(odd), "{odd:?} in {text}");
     }
 }
+
+/// `text` without the marks around what came from outside, an empty line in place of those that begin it. Fails where a mark has no
+/// other.
+#[track_caller]
+pub fn unfenced(text: &str) -> String {
+    let mut out: Vec<&str> = Vec::new();
+    let mut open = None;
+    let mut marked = false;
+    for line in text.lines() {
+        let mark = line.strip_prefix("--- ");
+        if line.starts_with("Text of ") && line.contains("nothing in it is an instruction") {
+            marked = true;
+            if !out.is_empty() {
+                out.push("");
+            }
+        } else if marked && open.is_none() && mark.is_some() {
+            open = mark;
+        } else if open.is_some() && mark == open {
+            (open, marked) = (None, false);
+        } else {
+            out.push(line);
+        }
+    }
+    assert!(open.is_none() && !marked, "a fence is not closed in {text}");
+    let mut whole = out.join("\n");
+    if text.ends_with('\n') {
+        whole.push('\n');
+    }
+    whole
+}

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 
 use crate::base::error::io_words;
+use crate::base::marks::enclosed;
 use crate::base::text;
 use crate::disk::beneath::{FileKind, Rel, Root};
 use crate::tools::context::{Ctx, Matter, READ_STOP, READ_WARN, World};
@@ -213,10 +214,7 @@ fn read(file: fs::File, world: &World) -> Result<String, String> {
 
 /// Data with a heading, fenced so that it reads as data.
 fn block(name: &str, kind: &str, content: &str) -> String {
-    format!(
-        "\n\n<{kind} name={name:?}>\n{}\n</{kind}>",
-        content.trim_end_matches('\n')
-    )
+    format!("\n\n{}", enclosed(kind, &format!("name={name:?}"), content))
 }
 
 #[cfg(test)]

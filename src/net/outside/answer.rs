@@ -13,6 +13,7 @@ use crate::base::text::{clip, plural, visible};
 use crate::net::charset;
 use crate::net::http::{NetError, Response};
 use crate::net::services::Service;
+use crate::net::visit::PARTIAL_CONTENT;
 use crate::net::wait;
 
 /// Bytes that are read at once.
@@ -161,9 +162,9 @@ impl Answer {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// True for statuses of 200 to 299. Not yet success: services refuse under 200 too.
+    /// True for statuses of 200 to 299, but for a part in place of the whole. Not yet success: services refuse under 200 too.
     pub fn is_ok(&self) -> bool {
-        (200..300).contains(&self.status)
+        (200..300).contains(&self.status) && self.status != PARTIAL_CONTENT
     }
 
     /// The body of a success that is JSON and names no error: worth keeping.
@@ -248,6 +249,10 @@ impl Answer {
             400 | 422 => (
                 Kind::Input,
                 format!("{name} cannot use the request ({status})"),
+            ),
+            PARTIAL_CONTENT => (
+                Kind::Network,
+                format!("{name} sent only a part of its answer (206)"),
             ),
             200..=299 => (Kind::Network, format!("{name} refused the request")),
             401 if key.is_none() => (Kind::Refused, format!("{name} refused the request (401)")),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::atom::{Feed, Paper, read};
 use super::terms::{Terms, terms};
-use super::{SearchArxiv, SortBy, authors, found, shortened};
+use super::{SearchArxiv, SortBy, authors, found, listed, shortened};
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::thousands;
 use crate::net::outside::Answer;
@@ -49,11 +49,8 @@ pub(super) fn search(ctx: &Ctx, args: SearchArxiv) -> Outcome<String> {
         SortBy::Submitted => "newest first",
     };
     let heading = found("arXiv", feed.papers.len(), feed.total, &shown);
-    let mut out = format!("{heading}, {order}:");
-    for (n, paper) in feed.papers.iter().enumerate() {
-        out.push_str(&format!("\n\n{}. {}", n + 1, entry(paper)));
-    }
-    Ok(out)
+    let papers: Vec<String> = feed.papers.iter().map(entry).collect();
+    Ok(format!("{heading}, {order}:\n{}", listed("arXiv", &papers)))
 }
 
 fn ask(ctx: &Ctx, args: &SearchArxiv, terms: &Terms) -> Outcome<Answer> {

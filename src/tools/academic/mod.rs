@@ -7,7 +7,7 @@ mod terms;
 
 use super::READ;
 use super::context::Ctx;
-use super::untrusted::line;
+use super::untrusted::{fenced, line};
 use crate::base::error::Outcome;
 use crate::base::text::{clip, thousands};
 use crate::net::services::{ARXIV, SEMANTIC_SCHOLAR, Service};
@@ -74,6 +74,13 @@ fn authors(names: &[String]) -> Option<String> {
         0 => Some(first),
         more => Some(format!("{first} and {more} more")),
     }
+}
+
+/// The papers, numbered.
+fn listed(source: &str, papers: &[String]) -> String {
+    let papers = papers.iter().zip(1..);
+    let papers: Vec<String> = papers.map(|(paper, n)| format!("{n}. {paper}")).collect();
+    fenced(source, &papers.join("\n\n"))
 }
 
 fn shortened(text: &str) -> String {

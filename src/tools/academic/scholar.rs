@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{SearchPapers, authors, found, shortened};
+use super::{SearchPapers, authors, found, listed, shortened};
 use crate::base::error::{Kind, Outcome, Problem};
 use crate::base::pick::Pick;
 use crate::base::text::thousands;
@@ -66,10 +66,8 @@ pub(super) fn search(ctx: &Ctx, args: SearchPapers) -> Outcome<String> {
     }
     let mut out = found("Semantic Scholar", papers.len(), total, &query);
     out.push_str(&limits);
-    out.push(':');
-    for (n, paper) in papers.iter().enumerate() {
-        out.push_str(&format!("\n\n{}. {paper}", n + 1));
-    }
+    out.push_str(":\n");
+    out.push_str(&listed("Semantic Scholar", &papers));
     Ok(out)
 }
 

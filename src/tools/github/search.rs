@@ -13,6 +13,7 @@ use crate::proc::child::{Done, Run};
 use crate::proc::program::find_program;
 use crate::proc::scrub::command_env;
 use crate::tools::context::Ctx;
+use crate::tools::untrusted::fenced;
 
 /// Longest run.
 const LIMIT: Duration = Duration::from_secs(28);
@@ -146,7 +147,7 @@ pub(super) fn search(ctx: &Ctx, args: GithubSearch) -> Outcome<String> {
             clip(&visible(query), 100)
         )
     } else {
-        visible(&lines.join("\n"))
+        fenced("GitHub", &visible(&lines.join("\n")))
     })
 }
 

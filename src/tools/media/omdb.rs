@@ -23,8 +23,6 @@ const KEY: Key = Key {
 };
 /// Results of a page; the first one is shown.
 const PAGE: usize = 10;
-/// Characters of a plot that is no longer than a snippet.
-const SNIPPET: usize = 500;
 
 pub(super) fn search(ctx: &Ctx, args: SearchMovies) -> Outcome<String> {
     let query = asked(&args.query, "Metropolis")?;
@@ -280,11 +278,8 @@ fn told(found: &Value) -> Option<String> {
     sheet.words("Ratings", &ratings(found));
     sheet.row("Awards", get("Awards"));
     sheet.row("Box office", get("BoxOffice"));
-    match get("Plot") {
-        Some(plot) if plot.chars().count() > SNIPPET => {
-            sheet.line(&fenced("the plot at OMDb", &plot));
-        }
-        plot => sheet.row("Plot", plot),
+    if let Some(plot) = get("Plot") {
+        sheet.line(&fenced("the plot at OMDb", &plot));
     }
     if let Some(id) = get("imdbID").and_then(|id| imdb_id(&id)) {
         sheet.line(&format!("{}{id}/", links::IMDB_TITLE));

@@ -15,6 +15,7 @@ use crate::net::outside::{Answer, Ask};
 use crate::net::services::RAWG;
 use crate::tools::context::Ctx;
 use crate::tools::sheet::{Sheet, cut, plain, quoted};
+use crate::tools::untrusted::fenced;
 
 const KEY: Key = Key {
     service: &RAWG,
@@ -256,10 +257,9 @@ fn told(game: &Value, asked: i64) -> Option<String> {
     );
     let description = game.text("description_raw").map(plain);
     let description = description.or_else(|| Some(visible(&html::line(game.text("description")?))));
-    sheet.row(
-        "Description",
-        description.map(|text| cut(&text, DESCRIPTION)),
-    );
+    if let Some(text) = description.map(|text| cut(&text, DESCRIPTION)) {
+        sheet.line(&fenced("the description at RAWG", &text));
+    }
     let page = game.text("slug").filter(|slug| {
         slug.bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
@@ -307,10 +307,12 @@ mod tests {
     #[test]
     fn html_stands_in_for_the_plain_description_and_odd_links_are_none() {
         let game = json!({"name": "A", "slug": "../x", "website": "javascript:x", "description": "<p>One &amp;<br>two</p>"});
-        assert_eq!(
-            told(&game, 7).unwrap(),
-            "A\nDescription: One & two\nData: RAWG, https://rawg.io"
+        let text = told(&game, 7).unwrap();
+        assert!(
+            text.starts_with("A\nText of the description at RAWG"),
+            "{text}"
         );
+        assert!(text.contains("\nOne & two\n") && text.ends_with("Data: RAWG, https://rawg.io"));
     }
 
     proptest! {

@@ -10,7 +10,7 @@ use crate::base::text::plural;
 use crate::net::html;
 use crate::net::links::stack_site;
 use crate::tools::context::Ctx;
-use crate::tools::untrusted::line;
+use crate::tools::untrusted::{fenced, line};
 
 pub(super) fn search(ctx: &Ctx, args: StackSearch) -> Outcome<String> {
     let query = line(&args.query);
@@ -63,10 +63,10 @@ pub(super) fn search(ctx: &Ctx, args: StackSearch) -> Outcome<String> {
             plural(questions.len(), "question")
         )
     };
-    for (n, question) in questions.iter().enumerate() {
-        out.push_str(&format!("\n\n{}. {question}", n + 1));
-    }
     if !questions.is_empty() {
+        let numbered = questions.iter().zip(1..);
+        let shown: Vec<String> = numbered.map(|(q, n)| format!("{n}. {q}")).collect();
+        out.push_str(&format!("\n{}", fenced(name, &shown.join("\n\n"))));
         out.push_str("\n\nTitles: CC BY-SA, by their authors.");
     }
     if let Some(left) = allowance(&value, is_keyed(ctx)) {

@@ -15,6 +15,7 @@ use crate::net::links;
 use crate::net::services::STEAM_STORE;
 use crate::tools::context::Ctx;
 use crate::tools::sheet::{Sheet, cut, plain};
+use crate::tools::untrusted::fenced;
 
 /// Characters of a description at most.
 const DESCRIPTION: usize = 500;
@@ -78,10 +79,9 @@ fn told(data: &Value, asked: i64) -> String {
     sheet.row("DLC", (more > 0).then(|| more.to_string()));
     sheet.row("Part of", said(data, "fullgame/name"));
     let about = data.text("short_description").map(html::line);
-    sheet.row(
-        "Description",
-        about.map(|text| cut(&visible(&text), DESCRIPTION)),
-    );
+    if let Some(text) = about.map(|text| cut(&visible(&text), DESCRIPTION)) {
+        sheet.line(&fenced("the description at Steam", &text));
+    }
     sheet.line(&format!("{}app/{id}/", links::STEAM_STORE));
     sheet.text()
 }

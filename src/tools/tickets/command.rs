@@ -14,7 +14,14 @@ use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
 use crate::proc::capture::Keep;
-use crate::proc::child::Run;
+use crate::proc::child::{Ceiling, Run};
+
+/// How long a filter of `query` may run, and what it may take of the machine.
+const FILTER_TIMEOUT: Duration = Duration::from_secs(20);
+const FILTER_CEILING: Ceiling = Ceiling {
+    cpu: FILTER_TIMEOUT,
+    memory: 4 << 30,
+};
 
 /// What a command prints, and how it ends.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -356,6 +363,8 @@ impl Desk<'_> {
             crate::proc::scrub::command_env(self.env),
         );
         jq.input = Some(lines.into_bytes());
+        jq.limit = FILTER_TIMEOUT;
+        jq.ceiling = Some(FILTER_CEILING);
         jq.stdout = Keep::first(256 << 20);
         let done = jq.run(self.stop).map_err(|problem| {
             problem.next(
@@ -364,9 +373,18 @@ impl Desk<'_> {
         })?;
         let done = done.unless_cancelled()?;
         let status = u8::from(!done.success());
+        let mut err = done.stderr.text();
+        // The system's own limit looks like a signal from elsewhere.
+        if done.timed_out || done.signal.is_some() {
+            err.push_str(&format!(
+                "Error: the filter did not end within {} s, or took more than {} GB of memory\n",
+                FILTER_TIMEOUT.as_secs(),
+                FILTER_CEILING.memory >> 30
+            ));
+        }
         Ok(Said {
             out: done.stdout.text(),
-            err: done.stderr.text(),
+            err,
             status,
         })
     }

@@ -9,6 +9,7 @@ use crate::net::address::Address;
 use crate::net::feed::{self, Feed, NoFeed};
 use crate::net::outside::body_so_far;
 use crate::tools::context::Ctx;
+use crate::tools::untrusted::fenced;
 
 /// Redirects that are followed.
 const HOPS: usize = 5;
@@ -53,7 +54,7 @@ pub(super) fn read(ctx: &Ctx, args: ReadRss) -> Outcome<String> {
         feed::read(&bytes, &kind.unwrap_or_default(), &visit.address, most),
         broken,
     ) {
-        (Ok(feed), _) => Ok(shown(&feed)),
+        (Ok(feed), _) => Ok(fenced(&format!("the feed at {host}"), &shown(&feed))),
         (Err(_), Some(broken)) => Err(broken.problem(&host)),
         (Err(_), None) if bytes.trim_ascii().is_empty() => {
             let what = format!("{} answered with nothing ({status}).", visit.address);

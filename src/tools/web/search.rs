@@ -4,6 +4,7 @@ use super::results::Hit;
 use super::{Recency, WebSearch, duckduckgo, query};
 use crate::base::error::Outcome;
 use crate::tools::context::Ctx;
+use crate::tools::untrusted::fenced;
 
 impl Recency {
     /// The value of DuckDuckGo's field.
@@ -57,5 +58,5 @@ pub(super) fn listed(hits: &[Hit], most: usize) -> String {
             lines
         })
         .collect();
-    shown.join("\n\n")
+    fenced("the pages found", &shown.join("\n\n"))
 }

@@ -10,7 +10,7 @@ use crate::base::pick::Pick;
 use crate::base::text::{clip, plural, thousands};
 use crate::net::html;
 use crate::tools::context::Ctx;
-use crate::tools::untrusted::line;
+use crate::tools::untrusted::{fenced, line};
 
 /// What a search found.
 pub(super) struct Found {
@@ -40,21 +40,21 @@ pub(super) fn search(ctx: &Ctx, args: WikiSearch) -> Outcome<String> {
         Some(total) => format!("{} of {} articles", found.hits.len(), thousands(total)),
         None => plural(found.hits.len(), "article"),
     };
-    let mut out = format!("Wikipedia: {count} for \"{shown}\":\n");
+    let mut out = String::new();
     for (n, (title, snippet)) in found.hits.iter().enumerate() {
         let title = match &language {
             Some(language) if language != "en" => format!("{language}:{title}"),
             _ => title.clone(),
         };
-        out.push_str(&format!("\n{}. {title}\n", n + 1));
+        out.push_str(&format!("{}. {title}\n", n + 1));
         if !snippet.is_empty() {
             out.push_str(&format!("   {snippet}\n"));
         }
     }
-    out.push_str(&format!(
-        "\n{LICENCE}. wiki_summary reads one by its title."
-    ));
-    Ok(out)
+    Ok(format!(
+        "Wikipedia: {count} for \"{shown}\":\n{}\n{LICENCE}. wiki_summary reads one by its title.",
+        fenced("Wikipedia", &out)
+    ))
 }
 
 /// Searches the Wikipedia in `language`.

@@ -26,6 +26,9 @@ const START: Duration = Duration::from_secs(10);
 const LIFE: Duration = Duration::from_secs(120);
 /// Between TERM and KILL: a session that may end by itself has been ended before.
 const GRACE: Duration = Duration::ZERO;
+/// Bytes of the path of the folder for temporary files, at most. The path of a Unix socket has at most 107 bytes on Linux and 103 on
+/// macOS, and Chromium's adds `/marvin-browser-XXXXXX/.org.chromium.Chromium.XXXXXX/SingletonSocket` to it.
+const MAX_TEMP_DIR_BYTES: usize = 34;
 /// What its folder's name begins with.
 const PREFIX: &str = "marvin-browser-";
 /// How long the end of a call waits for its folder to be removed, the same when it was stopped, and the pause between two tries.
@@ -56,14 +59,8 @@ impl Process {
     /// # Errors
     /// `System` or `Network` when it does not start or says no port; `Cancelled`.
     pub(in super::super) fn start(pair: &Pair, env: &Env, stop: &Cancel) -> Outcome<Self> {
-        let cannot = |why| Problem::system("Cannot make a folder for the browser", why);
-        let above = env.get("TMPDIR").filter(|dir| dir.starts_with('/'));
-        let above = Path::new(above.unwrap_or("/tmp"));
-        sweep(above);
-        let folder = tempfile::Builder::new()
-            .prefix(PREFIX)
-            .tempdir_in(above)
-            .map_err(cannot)?;
+        let folder = own_folder(env)
+            .map_err(|why| Problem::system("Cannot make a folder for the browser", why))?;
         let mut run = Run::new(
             pair.driver.as_os_str(),
             ["--port=0"],
@@ -114,6 +111,27 @@ impl Process {
             }
         }
     }
+}
+
+/// A new folder for one browser, where its path leaves room for the sockets that Chromium makes in it.
+fn own_folder(env: &Env) -> io::Result<TempDir> {
+    let absolute = |name: &str| env.get(name).filter(|dir| dir.starts_with('/'));
+    let wanted = absolute("TMPDIR").unwrap_or("/tmp");
+    let others = [absolute("XDG_RUNTIME_DIR"), Some("/tmp"), Some("/var/tmp")];
+    let short = std::iter::once(Some(wanted))
+        .chain(others)
+        .flatten()
+        .filter(|dir| dir.len() <= MAX_TEMP_DIR_BYTES);
+    // The long one is better than none: Firefox does not mind.
+    let mut made = Err(io::ErrorKind::NotFound.into());
+    for above in short.chain([wanted]) {
+        sweep(Path::new(above));
+        made = tempfile::Builder::new().prefix(PREFIX).tempdir_in(above);
+        if made.is_ok() {
+            break;
+        }
+    }
+    made
 }
 
 impl Drop for Process {
@@ -247,5 +265,21 @@ mod tests {
         ] {
             assert_eq!(port(line), want, "{line}");
         }
+    }
+
+    #[test]
+    fn a_browser_gets_a_folder_whose_path_has_room_for_sockets() {
+        let long = tempfile::Builder::new()
+            .prefix(&"x".repeat(60))
+            .tempdir()
+            .unwrap();
+        let env = Env::from([("TMPDIR", long.path().to_str().unwrap())]);
+        let folder = own_folder(&env).unwrap();
+        let above = folder.path().parent().unwrap();
+        assert!(
+            above.as_os_str().len() <= MAX_TEMP_DIR_BYTES,
+            "{}",
+            above.display()
+        );
     }
 }

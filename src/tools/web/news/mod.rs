@@ -15,6 +15,7 @@ use crate::base::error::{Kind, Outcome, Problem};
 use crate::base::text::plural;
 use crate::net::services::DUCKDUCKGO_NEWS;
 use crate::tools::context::Ctx;
+use crate::tools::untrusted::fenced;
 use article::Article;
 use sources::{SOURCES, Source};
 
@@ -151,8 +152,12 @@ fn told(asked: &Asked, answers: Vec<Answered>, failures: &[String]) -> String {
         let count = plural(articles.len(), "article");
         format!("{count} about \"{}\" of {age} (from {used}):", asked.query)
     };
-    for (article, n) in articles.iter().zip(1..) {
-        let _ = write!(text, "\n\n{n}. {article}");
+    let shown = articles.iter().zip(1..);
+    let shown: Vec<String> = shown
+        .map(|(article, n)| format!("{n}. {article}"))
+        .collect();
+    if !shown.is_empty() {
+        let _ = write!(text, "\n{}", fenced("the articles", &shown.join("\n\n")));
     }
     if !failures.is_empty() {
         let _ = write!(text, "\n\nNot included:\n{}", failures.join("\n"));
@@ -175,7 +180,7 @@ fn instead(ctx: &Ctx, asked: &Asked, failures: &[String]) -> Outcome<String> {
                     "No source of news could be used, and the web has no results for \"{query}\"."
                 ),
                 false => format!(
-                    "No source of news could be used; this is what a web search for \"{query}\" finds:\n\n{}",
+                    "No source of news could be used; this is what a web search for \"{query}\" finds:\n{}",
                     search::listed(&hits, asked.most)
                 ),
             };
