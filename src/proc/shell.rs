@@ -20,7 +20,8 @@ const SHELLS: [&str; 6] = ["sh", "bash", "zsh", "dash", "ksh", "ash"];
 /// Runs `command` in `dir`. Output too long to show goes whole into new files under `spill`, named in the result.
 ///
 /// # Errors
-/// As [`Run::run`]; a command that fails is no error, its text ends with how it ended.
+/// As [`Run::run`]; a command that fails is no error, its text ends with how it ended. Neither is one that was cancelled while it
+/// ran: what it had printed by then is kept.
 pub fn run(
     command: &str,
     dir: &Path,
@@ -39,7 +40,7 @@ pub fn run(
     };
     run.stdout = keep("stdout");
     run.stderr = keep("stderr");
-    run.run(stop)?.unless_cancelled().map(|done| render(&done))
+    run.run(stop).map(|done| render(&done))
 }
 
 /// Standard output, then standard error under its heading, then how it ended.

@@ -51,7 +51,8 @@ use show::{Running, Show, Status};
 
 /// Entries of the chat log that a session begins with (contract/interfaces.md 7).
 const SEED: usize = 20;
-/// How long a cancelled turn may take to end by itself; after that the session goes on without it.
+/// How long a cancelled turn may take to end by itself; after that the session goes on without it. Longer than a command that
+/// ignores TERM has until it is killed.
 const GRACE: Duration = Duration::from_millis(120);
 /// How long leaving waits for what is still to be written (contract/sharp-edges.md: a limit on cleaning up).
 const LEAVING: Duration = Duration::from_secs(2);
@@ -115,6 +116,8 @@ pub struct Session {
     /// Fires when the session goes: nothing that it started outlives it.
     all: Cancel,
     turn: Option<Turn>,
+    /// The turn that was gone on without, and how many messages there were then.
+    abandoned: Option<(u64, usize)>,
     queue: VecDeque<Queued>,
     jobs: Vec<shell::Job>,
     history: Option<Arc<Mutex<InputHistory>>>,
@@ -170,6 +173,7 @@ impl Session {
             current: start.current,
             all: Cancel::new(),
             turn: None,
+            abandoned: None,
             queue: VecDeque::new(),
             jobs: Vec::new(),
             history: None,
