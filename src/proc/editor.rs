@@ -1,4 +1,4 @@
-//! The person's editor, on the terminal that Marvin lends it.
+//! The user's editor, on the terminal that Marvin lends it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use super::scrub::command_env;
 use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
 
-/// What is tried when `EDITOR` is not set (contract/interfaces.md 15: `nano`).
+/// What is tried when neither `EDITOR` nor `VISUAL` is set.
 const USUAL: [&str; 3] = ["nano", "vim", "vi"];
 
 /// Opens `path` in `$EDITOR` and waits until the person closes it. The caller has given the terminal back before.
@@ -16,7 +16,7 @@ const USUAL: [&str; 3] = ["nano", "vim", "vi"];
 /// # Errors
 /// There is no such program, or it ends with a failure.
 pub fn edit(path: &Path, env: &Env) -> Outcome<()> {
-    let words = match env.get("VISUAL").or_else(|| env.get("EDITOR")) {
+    let words = match env.get("EDITOR").or_else(|| env.get("VISUAL")) {
         Some(text) => shlex::split(text).unwrap_or_default(),
         None => USUAL
             .iter()
