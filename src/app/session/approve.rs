@@ -1,4 +1,4 @@
-//! Asking the person before a tool does something he may not want.
+//! Asking the user before a tool does something they may not want.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,12 +11,12 @@ use crate::base::cancel::Cancel;
 use crate::base::error::{Outcome, Problem};
 use crate::tools::context::{Approve, Matter};
 
-/// Whether there is a person who can be asked.
+/// Whether there is a user who can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asking {
-    /// He sits at the terminal.
+    /// One sits at the terminal.
     Person,
-    /// Standard input is a pipe: nobody answers (decisions.md 11).
+    /// Standard input is a pipe: nobody answers.
     Nobody,
 }
 
@@ -71,9 +71,9 @@ impl Approve for Asker {
                 Ok(())
             }
             Verdict::No => Err(declined(&matter).next(
-                "Do not try it again in other words. Ask what he wants, or go on without it.",
+                "Do not try it again in other words. Ask what they want, or go on without it.",
             )),
-            Verdict::NoBecause(why) => Err(declined(&matter).next(format!("He says: {why}"))),
+            Verdict::NoBecause(why) => Err(declined(&matter).next(format!("They say: {why}"))),
         }
     }
 }
@@ -136,7 +136,7 @@ mod tests {
         assert!(no.one_line().contains("declined"));
         let why = Verdict::NoBecause("use just test".to_owned());
         let no = asked(&asker, &inbox, &rung, Some(why)).unwrap_err();
-        assert!(no.one_line().contains("He says: use just test"));
+        assert!(no.one_line().contains("They say: use just test"));
         assert!(asked(&asker, &inbox, &rung, None).is_err());
         assert!(asked(&asker, &inbox, &rung, Some(Verdict::Always)).is_ok());
         assert!(
