@@ -1,13 +1,16 @@
-//! The listener of the non-interactive mode: text to standard output the moment it comes, notices to standard error
-//! (contract/interfaces.md 3, 4).
+//! The listener of the non-interactive mode: text to standard output the moment it comes, notices to standard error.
+//!
+//! Into a pipe or file every byte goes as it is. On a terminal control characters are shown instead of obeyed: models repeat what
+//! stands in files and pages.
 
+use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::base::cancel::Cancel;
-use crate::base::text::counted;
+use crate::base::text::{counted, visible};
 use crate::chat::event::{Event, Level, Listener};
 use crate::chat::message::ToolCall;
 
@@ -23,6 +26,8 @@ pub struct Stream {
 
 struct State {
     out: File,
+    /// Somebody looks at it.
+    terminal: bool,
     line_start: bool,
     broken: Option<io::Error>,
 }
@@ -36,6 +41,7 @@ impl Stream {
         let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         Ok(Self {
             state: Mutex::new(State {
+                terminal: out.is_terminal(),
                 out,
                 line_start: true,
                 broken: None,
@@ -76,7 +82,7 @@ impl Stream {
         let mut state = self.lock();
         let names: Vec<String> = calls
             .iter()
-            .map(|call| crate::base::text::visible(&call.name).replace('\n', " "))
+            .map(|call| visible(&call.name).replace('\n', " "))
             .collect();
         let newline = if state.line_start { "" } else { "\n" };
         self.write(
@@ -91,10 +97,14 @@ impl Listener for Stream {
         match event {
             Event::Delta(text) => {
                 let mut state = self.lock();
+                let text = for_reader(&text, state.terminal);
                 self.write(&mut state, &text);
             }
             Event::ToolsStarted(calls) => self.marker(&calls),
-            Event::Notice(Level::Info | Level::Warning, words) => say(&words),
+            Event::Notice(Level::Info | Level::Warning, words) => {
+                // A line break in a server's words begins no line of ours.
+                say(&words.replace('\n', "\n  "));
+            }
             Event::ToolDone {
                 name, failed, took, ..
             } if self.verbose => {
@@ -120,7 +130,18 @@ impl Listener for Stream {
     }
 }
 
-/// One line on standard error; a closed one is nobody's loss.
+/// One line on standard error; a closed one is nobody's loss. On a terminal control characters are shown, not obeyed.
 pub fn say(words: &str) {
-    let _ = writeln!(io::stderr().lock(), "{words}");
+    let mut errors = io::stderr().lock();
+    let words = for_reader(words, errors.is_terminal());
+    let _ = writeln!(errors, "{words}");
+}
+
+/// `text` as it may be written: on a terminal with its control characters made visible.
+fn for_reader(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    if is_terminal {
+        visible(&text.replace("\r\n", "\n")).into()
+    } else {
+        text.into()
+    }
 }

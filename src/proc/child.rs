@@ -28,7 +28,7 @@ use crate::base::error::{Outcome, Problem};
 /// Between TERM and KILL when the time is up.
 const GRACE: Duration = Duration::from_secs(2);
 /// Between TERM and KILL when the user does not want to wait any more.
-const CANCEL_GRACE: Duration = Duration::from_millis(100);
+const CANCEL_GRACE: Duration = Duration::from_millis(60);
 /// How long a child that survived KILL (stuck in the kernel) is waited for.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
@@ -390,7 +390,7 @@ impl Done {
     /// `exit code: 1`, `killed by signal 9 (KILL)`, `timed out after 60 s; …`: how it ended, in words.
     pub fn ending(&self) -> String {
         if self.cancelled {
-            "cancelled; the whole process group was killed".into()
+            "[stopped] It was cancelled, and its whole process group killed.".into()
         } else if self.timed_out {
             let seconds = self.limit.as_secs_f64();
             format!("timed out after {seconds} s; the whole process group was killed")

@@ -1,4 +1,4 @@
-//! The person's editor, on the terminal that Marvin lends it.
+//! The user's editor, on the terminal that Marvin lends it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -26,12 +26,15 @@ pub struct Ran {
     pub signal: Option<i32>,
     /// Its time was up.
     pub timed_out: bool,
+    /// It was cancelled while it ran.
+    pub cancelled: bool,
 }
 
 /// Runs `command` in `dir`. Output too long to show goes whole into new files under `spill`, named in the result.
 ///
 /// # Errors
-/// As [`Run::run`], and `MARVIN_SHELL` names no program; a command that fails is no error, its text ends with how it ended.
+/// As [`Run::run`], and `MARVIN_SHELL` names no program; a command that fails is no error, its text ends with how it ended. Neither
+/// is one that was cancelled while it ran: what it had printed by then is kept.
 pub fn run(
     command: &str,
     dir: &Path,
@@ -50,11 +53,12 @@ pub fn run(
     };
     run.stdout = keep("stdout");
     run.stderr = keep("stderr");
-    run.run(stop)?.unless_cancelled().map(|done| Ran {
+    run.run(stop).map(|done| Ran {
         text: render(&done),
         code: done.code,
         signal: done.signal,
         timed_out: done.timed_out,
+        cancelled: done.cancelled,
     })
 }
 

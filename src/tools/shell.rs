@@ -77,6 +77,9 @@ fn run(ctx: &Ctx, args: RunCommand) -> Outcome<Done> {
 }
 
 fn end(ran: &Ran) -> CallEnd {
+    if ran.cancelled {
+        return CallEnd::Stopped;
+    }
     match (ran.timed_out, ran.code, ran.signal) {
         (true, _, _) => CallEnd::Timeout,
         (false, Some(0), _) => CallEnd::Success,

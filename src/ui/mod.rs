@@ -1,6 +1,7 @@
 //! Floor 7: what a person sees and types into: one session, shown by one of two faces.
 
 pub mod editor;
+mod interrupt;
 pub mod keys;
 pub mod markdown;
 mod plain;

@@ -140,6 +140,7 @@ fn esc_and_control_c_stop_a_tool_and_its_whole_group() {
         let pty = full(&home, &server);
         pty.send("run it\r");
         pty.wait_text("Run this command?");
+        pty.wait_text(crate::confirm::LIVE);
         pty.send("y");
         until("the command runs", || home.has("work/child.pid"));
         let pids: Vec<i32> = ["child", "grandchild"]
@@ -184,6 +185,7 @@ fn a_question_is_answered_first_and_then_the_answer_stopped() {
     let pty = full(&home, &server);
     pty.send("run it\r");
     pty.wait_text("Run this command?");
+    pty.wait_text(crate::confirm::LIVE);
     pty.control('c');
     pty.wait_text("Then not");
     pty.send("\x1b");
@@ -201,6 +203,8 @@ fn a_second_control_c_leaves() {
     pty.wait_text("Endless");
     pty.control('c');
     pty.wait_text("Ctrl-C once more leaves");
+    // As long as the answer is being stopped, something runs.
+    pty.wait_for("the mark of the stop", |screen| marks(screen) > 0);
     pty.control('c');
     assert_eq!(pty.wait().code(), Some(130));
     restored(&pty, &home);

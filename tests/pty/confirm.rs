@@ -16,6 +16,10 @@ use crate::support::wire::openai::Stream;
 /// Longer than the pause in a draft after which a key answers.
 const PAUSE: Duration = Duration::from_millis(900);
 
+/// What a question says when keys answer it, and before.
+pub(crate) const LIVE: &str = "y once";
+const WAITS: &str = "Keys answer in a moment.";
+
 /// A command that leaves a line each time it runs.
 const COMMAND: &str = "echo ran >> made.txt";
 
@@ -28,6 +32,7 @@ fn asked(home: &Home, server: &Server) -> Pty {
     let pty = full(home, server);
     pty.send("do it\r");
     pty.wait_text("Run this command?");
+    pty.wait_text(LIVE);
     pty
 }
 
@@ -100,11 +105,8 @@ fn y_and_enter_run_it_once() {
         // The same command is asked for again.
         crate::stage::until("it ran", || home.has("work/made.txt"));
         server.wait_requests(2, LIMIT);
-        // The second question, not the first one that is still in sight.
-        pty.wait_for("the second question", |screen| {
-            let seen = screen.contents();
-            seen.contains('✓') && seen.contains("waiting for you") && seen.contains("Run this")
-        });
+        pty.wait_text(WAITS);
+        pty.wait_text(LIVE);
         pty.send(key);
         pty.wait_text("That was it.");
         assert_eq!(home.read("work/made.txt"), "ran\nran\n");
@@ -125,7 +127,8 @@ fn a_allows_exactly_this_command_for_the_session() {
     let pty = asked(&home, &server);
     pty.send("a");
     pty.wait_text("echo other");
-    pty.wait_text("Run this command?");
+    pty.wait_text(WAITS);
+    pty.wait_text(LIVE);
     assert_eq!(home.read("work/made.txt"), "ran\nran\n");
     pty.send("n");
     pty.wait_text("That was it.");
@@ -297,7 +300,7 @@ fn plain_on_a_terminal_asks_in_lines() {
         let mut pty = Pty::spawn(&command, SIZE);
         pty.wait_text("You: ");
         pty.send("do it\r");
-        pty.wait_text("Marvin wants to run this command:");
+        pty.wait_text("Marvin wants to run this command in ");
         pty.wait_text("Agreed? ");
         for line in answer.split_inclusive('\r') {
             pty.send(line);
@@ -314,4 +317,142 @@ fn plain_on_a_terminal_asks_in_lines() {
         pty.send("exit\r");
         assert_eq!(pty.wait().code(), Some(0));
     }
+}
+
+#[test]
+fn a_key_under_way_answers_nothing() {
+    for key in ["y", "\r", "a", "n", "e"] {
+        let home = Home::new();
+        let latch = Latch::new();
+        let server = playing([
+            calls("run_command", json!({"command": COMMAND})).head_after(&latch),
+            says("That was it."),
+        ]);
+        let pty = full(&home, &server);
+        pty.send("do it\r");
+        latch.wait_reached(LIMIT);
+        latch.open();
+        pty.wait_text(WAITS);
+        pty.send(key);
+        pty.wait_text(LIVE);
+        assert!(!home.has("work/made.txt"), "{key:?} ran it");
+        assert_eq!(server.requests().len(), 1, "{key:?} answered");
+        // A letter is in the input, as all that is typed.
+        if key != "\r" {
+            assert_eq!(pty.with(input), format!("> {key}"));
+        }
+        pty.send("n");
+        pty.wait_text("That was it.");
+        assert!(!home.has("work/made.txt"));
+    }
+}
+
+/// How many rows of a question are still to be read.
+fn unread(screen: &vt100::Screen) -> Option<String> {
+    let row = crate::stage::rows(screen)
+        .into_iter()
+        .find(|row| row.contains("Space") && row.contains(" more"))?;
+    row.split_whitespace()
+        .find(|word| word.parse::<usize>().is_ok())
+        .map(str::to_owned)
+}
+
+#[test]
+fn a_long_command_is_read_to_its_end_before_a_key_approves_it() {
+    let long: String = (1..=43)
+        .map(|n| format!("echo line-{n}- >> made.txt\n"))
+        .collect();
+    for (width, height) in [(80, 14), (40, 12), (30, 7), (20, 5)] {
+        let home = Home::new();
+        let frames = Stream::new()
+            .text(&["The lines are wanted."])
+            .call(
+                0,
+                "c1",
+                "run_command",
+                &json!({"command": long}).to_string(),
+            )
+            .end();
+        let server = playing([Answer::sse(frames), says("That was it.")]);
+        let pty = full(&home, &server);
+        pty.resize(width, height);
+        pty.send("do it\r");
+        pty.wait_text("echo line-1-");
+        pty.wait_for("a part of it", |screen| unread(screen).is_some());
+        // Neither Enter nor a letter approves what is not read.
+        for key in ["y", "\r", "a"] {
+            pty.send(key);
+        }
+        let mut seen = String::new();
+        while let Some(left) = pty.with(unread) {
+            seen.push_str(&pty.screen());
+            assert!(!home.has("work/made.txt"), "ran unread at {width}x{height}");
+            pty.send(" ");
+            pty.wait_for("the next rows", |screen| {
+                unread(screen).as_ref() != Some(&left)
+            });
+        }
+        seen.push_str(&pty.screen());
+        let together = seen.replace(['\n', ' '], "");
+        for n in 1..=43 {
+            assert!(
+                together.contains(&format!("line-{n}-")),
+                "{n} at {width}x{height}:\n{seen}"
+            );
+        }
+        assert!(
+            together.contains("Thelinesarewanted."),
+            "{width}x{height}:\n{seen}"
+        );
+        let place = home.work().display().to_string();
+        // On the smallest screen it has more rows than can be seen at once.
+        assert!(
+            width < 30 || together.contains(&place),
+            "no {place} at {width}x{height}:\n{seen}"
+        );
+        pty.send("y");
+        crate::stage::until("it ran", || {
+            home.has("work/made.txt") && home.read("work/made.txt").lines().count() == 43
+        });
+        pty.resize(80, 24);
+        pty.wait_text("That was it.");
+    }
+}
+
+#[test]
+fn what_is_typed_ahead_in_lines_answers_nothing() {
+    let home = Home::new();
+    let latch = Latch::new();
+    let server = playing([
+        calls("run_command", json!({"command": COMMAND})).head_after(&latch),
+        says("That was it."),
+        says("Yes to what?"),
+        says("Half a line?"),
+    ]);
+    let mut command = command(&home, &server);
+    command.arg("--plain");
+    let mut pty = Pty::spawn(&command, SIZE);
+    pty.wait_text("You: ");
+    pty.send("do it\r");
+    latch.wait_reached(LIMIT);
+    pty.send("y\rhalf");
+    pty.wait_text("half");
+    latch.open();
+    pty.wait_text("Agreed? ");
+    assert!(!home.has("work/made.txt"), "a line typed before ran it");
+    // What is no answer is asked again.
+    pty.send("maybe\r");
+    pty.wait_text("The answers are y, a, n and e.");
+    pty.send("n\r");
+    pty.wait_text("That was it.");
+    assert!(!home.has("work/made.txt"));
+    pty.wait_text("Yes to what?");
+    assert_eq!(last_sent(&server, 2), "y");
+    // The beginning of a line waits for its end.
+    pty.wait_text("You: half");
+    pty.send(" a line\r");
+    pty.wait_text("Half a line?");
+    assert_eq!(last_sent(&server, 3), "half a line");
+    pty.send("exit\r");
+    assert_eq!(pty.wait().code(), Some(0));
 }

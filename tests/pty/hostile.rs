@@ -109,6 +109,7 @@ fn nothing_from_outside_is_obeyed_on_the_full_screen() {
     pty.wait_text("Resumed");
     pty.send("go\r");
     pty.wait_text("Run this command?");
+    pty.wait_text(crate::confirm::LIVE);
     pty.send("n");
     pty.wait_text("The end of the round.");
     // All results unfolded, and everything scrolled through.

@@ -1,4 +1,4 @@
-//! Asking the person before a tool does something he may not want.
+//! Asking the user before a tool does something they may not want.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,12 +11,12 @@ use crate::base::cancel::Cancel;
 use crate::base::error::{Kind, Outcome, Problem};
 use crate::tools::context::{Approve, Matter};
 
-/// Whether there is a person who can be asked.
+/// Whether there is a user who can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asking {
-    /// He sits at the terminal.
+    /// One sits at the terminal.
     Person,
-    /// Standard input is a pipe: nobody answers (decisions.md 11).
+    /// Standard input is a pipe: nobody answers.
     Nobody,
 }
 

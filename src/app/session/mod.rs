@@ -55,7 +55,8 @@ use show::{Running, Show, Status};
 
 /// Spoken entries of the chat log that a session begins with.
 const SEED: usize = 20;
-/// How long a cancelled turn may take to end by itself; after that the session goes on without it.
+/// How long a cancelled turn may take to end by itself; after that the session goes on without it. Longer than a command that
+/// ignores TERM has until it is killed.
 const GRACE: Duration = Duration::from_millis(120);
 /// How long leaving waits for the message of `--ntfy` to be sent.
 const NTFY_LIMIT: Duration = Duration::from_secs(1);
@@ -122,6 +123,8 @@ pub struct Session {
     /// Fires when the session goes: nothing that it started outlives it.
     all: Cancel,
     turn: Option<Turn>,
+    /// The turn that was gone on without, and how many messages there were then.
+    abandoned: Option<(u64, usize)>,
     queue: VecDeque<Queued>,
     jobs: Vec<shell::Job>,
     history: Option<Arc<Mutex<InputHistory>>>,
@@ -192,6 +195,7 @@ impl Session {
             current: start.current,
             all: Cancel::new(),
             turn: None,
+            abandoned: None,
             queue: VecDeque::new(),
             jobs: Vec::new(),
             history: None,

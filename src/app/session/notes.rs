@@ -21,6 +21,8 @@ impl Session {
             Note::Ended(id, end) => {
                 if let Some(turn) = self.turn.take_if(|turn| turn.id == id) {
                     self.end(turn, *end);
+                } else {
+                    self.ended_late(id, *end);
                 }
             }
             Note::Chosen(outcome) => self.chosen(outcome),

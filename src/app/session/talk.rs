@@ -93,12 +93,26 @@ impl Session {
     /// The person stopped the answer and its worker hangs where nothing reaches it: the session goes on with what was shown.
     pub(super) fn abandon(&mut self) {
         if let Some(turn) = self.turn.take() {
+            let id = turn.id;
             let end = TurnEnd {
                 talk: None,
                 effects: Vec::new(),
                 failure: None,
             };
             self.end(turn, end);
+            self.abandoned = Some((id, self.messages.len()));
+        }
+    }
+
+    /// A turn that was gone on without has ended after all. What its tools gave by then is part of the conversation, if nothing
+    /// was said since.
+    pub(super) fn ended_late(&mut self, id: u64, end: TurnEnd) {
+        let now = (id, self.messages.len());
+        if self.turn.is_none()
+            && self.abandoned.take_if(|then| *then == now).is_some()
+            && let Some((messages, meter)) = end.talk
+        {
+            (self.messages, self.meter) = (messages, meter);
         }
     }
 

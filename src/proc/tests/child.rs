@@ -12,6 +12,7 @@ use crate::base::error::Kind;
 use crate::proc::capture::Keep;
 use crate::proc::child::{Done, Leftovers, Run};
 use crate::proc::scrub::command_env;
+use crate::proc::shell;
 
 fn sh(script: &str) -> Run {
     Run::new("sh", ["-c", script], command_env(&env()))
@@ -332,4 +333,38 @@ fn a_child_leads_a_session_of_its_own_without_a_terminal() {
     };
     assert_eq!((group, session, terminal), (own, own, "0"), "{out}");
     assert!(errors.contains("/dev/tty"), "{errors}");
+}
+
+#[test]
+fn what_a_cancelled_command_printed_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let ready = dir.path().join("ready");
+    let stop = Cancel::new();
+    // Also of one that does not end when it is asked to.
+    let script = format!(
+        "trap '' TERM; echo the first part; echo and errors >&2; echo $$ > {}; while :; do sleep 1; done",
+        ready.display()
+    );
+    let runner = {
+        let (stop, dir) = (stop.clone(), dir.path().to_owned());
+        thread::spawn(move || {
+            let limit = Duration::from_secs(60);
+            shell::run(&script, &dir, &env(), limit, &dir.join("logs"), &stop).unwrap()
+        })
+    };
+    wait_for(&ready);
+    stop.fire();
+    assert_eq!(
+        runner.join().unwrap(),
+        "the first part\nstderr:\nand errors\n[stopped] It was cancelled, and its whole process group killed."
+    );
+    let again = shell::run(
+        "true",
+        dir.path(),
+        &env(),
+        Duration::from_secs(60),
+        dir.path(),
+        &stop,
+    );
+    assert!(again.unwrap_err().is_cancelled(), "nothing ran");
 }

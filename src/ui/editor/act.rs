@@ -197,10 +197,13 @@ fn is_for_the_interface(action: Action) -> bool {
     matches!(
         action,
         Action::Quit
+            | Action::QuitIfEmpty
             | Action::Suspend
             | Action::Redraw
             | Action::PageUp
             | Action::PageDown
+            | Action::TenUp
+            | Action::TenDown
             | Action::ScrollUp
             | Action::ScrollDown
             | Action::Top
@@ -214,6 +217,10 @@ fn is_for_the_interface(action: Action) -> bool {
             | Action::Always
             | Action::No
             | Action::NoBecause
+            | Action::QuestionUp
+            | Action::QuestionDown
+            | Action::QuestionPageUp
+            | Action::QuestionPageDown
     )
 }
 

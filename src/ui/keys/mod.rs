@@ -67,14 +67,20 @@ pub enum Action {
     Cancel,
     /// Leave.
     Quit,
+    /// Leave if the input is empty; say so if it is not.
+    QuitIfEmpty,
     /// Suspend to the shell.
     Suspend,
     /// Draw everything anew.
     Redraw,
-    /// Half a screen up in the chat.
+    /// A page up in the chat.
     PageUp,
-    /// Half a screen down in the chat.
+    /// A page down in the chat.
     PageDown,
+    /// Ten lines up in the chat.
+    TenUp,
+    /// Ten lines down in the chat.
+    TenDown,
     /// A line up in the chat.
     ScrollUp,
     /// A line down in the chat.
@@ -103,6 +109,14 @@ pub enum Action {
     No,
     /// A question: no, with a word to the model.
     NoBecause,
+    /// A question: its text a row up.
+    QuestionUp,
+    /// A question: its text a row down.
+    QuestionDown,
+    /// A question: its text a page up.
+    QuestionPageUp,
+    /// A question: its text a page down.
+    QuestionPageDown,
 }
 
 /// Where a key is pressed; some keys mean something else there.
@@ -191,6 +205,7 @@ impl fmt::Display for Key {
             }
         }
         match self.code {
+            KeyCode::Char(' ') => f.write_str("Space"),
             KeyCode::Char(c) if self.modifiers.is_empty() => write!(f, "{c}"),
             KeyCode::Char(c) => write!(f, "{}", c.to_ascii_uppercase()),
             KeyCode::F(n) => write!(f, "F{n}"),

@@ -1,4 +1,4 @@
-//! The key table: keys, what they do, the sentence of the help, and where they hold (contract/interfaces.md 13).
+//! The key table: keys, what they do, the sentence of the help, and where they hold.
 
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 
@@ -78,7 +78,7 @@ pub(super) const ROWS: &[Row] = &[
     row(When::Input, MOVE, &[plain(KeyCode::End), ctrl('e')], Action::LineEnd, "end of the line"),
 
     row(When::Input, DELETE, &[plain(KeyCode::Backspace), with_shift(KeyCode::Backspace), ctrl('h')], Action::EraseBack, "the character before"),
-    row(When::Input, DELETE, &[plain(KeyCode::Delete), ctrl('d')], Action::EraseForward, "the character under the cursor"),
+    row(When::Input, DELETE, &[plain(KeyCode::Delete)], Action::EraseForward, "the character under the cursor"),
     row(When::Input, DELETE, &[ctrl('w')], Action::KillBlankBack, "back to a blank"),
     row(When::Input, DELETE, &[with_alt(KeyCode::Backspace), with_ctrl(KeyCode::Backspace)], Action::KillWordBack, "the word before"),
     row(When::Input, DELETE, &[alt('d'), with_ctrl(KeyCode::Delete)], Action::KillWordForward, "the word after"),
@@ -89,8 +89,10 @@ pub(super) const ROWS: &[Row] = &[
     row(When::Input, DELETE, &[ctrl('_'), ctrl('7'), ctrl('/'), alt('u')], Action::Undo, "undo"),
     row(When::Input, DELETE, &[alt('r')], Action::Redo, "redo"),
 
-    row(When::Always, CHAT, &[plain(KeyCode::PageUp)], Action::PageUp, "half a screen up"),
-    row(When::Always, CHAT, &[plain(KeyCode::PageDown)], Action::PageDown, "half a screen down"),
+    row(When::Always, CHAT, &[plain(KeyCode::PageUp)], Action::TenUp, "10 lines up"),
+    row(When::Always, CHAT, &[plain(KeyCode::PageDown)], Action::TenDown, "10 lines down"),
+    row(When::Always, CHAT, &[with_shift(KeyCode::PageUp)], Action::PageUp, "a page up"),
+    row(When::Always, CHAT, &[with_shift(KeyCode::PageDown)], Action::PageDown, "a page down"),
     row(When::Always, CHAT, &[with_shift(KeyCode::Up)], Action::ScrollUp, "a line up"),
     row(When::Always, CHAT, &[with_shift(KeyCode::Down)], Action::ScrollDown, "a line down"),
     row(When::Always, CHAT, &[with_ctrl(KeyCode::Home)], Action::Top, "beginning of the chat"),
@@ -104,10 +106,14 @@ pub(super) const ROWS: &[Row] = &[
     row(When::Asked, ANSWER, &[letter('a'), letter('A')], Action::Always, "always, for exactly this command"),
     row(When::Asked, ANSWER, &[letter('n'), letter('N'), plain(KeyCode::Esc), ctrl('c')], Action::No, "no"),
     row(When::Asked, ANSWER, &[letter('e'), letter('E')], Action::NoBecause, "no, and tell Marvin why"),
+    row(When::Asked, ANSWER, &[letter(' '), plain(KeyCode::PageDown), with_shift(KeyCode::PageDown)], Action::QuestionPageDown, "read on in a long question"),
+    row(When::Asked, ANSWER, &[plain(KeyCode::PageUp), with_shift(KeyCode::PageUp)], Action::QuestionPageUp, "read back in it"),
+    row(When::Asked, ANSWER, &[plain(KeyCode::Down)], Action::QuestionDown, "a row down in it"),
+    row(When::Asked, ANSWER, &[plain(KeyCode::Up)], Action::QuestionUp, "a row up in it"),
 
     row(When::Input, MARVIN, &[plain(KeyCode::Esc)], Action::Escape, "stop the answer, or clear the input"),
     row(When::Input, MARVIN, &[ctrl('c')], Action::Cancel, "stop the answer, or clear the input; twice: leave"),
-    row(When::Empty, MARVIN, &[ctrl('d')], Action::Quit, "leave (empty input)"),
+    row(When::Input, MARVIN, &[ctrl('d')], Action::QuitIfEmpty, "leave (empty input)"),
     row(When::Always, MARVIN, &[ctrl('q')], Action::Quit, "leave"),
     row(When::Always, MARVIN, &[ctrl('z')], Action::Suspend, "suspend to the shell"),
     row(When::Always, MARVIN, &[ctrl('l')], Action::Redraw, "draw the screen anew"),

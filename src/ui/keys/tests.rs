@@ -67,7 +67,8 @@ fn help_shows_every_row_with_its_keys_and_a_sentence() {
     let titles: HashSet<_> = groups.iter().map(|group| group.title).collect();
     assert_eq!(titles.len(), groups.len());
     assert_eq!(name(Action::Search).as_deref(), Some("Ctrl-R"));
-    assert_eq!(name(Action::PageUp).as_deref(), Some("PgUp"));
+    assert_eq!(name(Action::PageUp).as_deref(), Some("Shift-PgUp"));
+    assert_eq!(name(Action::TenUp).as_deref(), Some("PgUp"));
 }
 
 #[test]
@@ -110,8 +111,15 @@ fn shift_is_part_of_a_character_and_of_its_name() {
 #[test]
 fn a_key_may_mean_something_else_in_an_empty_input_and_before_a_question() {
     let d = press(KeyCode::Char('d'), KeyModifiers::CONTROL);
-    assert_eq!(action(&d, Situation::Empty), Some(Action::Quit));
-    assert_eq!(action(&d, Situation::Typing), Some(Action::EraseForward));
+    assert_eq!(action(&d, Situation::Empty), Some(Action::QuitIfEmpty));
+    assert_eq!(action(&d, Situation::Typing), Some(Action::QuitIfEmpty));
+    assert_eq!(action(&d, Situation::Asked), None);
+    let down = press(KeyCode::PageDown, KeyModifiers::NONE);
+    assert_eq!(action(&down, Situation::Empty), Some(Action::TenDown));
+    assert_eq!(
+        action(&down, Situation::Asked),
+        Some(Action::QuestionPageDown)
+    );
     let help = press(KeyCode::Char('?'), KeyModifiers::NONE);
     assert_eq!(action(&help, Situation::Empty), Some(Action::Help));
     assert_eq!(action(&help, Situation::Typing), Some(Action::Insert('?')));

@@ -1,8 +1,9 @@
-//! The plain interface: the same conversation as lines, for any terminal, screen reader or pipe (contract/interfaces.md 13).
+//! The plain interface: the same conversation as lines, for any terminal, screen reader or pipe.
 //!
 //! Output never moves the cursor. On a terminal the line being typed is edited by rustyline; a pipe is read line by line, and its
 //! end is the end of the session.
 
+mod ahead;
 mod print;
 mod read;
 mod watch;
@@ -20,13 +21,12 @@ use crate::app::stream::say;
 use crate::base::env::Env;
 use crate::base::error::Problem;
 use crate::proc::editor;
+use crate::ui::interrupt::{INTERRUPTED, Interrupts, Pressed};
 use crate::ui::term::Caught;
+use ahead::TypedAhead;
 use print::Printer;
 use read::{Line, Reader};
 use watch::Watch;
-
-/// What a second Ctrl-C at the prompt means.
-const INTERRUPTED: u8 = 130;
 
 /// Runs the conversation to its end; returns the exit status.
 pub(super) fn run(low: Low, start: Start, first: &str) -> u8 {
@@ -37,8 +37,11 @@ pub(super) fn run(low: Low, start: Start, first: &str) -> u8 {
         Asking::Nobody
     };
     let env = start.env.clone();
+    // There the line editor leaves the keys to the system.
+    let undriven = !terminal || matches!(env.get("TERM"), Some("dumb" | "cons25" | "emacs"));
+    let twice = start.stdin_is_terminal && undriven;
     let opened = Session::open(low, start, asking).and_then(|(session, bell)| {
-        let watch = Watch::start(session.stopper())?;
+        let watch = Watch::start(session.stopper(), twice)?;
         Ok((session, bell, watch))
     });
     let (session, bell, watch) = match opened {
@@ -49,7 +52,9 @@ pub(super) fn run(low: Low, start: Start, first: &str) -> u8 {
         bell,
         watch,
         reader: Reader::new(terminal, session.world()),
+        ahead: TypedAhead::default(),
         printer: Printer::new(terminal, &env),
+        interrupts: Interrupts::default(),
         env,
         session,
         leave: None,
@@ -72,7 +77,9 @@ struct Plain {
     bell: Receiver<()>,
     watch: Watch,
     reader: Reader,
+    ahead: TypedAhead,
     printer: Printer,
+    interrupts: Interrupts,
     env: Env,
     /// The status to leave with, once leaving is decided.
     leave: Option<u8>,
@@ -86,7 +93,6 @@ impl Plain {
             self.session.submit(first);
             self.until_idle();
         }
-        let mut warned = false;
         loop {
             if let Some(status) = self.leave {
                 return status;
@@ -99,16 +105,11 @@ impl Plain {
             let prompt = if shell { "$ " } else { "You: " };
             match self.read(prompt) {
                 Line::Text(line) => {
-                    warned = false;
                     self.session.submit(&line);
                     self.until_idle();
                 }
                 Line::End => return 0,
-                Line::Interrupted if warned => return INTERRUPTED,
-                Line::Interrupted => {
-                    warned = true;
-                    self.printer.system("Ctrl-C once more leaves.");
-                }
+                Line::Interrupted => self.interrupt(),
             }
         }
     }
@@ -116,12 +117,21 @@ impl Plain {
     /// Reads a line; a signal that comes meanwhile ends the process.
     fn read(&mut self, prompt: &str) -> Line {
         let _reading = self.watch.reading();
-        self.reader.line(prompt, &mut self.printer)
+        self.reader.line(prompt, &mut self.ahead, &mut self.printer)
+    }
+
+    /// Ctrl-C was pressed.
+    fn interrupt(&mut self) {
+        match self.interrupts.press(&mut self.session, false) {
+            Pressed::Stopped => self.interrupts.forget(),
+            Pressed::Waiting => self.printer.system("Messages wait for their answers."),
+            Pressed::Idle => self.printer.system("Ctrl-C once more leaves."),
+            Pressed::Leave => self.leave = Some(INTERRUPTED),
+        }
     }
 
     /// Shows what comes until nothing runs any more.
     fn until_idle(&mut self) {
-        let mut interrupted = false;
         loop {
             self.session.receive();
             for show in self.session.shows() {
@@ -137,10 +147,7 @@ impl Plain {
                 recv(self.bell) -> _ => {}
                 recv(late) -> _ => {}
                 recv(self.watch.signals) -> signal => match signal {
-                    Ok(Caught::Interrupt) if interrupted || !self.session.cancel() => {
-                        self.leave = Some(INTERRUPTED);
-                    }
-                    Ok(Caught::Interrupt) => interrupted = true,
+                    Ok(Caught::Interrupt) => self.interrupt(),
                     Ok(signal) => self.leave = signal.exit_status(),
                     Err(_) => self.leave = Some(1),
                 }
@@ -165,23 +172,67 @@ impl Plain {
         }
     }
 
-    /// Asks the person; end of input and Ctrl-C mean no.
+    /// Asks the user; the end of the input and Ctrl-C mean no.
     fn ask(&mut self, question: Question) {
         self.printer.question(&question);
-        let answer = self.read("Agreed? y once, a always this, n no, e no and say why: ");
-        let verdict = match answer {
-            Line::Text(text) => match text.trim().to_lowercase().as_str() {
-                "" | "y" | "yes" => Verdict::Once,
-                "a" | "always" => Verdict::Always,
-                "e" => match self.read("Why not: ") {
-                    Line::Text(why) if !why.trim().is_empty() => Verdict::NoBecause(why),
-                    _ => Verdict::No,
-                },
-                _ => Verdict::No,
-            },
-            Line::End | Line::Interrupted => Verdict::No,
-        };
         // The turn may be over meanwhile.
-        let _ = question.reply.send(verdict);
+        let _ = question.reply.send(self.verdict());
+    }
+
+    /// What the user answers to a question that stands on the screen.
+    fn verdict(&mut self) -> Verdict {
+        // What woke somebody before may still lie there.
+        while !self.ahead.settle(&self.watch.woken) {
+            if self.signalled() {
+                return Verdict::No;
+            }
+        }
+        loop {
+            let words = "Agreed? y once, a always this, n no, e no and say why: ";
+            let Some(text) = self.answer(words) else {
+                return Verdict::No;
+            };
+            match text.trim().to_lowercase().as_str() {
+                "" | "y" | "yes" => return Verdict::Once,
+                "a" | "always" => return Verdict::Always,
+                "n" | "no" => return Verdict::No,
+                "e" => {
+                    let why = self.answer("Why not: ");
+                    return match why.filter(|why| !why.trim().is_empty()) {
+                        Some(why) => Verdict::NoBecause(why),
+                        None => Verdict::No,
+                    };
+                }
+                _ => self.printer.system("The answers are y, a, n and e."),
+            }
+        }
+    }
+
+    /// A line typed behind `words`; nothing at the end of the input and after a signal.
+    fn answer(&mut self, words: &str) -> Option<String> {
+        self.printer.ask(words);
+        loop {
+            match ahead::answer(&self.watch.woken) {
+                Line::Text(text) => {
+                    self.printer.answered();
+                    return Some(text);
+                }
+                Line::Interrupted if !self.signalled() => {}
+                Line::Interrupted | Line::End => {
+                    self.printer.end_line();
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Deals with signals that came while a question waited; true when there was one. Ctrl-C answers the question and no more.
+    fn signalled(&mut self) -> bool {
+        let signals = self.watch.taken();
+        let ending = signals.iter().rfind(|signal| **signal != Caught::Interrupt);
+        if let Some(signal) = ending {
+            self.leave = signal.exit_status();
+        }
+        !signals.is_empty()
     }
 }

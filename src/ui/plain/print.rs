@@ -1,4 +1,7 @@
 //! Writing the conversation as lines: labels, no cursor movement, nothing of what came from outside that a terminal would obey.
+//!
+//! A line that begins in the first columns is Marvin's own. Whatever follows a label on further lines, answers, output, news, is
+//! indented by [`INDENT`]: a text that holds "[System] " or a prompt on a line of its own cannot pass for one.
 
 use std::io::{self, Write};
 
@@ -15,6 +18,9 @@ use crate::ui::text::theme::{ColorMode, Theme};
 
 /// The mark before the names of a round's tools, as on standard output of the non-interactive mode.
 const MARKER: &str = "  \u{1f527} ";
+
+/// What stands before every line that is not Marvin's own; more than the mark of a round's tools has.
+const INDENT: &str = "    ";
 
 /// Writes what a session shows.
 pub(super) struct Printer {
@@ -75,11 +81,24 @@ impl Printer {
     /// What Marvin wants to do, before the person is asked.
     pub(super) fn question(&mut self, question: &Question) {
         let matter = &question.matter;
-        self.system(&format!("Marvin wants to {}:", matter.act()));
-        self.block(&indented(&matter.text()));
-        if let Some(dir) = matter.place() {
-            self.block(&format!("  in {}", dir.display()));
-        }
+        // The directory stands on Marvin's own line: a command could hold a line that looks like one.
+        let place = matter.place().map_or_else(String::new, |dir| {
+            let dir = text::visible(&dir.display().to_string()).replace('\n', "\\n");
+            format!(" in {dir}")
+        });
+        self.system(&format!("Marvin wants to {}{place}:", matter.act()));
+        self.block(&matter.text());
+    }
+
+    /// Asks for an answer, which is typed behind it; then [`Printer::answered`].
+    pub(super) fn ask(&mut self, words: &str) {
+        self.end_line();
+        self.write(words);
+    }
+
+    /// Enter was typed behind a question: the cursor stands on a new line.
+    pub(super) fn answered(&mut self) {
+        self.line_start = true;
     }
 
     pub(super) fn show(&mut self, show: Show) {
@@ -125,7 +144,7 @@ impl Printer {
                     self.end_line();
                     self.label("Marvin: ", self.theme.assistant);
                 }
-                self.write(&safe);
+                self.outside(&safe);
             }
             Event::ToolsStarted(calls) => {
                 self.end_line();
@@ -177,15 +196,29 @@ impl Printer {
             self.answering = false;
         }
         self.label(label, style);
-        self.write(&clean(words.trim_end()));
+        self.outside(&clean(words.trim_end()));
         self.write("\n");
     }
 
     /// Lines as they stand.
     fn block(&mut self, text: &str) {
         self.end_line();
-        self.write(&clean(text.trim_end()));
-        self.write("\n");
+        self.outside(&clean(text.trim_end()));
+        self.end_line();
+    }
+
+    /// Text whose lines are not Marvin's: those that it begins are indented.
+    fn outside(&mut self, text: &str) {
+        let mut out = String::with_capacity(text.len());
+        let mut line_start = self.line_start;
+        for line in text.split_inclusive('\n') {
+            if line_start && line != "\n" {
+                out.push_str(INDENT);
+            }
+            out.push_str(line);
+            line_start = line.ends_with('\n');
+        }
+        self.write(&out);
     }
 
     fn label(&mut self, label: &str, style: Style) {
@@ -219,11 +252,6 @@ fn sgr(colour: Color) -> Option<u8> {
         Color::Cyan => 36,
         _ => return None,
     })
-}
-
-fn indented(text: &str) -> String {
-    let lines: Vec<String> = text.lines().map(|line| format!("  {line}")).collect();
-    lines.join("\n")
 }
 
 /// What there is to say of a call that did not do what it should.

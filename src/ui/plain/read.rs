@@ -1,7 +1,7 @@
 //! Reading what the person types: with rustyline on a terminal, line by line from anything else.
 
 use std::io::{self, BufRead, ErrorKind, Read};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustyline::completion::Completer;
 use rustyline::config::Configurer;
@@ -10,8 +10,12 @@ use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::MemHistory;
 use rustyline::validate::Validator;
-use rustyline::{CompletionType, Config, Context, Editor, Helper};
+use rustyline::{
+    Cmd, CompletionType, ConditionalEventHandler, Config, Context, Editor, Event, EventContext,
+    EventHandler, Helper, KeyEvent, RepeatCount,
+};
 
+use super::ahead::TypedAhead;
 use super::print::Printer;
 use crate::tools::context::World;
 use crate::ui::editor::complete::{Whole, word};
@@ -28,6 +32,36 @@ pub(super) enum Line {
     End,
     /// Ctrl-C.
     Interrupted,
+}
+
+/// What stood in the line when a key ended it that is not Enter.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Unsent {
+    text: String,
+    /// Bytes before the cursor.
+    at: usize,
+    /// Ctrl-D was pressed, which leaves from an empty line only.
+    end: bool,
+}
+
+/// Hands the line over when Ctrl-C or Ctrl-D ends it: the line editor forgets it otherwise.
+struct Keep {
+    unsent: Arc<Mutex<Unsent>>,
+    end: bool,
+}
+
+impl ConditionalEventHandler for Keep {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, now: &EventContext<'_>) -> Option<Cmd> {
+        if now.line().is_empty() {
+            return None;
+        }
+        *self.unsent.lock().unwrap_or_else(PoisonError::into_inner) = Unsent {
+            text: now.line().to_owned(),
+            at: now.pos(),
+            end: self.end,
+        };
+        Some(Cmd::Interrupt)
+    }
 }
 
 /// Completion of the line being typed, by the same rules as on the full screen.
@@ -69,6 +103,7 @@ pub(super) enum Reader {
     /// A terminal with a person.
     Terminal {
         editor: Box<Editor<Completing, MemHistory>>,
+        unsent: Arc<Mutex<Unsent>>,
         /// How much of the history it knows.
         known: bool,
     },
@@ -90,11 +125,21 @@ impl Reader {
         match editor {
             Ok(mut editor) if terminal => {
                 editor.set_helper(Some(Completing(Arc::clone(world))));
+                let unsent = Arc::new(Mutex::default());
+                for (key, end) in [('c', false), ('d', true)] {
+                    let keep = Keep {
+                        unsent: Arc::clone(&unsent),
+                        end,
+                    };
+                    let keep = EventHandler::Conditional(Box::new(keep));
+                    editor.bind_sequence(KeyEvent::ctrl(key), keep);
+                }
                 if !colours {
                     editor.set_color_mode(rustyline::ColorMode::Disabled);
                 }
                 Self::Terminal {
                     editor: Box::new(editor),
+                    unsent,
                     known: false,
                 }
             }
@@ -104,7 +149,7 @@ impl Reader {
 
     /// Gives the editor the history, the first time.
     pub(super) fn remember(&mut self, history: impl FnOnce() -> Vec<String>) {
-        if let Self::Terminal { editor, known } = self
+        if let Self::Terminal { editor, known, .. } = self
             && !std::mem::replace(known, true)
         {
             for entry in history() {
@@ -113,19 +158,48 @@ impl Reader {
         }
     }
 
-    /// The next line. On a terminal the prompt is the editor's; from a pipe what was read is printed behind it, so that the
-    /// output reads as a conversation.
-    pub(super) fn line(&mut self, prompt: &str, printer: &mut Printer) -> Line {
+    /// The next line. On a terminal the prompt is the editor's; what was typed ahead and what comes from a pipe is printed behind
+    /// it, so that the output reads as a conversation.
+    pub(super) fn line(
+        &mut self,
+        prompt: &str,
+        ahead: &mut TypedAhead,
+        printer: &mut Printer,
+    ) -> Line {
+        if let Some(text) = ahead.line() {
+            printer.echo(prompt, &text);
+            if let Self::Terminal { editor, .. } = self {
+                let _ = editor.add_history_entry(text.as_str());
+            }
+            return Line::Text(text);
+        }
         match self {
-            Self::Terminal { editor, .. } => loop {
-                return match editor.readline(prompt) {
-                    Ok(text) => Line::Text(text),
-                    Err(ReadlineError::Interrupted) => Line::Interrupted,
-                    // A signal is the watch's business.
-                    Err(error) if is_signal(&error) => continue,
-                    Err(_) => Line::End,
-                };
-            },
+            Self::Terminal { editor, unsent, .. } => {
+                let (mut left, mut right) = (ahead.draft(), String::new());
+                loop {
+                    let line = editor.readline_with_initial(prompt, (&left, &right));
+                    (left, right) = (String::new(), String::new());
+                    match line {
+                        Ok(text) => return Line::Text(text),
+                        Err(ReadlineError::Interrupted) => {
+                            let kept = std::mem::take(
+                                &mut *unsent.lock().unwrap_or_else(PoisonError::into_inner),
+                            );
+                            if !kept.end {
+                                // Cleared by Ctrl-C, it can be brought back.
+                                let _ = editor.add_history_entry(kept.text);
+                                return Line::Interrupted;
+                            }
+                            printer.system("Ctrl-D leaves from an empty line.");
+                            right = kept.text.get(kept.at..).unwrap_or_default().to_owned();
+                            left = kept.text.get(..kept.at).unwrap_or_default().to_owned();
+                        }
+                        // A signal is the watch's business.
+                        Err(error) if is_signal(&error) => {}
+                        Err(_) => return Line::End,
+                    }
+                }
+            }
             Self::Lines => {
                 let line = next_line();
                 if let Line::Text(text) = &line {

@@ -1,24 +1,32 @@
 //! Signals in the plain interface: told to the conversation while it waits for an answer; while a line is being read, which
 //! nothing else can end, they end the process and leave the terminal as it was.
 
-use std::io;
+use std::io::{self, Write as _};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, unbounded};
 use rustix::stdio;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
+use crate::app::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::error::{Outcome, Problem};
 use crate::ui::term::signals::Signals;
 use crate::ui::term::{Caught, Input};
 
+/// Within this time a second Ctrl-C ends the process where the first one could only be a signal.
+const TWICE: Duration = Duration::from_secs(2);
+
 /// The watch.
 pub(super) struct Watch {
     /// Signals that came while nothing was read.
     pub(super) signals: Receiver<Caught>,
+    /// Has a byte for each of them, for those who wait for the terminal too.
+    pub(super) woken: UnixStream,
     reading: Arc<AtomicBool>,
     _source: Signals,
 }
@@ -33,18 +41,25 @@ impl Drop for Reading {
 }
 
 impl Watch {
-    /// Starts it; `stopper` fires before a signal ends the process.
-    pub(super) fn start(stopper: Cancel) -> Outcome<Self> {
+    /// Starts it; `stopper` fires before a signal ends the process. `twice` says that Ctrl-C comes as a signal while a line is
+    /// read, as on a terminal that no line editor can drive; then it must be pressed twice to leave.
+    pub(super) fn start(stopper: Cancel, twice: bool) -> Outcome<Self> {
         let cannot = |why: io::Error| Problem::system("Cannot watch for signals", why);
-        let before = tcgetattr(stdio::stdin()).ok();
+        let modes = tcgetattr(stdio::stdin()).ok();
         let (give, take) = unbounded();
-        let source = Signals::start(give).map_err(cannot)?;
+        let source = Signals::start_for_ends(give).map_err(cannot)?;
+        let (woken, mut wake) = UnixStream::pair().map_err(cannot)?;
+        let nonblocking = woken.set_nonblocking(true);
+        nonblocking
+            .and_then(|()| wake.set_nonblocking(true))
+            .map_err(cannot)?;
         let (tell, signals) = unbounded();
         let reading = Arc::new(AtomicBool::new(false));
         let read = Arc::clone(&reading);
         thread::Builder::new()
             .name("watch".to_owned())
             .spawn(move || {
+                let mut interrupted: Option<Instant> = None;
                 for input in take.iter().flatten() {
                     let Input::Signal(signal) = input else {
                         continue;
@@ -53,19 +68,34 @@ impl Watch {
                         continue;
                     };
                     if read.load(Ordering::SeqCst) {
+                        let before = interrupted.replace(Instant::now());
+                        let again = before.is_some_and(|at| at.elapsed() < TWICE);
+                        if twice && signal == Caught::Interrupt && !again {
+                            say("[System] Ctrl-C once more leaves.");
+                            continue;
+                        }
                         stopper.fire();
-                        restore(before.as_ref());
+                        restore(modes.as_ref());
                         std::process::exit(status.into());
                     }
                     let _ = tell.send(signal);
+                    // A full pipe wakes as well.
+                    let _ = wake.write(&[0]);
                 }
             })
             .map_err(cannot)?;
         Ok(Self {
             signals,
+            woken,
             reading,
             _source: source,
         })
+    }
+
+    /// Forgets what [`Watch::woken`] said, and takes the signals.
+    pub(super) fn taken(&self) -> Vec<Caught> {
+        while matches!(rustix::io::read(&self.woken, &mut [0; 16]), Ok(1..)) {}
+        self.signals.try_iter().collect()
     }
 
     /// Says that a line is being read until the value is dropped.

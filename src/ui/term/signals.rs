@@ -10,6 +10,8 @@ use signal_hook::iterator::{Handle, Signals as Caller};
 use super::{Caught, Input, tty};
 
 const WATCHED: [i32; 6] = [SIGWINCH, SIGTERM, SIGHUP, SIGINT, SIGTSTP, SIGCONT];
+/// The ones that end a program.
+const ENDING: [i32; 3] = [SIGTERM, SIGHUP, SIGINT];
 
 /// The thread that waits for signals; dropping this ends it. The signals then do nothing rather than what the system does.
 #[derive(Debug)]
@@ -23,7 +25,20 @@ impl Signals {
     /// # Errors
     /// The system has no handler, pipe or thread left.
     pub fn start(to: Sender<Vec<Input>>) -> io::Result<Self> {
-        let mut caller = Caller::new(WATCHED)?;
+        Self::watch(&WATCHED, to)
+    }
+
+    /// Starts the thread for the signals that end a program. Ctrl-Z then stops the process at once, as the system does by itself:
+    /// right for an interface that has not taken the terminal.
+    ///
+    /// # Errors
+    /// As [`Signals::start`].
+    pub fn start_for_ends(to: Sender<Vec<Input>>) -> io::Result<Self> {
+        Self::watch(&ENDING, to)
+    }
+
+    fn watch(signals: &[i32], to: Sender<Vec<Input>>) -> io::Result<Self> {
+        let mut caller = Caller::new(signals)?;
         let handle = caller.handle();
         thread::Builder::new()
             .name("signals".to_owned())

@@ -15,19 +15,17 @@ use crate::app::session::show::{Question, Show, Verdict};
 use crate::base::text::plural;
 use crate::chat::event::Event;
 use crate::ui::editor::{Editor, Outcome};
+use crate::ui::interrupt::{INTERRUPTED, Interrupts, Pressed};
 use crate::ui::keys::{self, Action, Situation};
 use crate::ui::sources::Candidates;
 use crate::ui::term::screen::Screen;
 use crate::ui::term::{Caught, Input};
 use crate::ui::text::theme::Theme;
-use crate::ui::text::width;
 
-/// Within this time a second Ctrl-C leaves.
-const TWICE: Duration = Duration::from_secs(2);
 /// A pause of this length in a draft, and the next key answers the question that waits.
 const PAUSE: Duration = Duration::from_millis(600);
-/// The exit status after that.
-const INTERRUPTED: u8 = 130;
+/// Rows that PgUp and PgDn scroll.
+const TEN: isize = 10;
 /// The exit status when the terminal is gone.
 const GONE: u8 = 129;
 /// Most bytes of the model's words that are kept for the reason of a question.
@@ -66,7 +64,7 @@ pub(super) struct App {
     draft: String,
     help: Option<usize>,
     flash: Option<String>,
-    interrupted: Option<Instant>,
+    interrupts: Interrupts,
     /// When the last key went into the input.
     typed: Option<Instant>,
     /// The model's latest words.
@@ -91,7 +89,7 @@ impl App {
             draft: String::new(),
             help: None,
             flash: Some("F1 shows the keys".to_owned()),
-            interrupted: None,
+            interrupts: Interrupts::default(),
             typed: None,
             said: String::new(),
             theme,
@@ -166,7 +164,11 @@ impl App {
             match input {
                 Input::Key(key) => {
                     let situation = match (&self.asked, self.help) {
-                        (Some(asked), None) if !asked.why && !self.is_typing() => Situation::Asked,
+                        (Some(asked), None)
+                            if !asked.why && asked.has_settled() && !self.is_typing() =>
+                        {
+                            Situation::Asked
+                        }
                         _ => {
                             self.typed = Some(Instant::now());
                             self.editor.situation()
@@ -225,10 +227,16 @@ impl App {
             Action::Escape => self.escape(),
             Action::Cancel => self.cancel(),
             Action::Quit => self.wishes.push_back(Wish::Leave(0)),
+            Action::QuitIfEmpty if self.editor.is_empty() => {
+                self.wishes.push_back(Wish::Leave(0));
+            }
+            Action::QuitIfEmpty => self.say("Ctrl-D leaves from an empty input, Ctrl-Q at once."),
             Action::Suspend => self.wishes.push_back(Wish::Suspend),
             Action::Redraw => self.wishes.push_back(Wish::Repaint),
             Action::PageUp => self.scroll(-self.page()),
             Action::PageDown => self.scroll(self.page()),
+            Action::TenUp => self.scroll(-TEN),
+            Action::TenDown => self.scroll(TEN),
             Action::ScrollUp => self.scroll(-1),
             Action::ScrollDown => self.scroll(1),
             Action::Top => self.chat.go_to_top(),
@@ -244,8 +252,12 @@ impl App {
             }
             Action::UnfoldAll => self.chat.unfold_all(),
             Action::OpenEditor => self.wishes.push_back(Wish::EditInput),
-            Action::Yes => self.answer(Verdict::Once),
-            Action::Always => self.answer(Verdict::Always),
+            Action::Yes => self.approve(Verdict::Once),
+            Action::Always => self.approve(Verdict::Always),
+            Action::QuestionUp => self.scroll_question(|_| -1, -1),
+            Action::QuestionDown => self.scroll_question(|_| 1, 1),
+            Action::QuestionPageUp => self.scroll_question(|asked| -asked.page(), -TEN),
+            Action::QuestionPageDown => self.scroll_question(Asked::page, TEN),
             Action::No => self.answer(Verdict::No),
             Action::NoBecause => {
                 if let Some(asked) = &mut self.asked {
@@ -267,11 +279,13 @@ impl App {
         match action {
             Action::PageDown | Action::Insert(' ') => *at += page,
             Action::PageUp => *at = at.saturating_sub(page),
+            Action::TenDown => *at = at.saturating_add_signed(TEN),
+            Action::TenUp => *at = at.saturating_add_signed(-TEN),
             Action::Down | Action::ScrollDown => *at += 1,
             Action::Up | Action::ScrollUp => *at = at.saturating_sub(1),
             Action::Top => *at = 0,
             Action::Bottom => *at = usize::MAX / 2,
-            Action::Quit | Action::Suspend | Action::Redraw => return false,
+            Action::Quit | Action::QuitIfEmpty | Action::Suspend | Action::Redraw => return false,
             _ => self.help = None,
         }
         true
@@ -295,6 +309,26 @@ impl App {
         self.receive();
     }
 
+    /// Agrees to what the user has had before their eyes, and to nothing else.
+    fn approve(&mut self, verdict: Verdict) {
+        if self.asked.as_ref().is_some_and(Asked::is_read) {
+            self.answer(verdict);
+        } else {
+            self.say("Space or PgDn shows the rest; then y agrees.");
+        }
+    }
+
+    /// Scrolls the question by so many rows; the conversation when there is nothing to scroll in the question.
+    fn scroll_question(&mut self, by: impl FnOnce(&Asked) -> isize, chat: isize) {
+        let scrolled = self.asked.as_mut().is_some_and(|asked| {
+            let by = by(asked);
+            asked.scroll(by)
+        });
+        if !scrolled {
+            self.scroll(chat);
+        }
+    }
+
     fn answer(&mut self, verdict: Verdict) {
         if let Some(asked) = self.asked.take() {
             // The turn may be over meanwhile.
@@ -310,19 +344,7 @@ impl App {
         let Some(question) = self.waiting.pop_front() else {
             return;
         };
-        let text = question.matter.text();
-        let rows: usize = text
-            .lines()
-            .map(|line| width::of(line).max(1).div_ceil(self.columns.max(2) - 1))
-            .sum();
-        if rows > ask::COMMAND_ROWS.min(self.placed.height / 3) {
-            self.chat.add(Tone::Listing, &text);
-        }
-        self.asked = Some(Asked {
-            reason: ask::reason(&self.said),
-            question,
-            why: false,
-        });
+        self.asked = Some(Asked::new(question, ask::reason(&self.said)));
     }
 
     fn restore_draft(&mut self) {
@@ -335,25 +357,41 @@ impl App {
             self.restore_draft();
             self.answer(Verdict::No);
         } else if !self.session.cancel() {
-            self.editor.clear();
+            self.clear_draft();
         }
     }
 
+    /// Empties the input. What was in it is the newest entry of the history, in this run only.
+    fn clear_draft(&mut self) {
+        let draft = self.editor.text().trim().to_owned();
+        if !draft.is_empty() {
+            self.recall();
+            self.editor.remember(&draft);
+        }
+        self.editor.clear();
+    }
+
     fn cancel(&mut self) {
-        let twice = self
-            .interrupted
-            .replace(Instant::now())
-            .is_some_and(|at| at.elapsed() < TWICE);
-        if twice {
-            self.wishes.push_back(Wish::Leave(INTERRUPTED));
-        } else if self.asked.as_ref().is_some_and(|asked| asked.why) {
+        if self.asked.as_ref().is_some_and(|asked| asked.why) {
             self.restore_draft();
-            self.answer(Verdict::No);
-        } else if self.session.cancel() {
-            self.say("Stopped. Ctrl-C once more leaves.");
-        } else {
-            self.editor.clear();
-            self.say("Ctrl-C once more leaves.");
+            return self.answer(Verdict::No);
+        }
+        let draft = !self.editor.is_empty();
+        match self.interrupts.press(&mut self.session, draft) {
+            Pressed::Leave => self.wishes.push_back(Wish::Leave(INTERRUPTED)),
+            Pressed::Stopped if draft || self.session.queue().next().is_some() => {
+                self.say("Stopped.");
+            }
+            Pressed::Stopped => self.say("Stopped. Ctrl-C once more leaves."),
+            Pressed::Waiting => {
+                self.clear_draft();
+                self.say("Messages wait: Up takes the last one back, Ctrl-Q leaves.");
+            }
+            Pressed::Idle if draft => {
+                self.clear_draft();
+                self.say("Cleared; Up brings it back. Ctrl-C once more leaves.");
+            }
+            Pressed::Idle => self.say("Ctrl-C once more leaves."),
         }
     }
 
@@ -373,7 +411,7 @@ impl App {
     }
 
     fn page(&self) -> isize {
-        isize::try_from((self.placed.height / 2).max(1)).unwrap_or(1)
+        isize::try_from(self.placed.height.saturating_sub(1).max(1)).unwrap_or(1)
     }
 
     fn scroll(&mut self, by: isize) {
@@ -411,6 +449,13 @@ impl App {
         self.editor.text()
     }
 
+    /// Another program had the screen: a question is to be looked at anew before a key answers it.
+    pub(super) fn hidden(&mut self) {
+        if let Some(asked) = &mut self.asked {
+            asked.hidden();
+        }
+    }
+
     /// What came back from the person's editor.
     pub(super) fn set_draft(&mut self, text: &str) {
         self.editor.set_text(text.trim_end_matches('\n'));
@@ -427,12 +472,16 @@ impl App {
         let status = self.session.status();
         let queue: Vec<String> = self.session.queue().map(str::to_owned).collect();
         let clock = self.session.world().clock.hour_minute();
+        let typing = self.is_typing();
+        if let Some(asked) = &mut self.asked {
+            asked.live = asked.has_settled() && !typing;
+        }
         let buffer = screen.frame();
         self.columns = usize::from(buffer.area.width);
         let scene = Scene {
             chat: &mut self.chat,
             editor: &mut self.editor,
-            asked: self.asked.as_ref(),
+            asked: self.asked.as_mut(),
             help: self.help.as_mut(),
             status: &status,
             flash: self.flash.as_deref(),
@@ -443,6 +492,10 @@ impl App {
         };
         let drawn = view::draw(scene, buffer, &self.placed);
         self.placed = drawn.placed;
-        screen.flush(drawn.cursor, drawn.scroll.as_ref())
+        let written = screen.flush(drawn.cursor, drawn.scroll.as_ref())?;
+        if let Some(asked) = &mut self.asked {
+            asked.painted();
+        }
+        Ok(written)
     }
 }

@@ -1,87 +1,156 @@
-//! The question that a tool asks the person, as rows above the input.
+//! The question that a tool asks the user, as rows above the input.
+//!
+//! Directory, command and reason are shown whole; what has no room is scrolled to. No key approves before the last row was on the
+//! screen, nor in the first half second: such a key was under way to something else.
+
+use std::time::{Duration, Instant};
 
 use ratatui::text::{Line, Span};
 
 use crate::app::session::show::Question;
-use crate::base::text::clip;
 use crate::ui::text::clean::clean_line;
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
 use crate::ui::text::wrap::{self, Hang};
 
-/// Rows of a command that are shown here; a longer one stands in the conversation.
-pub(super) const COMMAND_ROWS: usize = 8;
-/// Characters of the reason.
-const REASON: usize = 200;
+/// How long a question is on the screen before a key answers it.
+const SETTLE: Duration = Duration::from_millis(500);
+/// A question that is longer leaves half of the room to the conversation.
+const SHORT_ROWS: usize = 10;
 
 /// A question, and how far its answer is.
 pub(super) struct Asked {
     pub(super) question: Question,
     /// What the model said just before.
     pub(super) reason: String,
-    /// The person is writing why not.
+    /// The user is writing why not.
     pub(super) why: bool,
+    /// No other key is under way: the next one answers.
+    pub(super) live: bool,
+    /// Since when it is on the screen.
+    painted: Option<Instant>,
+    /// The first of its rows in view, and how many are.
+    top: usize,
+    window: usize,
+    /// The last of its rows was in view.
+    read: bool,
 }
 
-/// The rows of the question, within `room` of them. What does not fit goes in this order: the reason and the place, the end of the
-/// command, the long words for the keys; nobody is to say yes to a command whose beginning he cannot see.
+impl Asked {
+    pub(super) fn new(question: Question, reason: String) -> Self {
+        Self {
+            question,
+            reason,
+            why: false,
+            live: false,
+            painted: None,
+            top: 0,
+            window: 0,
+            read: false,
+        }
+    }
+
+    /// True when all of it was in view.
+    pub(super) fn is_read(&self) -> bool {
+        self.read
+    }
+
+    /// True when it was on the screen long enough for a key to be meant for it.
+    pub(super) fn has_settled(&self) -> bool {
+        self.painted.is_some_and(|at| at.elapsed() >= SETTLE)
+    }
+
+    /// It is on the screen now.
+    pub(super) fn painted(&mut self) {
+        self.painted.get_or_insert_with(Instant::now);
+    }
+
+    /// Something else was on the screen.
+    pub(super) fn hidden(&mut self) {
+        self.painted = None;
+    }
+
+    /// Scrolls by rows; the next frame keeps it within bounds. False when all of it is in view anyway.
+    pub(super) fn scroll(&mut self, rows: isize) -> bool {
+        if self.read && self.top == 0 {
+            return false;
+        }
+        self.top = self.top.saturating_add_signed(rows);
+        true
+    }
+
+    /// Rows of a page, one of which was in view before.
+    pub(super) fn page(&self) -> isize {
+        isize::try_from(self.window.saturating_sub(1).max(1)).unwrap_or(1)
+    }
+}
+
+/// The rows of the question, within `room` of them.
 pub(super) fn rows(
-    asked: &Asked,
+    asked: &mut Asked,
     columns: usize,
     room: usize,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
-    let matter = &asked.question.matter;
-    let place = matter
-        .place()
-        .map(|dir| clean_line(&dir.display().to_string()));
     let mut rows = Vec::new();
     if room > 3 {
-        rows.push(rule(matter.question(), columns, theme));
+        let title = asked.question.matter.question();
+        rows.push(rule(title, columns, theme));
     }
-    let text = matter.text();
-    let mut shown: Vec<Line<'static>> = text
-        .lines()
-        .flat_map(|line| {
-            wrap::hard(
-                &[Span::styled(line.to_owned(), theme.code)],
-                columns,
-                &Hang::blanks(1),
-            )
-        })
-        .collect();
-    let keys = keys(asked.why, columns, room, theme);
-    let free = room.saturating_sub(rows.len() + keys.len());
-    let whole = shown.len();
-    if whole > COMMAND_ROWS.min(free) {
-        shown.truncate(COMMAND_ROWS.min(free.saturating_sub(1)).max(1));
-    }
-    let hidden = whole - shown.len();
-    rows.append(&mut shown);
-    if hidden > 0 {
-        rows.push(Line::styled(
-            format!(" … {hidden} more rows; all of it stands above"),
-            theme.error,
-        ));
-    }
-    let mut facts = Vec::new();
-    facts.extend(place.map(|place| format!("in {place}")));
-    if !asked.reason.is_empty() {
-        facts.push(format!("because \"{}\"", clip(&asked.reason, REASON)));
-    }
-    if !facts.is_empty() {
-        let facts = Span::styled(facts.join("  "), theme.dim);
-        let mut facts = wrap::words(&[facts], columns, &Hang::blanks(1));
-        facts.truncate(room.saturating_sub(rows.len() + keys.len()));
-        rows.extend(facts);
-    }
+    let keys_rows = keys(asked, columns, room, theme).len();
+    let keys_rows = keys_rows.min(room.saturating_sub(1));
+    let free = room.saturating_sub(rows.len() + keys_rows);
+    let body = body(asked, columns, theme);
+    let whole = body.len();
+    asked.window = whole.min(free.min(SHORT_ROWS.max(free / 2)));
+    asked.top = asked.top.min(whole - asked.window);
+    let below = whole - asked.window - asked.top;
+    asked.read |= asked.window > 0 && below == 0;
+    rows.extend(body.into_iter().skip(asked.top).take(asked.window));
+    let mut keys = if asked.why || asked.live && asked.read {
+        keys(asked, columns, room, theme)
+    } else if asked.live {
+        let long = format!("Space or PgDn: {below} more rows   n no   e no, and why");
+        let rows = hint(&long, columns, theme);
+        if rows.len() > keys_rows {
+            hint(&format!("Space: {below} more"), columns, theme)
+        } else {
+            rows
+        }
+    } else {
+        hint("Keys answer in a moment.", columns, theme)
+    };
+    // The same height whatever the words are, so that nothing moves when they change.
+    keys.resize(keys_rows, Line::default());
     rows.extend(keys);
     rows
 }
 
+/// What the user is to know before they agree. Only the command is set in from the edge: none of its lines can pass for the
+/// directory or the reason.
+fn body(asked: &Asked, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let matter = &asked.question.matter;
+    let mut rows = Vec::new();
+    for line in matter.text().lines() {
+        let line = Span::styled(line.to_owned(), theme.code);
+        rows.extend(wrap::hard(&[line], columns, &Hang::blanks(1)));
+    }
+    let flush = Hang::blanks(0);
+    if let Some(dir) = matter.place() {
+        let place = format!("in {}", clean_line(&dir.display().to_string()));
+        let place = Span::styled(place, theme.dim);
+        rows.extend(wrap::hard(&[place], columns, &flush));
+    }
+    if !asked.reason.is_empty() {
+        let reason = Span::styled(format!("because \"{}\"", asked.reason), theme.dim);
+        rows.extend(wrap::words(&[reason], columns, &flush));
+    }
+    rows
+}
+
 /// What the keys do; short where the long words would take half of the room.
-fn keys(why: bool, columns: usize, room: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let (long, short) = if why {
+fn keys(asked: &Asked, columns: usize, room: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let (long, short) = if asked.why {
         (
             "Enter sends the word to Marvin   Esc just no",
             "Enter or Esc",
@@ -92,16 +161,17 @@ fn keys(why: bool, columns: usize, room: usize, theme: &Theme) -> Vec<Line<'stat
             "y a n e   F1 help",
         )
     };
-    let row = |words| {
-        let words = [Span::styled(words, theme.accent)];
-        wrap::words(&words, columns, &Hang::blanks(1))
-    };
-    let rows = row(long);
+    let rows = hint(long, columns, theme);
     if rows.len() * 2 > room {
-        row(short)
+        hint(short, columns, theme)
     } else {
         rows
     }
+}
+
+fn hint(words: &str, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let words = [Span::styled(words.to_owned(), theme.accent)];
+    wrap::words(&words, columns, &Hang::blanks(1))
 }
 
 /// A rule with a title in it.

@@ -216,6 +216,7 @@ impl Screenful {
             if done.is_err() {
                 return Caught::HangUp.exit_status();
             }
+            self.app.hidden();
             // Whoever had the terminal may have left it in another size.
             self.screen.resize(tty::size());
         }

@@ -25,7 +25,7 @@ const MENU_ROWS: usize = 8;
 pub(super) struct Scene<'a> {
     pub(super) chat: &'a mut Chat,
     pub(super) editor: &'a mut Editor,
-    pub(super) asked: Option<&'a Asked>,
+    pub(super) asked: Option<&'a mut Asked>,
     /// The help is open, scrolled by so many rows.
     pub(super) help: Option<&'a mut usize>,
     pub(super) status: &'a Status,
@@ -157,7 +157,7 @@ fn prompt(scene: &Scene<'_>, columns: usize) -> String {
         };
         return width::clip(&format!("({sign}: {}) ", searching.query), columns / 2);
     }
-    match scene.asked {
+    match &scene.asked {
         Some(asked) if asked.why => "why not: ",
         _ if scene.status.shell.is_some() => "$ ",
         _ => "> ",

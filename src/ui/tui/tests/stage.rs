@@ -127,14 +127,13 @@ impl Stage {
             command: command.to_owned(),
             dir: "/home/arthur/src/fetcher".into(),
         };
-        self.asked = Some(Asked {
-            question: Question {
-                matter,
-                reply: bounded(1).0,
-            },
-            reason: reason.to_owned(),
-            why: false,
-        });
+        let question = Question {
+            matter,
+            reply: bounded(1).0,
+        };
+        let mut asked = Asked::new(question, reason.to_owned());
+        asked.live = true;
+        self.asked = Some(asked);
     }
 
     /// The frame in a size, thirteen seconds after the beginning.
@@ -148,7 +147,7 @@ impl Stage {
         let scene = Scene {
             chat: &mut self.chat,
             editor: &mut self.editor,
-            asked: self.asked.as_ref(),
+            asked: self.asked.as_mut(),
             help: self.help.as_mut(),
             status: &self.status,
             flash: self.flash,

@@ -1,0 +1,144 @@
+//! What is typed while nobody asks for it, and answers that must not be taken from it.
+//!
+//! Between two prompts the terminal is in its usual mode: the system keeps and echoes what is typed. The next prompt finds it
+//! there. A question must not: a "y" and Enter that were meant for a message would approve a command that nobody has read.
+
+use std::collections::VecDeque;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::stdio;
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
+
+use super::read::Line;
+use crate::ui::editor::paste;
+
+/// Keys typed so soon after a question were under way before it.
+const SETTLE: Duration = Duration::from_millis(500);
+/// Longest answer that is taken.
+const ANSWER_BYTES: usize = 64 << 10;
+
+/// Lines and the beginning of one, typed before they were asked for.
+#[derive(Debug, Default)]
+pub(super) struct TypedAhead {
+    lines: VecDeque<String>,
+    draft: String,
+}
+
+impl TypedAhead {
+    /// The next whole line.
+    pub(super) fn line(&mut self) -> Option<String> {
+        self.lines.pop_front()
+    }
+
+    /// What was typed without Enter.
+    pub(super) fn draft(&mut self) -> String {
+        std::mem::take(&mut self.draft)
+    }
+
+    /// Waits until keys that were under way have arrived, and takes them and all that was typed before: the next line that is
+    /// typed is an answer. False when `woken` has something to say.
+    pub(super) fn settle(&mut self, woken: impl AsFd) -> bool {
+        let until = Instant::now() + SETTLE;
+        let quiet = loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break true;
+            }
+            let mut fds = [PollFd::new(&woken, PollFlags::IN)];
+            match poll(&mut fds, Timespec::try_from(left).ok().as_ref()) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) | Err(_) => break false,
+            }
+        };
+        self.collect();
+        quiet
+    }
+
+    /// Takes what the terminal holds. The system gives a line that is not ended only when it does not collect lines.
+    fn collect(&mut self) {
+        let stdin = stdio::stdin();
+        let Ok(before) = tcgetattr(stdin) else { return };
+        let mut now = before.clone();
+        now.local_modes -= LocalModes::ICANON;
+        now.special_codes[SpecialCodeIndex::VMIN] = 0;
+        now.special_codes[SpecialCodeIndex::VTIME] = 0;
+        if tcsetattr(stdin, OptionalActions::Now, &now).is_err() {
+            return;
+        }
+        let mut bytes = Vec::new();
+        let mut buffer = [0; 4096];
+        loop {
+            match rustix::io::read(stdin, &mut buffer) {
+                Ok(0) => break,
+                Ok(count) => bytes.extend_from_slice(buffer.get(..count).unwrap_or_default()),
+                Err(Errno::INTR) => {}
+                Err(_) => break,
+            }
+        }
+        let _ = tcsetattr(stdin, OptionalActions::Now, &before);
+        self.take(&String::from_utf8_lossy(&bytes));
+    }
+
+    fn take(&mut self, text: &str) {
+        // The system's mark for an end of input among them.
+        self.draft.push_str(&text.replace(['\0', '\u{4}'], ""));
+        while let Some(at) = self.draft.find(['\n', '\r']) {
+            let line: String = self.draft.drain(..=at).collect();
+            self.lines
+                .push_back(paste::clean(line.trim_end()).into_owned());
+        }
+        self.draft = paste::clean(&self.draft).into_owned();
+    }
+}
+
+/// The next line that is typed; [`Line::Interrupted`] when `woken` has something to say first.
+pub(super) fn answer(woken: impl AsFd) -> Line {
+    let stdin = stdio::stdin();
+    let mut bytes = Vec::new();
+    loop {
+        let mut fds = [
+            PollFd::new(&woken, PollFlags::IN),
+            PollFd::from_borrowed_fd(stdin, PollFlags::IN),
+        ];
+        match poll(&mut fds, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(_) => return Line::End,
+        }
+        let [told, _] = &fds;
+        if !told.revents().is_empty() {
+            return Line::Interrupted;
+        }
+        let mut buffer = [0; 4096];
+        match rustix::io::read(stdin, &mut buffer) {
+            Ok(0) => return Line::End,
+            Ok(count) => bytes.extend_from_slice(buffer.get(..count).unwrap_or_default()),
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(_) => return Line::End,
+        }
+        if bytes.ends_with(b"\n") || bytes.len() > ANSWER_BYTES {
+            let text = String::from_utf8_lossy(&bytes);
+            return Line::Text(text.trim_end_matches(['\n', '\r']).to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_lines_and_the_beginning_of_one_are_told_apart() {
+        let mut ahead = TypedAhead::default();
+        ahead.take("one\ntw");
+        ahead.take("o\n\nthr");
+        let lines: Vec<String> = std::iter::from_fn(|| ahead.line()).collect();
+        assert_eq!(lines, ["one", "two", ""]);
+        ahead.take("ee\u{1b}[31m");
+        assert!(ahead.draft().starts_with("three"));
+        assert_eq!(ahead.draft(), "");
+    }
+}

@@ -1,0 +1,83 @@
+//! Commands of the user and of the model: they have no terminal, and what they printed before they were stopped is kept.
+
+use serde_json::json;
+
+use crate::confirm::LIVE;
+use crate::stage::{calls, full, last_sent, log, playing, quit, says, sent, until};
+use crate::support::home::Home;
+
+/// Paints over the screen and waits for a key, where there is a terminal.
+const TERMINAL: &str =
+    "printf '\\033[2JPAINTED' > /dev/tty; read -r x < /dev/tty; echo read: \"$x\"; echo over";
+
+#[test]
+fn a_command_has_no_terminal_to_paint_on_or_to_wait_for() {
+    let home = Home::new();
+    let server = playing([
+        calls("run_command", json!({"command": TERMINAL})),
+        says("It has none."),
+    ]);
+    let pty = full(&home, &server);
+    pty.send(format!("!{TERMINAL}\r"));
+    pty.wait_text("exit code: 0");
+    pty.send("try it\r");
+    pty.wait_text(LIVE);
+    pty.send("y");
+    pty.wait_text("It has none.");
+    let result = last_sent(&server, 1);
+    assert!(
+        result.contains("/dev/tty") && result.contains("over"),
+        "{result}"
+    );
+    let raw = String::from_utf8_lossy(&pty.raw()).into_owned();
+    assert!(!raw.contains("\x1b[2JPAINTED"), "painted over the screen");
+    quit(pty, &home);
+    assert!(log(&home)[0].1.contains("read: \nover"), "{:?}", log(&home));
+}
+
+#[test]
+fn a_stopped_command_of_the_user_keeps_what_it_printed() {
+    let home = Home::new();
+    let server = playing([says("It said so.")]);
+    let pty = full(&home, &server);
+    pty.send("!echo the first part; touch begun; sleep 300\r");
+    until("it runs", || home.has("work/begun"));
+    pty.wait_text(" 0s echo the first part");
+    pty.send("\x1b");
+    pty.wait_text("[stopped]");
+    // The model hears of it too.
+    pty.send("what did it say?\r");
+    pty.wait_text("It said so.");
+    let heard: Vec<String> = sent(&server, 0).into_iter().map(|(_, text)| text).collect();
+    let heard = heard.join("\n");
+    assert!(heard.contains("\nthe first part\n[stopped]"), "{heard}");
+    quit(pty, &home);
+    let log = log(&home);
+    assert!(log[0].1.contains("\nthe first part\n[stopped]"), "{log:?}");
+}
+
+#[test]
+fn a_stopped_command_of_the_model_keeps_what_it_printed() {
+    let home = Home::new();
+    let script = "echo the first part; touch begun; sleep 300";
+    let server = playing([
+        calls("run_command", json!({"command": script})),
+        says("It said so."),
+    ]);
+    let pty = full(&home, &server);
+    pty.send("run it\r");
+    pty.wait_text(LIVE);
+    pty.send("y");
+    until("it runs", || home.has("work/begun"));
+    pty.send("\x1b");
+    pty.wait_for("the mark of the stop", |screen| {
+        let rows = crate::stage::rows(screen);
+        rows.iter().any(|row| row.trim() == "stopped")
+    });
+    pty.send("what did it say?\r");
+    pty.wait_text("It said so.");
+    let heard: Vec<String> = sent(&server, 1).into_iter().map(|(_, text)| text).collect();
+    let heard = heard.join("\n");
+    assert!(heard.contains("the first part\n[stopped]"), "{heard}");
+    quit(pty, &home);
+}

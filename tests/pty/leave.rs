@@ -1,0 +1,241 @@
+//! Ctrl-C, Ctrl-D and Ctrl-Z in both faces: what leaves, what does not, and that no draft is lost by them.
+
+use std::process::Command;
+use std::time::Duration;
+
+use crate::stage::{SIZE, begin, command, full, input, more, playing, quit, says, unasked};
+use crate::support::home::Home;
+use crate::support::latch::Latch;
+use crate::support::pty::Pty;
+use crate::support::server::Server;
+
+/// Longer than two presses of Ctrl-C may lie apart.
+const APART: Duration = Duration::from_millis(2_300);
+
+fn lines(home: &Home, server: &Server) -> Command {
+    let mut command = command(home, server);
+    command.arg("--plain");
+    command
+}
+
+#[test]
+fn two_presses_far_apart_do_not_leave() {
+    let home = Home::new();
+    let server = unasked();
+    let full = full(&home, &server);
+    full.control('c');
+    full.wait_text("once more leaves");
+    std::thread::sleep(APART);
+    full.control('c');
+    full.send("still here");
+    full.wait_for("the next key", |screen| input(screen) == "> still here");
+    quit(full, &home);
+
+    let mut plain = Pty::spawn(&lines(&home, &server), SIZE);
+    plain.wait_text("You: ");
+    plain.control('c');
+    plain.wait_text("once more leaves");
+    std::thread::sleep(APART);
+    plain.control('c');
+    plain.wait_for("a second hint", |screen| {
+        screen.contents().matches("once more leaves").count() == 2
+    });
+    plain.control('c');
+    assert_eq!(plain.wait().code(), Some(130));
+}
+
+#[test]
+fn on_a_dumb_terminal_one_press_does_not_leave() {
+    let home = Home::new();
+    let server = unasked();
+    let mut command = command(&home, &server);
+    command.env("TERM", "dumb");
+    let mut pty = Pty::spawn(&command, SIZE);
+    pty.wait_text("You: ");
+    pty.control('c');
+    pty.wait_text("once more leaves");
+    pty.control('c');
+    assert_eq!(pty.wait().code(), Some(130));
+}
+
+#[test]
+fn a_press_stops_the_answer_and_never_what_waits() {
+    let home = Home::new();
+    let server = playing([begin("Endless").stall(), begin("Also endless").stall()]);
+    let mut pty = full(&home, &server);
+    pty.send("one\r");
+    pty.wait_text("Endless");
+    pty.send("two\r");
+    pty.wait_text("queued  two");
+    // One on the heels of the other: the second stops the second answer at most.
+    pty.control('c');
+    pty.wait_text("Also endless");
+    pty.control('c');
+    pty.wait_text("once more leaves");
+    pty.wait_for("both stopped", |screen| {
+        let rows = crate::stage::rows(screen);
+        rows.iter().filter(|row| row.trim() == "stopped").count() == 2
+    });
+    pty.control('q');
+    assert_eq!(pty.wait().code(), Some(0));
+}
+
+#[test]
+fn control_d_leaves_from_an_empty_input_only() {
+    let home = Home::new();
+    let server = playing([says("Heard.")]);
+    let mut full = full(&home, &server);
+    full.send("a draft\x01");
+    full.wait_for("the draft", |screen| input(screen) == "> a draft");
+    full.control('d');
+    full.wait_text("Ctrl-D leaves from an empty input");
+    assert_eq!(full.with(input), "> a draft");
+    full.send("\x15");
+    full.wait_for("an empty line", |screen| input(screen) == ">");
+    full.control('d');
+    assert_eq!(full.wait().code(), Some(0));
+
+    let mut plain = Pty::spawn(&lines(&home, &server), SIZE);
+    plain.wait_text("You: ");
+    plain.send("a draft");
+    plain.wait_text("You: a draft");
+    plain.send("\x01");
+    plain.control('d');
+    plain.wait_text("Ctrl-D leaves from an empty line.");
+    plain.wait_for("the draft again", |screen| {
+        screen.contents().matches("You: a draft").count() == 2
+    });
+    plain.send("not \r");
+    plain.wait_text("Heard.");
+    assert_eq!(crate::stage::last_sent(&server, 0), "not a draft");
+    plain.wait_for("a prompt", |screen| {
+        screen.contents().trim_end().ends_with("You:")
+    });
+    plain.control('d');
+    assert_eq!(plain.wait().code(), Some(0));
+}
+
+#[test]
+fn a_draft_that_was_cleared_comes_back() {
+    let home = Home::new();
+    let server = unasked();
+    let full = full(&home, &server);
+    for key in ["\x03", "\x1b"] {
+        full.send("a draft of\x1b\rtwo lines");
+        full.wait_for("the draft", |screen| {
+            input(screen) == "> a draft of\n  two lines"
+        });
+        full.send(key);
+        full.wait_for("an empty line", |screen| input(screen) == ">");
+        // After the hint has gone, and more was typed.
+        full.send("x\x7f");
+        full.wait_for("no hint", |screen| {
+            !screen.contents().contains("once more leaves")
+        });
+        full.send("\x1b[A");
+        full.wait_for("the draft again", |screen| {
+            input(screen) == "> a draft of\n  two lines"
+        });
+        full.send("\x15\x15\x15");
+        full.wait_for("an empty line", |screen| input(screen) == ">");
+    }
+    quit(full, &home);
+    let history = home.path().join("config/profiles/main/history");
+    assert!(
+        !std::fs::read_to_string(history).is_ok_and(|text| text.contains("a draft of")),
+        "what was never sent is on disk"
+    );
+
+    let plain = Pty::spawn(&lines(&home, &server), SIZE);
+    plain.wait_text("You: ");
+    plain.send("a draft");
+    plain.wait_text("You: a draft");
+    plain.control('c');
+    plain.wait_text("once more leaves");
+    plain.wait_for("a new prompt", |screen| {
+        screen.contents().matches("You: ").count() == 2
+    });
+    plain.send("\x1b[A");
+    plain.wait_for("the draft again", |screen| {
+        screen.contents().matches("You: a draft").count() == 2
+    });
+}
+
+#[test]
+fn control_z_suspends_lines_at_the_prompt_and_in_mid_answer() {
+    let home = Home::new();
+    let latch = Latch::new();
+    let answer = begin("Endless").pause(&latch);
+    let server = playing([more(answer, " words").stall()]);
+    let marvin = lines(&home, &server);
+    let words: Vec<_> = std::iter::once(marvin.get_program())
+        .chain(marvin.get_args())
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let script = format!(
+        "set -m; {}; for n in 1 2; do echo \"in the shell $n\"; read go; fg >/dev/null; done; echo \"status $?\"; read end",
+        words.join(" ")
+    );
+    let mut shell = Pty::command("/bin/sh".as_ref(), &home);
+    for (name, value) in marvin.get_envs() {
+        shell.env(name, value.unwrap());
+    }
+    shell.args(["-c", &script]);
+    let pty = Pty::spawn(&shell, SIZE);
+    pty.wait_text("You: ");
+    pty.send("go on");
+    pty.wait_text("You: go on");
+    pty.control('z');
+    pty.wait_text("in the shell 1");
+    pty.send("\r");
+    pty.wait_for("the line again", |screen| {
+        screen.contents().matches("You: go on").count() == 2
+    });
+    pty.send("\r");
+    pty.wait_text("Endless");
+    pty.control('z');
+    pty.wait_text("in the shell 2");
+    pty.send("\r");
+    latch.open();
+    // Back in the answer, which one press stops.
+    pty.wait_text(" words");
+    pty.control('c');
+    pty.wait_text("Stopped.");
+    pty.wait_for("a prompt", |screen| {
+        screen.contents().trim_end().ends_with("You:")
+    });
+    pty.control('d');
+    pty.wait_text("status 0");
+}
+
+#[test]
+fn page_keys_scroll_ten_lines_and_with_shift_a_page() {
+    let home = Home::new();
+    let text: String = (1..=80).map(|n| format!("line {n:02}\n\n")).collect();
+    let server = playing([says(&text)]);
+    let pty = full(&home, &server);
+    pty.send("go\r");
+    pty.wait_text("line 80");
+    pty.wait_text("2 msgs");
+    let first = |pty: &Pty| -> Vec<String> {
+        pty.with(|screen| {
+            let rows = crate::stage::rows(screen).into_iter().take(22);
+            rows.map(|row| row.trim_end().to_owned()).collect()
+        })
+    };
+    let end = first(&pty);
+    pty.send("\x1b[5~");
+    pty.wait_text("more below");
+    let ten = first(&pty);
+    assert_eq!(ten[10..], end[..12], "{ten:#?}\n{end:#?}");
+    pty.send("\x1b[6~");
+    pty.wait_for("the end", |screen| {
+        !screen.contents().contains("more below")
+    });
+    assert_eq!(first(&pty), end);
+    pty.send("\x1b[5;2~");
+    pty.wait_text("more below");
+    let page = first(&pty);
+    assert_eq!(page[21], end[0], "{page:#?}\n{end:#?}");
+    quit(pty, &home);
+}
