@@ -355,7 +355,7 @@ fn what_a_cancelled_command_printed_is_kept() {
     wait_for(&ready);
     stop.fire();
     assert_eq!(
-        runner.join().unwrap(),
+        runner.join().unwrap().text,
         "the first part\nstderr:\nand errors\n[stopped] It was cancelled, and its whole process group killed."
     );
     let again = shell::run(
