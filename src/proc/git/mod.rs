@@ -20,7 +20,8 @@
 //! - The operations keep git from starting itself in submodules, where it would obey a configuration that nobody looked at:
 //!   status and diff compare commits only, add is replaced by a listing and the index ([`stage`]), commit is not asked to
 //!   commit nothing, and checkout is quiet, because it lists changes by looking into submodules. What it would have said is
-//!   read afterwards.
+//!   read afterwards. git itself still reads which commit a repository below is at; what it could repeat of the files there
+//!   is cut from its words ([`answer`]).
 //!
 //! **Filters** (git-lfs, git-crypt) do not run either, whoever set them up: git-lfs posts to any address that the repository
 //! names. So files of a filter are checked out as they are stored, which the result says with their names, and a commit leaves
