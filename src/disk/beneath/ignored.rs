@@ -31,7 +31,7 @@ const CAP: u64 = 256 * 1024;
 
 /// Patterns that count in one listing or walk at most; the rest of them hides nothing. Each is compiled, and a repository may put
 /// thousands of them into thousands of folders.
-const MAX_PATTERNS: usize = 50_000;
+const MAX_PATTERNS: usize = 20_000;
 
 /// Patterns of one folder that count at most.
 const MAX_FOLDER_PATTERNS: usize = 2_000;
