@@ -33,6 +33,7 @@ mod location;
 mod maps;
 mod media;
 mod music;
+mod nesting;
 mod notes;
 mod obstacles;
 mod odd_answers;
