@@ -18,6 +18,62 @@ fn lines(home: &Home, server: &Server) -> Command {
     command
 }
 
+/// The command in a shell with job control, which says `in the shell` each time it is stopped, and brings it back after Enter.
+fn in_a_shell(marvin: &Command, home: &Home, times: usize) -> Pty {
+    let words: Vec<_> = std::iter::once(marvin.get_program())
+        .chain(marvin.get_args())
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let back = (1..=times)
+        .map(|n| format!("echo \"in the shell {n}\"; read go; fg >/dev/null; "))
+        .collect::<String>();
+    let script = format!(
+        "set -m; {}; {back}echo \"status $?\"; read end",
+        words.join(" ")
+    );
+    let mut shell = Pty::command("/bin/sh".as_ref(), home);
+    for (name, value) in marvin.get_envs() {
+        shell.env(name, value.unwrap());
+    }
+    shell.args(["-c", &script]);
+    Pty::spawn(&shell, SIZE)
+}
+
+#[test]
+fn keys_in_the_editor_are_the_editors() {
+    let home = Home::new();
+    let editor = home.write(
+        "bin/editor",
+        "#!/bin/sh\necho editing; kill -TSTP 0; trap 'echo interrupted' INT; echo awake\n\
+         while ! read -r line; do :; done; echo \"# $line\" >> \"$1\"; kill -INT 0; exit 1\n",
+    );
+    crate::commands::executable(&editor);
+    let server = unasked();
+    let mut command = command(&home, &server);
+    command.env("EDITOR", &editor);
+    let pty = in_a_shell(&command, &home, 1);
+    pty.wait_text("test-model");
+    pty.send("preferences\r");
+    pty.wait_text("in the shell 1");
+    pty.send("\r");
+    pty.wait_text("awake");
+    pty.control('c');
+    pty.wait_text("interrupted");
+    pty.send("written\r");
+    // An interrupt that comes with its end is not Marvin's either.
+    pty.wait_for("its end", |screen| {
+        screen.contents().replace('\n', " ").contains("ended with")
+    });
+    pty.send("still here");
+    pty.wait_for("the next key", |screen| input(screen) == "> still here");
+    assert!(
+        home.read("config/profiles/main/preferences.yaml")
+            .contains("# written")
+    );
+    pty.control('q');
+    pty.wait_text("status 0");
+}
+
 #[test]
 fn two_presses_far_apart_do_not_leave() {
     let home = Home::new();
@@ -167,21 +223,7 @@ fn control_z_suspends_lines_at_the_prompt_and_in_mid_answer() {
     let latch = Latch::new();
     let answer = begin("Endless").pause(&latch);
     let server = playing([more(answer, " words").stall()]);
-    let marvin = lines(&home, &server);
-    let words: Vec<_> = std::iter::once(marvin.get_program())
-        .chain(marvin.get_args())
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    let script = format!(
-        "set -m; {}; for n in 1 2; do echo \"in the shell $n\"; read go; fg >/dev/null; done; echo \"status $?\"; read end",
-        words.join(" ")
-    );
-    let mut shell = Pty::command("/bin/sh".as_ref(), &home);
-    for (name, value) in marvin.get_envs() {
-        shell.env(name, value.unwrap());
-    }
-    shell.args(["-c", &script]);
-    let pty = Pty::spawn(&shell, SIZE);
+    let pty = in_a_shell(&lines(&home, &server), &home, 2);
     pty.wait_text("You: ");
     pty.send("go on");
     pty.wait_text("You: go on");
