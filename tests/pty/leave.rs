@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::stage::{SIZE, begin, command, full, input, more, playing, quit, says, unasked};
+use crate::stage::{SIZE, begin, command, end, full, input, more, playing, quit, says, unasked};
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::pty::Pty;
@@ -139,7 +139,9 @@ fn a_press_stops_the_answer_and_never_what_waits() {
 #[test]
 fn control_d_leaves_from_an_empty_input_only() {
     let home = Home::new();
-    let server = playing([says("Heard.")]);
+    let latch = Latch::new();
+    let slow = begin("Slowly").pause(&latch);
+    let server = playing([says("Heard."), end(slow)]);
     let mut full = full(&home, &server);
     full.send("a draft\x01");
     full.wait_for("the draft", |screen| input(screen) == "> a draft");
@@ -167,7 +169,15 @@ fn control_d_leaves_from_an_empty_input_only() {
     plain.wait_for("a prompt", |screen| {
         screen.contents().trim_end().ends_with("You:")
     });
+    // A NUL, which is Ctrl-Space, is not the end.
+    std::thread::sleep(Duration::from_millis(500));
+    plain.send("\0");
+    plain.send("again\r");
+    plain.wait_text("You: again");
+    plain.wait_text("Slowly");
+    // Typed during an answer it leaves after it.
     plain.control('d');
+    latch.open();
     assert_eq!(plain.wait().code(), Some(0));
 }
 
