@@ -151,6 +151,9 @@ fn a_checkout_of_a_branch_with_a_submodule_runs_nothing_in_what_lies_there() {
         )
         .expect(0);
         assert!(done.text().contains(target), "{}", done.text());
+        if target == "HEAD~1" {
+            assert!(done.text().contains("HEAD is now at ") && done.text().contains(" start"));
+        }
         assert_eq!(ran(&mark), "", "{target}");
     }
     git(

@@ -249,6 +249,12 @@ impl<'a> Git<'a> {
                 UNENTERED,
             ])?;
             let note = before.map(|id| now.stored_note(id)).transpose()?;
+            // Without a branch only the commit tells where that is.
+            let status = if status.starts_with("## HEAD (no branch)") {
+                format!("HEAD is now at {}\n{status}", now.log(1, true)?)
+            } else {
+                status
+            };
             Ok(status + &note.unwrap_or_default())
         };
         let now = look().unwrap_or_else(|problem: Problem| {

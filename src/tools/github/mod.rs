@@ -100,10 +100,11 @@ fn clone(ctx: &Ctx, args: GithubClone) -> Outcome<String> {
             on(ctx, &dest)
         )
     };
-    if is_there(&dest) {
-        return Ok(present());
-    }
+    // In this order: a clone of another call appears at once and whole.
     if dest.symlink_metadata().is_ok() {
+        if is_there(&dest) {
+            return Ok(present());
+        }
         return Err(
             Problem::refused(format!("{} exists and is no clone.", dest.display()))
                 .next("Move or remove it, then clone again."),
