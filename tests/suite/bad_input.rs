@@ -126,7 +126,8 @@ fn what_is_no_reply_is_named() {
 
 #[test]
 fn a_prompt_that_is_too_large_is_refused_and_not_cut() {
-    let run = Home::new()
+    let home = Home::new();
+    let run = home
         .marvin()
         .args(["--non-interactive", "--provider", "offline"]);
     let done = run.stdin(vec![b'x'; (64 << 20) + 1]).run().expect(1);
