@@ -8,7 +8,7 @@ use crate::base::error::{Outcome, Problem};
 use crate::base::marks::enclosed;
 
 /// Largest prompt that is read.
-const PROMPT_CAP: u64 = 256 << 20;
+const PROMPT_CAP: u64 = 64 << 20;
 
 /// Which interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,9 +143,10 @@ impl Low {
         let mut bytes = Vec::new();
         std::fs::File::open(path)
             .map_err(cannot)?
-            .take(PROMPT_CAP)
+            .take(PROMPT_CAP + 1)
             .read_to_end(&mut bytes)
             .map_err(cannot)?;
+        within_cap(&bytes)?;
         text(bytes, &format!("the prompt file {}", path.display())).map(Some)
     }
 }
@@ -159,10 +160,23 @@ fn read_stdin() -> Outcome<Vec<u8>> {
     let mut bytes = Vec::new();
     std::io::stdin()
         .lock()
-        .take(PROMPT_CAP)
+        .take(PROMPT_CAP + 1)
         .read_to_end(&mut bytes)
         .map_err(|why| Problem::system("Cannot read standard input", why))?;
+    within_cap(&bytes)?;
     Ok(bytes)
+}
+
+/// A prompt is sent whole or not at all.
+fn within_cap(bytes: &[u8]) -> Outcome<()> {
+    if bytes.len() as u64 > PROMPT_CAP {
+        return Err(Problem::limit(format!(
+            "The prompt is larger than {} MiB.",
+            PROMPT_CAP >> 20
+        ))
+        .next("Keep such a text in a file, and name the file in the prompt."));
+    }
+    Ok(())
 }
 
 fn text(bytes: Vec<u8>, whence: &str) -> Outcome<String> {

@@ -125,6 +125,20 @@ fn what_is_no_reply_is_named() {
 }
 
 #[test]
+fn a_prompt_that_is_too_large_is_refused_and_not_cut() {
+    let home = Home::new();
+    let run = home
+        .marvin()
+        .args(["--non-interactive", "--provider", "offline"]);
+    let done = run.stdin(vec![b'x'; (64 << 20) + 1]).run().expect(1);
+    assert!(
+        done.errors().contains("larger than 64 MiB"),
+        "{}",
+        done.errors()
+    );
+}
+
+#[test]
 fn refusals_say_what_to_do() {
     let error =
         |status| Answer::json(&openai::error("some words", "some_error", None)).with_status(status);

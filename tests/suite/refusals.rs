@@ -34,7 +34,7 @@ fn each_status_says_what_it_means_and_is_asked_once() {
         ),
         (
             401,
-            "Error: openai-compat refused the key (401 some_error). Check OPENAI_COMPAT_API_KEY",
+            "Error: openai-compat refused the key (401 some_error): some words. Check OPENAI_COMPAT_API_KEY",
         ),
         (
             403,
