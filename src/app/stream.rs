@@ -138,7 +138,7 @@ pub fn say(words: &str) {
 }
 
 /// `text` as it may be written: on a terminal with its control characters made visible.
-fn for_reader(text: &str, is_terminal: bool) -> Cow<'_, str> {
+pub fn for_reader(text: &str, is_terminal: bool) -> Cow<'_, str> {
     if is_terminal {
         visible(&text.replace("\r\n", "\n")).into()
     } else {

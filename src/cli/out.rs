@@ -1,13 +1,12 @@
 //! Writing what a command has to say.
 
-use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use rustix::stdio;
 use rustix::termios::tcgetwinsize;
 
+use crate::app::stream::for_reader;
 use crate::base::error::{Outcome, Problem};
-use crate::base::text::visible;
 
 /// Writes to standard output; a reader that has seen enough is no failure.
 pub(super) fn print(text: &str) -> Outcome<()> {
@@ -22,20 +21,13 @@ pub(super) fn print(text: &str) -> Outcome<()> {
 /// Writes what may hold other people's words, a page or a ticket of a cloned repository: on a terminal their control characters
 /// are shown instead of obeyed. Into a file or pipe every byte goes as it is.
 pub(super) fn print_words(text: &str) -> Outcome<()> {
-    print(&for_person(text, io::stdout().is_terminal()))
+    print(&for_reader(text, io::stdout().is_terminal()))
 }
 
 /// The same on standard error; a caller that closed it has the exit status.
 pub(super) fn say_words(text: &str) {
-    let text = for_person(text, io::stderr().is_terminal());
+    let text = for_reader(text, io::stderr().is_terminal());
     let _ = io::stderr().lock().write_all(text.as_bytes());
-}
-
-fn for_person(text: &str, is_terminal: bool) -> Cow<'_, str> {
-    match is_terminal {
-        true => visible(&text.replace("\r\n", "\n")).into(),
-        false => text.into(),
-    }
 }
 
 /// The columns of the terminal on standard output; none when it is no terminal, or does not know.

@@ -16,6 +16,26 @@ use crate::base::error::{Outcome, Problem};
 /// Bytes of a YAML file at most.
 pub const CAP: u64 = 1024 * 1024;
 
+/// Brackets that may be open at once. The crate refuses more than 128 levels, but only after its scanner has looked through all that
+/// are open at every sign: a file of nothing but brackets takes it minutes.
+const MAX_OPEN: usize = 256;
+
+/// True when a text has far more opening brackets than closing ones. Those in texts count too: they come in pairs.
+fn opens_too_much(text: &str) -> bool {
+    let mut open = 0usize;
+    for byte in text.bytes() {
+        match byte {
+            b'[' | b'{' => open += 1,
+            b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        if open > MAX_OPEN {
+            return true;
+        }
+    }
+    false
+}
+
 /// Parses a text; an empty one is `null`. `name` is the file in messages. Keys that are no text become text, tags are dropped.
 ///
 /// # Errors
@@ -25,6 +45,12 @@ pub fn parse(text: &str, name: &str) -> Outcome<Value> {
         return Err(Problem::limit(format!("{name} is larger than 1 MiB.")).next("Shorten it."));
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if opens_too_much(text) {
+        return Err(Problem::input(format!(
+            "{name} opens more than {MAX_OPEN} brackets inside each other."
+        ))
+        .next("Close them, or move the file away to start anew."));
+    }
     match serde_yaml::from_str::<serde_yaml::Value>(text) {
         Ok(value) => Ok(to_json(value)),
         Err(why) => {

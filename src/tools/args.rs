@@ -53,6 +53,9 @@ pub fn understand(tool: &Tool, raw: &str) -> Outcome<Args> {
         })
 }
 
+/// Characters of arguments that are no JSON, as they go back to their model with every later request.
+const MAX_BROKEN_CHARS: usize = 10_000;
+
 /// Argument text as it may be kept and sent again: always a JSON object (contract/provider-quirks.md 37).
 pub fn for_history(raw: &str) -> String {
     let trimmed = raw.trim();
@@ -60,8 +63,10 @@ pub fn for_history(raw: &str) -> String {
     if serde_json::from_str::<Map<String, Value>>(trimmed).is_ok() {
         return trimmed.to_owned();
     }
-    let map = object(trimmed, 0)
-        .unwrap_or_else(|_| Map::from_iter([("input".to_owned(), Value::from(raw))]));
+    let map = object(trimmed, 0).unwrap_or_else(|_| {
+        let start = text::clip(raw, MAX_BROKEN_CHARS);
+        Map::from_iter([("input".to_owned(), Value::from(start))])
+    });
     Value::Object(map).to_string()
 }
 

@@ -151,7 +151,7 @@ fn an_edit_is_shown_as_a_change() {
     let server = playing([
         calls(
             "apply_patch",
-            json!({"path": "a.txt", "old_text": "two\n", "new_text": "zwei\ndrei\n"}),
+            json!({"path": "a.txt", "old_str": "two\n", "new_str": "zwei\ndrei\n"}),
         ),
         says("Changed."),
     ]);

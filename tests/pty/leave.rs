@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::stage::{SIZE, begin, command, full, input, more, playing, quit, says, unasked};
+use crate::stage::{SIZE, begin, command, end, full, input, more, playing, quit, says, unasked};
 use crate::support::home::Home;
 use crate::support::latch::Latch;
 use crate::support::pty::Pty;
@@ -16,6 +16,62 @@ fn lines(home: &Home, server: &Server) -> Command {
     let mut command = command(home, server);
     command.arg("--plain");
     command
+}
+
+/// The command in a shell with job control, which says `in the shell` each time it is stopped, and brings it back after Enter.
+fn in_a_shell(marvin: &Command, home: &Home, times: usize) -> Pty {
+    let words: Vec<_> = std::iter::once(marvin.get_program())
+        .chain(marvin.get_args())
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let back = (1..=times)
+        .map(|n| format!("echo \"in the shell {n}\"; read go; fg >/dev/null; "))
+        .collect::<String>();
+    let script = format!(
+        "set -m; {}; {back}echo \"status $?\"; read end",
+        words.join(" ")
+    );
+    let mut shell = Pty::command("/bin/sh".as_ref(), home);
+    for (name, value) in marvin.get_envs() {
+        shell.env(name, value.unwrap());
+    }
+    shell.args(["-c", &script]);
+    Pty::spawn(&shell, SIZE)
+}
+
+#[test]
+fn keys_in_the_editor_are_the_editors() {
+    let home = Home::new();
+    let editor = home.write(
+        "bin/editor",
+        "#!/bin/sh\necho editing; kill -TSTP 0; trap 'echo interrupted' INT; echo awake\n\
+         while ! read -r line; do :; done; echo \"# $line\" >> \"$1\"; kill -INT 0; exit 1\n",
+    );
+    crate::commands::executable(&editor);
+    let server = unasked();
+    let mut command = command(&home, &server);
+    command.env("EDITOR", &editor);
+    let pty = in_a_shell(&command, &home, 1);
+    pty.wait_text("test-model");
+    pty.send("preferences\r");
+    pty.wait_text("in the shell 1");
+    pty.send("\r");
+    pty.wait_text("awake");
+    pty.control('c');
+    pty.wait_text("interrupted");
+    pty.send("written\r");
+    // An interrupt that comes with its end is not Marvin's either.
+    pty.wait_for("its end", |screen| {
+        screen.contents().replace('\n', " ").contains("ended with")
+    });
+    pty.send("still here");
+    pty.wait_for("the next key", |screen| input(screen) == "> still here");
+    assert!(
+        home.read("config/profiles/main/preferences.yaml")
+            .contains("# written")
+    );
+    pty.control('q');
+    pty.wait_text("status 0");
 }
 
 #[test]
@@ -83,7 +139,9 @@ fn a_press_stops_the_answer_and_never_what_waits() {
 #[test]
 fn control_d_leaves_from_an_empty_input_only() {
     let home = Home::new();
-    let server = playing([says("Heard.")]);
+    let latch = Latch::new();
+    let slow = begin("Slowly").pause(&latch);
+    let server = playing([says("Heard."), end(slow)]);
     let mut full = full(&home, &server);
     full.send("a draft\x01");
     full.wait_for("the draft", |screen| input(screen) == "> a draft");
@@ -111,7 +169,15 @@ fn control_d_leaves_from_an_empty_input_only() {
     plain.wait_for("a prompt", |screen| {
         screen.contents().trim_end().ends_with("You:")
     });
+    // A NUL, which is Ctrl-Space, is not the end.
+    std::thread::sleep(Duration::from_millis(500));
+    plain.send("\0");
+    plain.send("again\r");
+    plain.wait_text("You: again");
+    plain.wait_text("Slowly");
+    // Typed during an answer it leaves after it.
     plain.control('d');
+    latch.open();
     assert_eq!(plain.wait().code(), Some(0));
 }
 
@@ -167,21 +233,7 @@ fn control_z_suspends_lines_at_the_prompt_and_in_mid_answer() {
     let latch = Latch::new();
     let answer = begin("Endless").pause(&latch);
     let server = playing([more(answer, " words").stall()]);
-    let marvin = lines(&home, &server);
-    let words: Vec<_> = std::iter::once(marvin.get_program())
-        .chain(marvin.get_args())
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    let script = format!(
-        "set -m; {}; for n in 1 2; do echo \"in the shell $n\"; read go; fg >/dev/null; done; echo \"status $?\"; read end",
-        words.join(" ")
-    );
-    let mut shell = Pty::command("/bin/sh".as_ref(), &home);
-    for (name, value) in marvin.get_envs() {
-        shell.env(name, value.unwrap());
-    }
-    shell.args(["-c", &script]);
-    let pty = Pty::spawn(&shell, SIZE);
+    let pty = in_a_shell(&lines(&home, &server), &home, 2);
     pty.wait_text("You: ");
     pty.send("go on");
     pty.wait_text("You: go on");

@@ -143,6 +143,21 @@ fn ignore_files_that_are_no_files_stop_no_search() {
 }
 
 #[test]
+fn an_index_that_is_a_pipe_stops_no_search() {
+    let home = Home::new();
+    let repo = Repo::at(&home.work());
+    repo.file("a.txt", "needle\n")
+        .file("target/b.txt", "needle\n");
+    repo.commit("start");
+    fs::remove_file(repo.path().join(".git/index")).unwrap();
+    fifo(&repo.path().join(".git/index"));
+    let found = tool(&home, "code_grep", json!({"pattern": "needle"})).expect(0);
+    let text = found.text();
+    assert!(text.contains("1 hit in 1 file"), "{text}");
+    assert!(text.contains("Not searched: what git tracks"), "{text}");
+}
+
+#[test]
 fn linked_ignore_files_hide_nothing() {
     let home = Home::new();
     write(&home.path().join("list"), "*.txt\n");

@@ -146,6 +146,32 @@ fn a_link_to_a_folder_inside_that_is_not_looked_at_is_refused() {
 }
 
 #[test]
+fn references_of_a_repository_below_show_nothing_from_outside() {
+    let home = Home::new();
+    let file = home.write("secret", "the password is swordfish\n");
+    let repo = Repo::at(&home.path().join("trap"));
+    repo.file("a.txt", "mine\n").commit("start");
+    let below = Repo::at(&repo.path().join("below"));
+    below.file("b.txt", "b\n").commit("below");
+    for tracked in [false, true] {
+        if tracked {
+            repo.git(&["add", "below"]);
+        }
+        let own = below.path().join(".git");
+        let kept = fs::read(own.join("refs/heads/main")).unwrap();
+        fs::remove_file(own.join("refs/heads/main")).unwrap();
+        symlink(&file, own.join("packed-refs")).unwrap();
+        for (tool, args) in every_call() {
+            let done = git(&home, repo.path(), tool, args);
+            let said = format!("{}{}", done.text(), done.errors());
+            assert!(!said.contains("swordfish"), "{tool}: {said}");
+        }
+        fs::remove_file(own.join("packed-refs")).unwrap();
+        fs::write(own.join("refs/heads/main"), kept).unwrap();
+    }
+}
+
+#[test]
 fn a_fifo_in_the_place_of_a_file_does_not_stop_a_call() {
     let home = Home::new();
     let repo = Repo::at(&home.path().join("trap"));

@@ -334,15 +334,33 @@ fn a_list_of_revisions_to_pass_over_counts_when_it_is_a_file_of_the_project() {
     repo.git(&["config", "blame.ignoreRevsFile", ".git-blame-ignore-revs"]);
     let blame = traced.said(repo.path(), "git_blame", &json!({"path": "a.txt"}));
     assert!(!blame.contains(&noise[..7]), "{blame}");
+    // The user's own list may be anywhere.
+    let own = traced.home.write("own-list", format!("{noise}\n"));
+    repo.git(&["config", "--unset", "blame.ignoreRevsFile"]);
+    let settings = traced.home.read(".gitconfig");
+    let with_list = format!("{settings}[blame]\n\tignoreRevsFile = {}\n", own.display());
+    traced.home.write(".gitconfig", with_list);
+    let blame = traced.said(repo.path(), "git_blame", &json!({"path": "a.txt"}));
+    assert!(!blame.contains(&noise[..7]), "{blame}");
+    traced.home.write(".gitconfig", settings);
+
     let secret = traced.home.write("secret", "the password is swordfish\n");
     fs::remove_file(repo.path().join(".git-blame-ignore-revs")).unwrap();
     std::os::unix::fs::symlink(&secret, repo.path().join(".git-blame-ignore-revs")).unwrap();
-    let done = traced
-        .run(repo.path(), "git_blame", &json!({"path": "a.txt"}))
-        .expect(1);
-    assert!(
-        done.errors().contains("blame.ignoreRevsFile") && !done.errors().contains("swordfish"),
-        "{}",
-        done.errors()
-    );
+    for list in [
+        ".git-blame-ignore-revs",
+        "~/secret",
+        secret.to_str().unwrap(),
+        "../secret",
+    ] {
+        repo.git(&["config", "blame.ignoreRevsFile", list]);
+        let done = traced
+            .run(repo.path(), "git_blame", &json!({"path": "a.txt"}))
+            .expect(1);
+        assert!(
+            done.errors().contains("blame.ignoreRevsFile") && !done.errors().contains("swordfish"),
+            "{list}: {}",
+            done.errors()
+        );
+    }
 }

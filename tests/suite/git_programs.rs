@@ -318,6 +318,43 @@ fn settings_of_any_name_are_taken_back() {
 }
 
 #[test]
+fn settings_that_come_with_the_new_branch_run_nothing() {
+    for create in [false, true] {
+        let home = Home::new();
+        let (bait, mark) = bait(&home);
+        let repo = Repo::at(&home.work().join("repo"));
+        let filter = format!("[filter \"x\"]\n\tclean = {bait}\n\tsmudge = {bait}\n");
+        repo.file("a.x", "one\n")
+            .file("tracked.cfg", "")
+            .commit("start");
+        repo.git(&["checkout", "--quiet", "-b", "evil"]);
+        repo.file(".gitattributes", "*.x filter=x\n")
+            .file("a.x", "two\n")
+            .file("tracked.cfg", &filter)
+            .commit("evil");
+        repo.git(&["checkout", "--quiet", "main"]);
+        let config = repo.read(".git/config");
+        let target = if create { "new" } else { "evil" };
+        let includes = if create {
+            repo.file(".git/branch.cfg", &filter);
+            repo.file(".git/info/attributes", "*.x filter=x\n");
+            "[includeIf \"onbranch:new\"]\n\tpath = branch.cfg\n"
+        } else {
+            "[include]\n\tpath = ../tracked.cfg\n"
+        };
+        repo.file(".git/config", config + includes);
+        // Not as it was when the index was written, so that git has to look into it.
+        repo.file("a.x", if create { "six\n" } else { "one\n" });
+        let args = json!({"target": target, "create_branch": create});
+        let done = git(&home, repo.path(), "git_checkout", args).expect(0);
+        assert!(done.text().contains(target), "{}", done.text());
+        assert_eq!(ran(&mark), "", "{target}");
+        git(&home, repo.path(), "git_status", json!({})).expect(0);
+        assert_eq!(ran(&mark), "", "{target}");
+    }
+}
+
+#[test]
 fn git_lfs_asks_no_address_and_runs_no_agent_of_the_repository() {
     let installed = std::process::Command::new("git-lfs")
         .arg("version")

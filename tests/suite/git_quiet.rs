@@ -70,12 +70,12 @@ fn a_call_starts_few_processes() {
         ("git_blame", json!({"path": "a.txt"}), 2),
         ("git_branch", json!({}), 2),
         ("git_commit", json!({"message": "two"}), 5),
-        ("git_checkout", json!({"target": "other"}), 3),
+        ("git_checkout", json!({"target": "other"}), 4),
         ("git_checkout", json!({"target": "a.txt"}), 4),
         (
             "git_checkout",
             json!({"target": "new", "create_branch": true}),
-            3,
+            4,
         ),
     ] {
         if name == "git_commit" {

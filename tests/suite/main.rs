@@ -38,6 +38,7 @@ mod location;
 mod maps;
 mod media;
 mod music;
+mod nesting;
 mod notes;
 mod ntfy;
 mod obstacles;

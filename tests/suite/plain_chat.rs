@@ -358,6 +358,7 @@ fn what_marvin_writes_is_nobody_elses_to_read() {
         says("Done."),
     ]);
     home.ask(&server.url("/v1"), "write")
+        .env("PATH", home.path_without_scheduler())
         .env(
             "MARVIN_SUBAGENT_LOG",
             home.work().join(".marvin/logs/calls.jsonl"),

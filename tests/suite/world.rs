@@ -689,15 +689,15 @@ fn a_repository_is_cloned_once_and_read_behind_a_fence() {
     let read = |args: &[&str]| run("github_read_file", &[&["repo=ann/demo"], args].concat());
     let done = read(&["path=src/main.rs"]).run().expect(0);
     assert_eq!(
-        done.text().trim(),
-        "ann/demo: src/main.rs (27 bytes)\n1. fn main() {}\n2. fn other() {}"
+        unfenced(done.text()).trim(),
+        "ann/demo: src/main.rs (27 bytes)\n\n1. fn main() {}\n2. fn other() {}"
     );
     assert!(
         read(&["path=src/main.rs", "start=2", "end=2"])
             .run()
             .expect(0)
             .text()
-            .ends_with("2. fn other() {}\n")
+            .contains("\n2. fn other() {}\n")
     );
     assert!(
         read(&["path=src"])
@@ -734,7 +734,7 @@ fn a_repository_is_cloned_once_and_read_behind_a_fence() {
         .run()
         .expect(0);
     assert_eq!(
-        done.text().trim(),
+        unfenced(done.text()).trim(),
         "README.md:3:fn in words\nsrc/main.rs:1:fn main() {}\nsrc/main.rs:2:fn other() {}"
     );
     let done = run(
@@ -749,8 +749,7 @@ fn a_repository_is_cloned_once_and_read_behind_a_fence() {
     .run()
     .expect(0);
     assert!(
-        done.text()
-            .starts_with("src/main.rs:1:fn main() {}\n[More than"),
+        unfenced(done.text()).starts_with("src/main.rs:1:fn main() {}\n[More than"),
         "{}",
         done.text()
     );

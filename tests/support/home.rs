@@ -1,6 +1,7 @@
 //! A home of its own for each test: empty folders, an environment with nothing but PATH, and Marvin run in it.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -51,6 +52,15 @@ impl Home {
     /// Whether something is there below the home.
     pub fn has(&self, path: &str) -> bool {
         self.path().join(path).exists()
+    }
+
+    /// A PATH on which nothing is scheduled and nobody is notified, so that the machine's own crontab and queue of jobs are left alone.
+    pub fn path_without_scheduler(&self) -> String {
+        for name in ["crontab", "at", "notify-send"] {
+            let file = self.write(&format!("bin/{name}"), "#!/bin/sh\nexit 1\n");
+            fs::set_permissions(file, fs::Permissions::from_mode(0o755)).expect("a program");
+        }
+        format!("{}:/usr/bin:/bin", self.path().join("bin").display())
     }
 
     /// The built binary, to be run in this home's working directory with this home's environment.

@@ -14,6 +14,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
+use super::engine::FOLDER;
 use super::read::open_name;
 use super::rel::Rel;
 use super::root::Root;
@@ -30,7 +31,7 @@ const CAP: u64 = 256 * 1024;
 
 /// Patterns that count in one listing or walk at most; the rest of them hides nothing. Each is compiled, and a repository may put
 /// thousands of them into thousands of folders.
-const MAX_PATTERNS: usize = 50_000;
+const MAX_PATTERNS: usize = 20_000;
 
 /// Patterns of one folder that count at most.
 const MAX_FOLDER_PATTERNS: usize = 2_000;
@@ -160,13 +161,8 @@ impl Rules {
 
 /// An ordinary file outside the root.
 fn open_path(path: &Path) -> Option<File> {
-    let dir = openat(
-        CWD,
-        path.parent()?,
-        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    );
-    open_name(dir.ok()?.as_fd(), path.file_name()?, OFlags::RDONLY).ok()
+    let dir = openat(CWD, path.parent()?, FOLDER, Mode::empty()).ok()?;
+    open_name(dir.as_fd(), path.file_name()?, OFlags::RDONLY).ok()
 }
 
 /// What the file says; nothing when it is longer than any honest one.

@@ -22,6 +22,7 @@ pub(super) fn said(dir: &Path, done: Done) -> Outcome<String> {
         done.stderr.text().trim(),
         done.stdout.text().trim()
     );
+    let words = unrepeated(&words);
     let words = words.trim();
     let problem = Problem::input(format!(
         "git: {}",
@@ -45,6 +46,17 @@ pub(super) fn said(dir: &Path, done: Done) -> Outcome<String> {
     })
 }
 
+/// git's words without what they repeat of a file. git asks repositories below (submodules, or what only lies there) for
+/// their commit and nothing else, and nobody looked at their folders: the one file there whose lines it repeats may be a link.
+fn unrepeated(words: &str) -> String {
+    const FILE: &str = "packed-refs";
+    let lines = words.lines().map(|line| match line.find(FILE) {
+        Some(at) => text::head(line, at + FILE.len()),
+        None => line,
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// True when git failed over an object that it could not read, in one of its many words for that.
 pub(super) fn lacks_objects(done: &Done) -> bool {
     const WORDS: [&str; 6] = [
@@ -63,7 +75,7 @@ pub(super) fn lacks_objects(done: &Done) -> bool {
 pub(super) fn not_here(done: &Done) -> Problem {
     Problem::missing(format!(
         "This is a partial clone: not all of this repository's objects are here, and fetching them on the way is switched off. git: {}",
-        text::clip(done.stderr.text().trim(), 1000)
+        text::clip(unrepeated(&done.stderr.text()).trim(), 1000)
     ))
     .next("run_command with the same git command fetches what it needs.")
 }

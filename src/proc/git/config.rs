@@ -169,10 +169,16 @@ impl Config {
             .filter(|entry| entry.name == IGNORED_REVISIONS);
         for entry in lists.filter(|entry| !entry.value.is_empty()) {
             let named = Path::new(OsStr::from_bytes(&entry.value));
-            let users =
-                entry.scope == Scope::User && (named.is_absolute() || named.starts_with("~"));
-            let is_there = |path: PathBuf| path.canonicalize().ok();
-            if users || is_there(top.join(named)).is_none_or(|file| file.starts_with(top)) {
+            // git puts a home folder, or that of its own installation, in the place of these beginnings.
+            let expands = [&b"~"[..], b"%(", b":("]
+                .iter()
+                .any(|start| entry.value.starts_with(start));
+            let of_the_user = entry.scope == Scope::User && (named.is_absolute() || expands);
+            let inside = || {
+                let file = top.join(named).canonicalize();
+                !expands && file.map_or(true, |file| file.starts_with(top))
+            };
+            if of_the_user || inside() {
                 continue;
             }
             return Err(Problem::refused(format!(

@@ -47,7 +47,7 @@ pub(super) struct Launch<'a> {
     pub(super) dir: PathBuf,
     /// The caller's environment.
     pub(super) env: &'a Env,
-    stop: &'a Cancel,
+    pub(super) stop: &'a Cancel,
     ceiling: Option<PathBuf>,
 }
 

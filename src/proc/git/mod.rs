@@ -20,7 +20,8 @@
 //! - The operations keep git from starting itself in submodules, where it would obey a configuration that nobody looked at:
 //!   status and diff compare commits only, add is replaced by a listing and the index ([`stage`]), commit is not asked to
 //!   commit nothing, and checkout is quiet, because it lists changes by looking into submodules. What it would have said is
-//!   read afterwards.
+//!   read afterwards. git itself still reads which commit a repository below is at; what it could repeat of the files there
+//!   is cut from its words ([`answer`]).
 //!
 //! **Filters** (git-lfs, git-crypt) do not run either, whoever set them up: git-lfs posts to any address that the repository
 //! names. So files of a filter are checked out as they are stored, which the result says with their names, and a commit leaves
@@ -201,7 +202,7 @@ impl<'a> Git<'a> {
         no_option(name)?;
         let done = self.run(&["checkout", "--quiet", "--no-recurse-submodules", "-b", name])?;
         self.said(done)?;
-        self.moved(&format!("Switched to a new branch '{name}'"))
+        Ok(self.moved(&format!("Switched to a new branch '{name}'"), None))
     }
 
     /// Switches to a branch or commit. When none has that name it is taken for a file, which is restored to what the index
@@ -223,9 +224,8 @@ impl<'a> Git<'a> {
         let unknown = ["invalid reference", "reference is not a tree"];
         if done.success() {
             let before = before.filter(Done::success);
-            let note = before.map(|id| self.stored_note(id.stdout.text().trim()));
-            let moved = self.moved(&format!("Switched to '{target}'"))?;
-            return Ok(moved + &note.transpose()?.unwrap_or_default());
+            let before = before.map(|id| id.stdout.text().trim().to_owned());
+            return Ok(self.moved(&format!("Switched to '{target}'"), before.as_deref()));
         }
         if !unknown.iter().any(|unknown| words.contains(unknown)) {
             return self.said(done);
@@ -236,16 +236,25 @@ impl<'a> Git<'a> {
         Ok(format!("Restored {path}.{note}"))
     }
 
-    /// Where the repository is now, and which changes came along.
-    fn moved(&self, switched: &str) -> Outcome<String> {
-        let status = self.text(&[
-            "status",
-            "--short",
-            "--branch",
-            "--untracked-files=no",
-            UNENTERED,
-        ])?;
-        Ok(format!("{switched}\n{status}"))
+    /// Where the repository is now, which changes came along, and which files since the commit `before` were left as they are
+    /// stored. Opened again: settings may depend on the branch, or be included from a file that the checkout wrote.
+    fn moved(&self, switched: &str, before: Option<&str>) -> String {
+        let look = || {
+            let now = Git::open(&self.launch.dir, self.launch.env, self.launch.stop)?;
+            let status = now.text(&[
+                "status",
+                "--short",
+                "--branch",
+                "--untracked-files=no",
+                UNENTERED,
+            ])?;
+            let note = before.map(|id| now.stored_note(id)).transpose()?;
+            Ok(status + &note.unwrap_or_default())
+        };
+        let now = look().unwrap_or_else(|problem: Problem| {
+            format!("What is there now is not shown: {}", problem.one_line())
+        });
+        format!("{switched}\n{now}")
     }
 
     /// The paths below the directory that git tracks, relative to it.

@@ -21,6 +21,8 @@ use crate::base::zones::ZoneFiles;
 
 /// Steps of recurrence that one view may cost.
 const STEPS: u64 = 3_000_000;
+/// Steps that finding the ends of recurring events may cost, for those that have changed occurrences.
+const END_STEPS: u64 = 300_000;
 
 /// One occurrence of an event.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,7 +136,7 @@ impl Search<'_> {
         if out.is_empty() {
             return out;
         }
-        let mut budget = Budget::new(STEPS);
+        let mut budget = Budget::new(END_STEPS);
         // What the event itself leaves out matters only where it is the later word.
         let says = |one: &&Place| one.replaces.is_none() && (one.repeats || one.sequence > 0);
         for place in places().filter(says) {

@@ -185,6 +185,9 @@ fn last(event: &Event, view: &TimeZone, budget: &mut Budget) -> Option<DateTime>
                 occurrences(rule, begin, begin, until, budget, &mut |at| {
                     last = last.max(at);
                 });
+                if budget.spent {
+                    return None;
+                }
             }
         }
     }
@@ -195,7 +198,7 @@ fn last(event: &Event, view: &TimeZone, budget: &mut Budget) -> Option<DateTime>
         };
         last = last.max(wall);
     }
-    (!budget.spent).then_some(last)
+    Some(last)
 }
 
 /// Whether an occurrence lies after the last one of an event that begins at `start`.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::context::{Ctx, READ_WARN};
 use super::search::{Search, hits};
+use super::untrusted::fenced;
 use super::{OUTSIDE, READ};
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::{clip, did_you_mean, plural, thousands, visible};
@@ -294,17 +295,18 @@ fn read(ctx: &Ctx, args: GithubReadFile) -> Outcome<String> {
             ),
         });
     }
-    if cut {
-        out.push_str(&format!(
-            "[Cut before line {number}; go on with start {number}.]\n"
-        ));
-    }
-    Ok(format!(
+    let mut said = format!(
         "{name}: {} ({} bytes)\n{}",
         rel.as_str(),
         thousands(bytes),
-        out.trim_end()
-    ))
+        fenced(&format!("a file of {name}"), &out)
+    );
+    if cut {
+        said.push_str(&format!(
+            "\n[Cut before line {number}; go on with start {number}.]"
+        ));
+    }
+    Ok(said)
 }
 
 fn grep(ctx: &Ctx, args: GithubGrep) -> Outcome<String> {
@@ -333,7 +335,7 @@ fn grep(ctx: &Ctx, args: GithubGrep) -> Outcome<String> {
         .iter()
         .map(|line| clip(line.trim_end(), 400))
         .collect();
-    let mut out = visible(&lines.join("\n"));
+    let mut out = fenced(&format!("files of {name}"), &visible(&lines.join("\n")));
     if more {
         out.push_str(&format!(
             "\n[More than {}; narrow the pattern or the glob.]",

@@ -14,6 +14,7 @@ mod tests;
 use std::collections::BTreeSet;
 use std::io;
 use std::ops::ControlFlow;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use self::names::Names;
@@ -21,7 +22,7 @@ use self::parallel::{BATCH, in_parallel};
 use self::scan::{Limits, Pattern, Wanted};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::base::error::Outcome;
+use crate::base::error::{Outcome, Problem};
 use crate::base::text::visible;
 use crate::disk::beneath::{Found as Entry, IGNORE_FILES, Rel, Root, Visit, WalkFile};
 use crate::proc::git::Git;
@@ -40,6 +41,8 @@ const VENDOR: [&str; 8] = [
 ];
 /// Longest search; less than a call may take, so that what was found by then is shown.
 const LIMIT: Duration = Duration::from_secs(25);
+/// How long git may take to say what it tracks.
+const GIT_LIMIT: Duration = Duration::from_secs(5);
 
 /// What to look for.
 #[derive(Debug, Clone)]
@@ -144,9 +147,17 @@ enum Standing {
 impl Finder<'_> {
     fn is_tracked(&mut self, rel: &Rel, is_folder: bool) -> bool {
         let (root, env, stop) = (self.root, self.env, self.limits.stop);
+        let troubles = &mut self.found.troubles;
         let tracked = self.tracked.get_or_insert_with(|| {
-            let files = Git::open(root.path(), env, stop).and_then(|git| git.tracked());
-            files.unwrap_or_default()
+            tracked(root, env, stop).unwrap_or_else(|problem| {
+                if problem.is_cancelled() && !stop.is_fired() {
+                    troubles.push(format!(
+                        "what git tracks in ignored and hidden folders; git did not say it within {} s",
+                        GIT_LIMIT.as_secs()
+                    ));
+                }
+                BTreeSet::new()
+            })
         });
         if !is_folder {
             return tracked.contains(rel.as_str());
@@ -187,6 +198,22 @@ impl Finder<'_> {
         self.batch = batch;
         self.batch.clear();
     }
+}
+
+/// What git tracks below `root`. Its files may be anything, pipes too, so git does not get the whole time of the search.
+fn tracked(root: &Root, env: &Env, stop: &Cancel) -> Outcome<BTreeSet<String>> {
+    let (stop, _with_search) = stop.child();
+    thread::scope(|scope| {
+        let timer = thread::Builder::new().spawn_scoped(scope, || {
+            if stop.sleep(GIT_LIMIT) {
+                stop.fire();
+            }
+        });
+        timer.map_err(|why| Problem::system("Cannot start a thread", why))?;
+        let files = Git::open(root.path(), env, &stop).and_then(|git| git.tracked());
+        stop.fire();
+        files
+    })
 }
 
 impl Visit for Finder<'_> {

@@ -176,12 +176,12 @@ fn a_folder_swapped_for_a_link_leads_nowhere() {
         inside.join("link"),
     );
     let outside = at.join("outside");
-    let swapper = std::thread::spawn(move || {
+    let swapper = thread::spawn(move || {
         while !stop.load(Ordering::Relaxed) {
             fs::rename(&folder, &real).unwrap();
             std::os::unix::fs::symlink(&outside, &link).unwrap();
             fs::rename(&link, &folder).unwrap();
-            std::thread::yield_now();
+            thread::yield_now();
             fs::remove_file(&folder).unwrap();
             fs::rename(&real, &folder).unwrap();
         }

@@ -10,6 +10,7 @@ use crate::base::pick::Pick;
 use crate::base::text::{clip, plural, visible};
 use crate::net::services::DICTIONARYAPI;
 use crate::tools::context::Ctx;
+use crate::tools::untrusted::fenced;
 
 /// Characters of a word at most; the longest in a dictionary have fifty.
 const LONGEST: usize = 100;
@@ -49,7 +50,7 @@ pub(super) fn lookup(ctx: &Ctx, args: DictionaryLookup) -> Outcome<String> {
     };
     let lists = |entry: &Value| entry.at("meanings").is_some_and(Value::is_array);
     match shown(entries, args.include_synonyms) {
-        Some(text) => Ok(text),
+        Some(text) => Ok(fenced("the dictionary", &text)),
         None if entries.is_empty() || entries.iter().any(lists) => Err(unknown(&word)),
         None => Err(answer.unreadable()),
     }

@@ -50,7 +50,8 @@ impl TypedAhead {
             let mut fds = [PollFd::new(&woken, PollFlags::IN)];
             match poll(&mut fds, Timespec::try_from(left).ok().as_ref()) {
                 Ok(0) | Err(Errno::INTR) => {}
-                Ok(_) | Err(_) => break false,
+                Ok(_) => break false,
+                Err(_) => break true,
             }
         };
         self.collect();

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustyline::completion::Completer;
 use rustyline::config::Configurer;
@@ -98,12 +99,32 @@ impl Highlighter for Completing {}
 impl Validator for Completing {}
 impl Helper for Completing {}
 
+/// Ctrl-D that was pressed while an answer came: the system keeps it as its mark for an end of input, and the line editor finds
+/// that as a NUL when it begins. A NUL that comes later is a key (Ctrl-Space).
+struct EarlyEnd(Arc<Mutex<Instant>>);
+
+/// What is found so soon after the beginning of a line was there before.
+const EARLY: Duration = Duration::from_millis(200);
+
+impl ConditionalEventHandler for EarlyEnd {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, now: &EventContext<'_>) -> Option<Cmd> {
+        let begun = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(if now.line().is_empty() && begun.elapsed() < EARLY {
+            Cmd::EndOfFile
+        } else {
+            Cmd::Noop
+        })
+    }
+}
+
 /// Where lines come from.
 pub(super) enum Reader {
     /// A terminal with a person.
     Terminal {
         editor: Box<Editor<Completing, MemHistory>>,
         unsent: Arc<Mutex<Unsent>>,
+        /// When the line that is being typed began.
+        begun: Arc<Mutex<Instant>>,
         /// How much of the history it knows.
         known: bool,
     },
@@ -137,9 +158,14 @@ impl Reader {
                 if !colours {
                     editor.set_color_mode(rustyline::ColorMode::Disabled);
                 }
+                let begun = Arc::new(Mutex::new(Instant::now()));
+                let early = EarlyEnd(Arc::clone(&begun));
+                let early = EventHandler::Conditional(Box::new(early));
+                editor.bind_sequence(KeyEvent::ctrl('@'), early);
                 Self::Terminal {
                     editor: Box::new(editor),
                     unsent,
+                    begun,
                     known: false,
                 }
             }
@@ -174,9 +200,15 @@ impl Reader {
             return Line::Text(text);
         }
         match self {
-            Self::Terminal { editor, unsent, .. } => {
+            Self::Terminal {
+                editor,
+                unsent,
+                begun,
+                ..
+            } => {
                 let (mut left, mut right) = (ahead.draft(), String::new());
                 loop {
+                    *begun.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
                     let line = editor.readline_with_initial(prompt, (&left, &right));
                     (left, right) = (String::new(), String::new());
                     match line {

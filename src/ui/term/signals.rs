@@ -1,15 +1,22 @@
 //! Signals that concern the interface, as input: a thread that sleeps until one comes.
 
 use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::{Handle, Signals as Caller};
+use signal_hook::low_level::emulate_default_handler;
 
 use super::{Caught, Input, tty};
 
 const WATCHED: [i32; 6] = [SIGWINCH, SIGTERM, SIGHUP, SIGINT, SIGTSTP, SIGCONT];
+/// How long a signal that ended another program may take to be seen here.
+const UNDER_WAY: Duration = Duration::from_millis(100);
+/// Longer than anybody leaves an editor open.
+const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The ones that end a program.
 const ENDING: [i32; 3] = [SIGTERM, SIGHUP, SIGINT];
 
@@ -17,6 +24,32 @@ const ENDING: [i32; 3] = [SIGTERM, SIGHUP, SIGINT];
 #[derive(Debug)]
 pub struct Signals {
     handle: Handle,
+    lent: Arc<LentUntil>,
+}
+
+/// Until when the keys that the terminal turns into signals are another program's.
+#[derive(Debug, Default)]
+struct LentUntil(Mutex<Option<Instant>>);
+
+impl LentUntil {
+    fn set(&self, until: Instant) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+    }
+
+    fn is_over(&self) -> bool {
+        let until = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_none_or(|until| Instant::now() >= until)
+    }
+}
+
+/// Ctrl-C and Ctrl-Z are another program's while this lives.
+#[derive(Debug)]
+pub struct Lent(Arc<LentUntil>);
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.0.set(Instant::now() + UNDER_WAY);
+    }
 }
 
 impl Signals {
@@ -40,10 +73,19 @@ impl Signals {
     fn watch(signals: &[i32], to: Sender<Vec<Input>>) -> io::Result<Self> {
         let mut caller = Caller::new(signals)?;
         let handle = caller.handle();
+        let lent = Arc::new(LentUntil::default());
+        let is_lent = Arc::clone(&lent);
         thread::Builder::new()
             .name("signals".to_owned())
             .spawn(move || {
                 for signal in caller.forever() {
+                    if matches!(signal, SIGINT | SIGTSTP | SIGCONT) && !is_lent.is_over() {
+                        if signal == SIGTSTP {
+                            // The other program has stopped. The shell takes over when the whole group has.
+                            let _ = emulate_default_handler(SIGTSTP);
+                        }
+                        continue;
+                    }
                     if let Some(input) = input(signal)
                         && to.send(vec![input]).is_err()
                     {
@@ -51,7 +93,13 @@ impl Signals {
                     }
                 }
             })?;
-        Ok(Self { handle })
+        Ok(Self { handle, lent })
+    }
+
+    /// Another program gets the terminal: Ctrl-C is its own, and Ctrl-Z stops this process with it.
+    pub fn lend(&self) -> Lent {
+        self.lent.set(Instant::now() + FOR_EVER);
+        Lent(Arc::clone(&self.lent))
     }
 }
 

@@ -60,7 +60,7 @@ struct Screenful {
     bell: Receiver<()>,
     inputs: Receiver<Vec<Input>>,
     keyboard: Keyboard,
-    _signals: Signals,
+    signals: Signals,
     screen: Screen<Tty>,
     clock: Clock,
     guard: Guard,
@@ -90,7 +90,7 @@ fn open(low: Low, start: Start) -> Outcome<Screenful> {
         bell,
         inputs,
         keyboard,
-        _signals: signals,
+        signals,
         screen: Screen::new(Tty, tty::size(), colours),
         clock,
         guard,
@@ -203,9 +203,7 @@ impl Screenful {
                 Wish::Renew => self.guard.renew(),
                 Wish::Edit(path) => {
                     let env = self.app.session.world().env.clone();
-                    let edited = self
-                        .guard
-                        .run_outside(&self.keyboard, || editor::edit(&path, &env));
+                    let edited = self.outside(|| editor::edit(&path, &env));
                     edited.map(|edited| match edited {
                         Ok(()) => self.app.edited(&path),
                         Err(problem) => self.app.failed(&problem.one_line()),
@@ -223,6 +221,12 @@ impl Screenful {
         None
     }
 
+    /// Runs `run` with the terminal and its keys given back.
+    fn outside<T>(&self, run: impl FnOnce() -> T) -> io::Result<T> {
+        let _lent = self.signals.lend();
+        self.guard.run_outside(&self.keyboard, run)
+    }
+
     fn edit_input(&mut self) -> io::Result<()> {
         let env = self.app.session.world().env.clone();
         let file = tempfile::Builder::new()
@@ -238,9 +242,7 @@ impl Screenful {
                 return Ok(());
             }
         };
-        let edited = self
-            .guard
-            .run_outside(&self.keyboard, || editor::edit(file.path(), &env))?;
+        let edited = self.outside(|| editor::edit(file.path(), &env))?;
         match edited {
             Ok(()) => match std::fs::read(file.path()) {
                 Ok(bytes) => self.app.set_draft(&String::from_utf8_lossy(&bytes)),

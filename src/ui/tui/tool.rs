@@ -210,24 +210,21 @@ impl<'a> Arguments<'a> {
             let mut fields = self.fields.iter().enumerate();
             fields.find(|(_, field)| field.name == key || field.aliases.contains(&key))
         };
-        let mut given: Vec<(&str, Option<(usize, &Field)>, &Value)> = map
+        let mut given: Vec<Given<'_>> = map
             .iter()
             .map(|(key, value)| {
                 let field = field(key);
-                (
-                    field.map_or(key.as_str(), |(_, field)| field.name),
-                    field,
-                    value,
-                )
+                let name = field.map_or(key.as_str(), |(_, field)| field.name);
+                Given { name, field, value }
             })
             .collect();
         // The required ones in published order, the others as they were given.
-        given.sort_by_key(|(_, field, _)| match field {
-            Some((at, field)) if field.required => *at,
+        given.sort_by_key(|given| match given.field {
+            Some((at, field)) if field.required => at,
             _ => usize::MAX,
         });
         let mut words = Vec::new();
-        for (name, field, value) in given {
+        for Given { name, field, value } in given {
             if written_by(&self.call.name).contains(&name) || value.is_null() {
                 continue;
             }
@@ -293,6 +290,15 @@ impl<'a> Arguments<'a> {
             _ => None,
         }
     }
+}
+
+/// An argument that was given.
+struct Given<'a> {
+    /// Its published name.
+    name: &'a str,
+    /// Its declaration, and the place of that among the others.
+    field: Option<(usize, &'static Field)>,
+    value: &'a Value,
 }
 
 /// Arguments that are shown as a change, below the line.

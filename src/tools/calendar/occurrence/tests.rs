@@ -366,6 +366,12 @@ fn a_change_behind_the_end_of_a_shortened_event_is_gone() {
     }
     let [endless, _] = list("RRULE:FREQ=WEEKLY");
     assert_eq!(endless.len(), 5);
+    // A rule that nobody counts to its end takes nothing from the next.
+    let endless = "BEGIN:VEVENT\nUID:e\nDTSTART:20261101T000000Z\nRRULE:FREQ=SECONDLY;COUNT=90000000\nEND:VEVENT\n\
+                   BEGIN:VEVENT\nUID:e\nRECURRENCE-ID:20261101T000007Z\nDTSTART:20261101T000008Z\nEND:VEVENT\n";
+    let shortened = "BEGIN:VEVENT\nUID:w\nDTSTART:20261102T090000Z\nRRULE:FREQ=WEEKLY;UNTIL=20261109T090000Z\nEND:VEVENT\n";
+    let (many, _) = shown(&format!("{endless}{shortened}{changed}"), FROM, UNTIL);
+    assert!(many.iter().all(|line| !line.ends_with("Moved")));
     let [cancelled, after] = list("RRULE:FREQ=WEEKLY\nSTATUS:CANCELLED");
     assert!(cancelled.is_empty() && after.is_empty(), "{cancelled:?}");
 }
