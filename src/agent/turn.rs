@@ -209,7 +209,8 @@ impl Talk<'_> {
 
     /// Says that the last reply asks for tools that no round is left for.
     fn remark_calls(&self, ctx: &Ctx, reply: &Reply) {
-        if !reply.text.is_empty() && !(reply.calls.is_empty() && reply.cut_calls.is_empty()) {
+        let asks = !reply.calls.is_empty() || !reply.cut_calls.is_empty();
+        if asks && !reply.text.is_empty() {
             let words = format!(
                 "{} still asks for tools after {} rounds; they were not run.",
                 self.asked.model, self.limits.rounds
