@@ -25,12 +25,14 @@ pub(super) fn run(words: &[String], start: Start) -> Outcome<u8> {
     let output = by_hand::run(&start, tool.name, args, dir.as_deref(), &stop)?;
     if output.failed {
         say_words(&format!("{}\n", output.text));
-        let signal = signal.load(Ordering::SeqCst);
-        // After a signal the status is its own (decisions.md 9).
-        return Ok(if signal > 0 { 128 + signal } else { 1 });
+    } else {
+        print_words(&format!("{}\n", output.text.trim_end_matches('\n')))?;
     }
-    print_words(&format!("{}\n", output.text.trim_end_matches('\n')))?;
-    Ok(0)
+    // After a signal the status is that of the signal, also when the tool kept what it had by then.
+    Ok(match signal.load(Ordering::SeqCst) {
+        0 => u8::from(output.failed),
+        signal => 128 + signal,
+    })
 }
 
 /// Ctrl-C, a terminal that is closed and a reader that goes away end the tool and its children instead of this process alone: its

@@ -86,6 +86,7 @@ fn a_file_outside_the_working_directory_is_sent_only_when_the_user_agrees() {
         pty.send("compare @~/.ssh/id_x and @in.txt please\r");
         pty.wait_text("Send this file");
         pty.wait_text(".ssh/id_x");
+        pty.wait_text(LIVE);
         pty.send(key);
         pty.wait_text("That was it.");
         let sent = last_sent(&server, 0);
@@ -161,6 +162,7 @@ fn installing_packages_asks_with_the_commands_and_a_allows_exactly_these() {
     pty.wait_text("test-model");
     pty.send("install them\r");
     pty.wait_text("Install these packages?");
+    pty.wait_text(LIVE);
     let screen = pty.screen();
     assert!(
         screen.contains("uv add -- six") && screen.contains("uv add -- 'attrs>=1'"),
@@ -168,6 +170,8 @@ fn installing_packages_asks_with_the_commands_and_a_allows_exactly_these() {
     );
     pty.send("a");
     pty.wait_text("uv add -- other");
+    pty.wait_text(WAITS);
+    pty.wait_text(LIVE);
     assert_eq!(
         home.read("work/made.txt"),
         "add -- six\nadd -- attrs>=1\n".repeat(2)

@@ -26,8 +26,9 @@ const DIR: Mode = Mode::from_raw_mode(0o777);
 /// Modes of what is for its owner alone.
 const PRIVATE_FILE: Mode = Mode::from_raw_mode(0o600);
 const PRIVATE_DIR: Mode = Mode::from_raw_mode(0o700);
-/// The bits of a mode that a copy of a file gets.
+/// The bits of a mode that a copy of a file gets, and all that a mode has.
 const PERMISSIONS: u32 = 0o777;
+const ANY: Mode = Mode::from_raw_mode(0o7777);
 
 impl Root {
     /// Makes a new file and the folders above it.
@@ -48,7 +49,7 @@ impl Root {
         self.writable(rel, Last::Follow)
             .and_then(|spot| {
                 let old = spot.stat()?;
-                swap_in(&spot, bytes, Some(&old), self.exact_mode(rel))
+                swap_in(&spot, bytes, Some(&old), None, self.mode_mask(rel))
             })
             .map_err(|stop| self.problem("write", rel, stop))
     }
@@ -58,7 +59,7 @@ impl Root {
     /// # Errors
     /// As [`Root::replace`], a missing file apart.
     pub fn put(&self, rel: &Rel, bytes: &[u8]) -> Outcome<()> {
-        self.put_or_stop(rel, bytes, self.exact_mode(rel))
+        self.put_or_stop(rel, bytes, None)
             .map_err(|stop| self.problem("write", rel, stop))
     }
 
@@ -72,7 +73,7 @@ impl Root {
             Ok(Mode::from_raw_mode(stat.st_mode) & Mode::from_raw_mode(PERMISSIONS))
         };
         let mode = mode().map_err(|stop| self.problem("read", like, stop))?;
-        self.put_or_stop(rel, bytes, self.exact_mode(rel).or(Some(mode)))
+        self.put_or_stop(rel, bytes, Some(mode))
             .map_err(|stop| self.problem("write", rel, stop))
     }
 
@@ -103,9 +104,12 @@ impl Root {
         same().map_err(|stop| self.problem("look at", other, stop))
     }
 
-    /// The permissions that a file gets whatever it had; nothing where it keeps its own.
-    fn exact_mode(&self, rel: &Rel) -> Option<Mode> {
-        self.is_private(rel).then_some(PRIVATE_FILE)
+    /// The bits that the mode of a file may have: where others are to see nothing, the owner's, so that a script can still be run.
+    fn mode_mask(&self, rel: &Rel) -> Mode {
+        match self.is_private(rel) {
+            true => PRIVATE_DIR,
+            false => ANY,
+        }
     }
 
     /// Makes a folder and those above it; one that exists is left as it is.
@@ -202,7 +206,7 @@ impl Root {
         let Some(name) = &spot.name else {
             return Err(Stop::Os(Errno::EXIST));
         };
-        let mut file = new_file(&spot.dir, name, self.exact_mode(rel).unwrap_or(FILE))?;
+        let mut file = new_file(&spot.dir, name, FILE & self.mode_mask(rel))?;
         let written = file.write_all(bytes).and_then(|()| file.sync_all());
         if let Err(why) = written {
             let _ = unlinkat(&spot.dir, name.as_bytes(), AtFlags::empty());
@@ -215,23 +219,26 @@ impl Root {
         self.parents(rel)?;
         let spot = self.writable(rel, Last::Follow)?;
         match spot.stat() {
-            Ok(old) => swap_in(&spot, bytes, Some(&old), mode),
-            Err(Errno::NOENT) => swap_in(&spot, bytes, None, mode),
+            Ok(old) => swap_in(&spot, bytes, Some(&old), mode, self.mode_mask(rel)),
+            Err(Errno::NOENT) => swap_in(&spot, bytes, None, mode, self.mode_mask(rel)),
             Err(errno) => Err(errno.into()),
         }
     }
 
     fn append_or_stop(&self, rel: &Rel, bytes: &[u8]) -> Result<u64, Stop> {
         let spot = self.writable(rel, Last::Follow)?;
-        plain(&spot.stat()?)?;
+        let old = spot.stat()?;
+        plain(&old)?;
         let mut file = open_name(
             spot.dir.as_fd(),
             spot.name()?,
             OFlags::WRONLY | OFlags::APPEND,
         )?;
-        if let Some(mode) = self.exact_mode(rel) {
+        let mode = Mode::from_raw_mode(old.st_mode) & ANY;
+        let allowed = mode & self.mode_mask(rel);
+        if allowed != mode {
             // Somebody else's file, which they let others write, keeps what they gave it.
-            let _ = fchmod(&file, mode);
+            let _ = fchmod(&file, allowed);
         }
         let before = file.metadata()?.len();
         if let Err(why) = file.write_all(bytes) {
@@ -279,8 +286,14 @@ impl Root {
 }
 
 /// Writes a temporary file beside the target, makes it durable and renames it over the target's name. The rename replaces the
-/// name itself, so a link that appeared there in between is not followed. It gets `mode`, else that of the old file.
-fn swap_in(spot: &Spot, bytes: &[u8], old: Option<&Stat>, mode: Option<Mode>) -> Result<(), Stop> {
+/// name itself, so a link that appeared there in between is not followed. It gets `mode`, else that of the old file, as far as `mask` lets it.
+fn swap_in(
+    spot: &Spot,
+    bytes: &[u8],
+    old: Option<&Stat>,
+    mode: Option<Mode>,
+    mask: Mode,
+) -> Result<(), Stop> {
     let name = spot.name()?;
     if let Some(stat) = old {
         plain(stat)?;
@@ -293,10 +306,14 @@ fn swap_in(spot: &Spot, bytes: &[u8], old: Option<&Stat>, mode: Option<Mode>) ->
     }
     let temp = OsString::from(format!(".marvin-{}.tmp", ids::hex(8)));
     let fill = || -> Result<(), Stop> {
-        let old_mode = || old.map(|stat| Mode::from_raw_mode(stat.st_mode & 0o7777));
-        let exact = mode.or_else(old_mode);
+        let old_mode = || old.map(|stat| Mode::from_raw_mode(stat.st_mode) & ANY);
+        let exact = mode.or_else(old_mode).map(|mode| mode & mask);
         // Until it has its mode nobody else looks into it.
-        let mut file = new_file(&spot.dir, &temp, exact.map_or(FILE, |_| PRIVATE_FILE))?;
+        let mut file = new_file(
+            &spot.dir,
+            &temp,
+            exact.map_or(FILE & mask, |_| PRIVATE_FILE),
+        )?;
         if let Some(stat) = old {
             // The owner first: changing it clears some permission bits. Only root may, and it is a courtesy.
             let _ = fchown(
