@@ -69,5 +69,9 @@ fn run(ctx: &Ctx, args: RunCommand) -> Outcome<String> {
     if spill.is_dir() {
         scratch::hide(ctx);
     }
-    said
+    match said {
+        // A failure, so that nobody takes it for the whole output.
+        Ok(text) if ctx.stop.is_fired() => Err(Problem::cancelled().facts(text)),
+        said => said,
+    }
 }
