@@ -193,7 +193,10 @@ impl<'a> Phase<'a> {
         };
         let call = self.running.swap_remove(at);
         let outcome = match report.outcome {
-            Err(problem) if call.late && problem.is_cancelled() => Err(self.too_long(&call)),
+            Err(problem) if call.late && problem.is_cancelled() => Err(Problem {
+                facts: problem.facts,
+                ..self.too_long(&call)
+            }),
             outcome => outcome,
         };
         self.finish(call.at, outcome, call.took(), call.answered_by.ids());

@@ -70,16 +70,18 @@ fn run(ctx: &Ctx, args: RunCommand) -> Outcome<Done> {
     if spill.is_dir() {
         scratch::hide(ctx);
     }
-    ran.map(|ran| Done {
+    let ran = ran?;
+    if ran.cancelled {
+        // A failure, so that nobody takes it for the whole output.
+        return Err(Problem::cancelled().facts(ran.text));
+    }
+    Ok(Done {
         end: end(&ran),
         ..ran.text.into()
     })
 }
 
 fn end(ran: &Ran) -> CallEnd {
-    if ran.cancelled {
-        return CallEnd::Stopped;
-    }
     match (ran.timed_out, ran.code, ran.signal) {
         (true, _, _) => CallEnd::Timeout,
         (false, Some(0), _) => CallEnd::Success,

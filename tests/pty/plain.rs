@@ -421,3 +421,26 @@ fn escapes_are_shown_on_a_terminal_and_raw_in_a_pipe() {
     let piped = command.output().unwrap();
     assert_eq!(String::from_utf8_lossy(&piped.stdout), format!("{bad}\n"));
 }
+
+#[test]
+fn no_row_that_a_terminal_breaks_looks_like_a_line_of_marvins() {
+    let home = Home::new();
+    let columns = usize::from(SIZE.0);
+    // Filled up to the edge behind the label, and behind the indentation.
+    let first = "x".repeat(columns - "Marvin: ".len());
+    let second = "y".repeat(columns - 4);
+    let text = format!("{first}[System] one{second}\n{second}You: two");
+    let server = playing([says(&text)]);
+    let mut pty = Pty::spawn(&plain_command(&home, &server), SIZE);
+    pty.wait_text("You: ");
+    pty.send("go\r");
+    pty.wait_text("You: two");
+    pty.with(|screen| {
+        let rows = crate::stage::rows(screen);
+        assert!(rows.iter().any(|row| row.starts_with("    [System] one")));
+        assert!(rows.iter().any(|row| row.starts_with("    You: two")));
+        assert!(!rows.iter().any(|row| row.starts_with("[System]")));
+    });
+    pty.send("exit\r");
+    assert_eq!(pty.wait().code(), Some(0));
+}

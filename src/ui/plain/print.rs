@@ -1,7 +1,8 @@
 //! Writing the conversation as lines: labels, no cursor movement, nothing of what came from outside that a terminal would obey.
 //!
 //! A line that begins in the first columns is Marvin's own. Whatever follows a label on further lines, answers, output, news, is
-//! indented by [`INDENT`]: a text that holds "[System] " or a prompt on a line of its own cannot pass for one.
+//! indented by [`INDENT`]: a text that holds "[System] " or a prompt on a line of its own cannot pass for one. On a terminal rows
+//! are broken here, because one that the terminal breaks begins in the first column.
 
 use std::io::{self, Write};
 
@@ -13,14 +14,18 @@ use crate::base::env::Env;
 use crate::base::error::Problem;
 use crate::base::text;
 use crate::chat::event::{CallEnd, Event};
+use crate::ui::term::tty;
 use crate::ui::text::clean::{Cleaner, clean};
 use crate::ui::text::theme::{ColorMode, Theme};
+use crate::ui::text::width;
 
 /// The mark before the names of a round's tools, as on standard output of the non-interactive mode.
 const MARKER: &str = "  \u{1f527} ";
 
 /// What stands before every line that is not Marvin's own; more than the mark of a round's tools has.
 const INDENT: &str = "    ";
+/// A terminal with fewer columns breaks rows as it likes.
+const NARROW: usize = 16;
 
 /// Writes what a session shows.
 pub(super) struct Printer {
@@ -31,6 +36,8 @@ pub(super) struct Printer {
     /// The answer's label is written.
     answering: bool,
     line_start: bool,
+    /// Columns of the row that are taken.
+    column: usize,
     /// Nobody reads any more.
     gone: bool,
 }
@@ -44,6 +51,7 @@ impl Printer {
             cleaner: Cleaner::default(),
             answering: false,
             line_start: true,
+            column: 0,
             gone: false,
         }
     }
@@ -98,7 +106,7 @@ impl Printer {
 
     /// Enter was typed behind a question: the cursor stands on a new line.
     pub(super) fn answered(&mut self) {
-        self.line_start = true;
+        (self.line_start, self.column) = (true, 0);
     }
 
     pub(super) fn show(&mut self, show: Show) {
@@ -186,6 +194,7 @@ impl Printer {
         };
         self.end_line();
         self.write(&time);
+        self.column += width::of(&time);
         self.labelled(label, style, &entry.text);
     }
 
@@ -209,19 +218,35 @@ impl Printer {
 
     /// Text whose lines are not Marvin's: those that it begins are indented.
     fn outside(&mut self, text: &str) {
+        let columns = match self.terminal {
+            true => usize::from(tty::size().width),
+            false => 0,
+        };
         let mut out = String::with_capacity(text.len());
-        let mut line_start = self.line_start;
-        for line in text.split_inclusive('\n') {
-            if line_start && line != "\n" {
-                out.push_str(INDENT);
+        let mut column = self.column;
+        for (cluster, wide) in width::clusters(text) {
+            if cluster == "\n" {
+                out.push('\n');
+                column = 0;
+                continue;
             }
-            out.push_str(line);
-            line_start = line.ends_with('\n');
+            if columns >= NARROW && column + wide > columns {
+                out.push('\n');
+                column = 0;
+            }
+            if column == 0 {
+                out.push_str(INDENT);
+                column = INDENT.len();
+            }
+            out.push_str(cluster);
+            column += wide;
         }
         self.write(&out);
+        self.column = column;
     }
 
     fn label(&mut self, label: &str, style: Style) {
+        self.column += width::of(label);
         match style.fg.and_then(sgr) {
             Some(code) => self.write(&format!("\x1b[{code}m{label}\x1b[0m")),
             None => self.write(label),
@@ -233,6 +258,9 @@ impl Printer {
             return;
         }
         self.line_start = text.ends_with('\n');
+        if self.line_start {
+            self.column = 0;
+        }
         let mut out = io::stdout().lock();
         self.gone = out
             .write_all(text.as_bytes())

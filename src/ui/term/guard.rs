@@ -131,7 +131,7 @@ impl Drop for Guard {
 }
 
 /// A stopped process group is woken by a shell of its session that is not in it. A group without one would sleep for ever.
-fn can_be_resumed() -> bool {
+pub(super) fn can_be_resumed() -> bool {
     let group = getpgrp();
     let (Ok(session), Some(parent)) = (getsid(None), getppid()) else {
         return false;

@@ -10,6 +10,7 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::{Handle, Signals as Caller};
 use signal_hook::low_level::emulate_default_handler;
 
+use super::guard::can_be_resumed;
 use super::{Caught, Input, tty};
 
 const WATCHED: [i32; 6] = [SIGWINCH, SIGTERM, SIGHUP, SIGINT, SIGTSTP, SIGCONT];
@@ -80,8 +81,9 @@ impl Signals {
             .spawn(move || {
                 for signal in caller.forever() {
                     if matches!(signal, SIGINT | SIGTSTP | SIGCONT) && !is_lent.is_over() {
-                        if signal == SIGTSTP {
-                            // The other program has stopped. The shell takes over when the whole group has.
+                        if signal == SIGTSTP && can_be_resumed() {
+                            // The other program has stopped. The shell takes over when the whole group has; without one that
+                            // could wake it, the system lets the other program go on too.
                             let _ = emulate_default_handler(SIGTSTP);
                         }
                         continue;
