@@ -42,10 +42,11 @@ fn in_a_shell(marvin: &Command, home: &Home, times: usize) -> Pty {
 #[test]
 fn keys_in_the_editor_are_the_editors() {
     let home = Home::new();
+    // A signal that comes just before a `read` would wait for its end, so the editor looks for it between short sleeps.
     let editor = home.write(
         "bin/editor",
-        "#!/bin/sh\necho editing; kill -TSTP 0; trap 'echo interrupted' INT; echo awake\n\
-         while ! read -r line; do :; done; echo \"# $line\" >> \"$1\"; kill -INT 0; exit 1\n",
+        "#!/bin/sh\necho editing; kill -TSTP 0; trap 'got=1; echo interrupted' INT; echo awake\n\
+         until [ \"$got\" ]; do sleep 0.05; done; while ! read -r line; do :; done; echo \"# $line\" >> \"$1\"; kill -INT 0; exit 1\n",
     );
     crate::commands::executable(&editor);
     let server = unasked();

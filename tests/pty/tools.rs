@@ -25,6 +25,7 @@ fn ran(args: Value, key: &str) -> (Home, Pty) {
     pty.send("do it\r");
     pty.wait_text("Run this command?");
     ends(&pty, "waiting for you");
+    pty.wait_text(crate::confirm::LIVE);
     pty.send(key);
     pty.wait_text("That was it.");
     (home, pty)

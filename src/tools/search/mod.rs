@@ -22,8 +22,8 @@ use self::parallel::{BATCH, in_parallel};
 use self::scan::{Limits, Pattern, Wanted};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::base::error::{Outcome, Problem};
-use crate::base::text::visible;
+use crate::base::error::{Kind, Outcome, Problem};
+use crate::base::text::{clip, visible};
 use crate::disk::beneath::{Found as Entry, IGNORE_FILES, Rel, Root, Visit, WalkFile};
 use crate::proc::git::Git;
 
@@ -150,12 +150,19 @@ impl Finder<'_> {
         let troubles = &mut self.found.troubles;
         let tracked = self.tracked.get_or_insert_with(|| {
             tracked(root, env, stop).unwrap_or_else(|problem| {
-                if problem.is_cancelled() && !stop.is_fired() {
-                    troubles.push(format!(
-                        "what git tracks in ignored and hidden folders; git did not say it within {} s",
+                let why = match problem.kind {
+                    // No repository, or no git.
+                    Kind::Missing => None,
+                    _ if stop.is_fired() => None,
+                    Kind::Cancelled => Some(format!(
+                        "git did not say it within {} s",
                         GIT_LIMIT.as_secs()
-                    ));
-                }
+                    )),
+                    _ => Some(clip(&problem.what, 200)),
+                };
+                troubles.extend(
+                    why.map(|why| format!("what git tracks in ignored and hidden folders; {why}")),
+                );
                 BTreeSet::new()
             })
         });
