@@ -8,6 +8,7 @@ use super::context::Ctx;
 use super::geocode;
 use super::osm::overpass::{self, Element};
 use super::osm::{query, shown, wanted};
+use super::untrusted::fenced;
 use crate::base::error::{Outcome, Problem};
 use crate::base::text::{clip, plural, thousands};
 use crate::net::services::{NOMINATIM, OPEN_METEO_GEOCODING, OVERPASS};
@@ -89,8 +90,14 @@ fn run(ctx: &Ctx, args: OverpassQuery) -> Outcome<String> {
         }
         _ => format!("{}:\n", plural(total, "element")),
     };
+    let mut entries = String::new();
     for (i, element) in reply.elements.iter().take(ELEMENTS).enumerate() {
-        entry(i + 1, element, &mut out);
+        entry(i + 1, element, &mut entries);
+    }
+    if !entries.is_empty() {
+        // Tags hold free text that anybody may have written.
+        out.push_str(&fenced("OpenStreetMap", &entries));
+        out.push('\n');
     }
     if let Some(remark) = &reply.remark {
         let _ = writeln!(out, "\nThe server remarks: {remark}");

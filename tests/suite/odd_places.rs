@@ -227,7 +227,7 @@ fn overpass_is_neither_empty_nor_the_askers_fault_when_it_fails() {
     let moved = Answer::status(301).header("Location", "https://example.org/");
     has(&ask(moved), &["points to another address (301)."]);
     let count = json!({"elements": [{"type": "count", "id": 0, "tags": {"total": "4"}}]});
-    has(&ask(Answer::json(&count)), &["1. count\n   total=4\n"]);
+    has(&ask(Answer::json(&count)), &["1. count\n   total=4\n---"]);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::base::env::Env;
 use crate::base::error::{Outcome, Problem};
 use crate::proc::capture::Keep;
 use crate::proc::child::{Ceiling, Run};
+use crate::proc::scrub::git_env;
 
 /// How long a filter of `query` may run, and what it may take of the machine.
 const FILTER_TIMEOUT: Duration = Duration::from_secs(20);
@@ -203,8 +204,12 @@ impl Desk<'_> {
 
     /// The name in git's configuration, as the caller's own git sees it; empty when there is none.
     pub fn git_name(&self) -> String {
-        let env = self.env.all();
-        let env = env.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+        let mut env = git_env(self.env);
+        let own = self
+            .env
+            .all()
+            .filter(|(name, _)| name.starts_with("GIT_CONFIG"));
+        env.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let mut git = Run::new("git", ["config", "user.name"], env);
         git.dir = Some(self.current.clone());
         git.limit = Duration::from_secs(5);
