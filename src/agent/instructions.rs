@@ -73,7 +73,7 @@ fn read_within(root: &Root, rel: &str, cap: usize) -> Option<String> {
     read_capped(file, rel, cap)
 }
 
-/// The person's own file about the project, wherever his links lead.
+/// The user's own file about the project, wherever their links lead.
 fn read_own(path: &Path) -> Option<String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     read_capped(open::read(path).ok()?, &name, CAP)

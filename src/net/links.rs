@@ -8,7 +8,7 @@ pub const RAWG_GAME: &str = "https://rawg.io/games/";
 pub const RAWG: &str = "https://rawg.io";
 /// A page of the store; `app`, `sub` or `bundle` and an id follow.
 pub const STEAM_STORE: &str = "https://store.steampowered.com/";
-/// Where a Steam user finds his own id.
+/// Where Steam users find their own id.
 pub const STEAM_ACCOUNT: &str = "https://store.steampowered.com/account/";
 /// Where keys for OMDb are given out.
 pub const OMDB_KEY: &str = "https://www.omdbapi.com/apikey.aspx";

@@ -4,7 +4,7 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 
 /// True when the other end belongs to the user that Marvin runs as. Where the system does not tell (it is Linux that does), loopback
-/// is taken for his own.
+/// is taken for the user's own.
 pub(super) fn is_own(client: &TcpStream) -> bool {
     if !cfg!(target_os = "linux") {
         return true;

@@ -54,7 +54,7 @@ pub struct World {
     pub announce: Option<Announce>,
     /// Timers, and whoever waits for them and for alarms.
     pub bells: Bells,
-    /// Asks the person before something that he may not want; `None` approves (non-interactive mode).
+    /// Asks the user before something that they may not want; `None` approves (non-interactive mode).
     pub approve: Option<Box<dyn Approve>>,
     /// Shortens conversations with the session's model, where there is one.
     pub summarizer: RwLock<Option<Arc<dyn Summarizer>>>,
@@ -174,7 +174,7 @@ pub trait Summarizer: Send + Sync {
 
 /// Asks whoever can agree.
 pub trait Approve: Send + Sync {
-    /// `Ok` when the person agrees; the problem says what he answered. Waits until he does or `stop` fires.
+    /// `Ok` when the user agrees; the problem says what they answered. Waits until they do or `stop` fires.
     fn ask(&self, matter: Matter, stop: &Cancel) -> Outcome<()>;
 }
 
@@ -276,7 +276,7 @@ pub struct Ctx {
     pub answered_by: Arc<AnsweredBy>,
     /// Time that the call spent waiting for the person, which its limit does not count.
     pub pauses: Arc<Pauses>,
-    /// The person called the tool himself and need not be asked.
+    /// The user called the tool and need not be asked.
     pub by_hand: bool,
     /// Id of the call; empty outside calls.
     pub call: String,
@@ -319,7 +319,7 @@ impl Ctx {
     /// Asks the person about `matter`, where there is one to ask; the call's time stands still meanwhile.
     ///
     /// # Errors
-    /// He does not want it, or the call was stopped.
+    /// The user does not want it, or the call was stopped.
     pub fn approve(&self, matter: Matter) -> Outcome<()> {
         match &self.world.approve {
             Some(approve) if !self.by_hand => {

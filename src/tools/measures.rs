@@ -1,4 +1,4 @@
-//! Lengths, times and directions as a person reads them, in the units that he chose.
+//! Lengths, times and directions as people read them, in the units that the user chose.
 
 use super::context::Ctx;
 use crate::base::text::{figure, thousands};

@@ -16,7 +16,7 @@ use crate::app::settings::{Face, Low};
 use crate::app::setup::Start;
 use crate::app::stream::say;
 
-/// Talks with a person until he leaves; returns the exit status.
+/// Talks with the user until they leave; returns the exit status.
 pub fn run(low: Low, start: Start) -> u8 {
     let first = match low.first() {
         Ok(first) => first.unwrap_or_default(),

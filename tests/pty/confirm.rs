@@ -253,7 +253,7 @@ fn a_question_does_not_take_the_letters_of_a_draft_for_its_answer() {
     pty.wait_for("the draft", |screen| input(screen) == "> m");
     latch.open();
     let mut typed = "m".to_owned();
-    // On and on: what he types has all the letters of the answers in it.
+    // On and on: what the user types has all the letters of the answers in it.
     let mut after = 0;
     while after < 5 {
         after += usize::from(pty.screen().contains("Run this command?"));

@@ -13,7 +13,7 @@ use crate::support::pty::Pty;
 use crate::support::server::{Answer, Exchange, Server};
 use crate::support::wire::openai::{Stream, error};
 
-/// Sequences and characters that Marvin has no use for, so that each in his output came from outside.
+/// Sequences and characters that Marvin has no use for, so that each in its output came from outside.
 const HOSTILE: &str = "\u{1b}]0;pwned\u{7}\u{1b}[35;41mpwned\u{1b}[?1003h\u{1b}[5;5Hpwned\u{1b}P1$r\u{1b}\\\
     \u{9b}35mpwned\u{90}q\u{9c}\u{8}\u{b}\u{c}\u{7f}\u{202e}pwned\u{202c}\u{2066}\u{2069}\u{200f}\u{feff}\u{85}pwned";
 

@@ -1,4 +1,4 @@
-//! What the tests of a conversation share: Marvin on a terminal with a scripted provider, and a look at what he left on disk.
+//! What the tests of a conversation share: Marvin on a terminal with a scripted provider, and a look at what it left on disk.
 
 use std::process::Command;
 use std::time::{Duration, Instant};

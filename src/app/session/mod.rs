@@ -365,7 +365,7 @@ impl Session {
         }
     }
 
-    /// The person closed his editor on the preferences.
+    /// The user closed the editor on the preferences.
     pub fn edited(&mut self, path: &Path) {
         self.shows.push(match yaml::read(path) {
             Ok(_) => Show::System("Preferences are as you left them.".to_owned()),

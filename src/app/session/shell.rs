@@ -1,4 +1,4 @@
-//! Commands that the person types himself: no gate, no fence, two minutes, and what they print goes into the talk
+//! Commands that the user types: no gate, no fence, two minutes, and what they print goes into the talk
 //! (contract/interfaces.md 12, 14).
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What Steam tells of a user: his games by the time he played them, and his profile. Both want a key and the 64-bit id.
+//! What Steam tells of a user: their games by the time they played them, and their profile. Both want a key and the 64-bit id.
 
 use std::fmt::Write as _;
 

@@ -102,7 +102,7 @@ fn rest(asked: &Title, value: &Value) -> Page {
 fn choices(ctx: &Ctx, page: &Page) -> String {
     let title = &page.title;
     let mut out = format!("\"{title}\" could mean several articles.");
-    // The search only helps; without it the person searches himself.
+    // The search only helps; without it the user searches.
     let words = title.text.trim_end_matches("(disambiguation)").trim();
     let hits = find(ctx, title.language.as_deref(), words, CHOICES).map(|found| found.hits);
     let hits: Vec<String> = hits

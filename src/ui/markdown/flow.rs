@@ -342,7 +342,7 @@ impl<'t> Flow<'t> {
         self.place(rows, &hang);
     }
 
-    /// The mark of an item: a bullet by depth, or its number as written, counted on when the writer repeats himself.
+    /// The mark of an item: a bullet by depth, or its number as written, counted on when the writer repeats one.
     fn mark(&mut self, item: &str) -> String {
         let depth = self.lists.len().saturating_sub(1);
         let digits = item.bytes().take_while(u8::is_ascii_digit).count();

@@ -490,7 +490,7 @@ impl Splitter {
     }
 }
 
-/// The number an item gets: counted on when the writer repeats himself, as written otherwise.
+/// The number an item gets: counted on when the writer repeats one, as written otherwise.
 pub(super) fn given(before: Option<(u64, u64)>, written: u64) -> u64 {
     match before {
         Some((last, given)) if last == written => given + 1,

@@ -1,7 +1,7 @@
 //! The conversation on the screen: pieces in a row, and the part of them in sight.
 //!
 //! Only what is in sight is laid out, and what was laid out is kept while it stays near: the cost of a frame depends on the
-//! screen, not on the talk. Where the person looks is held by piece and row, so that nothing moves under his eyes when more
+//! screen, not on the talk. Where the user looks is held by piece and row, so that nothing moves under their eyes when more
 //! arrives below.
 
 use std::collections::HashMap;

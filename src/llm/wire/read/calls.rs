@@ -63,7 +63,7 @@ impl Piece<'_> {
 }
 
 impl Calls {
-    /// Bytes taken so far, to be bounded: nobody sees calls grow, as he sees text.
+    /// Bytes taken so far, to be bounded: nobody sees calls grow as they see text.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }

@@ -215,7 +215,7 @@ fn port(line: &str) -> Option<u16> {
     digits.parse().ok().filter(|port| *port > 0)
 }
 
-/// The environment of a browser that knows nothing of its user: no files of his, no desktop, no proxies.
+/// The environment of a browser that knows nothing of its user: no files of theirs, no desktop, no proxies.
 fn variables(env: &Env, folder: &str) -> Vec<(String, String)> {
     const ITS_OWN: [&str; 7] = [
         "HOME",
