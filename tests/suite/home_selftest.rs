@@ -41,12 +41,12 @@ fn input_output_status_and_signals_are_kept_apart() {
     open.write(b"x\n");
     open.wait_stdout("got x", SOON);
     assert_eq!(open.wait_open().expect(0).text(), "got x\n");
-    let trapped = sh("trap 'exit 130' INT; echo ready; while :; do read x || :; done")
+    let trapped = sh("trap 'exit 44' USR1; echo ready; while :; do read x || :; done")
         .stdin_open()
         .spawn();
     trapped.wait_stdout("ready", SOON);
-    trapped.signal(Signal::INT);
-    assert_eq!(trapped.wait_open().code(), Some(130));
+    trapped.signal(Signal::USR1);
+    assert_eq!(trapped.wait_open().code(), Some(44));
     let killed = sh("kill -9 $$").run();
     assert_eq!((killed.code(), killed.signal()), (None, Some(9)));
 }
