@@ -40,7 +40,10 @@ fn the_size_is_known_and_changes() {
 #[test]
 fn control_c_reaches_the_program_as_a_signal() {
     let home = Home::new();
-    let mut pty = shell(&home, "echo ready; exec cat");
+    // A background job starts its programs with SIGINT ignored; GNU's env takes that back.
+    let cat =
+        "env --default-signal=INT true 2>/dev/null && exec env --default-signal=INT cat; exec cat";
+    let mut pty = shell(&home, &format!("echo ready; {cat}"));
     pty.wait_text("ready");
     pty.control('c');
     assert_eq!(pty.wait().signal(), Some(2));

@@ -106,6 +106,8 @@ fn the_gauge_counts_the_answer_that_is_on_the_screen() {
     pty.wait_for("a gauge that has risen", |screen| {
         percent(screen).is_some_and(|percent| percent > 40)
     });
+    // The gauge rises before the turn is over, and nothing is taken back in the middle of one.
+    pty.wait_text("2 msgs");
     pty.send("!undo\r");
     pty.wait_for("a gauge that has fallen", |screen| {
         percent(screen).is_some_and(|percent| percent < 20)
