@@ -147,7 +147,7 @@ fn not_text(name: &str, arg: &OsStr) -> Problem {
     Problem::input(format!(
         "An argument of marvin {name} is not UTF-8: \"{shown}\"."
     ))
-    .next("Mend the terminal's encoding, or write other characters as \\uXXXX in --json.")
+    .next("Fix the terminal's encoding, or write other characters as \\uXXXX in --json.")
 }
 
 fn report<T: Into<Status>>(outcome: Outcome<T>) -> u8 {

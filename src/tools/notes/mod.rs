@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use super::context::Ctx;
 use super::{NOTES, READ};
 use crate::base::error::{Outcome, Problem};
-use crate::base::text::{clip, counted, plural, thousands, visible};
+use crate::base::text::{clip, counted, plural, visible};
 use crate::disk::beneath::{Entry, FileKind, Rel, Root};
 use home::{Home, LARGEST, lock};
 
@@ -94,8 +94,7 @@ fn write(ctx: &Ctx, args: WriteNote) -> Outcome<String> {
 }
 
 fn size(bytes: usize) -> String {
-    let noun = if bytes == 1 { "byte" } else { "bytes" };
-    format!("{} {noun}", thousands(bytes as u64))
+    counted(bytes as u64, "byte")
 }
 
 fn read(ctx: &Ctx, args: ReadNote) -> Outcome<String> {
