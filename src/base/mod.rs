@@ -3,13 +3,13 @@
 pub mod cancel;
 pub mod clock;
 pub mod env;
-pub mod error;
 pub mod ids;
+pub mod json;
 pub mod marks;
 pub mod open;
 pub mod params;
 pub mod patterns;
-pub mod pick;
+pub mod problem;
 pub mod redact;
 pub mod text;
 pub mod zones;
