@@ -6,13 +6,17 @@
 //! | floor | folders | what lives there |
 //! |---|---|---|
 //! | 0 | [`base`] | problems, cancel tokens, environment, parameters declared once, text |
-//! | 1 | [`disk`], [`net`], [`proc`] | files and the path fence; sockets; child processes |
-//! | 2 | [`chat`] | messages, events, usage, token counts: pure data |
-//! | 3 | [`llm`] | providers: wires, choice, retry decisions |
-//! | 4 | [`tools`] | what the model can do: one row a tool |
-//! | 5 | [`agent`] | how a reply comes about: the loop of requests and tool rounds |
-//! | 6 | [`app`] | one run: settings, profile, usage, the non-interactive mode, the session of a conversation |
-//! | 7 | [`ui`], [`cli`] | the full screen and the plain lines; the command line |
+//! | 1 | [`formats`] | bytes from outside and the formats of others, read and written: pure |
+//! | 2 | [`disk`], [`net`], [`proc`] | files and the path fence; sockets; child processes |
+//! | 3 | [`chat`] | messages, events, usage, token counts: pure data |
+//! | 4 | [`store`], [`llm`] | what Marvin keeps for a user, one owner a file; providers: wires, choice, retry decisions |
+//! | 5 | [`alerts`] | alarms, timers, reminders, push messages: scheduled, noticed, told |
+//! | 6 | [`tools`] | what the model can do: one row a tool |
+//! | 7 | [`agent`] | how a reply comes about: the loop of requests and tool rounds |
+//! | 8 | [`app`] | one run: settings, profile, the non-interactive mode, the session of a conversation |
+//! | 9 | [`ui`], [`cli`] | the full screen and the plain lines; the command line |
+//!
+//! [`testing`] is no floor: it names what tests, benchmarks and fuzz targets may reach.
 //!
 //! # Life of a prompt
 //! `main` → [`run`] → [`cli::run`] parses by the flag table → [`app::headless`] runs the turn, watched for signals and a
@@ -44,20 +48,21 @@
     )
 )]
 
-pub mod agent;
-pub mod alerts;
-pub mod app;
-pub mod base;
-pub mod chat;
-pub mod cli;
-pub mod disk;
-pub mod formats;
-pub mod llm;
-pub mod net;
-pub mod proc;
-pub mod store;
-pub mod tools;
-pub mod ui;
+mod agent;
+mod alerts;
+mod app;
+mod base;
+mod chat;
+mod cli;
+mod disk;
+mod formats;
+mod llm;
+mod net;
+mod proc;
+mod store;
+pub mod testing;
+mod tools;
+mod ui;
 
 use std::ffi::OsString;
 

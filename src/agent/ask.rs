@@ -12,7 +12,7 @@ use crate::tools::engine::context::Ctx;
 
 /// The provider and model that answer, and what they may cost.
 #[derive(Clone, Copy)]
-pub struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     /// Who answers.
     pub provider: &'a dyn Provider,
     /// Name of the model at the provider.
@@ -28,7 +28,7 @@ pub struct Asked<'a> {
 /// Sends `request` until a reply is complete or nothing more can be done.
 ///
 /// `before` is what the turn did so far; pieces of the reply go to the listener as they arrive.
-pub fn ask(
+pub(crate) fn ask(
     ctx: &Ctx,
     asked: Asked<'_>,
     request: &Request<'_>,

@@ -18,7 +18,7 @@ const INDEX: &str = ".marvin/memories/INDEX.md";
 ///
 /// # Errors
 /// When the backup cannot be written nothing is dropped.
-pub fn compact(ctx: &Ctx, messages: &mut Vec<Message>) -> Outcome<bool> {
+pub(crate) fn compact(ctx: &Ctx, messages: &mut Vec<Message>) -> Outcome<bool> {
     let Some(cut) = budget::cut(messages) else {
         return Ok(false);
     };

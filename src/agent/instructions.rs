@@ -16,7 +16,7 @@ const CAP: usize = 60_000;
 /// they stand and what they say.
 ///
 /// What stands in the project is read within its fence: no link there gets a file from elsewhere into a request.
-pub fn instructions(paths: &Paths, root: &Root) -> Option<(PathBuf, String)> {
+pub(crate) fn instructions(paths: &Paths, root: &Root) -> Option<(PathBuf, String)> {
     let dir = root.path();
     let found = paths.instructions(dir).into_iter().find_map(|path| {
         let text = match path.strip_prefix(dir) {
@@ -53,7 +53,7 @@ fn agents(root: &Root) -> Option<(PathBuf, String)> {
 }
 
 /// The project's specification, interface and design documents that exist, within one cap for all.
-pub fn documents(root: &Root) -> Vec<(&'static str, String)> {
+pub(crate) fn documents(root: &Root) -> Vec<(&'static str, String)> {
     let mut left = CAP;
     let mut found = Vec::new();
     for name in [".marvin/spec.md", ".marvin/ux.md", ".marvin/design.md"] {

@@ -1,9 +1,9 @@
-//! Floor 5: how a reply comes about: the plain loop of requests and tool rounds.
+//! Floor 7: how a reply comes about: the plain loop of requests and tool rounds.
 
-pub mod ask;
-pub mod compact;
+pub(crate) mod ask;
+pub(crate) mod compact;
 mod ending;
-pub mod instructions;
-pub mod prompts;
-pub mod system;
-pub mod turn;
+pub(crate) mod instructions;
+pub(crate) mod prompts;
+pub(crate) mod system;
+pub(crate) mod turn;

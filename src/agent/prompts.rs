@@ -1,16 +1,16 @@
 //! The words sent to models: Markdown files under `src/prompts`, built in, with `{{slot}}`s filled by name.
 
 /// Personality and rules (contract/interfaces.md 11, section 1).
-pub const IDENTITY: &str = include_str!("../prompts/identity.md");
+pub(crate) const IDENTITY: &str = include_str!("../prompts/identity.md");
 /// Instructions for work on code (section 6).
-pub const CODING: &str = include_str!("../prompts/coding.md");
+pub(crate) const CODING: &str = include_str!("../prompts/coding.md");
 /// Instructions for shortening a stored conversation.
-pub const SUMMARY: &str = include_str!("../prompts/summary.md");
+pub(crate) const SUMMARY: &str = include_str!("../prompts/summary.md");
 /// What replaces tools in the last request of a turn.
-pub const LAST_ROUND: &str = include_str!("../prompts/last_round.md");
+pub(crate) const LAST_ROUND: &str = include_str!("../prompts/last_round.md");
 
 /// `template` with every `{{name}}` replaced by its value.
-pub fn fill(template: &str, slots: &[(&str, &str)]) -> String {
+pub(crate) fn fill(template: &str, slots: &[(&str, &str)]) -> String {
     let mut out = template.trim_end().to_owned();
     for (name, value) in slots {
         out = out.replace(&format!("{{{{{name}}}}}"), value);

@@ -9,7 +9,7 @@ use crate::tools::engine::context::World;
 
 /// What the session knows of the person; read from the profile's files by the floor above.
 #[derive(Debug, Clone, Default)]
-pub struct Person {
+pub(crate) struct Person {
     /// Preferences as text, one a line.
     pub preferences: String,
     /// Saved places as text, one a line.
@@ -22,7 +22,7 @@ pub struct Person {
 
 /// The prompt: who Marvin is, the user, the project, and last what changes from one request to the next, so that providers that
 /// remember the beginning of a request can use as much of it as possible.
-pub fn prompt(world: &World, person: &Person, coding: bool) -> String {
+pub(crate) fn prompt(world: &World, person: &Person, coding: bool) -> String {
     let mut out = prompts::fill(prompts::IDENTITY, &[]);
     section(&mut out, "Preferences", &person.preferences);
     let _ = write!(out, "\n\n## Active profile\n{}", world.profile());

@@ -25,7 +25,7 @@ const CUT_ARGUMENTS: usize = 1_000;
 
 /// How far a turn may go (contract/interfaces.md 7).
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// Rounds of tool calls.
     pub rounds: usize,
     /// Messages kept in memory.
@@ -36,7 +36,7 @@ pub struct Limits {
 
 impl Limits {
     /// The limits of a mode: work on code goes further.
-    pub fn new(coding: bool) -> Self {
+    pub(crate) fn new(coding: bool) -> Self {
         if coding {
             Self {
                 rounds: 50,
@@ -54,7 +54,7 @@ impl Limits {
 }
 
 /// A conversation and all that answering it needs.
-pub struct Talk<'a> {
+pub(crate) struct Talk<'a> {
     /// Who answers.
     pub asked: Asked<'a>,
     /// Tools offered, rendered once for the whole session.
@@ -78,7 +78,7 @@ impl Talk<'_> {
     ///
     /// # Errors
     /// The provider's failure, when nothing more can be done about it; what came before it stays in `messages`.
-    pub fn answer(&mut self, ctx: &Ctx) -> Result<String, Failure> {
+    pub(crate) fn answer(&mut self, ctx: &Ctx) -> Result<String, Failure> {
         let answered = self.rounds(ctx);
         // The reply is part of the context now, not only when the next message is sent.
         let warn = self.budget().warn;

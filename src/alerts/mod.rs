@@ -3,12 +3,12 @@
 //! An alarm's record on disk is its existence. Whoever rings it (an open session, the scheduler through `marvin --fire-alarm`) takes
 //! one lock, sees the record, rings, and removes it; killed in between, it rings once more rather than never.
 
-pub mod ntfy;
-pub mod ntfy_inbox;
-pub mod record;
-pub mod ring;
-pub mod schedule;
-pub mod timer;
+pub(crate) mod ntfy;
+pub(crate) mod ntfy_inbox;
+pub(crate) mod record;
+pub(crate) mod ring;
+pub(crate) mod schedule;
+pub(crate) mod timer;
 mod watch;
 
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ use timer::Timer;
 pub use watch::watch;
 
 /// Takes words for the user, from any thread.
-pub type Announce = Box<dyn Fn(String) + Send + Sync>;
+pub(crate) type Announce = Box<dyn Fn(String) + Send + Sync>;
 
 /// What alerts need of a process: where its files are, whose they are, its timers, and the way to wake the thread that waits for them.
 pub struct Alerts {

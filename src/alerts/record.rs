@@ -17,7 +17,7 @@ const CAP: u64 = 1 << 20;
 
 /// An event that a reminder belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Of {
+pub(crate) struct Of {
     /// Whose calendar.
     pub profile: String,
     /// The event.
@@ -26,7 +26,7 @@ pub struct Of {
 
 /// Something that rings once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub(crate) struct Record {
     /// Random; the scheduler's line ends with it.
     pub id: String,
     /// An alarm's name; a reminder's is its id.
@@ -51,12 +51,12 @@ pub struct Record {
 
 impl Record {
     /// When it rings.
-    pub fn at(&self, zones: &ZoneFiles) -> Option<Zoned> {
+    pub(crate) fn at(&self, zones: &ZoneFiles) -> Option<Zoned> {
         zones.stored(&self.time)
     }
 
     /// When it rings as far as this program can tell: by the scheduler, where this is no session.
-    pub fn rings(&self, alerts: &Alerts) -> Option<Zoned> {
+    pub(crate) fn rings(&self, alerts: &Alerts) -> Option<Zoned> {
         let late = self.late.clone().filter(|_| !alerts.has_session());
         late.or_else(|| self.at(alerts.clock.zones()))
     }
@@ -65,7 +65,7 @@ impl Record {
     ///
     /// # Errors
     /// A label that is no file name.
-    pub fn path(&self, paths: &Paths) -> Outcome<PathBuf> {
+    pub(crate) fn path(&self, paths: &Paths) -> Outcome<PathBuf> {
         match self.of {
             Some(_) => paths.reminder_record(&self.id),
             None => paths.alarm_record(&self.label),
@@ -76,7 +76,7 @@ impl Record {
     ///
     /// # Errors
     /// A label that is no file name.
-    pub fn script(&self, paths: &Paths) -> Outcome<PathBuf> {
+    pub(crate) fn script(&self, paths: &Paths) -> Outcome<PathBuf> {
         match self.of {
             Some(_) => paths.reminder_script(&self.id),
             None => paths.alarm_script(&self.label),
@@ -87,7 +87,7 @@ impl Record {
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub fn save(&self, paths: &Paths) -> Outcome<()> {
+    pub(crate) fn save(&self, paths: &Paths) -> Outcome<()> {
         let mut text = serde_json::to_vec_pretty(self)
             .map_err(|why| Problem::internal("An alarm cannot be written.").because(why))?;
         text.push(b'\n');
@@ -98,7 +98,7 @@ impl Record {
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub fn remove(&self, paths: &Paths) -> Outcome<()> {
+    pub(crate) fn remove(&self, paths: &Paths) -> Outcome<()> {
         for path in [self.script(paths)?, self.path(paths)?] {
             match fs::remove_file(&path) {
                 Err(why) if why.kind() != std::io::ErrorKind::NotFound => {
@@ -115,7 +115,11 @@ impl Record {
 }
 
 /// Every record, alarms and reminders, in order of time; files that are none are left alone and named in `odd`.
-pub fn all(paths: &Paths, zones: &ZoneFiles, odd: &mut Vec<PathBuf>) -> Outcome<Vec<Record>> {
+pub(crate) fn all(
+    paths: &Paths,
+    zones: &ZoneFiles,
+    odd: &mut Vec<PathBuf>,
+) -> Outcome<Vec<Record>> {
     let mut records = Vec::new();
     for (folder, reminders) in [(paths.alarms()?, false), (paths.reminders()?, true)] {
         let Ok(entries) = fs::read_dir(&folder) else {
@@ -153,7 +157,7 @@ fn read(path: &Path, zones: &ZoneFiles) -> Option<Record> {
 ///
 /// # Errors
 /// No place for Marvin's files.
-pub fn find(paths: &Paths, zones: &ZoneFiles, id: &str) -> Outcome<Option<Record>> {
+pub(crate) fn find(paths: &Paths, zones: &ZoneFiles, id: &str) -> Outcome<Option<Record>> {
     Ok(all(paths, zones, &mut Vec::new())?
         .into_iter()
         .find(|record| record.id == id))

@@ -27,7 +27,7 @@ const LATE: i64 = 120;
 const EARLY: SignedDuration = SignedDuration::from_secs(3_660);
 
 /// The words for the person.
-pub fn words(alerts: &Alerts, record: &Record) -> String {
+pub(crate) fn words(alerts: &Alerts, record: &Record) -> String {
     let kind = match record.of {
         Some(_) => "Reminder",
         None => "Alarm",
@@ -45,7 +45,7 @@ pub fn words(alerts: &Alerts, record: &Record) -> String {
 ///
 /// # Errors
 /// No place for Marvin's files, or they cannot be written; nobody could be told.
-pub fn fire_scheduled(alerts: &Alerts, id: &str, stop: &Cancel) -> Outcome<()> {
+pub(crate) fn fire_scheduled(alerts: &Alerts, id: &str, stop: &Cancel) -> Outcome<()> {
     let Some(record) = record::find(&alerts.paths, alerts.clock.zones(), id)? else {
         return Ok(());
     };
@@ -75,7 +75,7 @@ fn wait(early: SignedDuration, second: i8) -> Option<Duration> {
 ///
 /// # Errors
 /// No place for Marvin's files, or they cannot be written.
-pub fn fire(alerts: &Alerts, id: &str, stop: &Cancel) -> Outcome<()> {
+pub(crate) fn fire(alerts: &Alerts, id: &str, stop: &Cancel) -> Outcome<()> {
     once(alerts, id, remove, stop)
 }
 
@@ -119,7 +119,7 @@ fn once(alerts: &Alerts, id: &str, unheard: End, stop: &Cancel) -> Outcome<()> {
 }
 
 /// False for a reminder whose event is gone, also when another program removed it.
-pub fn is_wanted(alerts: &Alerts, record: &Record) -> bool {
+pub(crate) fn is_wanted(alerts: &Alerts, record: &Record) -> bool {
     let Some(of) = &record.of else { return true };
     let Ok(profile) = alerts.paths.profile(&of.profile) else {
         return true;
@@ -129,7 +129,13 @@ pub fn is_wanted(alerts: &Alerts, record: &Record) -> bool {
 
 /// A desktop notice, and a message to the telephone that says of what kind it is; neither failing stops the other, and the session
 /// has its own notice. True when one of them went out.
-pub fn aloud(alerts: &Alerts, profile: &str, title: &str, text: &str, stop: &Cancel) -> bool {
+pub(crate) fn aloud(
+    alerts: &Alerts,
+    profile: &str,
+    title: &str,
+    text: &str,
+    stop: &Cancel,
+) -> bool {
     let shown = desktop::notify(&alerts.env, title, text, stop).is_ok();
     let sent = reminder_topic::publish(alerts, profile, title, stop).unwrap_or_default();
     shown || sent

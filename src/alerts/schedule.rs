@@ -50,7 +50,11 @@ const PATIENCE: Duration = Duration::from_secs(6);
 ///
 /// # Errors
 /// The records cannot be written.
-pub fn add(alerts: &Alerts, records: &mut [Record], stop: &Cancel) -> Outcome<Option<String>> {
+pub(crate) fn add(
+    alerts: &Alerts,
+    records: &mut [Record],
+    stop: &Cancel,
+) -> Outcome<Option<String>> {
     for record in records.iter() {
         record.save(&alerts.paths)?;
     }
@@ -145,7 +149,11 @@ fn write_script(alerts: &Alerts, record: &Record, when: Option<DateTime>) -> Out
 ///
 /// # Errors
 /// The files cannot be removed.
-pub fn remove(alerts: &Alerts, records: &[Record], stop: &Cancel) -> Outcome<Option<String>> {
+pub(crate) fn remove(
+    alerts: &Alerts,
+    records: &[Record],
+    stop: &Cancel,
+) -> Outcome<Option<String>> {
     for record in records {
         record.remove(&alerts.paths)?;
     }
@@ -153,7 +161,7 @@ pub fn remove(alerts: &Alerts, records: &[Record], stop: &Cancel) -> Outcome<Opt
 }
 
 /// Takes the records back from their scheduler; trouble with it in words.
-pub fn take_back(alerts: &Alerts, records: &[Record], stop: &Cancel) -> Option<String> {
+pub(crate) fn take_back(alerts: &Alerts, records: &[Record], stop: &Cancel) -> Option<String> {
     let mut trouble = None;
     let marks: Vec<Mark> = records.iter().filter_map(mark).collect();
     if !marks.is_empty() && cron::is_installed(&alerts.env) {
@@ -252,7 +260,7 @@ fn executable(path: &std::path::Path) -> Outcome<()> {
 }
 
 /// Whether a crontab holds a line of this record: for tests and reports.
-pub fn is_in(table: &[u8], record: &Record) -> bool {
+pub(crate) fn is_in(table: &[u8], record: &Record) -> bool {
     mark(record).is_some_and(|mark| changed(table, &[mark], "") != table)
 }
 

@@ -39,7 +39,7 @@ struct Run {
 }
 
 /// Runs to the end and gives the exit status; the cost line is always the last on standard error.
-pub fn run(low: Low, start: Start) -> u8 {
+pub(crate) fn run(low: Low, start: Start) -> u8 {
     let run = Arc::new(Run {
         low,
         start,

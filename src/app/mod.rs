@@ -1,13 +1,13 @@
-//! Floor 6: the state of one run: settings, profile, usage, and the modes that drive a turn.
+//! Floor 8: the state of one run: settings, profile, usage, and the modes that drive a turn.
 
-pub mod direct_call;
-pub mod headless;
-pub mod profile;
-pub mod run_notice;
-pub mod session;
-pub mod settings;
-pub mod setup;
-pub mod stream;
+pub(crate) mod direct_call;
+pub(crate) mod headless;
+pub(crate) mod profile;
+pub(crate) mod run_notice;
+pub(crate) mod session;
+pub(crate) mod settings;
+pub(crate) mod setup;
+pub(crate) mod stream;
 mod summarize;
-pub mod variables;
-pub mod watch;
+pub(crate) mod variables;
+pub(crate) mod watch;

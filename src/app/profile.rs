@@ -15,7 +15,7 @@ use crate::store::chat_log::{ChatLog, Entry, Role};
 use crate::store::preferences;
 use crate::tools::engine::context::World;
 
-pub use crate::store::profiles::{active, name, names, switch};
+pub(crate) use crate::store::profiles::{active, name, names, switch};
 
 /// Entries of the chat log in the prompt, and characters of each.
 const HISTORY: usize = 20;
@@ -27,7 +27,7 @@ const GLANCE: u64 = 1 << 20;
 
 /// A profile as `profiles` lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub(crate) struct Listed {
     /// Its name.
     pub name: String,
     /// It is the one in use.
@@ -39,7 +39,7 @@ pub struct Listed {
 }
 
 /// All profiles by name; counts cost a glance each.
-pub fn list(paths: &Paths, active: &str) -> Vec<Listed> {
+pub(crate) fn list(paths: &Paths, active: &str) -> Vec<Listed> {
     let listed = |name: String| {
         let profile = paths.profile(&name).ok()?;
         let places = atomic::read(&profile.saved_places(), GLANCE).ok().flatten();
@@ -62,7 +62,7 @@ fn length(bytes: &[u8]) -> usize {
 ///
 /// # Errors
 /// The name cannot be used, or the disk is not writable.
-pub fn preferences_file(paths: &Paths, name: &str) -> Outcome<PathBuf> {
+pub(crate) fn preferences_file(paths: &Paths, name: &str) -> Outcome<PathBuf> {
     let profile = paths.profile(name)?;
     preferences::make(&profile)?;
     Ok(profile.preferences())
@@ -70,7 +70,7 @@ pub fn preferences_file(paths: &Paths, name: &str) -> Outcome<PathBuf> {
 
 /// Reads what the prompt says of the person. Files that are absent say nothing; corrupt ones are set aside and reported. `sent` is the
 /// message that is on its way: it is in the log already, and no part of what went before.
-pub fn person(world: &World, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> Person {
+pub(crate) fn person(world: &World, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> Person {
     // A sub-agent works on a task; the person's life is not part of it.
     if world.bounds.depth > 0 {
         return Person::default();

@@ -13,7 +13,7 @@ use crate::net::services;
 use crate::net::user_agent::agent;
 
 /// The topic to use: the one given, or a new one that nobody can guess, which is named on standard error.
-pub fn topic(given: &str) -> String {
+pub(crate) fn topic(given: &str) -> String {
     if !given.is_empty() {
         return given.to_owned();
     }
@@ -23,7 +23,14 @@ pub fn topic(given: &str) -> String {
 }
 
 /// Sends the message; failure to send within `patience` is ignored: the process waits for it to end.
-pub fn ended(env: &Env, topic: &str, patience: Duration, well: bool, took: Duration, cost: f64) {
+pub(crate) fn ended(
+    env: &Env,
+    topic: &str,
+    patience: Duration,
+    well: bool,
+    took: Duration,
+    cost: f64,
+) {
     let Some(service) = services::service("ntfy") else {
         return;
     };

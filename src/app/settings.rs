@@ -12,7 +12,7 @@ const PROMPT_CAP: u64 = 64 << 20;
 
 /// Which interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Face {
+pub(crate) enum Face {
     /// Lines only.
     Plain,
     /// The whole screen.
@@ -21,7 +21,7 @@ pub enum Face {
 
 /// What was said: flags and words, not yet what they mean.
 #[derive(Debug, Clone, Default)]
-pub struct Low {
+pub(crate) struct Low {
     /// Words that are no flags.
     pub words: Vec<String>,
     /// `--non-interactive`.
@@ -66,7 +66,7 @@ pub struct Low {
 
 impl Low {
     /// Puts what flags say above the environment, which children and tools read.
-    pub fn into_env(&self, env: &mut Env) {
+    pub(crate) fn into_env(&self, env: &mut Env) {
         if let Some(tools) = &self.tools {
             env.set("MARVIN_TOOLS", tools.clone());
         }
@@ -80,7 +80,7 @@ impl Low {
 
     /// The prompt of a non-interactive run: `--prompt`, `--prompt-file`, words, standard input; with `--stdin` the last is
     /// appended as data (contract/interfaces.md 2, decisions.md 22).
-    pub fn prompt(&self, stdin_is_terminal: bool) -> Outcome<String> {
+    pub(crate) fn prompt(&self, stdin_is_terminal: bool) -> Outcome<String> {
         match self.first()? {
             Some(prompt) => Ok(prompt),
             None if stdin_is_terminal => Err(missing()),
@@ -99,7 +99,7 @@ impl Low {
     ///
     /// # Errors
     /// The prompt file or standard input cannot be read.
-    pub fn first(&self) -> Outcome<Option<String>> {
+    pub(crate) fn first(&self) -> Outcome<Option<String>> {
         let given = [
             self.prompt.clone(),
             self.prompt_from_file()?,

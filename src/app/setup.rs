@@ -21,7 +21,7 @@ use crate::tools::engine::policy::Bounds;
 
 /// Where this process stands when it starts.
 #[derive(Debug, Clone)]
-pub struct Start {
+pub(crate) struct Start {
     /// The environment with flags above and `config.yaml` below.
     pub env: Env,
     /// The current directory; `None` when it is gone.
@@ -34,7 +34,11 @@ pub struct Start {
 ///
 /// # Errors
 /// The given working directory does not exist, or a tool group does not.
-pub fn world(start: &Start, given: Option<&Path>, warn: &mut dyn FnMut(String)) -> Outcome<World> {
+pub(crate) fn world(
+    start: &Start,
+    given: Option<&Path>,
+    warn: &mut dyn FnMut(String),
+) -> Outcome<World> {
     size_limit::report_as_error();
     let bounds = Bounds::new(&start.env, warn)?;
     let mut world = World::new(start.env.clone(), bounds);
@@ -72,12 +76,12 @@ fn is_project(env: &Env, dir: &Path) -> bool {
 }
 
 /// What the prompt says of the person.
-pub fn person(world: &World, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> Person {
+pub(crate) fn person(world: &World, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> Person {
     profile::person(world, sent, warn)
 }
 
 /// Who answers, and with which model.
-pub struct Answering {
+pub(crate) struct Answering {
     /// The provider.
     pub provider: Box<dyn Provider>,
     /// The model's name.
@@ -88,7 +92,7 @@ pub struct Answering {
 
 impl Answering {
     /// Who answers, in words.
-    pub fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         if self.provider.is_model() {
             format!("{} answers, with {}.", self.provider.name(), self.model)
         } else {
@@ -98,7 +102,7 @@ impl Answering {
 }
 
 /// Chooses provider and model: flags, environment, defaults (contract/interfaces.md 2, 6).
-pub fn answering(low: &Low, env: &Env, warn: &mut dyn FnMut(String)) -> Outcome<Answering> {
+pub(crate) fn answering(low: &Low, env: &Env, warn: &mut dyn FnMut(String)) -> Outcome<Answering> {
     let chosen = choose::choose(env, low.provider.as_deref())?;
     let own = low
         .model
@@ -128,7 +132,7 @@ pub fn answering(low: &Low, env: &Env, warn: &mut dyn FnMut(String)) -> Outcome<
 const PRICES_CAP: u64 = 16 << 20;
 
 /// The user's prices, when `MARVIN_PRICES` names a file with them.
-pub fn prices(env: &Env) -> Outcome<models::Prices> {
+pub(crate) fn prices(env: &Env) -> Outcome<models::Prices> {
     let Some(path) = env.get("MARVIN_PRICES") else {
         return Ok(models::Prices::default());
     };

@@ -18,7 +18,7 @@ use crate::chat::message::ToolCall;
 const MARKER: &str = "  \u{1f527} ";
 
 /// Writes events as the contract says. A reader that goes away fires the token.
-pub struct Stream {
+pub(crate) struct Stream {
     state: Mutex<State>,
     gone: Cancel,
     verbose: bool,
@@ -37,7 +37,7 @@ impl Stream {
     ///
     /// # Errors
     /// Standard output is closed.
-    pub fn new(gone: Cancel, verbose: bool) -> io::Result<Self> {
+    pub(crate) fn new(gone: Cancel, verbose: bool) -> io::Result<Self> {
         let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         Ok(Self {
             state: Mutex::new(State {
@@ -55,7 +55,7 @@ impl Stream {
     ///
     /// # Errors
     /// Why a part of the answer could not be written: `BrokenPipe` when the reader went away.
-    pub fn finish(&self) -> io::Result<()> {
+    pub(crate) fn finish(&self) -> io::Result<()> {
         let mut state = self.lock();
         if !state.line_start {
             self.write(&mut state, "\n");
@@ -131,14 +131,14 @@ impl Listener for Stream {
 }
 
 /// One line on standard error; a closed one is nobody's loss. On a terminal control characters are shown, not obeyed.
-pub fn say(words: &str) {
+pub(crate) fn say(words: &str) {
     let mut errors = io::stderr().lock();
     let words = for_reader(words, errors.is_terminal());
     let _ = writeln!(errors, "{words}");
 }
 
 /// `text` as it may be written: on a terminal with its control characters made visible.
-pub fn for_reader(text: &str, is_terminal: bool) -> Cow<'_, str> {
+pub(crate) fn for_reader(text: &str, is_terminal: bool) -> Cow<'_, str> {
     if is_terminal {
         visible(&text.replace("\r\n", "\n")).into()
     } else {

@@ -12,7 +12,7 @@ use crate::net::services::{self, SERVICES, Service};
 
 /// One variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Variable {
+pub(crate) struct Variable {
     /// Its name.
     pub name: String,
     /// What it does.
@@ -134,7 +134,7 @@ const OWN_SECRETS: &[(&str, &str)] = &[
 ];
 
 /// Every variable that Marvin obeys.
-pub fn all() -> impl Iterator<Item = Variable> {
+pub(crate) fn all() -> impl Iterator<Item = Variable> {
     let plain = |(name, doc): &(&str, &str)| Variable {
         name: (*name).to_owned(),
         doc: (*doc).to_owned(),
@@ -198,7 +198,7 @@ fn address(service: &Service) -> String {
 }
 
 /// Values of the secret variables that are set, to be hidden in everything that is written down.
-pub fn secrets(env: &Env) -> Vec<String> {
+pub(crate) fn secrets(env: &Env) -> Vec<String> {
     all()
         .filter(|variable| variable.secret)
         .filter_map(|variable| keys::find(env, &variable.name))
@@ -206,7 +206,7 @@ pub fn secrets(env: &Env) -> Vec<String> {
 }
 
 /// Puts `config.yaml` under the environment; returns what is wrong with it.
-pub fn layer(env: &mut Env) -> Vec<String> {
+pub(crate) fn layer(env: &mut Env) -> Vec<String> {
     let path = match Paths::new(env).settings() {
         Ok(path) if path.exists() => path,
         _ => return Vec::new(),

@@ -22,7 +22,7 @@ const WATCHED: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 const GRACE: Duration = Duration::from_millis(150);
 
 /// A running watch; it lasts as long as the process.
-pub struct Watch {
+pub(crate) struct Watch {
     came: Arc<AtomicUsize>,
 }
 
@@ -32,7 +32,7 @@ impl Watch {
     ///
     /// # Errors
     /// The system has no handler, pipe or thread left.
-    pub fn start(stop: Cancel, late: impl FnOnce(i32) + Send + 'static) -> io::Result<Self> {
+    pub(crate) fn start(stop: Cancel, late: impl FnOnce(i32) + Send + 'static) -> io::Result<Self> {
         let came = Arc::new(AtomicUsize::new(0));
         let (woken, wake) = UnixStream::pair()?;
         for signal in WATCHED {
@@ -55,7 +55,7 @@ impl Watch {
     }
 
     /// The signal that came, if one did.
-    pub fn signal(&self) -> Option<i32> {
+    pub(crate) fn signal(&self) -> Option<i32> {
         number(&self.came)
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// `count` random bytes as lower-case hexadecimal.
-pub fn hex(count: usize) -> String {
+pub(crate) fn hex(count: usize) -> String {
     let mut bytes = vec![0u8; count];
     if getrandom::fill(&mut bytes).is_err() {
         // Without a random source ids only have to differ within this process and moment.
@@ -25,7 +25,7 @@ pub fn hex(count: usize) -> String {
 }
 
 /// An id for a tool call whose provider sent none (contract/provider-quirks.md 26).
-pub fn call() -> String {
+pub(crate) fn call() -> String {
     format!("call_{}", hex(12))
 }
 

@@ -1,7 +1,7 @@
 //! Data between marks in a prompt: `<stdin>`, `<file>`, `<document>`. What stands between them cannot end them.
 
 /// `text` between `<name>` and `</name>`, on lines of their own. `attributes` stand in the opening mark.
-pub fn enclosed(name: &str, attributes: &str, text: &str) -> String {
+pub(crate) fn enclosed(name: &str, attributes: &str, text: &str) -> String {
     let space = if attributes.is_empty() { "" } else { " " };
     format!(
         "<{name}{space}{}>\n{}\n</{name}>",

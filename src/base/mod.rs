@@ -1,15 +1,15 @@
 //! Floor 0: what every other floor stands on. No input or output policy, and no knowledge of Marvin's domain.
 
-pub mod cancel;
-pub mod clock;
-pub mod env;
-pub mod ids;
-pub mod json;
-pub mod marks;
-pub mod open;
-pub mod params;
-pub mod patterns;
-pub mod problem;
-pub mod redact;
-pub mod text;
-pub mod zones;
+pub(crate) mod cancel;
+pub(crate) mod clock;
+pub(crate) mod env;
+pub(crate) mod ids;
+pub(crate) mod json;
+pub(crate) mod marks;
+pub(crate) mod open;
+pub(crate) mod params;
+pub(crate) mod patterns;
+pub(crate) mod problem;
+pub(crate) mod redact;
+pub(crate) mod text;
+pub(crate) mod zones;

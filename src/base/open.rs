@@ -6,13 +6,13 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 /// What an error says of anything that is no file with an end: a FIFO, a device, a directory.
-pub const NOT_ORDINARY: &str = "it is no ordinary file";
+pub(crate) const NOT_ORDINARY: &str = "it is no ordinary file";
 
 /// Opens an ordinary file for reading.
 ///
 /// # Errors
 /// It cannot be opened, or is none ([`NOT_ORDINARY`]).
-pub fn read(path: &Path) -> io::Result<File> {
+pub(crate) fn read(path: &Path) -> io::Result<File> {
     with(OpenOptions::new().read(true), path)
 }
 
@@ -20,7 +20,7 @@ pub fn read(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// As [`read`].
-pub fn with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+pub(crate) fn with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     use rustix::fs::OFlags;
     // Neither waits for whoever would write to a FIFO, nor makes a terminal this process's own.
     let quietly = OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -43,7 +43,7 @@ pub fn with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// As [`read`]; it is longer, or no UTF-8.
-pub fn text(path: &Path, cap: u64) -> io::Result<String> {
+pub(crate) fn text(path: &Path, cap: u64) -> io::Result<String> {
     String::from_utf8(bytes(path, cap)?).map_err(io::Error::other)
 }
 
@@ -51,7 +51,7 @@ pub fn text(path: &Path, cap: u64) -> io::Result<String> {
 ///
 /// # Errors
 /// As [`read`]; it is longer.
-pub fn bytes(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn bytes(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
     let file = read(path)?;
     let mut bytes = Vec::new();
     if file.metadata()?.len() <= cap {

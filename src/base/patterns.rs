@@ -5,20 +5,20 @@
 //! `.gitignore`, overflow the stack, which ends the process. So every text is measured before it reaches one of them.
 
 /// Bytes of a glob at most; a path has no more than 4,095.
-pub const MAX_GLOB_BYTES: usize = 4_096;
+pub(crate) const MAX_GLOB_BYTES: usize = 4_096;
 /// Braces inside each other in a glob at most.
-pub const MAX_GLOB_DEPTH: usize = 16;
+pub(crate) const MAX_GLOB_DEPTH: usize = 16;
 /// Signs in a glob that stand for more than themselves, at most: each costs states of an automaton.
-pub const MAX_GLOB_WILDCARDS: usize = 256;
+pub(crate) const MAX_GLOB_WILDCARDS: usize = 256;
 /// Bytes of a regular expression at most.
-pub const MAX_REGEX_BYTES: usize = 16_384;
+pub(crate) const MAX_REGEX_BYTES: usize = 16_384;
 /// Groups, classes and repetitions inside each other in a regular expression at most.
-pub const MAX_REGEX_DEPTH: u32 = 100;
+pub(crate) const MAX_REGEX_DEPTH: u32 = 100;
 /// Bytes of words to look for at most.
-pub const MAX_QUERY_BYTES: usize = 4_096;
+pub(crate) const MAX_QUERY_BYTES: usize = 4_096;
 
 /// Why a glob is not handed to the parser; nothing when it may be.
-pub fn glob_excess(glob: &str) -> Option<String> {
+pub(crate) fn glob_excess(glob: &str) -> Option<String> {
     if glob.len() > MAX_GLOB_BYTES {
         return Some(format!("it is longer than {MAX_GLOB_BYTES} bytes"));
     }
@@ -45,7 +45,7 @@ pub fn glob_excess(glob: &str) -> Option<String> {
 
 /// Why a regular expression is not handed to the parser; nothing when it may be. Its depth is the parser's own to measure, with
 /// [`MAX_REGEX_DEPTH`].
-pub fn regex_excess(pattern: &str) -> Option<String> {
+pub(crate) fn regex_excess(pattern: &str) -> Option<String> {
     (pattern.len() > MAX_REGEX_BYTES).then(|| format!("it is longer than {MAX_REGEX_BYTES} bytes"))
 }
 

@@ -176,7 +176,7 @@ impl Error for Problem {
 }
 
 /// The operating system's reason without Rust's "(os error 2)" and in lower case at the start.
-pub fn io_words(error: &std::io::Error) -> String {
+pub(crate) fn io_words(error: &std::io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
     let mut chars = text.chars();
@@ -186,7 +186,7 @@ pub fn io_words(error: &std::io::Error) -> String {
 }
 
 /// Words for `Result`s whose error is a [`Problem`].
-pub type Outcome<T> = Result<T, Problem>;
+pub(crate) type Outcome<T> = Result<T, Problem>;
 
 #[cfg(test)]
 mod tests {

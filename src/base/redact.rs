@@ -37,7 +37,7 @@ const PREFIXES: [(&str, usize); 16] = [
 /// `text` with every secret that can be recognised replaced by `[hidden]`.
 ///
 /// `known` are the values of key variables of this process; they are hidden wherever they stand.
-pub fn secrets<'a>(text: &'a str, known: &[String]) -> Cow<'a, str> {
+pub(crate) fn secrets<'a>(text: &'a str, known: &[String]) -> Cow<'a, str> {
     let mut out = Cow::Borrowed(text);
     for value in known.iter().filter(|v| v.len() >= 8) {
         if out.contains(value.as_str()) {

@@ -1,7 +1,7 @@
 //! Cutting, indenting and comparing text, always on character boundaries.
 
 /// The first `max` characters of `text`, with `…` when something was cut.
-pub fn clip(text: &str, max: usize) -> String {
+pub(crate) fn clip(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         None => text.to_owned(),
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
@@ -9,20 +9,20 @@ pub fn clip(text: &str, max: usize) -> String {
 }
 
 /// The longest prefix of `text` that has at most `max` bytes and ends between characters.
-pub fn head(text: &str, max: usize) -> &str {
+pub(crate) fn head(text: &str, max: usize) -> &str {
     text.get(..text.floor_char_boundary(max))
         .unwrap_or_default()
 }
 
 /// The longest suffix of `text` that has at most `max` bytes and begins between characters.
-pub fn tail(text: &str, max: usize) -> &str {
+pub(crate) fn tail(text: &str, max: usize) -> &str {
     let from = text.len().saturating_sub(max);
     text.get(text.ceil_char_boundary(from)..)
         .unwrap_or_default()
 }
 
 /// `1 file`, `2 files`.
-pub fn plural(count: usize, noun: &str) -> String {
+pub(crate) fn plural(count: usize, noun: &str) -> String {
     if count == 1 {
         format!("1 {noun}")
     } else {
@@ -31,7 +31,7 @@ pub fn plural(count: usize, noun: &str) -> String {
 }
 
 /// `1 token`, `12,345 tokens`.
-pub fn counted(count: u64, noun: &str) -> String {
+pub(crate) fn counted(count: u64, noun: &str) -> String {
     if count == 1 {
         format!("1 {noun}")
     } else {
@@ -40,7 +40,7 @@ pub fn counted(count: u64, noun: &str) -> String {
 }
 
 /// 1,234,567.
-pub fn thousands(number: u64) -> String {
+pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -53,7 +53,10 @@ pub fn thousands(number: u64) -> String {
 }
 
 /// The candidates nearest to `word`, best first: those within a third of its length in edits, or beginning with it.
-pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+pub(crate) fn nearest<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Vec<&'a str> {
     let wanted: Vec<char> = clip(word, 64).to_lowercase().chars().collect();
     let limit = (wanted.len() / 3).clamp(1, 4);
     let mut scored: Vec<(usize, &str)> = candidates
@@ -76,7 +79,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// `did you mean "x"?` when some candidate is near.
-pub fn did_you_mean<'a>(
+pub(crate) fn did_you_mean<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
@@ -86,7 +89,7 @@ pub fn did_you_mean<'a>(
 }
 
 /// A number with at most `places` decimals and none that say nothing: `12`, `0.5`, `-3.25`; never `-0`.
-pub fn figure(number: f64, places: usize) -> String {
+pub(crate) fn figure(number: f64, places: usize) -> String {
     let text = format!("{number:.places$}");
     let text = match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.'),
@@ -96,7 +99,7 @@ pub fn figure(number: f64, places: usize) -> String {
 }
 
 /// `text` as a sentence of its own: its first letter in upper case.
-pub fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| {
         first.to_uppercase().chain(chars).collect()
@@ -134,7 +137,7 @@ fn distance(a: &[char], b: &[char]) -> usize {
 
 /// Makes control characters, escape sequences and bidirectional overrides visible, so that text from outside cannot move a
 /// terminal's cursor. Newlines and tabs stay.
-pub fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\n' | '\t' => c.to_string(),

@@ -8,7 +8,7 @@ use crate::base::text::clip;
 
 /// Thresholds in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Budget {
+pub(crate) struct Budget {
     /// A warning is appended to tool results.
     pub warn: u64,
     /// The conversation is compacted.
@@ -24,7 +24,7 @@ const KEEP: usize = 8;
 /// Characters of the task that survive every compaction word for word.
 const MAX_TASK_CHARS: usize = 20_000;
 /// How a summary begins.
-pub const SUMMARY: &str = "Summary of earlier messages";
+pub(crate) const SUMMARY: &str = "Summary of earlier messages";
 /// Characters of each message in the summary, and of each that the person wrote.
 const SUMMARY_EACH: usize = 200;
 const SUMMARY_USER: usize = 2_000;
@@ -33,7 +33,7 @@ const SUMMARY_ALL: usize = 12_000;
 
 impl Budget {
     /// The thresholds for a window of `tokens`; smaller windows get 80, 88 and 99 percent of theirs.
-    pub fn for_window(tokens: u64) -> Self {
+    pub(crate) fn for_window(tokens: u64) -> Self {
         if tokens >= FULL_WINDOW {
             return Self {
                 warn: 180_000,
@@ -50,7 +50,7 @@ impl Budget {
     }
 
     /// The words appended to tool results above the warning threshold.
-    pub fn warning(self, used: u64) -> Option<String> {
+    pub(crate) fn warning(self, used: u64) -> Option<String> {
         (used >= self.warn).then(|| {
             format!(
                 "\n\n[Context budget: about {used} tokens are in use; older messages are summarised at {}. \
@@ -63,7 +63,7 @@ impl Budget {
 
 /// Which messages compaction keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
+pub(crate) struct Cut {
     /// Index of the user's message that the conversation begins with afterwards.
     pub task: usize,
     /// Index of the first message that stays as it is after the summary.
@@ -73,7 +73,7 @@ pub struct Cut {
 /// Where compaction cuts: the last messages stay, moved back so that no result loses its call; before them stays the user's message
 /// that they work on, because providers refuse a conversation that begins with an answer, and a model that has lost its task
 /// invents another. `None` when there is nothing to drop.
-pub fn cut(messages: &[Message]) -> Option<Cut> {
+pub(crate) fn cut(messages: &[Message]) -> Option<Cut> {
     let is_user = |message: &Message| matches!(message, Message::User(_));
     let mut at = messages.len().checked_sub(KEEP)?;
     while at > 0 && matches!(messages.get(at), Some(Message::Tool(_))) {
@@ -98,7 +98,7 @@ pub fn cut(messages: &[Message]) -> Option<Cut> {
 
 /// Takes out what a compaction at `cut` drops; what is left begins with the task, in its full length up to a limit that leaves room
 /// for the work.
-pub fn take_dropped(messages: &mut Vec<Message>, cut: Cut) -> Vec<Message> {
+pub(crate) fn take_dropped(messages: &mut Vec<Message>, cut: Cut) -> Vec<Message> {
     let mut dropped: Vec<Message> = messages.drain(..cut.rest).collect();
     if cut.task < cut.rest {
         let mut task = dropped.remove(cut.task);
@@ -115,7 +115,7 @@ pub fn take_dropped(messages: &mut Vec<Message>, cut: Cut) -> Vec<Message> {
 }
 
 /// Puts the summary of what was dropped behind the task.
-pub fn insert_summary(messages: &mut Vec<Message>, summary: Message) {
+pub(crate) fn insert_summary(messages: &mut Vec<Message>, summary: Message) {
     let at = usize::from(matches!(messages.first(), Some(Message::User(_))));
     messages.insert(at, summary);
 }
@@ -125,13 +125,13 @@ fn is_summary(message: &Message) -> bool {
 }
 
 /// True for the text of a summary that a compaction made.
-pub fn is_summary_text(text: &str) -> bool {
+pub(crate) fn is_summary_text(text: &str) -> bool {
     text.starts_with(SUMMARY)
 }
 
 /// One message that stands for those that were dropped, made without a model: roles, tool names, first words. A summary among them
 /// goes on in this one, and what the person asked for stays longer than the rest: the work is for that.
-pub fn summary(dropped: &[Message], index: Option<&str>) -> Message {
+pub(crate) fn summary(dropped: &[Message], index: Option<&str>) -> Message {
     let mut lines = Vec::new();
     for message in dropped {
         match message {
@@ -194,7 +194,7 @@ fn fitted(lines: &[String]) -> String {
 }
 
 /// What the dropped messages were about, for `.marvin/memories/INDEX.md`: files, frequent words, findings. Deterministic.
-pub fn index(dropped: &[Message], when: &str) -> String {
+pub(crate) fn index(dropped: &[Message], when: &str) -> String {
     let mut files: BTreeMap<String, usize> = BTreeMap::new();
     let mut words: BTreeMap<String, usize> = BTreeMap::new();
     let mut findings = Vec::new();

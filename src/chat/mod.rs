@@ -1,8 +1,8 @@
-//! Floor 2: the nouns of a conversation. Pure data; nothing here opens a file or a socket.
+//! Floor 3: the nouns of a conversation. Pure data; nothing here opens a file or a socket.
 
-pub mod budget;
-pub mod event;
-pub mod message;
-pub mod repair;
-pub mod tokens;
-pub mod usage;
+pub(crate) mod budget;
+pub(crate) mod event;
+pub(crate) mod message;
+pub(crate) mod repair;
+pub(crate) mod tokens;
+pub(crate) mod usage;

@@ -13,7 +13,7 @@ const LOST: &str =
 /// JSON is replaced by `{}` (contract/interfaces.md 7, provider-quirks.md 37).
 ///
 /// Returns how many repairs were made; a conversation in order costs one pass and no allocation for its messages.
-pub fn repair(messages: &mut Vec<Message>) -> usize {
+pub(crate) fn repair(messages: &mut Vec<Message>) -> usize {
     if in_order(messages) {
         return 0;
     }
@@ -119,7 +119,7 @@ fn is_json(text: &str) -> bool {
 
 /// Where a conversation of more than `cap` messages may be cut so that at most `cap` remain: at a user message, never
 /// between a call and its result (contract/interfaces.md 7). `None` when it is short enough or has no such place.
-pub fn cut_for_cap(messages: &[Message], cap: usize) -> Option<usize> {
+pub(crate) fn cut_for_cap(messages: &[Message], cap: usize) -> Option<usize> {
     let least = messages.len().checked_sub(cap).filter(|over| *over > 0)?;
     (least..messages.len()).find(|at| matches!(messages.get(*at), Some(Message::User(_))))
 }

@@ -8,17 +8,17 @@ const PER_MESSAGE: u64 = 4;
 const EXACT_UP_TO: usize = 1 << 20;
 
 /// Counts a text exactly; loading its tables costs a tenth of a second and 50 MB, so it is called only when needed.
-pub type Exact = fn(&str) -> u64;
+pub(crate) type Exact = fn(&str) -> u64;
 
 /// The exact count in the o200k encoding: right for OpenAI's models, near for the others.
-pub fn o200k(text: &str) -> u64 {
+pub(crate) fn o200k(text: &str) -> u64 {
     tiktoken_rs::o200k_base_singleton()
         .encode_ordinary(text)
         .len() as u64
 }
 
 /// Bytes over four, rounded up: measured a little low on code and prose, far too high on padding.
-pub fn estimate(bytes: usize) -> u64 {
+pub(crate) fn estimate(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(4)
 }
 
@@ -31,7 +31,7 @@ struct Counted {
 
 /// Running count of a conversation: each message is counted once, and again only if it changed length.
 #[derive(Debug)]
-pub struct Meter {
+pub(crate) struct Meter {
     counted: Vec<Counted>,
     exact: Exact,
 }
@@ -44,7 +44,7 @@ impl Default for Meter {
 
 impl Meter {
     /// A meter that uses `exact` near a threshold.
-    pub fn new(exact: Exact) -> Self {
+    pub(crate) fn new(exact: Exact) -> Self {
         Self {
             counted: Vec::new(),
             exact,
@@ -55,7 +55,7 @@ impl Meter {
     ///
     /// While the estimate is below 80 % of `threshold` it is the answer. Above, every message that has only an estimate is
     /// counted exactly, once.
-    pub fn measure(&mut self, messages: &[Message], beside: usize, threshold: u64) -> u64 {
+    pub(crate) fn measure(&mut self, messages: &[Message], beside: usize, threshold: u64) -> u64 {
         let same = self
             .counted
             .iter()

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::flags::{Complete, FLAGS, Flag, SUBCOMMANDS, Takes, words};
 
 /// The script for a shell; `None` for a shell that is not known.
-pub fn script(shell: &str) -> Option<String> {
+pub(crate) fn script(shell: &str) -> Option<String> {
     match shell {
         "bash" => Some(bash()),
         "zsh" => Some(zsh()),
@@ -18,7 +18,7 @@ pub fn script(shell: &str) -> Option<String> {
 const TOOL_NAMES: &str = "marvin tools 2>/dev/null | awk '{print $1}'";
 
 /// The shells.
-pub const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
+pub(crate) const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
 fn shown() -> impl Iterator<Item = &'static Flag> {
     FLAGS.iter().filter(|flag| !flag.hidden)

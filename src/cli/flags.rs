@@ -9,7 +9,7 @@ use crate::llm::choose;
 
 /// Whether a flag takes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Takes {
+pub(crate) enum Takes {
     /// None.
     Nothing,
     /// One, named so in the help.
@@ -20,7 +20,7 @@ pub enum Takes {
 
 /// What completes a flag's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Complete {
+pub(crate) enum Complete {
     /// Nothing known.
     Nothing,
     /// Names of files.
@@ -34,7 +34,7 @@ pub enum Complete {
 }
 
 /// One flag.
-pub struct Flag {
+pub(crate) struct Flag {
     /// Long name, without dashes.
     pub long: &'static str,
     /// Short name.
@@ -99,7 +99,7 @@ const TIERS: [(&str, &str); 9] = [
 ];
 
 /// The flags of `marvin`.
-pub static FLAGS: &[Flag] = &[
+pub(crate) static FLAGS: &[Flag] = &[
     flag(
         "non-interactive",
         Takes::Nothing,
@@ -304,7 +304,7 @@ pub static FLAGS: &[Flag] = &[
 ];
 
 /// A subcommand.
-pub struct Subcommand {
+pub(crate) struct Subcommand {
     /// Its name.
     pub name: &'static str,
     /// What follows it.
@@ -316,7 +316,7 @@ pub struct Subcommand {
 }
 
 /// The subcommands.
-pub static SUBCOMMANDS: &[Subcommand] = &[
+pub(crate) static SUBCOMMANDS: &[Subcommand] = &[
     Subcommand {
         name: "tool",
         usage: "NAME [key=value …] [--json '{…}'] [--working-dir DIR]",
@@ -362,7 +362,7 @@ pub static SUBCOMMANDS: &[Subcommand] = &[
 ];
 
 /// The flag with this long name.
-pub fn long(name: &str) -> Option<&'static Flag> {
+pub(crate) fn long(name: &str) -> Option<&'static Flag> {
     // A hidden flag with a short name is known by that alone.
     FLAGS
         .iter()
@@ -370,7 +370,7 @@ pub fn long(name: &str) -> Option<&'static Flag> {
 }
 
 /// Words that complete a value.
-pub fn words(complete: Complete) -> Vec<&'static str> {
+pub(crate) fn words(complete: Complete) -> Vec<&'static str> {
     match complete {
         Complete::Provider => choose::names().collect(),
         Complete::Group => crate::tools::groups()

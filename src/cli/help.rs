@@ -6,11 +6,11 @@ use super::flags::{FLAGS, Flag, SUBCOMMANDS, Takes};
 use crate::app::variables;
 
 /// What Marvin is, in one line.
-pub const ABOUT: &str =
+pub(crate) const ABOUT: &str =
     "Marvin: a terminal assistant, a coding agent and a sub-agent, in one binary.";
 
 /// The forms of a call.
-pub const USAGE: [&str; 4] = [
+pub(crate) const USAGE: [&str; 4] = [
     "marvin [flags] [words of a prompt]",
     "marvin --non-interactive --prompt TEXT [flags]",
     "marvin SUBCOMMAND …",
@@ -18,7 +18,7 @@ pub const USAGE: [&str; 4] = [
 ];
 
 /// A flag as it is written: `-h, --help`, `--prompt TEXT`.
-pub fn written(flag: &Flag) -> String {
+pub(crate) fn written(flag: &Flag) -> String {
     let mut out = flag
         .short
         .map_or_else(|| "    ".to_owned(), |short| format!("-{short}, "));
@@ -36,7 +36,7 @@ pub fn written(flag: &Flag) -> String {
 }
 
 /// The whole help.
-pub fn help() -> String {
+pub(crate) fn help() -> String {
     let mut out = format!("{ABOUT}\n\nUsage:\n");
     for usage in USAGE {
         let _ = writeln!(out, "  {usage}");
@@ -62,7 +62,7 @@ pub fn help() -> String {
 }
 
 /// What the subcommand `name` takes and does.
-pub fn subcommand(name: &str) -> String {
+pub(crate) fn subcommand(name: &str) -> String {
     let mut out = String::new();
     for command in SUBCOMMANDS.iter().filter(|command| command.name == name) {
         let usage = format!("{name} {}", command.usage);

@@ -7,7 +7,7 @@ use super::help::{ABOUT, USAGE, written};
 use crate::app::variables;
 
 /// The page.
-pub fn page() -> String {
+pub(crate) fn page() -> String {
     let mut out = format!(
         ".TH MARVIN 1 \"\" \"Marvin {}\"\n.SH NAME\nmarvin \\- {}\n.SH SYNOPSIS\n",
         env!("CARGO_PKG_VERSION"),

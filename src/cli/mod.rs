@@ -1,13 +1,13 @@
-//! Floor 7: the command line: one table of flags and one of subcommands, and all that is generated from them.
+//! Floor 9: the command line: one table of flags and one of subcommands, and all that is generated from them.
 
-pub mod complete;
-pub mod doctor;
-pub mod flags;
-pub mod help;
-pub mod man;
+pub(crate) mod complete;
+pub(crate) mod doctor;
+pub(crate) mod flags;
+pub(crate) mod help;
+pub(crate) mod man;
 mod out;
-pub mod parse;
-pub mod run;
+pub(crate) mod parse;
+pub(crate) mod run;
 mod services;
 mod tk;
 mod tool;

@@ -11,7 +11,7 @@ use crate::base::text;
 
 /// What is to be done.
 #[derive(Debug)]
-pub enum Command {
+pub(crate) enum Command {
     /// Talk, or answer one prompt.
     Run(Box<Low>),
     /// A subcommand with its arguments.
@@ -22,7 +22,7 @@ pub enum Command {
 ///
 /// # Errors
 /// An unknown flag (with the nearest one), a missing or superfluous value, text that is not UTF-8.
-pub fn parse(args: Vec<OsString>) -> Outcome<Command> {
+pub(crate) fn parse(args: Vec<OsString>) -> Outcome<Command> {
     if let Some(name) = args.first().and_then(|word| word.to_str())
         && let Some(command) = SUBCOMMANDS.iter().find(|command| command.name == name)
     {

@@ -19,7 +19,7 @@ use crate::base::text;
 use crate::chat::usage::Totals;
 
 /// What is left to do when the command line is read.
-pub enum Next {
+pub(crate) enum Next {
     /// Nothing: this is the exit status.
     Done(u8),
     /// A conversation with a person.
@@ -33,7 +33,7 @@ impl From<u8> for Next {
 }
 
 /// Runs the command line as far as it needs no person (contract/interfaces.md 5).
-pub fn run(args: Vec<OsString>, mut env: Env) -> Next {
+pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> Next {
     // A caller that asked for the non-interactive mode reads a cost line even when the flags were wrong.
     let machine = args.iter().any(|arg| arg == "--non-interactive");
     match parse(args) {

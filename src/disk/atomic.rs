@@ -13,7 +13,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::thousands;
 
 /// Bytes of a state file that is read whole, at most; far above any honest one.
-pub const STATE_CAP: u64 = 256 * 1024 * 1024;
+pub(crate) const STATE_CAP: u64 = 256 * 1024 * 1024;
 
 /// How long another process's writing of one line is waited for.
 const LINE_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
@@ -21,7 +21,7 @@ const LINE_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 /// Who may read a file. What Marvin keeps about the user, in the config folder and in a project's `.marvin/`, is nobody else's
 /// business: conversations, topics that whoever knows them can read, places, plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub(crate) enum Access {
     /// An existing file keeps its permissions, a new one gets those of the umask: for files that other programs share.
     Usual,
     /// The owner alone (0600), and folders made for it too (0700).
@@ -32,7 +32,7 @@ pub enum Access {
 ///
 /// # Errors
 /// It cannot be read, is no ordinary file, or is longer (`Limit`).
-pub fn read(path: &Path, cap: u64) -> Outcome<Option<Vec<u8>>> {
+pub(crate) fn read(path: &Path, cap: u64) -> Outcome<Option<Vec<u8>>> {
     let fail = |why| Problem::system(format!("Cannot read {}", path.display()), why);
     let too_large = || {
         Problem::limit(format!(
@@ -66,7 +66,7 @@ pub fn read(path: &Path, cap: u64) -> Outcome<Option<Vec<u8>>> {
 ///
 /// # Errors
 /// As [`read`]; `Input` when it is not UTF-8, with the place.
-pub fn read_text(path: &Path, cap: u64) -> Outcome<Option<String>> {
+pub(crate) fn read_text(path: &Path, cap: u64) -> Outcome<Option<String>> {
     let Some(bytes) = read(path, cap)? else {
         return Ok(None);
     };
@@ -87,7 +87,7 @@ pub fn read_text(path: &Path, cap: u64) -> Outcome<Option<String>> {
 ///
 /// # Errors
 /// The disk is full or not writable; the old content is then intact and nothing is left beside it.
-pub fn write(path: &Path, bytes: &[u8], access: Access) -> Outcome<()> {
+pub(crate) fn write(path: &Path, bytes: &[u8], access: Access) -> Outcome<()> {
     let target = replace(path, bytes, access)?;
     // The rename itself; a file system that cannot do this for folders still has the content.
     let _ = File::open(folder(&target)).and_then(|dir| dir.sync_all());
@@ -99,7 +99,7 @@ pub fn write(path: &Path, bytes: &[u8], access: Access) -> Outcome<()> {
 ///
 /// # Errors
 /// As [`write`].
-pub fn replace(path: &Path, bytes: &[u8], access: Access) -> Outcome<PathBuf> {
+pub(crate) fn replace(path: &Path, bytes: &[u8], access: Access) -> Outcome<PathBuf> {
     let fail = |why| Problem::system(format!("Cannot write {}", path.display()), why);
     let target = through_links(path).map_err(fail)?;
     let dir = folder(&target);
@@ -144,7 +144,7 @@ pub fn replace(path: &Path, bytes: &[u8], access: Access) -> Outcome<PathBuf> {
 ///
 /// # Errors
 /// A part is a file, or the disk is not writable.
-pub fn make_folder(dir: &Path, access: Access) -> Outcome<()> {
+pub(crate) fn make_folder(dir: &Path, access: Access) -> Outcome<()> {
     let mode = match access {
         Access::Usual => 0o777,
         Access::Private => 0o700,
@@ -161,7 +161,7 @@ pub fn make_folder(dir: &Path, access: Access) -> Outcome<()> {
 ///
 /// # Errors
 /// The disk is full or not writable; what was written of the line is taken back.
-pub fn append_line(path: &Path, line: &str, access: Access) -> Outcome<()> {
+pub(crate) fn append_line(path: &Path, line: &str, access: Access) -> Outcome<()> {
     let fail = |why| Problem::system(format!("Cannot add to {}", path.display()), why);
     if line.contains('\n') {
         return Err(Problem::internal(format!(
@@ -219,7 +219,7 @@ pub fn append_line(path: &Path, line: &str, access: Access) -> Outcome<()> {
 ///
 /// # Errors
 /// The file is another user's.
-pub fn make_private(file: &File) -> std::io::Result<()> {
+pub(crate) fn make_private(file: &File) -> std::io::Result<()> {
     if file.metadata()?.permissions().mode() & 0o077 == 0 {
         return Ok(());
     }
@@ -230,7 +230,7 @@ pub fn make_private(file: &File) -> std::io::Result<()> {
 ///
 /// # Errors
 /// The file is gone or its folder is not writable.
-pub fn set_aside(path: &Path, clock: &Clock) -> Outcome<PathBuf> {
+pub(crate) fn set_aside(path: &Path, clock: &Clock) -> Outcome<PathBuf> {
     let fail = |why| Problem::system(format!("Cannot move {} aside", path.display()), why);
     let stamp = clock.stamp();
     for attempt in 1..=1_000 {

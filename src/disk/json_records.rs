@@ -18,7 +18,7 @@ const WAIT: Duration = Duration::from_secs(4);
 ///
 /// # Errors
 /// It cannot be read.
-pub fn read(path: &Path) -> Outcome<Option<Vec<u8>>> {
+pub(crate) fn read(path: &Path) -> Outcome<Option<Vec<u8>>> {
     atomic::read(path, atomic::STATE_CAP)
 }
 
@@ -26,7 +26,7 @@ pub fn read(path: &Path) -> Outcome<Option<Vec<u8>>> {
 ///
 /// # Errors
 /// The bytes are no JSON array, with the place.
-pub fn raw<'a>(path: &Path, bytes: &'a [u8]) -> Outcome<Vec<&'a str>> {
+pub(crate) fn raw<'a>(path: &Path, bytes: &'a [u8]) -> Outcome<Vec<&'a str>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     // Once for the whole file: it would be asked again for each record.
     let records: Result<Vec<&RawValue>, _> = match std::str::from_utf8(bytes) {
@@ -44,7 +44,7 @@ pub fn raw<'a>(path: &Path, bytes: &'a [u8]) -> Outcome<Vec<&'a str>> {
 }
 
 /// The part of `bytes` from the first of some `records` that stand in it to the last.
-pub fn stretch<'a>(bytes: &'a [u8], records: &[&str]) -> &'a [u8] {
+pub(crate) fn stretch<'a>(bytes: &'a [u8], records: &[&str]) -> &'a [u8] {
     let place = |text: &str| (text.as_ptr().addr()).saturating_sub(bytes.as_ptr().addr());
     let (Some(first), Some(last)) = (records.first(), records.last()) else {
         return &[];
@@ -102,7 +102,7 @@ fn by_indent(text: &str) -> Option<Vec<&str>> {
 }
 
 /// A record as an object; what is none is empty.
-pub fn object(raw: &str) -> Map<String, Value> {
+pub(crate) fn object(raw: &str) -> Map<String, Value> {
     serde_json::from_str(raw).unwrap_or_default()
 }
 
@@ -110,7 +110,7 @@ pub fn object(raw: &str) -> Map<String, Value> {
 ///
 /// # Errors
 /// Never for what JSON holds.
-pub fn record(object: &Map<String, Value>) -> Outcome<Box<RawValue>> {
+pub(crate) fn record(object: &Map<String, Value>) -> Outcome<Box<RawValue>> {
     serde_json::value::to_raw_value(object)
         .map_err(|why| Problem::internal("A record is no JSON.").because(why))
 }
@@ -120,7 +120,7 @@ pub fn record(object: &Map<String, Value>) -> Outcome<Box<RawValue>> {
 ///
 /// # Errors
 /// The lock, the disk or `change` failed; the file is then as it was.
-pub fn update(
+pub(crate) fn update(
     path: &Path,
     beginning: Option<&Path>,
     clock: &Clock,

@@ -5,14 +5,14 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use super::tail::{Tail, tail_array};
+pub(crate) use super::tail::{Tail, tail_array};
 
 use super::atomic::{self, Access};
 use crate::base::problem::{Outcome, Problem};
 
 /// What a line log holds.
 #[derive(Debug, Default, PartialEq)]
-pub struct Lines {
+pub(crate) struct Lines {
     /// The values in order.
     pub values: Vec<Value>,
     /// Lines that are no JSON: torn by a crash or damaged.
@@ -23,7 +23,7 @@ pub struct Lines {
 ///
 /// # Errors
 /// The disk is full or not writable.
-pub fn append(path: &Path, value: &impl Serialize) -> Outcome<()> {
+pub(crate) fn append(path: &Path, value: &impl Serialize) -> Outcome<()> {
     let line = serde_json::to_string(value).map_err(|why| {
         Problem::internal(format!(
             "Cannot write a line of {} as JSON.",
@@ -38,7 +38,7 @@ pub fn append(path: &Path, value: &impl Serialize) -> Outcome<()> {
 ///
 /// # Errors
 /// It cannot be read or is longer.
-pub fn read(path: &Path, cap: u64) -> Outcome<Lines> {
+pub(crate) fn read(path: &Path, cap: u64) -> Outcome<Lines> {
     let bytes = atomic::read(path, cap)?.unwrap_or_default();
     let mut lines = Lines::default();
     for line in bytes.split(|b| *b == b'\n') {

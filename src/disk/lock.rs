@@ -22,7 +22,7 @@ const QUIET: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK);
 /// two processes hold two different files of the same name.
 #[derive(Debug)]
 #[must_use = "the lock is released when dropped"]
-pub struct Lock {
+pub(crate) struct Lock {
     file: File,
 }
 
@@ -31,7 +31,7 @@ impl Lock {
     ///
     /// # Errors
     /// `Limit` with the holder's process id when it takes longer; `Cancelled`; the folder is not writable.
-    pub fn take(path: &Path, limit: Duration, stop: &Cancel) -> Outcome<Self> {
+    pub(crate) fn take(path: &Path, limit: Duration, stop: &Cancel) -> Outcome<Self> {
         let name = beside(path);
         let fail = |why| Problem::system(format!("Cannot lock {}", path.display()), why);
         if let Some(dir) = name.parent().filter(|dir| !dir.as_os_str().is_empty()) {
@@ -63,7 +63,7 @@ impl Lock {
     ///
     /// # Errors
     /// `Limit` when it takes longer; `Cancelled`; the folder cannot be opened.
-    pub fn folder(dir: &Path, limit: Duration, stop: &Cancel) -> Outcome<Self> {
+    pub(crate) fn folder(dir: &Path, limit: Duration, stop: &Cancel) -> Outcome<Self> {
         let fail = |why| Problem::system(format!("Cannot lock {}", dir.display()), why);
         let flags = OFlags::DIRECTORY | OFlags::NONBLOCK;
         let mut file = OpenOptions::new()
@@ -154,7 +154,7 @@ fn beside(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// The lock, the reading, `change` or the writing failed; the file is then as it was.
-pub fn update(
+pub(crate) fn update(
     path: &Path,
     limit: Duration,
     change: impl FnOnce(Option<Vec<u8>>) -> Outcome<Option<Vec<u8>>>,
@@ -166,7 +166,7 @@ pub fn update(
 ///
 /// # Errors
 /// As [`update`].
-pub fn update_as(
+pub(crate) fn update_as(
     path: &Path,
     access: Access,
     limit: Duration,

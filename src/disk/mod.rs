@@ -1,13 +1,12 @@
 //! Files: the ones Marvin owns (state, logs, locks) and the fence around a working directory.
 
-pub mod atomic;
-pub mod beneath;
-pub mod json_records;
-pub mod jsonl;
-pub mod lock;
-pub mod paths;
-pub mod search;
-pub mod size_limit;
-pub mod swap;
+pub(crate) mod atomic;
+pub(crate) mod beneath;
+pub(crate) mod json_records;
+pub(crate) mod jsonl;
+pub(crate) mod lock;
+pub(crate) mod paths;
+pub(crate) mod size_limit;
+pub(crate) mod swap;
 mod tail;
-pub mod yaml;
+pub(crate) mod yaml;

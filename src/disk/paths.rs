@@ -327,92 +327,92 @@ impl ProfilePaths {
 
 /// The files Marvin keeps in a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProjectPaths(PathBuf);
+pub(crate) struct ProjectPaths(PathBuf);
 
 impl ProjectPaths {
     /// The project in this folder.
-    pub fn new(dir: &Path) -> Self {
+    pub(crate) fn new(dir: &Path) -> Self {
         Self(dir.to_owned())
     }
 
     /// The project's folder.
-    pub fn dir(&self) -> &Path {
+    pub(crate) fn dir(&self) -> &Path {
         &self.0
     }
 
     /// `.marvin`.
-    pub fn marvin(&self) -> PathBuf {
+    pub(crate) fn marvin(&self) -> PathBuf {
         self.0.join(".marvin")
     }
 
     /// The specification.
-    pub fn spec(&self) -> PathBuf {
+    pub(crate) fn spec(&self) -> PathBuf {
         self.marvin().join("spec.md")
     }
 
     /// The user experience document.
-    pub fn ux(&self) -> PathBuf {
+    pub(crate) fn ux(&self) -> PathBuf {
         self.marvin().join("ux.md")
     }
 
     /// The design.
-    pub fn design(&self) -> PathBuf {
+    pub(crate) fn design(&self) -> PathBuf {
         self.marvin().join("design.md")
     }
 
     /// `.marvin-instructions`, the second place of project instructions.
-    pub fn instructions_beside(&self) -> PathBuf {
+    pub(crate) fn instructions_beside(&self) -> PathBuf {
         self.0.join(".marvin-instructions")
     }
 
     /// `.marvin/instructions.md`, the third place of project instructions.
-    pub fn instructions(&self) -> PathBuf {
+    pub(crate) fn instructions(&self) -> PathBuf {
         self.marvin().join("instructions.md")
     }
 
     /// The phase that the pipeline is in.
-    pub fn pipeline_state(&self) -> PathBuf {
+    pub(crate) fn pipeline_state(&self) -> PathBuf {
         self.marvin().join("pipeline_state")
     }
 
     /// Notes of the project.
-    pub fn notes(&self) -> PathBuf {
+    pub(crate) fn notes(&self) -> PathBuf {
         self.marvin().join("notes")
     }
 
     /// Logs and backups of contexts.
-    pub fn logs(&self) -> PathBuf {
+    pub(crate) fn logs(&self) -> PathBuf {
         self.marvin().join("logs")
     }
 
     /// What was dumped or summarised for later.
-    pub fn memories(&self) -> PathBuf {
+    pub(crate) fn memories(&self) -> PathBuf {
         self.marvin().join("memories")
     }
 
     /// The index of the memories.
-    pub fn memories_index(&self) -> PathBuf {
+    pub(crate) fn memories_index(&self) -> PathBuf {
         self.memories().join("INDEX.md")
     }
 
     /// Read-only documents (contract/pipeline.md 12).
-    pub fn upstream(&self) -> PathBuf {
+    pub(crate) fn upstream(&self) -> PathBuf {
         self.marvin().join("upstream")
     }
 
     /// Background jobs.
-    pub fn jobs(&self) -> PathBuf {
+    pub(crate) fn jobs(&self) -> PathBuf {
         self.marvin().join("jobs")
     }
 
     /// The history of one review.
-    pub fn review_history(&self, name: &str) -> Outcome<PathBuf> {
+    pub(crate) fn review_history(&self, name: &str) -> Outcome<PathBuf> {
         let name = file_name("review name", name)?;
         Ok(self.marvin().join(format!("review-history-{name}.md")))
     }
 
     /// Tickets.
-    pub fn tickets(&self) -> PathBuf {
+    pub(crate) fn tickets(&self) -> PathBuf {
         self.0.join(".tickets")
     }
 }

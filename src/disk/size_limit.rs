@@ -8,7 +8,7 @@ use signal_hook::flag;
 
 /// Makes a write beyond the limit fail with an error. Without this the system sends SIGXFSZ, whose default is to end the process in
 /// the middle of the write. A handler, not "ignore": that would be inherited by child processes, a handler is not.
-pub fn report_as_error() {
+pub(crate) fn report_as_error() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // Where the system has no handler left, the default stays.

@@ -22,7 +22,7 @@ const WAIT: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// As [`atomic::read`].
-pub fn read(path: &Path, cap: u64) -> Outcome<Option<Vec<u8>>> {
+pub(crate) fn read(path: &Path, cap: u64) -> Outcome<Option<Vec<u8>>> {
     let exists = path.exists();
     let _lock = exists.then(|| Lock::take(path, WAIT, &Cancel::new()));
     atomic::read(path, cap)
@@ -32,7 +32,7 @@ pub fn read(path: &Path, cap: u64) -> Outcome<Option<Vec<u8>>> {
 ///
 /// # Errors
 /// As [`atomic::replace`].
-pub fn write(path: &Path, bytes: &[u8]) -> Outcome<()> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Outcome<()> {
     if exchanged(path, bytes).is_none() {
         atomic::replace(path, bytes, Access::Private)?;
     }
@@ -95,7 +95,7 @@ fn fill(mut file: &File, bytes: &[u8]) -> std::io::Result<()> {
 /// # Errors
 /// One of them does not exist; the file system cannot do this, and nothing was changed.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
-pub fn change_names(one: &Path, other: &Path) -> std::io::Result<()> {
+pub(crate) fn change_names(one: &Path, other: &Path) -> std::io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
 }

@@ -19,7 +19,7 @@ const WINDOW: u64 = 64 * 1024;
 
 /// The last entries of an array of objects.
 #[derive(Debug, Default, PartialEq)]
-pub struct Tail {
+pub(crate) struct Tail {
     /// In the order of the file.
     pub entries: Vec<Map<String, Value>>,
     /// Where each of them stands in the file, in bytes.
@@ -34,7 +34,7 @@ pub struct Tail {
 ///
 /// # Errors
 /// The file cannot be read, or is not an array of objects (`Input`): set it aside then.
-pub fn tail_array(path: &Path, n: usize) -> Outcome<Tail> {
+pub(crate) fn tail_array(path: &Path, n: usize) -> Outcome<Tail> {
     let fail = |why| Problem::system(format!("Cannot read {}", path.display()), why);
     let mut file = match open::read(path) {
         Ok(file) => file,

@@ -14,7 +14,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::formats::yaml_lines;
 
 /// Bytes of a YAML file at most.
-pub const CAP: u64 = 1024 * 1024;
+pub(crate) const CAP: u64 = 1024 * 1024;
 
 /// Brackets that may be open at once. The crate refuses more than 128 levels, but only after its scanner has looked through all that
 /// are open at every sign: a file of nothing but brackets takes it minutes.
@@ -76,7 +76,7 @@ pub fn parse(text: &str, name: &str) -> Outcome<Value> {
 ///
 /// # Errors
 /// As [`parse`]; it cannot be read.
-pub fn read(path: &Path) -> Outcome<Option<Value>> {
+pub(crate) fn read(path: &Path) -> Outcome<Option<Value>> {
     match atomic::read_text(path, CAP)? {
         Some(text) => parse(&text, &path.display().to_string()).map(Some),
         None => Ok(None),
@@ -87,7 +87,7 @@ pub fn read(path: &Path) -> Outcome<Option<Value>> {
 ///
 /// # Errors
 /// Never for what [`parse`] gave.
-pub fn text(value: &Value) -> Outcome<String> {
+pub(crate) fn text(value: &Value) -> Outcome<String> {
     serde_yaml::to_string(value)
         .map_err(|why| Problem::internal("Cannot write a value as YAML.").because(why))
 }
@@ -97,7 +97,7 @@ pub fn text(value: &Value) -> Outcome<String> {
 ///
 /// # Errors
 /// The file is no YAML mapping, `change` fails, or the disk does; the file is then as it was.
-pub fn update(
+pub(crate) fn update(
     path: &Path,
     limit: Duration,
     change: impl FnOnce(&mut Map<String, Value>) -> Outcome<()>,
@@ -109,7 +109,7 @@ pub fn update(
 ///
 /// # Errors
 /// As [`update`].
-pub fn update_from(
+pub(crate) fn update_from(
     path: &Path,
     limit: Duration,
     beginning: impl FnOnce() -> Outcome<String>,

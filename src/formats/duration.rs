@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// `30m`, `2h`, `1h30m`, `90s`, `1d12h`, `1 h 30 min`; nothing for anything else.
-pub fn read(text: &str) -> Option<Duration> {
+pub(crate) fn read(text: &str) -> Option<Duration> {
     let text: String = text
         .to_lowercase()
         .chars()
@@ -36,7 +36,7 @@ pub fn read(text: &str) -> Option<Duration> {
 }
 
 /// `1 h 5 min`, `40 s`.
-pub fn words(time: Duration) -> String {
+pub(crate) fn words(time: Duration) -> String {
     let all = time.as_secs();
     let parts = [
         (all / 86_400, "d"),

@@ -8,7 +8,7 @@ use crate::base::text::{clip, head, visible};
 const LONGEST: usize = 200;
 
 /// The name in a `Content-Disposition` header (RFC 6266), as it stands there.
-pub fn disposition(header: &str) -> Option<String> {
+pub(crate) fn disposition(header: &str) -> Option<String> {
     let mut plain = None;
     for part in parameters(header) {
         let (key, value) = part.split_once('=')?;
@@ -72,7 +72,7 @@ fn unquoted(value: &str) -> String {
 }
 
 /// `name` as a file's name in a folder: its last part, nothing hidden, nothing a shell or a terminal could stumble over.
-pub fn safe(name: &str) -> Option<String> {
+pub(crate) fn safe(name: &str) -> Option<String> {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let shown = visible(last);
     let clean: String = shown
@@ -93,7 +93,7 @@ pub fn safe(name: &str) -> Option<String> {
 ///
 /// # Errors
 /// `Refused` for folders, `..`, hidden names and options.
-pub fn chosen(name: &str) -> Outcome<String> {
+pub(crate) fn chosen(name: &str) -> Outcome<String> {
     let name = name.trim();
     if name.len() <= LONGEST && safe(name).as_deref() == Some(name) {
         return Ok(name.to_owned());
@@ -118,7 +118,7 @@ fn shortened(name: &str) -> String {
 }
 
 /// `name`, `name (2)`, `name (3)` … with the number before the extension; `count` begins at 1.
-pub fn numbered(name: &str, count: usize) -> String {
+pub(crate) fn numbered(name: &str, count: usize) -> String {
     if count < 2 {
         return name.to_owned();
     }

@@ -151,7 +151,7 @@ fn field(range: Range<usize>, line: &[u8]) -> Option<Field<'_>> {
 }
 
 /// The items of `[a, b]`, brackets, quotes and spaces as anybody writes them.
-pub fn items(text: &str) -> Vec<String> {
+pub(crate) fn items(text: &str) -> Vec<String> {
     text.split(',')
         .map(squeezed)
         .filter(|item| !item.is_empty())
@@ -159,14 +159,14 @@ pub fn items(text: &str) -> Vec<String> {
 }
 
 /// An item as lists are read, by us and by the script: without the spaces in it. A tag of two words is found by both spellings.
-pub fn squeezed(item: &str) -> String {
+pub(crate) fn squeezed(item: &str) -> String {
     item.chars()
         .filter(|c| !matches!(c, '[' | ']' | '"' | '\'') && !c.is_whitespace())
         .collect()
 }
 
 /// The tags of a new ticket, as they were written between the commas.
-pub fn tags(text: &str) -> Vec<String> {
+pub(crate) fn tags(text: &str) -> Vec<String> {
     one_line(text)
         .split(',')
         .map(|tag| tag.trim_matches(|c: char| c.is_whitespace() || matches!(c, '[' | ']')))
@@ -176,7 +176,7 @@ pub fn tags(text: &str) -> Vec<String> {
 }
 
 /// `[a, b]`.
-pub fn list_text(items: &[String]) -> String {
+pub(crate) fn list_text(items: &[String]) -> String {
     format!("[{}]", items.join(", "))
 }
 

@@ -3,7 +3,7 @@
 use memchr::memchr2;
 
 /// Longest line or event that is accepted, in bytes; a server that sends more is broken.
-pub const CAP: usize = 32 << 20;
+pub(crate) const CAP: usize = 32 << 20;
 
 /// A line or an event grew past the cap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct TooLong {
 
 /// One line, without its end.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line<'b> {
+pub(crate) enum Line<'b> {
     /// It lies whole in the read.
     Whole(&'b [u8]),
     /// It came in pieces.
@@ -23,7 +23,7 @@ pub enum Line<'b> {
 
 impl Line<'_> {
     /// Its bytes.
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Self::Whole(bytes) => bytes,
             Self::Joined(bytes) => bytes,
@@ -33,7 +33,7 @@ impl Line<'_> {
 
 /// Splits reads into lines; the state between two reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lines {
+pub(crate) struct Lines {
     partial: Vec<u8>,
     /// The last read ended in CR: an LF that follows belongs to it.
     after_cr: bool,
@@ -48,7 +48,7 @@ impl Default for Lines {
 
 impl Lines {
     /// Lines of at most `cap` bytes.
-    pub fn with_cap(cap: usize) -> Self {
+    pub(crate) fn with_cap(cap: usize) -> Self {
         Self {
             partial: Vec::new(),
             after_cr: false,
@@ -60,7 +60,7 @@ impl Lines {
     ///
     /// # Errors
     /// When the line is longer than the cap.
-    pub fn next<'b>(&mut self, rest: &mut &'b [u8]) -> Result<Option<Line<'b>>, TooLong> {
+    pub(crate) fn next<'b>(&mut self, rest: &mut &'b [u8]) -> Result<Option<Line<'b>>, TooLong> {
         let Some((first, tail)) = rest.split_first() else {
             return Ok(None);
         };
@@ -94,7 +94,7 @@ impl Lines {
     }
 
     /// The last line when the body ended without a line end.
-    pub fn finish(&mut self) -> Option<Vec<u8>> {
+    pub(crate) fn finish(&mut self) -> Option<Vec<u8>> {
         (!self.partial.is_empty()).then(|| std::mem::take(&mut self.partial))
     }
 }

@@ -92,7 +92,7 @@ const fn local(name: &'static str, base: &'static str, model: &'static str) -> R
 }
 
 /// Every provider that is reached over HTTP, in the order in which a usable one is chosen (decisions.md 3).
-pub static ROWS: &[Row] = &[
+pub(crate) static ROWS: &[Row] = &[
     Row {
         key_file: true,
         quirks: Quirks {
@@ -218,7 +218,7 @@ pub fn row(name: &str) -> Option<&'static Row> {
 
 /// `NAME_SUFFIX` in capitals with underscores: `openai-compat`, `MODEL` give `OPENAI_COMPAT_MODEL`
 /// (contract/interfaces.md 6).
-pub fn variable(name: &str, suffix: &str) -> String {
+pub(crate) fn variable(name: &str, suffix: &str) -> String {
     format!("{}_{suffix}", name.to_uppercase().replace('-', "_"))
 }
 

@@ -16,7 +16,7 @@ const PROBE: Duration = Duration::from_millis(100);
 
 /// A provider that is reached over HTTP, ready to be asked.
 #[derive(Debug, Clone)]
-pub struct Remote {
+pub(crate) struct Remote {
     /// Its row.
     pub row: &'static Row,
     /// Base address in force.
@@ -27,7 +27,7 @@ pub struct Remote {
 
 /// Who answers.
 #[derive(Debug, Clone)]
-pub enum Chosen {
+pub(crate) enum Chosen {
     /// A provider of the table.
     Remote(Remote),
     /// The embedded one.
@@ -36,7 +36,7 @@ pub enum Chosen {
 
 impl Chosen {
     /// The provider's name.
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Remote(remote) => remote.row.name,
             Self::Offline => offline::NAME,
@@ -45,7 +45,7 @@ impl Chosen {
 }
 
 /// Names that `--provider` takes.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().map(|row| row.name).chain([offline::NAME])
 }
 
@@ -53,7 +53,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 ///
 /// # Errors
 /// An unknown name, or a named provider without its key: a named choice is never changed silently.
-pub fn choose(env: &Env, named: Option<&str>) -> Outcome<Chosen> {
+pub(crate) fn choose(env: &Env, named: Option<&str>) -> Outcome<Chosen> {
     usable(match named.or_else(|| env.get("LLM_PROVIDER")) {
         Some(name) => by_name(env, name)?,
         None => first_that_works(env),
@@ -121,7 +121,7 @@ fn usable(chosen: Chosen) -> Outcome<Chosen> {
 }
 
 /// The row with address and key in force.
-pub fn remote(env: &Env, row: &'static Row) -> Remote {
+pub(crate) fn remote(env: &Env, row: &'static Row) -> Remote {
     Remote {
         row,
         base: base(env, row),
@@ -130,7 +130,7 @@ pub fn remote(env: &Env, row: &'static Row) -> Remote {
 }
 
 /// The base address: `<NAME>_URL`, else `MARVIN_URL_<ID>`, else the row's.
-pub fn base(env: &Env, row: &Row) -> String {
+pub(crate) fn base(env: &Env, row: &Row) -> String {
     let own = catalog::variable(row.name, "URL");
     let general = format!("MARVIN_URL_{}", row.name.to_uppercase().replace('-', "_"));
     without_slash(
@@ -142,13 +142,13 @@ pub fn base(env: &Env, row: &Row) -> String {
 }
 
 /// The model: `<NAME>_MODEL`, else the row's.
-pub fn model<'a>(env: &'a Env, row: &'a Row) -> &'a str {
+pub(crate) fn model<'a>(env: &'a Env, row: &'a Row) -> &'a str {
     env.get(&catalog::variable(row.name, "MODEL"))
         .unwrap_or(row.model)
 }
 
 /// The key: its variable, then for some a file of that name under `~/.ssh/`.
-pub fn key(env: &Env, row: &Row) -> Option<String> {
+pub(crate) fn key(env: &Env, row: &Row) -> Option<String> {
     let variable = row.key?;
     let set = env.get(variable).map(|key| key.trim().to_owned());
     set.filter(|key| !key.is_empty())
@@ -156,7 +156,7 @@ pub fn key(env: &Env, row: &Row) -> Option<String> {
 }
 
 /// True when something listens at the provider's address.
-pub fn answers(remote: &Remote) -> bool {
+pub(crate) fn answers(remote: &Remote) -> bool {
     let Ok(uri) = remote.base.parse::<ureq::http::Uri>() else {
         return false;
     };

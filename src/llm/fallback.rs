@@ -5,13 +5,13 @@ use std::time::Duration;
 use super::failure::{Failure, Why};
 
 /// The longest wait that is waited for (contract/interfaces.md 8).
-pub const LONGEST_WAIT: Duration = Duration::from_secs(120);
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(120);
 /// Waits when the provider names none; their number is the number of retries.
 const WAITS: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(60)];
 
 /// What the decision looks at besides the failure.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Situation {
+pub(crate) struct Situation {
     /// Waits for this provider's rate limit already made for this request.
     pub waited: usize,
     /// The request was already repeated for a malformed tool call.
@@ -28,7 +28,7 @@ pub struct Situation {
 
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
+pub(crate) enum Decision {
     /// Wait, then send the same request again.
     Wait(Duration),
     /// Send the same request again at once.
@@ -42,7 +42,7 @@ pub enum Decision {
 }
 
 /// Decides (contract/interfaces.md 8, provider-quirks.md 12-16).
-pub fn decide(failure: &Failure, now: Situation) -> Decision {
+pub(crate) fn decide(failure: &Failure, now: Situation) -> Decision {
     let clean = failure.nothing_shown();
     let next = if now.successor && clean && !now.shown && !now.wrote {
         Decision::FallBack

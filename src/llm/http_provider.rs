@@ -21,7 +21,7 @@ const READ: usize = 16 * 1024;
 
 /// A provider of the table, with its connections.
 #[derive(Debug)]
-pub struct HttpProvider {
+pub(crate) struct HttpProvider {
     remote: Remote,
     client: Client,
     /// A request was answered before, so a kept connection may have died meanwhile.
@@ -32,7 +32,7 @@ pub struct HttpProvider {
 
 impl HttpProvider {
     /// A provider at `remote`, with limits, proxy and certificates from the environment.
-    pub fn new(
+    pub(crate) fn new(
         remote: Remote,
         env: &Env,
         agent: String,

@@ -1,11 +1,11 @@
-//! Floor 3: one request to a language model and its streamed reply, whatever the provider.
+//! Floor 4: one request to a language model and its streamed reply, whatever the provider.
 
-pub mod catalog;
-pub mod choose;
-pub mod failure;
-pub mod fallback;
-pub mod http_provider;
-pub mod models;
-pub mod offline;
-pub mod provider;
-pub mod wire;
+pub(crate) mod catalog;
+pub(crate) mod choose;
+pub(crate) mod failure;
+pub(crate) mod fallback;
+pub(crate) mod http_provider;
+pub(crate) mod models;
+pub(crate) mod offline;
+pub(crate) mod provider;
+pub(crate) mod wire;

@@ -8,15 +8,15 @@ use crate::base::problem::{Outcome, Problem};
 use crate::chat::usage::Tokens;
 
 /// When the prices were looked up (decisions.md 8).
-pub const PRICES_OF: &str = "2026-11";
+pub(crate) const PRICES_OF: &str = "2026-11";
 /// US dollars of one premium request of Copilot (contract/interfaces.md 17).
-pub const PREMIUM_REQUEST: f64 = 0.04;
+pub(crate) const PREMIUM_REQUEST: f64 = 0.04;
 /// Tools that a request may hold where nothing else is known (contract/provider-quirks.md 38).
 const TOOLS: usize = 128;
 
 /// What is known about one model, or assumed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Facts {
+pub(crate) struct Facts {
     /// Tokens that request and reply may have together.
     pub window: u64,
     /// Tokens that a reply may have.
@@ -32,7 +32,7 @@ pub struct Facts {
 /// US dollars for a million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Price {
+pub(crate) struct Price {
     /// Tokens of requests.
     pub input: f64,
     /// Tokens of replies.
@@ -166,7 +166,7 @@ static LINES: &[Line] = &[
 ];
 
 /// What is known about `model`; `local` when it runs on this machine.
-pub fn facts(local: bool, model: &str) -> Facts {
+pub(crate) fn facts(local: bool, model: &str) -> Facts {
     if local {
         // What `num_ctx` is set to (contract/interfaces.md 6), whatever the model could do.
         return Facts {
@@ -234,7 +234,7 @@ fn bare(model: &str) -> String {
 }
 
 /// True for models of the GPT family that take a reasoning effort (contract/interfaces.md 6).
-pub fn takes_effort(model: &str) -> bool {
+pub(crate) fn takes_effort(model: &str) -> bool {
     let name = bare(model);
     let thinks = name.starts_with("gpt-5") && !name.contains("chat")
         || ["o1", "o3", "o4"]
@@ -248,14 +248,14 @@ pub fn takes_effort(model: &str) -> bool {
 
 /// Prices of the user, above those of the table.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Prices(BTreeMap<String, Price>);
+pub(crate) struct Prices(BTreeMap<String, Price>);
 
 impl Prices {
     /// Reads the text of the file that `MARVIN_PRICES` names: `{"model": {"input": 1.25, "output": 10}}`.
     ///
     /// # Errors
     /// When it is not such an object, or a price is negative.
-    pub fn parse(text: &str) -> Outcome<Self> {
+    pub(crate) fn parse(text: &str) -> Outcome<Self> {
         let wanted = "Write it as {\"model\": {\"input\": 1.25, \"output\": 10}}, in US dollars for a million tokens.";
         let prices: BTreeMap<String, Price> = serde_json::from_str(text).map_err(|why| {
             Problem::config(format!("MARVIN_PRICES cannot be read: {why}."))
@@ -275,7 +275,7 @@ impl Prices {
     }
 
     /// US dollars of one call, and whether that is an estimate: the model's price or its tokens are not known.
-    pub fn cost(&self, model: &str, local: bool, tokens: Tokens) -> (f64, bool) {
+    pub(crate) fn cost(&self, model: &str, local: bool, tokens: Tokens) -> (f64, bool) {
         let own = self.0.get(model).copied();
         let facts = facts(local, model);
         let price = own.unwrap_or(facts.price);
@@ -288,7 +288,7 @@ impl Prices {
 }
 
 /// US dollars of one request to Copilot (contract/interfaces.md 17).
-pub fn premium(model: &str) -> f64 {
+pub(crate) fn premium(model: &str) -> f64 {
     let times = if model.to_lowercase().contains("opus") {
         3.0
     } else {

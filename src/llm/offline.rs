@@ -11,11 +11,11 @@ use crate::base::{ids, text};
 use crate::chat::message::{Message, ToolCall};
 
 /// The provider's name.
-pub const NAME: &str = "offline";
+pub(crate) const NAME: &str = "offline";
 
 /// The embedded provider.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Offline;
+pub(crate) struct Offline;
 
 impl Provider for Offline {
     fn name(&self) -> &'static str {

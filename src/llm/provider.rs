@@ -14,7 +14,7 @@ use crate::chat::usage::Tokens;
 ///
 /// A provider that drives its own tool loop fits the same trait: `stream` returns when the tools of a round are asked for,
 /// the turn stays open in the provider, and the next request's trailing tool messages are its answers.
-pub trait Provider: Send + Sync {
+pub(crate) trait Provider: Send + Sync {
     /// Its name, as `--provider` takes it.
     fn name(&self) -> &'static str;
 

@@ -20,7 +20,7 @@ const PIECE: usize = 64 * 1024;
 /// Between two words on progress.
 const EACH: Duration = Duration::from_millis(200);
 /// The names of what is not whole yet, a file or a folder, begin and end so.
-pub const PARTIAL: (&str, &str) = (".marvin-", ".part");
+pub(crate) const PARTIAL: (&str, &str) = (".marvin-", ".part");
 /// No download runs that long.
 const STALE: Duration = Duration::from_secs(3600);
 /// Files of one name that are counted.
@@ -28,7 +28,7 @@ const NAMESAKES: usize = 1_000;
 
 /// Where a download goes.
 #[derive(Debug, Clone)]
-pub struct Target<'a> {
+pub(crate) struct Target<'a> {
     /// The folder; it is made.
     pub folder: &'a Path,
     /// The file's name; taken from the answer or the address when `None`.
@@ -39,7 +39,7 @@ pub struct Target<'a> {
 
 /// A file that was fetched.
 #[derive(Debug)]
-pub struct Saved {
+pub(crate) struct Saved {
     /// Where it is.
     pub path: PathBuf,
     /// Its size.
@@ -54,7 +54,7 @@ pub struct Saved {
 /// # Errors
 /// `Refused` for private addresses, on the way too; `Limit` when it is too large for `most` or the disk; `Network` for an answer
 /// that is none or broke off; `Cancelled`.
-pub fn download(
+pub(crate) fn download(
     visitor: &Visitor,
     address: &Address,
     target: &Target<'_>,
@@ -132,7 +132,7 @@ pub fn download(
 }
 
 /// Removes what downloads that were killed left in a folder long ago.
-pub fn sweep(folder: &Path) {
+pub(crate) fn sweep(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
@@ -225,7 +225,7 @@ fn no_room(length: Option<u64>, free: u64, folder: &Path) -> Problem {
 }
 
 /// `12.3 MB`: bytes for a person.
-pub fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "kB", "MB", "GB", "TB"];
     #[allow(clippy::cast_precision_loss)]
     let mut number = bytes as f64;

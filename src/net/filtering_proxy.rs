@@ -28,7 +28,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// The running proxy; it ends when dropped or when the call is stopped.
-pub struct Gateway {
+pub(crate) struct Gateway {
     shared: Arc<Shared>,
     address: SocketAddr,
     _linked: OnFire,
@@ -69,7 +69,7 @@ impl Gateway {
     ///
     /// # Errors
     /// No port of loopback is free.
-    pub fn open(env: &Env, guard: Guard, stop: &Cancel) -> Outcome<Self> {
+    pub(crate) fn open(env: &Env, guard: Guard, stop: &Cancel) -> Outcome<Self> {
         Self::start(env, guard, Entry::Token(ids::hex(16)), stop)
     }
 
@@ -77,7 +77,7 @@ impl Gateway {
     ///
     /// # Errors
     /// As [`Gateway::open`].
-    pub fn open_to_user(env: &Env, guard: Guard, stop: &Cancel) -> Outcome<Self> {
+    pub(crate) fn open_to_user(env: &Env, guard: Guard, stop: &Cancel) -> Outcome<Self> {
         Self::start(env, guard, Entry::User, stop)
     }
 
@@ -106,7 +106,7 @@ impl Gateway {
     }
 
     /// The variables that lead a program through it.
-    pub fn variables(&self) -> Vec<(String, String)> {
+    pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let url = match &self.shared.entry {
             Entry::Token(token) => format!("http://marvin:{token}@{}", self.address),
             Entry::User => format!("http://{}", self.address),
@@ -124,17 +124,17 @@ impl Gateway {
     }
 
     /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// What could not be let through so far, in words.
-    pub fn refused(&self) -> Vec<String> {
+    pub(crate) fn refused(&self) -> Vec<String> {
         self.words(|_| true)
     }
 
     /// What the guard would not let through so far, in words.
-    pub fn barred(&self) -> Vec<String> {
+    pub(crate) fn barred(&self) -> Vec<String> {
         self.words(|problem| problem.kind == Kind::Refused)
     }
 

@@ -28,7 +28,7 @@ pub struct Limits {
 
 /// How a client is set up.
 #[derive(Debug, Clone)]
-pub struct Setup {
+pub(crate) struct Setup {
     /// Its limits.
     pub limits: Limits,
     /// The `User-Agent` it names.
@@ -38,7 +38,7 @@ pub struct Setup {
 }
 
 /// A client for one service.
-pub struct Client {
+pub(crate) struct Client {
     setup: Setup,
     silence: Silence,
     agent: Arc<Kept>,
@@ -146,7 +146,7 @@ pub struct Response {
 
 impl Client {
     /// A client; nothing is opened or read before its first request.
-    pub fn new(setup: Setup) -> Self {
+    pub(crate) fn new(setup: Setup) -> Self {
         Self {
             silence: Silence::new(setup.limits.silence),
             setup,
@@ -158,7 +158,7 @@ impl Client {
     ///
     /// # Errors
     /// See [`NetError`]; statuses of 400 and more are responses, and redirects are not followed, so that no key goes astray.
-    pub fn post(
+    pub(crate) fn post(
         &self,
         url: &str,
         headers: &[(&str, String)],
@@ -179,7 +179,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::post`].
-    pub fn get(
+    pub(crate) fn get(
         &self,
         url: &str,
         headers: &[(&str, String)],
@@ -192,7 +192,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::post`].
-    pub fn delete(&self, url: &str, stop: &Cancel) -> Result<Response, NetError> {
+    pub(crate) fn delete(&self, url: &str, stop: &Cancel) -> Result<Response, NetError> {
         self.send(stop, |agent| agent.delete(url).call())
     }
 
@@ -232,12 +232,12 @@ impl Client {
     }
 
     /// The proxy on its way, if any.
-    pub fn proxy(&self) -> Option<&Proxy> {
+    pub(crate) fn proxy(&self) -> Option<&Proxy> {
         self.setup.route.proxy.as_ref()
     }
 
     /// Drops every connection; the next request opens a new one.
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         *self.agent.lock() = None;
     }
 

@@ -9,14 +9,14 @@ use crate::base::open;
 const CAP: u64 = 16 * 1024;
 
 /// The value of `variable`, else the text of the file of that name under `~/.ssh/`; an empty one is none.
-pub fn find(env: &Env, variable: &str) -> Option<String> {
+pub(crate) fn find(env: &Env, variable: &str) -> Option<String> {
     let set = env.get(variable).map(|key| key.trim().to_owned());
     set.filter(|key| !key.is_empty())
         .or_else(|| in_file(env, variable))
 }
 
 /// The text of the file of that name under `~/.ssh/`.
-pub fn in_file(env: &Env, variable: &str) -> Option<String> {
+pub(crate) fn in_file(env: &Env, variable: &str) -> Option<String> {
     let path = Path::new(env.get("HOME")?).join(".ssh").join(variable);
     let text = open::text(&path, CAP).ok()?;
     let key = text.trim();

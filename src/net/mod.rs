@@ -1,17 +1,17 @@
-//! Floor 1: sockets and what comes over them.
+//! Floor 2: sockets and what comes over them.
 
-pub mod download;
-pub mod filtering_proxy;
-pub mod guard;
-pub mod guarded_client;
-pub mod http;
+pub(crate) mod download;
+pub(crate) mod filtering_proxy;
+pub(crate) mod guard;
+pub(crate) mod guarded_client;
+pub(crate) mod http;
 mod http_proxy;
-pub mod keys;
+pub(crate) mod keys;
 mod peer_owner;
 mod pieces;
-pub mod proxies;
-pub mod retry_after;
-pub mod service;
-pub mod services;
+pub(crate) mod proxies;
+pub(crate) mod retry_after;
+pub(crate) mod service;
+pub(crate) mod services;
 mod transport;
-pub mod user_agent;
+pub(crate) mod user_agent;

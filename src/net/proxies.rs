@@ -14,7 +14,7 @@ use crate::base::problem::{Outcome, Problem};
 
 /// The way to one server.
 #[derive(Debug, Clone, Default)]
-pub struct Route {
+pub(crate) struct Route {
     /// The proxy on the way, if any.
     pub proxy: Option<Proxy>,
     /// Certificates (PEM) to trust instead of the built-in roots.
@@ -25,7 +25,7 @@ pub struct Route {
 
 /// A proxy that the environment names.
 #[derive(Clone)]
-pub struct Proxy {
+pub(crate) struct Proxy {
     /// The variable that names it.
     pub variable: &'static str,
     /// Its host and port, without name and password.
@@ -66,7 +66,7 @@ impl Route {
     ///
     /// # Errors
     /// When a variable that is needed cannot be used. A proxy's value is never repeated: it may hold a password.
-    pub fn to(env: &Env, url: &str) -> Outcome<Self> {
+    pub(crate) fn to(env: &Env, url: &str) -> Outcome<Self> {
         let Ok(uri) = url.parse::<Uri>() else {
             return Ok(Self::default());
         };

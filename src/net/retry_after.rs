@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// What a `Retry-After` header says: seconds, or the date when to come back; a date that has passed is no wait.
-pub fn retry_after(text: &str) -> Option<Duration> {
+pub(crate) fn retry_after(text: &str) -> Option<Duration> {
     let text = text.trim();
     match text.parse::<f64>() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),

@@ -106,12 +106,12 @@ services! {
 }
 
 /// The base of the Wikipedia in `language`.
-pub fn wikipedia_in(language: &str) -> String {
+pub(crate) fn wikipedia_in(language: &str) -> String {
     format!("https://{language}.wikipedia.org")
 }
 
 /// The service called `id`.
-pub fn service(id: &str) -> Option<&'static Service> {
+pub(crate) fn service(id: &str) -> Option<&'static Service> {
     SERVICES.iter().copied().find(|service| service.id == id)
 }
 
@@ -138,7 +138,7 @@ impl Service {
 }
 
 /// A base as paths are appended to it.
-pub fn without_slash(base: &str) -> &str {
+pub(crate) fn without_slash(base: &str) -> &str {
     base.trim().trim_end_matches('/')
 }
 

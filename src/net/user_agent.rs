@@ -4,7 +4,7 @@ use crate::base::env::Env;
 
 /// The `User-Agent`: one honest name with the contact of the environment, else `preferred`, else the project's address
 /// (decisions.md 10).
-pub fn agent(env: &Env, preferred: Option<&str>) -> String {
+pub(crate) fn agent(env: &Env, preferred: Option<&str>) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let project = env!("CARGO_PKG_REPOSITORY");
     let said = [env.get("MARVIN_CONTACT"), preferred, Some(project)];
@@ -15,7 +15,7 @@ pub fn agent(env: &Env, preferred: Option<&str>) -> String {
 }
 
 /// A contact as a header can carry it.
-pub fn contact(text: &str) -> Option<String> {
+pub(crate) fn contact(text: &str) -> Option<String> {
     let plain: String = text.chars().filter(char::is_ascii_graphic).collect();
     (!plain.is_empty()).then_some(plain)
 }

@@ -14,7 +14,7 @@ use crate::base::text::{clip, visible};
 use crate::proc::child_env;
 
 /// True when `at` is installed.
-pub fn is_installed(env: &Env) -> bool {
+pub(crate) fn is_installed(env: &Env) -> bool {
     ["at", "atrm", "atq"]
         .iter()
         .all(|name| find_program(name, env).is_some())
@@ -24,7 +24,13 @@ pub fn is_installed(env: &Env) -> bool {
 ///
 /// # Errors
 /// `at` is missing, refuses, or says no job number.
-pub fn add(env: &Env, stop: &Cancel, when: DateTime, program: &str, mark: &Mark) -> Outcome<u64> {
+pub(crate) fn add(
+    env: &Env,
+    stop: &Cancel,
+    when: DateTime,
+    program: &str,
+    mark: &Mark,
+) -> Outcome<u64> {
     let quoted = program.replace('\'', "'\\''");
     let mut run = at(
         env,
@@ -54,7 +60,7 @@ pub fn add(env: &Env, stop: &Cancel, when: DateTime, program: &str, mark: &Mark)
 ///
 /// # Errors
 /// `at` is missing or cannot be run.
-pub fn remove(env: &Env, stop: &Cancel, number: u64, mark: &Mark) -> Outcome<()> {
+pub(crate) fn remove(env: &Env, stop: &Cancel, number: u64, mark: &Mark) -> Outcome<()> {
     let shown = at(env, "at", &["-c".to_owned(), number.to_string()]).run(stop)?;
     let ours = shown.stdout.bytes();
     if shown.success()

@@ -14,7 +14,7 @@ const SPILL_LIMIT: u64 = 1 << 30;
 
 /// How much of a stream to keep.
 #[derive(Debug, Clone, Default)]
-pub struct Keep {
+pub(crate) struct Keep {
     /// Bytes kept from the beginning.
     pub head: usize,
     /// Bytes kept from the end, after `head` is full.
@@ -25,12 +25,12 @@ pub struct Keep {
 
 impl Keep {
     /// The first `bytes` bytes and nothing of the rest.
-    pub fn first(bytes: usize) -> Self {
+    pub(crate) fn first(bytes: usize) -> Self {
         Self::ends(bytes, 0)
     }
 
     /// `head` bytes from the beginning and `tail` from the end.
-    pub fn ends(head: usize, tail: usize) -> Self {
+    pub(crate) fn ends(head: usize, tail: usize) -> Self {
         Self {
             head,
             tail,
@@ -41,7 +41,7 @@ impl Keep {
 
 /// What was kept of a stream.
 #[derive(Debug, Default)]
-pub struct Captured {
+pub(crate) struct Captured {
     keep: Keep,
     head: Vec<u8>,
     tail: VecDeque<u8>,
@@ -100,30 +100,30 @@ impl Captured {
     }
 
     /// Bytes the child wrote in all.
-    pub fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.total
     }
 
     /// True when bytes are missing between beginning and end.
-    pub fn is_cut(&self) -> bool {
+    pub(crate) fn is_cut(&self) -> bool {
         self.left_out() > 0
     }
 
     /// Bytes missing between beginning and end.
-    pub fn left_out(&self) -> u64 {
+    pub(crate) fn left_out(&self) -> u64 {
         self.total
             .saturating_sub((self.head.len() + self.tail.len()) as u64)
     }
 
     /// The kept bytes, beginning then end, with no mark between them.
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut bytes = self.head.clone();
         bytes.extend(&self.tail);
         bytes
     }
 
     /// The file with the full text, when there was too much and it could be written.
-    pub fn file(&self) -> Option<&Path> {
+    pub(crate) fn file(&self) -> Option<&Path> {
         let whole = self
             .spill
             .as_ref()
@@ -133,7 +133,7 @@ impl Captured {
 
     /// The kept text; what is not UTF-8 is replaced. A line in brackets stands where text is missing and says how much, and
     /// where the whole is.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         if !self.is_cut() {
             return String::from_utf8_lossy(&self.bytes()).into_owned();
         }

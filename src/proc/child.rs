@@ -34,7 +34,7 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// What becomes of processes that the program left behind when it ended by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leftovers {
+pub(crate) enum Leftovers {
     /// The whole group is killed.
     Kill,
     /// Those that still hold an output pipe are killed (with their group); a daemon that has let go of them stays.
@@ -45,7 +45,7 @@ pub enum Leftovers {
 
 /// A program to run, and how.
 #[derive(Debug, Clone)]
-pub struct Run {
+pub(crate) struct Run {
     /// A name looked up on `PATH` of `env`, or a path with a slash.
     pub program: OsString,
     /// Its arguments; never through a shell.
@@ -76,7 +76,7 @@ pub struct Run {
 
 /// What the operating system grants a process before it ends it.
 #[derive(Debug, Clone, Copy)]
-pub struct Ceiling {
+pub(crate) struct Ceiling {
     /// Time on the processor.
     pub cpu: Duration,
     /// Bytes of memory.
@@ -85,7 +85,7 @@ pub struct Ceiling {
 
 impl Run {
     /// `program` with `args` and `env`, a limit of 30 s, and the first mebibyte of each stream.
-    pub fn new<A: Into<OsString>>(
+    pub(crate) fn new<A: Into<OsString>>(
         program: impl Into<OsString>,
         args: impl IntoIterator<Item = A>,
         env: Vec<(String, String)>,
@@ -112,7 +112,7 @@ impl Run {
     /// # Errors
     /// `Missing` when there is no such program or directory, `Cancelled` when `stop` had fired before the start, `System` when
     /// the operating system refuses.
-    pub fn run(&self, stop: &Cancel) -> Outcome<Done> {
+    pub(crate) fn run(&self, stop: &Cancel) -> Outcome<Done> {
         self.start(stop, None)
     }
 
@@ -121,7 +121,7 @@ impl Run {
     ///
     /// # Errors
     /// As [`Run::run`].
-    pub fn run_split(
+    pub(crate) fn run_split(
         &self,
         stop: &Cancel,
         end: u8,
@@ -346,7 +346,7 @@ struct Course {
 
 /// How a program ended and what it said.
 #[derive(Debug)]
-pub struct Done {
+pub(crate) struct Done {
     /// Its exit status, unless a signal ended it.
     pub code: Option<i32>,
     /// The signal that ended it.
@@ -371,7 +371,7 @@ pub struct Done {
 
 impl Done {
     /// True when it ended by itself with status 0.
-    pub fn success(&self) -> bool {
+    pub(crate) fn success(&self) -> bool {
         self.code == Some(0) && !self.timed_out && !self.cancelled
     }
 
@@ -379,7 +379,7 @@ impl Done {
     ///
     /// # Errors
     /// `Cancelled`.
-    pub fn unless_cancelled(self) -> Outcome<Self> {
+    pub(crate) fn unless_cancelled(self) -> Outcome<Self> {
         if self.cancelled {
             Err(Problem::cancelled())
         } else {
@@ -388,7 +388,7 @@ impl Done {
     }
 
     /// `exit code: 1`, `killed by signal 9 (KILL)`, `timed out after 60 s; …`: how it ended, in words.
-    pub fn ending(&self) -> String {
+    pub(crate) fn ending(&self) -> String {
         if self.cancelled {
             "[stopped] It was cancelled, and its whole process group killed.".into()
         } else if self.timed_out {

@@ -141,7 +141,7 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// The environment of commands that a person or a model runs, and of helper programs (contract/sharp-edges.md, Processes).
 ///
 /// Never in it: `GIT_*`, `MARVIN_*`, `VIRTUAL_ENV`, `CONDA_PREFIX`, `PYTHONHOME`, `LD_PRELOAD`, and whatever ends like a key.
-pub fn command_env(env: &Env) -> Vec<(String, String)> {
+pub(crate) fn command_env(env: &Env) -> Vec<(String, String)> {
     let mut vars = basic(env);
     vars.extend(picked(env, |name| COMMAND.contains(&name)));
     vars.push(("PATH".into(), search_path(env)));
@@ -151,7 +151,7 @@ pub fn command_env(env: &Env) -> Vec<(String, String)> {
 
 /// The environment of git: no terminal, no desktop, no tool chains, nothing git itself would obey, and a search path
 /// without relative entries, so that no file of a repository can pose as one of git's programs.
-pub fn git_env(env: &Env) -> Vec<(String, String)> {
+pub(crate) fn git_env(env: &Env) -> Vec<(String, String)> {
     let mut vars = basic(env);
     let path: Vec<String> = search_path(env)
         .split(':')
@@ -164,7 +164,7 @@ pub fn git_env(env: &Env) -> Vec<(String, String)> {
 }
 
 /// The search path of children: the user's, with `~/.local/bin` at the end when it is not there already.
-pub fn search_path(env: &Env) -> String {
+pub(crate) fn search_path(env: &Env) -> String {
     let path = env.get("PATH").unwrap_or(DEFAULT_PATH);
     let Some(home) = env.get("HOME").filter(|home| home.starts_with('/')) else {
         return path.to_owned();

@@ -22,22 +22,22 @@ const LONGEST: usize = 900;
 
 /// The end of a line of ours: ` # marvin-alarm:ID`. The id is random, so no other line ends so.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mark(String);
+pub(crate) struct Mark(String);
 
 impl Mark {
     /// The marker of one job; nothing for an id that could end a line of somebody else or hold shell text.
-    pub fn new(id: &str) -> Option<Self> {
+    pub(crate) fn new(id: &str) -> Option<Self> {
         let sound = id.len() >= 8 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
         sound.then(|| Self(format!(" # marvin-alarm:{id}")))
     }
 
     /// The marker as text.
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.0
     }
 
     /// Whether a line is this job's. Comments are the person's.
-    pub fn ends(&self, line: &[u8]) -> bool {
+    pub(crate) fn ends(&self, line: &[u8]) -> bool {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let comment = line.trim_ascii_start().starts_with(b"#");
         !comment && line.ends_with(self.0.as_bytes())
@@ -45,7 +45,7 @@ impl Mark {
 }
 
 /// A line that runs `program` (a path) once a year at `at`, to the minute; nothing when the path cannot stand in a crontab.
-pub fn line(at: DateTime, program: &str, mark: &Mark) -> Option<String> {
+pub(crate) fn line(at: DateTime, program: &str, mark: &Mark) -> Option<String> {
     if program.len() > LONGEST || program.chars().any(char::is_control) {
         return None;
     }
@@ -63,7 +63,7 @@ pub fn line(at: DateTime, program: &str, mark: &Mark) -> Option<String> {
 }
 
 /// The table without the lines of these jobs and with `lines` at its end.
-pub fn changed(table: &[u8], gone: &[Mark], lines: &str) -> Vec<u8> {
+pub(crate) fn changed(table: &[u8], gone: &[Mark], lines: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(table.len() + lines.len() + 1);
     for line in table.split_inclusive(|byte| *byte == b'\n') {
         if !gone.iter().any(|mark| mark.ends(line)) {
@@ -78,12 +78,12 @@ pub fn changed(table: &[u8], gone: &[Mark], lines: &str) -> Vec<u8> {
 }
 
 /// True when `crontab` is installed.
-pub fn is_installed(env: &Env) -> bool {
+pub(crate) fn is_installed(env: &Env) -> bool {
     find_program("crontab", env).is_some()
 }
 
 /// True when a process with one of these names runs; also where that cannot be seen.
-pub fn daemon_runs(names: &[&str]) -> bool {
+pub(crate) fn daemon_runs(names: &[&str]) -> bool {
     let Ok(all) = std::fs::read_dir("/proc") else {
         return true;
     };
@@ -102,7 +102,7 @@ pub fn daemon_runs(names: &[&str]) -> bool {
 ///
 /// # Errors
 /// The table cannot be read for certain (then nothing is ever written), is changing under us, or is refused.
-pub fn change(env: &Env, stop: &Cancel, gone: &[Mark], lines: &str) -> Outcome<()> {
+pub(crate) fn change(env: &Env, stop: &Cancel, gone: &[Mark], lines: &str) -> Outcome<()> {
     for _ in 0..3 {
         let before = read(env, stop)?;
         let table = before.clone().unwrap_or_default();

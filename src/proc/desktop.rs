@@ -14,7 +14,7 @@ use crate::proc::child_env;
 ///
 /// # Errors
 /// There is no program for it, no session bus, or nobody on the bus who shows notices.
-pub fn notify(env: &Env, title: &str, body: &str, stop: &Cancel) -> Outcome<()> {
+pub(crate) fn notify(env: &Env, title: &str, body: &str, stop: &Cancel) -> Outcome<()> {
     let title = without_nul(title);
     let mut run = if cfg!(target_os = "macos") {
         let script = "display notification (item 2 of argv) with title (item 1 of argv)";

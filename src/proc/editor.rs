@@ -15,7 +15,7 @@ const USUAL: [&str; 3] = ["nano", "vim", "vi"];
 ///
 /// # Errors
 /// There is no such program, or it ends with a failure.
-pub fn edit(path: &Path, env: &Env) -> Outcome<()> {
+pub(crate) fn edit(path: &Path, env: &Env) -> Outcome<()> {
     let words = match env.get("EDITOR").or_else(|| env.get("VISUAL")) {
         Some(text) => shlex::split(text).unwrap_or_default(),
         None => USUAL

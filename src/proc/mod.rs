@@ -1,16 +1,16 @@
-//! Floor 1: child processes: how they are started, what they may see, and the programs Marvin drives.
+//! Floor 2: child processes: how they are started, what they may see, and the programs Marvin drives.
 
-pub mod at;
-pub mod capture;
-pub mod child;
-pub mod child_env;
-pub mod cron;
-pub mod desktop;
-pub mod editor;
-pub mod git;
-pub mod program;
+pub(crate) mod at;
+pub(crate) mod capture;
+pub(crate) mod child;
+pub(crate) mod child_env;
+pub(crate) mod cron;
+pub(crate) mod desktop;
+pub(crate) mod editor;
+pub(crate) mod git;
+pub(crate) mod program;
 mod pump;
-pub mod shell;
+pub(crate) mod shell;
 mod spawn;
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::proc::child_env;
 
 /// Where the program `name` is installed, looking where children would look. Relative entries of the path are skipped: the
 /// current directory must not decide which program runs.
-pub fn find_program(name: &str, env: &Env) -> Option<PathBuf> {
+pub(crate) fn find_program(name: &str, env: &Env) -> Option<PathBuf> {
     find_on_path(name, &child_env::search_path(env))
 }
 

@@ -17,7 +17,7 @@ const TAIL: usize = 8 * 1024;
 
 /// A command that ended.
 #[derive(Debug)]
-pub struct Ran {
+pub(crate) struct Ran {
     /// What it printed, and how it ended.
     pub text: String,
     /// Its exit status, unless a signal ended it.
@@ -35,7 +35,7 @@ pub struct Ran {
 /// # Errors
 /// As [`Run::run`], and `MARVIN_SHELL` names no program; a command that fails is no error, its text ends with how it ended. Neither
 /// is one that was cancelled while it ran: what it had printed by then is kept.
-pub fn run(
+pub(crate) fn run(
     command: &str,
     dir: &Path,
     env: &Env,

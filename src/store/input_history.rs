@@ -27,7 +27,7 @@ const WAIT: Duration = Duration::from_secs(2);
 
 /// The input history of one profile.
 #[derive(Debug, Clone)]
-pub struct InputHistory {
+pub(crate) struct InputHistory {
     path: PathBuf,
     entries: Vec<String>,
     /// Lines in the file, as far as this process knows; `None` when it is longer than what was read.
@@ -36,7 +36,7 @@ pub struct InputHistory {
 
 impl InputHistory {
     /// Reads the last 1,000 entries of the file (`ProfilePaths::history`). Trouble is told to `warn`; the history is then empty.
-    pub fn open(path: PathBuf, warn: &mut dyn FnMut(String)) -> Self {
+    pub(crate) fn open(path: PathBuf, warn: &mut dyn FnMut(String)) -> Self {
         let (bytes, whole) = end(&path).unwrap_or_else(|problem| {
             warn(problem.one_line());
             (Vec::new(), true)
@@ -60,7 +60,7 @@ impl InputHistory {
     }
 
     /// Oldest first; entries may have several lines.
-    pub fn entries(&self) -> &[String] {
+    pub(crate) fn entries(&self) -> &[String] {
         &self.entries
     }
 
@@ -68,7 +68,7 @@ impl InputHistory {
     ///
     /// # Errors
     /// The file cannot be written; the entry is in [`InputHistory::entries`] all the same.
-    pub fn add(&mut self, entry: &str) -> Outcome<()> {
+    pub(crate) fn add(&mut self, entry: &str) -> Outcome<()> {
         let entry = entry.replace("\r\n", "\n").replace('\r', "\n");
         if entry.trim().is_empty() {
             return Ok(());

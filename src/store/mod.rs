@@ -1,10 +1,10 @@
 //! Floor 4: what Marvin keeps for a user: one owner for each file.
 
-pub mod calendar;
-pub mod chat_log;
-pub mod input_history;
-pub mod preferences;
-pub mod profiles;
-pub mod subscriptions;
-pub mod tickets;
-pub mod usage;
+pub(crate) mod calendar;
+pub(crate) mod chat_log;
+pub(crate) mod input_history;
+pub(crate) mod preferences;
+pub(crate) mod profiles;
+pub(crate) mod subscriptions;
+pub(crate) mod tickets;
+pub(crate) mod usage;

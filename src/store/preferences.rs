@@ -46,7 +46,7 @@ const BEGINNING: &str = "\
 ";
 
 /// The value of one key; none when it, or the file, is missing or cannot be read.
-pub fn read(profile: &ProfilePaths, key: &str) -> Option<Value> {
+pub(crate) fn read(profile: &ProfilePaths, key: &str) -> Option<Value> {
     let read = |path: PathBuf| yaml::read(&path).ok().flatten();
     let value = read(profile.preferences()).or_else(|| read(profile.preferences_fallback()))?;
     value.get(key).filter(|value| !value.is_null()).cloned()
@@ -56,7 +56,7 @@ pub fn read(profile: &ProfilePaths, key: &str) -> Option<Value> {
 ///
 /// # Errors
 /// The file is no list of keys, `change` fails, or the disk does; the file is then as it was.
-pub fn update(
+pub(crate) fn update(
     profile: &ProfilePaths,
     change: impl FnOnce(&mut Map<String, Value>) -> Outcome<()>,
 ) -> Outcome<()> {
@@ -67,7 +67,7 @@ pub fn update(
 ///
 /// # Errors
 /// The disk is not writable.
-pub fn make(profile: &ProfilePaths) -> Outcome<()> {
+pub(crate) fn make(profile: &ProfilePaths) -> Outcome<()> {
     lock::update(&profile.preferences(), WAIT, |old| match old {
         Some(_) => Ok(None),
         None => beginning(profile).map(|text| Some(text.into_bytes())),

@@ -11,7 +11,7 @@ use crate::disk::paths::Paths;
 const NAME_CAP: u64 = 4096;
 
 /// The active profile: `last_profile` if it names one that exists, else `main`, else `default` if only that exists.
-pub fn active(paths: &Paths) -> String {
+pub(crate) fn active(paths: &Paths) -> String {
     let named = paths
         .last_profile()
         .ok()
@@ -53,14 +53,14 @@ impl ActiveProfile {
 }
 
 /// Whether there is such a profile.
-pub fn exists(paths: &Paths, name: &str) -> bool {
+pub(crate) fn exists(paths: &Paths, name: &str) -> bool {
     paths
         .profile(name)
         .is_ok_and(|profile| profile.dir().is_dir())
 }
 
 /// The names of all profiles, sorted; folders whose names no profile can have are passed over.
-pub fn names(paths: &Paths) -> Vec<String> {
+pub(crate) fn names(paths: &Paths) -> Vec<String> {
     let Ok(dir) = paths.profiles() else {
         return Vec::new();
     };
@@ -80,7 +80,7 @@ pub fn names(paths: &Paths) -> Vec<String> {
 ///
 /// # Errors
 /// The name cannot be a folder's name here.
-pub fn name(paths: &Paths, raw: &str) -> Outcome<String> {
+pub(crate) fn name(paths: &Paths, raw: &str) -> Outcome<String> {
     let name = raw.trim().to_lowercase().replace(' ', "_");
     paths.profile(&name)?;
     if exists(paths, &name) {
@@ -96,7 +96,7 @@ pub fn name(paths: &Paths, raw: &str) -> Outcome<String> {
 ///
 /// # Errors
 /// The name cannot be used, or the disk is not writable.
-pub fn switch(paths: &Paths, name: &str) -> Outcome<bool> {
+pub(crate) fn switch(paths: &Paths, name: &str) -> Outcome<bool> {
     let profile = paths.profile(name)?;
     let new = !profile.dir().is_dir();
     atomic::make_folder(profile.dir(), Access::Private)?;

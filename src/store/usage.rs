@@ -22,7 +22,7 @@ use crate::disk::swap;
 const WAIT: Duration = Duration::from_secs(5);
 
 /// Saves what the ledger holds unsaved; returns a notice for the person when there is one.
-pub fn save(ledger: &Ledger, paths: &Paths, clock: &Clock, profile: &str) -> Option<String> {
+pub(crate) fn save(ledger: &Ledger, paths: &Paths, clock: &Clock, profile: &str) -> Option<String> {
     let book = ledger.take_unsaved();
     let logged = log_turns(paths, profile, &book.turns);
     let saved = add(paths, clock, &book.totals);
@@ -36,7 +36,7 @@ pub fn save(ledger: &Ledger, paths: &Paths, clock: &Clock, profile: &str) -> Opt
 }
 
 /// Adds this run's totals to the file's. A corrupt file is set aside and its successor starts at this run's totals.
-pub fn add(paths: &Paths, clock: &Clock, totals: &Totals) -> Outcome<Option<String>> {
+pub(crate) fn add(paths: &Paths, clock: &Clock, totals: &Totals) -> Outcome<Option<String>> {
     if totals == &Totals::default() {
         return Ok(None);
     }
@@ -158,7 +158,7 @@ fn add_number(map: &mut Map<String, Value>, key: &str, by: f64) {
 
 /// Adds one line for each model call, for questions about a period. A log that cannot be written is no failure of the run, and
 /// no wait: it is not forced to the disk.
-pub fn log_turns(paths: &Paths, profile: &str, turns: &[Logged]) -> Outcome<()> {
+pub(crate) fn log_turns(paths: &Paths, profile: &str, turns: &[Logged]) -> Outcome<()> {
     let mut lines = String::new();
     for Logged { ts, turn } in turns {
         let line = json!({

@@ -2,118 +2,119 @@
 //!
 //! The modules stand in groups by what a person would look for. A new one is its file, its `mod` line and its line in [`ALL`].
 
-pub mod engine {
+pub(crate) mod engine {
     //! Finding a tool, judging a call, running it: what every tool goes through.
 
-    pub mod arguments;
-    pub mod batch;
-    pub mod call_log;
-    pub mod context;
-    pub mod policy;
-    pub mod registry;
-    pub mod result;
-    pub mod result_cap;
-    pub mod rules;
-    pub mod tool;
-    pub mod write_allowlist;
+    pub(crate) mod arguments;
+    pub(crate) mod batch;
+    pub(crate) mod call_log;
+    pub(crate) mod context;
+    pub(crate) mod policy;
+    pub(crate) mod registry;
+    pub(crate) mod result;
+    pub(crate) mod result_cap;
+    pub(crate) mod rules;
+    pub(crate) mod tool;
+    pub(crate) mod write_allowlist;
 }
 
-pub mod output {
+pub(crate) mod output {
     //! Words that the results of several modules share.
 
-    pub mod distance;
-    pub mod labeled;
-    pub mod measures;
-    pub mod untrusted;
-    pub mod web_links;
+    pub(crate) mod distance;
+    pub(crate) mod labeled;
+    pub(crate) mod measures;
+    pub(crate) mod untrusted;
+    pub(crate) mod web_links;
 }
 
-pub mod project {
+pub(crate) mod project {
     //! The project in the working directory: its files, its repository, its commands.
 
-    pub mod apply_patch;
-    pub mod coding;
-    pub mod files;
-    pub mod git;
-    pub mod github;
-    pub mod packages;
+    pub(crate) mod apply_patch;
+    pub(crate) mod coding;
+    pub(crate) mod files;
+    pub(crate) mod git;
+    pub(crate) mod github;
+    pub(crate) mod packages;
     #[cfg(test)]
     mod patch_cases;
-    pub mod scratch;
-    pub mod shell;
+    pub(crate) mod scratch;
+    pub(crate) mod search;
+    pub(crate) mod shell;
 }
 
-pub mod personal {
+pub(crate) mod personal {
     //! What Marvin keeps for the user: notes, calendar, alarms, tickets, bookmarks, profiles, messages.
 
-    pub mod alarms;
-    pub mod bookmarks;
-    pub mod calendar;
-    pub mod files_notes;
-    pub mod notes;
-    pub mod ntfy;
-    pub mod profiles;
-    pub mod tickets;
-    pub mod timers;
+    pub(crate) mod alarms;
+    pub(crate) mod bookmarks;
+    pub(crate) mod calendar;
+    pub(crate) mod files_notes;
+    pub(crate) mod notes;
+    pub(crate) mod ntfy;
+    pub(crate) mod profiles;
+    pub(crate) mod tickets;
+    pub(crate) mod timers;
 }
 
-pub mod reference {
+pub(crate) mod reference {
     //! Works of reference: encyclopedia, papers, answers, dictionaries, units, recipes.
 
-    pub mod academic;
-    pub mod recipes;
-    pub mod stack;
-    pub mod utilities;
-    pub mod wiki;
+    pub(crate) mod academic;
+    pub(crate) mod recipes;
+    pub(crate) mod stack;
+    pub(crate) mod utilities;
+    pub(crate) mod wiki;
 }
 
-pub mod geo {
+pub(crate) mod geo {
     //! The world outside: where the user is, places, ways, weather.
 
-    pub mod geocode;
-    pub mod location;
-    pub mod maps;
-    pub mod osm;
-    pub mod places;
-    pub mod point;
-    pub mod travel;
-    pub mod weather;
+    pub(crate) mod geocode;
+    pub(crate) mod location;
+    pub(crate) mod maps;
+    pub(crate) mod osm;
+    pub(crate) mod places;
+    pub(crate) mod point;
+    pub(crate) mod travel;
+    pub(crate) mod weather;
 }
 
-pub mod media {
+pub(crate) mod media {
     //! Films, games and music.
 
-    pub mod music;
-    pub mod spotify;
-    pub mod steam;
-    pub mod titles;
+    pub(crate) mod music;
+    pub(crate) mod spotify;
+    pub(crate) mod steam;
+    pub(crate) mod titles;
 }
 
-pub mod web {
+pub(crate) mod web {
     //! The web: searches, news, pages, downloads.
 
-    pub mod browsing;
-    pub mod downloads;
+    pub(crate) mod browsing;
+    pub(crate) mod downloads;
 }
 
-pub mod session {
+pub(crate) mod session {
     //! This session: the machine it runs on, its history, leaving it.
 
-    pub mod history;
-    pub mod system;
+    pub(crate) mod history;
+    pub(crate) mod system;
 }
 
 #[cfg(test)]
 mod test_mutate;
 
-pub use engine::result::{Done, Effect};
-pub use engine::rules::{
-    MEMORY, NOTES, OUTSIDE, PROGRAMS, PROJECT_FILES, READ, RECORDS, Rules, SideEffect, USER_FILES,
+pub(crate) use engine::result::{Done, Effect};
+pub(crate) use engine::rules::{
+    MEMORY, NOTES, OUTSIDE, PROGRAMS, PROJECT_FILES, READ, RECORDS, SideEffect, USER_FILES,
 };
-pub use engine::tool::Tool;
+pub(crate) use engine::tool::Tool;
 
 /// Every tool, one slice a module. A new module adds its line.
-pub static ALL: &[&[Tool]] = &[
+pub(crate) static ALL: &[&[Tool]] = &[
     geo::location::TOOLS,
     geo::places::TOOLS,
     geo::travel::TOOLS,
@@ -155,7 +156,7 @@ pub fn all() -> impl Iterator<Item = &'static Tool> {
 }
 
 /// The modules, in catalogue order: what `--tools` takes.
-pub fn groups() -> Vec<&'static str> {
+pub(crate) fn groups() -> Vec<&'static str> {
     let mut groups: Vec<&'static str> = all().map(|tool| tool.module).collect();
     groups.dedup();
     groups

@@ -1,13 +1,13 @@
-//! Floor 7: what a person sees and types into: one session, shown by one of two faces.
+//! Floor 9: what a person sees and types into: one session, shown by one of two faces.
 
-pub mod editor;
+pub(crate) mod editor;
 mod interrupt;
-pub mod keys;
-pub mod markdown;
+pub(crate) mod keys;
+pub(crate) mod markdown;
 mod plain;
 mod sources;
-pub mod term;
-pub mod text;
+pub(crate) mod term;
+pub(crate) mod text;
 mod tui;
 
 use std::io::{self, IsTerminal};
@@ -17,7 +17,7 @@ use crate::app::setup::Start;
 use crate::app::stream::say;
 
 /// Talks with the user until they leave; returns the exit status.
-pub fn run(low: Low, start: Start) -> u8 {
+pub(crate) fn run(low: Low, start: Start) -> u8 {
     let first = match low.first() {
         Ok(first) => first.unwrap_or_default(),
         Err(problem) => {

@@ -5,9 +5,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use marvin::llm::catalog::row;
-use marvin::llm::provider::Delta;
-use marvin::llm::wire::{Asked, Dialect};
+use marvin::testing::llm::{Asked, Delta, Dialect, row};
 
 const DELTAS: usize = 100_000;
 
@@ -42,7 +40,7 @@ fn main() {
 /// Makes a page into text.
 fn shown(page: &str) -> Duration {
     let start = Instant::now();
-    let text = marvin::formats::html::page(black_box(page)).text;
+    let text = marvin::testing::html::page(black_box(page)).text;
     let time = start.elapsed();
     assert!(text.len() > page.len() / 4);
     time

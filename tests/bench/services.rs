@@ -18,14 +18,9 @@ mod support;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use marvin::base::cancel::Cancel;
-use marvin::base::env::Env;
-use marvin::chat::event::Deaf;
-use marvin::chat::message::ToolCall;
-use marvin::net::services::{SERVICES, variable};
-use marvin::tools::engine::batch::run_one;
-use marvin::tools::engine::context::{Ctx, World};
-use marvin::tools::engine::policy::Bounds;
+use marvin::testing::services::{SERVICES, variable};
+use marvin::testing::tools::{Bounds, Ctx, World, run_one};
+use marvin::testing::{Cancel, Deaf, Env, ToolCall};
 use serde_json::{Value, json};
 use support::samples::{Sample, samples};
 

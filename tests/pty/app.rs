@@ -7,12 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use crossbeam_channel::unbounded;
-use marvin::ui::term::guard::Guard;
-use marvin::ui::term::input::Keyboard;
-use marvin::ui::term::screen::{Colours, Screen};
-use marvin::ui::term::signals::Signals;
-use marvin::ui::term::tty::{self, Tty};
-use marvin::ui::term::{Caught, Input};
+use marvin::testing::terminal::{
+    self, Caught, Colours, Guard, Input, Keyboard, Screen, Signals, Tty,
+};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Position, Size};
 use ratatui::style::Style;
@@ -64,7 +61,7 @@ fn run(role: &str) -> i32 {
     let (to, inputs) = unbounded();
     let _signals = Signals::start(to.clone()).unwrap();
     let guard = Guard::enter(Some(PathBuf::from("crash.txt"))).unwrap();
-    let size = tty::size();
+    let size = terminal::size();
     let mut app = App {
         guard,
         keyboard: Keyboard::start(to).unwrap(),

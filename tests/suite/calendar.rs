@@ -6,10 +6,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
-use marvin::base::zones::ZoneFiles;
-use marvin::formats::ical::line::{Lines, unfold};
-use marvin::formats::ical::scan::{scan, with_event, without};
-use marvin::store::calendar::occurrence::between;
+use marvin::testing::ZoneFiles;
+use marvin::testing::calendar::{Lines, between, scan, unfold, with_event, without};
 
 use crate::support::home::Home;
 use crate::support::run::{Done, program};
@@ -645,8 +643,7 @@ fn another_program_reads_what_marvin_writes() {
 
 #[test]
 fn recurrence_is_what_another_reader_makes_of_it() {
-    use marvin::formats::ical::expand::{Budget, occurrences};
-    use marvin::formats::ical::rule::Rule;
+    use marvin::testing::calendar::{Budget, Rule, occurrences};
     let Some(python) = python() else {
         return skip(
             "dateutil",
@@ -769,12 +766,10 @@ fn timers_say_what_they_are() {
 
 #[test]
 fn an_open_session_tells_of_timers_and_alarms_also_those_of_another_marvin() {
-    use marvin::alerts::timer::Timer;
-    use marvin::alerts::{self, Alerts};
-    use marvin::base::env::Env;
-    use marvin::tools::engine::context::World;
-    use marvin::tools::engine::policy::Bounds;
-    use std::sync::{Arc, mpsc::channel};
+    use marvin::testing::Env;
+    use marvin::testing::alerts::{self, Alerts, Timer};
+    use marvin::testing::tools::{Bounds, World};
+    use std::sync::mpsc::channel;
     use std::time::Duration;
 
     let desk = Desk::new();

@@ -3,8 +3,8 @@
 use std::fs;
 use std::process::Command;
 
-use marvin::base::zones::ZoneFiles;
-use marvin::store::calendar::occurrence::{Occurrence, between};
+use marvin::testing::ZoneFiles;
+use marvin::testing::calendar::{Occurrence, between};
 
 use crate::support::home::Home;
 use crate::support::run::Done;

@@ -330,12 +330,12 @@ fn doctor_tells_of_every_outside_service_and_asks_none() {
     let home = Home::new();
     let server = Server::start();
     home.write(".ssh/RAWG_API_KEY", "from-a-file");
-    let ids: Vec<String> = marvin::net::services::SERVICES
+    let ids: Vec<String> = marvin::testing::services::SERVICES
         .iter()
         .map(|service| service.id.to_owned())
         .collect();
     let run = ids.iter().fold(home.marvin(), |run, id| {
-        run.env(&marvin::net::services::variable(id), server.url(""))
+        run.env(&marvin::testing::services::variable(id), server.url(""))
     });
     let done = run.args(["doctor", "--json"]).run().expect(0);
     assert!(server.requests().is_empty());
@@ -354,7 +354,7 @@ fn doctor_tells_of_every_outside_service_and_asks_none() {
         let wanted = format!(
             "{} (by {})",
             server.url(""),
-            marvin::net::services::variable(row["name"].as_str().unwrap())
+            marvin::testing::services::variable(row["name"].as_str().unwrap())
         );
         assert!(state.starts_with(&wanted), "{state}");
     }

@@ -4,11 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The floors from the ground up; those of one row do not know each other.
-const FLOORS: [&[&str]; 8] = [
+const FLOORS: [&[&str]; 10] = [
     &["base"],
+    &["formats"],
     &["disk", "net", "proc"],
     &["chat"],
-    &["llm"],
+    &["store", "llm"],
+    &["alerts"],
     &["tools"],
     &["agent"],
     &["app"],

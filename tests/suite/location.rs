@@ -9,13 +9,8 @@ use std::time::Duration;
 
 use std::sync::Arc;
 
-use marvin::base::cancel::Cancel;
-use marvin::base::env::Env;
-use marvin::chat::event::Deaf;
-use marvin::chat::message::ToolCall;
-use marvin::tools::engine::batch;
-use marvin::tools::engine::context::{Ctx, World};
-use marvin::tools::engine::policy::Bounds;
+use marvin::testing::tools::{self, Bounds, Ctx, World};
+use marvin::testing::{Cancel, Deaf, Env, ToolCall};
 use serde_json::json;
 
 use crate::support::home::Home;
@@ -154,7 +149,7 @@ fn a_session_asks_once_and_leaves_alone_whoever_has_had_enough() {
         args: "{}".to_owned(),
         keep: None,
     };
-    let ask = || batch::run_one(&ctx, &call).output;
+    let ask = || tools::run_one(&ctx, &call).output;
     let paths = || {
         server
             .requests()

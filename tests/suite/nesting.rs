@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use marvin::disk::yaml;
-use marvin::ui::markdown::layout::lay_out_all;
-use marvin::ui::text::theme::{ColorMode, Theme};
+use marvin::testing::markdown::lay_out_all;
+use marvin::testing::text::{ColorMode, Theme};
+use marvin::testing::yaml;
 use serde_json::json;
 
 use crate::support::home::Home;

@@ -3,13 +3,8 @@
 
 use std::sync::Arc;
 
-use marvin::base::cancel::Cancel;
-use marvin::base::env::Env;
-use marvin::chat::event::Deaf;
-use marvin::chat::message::ToolCall;
-use marvin::tools::engine::batch;
-use marvin::tools::engine::context::{Ctx, World};
-use marvin::tools::engine::policy::Bounds;
+use marvin::testing::tools::{self, Bounds, Ctx, World};
+use marvin::testing::{Cancel, Deaf, Env, ToolCall};
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
@@ -381,7 +376,7 @@ fn what_cannot_be_read_is_asked_for_again() {
             args: args.to_string(),
             keep: None,
         };
-        let ask = || batch::run_one(&ctx, &call).output;
+        let ask = || tools::run_one(&ctx, &call).output;
         assert!(ask().failed, "{name}");
         for _ in 0..2 {
             let output = ask();

@@ -7,10 +7,8 @@ use std::time::{Duration, Instant};
 
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
-use marvin::base::cancel::Cancel;
-use marvin::base::env::Env;
-use marvin::net::service::{Answer as Got, Outside};
-use marvin::net::services::{NOMINATIM, OMDB, STACKEXCHANGE};
+use marvin::testing::services::{Answer as Got, NOMINATIM, OMDB, Outside, STACKEXCHANGE};
+use marvin::testing::{Cancel, Env};
 use serde_json::json;
 
 use crate::support::latch::Latch;
@@ -295,7 +293,7 @@ fn a_redirect_to_what_is_no_web_address_is_the_services_fault() {
             "{line}"
         );
         assert!(!line.contains("hunter2"), "{line}");
-        assert_eq!(problem.kind, marvin::base::problem::Kind::Network);
+        assert_eq!(problem.kind, marvin::testing::Kind::Network);
     }
 }
 

@@ -7,11 +7,8 @@ use std::time::{Duration, Instant};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use marvin::base::cancel::Cancel;
-use marvin::base::env::Env;
-use marvin::chat::event::Deaf;
-use marvin::tools::engine::context::{Ctx, World};
-use marvin::tools::engine::policy::Bounds;
+use marvin::testing::tools::{Bounds, Ctx, World};
+use marvin::testing::{Cancel, Deaf, Env};
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
@@ -450,7 +447,9 @@ fn after_a_bot_check_nobody_is_asked_again() {
         Arc::new(Deaf),
     );
     let call = |name: &str| {
-        let tool = marvin::tools::all().find(|tool| tool.name == name).unwrap();
+        let tool = marvin::testing::tools::all()
+            .find(|tool| tool.name == name)
+            .unwrap();
         let args = json!({"query": "tides"});
         (tool.run)(&ctx, args.as_object().unwrap())
             .unwrap_err()

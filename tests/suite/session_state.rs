@@ -9,12 +9,9 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use marvin::alerts::ntfy_inbox::News;
-use marvin::base::cancel::Cancel;
-use marvin::base::clock::Clock;
-use marvin::base::env::Env;
-use marvin::disk::paths::Paths;
-use marvin::store::chat_log::{ChatLog, Role};
+use marvin::testing::alerts::News;
+use marvin::testing::chat_log::{ChatLog, Role};
+use marvin::testing::{Cancel, Clock, Env, Paths};
 use serde_json::{Value, json};
 
 use crate::support::home::Home;

@@ -4,11 +4,8 @@ use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
-use marvin::base::cancel::Cancel;
-use marvin::base::env::Env;
-use marvin::chat::event::Deaf;
-use marvin::tools::engine::context::{Ctx, World};
-use marvin::tools::engine::policy::Bounds;
+use marvin::testing::tools::{Bounds, Ctx, World};
+use marvin::testing::{Cancel, Deaf, Env};
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
@@ -161,7 +158,9 @@ fn a_pause_holds_for_its_method_in_this_process() {
     let world = std::sync::Arc::new(World::new(env, Bounds::default()));
     let ctx = Ctx::new(world, Cancel::new(), std::sync::Arc::new(Deaf));
     let call = |name: &str, args: Value| {
-        let tool = marvin::tools::all().find(|tool| tool.name == name).unwrap();
+        let tool = marvin::testing::tools::all()
+            .find(|tool| tool.name == name)
+            .unwrap();
         (tool.run)(&ctx, args.as_object().unwrap())
     };
     let first = call("stack_search", json!({"query": "a"})).unwrap();

@@ -3,11 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use marvin::base::cancel::Cancel;
-use marvin::base::env::Env;
-use marvin::chat::event::Deaf;
-use marvin::tools::engine::context::{Ctx, World};
-use marvin::tools::engine::policy::Bounds;
+use marvin::testing::tools::{Bounds, Ctx, World};
+use marvin::testing::{Cancel, Deaf, Env};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -425,7 +422,9 @@ fn the_limit_of_the_store_comes_in_two_shapes_and_rests() {
         let env = Env::from([("MARVIN_URL_STEAM_STORE", server.url("").as_str())]);
         let world = Arc::new(World::new(env, Bounds::default()));
         let ctx = Ctx::new(world, Cancel::new(), Arc::new(Deaf));
-        let app = marvin::tools::all().find(|tool| tool.name == APP).unwrap();
+        let app = marvin::testing::tools::all()
+            .find(|tool| tool.name == APP)
+            .unwrap();
         let args = json!({"app_id": 5});
         let call = || (app.run)(&ctx, args.as_object().unwrap()).unwrap_err().what;
         assert_eq!(

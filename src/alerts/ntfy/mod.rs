@@ -5,7 +5,7 @@ use std::time::Duration;
 pub(crate) mod answer;
 pub(crate) mod poll;
 pub(crate) mod reminder_topic;
-pub mod send;
+pub(crate) mod send;
 pub(crate) mod topic;
 
 /// Longest wait for a server.

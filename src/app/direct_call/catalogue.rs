@@ -11,7 +11,7 @@ use crate::base::text;
 use crate::tools::{Tool, all};
 
 /// What one tool does and takes.
-pub fn help(tool: &Tool) -> String {
+pub(crate) fn help(tool: &Tool) -> String {
     let mut out = format!("{} ({}): {}\n", tool.name, tool.module, tool.about());
     for field in tool.fields {
         let mut facts = vec![field.kind.wanted()];
@@ -63,7 +63,7 @@ struct Flags {
 ///
 /// # Errors
 /// No tool fits, or there is an unknown flag.
-pub fn list(words: &[String]) -> Outcome<String> {
+pub(crate) fn list(words: &[String]) -> Outcome<String> {
     let json = words.iter().any(|word| word == "--json");
     let word = words
         .iter()

@@ -1,9 +1,9 @@
 //! Tools called by hand, without a model, through the same registry, fence and gates: `marvin tool` and `!tool` (decisions.md,
 //! command line).
 
-pub mod catalogue;
-pub mod values;
-pub mod words;
+pub(crate) mod catalogue;
+pub(crate) mod values;
+pub(crate) mod words;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl Listener for Aloud {
 ///
 /// # Errors
 /// The directory does not exist; the tool's own failure is in the output.
-pub fn run(
+pub(crate) fn run(
     start: &Start,
     name: &str,
     args: String,
@@ -55,7 +55,7 @@ pub fn run(
 }
 
 /// A call of `name` with `args`, a JSON object.
-pub fn call(name: &str, args: String) -> ToolCall {
+pub(crate) fn call(name: &str, args: String) -> ToolCall {
     ToolCall {
         id: ids::call(),
         name: name.to_owned(),

@@ -10,7 +10,7 @@ use crate::base::text;
 ///
 /// # Errors
 /// An unknown parameter, a word that is no pair, or `json` that is no object.
-pub fn object(
+pub(crate) fn object(
     fields: &[Field],
     words: &[String],
     json: Option<&str>,

@@ -9,7 +9,7 @@ use crate::tools::engine::policy::Bounds;
 use crate::tools::engine::registry::{named, unknown};
 
 /// What the words mean.
-pub enum Asked {
+pub(crate) enum Asked {
     /// Show the tool's parameters.
     Help(&'static Tool),
     /// Run it.
@@ -27,7 +27,7 @@ pub enum Asked {
 ///
 /// # Errors
 /// There is no such tool, flag or parameter.
-pub fn read(words: &[String]) -> Outcome<Asked> {
+pub(crate) fn read(words: &[String]) -> Outcome<Asked> {
     let name = words.first().ok_or_else(|| {
         Problem::input("Which tool? None was named.")
             .next("marvin tools lists them; marvin tool NAME --help shows one.")

@@ -13,7 +13,7 @@ use crate::tools::engine::context::{Approve, Matter};
 
 /// Whether there is a user who can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asking {
+pub(crate) enum Asking {
     /// One sits at the terminal.
     Person,
     /// Standard input is a pipe: nobody answers.

@@ -6,7 +6,7 @@ use crate::base::problem::{Outcome, Problem};
 
 /// What a line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
+pub(crate) enum Command {
     /// Shell mode on or off.
     ShellMode,
     /// Coding mode on or off.
@@ -47,7 +47,7 @@ pub enum Command {
 }
 
 /// One row: how it is written, what it does, and how the words after its name are read.
-pub struct Row {
+pub(crate) struct Row {
     /// Names, the usual one first.
     pub names: &'static [&'static str],
     /// Words after the name, for the help.
@@ -90,7 +90,7 @@ const fn taking(
 }
 
 /// Every command, in the order of the help.
-pub static ROWS: &[Row] = &[
+pub(crate) static ROWS: &[Row] = &[
     bare(&["!help"], "this list", |_| Ok(Command::Help)),
     taking(
         &["!tools"],
@@ -175,7 +175,7 @@ pub static ROWS: &[Row] = &[
 ///
 /// # Errors
 /// A command whose words cannot be read.
-pub fn read(line: &str) -> Option<Outcome<Command>> {
+pub(crate) fn read(line: &str) -> Option<Outcome<Command>> {
     let line = line.trim();
     let (name, rest) = line
         .split_once(char::is_whitespace)
@@ -197,7 +197,7 @@ pub fn read(line: &str) -> Option<Outcome<Command>> {
 }
 
 /// The list that `!help` shows.
-pub fn help() -> String {
+pub(crate) fn help() -> String {
     let left = |row: &Row| format!("{} {}", row.names.join(", "), row.args);
     let width = ROWS
         .iter()

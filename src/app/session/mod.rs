@@ -5,10 +5,10 @@
 //! everything on disk have threads of their own that report by [`inbox`].
 
 mod advice;
-pub mod approve;
+pub(crate) mod approve;
 mod attach;
 mod command_handlers;
-pub mod commands;
+pub(crate) mod commands;
 mod disk_writer;
 mod inbox;
 mod listing;
@@ -17,7 +17,7 @@ mod persistence;
 mod shell;
 mod turn;
 mod turns;
-pub mod ui_update;
+pub(crate) mod ui_update;
 mod usage;
 mod welcome;
 mod worker_events;
@@ -104,7 +104,7 @@ struct Queued {
 }
 
 /// A conversation with a person.
-pub struct Session {
+pub(crate) struct Session {
     low: Low,
     world: Arc<World>,
     inbox: Arc<Inbox>,
@@ -158,7 +158,7 @@ impl Session {
     ///
     /// # Errors
     /// The working directory does not exist, a tool group does not, or a prices file cannot be read.
-    pub fn open(low: Low, start: Start, asking: Asking) -> Outcome<(Self, Receiver<()>)> {
+    pub(crate) fn open(low: Low, start: Start, asking: Asking) -> Outcome<(Self, Receiver<()>)> {
         let (inbox, bell) = Inbox::new();
         let mut shows = Vec::new();
         let mut warn = |words: String| shows.push(Show::System(words));
@@ -226,7 +226,7 @@ impl Session {
     }
 
     /// What is new to show, in order.
-    pub fn shows(&mut self) -> Vec<Show> {
+    pub(crate) fn shows(&mut self) -> Vec<Show> {
         let mut shows = std::mem::take(&mut self.shows);
         for show in &mut shows {
             if let Show::Failed(problem) = show {
@@ -246,12 +246,12 @@ impl Session {
     }
 
     /// The session's world, for completions.
-    pub fn world(&self) -> &Arc<World> {
+    pub(crate) fn world(&self) -> &Arc<World> {
         &self.world
     }
 
     /// True while an answer comes, a command runs in the foreground, or a change is under way: a plain face waits so long.
-    pub fn busy(&self) -> bool {
+    pub(crate) fn busy(&self) -> bool {
         self.turn.is_some()
             || self.holding > 0
             || self.listings > 0
@@ -261,12 +261,12 @@ impl Session {
     }
 
     /// Messages that wait for their turn, in order.
-    pub fn queue(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn queue(&self) -> impl Iterator<Item = &str> {
         self.queue.iter().map(|queued| queued.text.as_str())
     }
 
     /// The latest reply, as the model wrote it; what came of it while it arrives.
-    pub fn reply(&self) -> Option<&str> {
+    pub(crate) fn reply(&self) -> Option<&str> {
         let arriving = self
             .turn
             .iter()
@@ -284,19 +284,19 @@ impl Session {
     }
 
     /// Takes the last waiting message back.
-    pub fn take_back(&mut self) -> Option<String> {
+    pub(crate) fn take_back(&mut self) -> Option<String> {
         self.queue.pop_back().map(|queued| queued.text)
     }
 
     /// Earlier input, oldest first; the file is read when it is first wanted.
-    pub fn history(&mut self) -> Vec<String> {
+    pub(crate) fn history(&mut self) -> Vec<String> {
         let history = self.input_history();
         let held = history.lock().unwrap_or_else(PoisonError::into_inner);
         held.entries().to_vec()
     }
 
     /// Takes a line, or several, that the person sent.
-    pub fn submit(&mut self, line: &str) {
+    pub(crate) fn submit(&mut self, line: &str) {
         let line = line.trim();
         if line.is_empty() {
             return;
@@ -325,7 +325,7 @@ impl Session {
     }
 
     /// Stops what runs: the answer, else the last command in the foreground. False when nothing does.
-    pub fn cancel(&mut self) -> bool {
+    pub(crate) fn cancel(&mut self) -> bool {
         if let Some(turn) = self.turn.as_mut().filter(|turn| turn.cancelled.is_none()) {
             turn.cancelled = Some(Instant::now());
             turn.stop.fire();
@@ -343,17 +343,17 @@ impl Session {
     }
 
     /// Fires when the process is about to end without [`Session::close`]: stops all that runs.
-    pub fn stopper(&self) -> Cancel {
+    pub(crate) fn stopper(&self) -> Cancel {
         self.all.clone()
     }
 
     /// When [`Session::receive`] wants to be called although the bell has not rung.
-    pub fn deadline(&self) -> Option<Instant> {
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         Some(self.turn.as_ref()?.cancelled? + GRACE)
     }
 
     /// Takes in what the workers said.
-    pub fn receive(&mut self) {
+    pub(crate) fn receive(&mut self) {
         let inbox = Arc::clone(&self.inbox);
         for note in inbox.take() {
             self.note(note);
@@ -367,7 +367,7 @@ impl Session {
     }
 
     /// The user closed the editor on the preferences.
-    pub fn edited(&mut self, path: &Path) {
+    pub(crate) fn edited(&mut self, path: &Path) {
         self.shows.push(match yaml::read(path) {
             Ok(_) => Show::System("Preferences are as you left them.".to_owned()),
             Err(problem) => Show::Failed(problem),
@@ -375,7 +375,7 @@ impl Session {
     }
 
     /// Ends everything and writes what is left to write, within two seconds. Words for the person when something was not saved.
-    pub fn close(mut self) -> Option<String> {
+    pub(crate) fn close(mut self) -> Option<String> {
         let began = Instant::now();
         if self.turn.is_some() {
             self.cancel();
@@ -424,7 +424,7 @@ impl Session {
     }
 
     /// The state for a status line.
-    pub fn status(&self) -> Status {
+    pub(crate) fn status(&self) -> Status {
         let (provider, model) = match &self.brain {
             Brain::Ready { answering, .. } => {
                 (Some(answering.provider.name()), answering.model.clone())

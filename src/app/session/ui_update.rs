@@ -12,7 +12,7 @@ use crate::tools::engine::context::Matter;
 
 /// One thing to show, in order.
 #[derive(Debug)]
-pub enum Show {
+pub(crate) enum Show {
     /// The end of an earlier conversation.
     Past(Vec<Entry>),
     /// From here on what is said belongs to this profile.
@@ -55,7 +55,7 @@ pub enum Show {
 
 /// A question that waits for the person. Dropping it means no.
 #[derive(Debug)]
-pub struct Question {
+pub(crate) struct Question {
     /// What it is about.
     pub matter: Matter,
     /// Where the answer goes.
@@ -64,7 +64,7 @@ pub struct Question {
 
 /// The person's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// Yes, this time.
     Once,
     /// Yes, and for exactly this in this session.
@@ -77,7 +77,7 @@ pub enum Verdict {
 
 /// How an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub(crate) enum End {
     /// It is complete.
     Complete,
     /// The person stopped it; what came stays.
@@ -88,7 +88,7 @@ pub enum End {
 
 /// The state that a status line shows.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Status {
+pub(crate) struct Status {
     /// The provider's name; `None` while it is being chosen or cannot be.
     pub provider: Option<&'static str>,
     /// The model's name.
@@ -115,7 +115,7 @@ pub struct Status {
 
 /// Something that takes time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Running {
+pub(crate) struct Running {
     /// The command or tool that the person called; empty for an answer.
     pub what: String,
     /// Since when.
@@ -126,7 +126,7 @@ pub struct Running {
 
 impl Running {
     /// How long it has run.
-    pub fn took(&self) -> Duration {
+    pub(crate) fn took(&self) -> Duration {
         self.since.elapsed()
     }
 }

@@ -8,7 +8,7 @@ use crate::base::text;
 
 /// Reads declared fields out of an argument object in order, and collects everything that is wrong with it.
 #[derive(Debug)]
-pub struct Decoder<'a> {
+pub(crate) struct Decoder<'a> {
     name: &'a str,
     args: &'a Map<String, Value>,
     all: &'static [Field],
@@ -18,7 +18,11 @@ pub struct Decoder<'a> {
 
 impl<'a> Decoder<'a> {
     /// A decoder for a call of `name` (a tool) with `args`.
-    pub fn new(name: &'a str, fields: &'static [Field], args: &'a Map<String, Value>) -> Self {
+    pub(crate) fn new(
+        name: &'a str,
+        fields: &'static [Field],
+        args: &'a Map<String, Value>,
+    ) -> Self {
         Self {
             name,
             args,
@@ -29,7 +33,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// The next declared field; `None` was recorded as wrong.
-    pub fn take<T: Param>(&mut self) -> Option<T> {
+    pub(crate) fn take<T: Param>(&mut self) -> Option<T> {
         let field = self.left.next()?;
         let given = self.args.get(field.name).or_else(|| {
             self.args
@@ -63,7 +67,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Fails when anything was wrong, naming all of it.
-    pub fn finish(self) -> Result<(), Problem> {
+    pub(crate) fn finish(self) -> Result<(), Problem> {
         if self.wrong.is_empty() {
             return Ok(());
         }
@@ -91,7 +95,7 @@ impl<'a> Decoder<'a> {
 }
 
 /// Adds what a caller needs to write the call anew: every parameter with its type, then one correct call.
-pub fn with_signature(problem: Problem, name: &str, fields: &[Field]) -> Problem {
+pub(crate) fn with_signature(problem: Problem, name: &str, fields: &[Field]) -> Problem {
     problem
         .next(format!("Parameters: {}.", signature(fields)))
         .next(format!("A correct call: {name} {}", right_call(fields)))
@@ -130,7 +134,7 @@ fn clamp(field: &Field, value: &Value) -> Value {
 }
 
 /// The example of a right call: every required field, and optional ones that declare an example.
-pub fn right_call(fields: &[Field]) -> String {
+pub(crate) fn right_call(fields: &[Field]) -> String {
     let shown = fields.iter().filter(|f| f.required || f.example.is_some());
     let map: Map<String, Value> = shown.map(|f| (f.name.to_owned(), f.sample())).collect();
     Value::Object(map).to_string()

@@ -4,7 +4,7 @@
 //! absent, one value where a list is wanted, `startLine` for `start_line`, a number outside its range. What remains wrong is
 //! reported all at once, with an example of a right call.
 
-pub mod schema;
+pub(crate) mod schema;
 
 mod decode;
 mod values;
@@ -14,8 +14,8 @@ mod tests;
 
 use serde_json::Value;
 
-pub use decode::{Decoder, right_call, with_signature};
-pub use values::Param;
+pub(crate) use decode::{Decoder, right_call, with_signature};
+pub(crate) use values::Param;
 
 /// The JSON type of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

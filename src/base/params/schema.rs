@@ -3,12 +3,12 @@
 use super::{Field, Type};
 
 /// How many bytes [`text`] takes for `fields`.
-pub const fn length(fields: &[Field]) -> usize {
+pub(crate) const fn length(fields: &[Field]) -> usize {
     written::<0>(fields).at
 }
 
 /// The schema of an object with these `fields` as properties, in declared order; `N` is its [`length`].
-pub const fn text<const N: usize>(fields: &[Field]) -> [u8; N] {
+pub(crate) const fn text<const N: usize>(fields: &[Field]) -> [u8; N] {
     written::<N>(fields).bytes
 }
 
@@ -17,7 +17,7 @@ pub const fn text<const N: usize>(fields: &[Field]) -> [u8; N] {
 /// # Panics
 /// They are no UTF-8: the compiler says so, because this runs there.
 #[allow(clippy::panic)]
-pub const fn checked(bytes: &'static [u8]) -> &'static str {
+pub(crate) const fn checked(bytes: &'static [u8]) -> &'static str {
     match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(_) => panic!("a schema is text"),

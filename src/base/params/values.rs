@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::Type;
 
 /// A type that a parameter can have.
-pub trait Param: Sized {
+pub(crate) trait Param: Sized {
     /// Its JSON type.
     const TYPE: Type;
     /// False when absence has a meaning of its own.

@@ -24,7 +24,7 @@ use crate::disk::beneath::rel_path::Rel;
 pub(super) const GIT_IGNORE: [&str; 1] = [".gitignore"];
 
 /// The ignore files that a search obeys, the later ones stronger: git's own, and those of the search tools.
-pub const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".rgignore"];
+pub(crate) const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".rgignore"];
 
 /// An ignore file longer than this is not read.
 const CAP: u64 = 256 * 1024;

@@ -18,9 +18,9 @@ mod write;
 #[cfg(test)]
 mod escapes;
 
-pub use crate::disk::beneath::listing::Look;
-pub use crate::disk::beneath::rel_path::Rel;
-pub use ignored::IGNORE_FILES;
-pub use read::{Entry, FileKind, Meta};
-pub use root::Root;
-pub use walk::{Found, Visit, WalkFile};
+pub(crate) use crate::disk::beneath::listing::Look;
+pub(crate) use crate::disk::beneath::rel_path::Rel;
+pub(crate) use ignored::IGNORE_FILES;
+pub(crate) use read::{Entry, FileKind};
+pub(crate) use root::Root;
+pub(crate) use walk::{Found, Visit, WalkFile};

@@ -11,7 +11,7 @@ use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 
 use super::address::Address;
 use super::charset;
-pub use page::Named;
+pub(crate) use page::Named;
 
 /// Bytes before the declaration in which it is looked for: warnings of a broken server stand there.
 const JUNK: usize = 64 * 1024;

@@ -5,8 +5,10 @@ mod part;
 mod tokens;
 
 use flow::Flow;
-pub use part::{Link, Links, Selector, ids, part};
-pub use tokens::{Open, Piece, entities, read};
+pub use part::{Link, Selector, ids};
+pub(crate) use part::{Links, part};
+pub use tokens::entities;
+pub(crate) use tokens::{Open, Piece, read};
 
 /// HTML (a snippet, an answer, a description) as text: blocks on lines of their own, lists with their signs, rows of tables with `|`
 /// between cells, code as it stands, links as their words.

@@ -65,7 +65,7 @@ impl Depth {
 
 /// Shows the pieces of the first element that fits `only` (of all of it when there is none) to `see`, without the elements named in
 /// `without`; true when there is such an element.
-pub fn part(
+pub(crate) fn part(
     html: &str,
     only: Option<&Selector>,
     without: &[&str],
@@ -119,7 +119,7 @@ pub struct Link {
 
 /// Gathers the links of a row of pieces.
 #[derive(Default)]
-pub struct Links {
+pub(crate) struct Links {
     /// Those that are complete, in order.
     pub all: Vec<Link>,
     open: Option<Link>,
@@ -128,7 +128,7 @@ pub struct Links {
 
 impl Links {
     /// Takes the next piece.
-    pub fn take(&mut self, piece: &Piece<'_>) {
+    pub(crate) fn take(&mut self, piece: &Piece<'_>) {
         match piece {
             Piece::Open(tag) if tag.name() == "a" => {
                 self.close();

@@ -18,7 +18,7 @@ const END: &str = "'\">";
 
 /// One piece.
 #[derive(Debug)]
-pub enum Piece<'a> {
+pub(crate) enum Piece<'a> {
     /// A tag that opens.
     Open(Open<'a>),
     /// A tag that closes, by its name.
@@ -29,31 +29,31 @@ pub enum Piece<'a> {
 
 /// A tag that opens an element, or is one (`br`).
 #[derive(Debug)]
-pub struct Open<'a> {
+pub(crate) struct Open<'a> {
     tag: &'a Tag,
 }
 
 impl Open<'_> {
     /// The element's name in lower case.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.tag.name
     }
 
     /// An attribute's value.
-    pub fn attribute(&self, name: &str) -> Option<&str> {
+    pub(crate) fn attribute(&self, name: &str) -> Option<&str> {
         let found = self.tag.attrs.iter().find(|own| &*own.name.local == name);
         found.map(|own| &*own.value)
     }
 
     /// True when the element has the class.
-    pub fn is(&self, class: &str) -> bool {
+    pub(crate) fn is(&self, class: &str) -> bool {
         let classes = self.attribute("class").unwrap_or_default();
         classes.split_ascii_whitespace().any(|own| own == class)
     }
 }
 
 /// Shows every piece of `html` to `see`, in order.
-pub fn read(html: &str, see: impl FnMut(Piece<'_>)) {
+pub(crate) fn read(html: &str, see: impl FnMut(Piece<'_>)) {
     run(html, TokenizerOpts::default(), see);
 }
 

@@ -99,7 +99,7 @@ pub fn unfold<'a>(bytes: &'a [u8], line: &Line) -> Cow<'a, [u8]> {
 }
 
 /// The name of a line, in its own case.
-pub fn name(line: &[u8]) -> &[u8] {
+pub(crate) fn name(line: &[u8]) -> &[u8] {
     let end = line
         .iter()
         .position(|byte| matches!(byte, b':' | b';'))

@@ -1,10 +1,10 @@
 //! iCalendar (RFC 5545): reading without changing a byte, recurrence, and writing whole events.
 
-pub mod event;
-pub mod expand;
-pub mod line;
-pub mod moment;
-pub mod rule;
-pub mod scan;
-pub mod text;
-pub mod zone;
+pub(crate) mod event;
+pub(crate) mod expand;
+pub(crate) mod line;
+pub(crate) mod moment;
+pub(crate) mod rule;
+pub(crate) mod scan;
+pub(crate) mod text;
+pub(crate) mod zone;

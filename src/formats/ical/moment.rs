@@ -74,7 +74,7 @@ impl Moment {
 }
 
 /// YYYYMMDD of a date that exists.
-pub fn day(text: &str) -> Option<Date> {
+pub(crate) fn day(text: &str) -> Option<Date> {
     if text.len() != 8 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }

@@ -26,7 +26,7 @@ pub fn escape(text: &str) -> String {
 }
 
 /// What a value means. Unknown escapes are left as they stand, backslash included.
-pub fn unescape(value: &str) -> String {
+pub(crate) fn unescape(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     let mut chars = value.chars();
     while let Some(c) = chars.next() {
@@ -45,13 +45,13 @@ pub fn unescape(value: &str) -> String {
 }
 
 /// The beginning of a text on one line, as it is shown.
-pub fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     clip(&visible(&words.join(" ")), LINE)
 }
 
 /// Adds a content line, folded, with its line end.
-pub fn push_line(out: &mut String, line: &str) {
+pub(crate) fn push_line(out: &mut String, line: &str) {
     let mut width = 0;
     for c in line.chars() {
         if width + c.len_utf8() > WIDTH {

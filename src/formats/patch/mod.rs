@@ -1,21 +1,22 @@
 //! Edits of files: the Codex patch form, unified diffs and line commands, and the replacement of one passage.
 
-pub mod commands;
-pub mod edit;
-pub mod hunks;
+pub(crate) mod commands;
+pub(crate) mod edit;
+pub(crate) mod hunks;
 pub mod parse;
-pub mod replace;
-pub mod seek;
-pub mod unified;
-pub mod wrap;
+pub(crate) mod replace;
+pub(crate) mod seek;
+pub(crate) mod unified;
+pub(crate) mod wrap;
 
 pub use commands::{apply_commands, is_commands};
 pub use edit::new_text;
 pub use hunks::{apply_hunks, is_hunks};
-pub use parse::{Chunk, Line, Patch, Section, parse};
+pub use parse::{Section, parse};
 pub use replace::replace_once;
 pub use unified::explain_unified_diff;
-pub use wrap::{fence, unwrap_patch_text};
+pub(crate) use wrap::fence;
+pub use wrap::unwrap_patch_text;
 
 /// A text after an edit, and what was done to it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -49,7 +49,7 @@ fn here_document(text: &str) -> Option<&str> {
 }
 
 /// A Markdown code fence around the whole.
-pub fn fence(text: &str) -> Option<&str> {
+pub(crate) fn fence(text: &str) -> Option<&str> {
     let (first, rest) = text.split_once('\n')?;
     let (inner, last) = rest.trim_end().rsplit_once('\n')?;
     (first.starts_with("```") && last.trim() == "```").then_some(inner)

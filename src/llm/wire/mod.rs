@@ -1,8 +1,8 @@
 //! The dialects: conversation to request body, and response bytes to reply. Pure; sockets are elsewhere.
 
-pub mod errors;
-pub mod read;
-pub mod write;
+pub(crate) mod errors;
+pub(crate) mod read;
+pub(crate) mod write;
 
 use super::catalog::Row;
 use super::provider::Request;

@@ -42,7 +42,7 @@ const LOCAL: [&str; 9] = [
 ];
 
 /// Looks a name up; the port is put into each address.
-pub type Names = Arc<dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
+pub(crate) type Names = Arc<dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
 
 /// Judges addresses.
 #[derive(Clone)]

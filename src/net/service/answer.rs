@@ -37,7 +37,7 @@ pub struct Answer {
 
 /// Why a body could not be taken.
 #[derive(Debug)]
-pub enum Unread {
+pub(crate) enum Unread {
     /// It has more bytes than this.
     TooLarge(usize),
     /// It is compressed in a way that cannot be undone.
@@ -51,7 +51,7 @@ pub enum Unread {
 ///
 /// # Errors
 /// See [`Unread`].
-pub fn body(response: &mut Response, most: usize) -> Result<Vec<u8>, Unread> {
+pub(crate) fn body(response: &mut Response, most: usize) -> Result<Vec<u8>, Unread> {
     match body_so_far(response, most)? {
         (bytes, None) => Ok(bytes),
         (_, Some(broken)) => Err(broken),
@@ -62,7 +62,7 @@ pub fn body(response: &mut Response, most: usize) -> Result<Vec<u8>, Unread> {
 ///
 /// # Errors
 /// As [`body`], but for connections that break.
-pub fn body_so_far(
+pub(crate) fn body_so_far(
     response: &mut Response,
     most: usize,
 ) -> Result<(Vec<u8>, Option<Unread>), Unread> {
@@ -115,7 +115,7 @@ fn unpacked(from: impl std::io::Read, most: usize) -> Result<Vec<u8>, Unread> {
 
 impl Unread {
     /// The failure in words; `place` is who sent it.
-    pub fn problem(self, place: &str) -> Problem {
+    pub(crate) fn problem(self, place: &str) -> Problem {
         match self {
             Self::TooLarge(most) => Problem::limit(format!(
                 "{place} sent more than {} MB, the most that is read.",
@@ -298,7 +298,7 @@ impl Answer {
 }
 
 /// When a service may be asked again, as a person says it.
-pub fn again(wait: Duration) -> String {
+pub(crate) fn again(wait: Duration) -> String {
     let seconds = wait.as_secs().max(1);
     let count = |n: u64, unit| plural(usize::try_from(n).unwrap_or(usize::MAX), unit);
     let wait = match seconds {

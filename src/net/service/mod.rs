@@ -6,15 +6,16 @@ mod cache;
 mod rate_limit;
 mod request;
 mod send;
-pub mod time_limit;
+pub(crate) mod time_limit;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::net::service::cache::{Answers, Clients};
 use crate::net::service::rate_limit::Gates;
-pub use crate::net::service::request::{AnsweredBy, Ask, encoded};
-pub use answer::{Answer, Unread, again, body, body_so_far};
+pub(crate) use crate::net::service::request::{AnsweredBy, Ask, encoded};
+pub use answer::Answer;
+pub(crate) use answer::{Unread, again, body, body_so_far};
 use send::host;
 
 use super::services::Service;

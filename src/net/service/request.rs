@@ -273,7 +273,7 @@ impl<'a> Ask<'a> {
 }
 
 /// `text` for one place of a path or query: everything but unreserved characters as `%XX` (RFC 3986, 2.3).
-pub fn encoded(text: &str) -> String {
+pub(crate) fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {

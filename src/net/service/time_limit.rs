@@ -12,7 +12,7 @@ use crate::base::problem::{Outcome, Problem};
 ///
 /// # Errors
 /// `Network` when the time was up; else what `work` says.
-pub fn limited<T>(
+pub(crate) fn limited<T>(
     stop: &Cancel,
     time: Duration,
     name: &str,

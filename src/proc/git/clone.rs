@@ -28,7 +28,7 @@ const SCRATCH: &str = ".marvin-clone-";
 const STALE: Duration = Duration::from_secs(3600);
 /// What to clone, and who fetches it.
 #[derive(Debug, Clone)]
-pub struct Clone<'a> {
+pub(crate) struct Clone<'a> {
     /// The repository's address.
     pub url: &'a str,
     /// Only the newest commit.
@@ -46,7 +46,7 @@ impl Clone<'_> {
     ///
     /// # Errors
     /// It failed or was stopped; `dest` does not exist then.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         dest: &Path,
         env: &Env,
@@ -242,6 +242,6 @@ fn failed(clone: &Clone<'_>, done: &Done) -> Problem {
 }
 
 /// Where a finished clone is: a folder with a repository in it.
-pub fn is_there(dest: &Path) -> bool {
+pub(crate) fn is_there(dest: &Path) -> bool {
     dest.join(".git").join("HEAD").is_file()
 }

@@ -33,12 +33,12 @@
 
 mod allowed;
 mod answer;
-pub mod clone;
+pub(crate) mod clone;
 mod config;
 mod filters;
 mod folder;
 mod launch;
-pub mod place;
+pub(crate) mod place;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -61,7 +61,7 @@ const UNENTERED: &str = "--ignore-submodules=dirty";
 
 /// git in one directory of a repository that may be worked in. Kept for one operation, not longer: configurations change.
 #[derive(Debug)]
-pub struct Git<'a> {
+pub(crate) struct Git<'a> {
     launch: Launch<'a>,
     place: Place,
     config: Config,
@@ -79,7 +79,7 @@ impl<'a> Git<'a> {
     /// # Errors
     /// `Missing` when there is none; `Refused` when it is somebody else's, keeps its files elsewhere, or its folder holds what
     /// it must not.
-    pub fn open(dir: &Path, env: &'a Env, stop: &'a Cancel) -> Outcome<Self> {
+    pub(crate) fn open(dir: &Path, env: &'a Env, stop: &'a Cancel) -> Outcome<Self> {
         let place = place::find(dir)?.ok_or_else(|| answer::no_repository(dir))?;
         folder::check(&place)?;
         let launch = Launch::new(dir, place.ceiling(), env, stop);
@@ -104,12 +104,12 @@ impl<'a> Git<'a> {
     }
 
     /// Where the repository is.
-    pub fn place(&self) -> &Place {
+    pub(crate) fn place(&self) -> &Place {
         &self.place
     }
 
     /// Short status with branch.
-    pub fn status(&self) -> Outcome<String> {
+    pub(crate) fn status(&self) -> Outcome<String> {
         let status = self.short_status()?;
         let has_changes = status.lines().any(|line| !line.starts_with("##"));
         Ok(status + &self.unfiltered_note(has_changes)?)
@@ -120,7 +120,7 @@ impl<'a> Git<'a> {
     }
 
     /// The branch that is checked out, if any, and whether it has a commit.
-    pub fn head(&self) -> Outcome<(Option<String>, bool)> {
+    pub(crate) fn head(&self) -> Outcome<(Option<String>, bool)> {
         let branch = self.run(&["symbolic-ref", "--short", "--quiet", "HEAD"])?;
         let commit = self.run(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
         let name = branch.stdout.text().trim().to_owned();
@@ -128,7 +128,7 @@ impl<'a> Git<'a> {
     }
 
     /// Unified diff of the working tree, or of the index; of one path when given.
-    pub fn diff(&self, staged: bool, path: Option<&str>) -> Outcome<String> {
+    pub(crate) fn diff(&self, staged: bool, path: Option<&str>) -> Outcome<String> {
         let mut args = vec![
             "diff",
             "--no-ext-diff",
@@ -148,7 +148,7 @@ impl<'a> Git<'a> {
     }
 
     /// The last `count` commits.
-    pub fn log(&self, count: u64, oneline: bool) -> Outcome<String> {
+    pub(crate) fn log(&self, count: u64, oneline: bool) -> Outcome<String> {
         let number = format!("-n{count}");
         let form = if oneline {
             "--format=%h %s"
@@ -171,7 +171,7 @@ impl<'a> Git<'a> {
     }
 
     /// Who last changed each line, of a range when given.
-    pub fn blame(&self, path: &str, range: Option<(u64, u64)>) -> Outcome<String> {
+    pub(crate) fn blame(&self, path: &str, range: Option<(u64, u64)>) -> Outcome<String> {
         let range = range.map(|(from, to)| format!("-L{from},{to}"));
         if let Some(top) = self.place.top() {
             self.config.check_ignored_revisions(top)?;
@@ -183,7 +183,7 @@ impl<'a> Git<'a> {
     }
 
     /// Branches, the current one marked.
-    pub fn branches(&self) -> Outcome<String> {
+    pub(crate) fn branches(&self) -> Outcome<String> {
         let out = self.text(&[
             "branch",
             "--no-color",
@@ -198,7 +198,7 @@ impl<'a> Git<'a> {
     }
 
     /// Makes a branch here and switches to it.
-    pub fn create_branch(&self, name: &str) -> Outcome<String> {
+    pub(crate) fn create_branch(&self, name: &str) -> Outcome<String> {
         no_option(name)?;
         let done = self.run(&["checkout", "--quiet", "--no-recurse-submodules", "-b", name])?;
         self.said(done)?;
@@ -207,7 +207,7 @@ impl<'a> Git<'a> {
 
     /// Switches to a branch or commit. When none has that name it is taken for a file, which is restored to what the index
     /// holds if `path` allows that and says where it is.
-    pub fn checkout(
+    pub(crate) fn checkout(
         &self,
         target: &str,
         path: impl FnOnce() -> Outcome<String>,
@@ -264,7 +264,7 @@ impl<'a> Git<'a> {
     }
 
     /// The paths below the directory that git tracks, relative to it.
-    pub fn tracked(&self) -> Outcome<BTreeSet<String>> {
+    pub(crate) fn tracked(&self) -> Outcome<BTreeSet<String>> {
         let mut paths = BTreeSet::new();
         let list = self.with_settings(&["ls-files", "-z"]);
         let done = self.launch.split(&list, None, &mut |path| {

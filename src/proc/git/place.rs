@@ -16,7 +16,7 @@ const POINTER_CAP: u64 = 64 * 1024;
 
 /// A repository and the directory it was found in. Paths are free of links.
 #[derive(Debug)]
-pub struct Place {
+pub(crate) struct Place {
     home: PathBuf,
     bare: bool,
     git: PathBuf,
@@ -28,7 +28,7 @@ pub struct Place {
 ///
 /// # Errors
 /// A `.git` file that names no repository.
-pub fn find(dir: &Path) -> Outcome<Option<Place>> {
+pub(crate) fn find(dir: &Path) -> Outcome<Option<Place>> {
     for home in plain(dir).ancestors() {
         let entry = home.join(".git");
         if entry.is_file() {
@@ -61,27 +61,27 @@ impl Place {
     }
 
     /// The top of the working tree; nothing in a bare repository.
-    pub fn top(&self) -> Option<&Path> {
+    pub(crate) fn top(&self) -> Option<&Path> {
         (!self.bare).then_some(&self.home)
     }
 
     /// The folder of the repository, or of this worktree's part of it.
-    pub fn git(&self) -> &Path {
+    pub(crate) fn git(&self) -> &Path {
         &self.git
     }
 
     /// The folder of the repository that its worktrees share.
-    pub fn common(&self) -> &Path {
+    pub(crate) fn common(&self) -> &Path {
         &self.common
     }
 
     /// The folder from which upwards git must not look for a repository.
-    pub fn ceiling(&self) -> Option<&Path> {
+    pub(crate) fn ceiling(&self) -> Option<&Path> {
         self.home.parent()
     }
 
     /// True for a linked worktree.
-    pub fn is_linked(&self) -> bool {
+    pub(crate) fn is_linked(&self) -> bool {
         self.git != self.common
     }
 
@@ -89,7 +89,7 @@ impl Place {
     ///
     /// # Errors
     /// `Refused` when the files are kept elsewhere, or the repository is not this directory's.
-    pub fn check(&self, worktrees: &[PathBuf]) -> Outcome<()> {
+    pub(crate) fn check(&self, worktrees: &[PathBuf]) -> Outcome<()> {
         let named = |path: &PathBuf| plain(&self.git.join(path));
         if let Some(other) = worktrees.iter().find(|path| named(path) != self.home) {
             return Err(Problem::refused(format!(

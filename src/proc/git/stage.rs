@@ -19,7 +19,7 @@ impl Git<'_> {
     ///
     /// # Errors
     /// git failed.
-    pub fn commit(&self, message: &str, add_all: bool) -> Outcome<String> {
+    pub(crate) fn commit(&self, message: &str, add_all: bool) -> Outcome<String> {
         let left_out = if add_all {
             self.stage()?
         } else {

@@ -74,7 +74,7 @@ impl Entry {
 
 /// Entries as a model's conversation: `you` and `assistant`, nothing else but a summary of what went before them. It begins with the
 /// user, because providers refuse one that begins with an answer.
-pub fn messages(entries: &[Entry]) -> Vec<Message> {
+pub(crate) fn messages(entries: &[Entry]) -> Vec<Message> {
     let message = |entry: &Entry| match entry.role {
         Role::You => Some(Message::user(entry.text.as_str())),
         Role::Assistant => Some(Message::assistant(entry.text.as_str())),

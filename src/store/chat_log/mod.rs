@@ -23,7 +23,8 @@ use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::jsonl::{Tail, tail_array};
 use crate::disk::lock::Lock;
 
-pub use entry::{Entry, Role, messages};
+pub(crate) use entry::messages;
+pub use entry::{Entry, Role};
 use style::{Said, Style};
 
 /// How long another Marvin's writing is waited for.

@@ -9,12 +9,12 @@ use crate::store::tickets::folder::{Folder, not_found, pick};
 use crate::store::tickets::location::Place;
 
 /// States that can be set.
-pub const STATUSES: [&str; 3] = ["open", "in_progress", "closed"];
+pub(crate) const STATUSES: [&str; 3] = ["open", "in_progress", "closed"];
 /// Kinds of tickets.
-pub const KINDS: [&str; 5] = ["bug", "feature", "task", "epic", "chore"];
+pub(crate) const KINDS: [&str; 5] = ["bug", "feature", "task", "epic", "chore"];
 
 /// Now, as tickets write it: UTC, seconds, `Z`.
-pub fn stamp(clock: &Clock) -> String {
+pub(crate) fn stamp(clock: &Clock) -> String {
     clock
         .now()
         .timestamp()
@@ -26,7 +26,7 @@ pub fn stamp(clock: &Clock) -> String {
 ///
 /// # Errors
 /// The parent does not exist; the folder or file cannot be made.
-pub fn create(place: &Place, mut new: New, clock: &Clock) -> Outcome<String> {
+pub(crate) fn create(place: &Place, mut new: New, clock: &Clock) -> Outcome<String> {
     if !new.parent.trim().is_empty() {
         new.parent = place.open()?.resolve(&new.parent)?;
     }
@@ -45,7 +45,12 @@ pub fn create(place: &Place, mut new: New, clock: &Clock) -> Outcome<String> {
 ///
 /// # Errors
 /// No such status or ticket.
-pub fn set_status(folder: &Folder, given: &str, status: &str, stop: &Cancel) -> Outcome<String> {
+pub(crate) fn set_status(
+    folder: &Folder,
+    given: &str,
+    status: &str,
+    stop: &Cancel,
+) -> Outcome<String> {
     check_status(status)?;
     let _lock = folder.lock(stop)?;
     let id = folder.resolve(given)?;
@@ -57,7 +62,7 @@ pub fn set_status(folder: &Folder, given: &str, status: &str, stop: &Cancel) -> 
 ///
 /// # Errors
 /// It is none of [`STATUSES`].
-pub fn check_status(status: &str) -> Outcome<()> {
+pub(crate) fn check_status(status: &str) -> Outcome<()> {
     if STATUSES.contains(&status) {
         return Ok(());
     }
@@ -111,7 +116,7 @@ fn take(folder: &Folder, id: &str, key: &str, value: &str) -> Outcome<bool> {
 
 /// A ticket and another that stands in one of its lists.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Pair {
+pub(crate) struct Pair {
     /// Full id of the first.
     pub id: String,
     /// Full id of the second.
@@ -124,7 +129,7 @@ pub struct Pair {
 ///
 /// # Errors
 /// One of them does not exist; `refuse` does not want it.
-pub fn add_dep(
+pub(crate) fn add_dep(
     folder: &Folder,
     given: &str,
     dep: &str,
@@ -153,7 +158,7 @@ fn listed(folder: &Folder, id: &str, key: &str, given: &str) -> Outcome<String> 
 ///
 /// # Errors
 /// One of them does not exist.
-pub fn remove_dep(folder: &Folder, given: &str, dep: &str, stop: &Cancel) -> Outcome<Pair> {
+pub(crate) fn remove_dep(folder: &Folder, given: &str, dep: &str, stop: &Cancel) -> Outcome<Pair> {
     let _lock = folder.lock(stop)?;
     let id = folder.resolve(given)?;
     let other = listed(folder, &id, "deps", dep)?;
@@ -165,7 +170,7 @@ pub fn remove_dep(folder: &Folder, given: &str, dep: &str, stop: &Cancel) -> Out
 ///
 /// # Errors
 /// One of them does not exist.
-pub fn link(folder: &Folder, given: &[String], stop: &Cancel) -> Outcome<(usize, usize)> {
+pub(crate) fn link(folder: &Folder, given: &[String], stop: &Cancel) -> Outcome<(usize, usize)> {
     let _lock = folder.lock(stop)?;
     let ids: Vec<String> = given
         .iter()
@@ -184,7 +189,7 @@ pub fn link(folder: &Folder, given: &[String], stop: &Cancel) -> Outcome<(usize,
 ///
 /// # Errors
 /// One of them does not exist.
-pub fn unlink(folder: &Folder, given: &str, other: &str, stop: &Cancel) -> Outcome<Pair> {
+pub(crate) fn unlink(folder: &Folder, given: &str, other: &str, stop: &Cancel) -> Outcome<Pair> {
     let _lock = folder.lock(stop)?;
     let id = folder.resolve(given)?;
     let other = listed(folder, &id, "links", other)?;
@@ -199,7 +204,7 @@ pub fn unlink(folder: &Folder, given: &str, other: &str, stop: &Cancel) -> Outco
 ///
 /// # Errors
 /// No such ticket.
-pub fn add_note(
+pub(crate) fn add_note(
     folder: &Folder,
     given: &str,
     text: &str,
@@ -217,7 +222,7 @@ pub fn add_note(
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn descends(folder: &Folder, id: &str, top: &str) -> Outcome<bool> {
+pub(crate) fn descends(folder: &Folder, id: &str, top: &str) -> Outcome<bool> {
     let mut at = id.to_owned();
     let mut seen = std::collections::HashSet::new();
     while seen.insert(at.clone()) {

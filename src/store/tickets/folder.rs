@@ -26,7 +26,7 @@ const FEW: usize = 200;
 
 /// What lists and trees need of a ticket.
 #[derive(Debug, Clone, Default)]
-pub struct Ticket {
+pub(crate) struct Ticket {
     /// The value `id:`.
     pub id: String,
     /// open, in_progress, closed, or whatever a hand wrote.
@@ -49,7 +49,7 @@ pub struct Ticket {
 
 impl Ticket {
     /// What a file says; nothing when it is no ticket.
-    pub fn read(doc: &Doc) -> Option<Self> {
+    pub(crate) fn read(doc: &Doc) -> Option<Self> {
         let value = |key: &str| doc.get(key).map(|v| v.into_owned()).unwrap_or_default();
         let id = value("id");
         let priority = value("priority");
@@ -76,35 +76,35 @@ impl Ticket {
     }
 
     /// Closed, so that nothing waits for it.
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.status == "closed"
     }
 }
 
 /// A folder of tickets that exists.
 #[derive(Debug, Clone)]
-pub struct Folder {
+pub(crate) struct Folder {
     dir: PathBuf,
 }
 
 impl Folder {
     /// The folder at `dir`.
-    pub fn new(dir: impl Into<PathBuf>) -> Self {
+    pub(crate) fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into() }
     }
 
     /// Where it is.
-    pub fn dir(&self) -> &Path {
+    pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
 
     /// The file of the ticket `name` (a name that [`Folder::names`] or [`Folder::resolve`] gave).
-    pub fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.dir.join(format!("{name}.md"))
     }
 
     /// The names of all `.md` files without that ending, in the order of the file names.
-    pub fn names(&self) -> Outcome<Vec<String>> {
+    pub(crate) fn names(&self) -> Outcome<Vec<String>> {
         let fail = |why| Problem::system(format!("Cannot list {}", self.dir.display()), why);
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.dir).map_err(fail)? {
@@ -139,7 +139,7 @@ impl Folder {
     ///
     /// # Errors
     /// None or several do.
-    pub fn resolve(&self, given: &str) -> Outcome<String> {
+    pub(crate) fn resolve(&self, given: &str) -> Outcome<String> {
         let wanted = given.trim();
         let names = self.names()?;
         pick(wanted, names.iter().map(String::as_str)).map(str::to_owned)
@@ -149,7 +149,7 @@ impl Folder {
     ///
     /// # Errors
     /// It is gone, larger than any honest one, or cannot be read.
-    pub fn read(&self, name: &str) -> Outcome<Vec<u8>> {
+    pub(crate) fn read(&self, name: &str) -> Outcome<Vec<u8>> {
         atomic::read(&self.file(name), STATE_CAP)?.ok_or_else(|| not_found(name))
     }
 
@@ -157,7 +157,7 @@ impl Folder {
     ///
     /// # Errors
     /// The folder cannot be read, or the work was stopped. A single unreadable file is left out.
-    pub fn load(&self, stop: &Cancel) -> Outcome<Vec<Ticket>> {
+    pub(crate) fn load(&self, stop: &Cancel) -> Outcome<Vec<Ticket>> {
         self.load_some(&self.names()?, stop)
     }
 
@@ -165,7 +165,7 @@ impl Folder {
     ///
     /// # Errors
     /// The work was stopped.
-    pub fn load_some(&self, names: &[String], stop: &Cancel) -> Outcome<Vec<Ticket>> {
+    pub(crate) fn load_some(&self, names: &[String], stop: &Cancel) -> Outcome<Vec<Ticket>> {
         self.map(names, stop, |bytes| Ticket::read(&Doc::parse(bytes)))
     }
 
@@ -173,7 +173,7 @@ impl Folder {
     ///
     /// # Errors
     /// The work was stopped.
-    pub fn map<T: Send>(
+    pub(crate) fn map<T: Send>(
         &self,
         names: &[String],
         stop: &Cancel,
@@ -227,7 +227,7 @@ impl Folder {
     }
 
     /// Names with the time of their last change, newest first.
-    pub fn newest(&self) -> Outcome<Vec<String>> {
+    pub(crate) fn newest(&self) -> Outcome<Vec<String>> {
         let mut timed: Vec<(SystemTime, String)> = self
             .names()?
             .into_iter()
@@ -244,7 +244,7 @@ impl Folder {
     ///
     /// # Errors
     /// Another one holds it for too long, or the work was stopped.
-    pub fn lock(&self, stop: &Cancel) -> Outcome<Lock> {
+    pub(crate) fn lock(&self, stop: &Cancel) -> Outcome<Lock> {
         Lock::folder(&self.dir, WAIT, stop)
     }
 
@@ -253,7 +253,7 @@ impl Folder {
     ///
     /// # Errors
     /// Reading, `change` or writing failed; the file is then as it was.
-    pub fn change(
+    pub(crate) fn change(
         &self,
         name: &str,
         change: impl Fn(&[u8]) -> Outcome<Option<Vec<u8>>>,
@@ -300,7 +300,7 @@ impl Folder {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn add(&self, name: &str, text: &str) -> Outcome<bool> {
+    pub(crate) fn add(&self, name: &str, text: &str) -> Outcome<bool> {
         let path = self.file(name);
         let fail = |why| Problem::system(format!("Cannot write {}", path.display()), why);
         // The user's own tickets lie in a folder that is theirs alone; those of a project are as open as its files.
@@ -382,7 +382,10 @@ fn head(dir: &File, name: &str, buffer: &mut Vec<u8>) -> io::Result<usize> {
 ///
 /// # Errors
 /// None is, or several are.
-pub fn pick<'a>(wanted: &str, names: impl Iterator<Item = &'a str> + Clone) -> Outcome<&'a str> {
+pub(crate) fn pick<'a>(
+    wanted: &str,
+    names: impl Iterator<Item = &'a str> + Clone,
+) -> Outcome<&'a str> {
     if let Some(name) = names.clone().find(|name| *name == wanted) {
         return Ok(name);
     }
@@ -421,7 +424,7 @@ pub fn pick<'a>(wanted: &str, names: impl Iterator<Item = &'a str> + Clone) -> O
 }
 
 /// The script's words for an id that nothing has.
-pub fn not_found(given: &str) -> Problem {
+pub(crate) fn not_found(given: &str) -> Problem {
     Problem::missing(format!("ticket '{}' not found", clip(&visible(given), 80)))
 }
 
@@ -429,7 +432,7 @@ pub fn not_found(given: &str) -> Problem {
 ///
 /// # Errors
 /// It cannot be made.
-pub fn make(dir: &Path, access: Access) -> Outcome<Folder> {
+pub(crate) fn make(dir: &Path, access: Access) -> Outcome<Folder> {
     atomic::make_folder(dir, access)?;
     Ok(Folder::new(dir))
 }

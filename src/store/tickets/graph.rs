@@ -6,7 +6,7 @@ use crate::store::tickets::folder::Ticket;
 
 /// All tickets, found by their `id:`.
 #[derive(Debug)]
-pub struct Graph {
+pub(crate) struct Graph {
     /// The tickets in file order.
     pub tickets: Vec<Ticket>,
     by_id: HashMap<String, usize>,
@@ -14,7 +14,7 @@ pub struct Graph {
 
 impl Graph {
     /// Takes all tickets. When two files claim one id, the later one is found, as in the script.
-    pub fn new(tickets: Vec<Ticket>) -> Self {
+    pub(crate) fn new(tickets: Vec<Ticket>) -> Self {
         let by_id = tickets
             .iter()
             .enumerate()
@@ -24,23 +24,23 @@ impl Graph {
     }
 
     /// Where the ticket `id` stands.
-    pub fn at(&self, id: &str) -> Option<usize> {
+    pub(crate) fn at(&self, id: &str) -> Option<usize> {
         self.by_id.get(id).copied()
     }
 
     /// The ticket `id`.
-    pub fn get(&self, id: &str) -> Option<&Ticket> {
+    pub(crate) fn get(&self, id: &str) -> Option<&Ticket> {
         self.tickets.get(self.at(id)?)
     }
 
     /// The dependencies of a ticket that are not closed; one whose file is missing counts.
-    pub fn open_deps(&self, ticket: &Ticket) -> Vec<String> {
+    pub(crate) fn open_deps(&self, ticket: &Ticket) -> Vec<String> {
         let waits = |id: &&String| self.get(id).is_none_or(|dep| !dep.is_closed());
         ticket.deps.iter().filter(waits).cloned().collect()
     }
 
     /// Tickets open or in progress that wait for something, or that wait for nothing, by priority, then id.
-    pub fn to_do(&self, waiting: bool) -> Vec<&Ticket> {
+    pub(crate) fn to_do(&self, waiting: bool) -> Vec<&Ticket> {
         let mut found: Vec<&Ticket> = self
             .tickets
             .iter()
@@ -52,7 +52,7 @@ impl Graph {
     }
 
     /// The existing dependencies of the ticket at `at`, in file order.
-    pub fn children(&self, at: usize) -> Vec<usize> {
+    pub(crate) fn children(&self, at: usize) -> Vec<usize> {
         self.tickets
             .get(at)
             .map(|ticket| ticket.deps.iter().filter_map(|id| self.at(id)).collect())
@@ -60,7 +60,7 @@ impl Graph {
     }
 
     /// True when `from` depends on `to`, directly or through others.
-    pub fn reaches(&self, from: &str, to: &str) -> bool {
+    pub(crate) fn reaches(&self, from: &str, to: &str) -> bool {
         let (Some(from), Some(to)) = (self.at(from), self.at(to)) else {
             return false;
         };
@@ -76,7 +76,7 @@ impl Graph {
 
     /// One circle for each place where following the dependencies of tickets that are not closed comes back, each told once, in
     /// walking order from its smallest id.
-    pub fn cycles(&self) -> Vec<Vec<usize>> {
+    pub(crate) fn cycles(&self) -> Vec<Vec<usize>> {
         let alive = |at: &usize| self.tickets.get(*at).is_some_and(|t| !t.is_closed());
         let mut order: Vec<usize> = self.by_id.values().copied().filter(alive).collect();
         order.sort_by(|a, b| self.id(*a).cmp(self.id(*b)));
@@ -123,7 +123,7 @@ impl Graph {
     }
 
     /// The id of the ticket at `at`.
-    pub fn id(&self, at: usize) -> &str {
+    pub(crate) fn id(&self, at: usize) -> &str {
         self.tickets.get(at).map_or("", |ticket| ticket.id.as_str())
     }
 }

@@ -10,7 +10,7 @@ use crate::store::tickets::folder::Folder;
 
 /// Where tickets are or would be.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub(crate) struct Place {
     dir: PathBuf,
     /// It came from `TICKETS_DIR`, as given.
     named: Option<String>,
@@ -22,7 +22,7 @@ pub struct Place {
 
 impl Place {
     /// The script's rule: `TICKETS_DIR`, else the nearest `.tickets` from `current` upwards.
-    pub fn from(env: &Env, current: &Path) -> Self {
+    pub(crate) fn from(env: &Env, current: &Path) -> Self {
         let at = |dir: PathBuf, named| Self {
             dir,
             named,
@@ -43,7 +43,7 @@ impl Place {
     }
 
     /// A person's own tickets in `dir`; `TICKETS_DIR` wins here too.
-    pub fn own(env: &Env, dir: PathBuf, current: &Path) -> Self {
+    pub(crate) fn own(env: &Env, dir: PathBuf, current: &Path) -> Self {
         if env.get("TICKETS_DIR").is_some() {
             return Self::from(env, current);
         }
@@ -62,7 +62,7 @@ impl Place {
     ///
     /// # Errors
     /// It is such a link.
-    pub fn inside(self) -> Outcome<Self> {
+    pub(crate) fn inside(self) -> Outcome<Self> {
         let is_link = self
             .dir
             .symlink_metadata()
@@ -83,7 +83,7 @@ impl Place {
     }
 
     /// True when there are no tickets yet, and that is no mistake.
-    pub fn is_new(&self) -> bool {
+    pub(crate) fn is_new(&self) -> bool {
         self.named.is_none() && !self.dir.is_dir()
     }
 
@@ -91,7 +91,7 @@ impl Place {
     ///
     /// # Errors
     /// In the script's words.
-    pub fn open(&self) -> Outcome<Folder> {
+    pub(crate) fn open(&self) -> Outcome<Folder> {
         if self.dir.is_dir() {
             return Ok(Folder::new(&self.dir));
         }
@@ -107,19 +107,19 @@ impl Place {
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn make(&self) -> Outcome<Folder> {
+    pub(crate) fn make(&self) -> Outcome<Folder> {
         crate::store::tickets::folder::make(&self.dir, self.access)
     }
 
     /// A new id; whether it is free shows when its file is made.
-    pub fn new_id(&self) -> String {
+    pub(crate) fn new_id(&self) -> String {
         let name = self.current.file_name().unwrap_or_default();
         format!("{}-{}", prefix(&name.to_string_lossy()), word())
     }
 }
 
 /// The first letters of the parts of a folder's name, else its first three characters.
-pub fn prefix(name: &str) -> String {
+pub(crate) fn prefix(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
     let parts = name.split(['-', '_', ' ']);
     let letters: String = parts

@@ -1,6 +1,6 @@
 //! Tickets: Markdown files with front matter in one folder, in the form of the `tk` script.
 
-pub mod change;
-pub mod folder;
-pub mod graph;
-pub mod location;
+pub(crate) mod change;
+pub(crate) mod folder;
+pub(crate) mod graph;
+pub(crate) mod location;

@@ -168,7 +168,7 @@ fn begins_patch(text: &str) -> bool {
 /// Only where the model plainly wrote escapes instead of characters: the text has no character outside ASCII, and the escape
 /// stands for a visible one, or for one of those in ASCII that encoders of JSON escape for the sake of HTML. Escapes of control,
 /// space and formatting characters stay, because source code means them.
-pub fn without_escapes(text: &str) -> Option<String> {
+pub(crate) fn without_escapes(text: &str) -> Option<String> {
     (text.is_ascii() && text.contains("\\u"))
         .then(|| mended(text))
         .flatten()

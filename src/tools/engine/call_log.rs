@@ -24,7 +24,7 @@ struct Line<'a> {
 }
 
 /// Appends a line if the log is switched on; a log that cannot be written never disturbs the call.
-pub fn record(world: &World, tool: &str, raw_args: &str, result: &str, elapsed: Duration) {
+pub(crate) fn record(world: &World, tool: &str, raw_args: &str, result: &str, elapsed: Duration) {
     let Some(path) = world.env.get("MARVIN_SUBAGENT_LOG") else {
         return;
     };

@@ -66,7 +66,7 @@ pub struct World {
 }
 
 /// Secrets that are looked up once, by the floor that knows their names.
-pub type Secrets = LazyLock<Vec<String>, Box<dyn FnOnce() -> Vec<String> + Send>>;
+pub(crate) type Secrets = LazyLock<Vec<String>, Box<dyn FnOnce() -> Vec<String> + Send>>;
 
 /// What a tool wants the person to agree to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -471,11 +471,11 @@ impl Place {
 pub struct ReadBudget(Mutex<usize>);
 
 /// From here a result is cut and a warning added.
-pub const READ_WARN: usize = 200_000;
+pub(crate) const READ_WARN: usize = 200_000;
 /// From here whole files are refused and their text goes to a file; ranges are still read.
-pub const READ_STOP: usize = 300_000;
+pub(crate) const READ_STOP: usize = 300_000;
 /// Longest range that is read beyond [`READ_STOP`].
-pub const MAX_RANGE_CHARS: usize = 20_000;
+pub(crate) const MAX_RANGE_CHARS: usize = 20_000;
 
 impl ReadBudget {
     /// The count, locked so that parallel reads share the budget exactly.

@@ -16,7 +16,7 @@ use crate::tools::engine::policy::Bounds;
 use crate::tools::{Done, Effect, SideEffect, Tool, all};
 
 /// What a call without a name is called.
-pub const NAMELESS: &str = "unnamed";
+pub(crate) const NAMELESS: &str = "unnamed";
 
 /// The tool called `name`.
 pub fn named(name: &str) -> Option<&'static Tool> {
@@ -25,7 +25,7 @@ pub fn named(name: &str) -> Option<&'static Tool> {
 
 /// The name of the tool that a model means by `name`: some put a namespace before it ("functions.read_file"), or white space
 /// around it. `None` when there is no such tool.
-pub fn meant(name: &str) -> Option<&'static str> {
+pub(crate) fn meant(name: &str) -> Option<&'static str> {
     let bare = name.trim();
     let last = bare.rsplit(['.', ':', '/']).next().unwrap_or_default();
     named(bare).or_else(|| named(last)).map(|tool| tool.name)
@@ -33,7 +33,7 @@ pub fn meant(name: &str) -> Option<&'static str> {
 
 /// What a process may offer its model: the tools within `bounds`, at most `most` of them
 /// (contract/provider-quirks.md 38).
-pub fn offer(bounds: &Bounds, most: usize) -> Offer {
+pub(crate) fn offer(bounds: &Bounds, most: usize) -> Offer {
     let offered = all()
         .filter(|tool| bounds.offers(tool))
         .take(most)
@@ -61,7 +61,7 @@ pub struct Ended {
 
 /// How a call is to be run, known before it starts.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// What it changes; an unknown tool changes nothing.
     pub effect: SideEffect,
     /// When it is stopped.
@@ -69,7 +69,7 @@ pub struct Plan {
 }
 
 /// Looks a call up without running it.
-pub fn plan(call: &ToolCall) -> Plan {
+pub(crate) fn plan(call: &ToolCall) -> Plan {
     let Some(tool) = named(&call.name) else {
         return Plan {
             effect: SideEffect::None,
@@ -99,7 +99,7 @@ pub fn plan(call: &ToolCall) -> Plan {
 }
 
 /// Runs one call to its end. Never panics.
-pub fn attempt(ctx: &Ctx, call: &ToolCall) -> Outcome<Done> {
+pub(crate) fn attempt(ctx: &Ctx, call: &ToolCall) -> Outcome<Done> {
     catch_unwind(AssertUnwindSafe(|| dispatch(ctx, &call.name, &call.args))).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
         Err(Problem::internal(format!("{} broke down: {}.", call.name, said.unwrap_or("no reason given")))
@@ -108,7 +108,7 @@ pub fn attempt(ctx: &Ctx, call: &ToolCall) -> Outcome<Done> {
 }
 
 /// Turns an outcome into the call's result, logs and counts it.
-pub fn end(ctx: &Ctx, call: &ToolCall, outcome: Outcome<Done>, took: Duration) -> Ended {
+pub(crate) fn end(ctx: &Ctx, call: &ToolCall, outcome: Outcome<Done>, took: Duration) -> Ended {
     let (text, failed, end, effects) = match outcome {
         Ok(done) => (done.text, false, done.end, done.effects),
         Err(problem) => {
@@ -138,7 +138,7 @@ pub fn end(ctx: &Ctx, call: &ToolCall, outcome: Outcome<Done>, took: Duration) -
 }
 
 /// Finds, checks and runs a tool: the one way in, for models and for `marvin tool`.
-pub fn dispatch(ctx: &Ctx, name: &str, raw_args: &str) -> Outcome<Done> {
+pub(crate) fn dispatch(ctx: &Ctx, name: &str, raw_args: &str) -> Outcome<Done> {
     ctx.stop.check()?;
     let tool = named(name).ok_or_else(|| unknown(name, &ctx.world.bounds))?;
     if let Some(refusal) = ctx.world.bounds.refusal(tool) {
@@ -152,7 +152,7 @@ pub fn dispatch(ctx: &Ctx, name: &str, raw_args: &str) -> Outcome<Done> {
 }
 
 /// The answer to a name that no tool has.
-pub fn unknown(name: &str, bounds: &Bounds) -> Problem {
+pub(crate) fn unknown(name: &str, bounds: &Bounds) -> Problem {
     let names: Vec<&str> = all()
         .filter(|tool| bounds.offers(tool))
         .map(|tool| tool.name)

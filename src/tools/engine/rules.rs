@@ -67,21 +67,21 @@ pub struct Rules {
 }
 
 /// Changes nothing.
-pub const READ: Rules = Rules::new(SideEffect::None);
+pub(crate) const READ: Rules = Rules::new(SideEffect::None);
 /// Changes what Marvin remembers of the work.
-pub const MEMORY: Rules = Rules::new(SideEffect::Memory);
+pub(crate) const MEMORY: Rules = Rules::new(SideEffect::Memory);
 /// Changes notes.
-pub const NOTES: Rules = Rules::new(SideEffect::Notes);
+pub(crate) const NOTES: Rules = Rules::new(SideEffect::Notes);
 /// Changes what the user keeps in the profile.
-pub const RECORDS: Rules = Rules::new(SideEffect::Records);
+pub(crate) const RECORDS: Rules = Rules::new(SideEffect::Records);
 /// Changes files of the project.
-pub const PROJECT_FILES: Rules = Rules::new(SideEffect::ProjectFiles);
+pub(crate) const PROJECT_FILES: Rules = Rules::new(SideEffect::ProjectFiles);
 /// Changes other files of the user.
-pub const USER_FILES: Rules = Rules::new(SideEffect::UserFiles);
+pub(crate) const USER_FILES: Rules = Rules::new(SideEffect::UserFiles);
 /// Runs programs that change what they like.
-pub const PROGRAMS: Rules = Rules::new(SideEffect::Programs);
+pub(crate) const PROGRAMS: Rules = Rules::new(SideEffect::Programs);
 /// Changes something beyond this machine's project and profile.
-pub const OUTSIDE: Rules = Rules::new(SideEffect::Outside);
+pub(crate) const OUTSIDE: Rules = Rules::new(SideEffect::Outside);
 
 impl Rules {
     const fn new(effect: SideEffect) -> Self {

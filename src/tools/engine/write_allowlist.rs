@@ -7,7 +7,7 @@ use crate::disk::beneath::{Rel, Root};
 /// Refuses a write to any file but those of `MARVIN_WRITABLE_FILES`. These are paths from the directory in which the process began:
 /// choosing another working directory does not choose other files. A link on the way is refused, for it would let the name of an
 /// allowed file stand for another.
-pub fn may_write(world: &World, root: &Root, path: &Rel) -> Outcome<()> {
+pub(crate) fn may_write(world: &World, root: &Root, path: &Rel) -> Outcome<()> {
     let Some(files) = &world.bounds.writable else {
         return Ok(());
     };

@@ -10,7 +10,7 @@ const CAP: u64 = 64 * 1024 * 1024;
 
 /// What was done, in the order of doing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Done {
+pub(crate) struct Done {
     /// Files added.
     pub added: Vec<String>,
     /// Files changed; a moved one under its new path.
@@ -21,7 +21,7 @@ pub struct Done {
 
 impl Done {
     /// The answer for the model, as the released program prints it (contract/services/apply-patch.md).
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         format!(
             "Success. Updated the following files:\n{}",
             self.lines().join("\n")
@@ -61,7 +61,11 @@ enum Step<'a> {
 ///
 /// # Errors
 /// A refused path (nothing was done), or a failed section: the problem lists what was done before.
-pub fn apply(root: &Root, patch: &Patch, gate: &dyn Fn(&Rel) -> Outcome<()>) -> Outcome<Done> {
+pub(crate) fn apply(
+    root: &Root,
+    patch: &Patch,
+    gate: &dyn Fn(&Rel) -> Outcome<()>,
+) -> Outcome<Done> {
     let check = |path: &str| -> Outcome<Rel> {
         let rel = root.check_write(path)?;
         gate(&rel)?;

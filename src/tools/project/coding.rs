@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::beneath::{Look, Root};
-use crate::disk::search::{Search, search};
 use crate::tools::engine::context::{Ctx, Matter};
+use crate::tools::project::search::{Search, search};
 use crate::tools::{Done, Effect, MEMORY, READ};
 
 crate::tools! { "coding";

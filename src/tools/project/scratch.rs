@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Adds the scratch folders to the repository's own list of ignored files, once. Where there is no repository, it is not
 /// this directory's, or the list cannot be written, nothing happens: whoever writes scratch has something better to do
 /// than to fail over that.
-pub fn hide(ctx: &Ctx) {
+pub(crate) fn hide(ctx: &Ctx) {
     if let Some(root) = ctx.world.place.root() {
         let _ = hide_in(ctx, root.path());
     }

@@ -16,7 +16,7 @@ const WIDTH: usize = 80;
 
 impl Editor {
     /// Does what a key asked for; `sources` are asked for candidates only by completion.
-    pub fn act(&mut self, action: Action, sources: &dyn Sources) -> Outcome {
+    pub(crate) fn act(&mut self, action: Action, sources: &dyn Sources) -> Outcome {
         if is_for_the_interface(action) {
             return Outcome::Pass(action);
         }

@@ -7,7 +7,7 @@ use crate::base::text::tail;
 const REACH: usize = 4096;
 
 /// Where candidates come from; what an implementation leaves out has none.
-pub trait Sources {
+pub(crate) trait Sources {
     /// Commands and words that work at the beginning of the input, as they are typed (`!tools`, `preferences`).
     fn commands(&self) -> Vec<String> {
         Vec::new()
@@ -44,7 +44,7 @@ impl Sources for () {}
 
 /// What a word may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A command or word of the beginning.
     Command,
     /// A path after `@`.
@@ -63,7 +63,7 @@ pub enum Kind {
 
 /// The word before the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Word {
+pub(crate) struct Word {
     /// Where it begins in the text, with its `@`.
     pub start: usize,
     /// What was typed of it, without `@` and quote.
@@ -73,7 +73,7 @@ pub struct Word {
 }
 
 /// The word that ends at `cursor`, if it is one that can be completed.
-pub fn word(text: &str, cursor: usize) -> Option<Word> {
+pub(crate) fn word(text: &str, cursor: usize) -> Option<Word> {
     let before = text.get(..cursor)?;
     let near = tail(before, REACH);
     let line = near.rsplit('\n').next().unwrap_or_default();
@@ -121,7 +121,7 @@ fn quoted(line: &str) -> Option<(usize, &str)> {
 
 impl Word {
     /// What it could become: what begins like it first (case aside), then what contains it.
-    pub fn candidates(&self, sources: &dyn Sources) -> Vec<String> {
+    pub(crate) fn candidates(&self, sources: &dyn Sources) -> Vec<String> {
         let all = match &self.kind {
             Kind::Command => sources.commands(),
             Kind::Path => sources.paths(&self.typed),
@@ -152,7 +152,7 @@ impl Word {
     }
 
     /// What all candidates begin with, if it is more than what was typed.
-    pub fn common(&self, candidates: &[String]) -> Option<String> {
+    pub(crate) fn common(&self, candidates: &[String]) -> Option<String> {
         let mut common = candidates.first()?.as_str();
         for candidate in candidates {
             let same = common
@@ -171,7 +171,7 @@ impl Word {
     }
 
     /// How a candidate, or the beginning of one, is written in the text.
-    pub fn written(&self, candidate: &str, whole: Whole) -> String {
+    pub(crate) fn written(&self, candidate: &str, whole: Whole) -> String {
         let blanks = candidate.contains(char::is_whitespace);
         let open = candidate.ends_with('/') || whole == Whole::No;
         match self.kind {
@@ -184,7 +184,7 @@ impl Word {
     }
 
     /// Whether a blank follows a finished candidate: not where typing goes on in the same word.
-    pub fn ends_with(&self, candidate: &str) -> bool {
+    pub(crate) fn ends_with(&self, candidate: &str) -> bool {
         match self.kind {
             Kind::Path => !candidate.ends_with('/'),
             Kind::Parameter(_) => false,
@@ -195,7 +195,7 @@ impl Word {
 
 /// Whether a candidate is written in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whole {
+pub(crate) enum Whole {
     /// It is.
     Yes,
     /// Only its beginning is.
@@ -209,7 +209,7 @@ fn fits_a_line(candidate: &str) -> bool {
 
 /// The open menu of candidates.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Menu {
+pub(crate) struct Menu {
     /// The candidates, best first.
     pub candidates: Vec<String>,
     /// The one that stands in the text now.
@@ -219,7 +219,7 @@ pub struct Menu {
 
 impl Menu {
     /// The candidate that stands in the text now.
-    pub fn candidate(&self) -> Option<&str> {
+    pub(crate) fn candidate(&self) -> Option<&str> {
         let candidate = self.candidates.get(self.selected?)?;
         Some(candidate)
     }

@@ -3,17 +3,17 @@
 mod act;
 mod buffer;
 mod cells;
-pub mod complete;
+pub(crate) mod complete;
 mod history;
 mod kill;
 mod layout;
 mod menu;
-pub mod paste;
+pub(crate) mod paste;
 mod search;
 #[cfg(test)]
 mod tests;
 mod undo;
-pub mod view;
+pub(crate) mod view;
 
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ use view::View;
 
 /// What an action did to the editor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// Nothing to see.
     Nothing,
     /// Text, cursor, search or menu changed: draw again.
@@ -41,7 +41,7 @@ pub enum Outcome {
 
 /// A running history search, for the prompt line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Searching<'a> {
+pub(crate) struct Searching<'a> {
     /// What was typed.
     pub query: &'a str,
     /// Whether nothing, or nothing more, was found; the last match stays in sight.
@@ -50,7 +50,7 @@ pub struct Searching<'a> {
 
 /// The multi-line input with its history, completion menu and search.
 #[derive(Default)]
-pub struct Editor {
+pub(crate) struct Editor {
     buffer: Buffer,
     ring: Ring,
     history: History,
@@ -69,27 +69,27 @@ pub struct Editor {
 
 impl Editor {
     /// An empty input without a history.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// The whole text, also while a search shows something else.
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         self.buffer.text()
     }
 
     /// Whether there is no text.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.buffer.text().is_empty()
     }
 
     /// Where the cursor is in [`Editor::text`], in bytes; always between two characters as people see them.
-    pub fn cursor(&self) -> usize {
+    pub(crate) fn cursor(&self) -> usize {
         self.buffer.cursor()
     }
 
     /// Which rows of the key table hold now, questions aside.
-    pub fn situation(&self) -> Situation {
+    pub(crate) fn situation(&self) -> Situation {
         if self.is_empty() && self.search.is_none() {
             Situation::Empty
         } else {
@@ -99,7 +99,7 @@ impl Editor {
 
     /// Inserts text that was typed, however much the terminal gave at once: one character goes on with the word for undo, more
     /// are a step of their own. While a search runs it goes to the query.
-    pub fn insert(&mut self, text: &str) -> Outcome {
+    pub(crate) fn insert(&mut self, text: &str) -> Outcome {
         let text = paste::clean(text);
         if let Some(search) = &mut self.search {
             let line = text.lines().next().unwrap_or_default();
@@ -117,7 +117,7 @@ impl Editor {
     }
 
     /// Inserts pasted text as one step, cleaned ([`paste::clean`]) and with its lines.
-    pub fn paste(&mut self, text: &str) -> Outcome {
+    pub(crate) fn paste(&mut self, text: &str) -> Outcome {
         if self.search.is_some() {
             return self.insert(text);
         }
@@ -128,7 +128,7 @@ impl Editor {
     }
 
     /// Replaces the text (one step to undo), cursor at its end: what comes back from an external editor or the queue.
-    pub fn set_text(&mut self, text: &str) {
+    pub(crate) fn set_text(&mut self, text: &str) {
         self.settle();
         (self.menu, self.search) = (None, None);
         let all = 0..self.buffer.text().len();
@@ -136,23 +136,23 @@ impl Editor {
     }
 
     /// Empties the input (one step to undo), closes search and menu, and ends the walk in the history.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.set_text("");
         self.history.rest();
     }
 
     /// Replaces the history, newest last; a draft stays.
-    pub fn set_history(&mut self, entries: Vec<String>) {
+    pub(crate) fn set_history(&mut self, entries: Vec<String>) {
         self.history.set(entries);
     }
 
     /// Adds the newest history entry, unless it is blank or the newest already.
-    pub fn remember(&mut self, entry: &str) {
+    pub(crate) fn remember(&mut self, entry: &str) {
         self.history.push(entry);
     }
 
     /// The running history search; the rows show its match.
-    pub fn searching(&self) -> Option<Searching<'_>> {
+    pub(crate) fn searching(&self) -> Option<Searching<'_>> {
         self.search.as_ref().map(|search| Searching {
             query: search.query(),
             failed: search.failed(),
@@ -160,13 +160,13 @@ impl Editor {
     }
 
     /// The open completion menu.
-    pub fn menu(&self) -> Option<&Menu> {
+    pub(crate) fn menu(&self) -> Option<&Menu> {
         self.menu.as_ref()
     }
 
     /// The visible rows at `width` columns, at most `max_rows`, without the prompt. The view scrolls only as far as the cursor
     /// demands; moving from row to row uses the width of the last call.
-    pub fn rows(&mut self, width: usize, max_rows: usize) -> View {
+    pub(crate) fn rows(&mut self, width: usize, max_rows: usize) -> View {
         self.width = width;
         let size = (width, max_rows);
         match self.search.as_ref().and_then(Search::found) {

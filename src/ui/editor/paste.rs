@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// `text` with `\n` line ends and without terminal sequences, control characters and bidirectional overrides.
 ///
 /// Newlines and tabs stay, and so do joiners: emoji and Persian need them.
-pub fn clean(text: &str) -> Cow<'_, str> {
+pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| c == '\r' || unwanted(c)) {
         return Cow::Borrowed(text);
     }

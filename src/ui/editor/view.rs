@@ -8,13 +8,13 @@ use super::cells::Cell;
 use super::layout::{Block, Row};
 
 /// Hidden rows are counted up to this many.
-pub const COUNTED: usize = 99;
+pub(crate) const COUNTED: usize = 99;
 /// Bytes looked at for that; beyond them there are [`COUNTED`] rows.
 const COUNTED_BYTES: usize = 8 << 10;
 
 /// What to draw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct View {
+pub(crate) struct View {
     /// Rows without control characters, none wider than asked for.
     pub rows: Vec<String>,
     /// Column and row of the cursor, always inside.

@@ -10,7 +10,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 /// What a key asks for. The input editor does the editing ones; the rest are the interface's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Action {
+pub(crate) enum Action {
     /// Put this character at the cursor; the only action that is not in the table.
     Insert(char),
     /// Submit the input (after a backslash: a new line instead).
@@ -121,7 +121,7 @@ pub enum Action {
 
 /// Where a key is pressed; some keys mean something else there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Situation {
+pub(crate) enum Situation {
     /// The input has text.
     Typing,
     /// The input has none.
@@ -145,7 +145,7 @@ enum When {
 
 /// A key with its modifiers, as the table writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub(crate) struct Key {
     code: KeyCode,
     modifiers: KeyModifiers,
 }
@@ -220,7 +220,7 @@ impl fmt::Display for Key {
 /// What `event` asks for in this situation; `None` for a key that means nothing there.
 ///
 /// A character without Ctrl and Alt is text where no row of the table claims it, but not in answer to a question.
-pub fn action(event: &KeyEvent, situation: Situation) -> Option<Action> {
+pub(crate) fn action(event: &KeyEvent, situation: Situation) -> Option<Action> {
     let key = Key::of(event)?;
     let rows: &[When] = match situation {
         Situation::Typing => &[When::Input, When::Always],
@@ -243,7 +243,7 @@ pub fn action(event: &KeyEvent, situation: Situation) -> Option<Action> {
 
 /// The keys of one subject, for the help overlay.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
+pub(crate) struct Group {
     /// Heading.
     pub title: &'static str,
     /// Keys (`Ctrl-A, Home`) and what they do.
@@ -251,7 +251,7 @@ pub struct Group {
 }
 
 /// The whole table as help, in its order.
-pub fn help() -> Vec<Group> {
+pub(crate) fn help() -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for row in table::ROWS {
         let keys: Vec<String> = row.keys.iter().map(Key::to_string).collect();
@@ -268,7 +268,7 @@ pub fn help() -> Vec<Group> {
 }
 
 /// The first key of an action as the help writes it (`Ctrl-R`), for hints in the interface; `None` for plain text.
-pub fn name(action: Action) -> Option<String> {
+pub(crate) fn name(action: Action) -> Option<String> {
     table::ROWS
         .iter()
         .find(|row| row.action == action)

@@ -2,7 +2,7 @@
 
 /// A language, as far as colours need it.
 #[derive(Debug)]
-pub struct Grammar {
+pub(crate) struct Grammar {
     /// What a fence may call it.
     pub(super) names: &'static [&'static str],
     pub(super) keywords: &'static [&'static str],

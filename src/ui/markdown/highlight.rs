@@ -4,7 +4,7 @@
 
 use super::grammar::{ALL, NONE, Quote, Sort};
 
-pub use super::grammar::Grammar;
+pub(crate) use super::grammar::Grammar;
 
 /// Where a line begins: in plain code, or inside something that began on an earlier line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum State {
 
 /// What a piece of code is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub(crate) enum Role {
     /// Nothing that stands out.
     Plain,
     /// A word of the language.
@@ -42,7 +42,7 @@ pub enum Role {
 }
 
 /// The table for what follows a fence (`rust`, `rust,ignore`, `{.python}`); one without colours when none is known.
-pub fn grammar(info: &str) -> &'static Grammar {
+pub(crate) fn grammar(info: &str) -> &'static Grammar {
     let name = info
         .trim_start_matches(['{', '.'])
         .split([' ', ',', '{', '}', ':', ';', '\t'])
@@ -55,7 +55,7 @@ pub fn grammar(info: &str) -> &'static Grammar {
 }
 
 /// Reads one line (without its newline) and gives its pieces in order; together they are the line.
-pub fn line<'a>(
+pub(crate) fn line<'a>(
     grammar: &Grammar,
     state: &mut State,
     line: &'a str,

@@ -3,8 +3,8 @@
 mod code;
 mod flow;
 mod grammar;
-pub mod highlight;
-pub mod layout;
+pub(crate) mod highlight;
+pub(crate) mod layout;
 mod lines;
-pub mod split;
+pub(crate) mod split;
 mod table;

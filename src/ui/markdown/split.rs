@@ -10,9 +10,9 @@ use std::sync::Arc;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Lines of a block at most.
-pub const LINES: usize = 64;
+pub(crate) const LINES: usize = 64;
 /// Bytes of a block at most, but for the newline of its last line.
-pub const BYTES: usize = 8 * 1024;
+pub(crate) const BYTES: usize = 8 * 1024;
 /// Bytes of a line at most; a longer one is cut.
 const LINE: usize = 4 * 1024;
 /// Lines of a list after which the next item begins a new block.

@@ -6,13 +6,13 @@
 //! dropped in reverse, the terminal is given back before the signals are let go. Nothing here asks the terminal a question, so nothing waits for an answer.
 
 mod ansi_writer;
-pub mod crash;
-pub mod guard;
-pub mod input;
-pub mod keys;
-pub mod screen;
-pub mod signals;
-pub mod tty;
+pub(crate) mod crash;
+pub(crate) mod guard;
+pub(crate) mod input;
+pub(crate) mod keys;
+pub(crate) mod screen;
+pub(crate) mod signals;
+pub(crate) mod tty;
 
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Size;

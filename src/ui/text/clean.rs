@@ -196,7 +196,7 @@ impl Cleaner {
 }
 
 /// The safe form of a whole text; the text itself when nothing had to be done.
-pub fn clean(text: &str) -> Cow<'_, str> {
+pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     if printable(text) == text.len() {
         return Cow::Borrowed(text);
     }
@@ -210,7 +210,7 @@ pub fn clean(text: &str) -> Cow<'_, str> {
 }
 
 /// The safe form of a name or a title, on one line: newlines are shown as a symbol, tabs are one blank.
-pub fn clean_line(text: &str) -> String {
+pub(crate) fn clean_line(text: &str) -> String {
     let flat = text.replace('\t', " ");
     clean(&flat).replace('\n', "\u{2424}")
 }

@@ -23,7 +23,7 @@ const SHOWN: usize = 1000;
 
 /// A change as it is shown.
 #[derive(Clone, Debug, Default)]
-pub struct Drawn {
+pub(crate) struct Drawn {
     /// Lines the whole change adds, shown or not.
     pub added: usize,
     /// Lines the whole change removes.
@@ -34,12 +34,12 @@ pub struct Drawn {
 
 impl Drawn {
     /// `+3 −1`.
-    pub fn counts(&self) -> String {
+    pub(crate) fn counts(&self) -> String {
         format!("+{} −{}", self.added, self.removed)
     }
 
     /// The counts in the colours of the change.
-    pub fn counts_spans(&self, theme: &Theme) -> Vec<Span<'static>> {
+    pub(crate) fn counts_spans(&self, theme: &Theme) -> Vec<Span<'static>> {
         vec![
             Span::styled(format!("+{}", self.added), theme.added),
             Span::raw(" "),
@@ -50,7 +50,7 @@ impl Drawn {
 
 /// Where a change is shown.
 #[derive(Clone, Copy, Debug)]
-pub struct Frame<'a> {
+pub(crate) struct Frame<'a> {
     /// Columns.
     pub width: usize,
     /// Rows at most, the one that counts what is left out included.
@@ -83,7 +83,7 @@ struct Row<'a> {
 
 /// The change from one text to another, with a few lines around each place. The texts' first line has the number `first`; without
 /// one no line is numbered.
-pub fn between(old: &str, new: &str, first: Option<usize>, frame: Frame<'_>) -> Drawn {
+pub(crate) fn between(old: &str, new: &str, first: Option<usize>, frame: Frame<'_>) -> Drawn {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let ops = compare(&old, &new);
     let (mut added, mut removed) = (0, 0);
@@ -131,7 +131,7 @@ pub fn between(old: &str, new: &str, first: Option<usize>, frame: Frame<'_>) -> 
 }
 
 /// A patch as it was written: `*** Begin Patch` with its files, a unified diff, or nothing but `+` and `-` lines.
-pub fn patch(text: &str, frame: Frame<'_>) -> Drawn {
+pub(crate) fn patch(text: &str, frame: Frame<'_>) -> Drawn {
     let mut rows: Vec<Row<'_>> = Vec::new();
     let (mut old, mut new): (Option<usize>, Option<usize>) = (None, None);
     let mut lines = text.lines().peekable();

@@ -1,7 +1,7 @@
 //! Text as a terminal takes it: cleaned, measured, wrapped, coloured.
 
-pub mod clean;
-pub mod diff;
-pub mod theme;
-pub mod width;
-pub mod wrap;
+pub(crate) mod clean;
+pub(crate) mod diff;
+pub(crate) mod theme;
+pub(crate) mod width;
+pub(crate) mod wrap;

@@ -6,7 +6,7 @@ use ratatui::buffer::CellWidth;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Columns of one grapheme cluster; 0 for controls and for marks that stand alone, which the buffer skips.
-pub fn of_cluster(cluster: &str) -> usize {
+pub(crate) fn of_cluster(cluster: &str) -> usize {
     match cluster.as_bytes() {
         [] => 0,
         [byte] => usize::from(!byte.is_ascii_control()),
@@ -16,7 +16,7 @@ pub fn of_cluster(cluster: &str) -> usize {
 }
 
 /// Columns of a text on one row.
-pub fn of(text: &str) -> usize {
+pub(crate) fn of(text: &str) -> usize {
     if plain(text) {
         return text.len();
     }
@@ -29,13 +29,13 @@ pub fn of_spans<'a>(spans: impl IntoIterator<Item = &'a ratatui::text::Span<'a>>
 }
 
 /// The grapheme clusters of a text with their columns.
-pub fn clusters(text: &str) -> impl DoubleEndedIterator<Item = (&str, usize)> {
+pub(crate) fn clusters(text: &str) -> impl DoubleEndedIterator<Item = (&str, usize)> {
     text.graphemes(true)
         .map(|cluster| (cluster, of_cluster(cluster)))
 }
 
 /// The longest beginning of `text` that takes at most `columns`, ending between clusters, and the columns it takes.
-pub fn prefix(text: &str, columns: usize) -> (&str, usize) {
+pub(crate) fn prefix(text: &str, columns: usize) -> (&str, usize) {
     let (mut end, mut used) = (0, 0);
     for (cluster, wide) in clusters(text) {
         if used + wide > columns {
@@ -48,7 +48,7 @@ pub fn prefix(text: &str, columns: usize) -> (&str, usize) {
 }
 
 /// `text` in at most `columns`, with `…` in the last one when something was cut.
-pub fn clip(text: &str, columns: usize) -> String {
+pub(crate) fn clip(text: &str, columns: usize) -> String {
     if text.len() <= columns && plain(text) {
         return text.to_owned();
     }
@@ -65,7 +65,7 @@ pub fn clip(text: &str, columns: usize) -> String {
 }
 
 /// `text` followed by blanks up to `columns`.
-pub fn pad(text: &str, columns: usize) -> String {
+pub(crate) fn pad(text: &str, columns: usize) -> String {
     let blanks = columns.saturating_sub(of(text));
     format!("{text}{}", " ".repeat(blanks))
 }

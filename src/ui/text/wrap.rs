@@ -9,7 +9,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// What stands before the first row and before the following ones: a bullet, then blanks of the same width.
 #[derive(Clone, Debug, Default)]
-pub struct Hang {
+pub(crate) struct Hang {
     /// Before the first row.
     pub first: Vec<Span<'static>>,
     /// Before the others.
@@ -18,7 +18,7 @@ pub struct Hang {
 
 impl Hang {
     /// `columns` blanks before every row.
-    pub fn blanks(columns: usize) -> Self {
+    pub(crate) fn blanks(columns: usize) -> Self {
         let blanks = match columns {
             0 => Vec::new(),
             _ => vec![Span::raw(" ".repeat(columns))],
@@ -33,12 +33,12 @@ impl Hang {
 /// Wraps at blanks and between wide characters; a word longer than a row is broken where the row ends. Blanks at a soft break
 /// and at the end of a line are dropped, newlines begin rows. At least one row comes back. A hang that leaves less than two
 /// columns is left out.
-pub fn words(spans: &[Span<'_>], width: usize, hang: &Hang) -> Vec<Line<'static>> {
+pub(crate) fn words(spans: &[Span<'_>], width: usize, hang: &Hang) -> Vec<Line<'static>> {
     wrap(spans, width, hang, Break::Words)
 }
 
 /// Breaks where the row ends and keeps every blank: for code.
-pub fn hard(spans: &[Span<'_>], width: usize, hang: &Hang) -> Vec<Line<'static>> {
+pub(crate) fn hard(spans: &[Span<'_>], width: usize, hang: &Hang) -> Vec<Line<'static>> {
     wrap(spans, width, hang, Break::Anywhere)
 }
 

@@ -3,13 +3,8 @@
 
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use libfuzzer_sys::fuzz_target;
-use marvin::base::zones::ZoneFiles;
-use marvin::formats::ical::event::Event;
-use marvin::formats::ical::scan::{scan, with_event, without};
-use marvin::formats::ical::text::escape;
-use marvin::formats::ical::zone::Zones;
-use marvin::tools::personal::calendar::new::{New, When};
-use marvin::store::calendar::occurrence::between;
+use marvin::testing::ZoneFiles;
+use marvin::testing::calendar::{Event, New, When, Zones, between, escape, scan, with_event, without};
 
 const UID: &str = "the-fuzzers-own";
 

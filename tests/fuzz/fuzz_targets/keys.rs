@@ -4,8 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use marvin::ui::term::Input;
-use marvin::ui::term::keys::Parser;
+use marvin::testing::terminal::{Input, Parser};
 
 fn inputs(pieces: &[impl AsRef<[u8]>]) -> Vec<Input> {
     let mut parser = Parser::default();

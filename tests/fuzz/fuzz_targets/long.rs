@@ -8,13 +8,11 @@ use std::time::{Duration, Instant};
 
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use libfuzzer_sys::fuzz_target;
-use marvin::base::zones::ZoneFiles;
-use marvin::formats::address::Address;
-use marvin::formats::{feed, html};
-use marvin::store::calendar::occurrence::between;
-use marvin::formats::patch::{apply_commands, apply_hunks, replace_once};
-use marvin::formats::front_matter::{Doc, with_note};
-use marvin::tools::web::browsing::results;
+use marvin::testing::{ZoneFiles, feed, html, web_results};
+use marvin::testing::address::Address;
+use marvin::testing::calendar::between;
+use marvin::testing::front_matter::{Doc, with_note};
+use marvin::testing::patch::{apply_commands, apply_hunks, replace_once};
 
 /// Bytes of a long text.
 const LONG: usize = 256 * 1024;
@@ -73,7 +71,7 @@ fn read(reader: u8, bytes: &[u8]) {
             );
         }
         _ => {
-            let _ = results::read(&text);
+            let _ = web_results::read(&text);
         }
     }
 }

@@ -2,9 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use marvin::llm::catalog::{Row, row};
-use marvin::llm::provider::{Delta, Reply};
-use marvin::llm::wire::{Asked, Dialect};
+use marvin::testing::llm::{Asked, Delta, Dialect, Reply, Row, row};
 
 /// The reply in these reads, and the text that was shown while it came; nothing for a failure.
 fn reply(row: &'static Row, reads: &[&[u8]]) -> Option<(Reply, String)> {

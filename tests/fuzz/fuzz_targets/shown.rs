@@ -3,11 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use marvin::ui::markdown::layout::{lay_out, lay_out_open};
-use marvin::ui::markdown::split::Splitter;
-use marvin::ui::text::clean::Cleaner;
-use marvin::ui::text::theme::{ColorMode, Theme};
-use marvin::ui::text::width;
+use marvin::testing::width;
+use marvin::testing::markdown::{Splitter, lay_out, lay_out_open};
+use marvin::testing::text::{Cleaner, ColorMode, Theme};
 
 fuzz_target!(|data: (Vec<String>, u8)| {
     let (pieces, wide) = data;

@@ -4,7 +4,7 @@ mod retry_after;
 mod said;
 mod sort;
 
-pub use said::{Code, Said};
+pub(crate) use said::{Code, Said};
 
 pub(crate) use said::first_part;
 
@@ -17,7 +17,7 @@ use crate::llm::failure::{Failure, Why};
 /// The failure that an answer with a status other than 2xx means.
 ///
 /// `header` looks a header up by its lower-case name; `body` is the body or its first part.
-pub fn from_response(
+pub(crate) fn from_response(
     asked: &Asked,
     status: u16,
     header: &dyn Fn(&str) -> Option<String>,

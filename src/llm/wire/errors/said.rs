@@ -6,7 +6,7 @@ use crate::base::text;
 
 /// An error as a provider words it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Said {
+pub(crate) struct Said {
     /// The message; empty when there was none.
     pub message: String,
     /// `code`, where given.
@@ -19,7 +19,7 @@ pub struct Said {
 
 /// A code is a word or a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Code {
+pub(crate) enum Code {
     /// `"invalid_api_key"`, also `"404"`.
     Word(String),
     /// `400`.
@@ -28,7 +28,7 @@ pub enum Code {
 
 impl Said {
     /// Reads an error body that is JSON; `None` when it is no JSON or holds no error.
-    pub fn read(body: &[u8]) -> Option<Self> {
+    pub(crate) fn read(body: &[u8]) -> Option<Self> {
         Self::from_value(&serde_json::from_slice(body).ok()?)
     }
 
@@ -82,7 +82,7 @@ impl Said {
     }
 
     /// Reads an error body of any sort: what is not JSON gives its title or its first part as the message.
-    pub fn from_body(body: &[u8]) -> Self {
+    pub(crate) fn from_body(body: &[u8]) -> Self {
         let nothing = matches!(body.trim_ascii(), b"{}" | b"[]" | b"null" | b"\"\"");
         Self::read(body).unwrap_or_else(|| Self {
             message: if nothing {

@@ -13,7 +13,7 @@ mod repair_json;
 mod template;
 mod think;
 
-pub use decode::{Decoder, Progress};
+pub(crate) use decode::{Decoder, Progress};
 
 #[cfg(test)]
 mod quirks;

@@ -1,8 +1,8 @@
 //! Module `calendar`: one iCalendar file for each profile, its views, and reminders of its events.
 
-pub mod new;
-pub mod reminders;
-pub mod view;
+pub(crate) mod new;
+pub(crate) mod reminders;
+pub(crate) mod view;
 
 use std::collections::BTreeMap;
 

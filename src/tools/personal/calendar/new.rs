@@ -11,7 +11,7 @@ use crate::base::zones::ZoneFiles;
 use crate::formats::ical::text::{escape, push_line};
 
 /// Minutes before the start when other programs and Marvin remind.
-pub const BEFORE: [i64; 2] = [60, 30];
+pub(crate) const BEFORE: [i64; 2] = [60, 30];
 
 /// When an event begins or ends.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +51,7 @@ fn utc(at: Timestamp) -> String {
 ///
 /// # Errors
 /// It is neither, or no such day or hour exists.
-pub fn when(what: &str, text: &str, zones: &ZoneFiles) -> Outcome<When> {
+pub(crate) fn when(what: &str, text: &str, zones: &ZoneFiles) -> Outcome<When> {
     let text = text.trim();
     let wrong = || {
         Problem::input(format!(
@@ -192,7 +192,7 @@ impl New {
 }
 
 /// A random UUID (version 4).
-pub fn uuid() -> String {
+pub(crate) fn uuid() -> String {
     let hex = ids::hex(16);
     let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
     let variant = match part(16, 17) {

@@ -14,7 +14,7 @@ use crate::tools::engine::context::Ctx;
 ///
 /// # Errors
 /// They cannot be written.
-pub fn add(ctx: &Ctx, uid: &str, title: &str, start: &Zoned, when: &str) -> Outcome<String> {
+pub(crate) fn add(ctx: &Ctx, uid: &str, title: &str, start: &Zoned, when: &str) -> Outcome<String> {
     let world = &ctx.world;
     let now = world.clock.now();
     let mut records = Vec::new();
@@ -71,7 +71,7 @@ pub fn add(ctx: &Ctx, uid: &str, title: &str, start: &Zoned, when: &str) -> Outc
 ///
 /// # Errors
 /// Their files cannot be removed.
-pub fn remove(ctx: &Ctx, uid: &str) -> Outcome<(usize, Option<String>)> {
+pub(crate) fn remove(ctx: &Ctx, uid: &str) -> Outcome<(usize, Option<String>)> {
     let world = &ctx.world;
     let profile = world.profile();
     let mut records = record::all(&world.paths, world.clock.zones(), &mut Vec::new())?;

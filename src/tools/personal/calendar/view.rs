@@ -7,7 +7,7 @@ use crate::store::calendar::occurrence::Occurrence;
 use crate::store::calendar::short_uid::Short;
 
 /// The grid of the month that begins at `first`: Sunday first, days with events in brackets, today with a star.
-pub fn grid(first: Date, today: Date, marked: &[Date]) -> String {
+pub(crate) fn grid(first: Date, today: Date, marked: &[Date]) -> String {
     let mut out = format!("{:^35}\n", first.strftime("%B %Y").to_string());
     out = out.trim_end().to_owned();
     out.push_str("\n Su   Mo   Tu   We   Th   Fr   Sa\n");
@@ -33,7 +33,7 @@ pub fn grid(first: Date, today: Date, marked: &[Date]) -> String {
 }
 
 /// Weekday, date and time of an event; years only where they are not `this_year`.
-pub fn when(event: &Occurrence, this_year: Option<i16>) -> String {
+pub(crate) fn when(event: &Occurrence, this_year: Option<i16>) -> String {
     let (first, last) = event.days();
     let day = |date: Date| {
         let year = if Some(date.year()) == this_year {
@@ -65,7 +65,7 @@ pub fn when(event: &Occurrence, this_year: Option<i16>) -> String {
 }
 
 /// When, title, place, short UID; a star in front of what touches today.
-pub fn line(event: &Occurrence, short: &Short, now: &Zoned) -> String {
+pub(crate) fn line(event: &Occurrence, short: &Short, now: &Zoned) -> String {
     let (first, last) = event.days();
     let today = now.date();
     let mark = if first <= today && today <= last {
@@ -93,7 +93,7 @@ pub fn line(event: &Occurrence, short: &Short, now: &Zoned) -> String {
 }
 
 /// The days of `first`'s month that events touch, sorted.
-pub fn marked(first: Date, events: &[Occurrence]) -> Vec<Date> {
+pub(crate) fn marked(first: Date, events: &[Occurrence]) -> Vec<Date> {
     let last = first.last_of_month();
     let mut days = Vec::new();
     for event in events {

@@ -12,7 +12,7 @@ use crate::base::patterns::MAX_QUERY_BYTES;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, plural, visible};
 use crate::disk::beneath::{Found as Entry, Rel, Root, Visit, WalkFile};
-use crate::disk::search::parallel::{BATCH, in_parallel};
+use crate::tools::project::search::parallel::{BATCH, in_parallel};
 
 /// Hits that are shown.
 const SHOWN: usize = 50;

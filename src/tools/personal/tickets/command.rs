@@ -26,7 +26,7 @@ const FILTER_CEILING: Ceiling = Ceiling {
 
 /// What a command prints, and how it ends.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub(crate) struct Said {
     /// Standard output.
     pub out: String,
     /// Standard error.
@@ -70,7 +70,7 @@ impl From<String> for Said {
 }
 
 /// What a command may ask of whoever called it.
-pub trait Caller {
+pub(crate) trait Caller {
     /// The text of a note that was not given in words; nothing when there is nobody to ask.
     fn note(&mut self) -> Outcome<Option<String>>;
     /// Opens the file in an editor; false when that cannot be done here.
@@ -81,7 +81,7 @@ pub trait Caller {
 
 /// Everything that commands work with.
 #[derive(Debug)]
-pub struct Desk<'a> {
+pub(crate) struct Desk<'a> {
     /// Where the tickets are.
     pub place: Place,
     /// Where git is asked for the person's name.
@@ -95,7 +95,7 @@ pub struct Desk<'a> {
 }
 
 /// What `help` prints.
-pub const HELP: &str = "tk - minimal ticket system with dependencies, in Markdown files
+pub(crate) const HELP: &str = "tk - minimal ticket system with dependencies, in Markdown files
 
 Usage: tk <command> [words]
 
@@ -125,7 +125,7 @@ Tickets are in .tickets/ here or in a folder above, or in TICKETS_DIR.
 
 impl Desk<'_> {
     /// Runs one command. A failure is said as the script says it.
-    pub fn run(&self, words: &[String], caller: &mut dyn Caller) -> Said {
+    pub(crate) fn run(&self, words: &[String], caller: &mut dyn Caller) -> Said {
         self.attempt(words, caller).unwrap_or_else(|problem| {
             let mut err = format!("Error: {}\n", problem.what);
             if problem.what.starts_with("Unknown option") {
@@ -203,7 +203,7 @@ impl Desk<'_> {
     }
 
     /// The name in git's configuration, as the caller's own git sees it; empty when there is none.
-    pub fn git_name(&self) -> String {
+    pub(crate) fn git_name(&self) -> String {
         let mut env = git_env(self.env);
         let own = self
             .env
@@ -399,7 +399,7 @@ impl Desk<'_> {
 ///
 /// # Errors
 /// None or several do.
-pub fn draw(folder: &Folder, given: &str, full: bool, stop: &Cancel) -> Outcome<String> {
+pub(crate) fn draw(folder: &Folder, given: &str, full: bool, stop: &Cancel) -> Outcome<String> {
     let graph = Graph::new(folder.load(stop)?);
     let id = pick(given.trim(), graph.tickets.iter().map(|t| t.id.as_str()))?;
     let root = graph.at(id).unwrap_or_default();

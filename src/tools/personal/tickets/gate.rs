@@ -52,7 +52,7 @@ impl TicketGate {
 ///
 /// # Errors
 /// The parent that was given lies elsewhere, or `MARVIN_TICKET` does not exist.
-pub fn parent(place: &Place, env: &Env, given: &str) -> Outcome<String> {
+pub(crate) fn parent(place: &Place, env: &Env, given: &str) -> Outcome<String> {
     let Some(top) = env.get("MARVIN_TICKET") else {
         return Ok(given.to_owned());
     };

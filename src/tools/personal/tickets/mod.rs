@@ -1,9 +1,9 @@
 //! Module `tickets`: tasks in Markdown files, in the form of the `tk` script (contract/tickets.md).
 
-pub mod command;
-pub mod gate;
-pub mod show;
-pub mod tree;
+pub(crate) mod command;
+pub(crate) mod gate;
+pub(crate) mod show;
+pub(crate) mod tree;
 mod words;
 
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::tools::{MEMORY, READ};
 
 crate::choice! {
     /// Kinds of tickets.
-    pub enum Kind {
+    pub(crate) enum Kind {
         /// Something is broken.
         Bug = "bug",
         /// Something new.
@@ -35,7 +35,7 @@ crate::choice! {
 
 crate::choice! {
     /// What a list is limited to.
-    pub enum Status {
+    pub(crate) enum Status {
         /// Everything.
         Any = "",
         /// Not begun.

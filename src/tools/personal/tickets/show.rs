@@ -10,7 +10,7 @@ use crate::store::tickets::graph::Graph;
 
 /// Which tickets a list holds; an empty text lets all through, others compare whole values.
 #[derive(Debug, Clone, Default)]
-pub struct Filter {
+pub(crate) struct Filter {
     /// The status.
     pub status: String,
     /// Who does it.
@@ -34,7 +34,7 @@ const CLOSED_WINDOW: usize = 100;
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn list(folder: &Folder, filter: &Filter, stop: &Cancel) -> Outcome<String> {
+pub(crate) fn list(folder: &Folder, filter: &Filter, stop: &Cancel) -> Outcome<String> {
     let mut out = String::new();
     for ticket in folder.load(stop)?.iter().filter(|t| filter.lets(t)) {
         let _ = write!(
@@ -58,7 +58,12 @@ fn arrow(out: &mut String, deps: &[String]) {
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn to_do(folder: &Folder, waiting: bool, filter: &Filter, stop: &Cancel) -> Outcome<String> {
+pub(crate) fn to_do(
+    folder: &Folder,
+    waiting: bool,
+    filter: &Filter,
+    stop: &Cancel,
+) -> Outcome<String> {
     let graph = Graph::new(folder.load(stop)?);
     let mut out = String::new();
     for ticket in graph.to_do(waiting).into_iter().filter(|t| filter.lets(t)) {
@@ -76,7 +81,12 @@ pub fn to_do(folder: &Folder, waiting: bool, filter: &Filter, stop: &Cancel) -> 
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn closed(folder: &Folder, limit: usize, filter: &Filter, stop: &Cancel) -> Outcome<String> {
+pub(crate) fn closed(
+    folder: &Folder,
+    limit: usize,
+    filter: &Filter,
+    stop: &Cancel,
+) -> Outcome<String> {
     let mut newest = folder.newest()?;
     newest.truncate(CLOSED_WINDOW);
     let mut out = String::new();
@@ -99,7 +109,7 @@ pub fn closed(folder: &Folder, limit: usize, filter: &Filter, stop: &Cancel) -> 
 ///
 /// # Errors
 /// No such ticket; it cannot be read.
-pub fn show(folder: &Folder, given: &str, stop: &Cancel) -> Outcome<String> {
+pub(crate) fn show(folder: &Folder, given: &str, stop: &Cancel) -> Outcome<String> {
     let name = folder.resolve(given)?;
     let bytes = folder.read(&name)?;
     let graph = Graph::new(folder.load(stop)?);
@@ -158,7 +168,7 @@ pub fn show(folder: &Folder, given: &str, stop: &Cancel) -> Outcome<String> {
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn json_lines(folder: &Folder, stop: &Cancel) -> Outcome<String> {
+pub(crate) fn json_lines(folder: &Folder, stop: &Cancel) -> Outcome<String> {
     let objects = folder.map(&folder.names()?, stop, |bytes| {
         let doc = Doc::parse(bytes);
         doc.get("id").filter(|id| !id.is_empty())?;

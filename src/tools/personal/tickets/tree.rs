@@ -17,7 +17,7 @@ struct Depth {
 }
 
 /// The lines of the tree of the ticket at `root`; with `full` every occurrence, else each ticket at its deepest place.
-pub fn draw(graph: &Graph, root: usize, full: bool) -> String {
+pub(crate) fn draw(graph: &Graph, root: usize, full: bool) -> String {
     let depths = measure(graph, root);
     let mut pen = Pen {
         graph,

@@ -10,7 +10,6 @@ use std::time::Duration;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, did_you_mean, plural, thousands, visible};
 use crate::disk::beneath::{FileKind, Look, Root};
-use crate::disk::search::{Search, hits};
 use crate::net::download::size;
 use crate::net::services;
 use crate::proc::git::Git;
@@ -18,6 +17,7 @@ use crate::proc::git::clone::{Clone, is_there};
 use crate::proc::program::find_program;
 use crate::tools::engine::context::{Ctx, READ_WARN};
 use crate::tools::output::untrusted::fenced;
+use crate::tools::project::search::{Search, hits};
 use crate::tools::{OUTSIDE, READ};
 use name::Name;
 

@@ -9,9 +9,9 @@ mod link;
 mod lynx;
 mod menu;
 mod news;
-pub mod pages;
+pub(crate) mod pages;
 mod query;
-pub mod results;
+pub(crate) mod results;
 mod scrape;
 mod search;
 
@@ -32,7 +32,7 @@ static NEWS: [&Service; 5] = [
 
 crate::choice! {
     /// How old a page may be.
-    pub enum Recency {
+    pub(crate) enum Recency {
         /// Of any age.
         Any = "",
         /// A day.
@@ -48,7 +48,7 @@ crate::choice! {
 
 crate::choice! {
     /// How old an article may be.
-    pub enum NewsAge {
+    pub(crate) enum NewsAge {
         /// Two days.
         Usual = "",
         /// A day.
@@ -62,7 +62,7 @@ crate::choice! {
 
 crate::choice! {
     /// What to take from a page.
-    pub enum Extract {
+    pub(crate) enum Extract {
         /// Its visible text.
         Text = "text",
         /// Its lines with prices.

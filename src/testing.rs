@@ -1,0 +1,122 @@
+//! What tests, benchmarks and fuzz targets reach of the inside, and nothing else does. No promise is made of any of it.
+
+#![allow(missing_docs, reason = "documented where it is declared")]
+
+pub use crate::base::cancel::Cancel;
+pub use crate::base::clock::Clock;
+pub use crate::base::env::Env;
+pub use crate::base::problem::Kind;
+pub use crate::base::zones::ZoneFiles;
+pub use crate::chat::event::Deaf;
+pub use crate::chat::message::ToolCall;
+pub use crate::disk::paths::Paths;
+
+pub mod address {
+    pub use crate::formats::address::{Address, decoded};
+}
+
+pub mod alerts {
+    pub use crate::alerts::ntfy_inbox::News;
+    pub use crate::alerts::timer::Timer;
+    pub use crate::alerts::{Alerts, watch};
+}
+
+pub mod arguments {
+    pub use crate::tools::engine::arguments::{Args, for_history, understand};
+}
+
+pub mod calendar {
+    pub use crate::formats::ical::event::Event;
+    pub use crate::formats::ical::expand::{Budget, occurrences};
+    pub use crate::formats::ical::line::{Lines, unfold};
+    pub use crate::formats::ical::rule::Rule;
+    pub use crate::formats::ical::scan::{scan, with_event, without};
+    pub use crate::formats::ical::text::escape;
+    pub use crate::formats::ical::zone::Zones;
+    pub use crate::store::calendar::occurrence::{Occurrence, between};
+    pub use crate::tools::personal::calendar::new::{New, When};
+}
+
+pub mod charset {
+    pub use crate::formats::charset::decoded;
+}
+
+pub mod chat_log {
+    pub use crate::store::chat_log::{ChatLog, Role};
+}
+
+pub mod feed {
+    pub use crate::formats::feed::{Feed, NoFeed, read};
+}
+
+pub mod front_matter {
+    pub use crate::formats::front_matter::{Doc, New, lines, with_note};
+}
+
+pub mod html {
+    pub use crate::formats::html::{
+        Page, Selector, entities, ids, line, page, page_part, text, title,
+    };
+}
+
+pub mod llm {
+    pub use crate::llm::catalog::{Row, row};
+    pub use crate::llm::provider::{Delta, Reply};
+    pub use crate::llm::wire::{Asked, Dialect};
+}
+
+pub mod markdown {
+    pub use crate::ui::markdown::layout::{lay_out, lay_out_all, lay_out_open};
+    pub use crate::ui::markdown::split::Splitter;
+}
+
+pub mod patch {
+    pub use crate::formats::patch::{
+        Section, apply_commands, apply_hunks, explain_unified_diff, is_commands, is_hunks,
+        new_text, parse, replace_once, unwrap_patch_text,
+    };
+}
+
+pub mod services {
+    pub use crate::net::service::{Answer, Outside};
+    pub use crate::net::services::{NOMINATIM, OMDB, SERVICES, STACKEXCHANGE, variable};
+}
+
+pub mod sse {
+    pub use crate::formats::sse::{Events, Item};
+}
+
+pub mod terminal {
+    pub use crate::ui::term::guard::Guard;
+    pub use crate::ui::term::input::Keyboard;
+    pub use crate::ui::term::keys::Parser;
+    pub use crate::ui::term::screen::{Colours, Screen};
+    pub use crate::ui::term::signals::Signals;
+    pub use crate::ui::term::tty::{Tty, size};
+    pub use crate::ui::term::{Caught, Input};
+}
+
+pub mod text {
+    pub use crate::ui::text::clean::Cleaner;
+    pub use crate::ui::text::theme::{ColorMode, Theme};
+}
+
+pub mod tools {
+    pub use crate::tools::all;
+    pub use crate::tools::engine::batch::run_one;
+    pub use crate::tools::engine::context::{Ctx, World};
+    pub use crate::tools::engine::policy::Bounds;
+    pub use crate::tools::engine::registry::named;
+}
+
+pub mod web_results {
+    pub use crate::tools::web::browsing::results::read;
+}
+
+pub mod width {
+    pub use crate::ui::text::width::of_spans;
+}
+
+pub mod yaml {
+    pub use crate::disk::yaml::parse;
+}
