@@ -1,4 +1,7 @@
-//! Recorded and constructed answers of outside services, served from loopback as their index tells.
+//! Answers of outside services and programs, served from loopback as their index tells: our own ([`cases`] of the services,
+//! `fixtures/programs`), and recorded ones where they lie beside the checkout.
+
+pub mod cases;
 
 use std::fs;
 use std::io::Write as _;
