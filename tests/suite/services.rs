@@ -10,7 +10,8 @@ use marvin::net::services::SERVICES;
 use serde_json::Value;
 
 use crate::support::home::Home;
-use crate::support::samples::cases::{Kind, cases, folder};
+use crate::support::samples::PROGRAMS;
+use crate::support::samples::cases::{Case, Kind, cases, folder};
 
 /// Services without fixtures, and why.
 const WITHOUT: [(&str, &str); 2] = [
@@ -67,8 +68,7 @@ fn each_answer_of_a_service_gives_what_its_case_expects() {
             Ok(cases) => cases,
             Err(why) => return vec![why],
         };
-        let faulty = |(n, case): (usize, _)| {
-            let case: &crate::support::samples::cases::Case = case;
+        let faulty = |(n, case): (usize, &Case)| {
             let faults = case.faults(id);
             let head = format!("{id}, case {} ({:?}): {}", n + 1, case.kind, case.expect);
             (!faults.is_empty()).then(|| format!("{head}\n  {}", faults.join("\n  ")))
@@ -99,13 +99,20 @@ fn each_service_has_a_good_an_empty_and_a_broken_answer() {
 }
 
 #[test]
-fn no_folder_of_fixtures_is_left_without_its_service() {
+fn no_folder_of_fixtures_is_without_its_service_or_program() {
     let known = ids();
     for entry in fs::read_dir(folder()).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         assert!(
             known.contains(&name.as_str()),
             "fixtures/services/{name} belongs to no service"
+        );
+    }
+    for entry in fs::read_dir(folder().join("../programs")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(
+            PROGRAMS.contains(&name.as_str()),
+            "fixtures/programs/{name} belongs to no program"
         );
     }
 }

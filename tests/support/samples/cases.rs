@@ -215,7 +215,9 @@ impl Row {
             .file
             .as_ref()
             .map(|file| folder().join(service).join(file));
-        let read = |path: PathBuf| fs::read(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+        let read = |path: PathBuf| {
+            fs::read(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display()))
+        };
         let media_type = self
             .media_type
             .iter()
@@ -228,6 +230,7 @@ impl Row {
             name: self.file.clone().unwrap_or_default(),
             request: self.request.clone(),
             expect: String::new(),
+            says: Vec::new(),
             status: self.status,
             bytes: path.map(read).unwrap_or_default(),
             headers: media_type.chain(more).collect(),
