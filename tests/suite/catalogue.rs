@@ -56,9 +56,13 @@ fn sheet(tool: &Value) -> String {
         .filter(|(_, set)| **set == true)
         .map(|(name, _)| name.as_str())
         .collect();
+    let flags = match flags.as_slice() {
+        [] => "none".to_owned(),
+        flags => flags.join(", "),
+    };
     let mut lines = vec![
         format!("{} ({}): {}", word("name"), word("module"), word("summary")),
-        format!("  service: {}; flags: {}", word("service"), flags.join(" ")),
+        format!("  service: {}; flags: {flags}", word("service")),
     ];
     let schema = &tool["parameters"];
     let required = schema["required"].as_array().unwrap();

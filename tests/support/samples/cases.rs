@@ -100,7 +100,7 @@ pub fn folder() -> PathBuf {
 /// The cases of a service; what is wrong with its folder otherwise.
 ///
 /// # Errors
-/// No index, an index that cannot be read, a file that no case names.
+/// No index, an index that cannot be read, a file that no case names, a named one that is not there.
 pub fn cases(service: &str) -> Result<Vec<Case>, String> {
     let dir = folder().join(service);
     let index = dir.join("index.json");
@@ -113,6 +113,11 @@ pub fn cases(service: &str) -> Result<Vec<Case>, String> {
         .flat_map(|case| &case.answers)
         .filter_map(|row| row.file.as_deref())
         .collect();
+    if let Some(missing) = named.iter().find(|name| !dir.join(name).is_file()) {
+        return Err(format!(
+            "a case of {service} names the file {missing}, which is not there"
+        ));
+    }
     for entry in fs::read_dir(&dir).map_err(|why| format!("{service}: {why}"))? {
         let name = entry.expect("an entry of a folder").file_name();
         let name = name.to_string_lossy();

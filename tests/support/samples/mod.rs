@@ -100,7 +100,8 @@ fn own(program: &str) -> Option<Vec<Sample>> {
 /// The samples of a program or service, a list for each place that has them: our own, then those beside the checkout.
 pub fn sets(test: &str, service: &str) -> Vec<Vec<Sample>> {
     let own = own(service);
-    own.into_iter().chain(samples(test, service)).collect()
+    let recorded = samples(&format!("{test}: recordings of {service}"), service);
+    own.into_iter().chain(recorded).collect()
 }
 
 /// The samples of `service` beside the checkout; nothing, and a word on it, where there are none.
