@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use marvin::net::services::SERVICES;
+use marvin::net::services::{SERVICES, service};
 use serde_json::Value;
 
 use crate::support::home::Home;
@@ -23,7 +23,10 @@ const WITHOUT: [(&str, &str); 2] = [
 ];
 
 /// Folders that belong to no service of the table, and why.
-const BESIDES: [(&str, &str); 1] = [("rss", "feeds of any site")];
+const BESIDES: [(&str, &str); 2] = [
+    ("rss", "feeds of any site"),
+    ("gh", "the program that asks GitHub"),
+];
 
 /// Tools that ask services and are in no case, and why.
 const UNCALLED: [(&str, &str); 2] = [
@@ -35,6 +38,9 @@ const UNCALLED: [(&str, &str); 2] = [
 ];
 
 fn ids() -> Vec<&'static str> {
+    for (without, _) in WITHOUT {
+        assert!(service(without).is_some(), "there is no service {without}");
+    }
     let own = SERVICES.iter().map(|service| service.id);
     let own = own.filter(|id| WITHOUT.iter().all(|(without, _)| without != id));
     own.chain(BESIDES.map(|(id, _)| id)).collect()
@@ -129,8 +135,10 @@ fn each_tool_that_asks_a_service_is_called_by_a_good_case() {
         .iter()
         .flat_map(|service| service["tools"].as_array().unwrap())
         .filter_map(Value::as_str)
-        .filter(|tool| UNCALLED.iter().all(|(uncalled, _)| uncalled != tool))
         .collect();
+    for (uncalled, _) in UNCALLED {
+        assert!(wanted.contains(uncalled), "{uncalled} asks no service");
+    }
     let mut called = BTreeSet::new();
     for id in ids() {
         let cases = cases(id).unwrap_or_default().into_iter();
@@ -143,6 +151,7 @@ fn each_tool_that_asks_a_service_is_called_by_a_good_case() {
     let missing: Vec<&str> = wanted
         .into_iter()
         .filter(|tool| !called.contains(*tool))
+        .filter(|tool| UNCALLED.iter().all(|(uncalled, _)| uncalled != tool))
         .collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
