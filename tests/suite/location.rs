@@ -20,7 +20,7 @@ use serde_json::json;
 
 use crate::support::home::Home;
 use crate::support::run::Marvin;
-use crate::support::samples::{Sample, each, sets, tool};
+use crate::support::samples::{Sample, each, sample_sets, tool};
 use crate::support::server::{Answer, Server};
 use crate::support::shared::skip;
 use crate::support::words::has;
@@ -312,9 +312,9 @@ fn words_of_the_device_give_what_they_should() {
             .to_owned()
     };
     let test = "words_of_the_device_give_what_they_should";
-    for sample in sets(test, "geoclue").iter().flatten() {
+    for sample in sample_sets(test, "geoclue").iter().flatten() {
         match sample.name.as_str() {
-            "where-am-i.txt" => sample.is_shown_in(&run(sample), &["Latitude: 48.390394\nLongitude: -4.486076\nAccuracy: about 25 km\nSource: device (GeoClue, GeoIP). So coarse"]),
+            "where-am-i.txt" => sample.assert_shown_in(&run(sample), &["Latitude: 48.390394\nLongitude: -4.486076\nAccuracy: about 25 km\nSource: device (GeoClue, GeoIP). So coarse"]),
             "where-am-i-nofix.txt" | "where-am-i-denied.txt" | "where-am-i-noservice.txt" => {
                 has(&run(sample), &["Source: ip (ip-api.com)"]);
             }

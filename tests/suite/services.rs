@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use crate::support::home::Home;
 use crate::support::samples::PROGRAMS;
-use crate::support::samples::cases::{Case, Kind, cases, folder};
+use crate::support::samples::cases::{Case, CaseKind, cases, folder};
 
 /// Services without fixtures, and why.
-const WITHOUT: [(&str, &str); 2] = [
+const WITHOUT_FIXTURES: [(&str, &str); 2] = [
     ("groq-whisper", "nothing reads its answers yet"),
     (
         "github",
@@ -23,13 +23,13 @@ const WITHOUT: [(&str, &str); 2] = [
 ];
 
 /// Folders that belong to no service of the table, and why.
-const BESIDES: [(&str, &str); 2] = [
+const EXTRA_FOLDERS: [(&str, &str); 2] = [
     ("rss", "feeds of any site"),
     ("gh", "the program that asks GitHub"),
 ];
 
 /// Tools that ask services and are in no case, and why.
-const UNCALLED: [(&str, &str); 2] = [
+const UNCALLED_TOOLS: [(&str, &str); 2] = [
     (
         "spotify_auth",
         "needs somebody at a browser: spotify.rs plays them",
@@ -38,12 +38,12 @@ const UNCALLED: [(&str, &str); 2] = [
 ];
 
 fn ids() -> Vec<&'static str> {
-    for (without, _) in WITHOUT {
+    for (without, _) in WITHOUT_FIXTURES {
         assert!(service(without).is_some(), "there is no service {without}");
     }
     let own = SERVICES.iter().map(|service| service.id);
-    let own = own.filter(|id| WITHOUT.iter().all(|(without, _)| without != id));
-    own.chain(BESIDES.map(|(id, _)| id)).collect()
+    let own = own.filter(|id| WITHOUT_FIXTURES.iter().all(|(without, _)| without != id));
+    own.chain(EXTRA_FOLDERS.map(|(id, _)| id)).collect()
 }
 
 /// Runs `work` for each id, on as many threads as there are processors; everything that it returned.
@@ -88,14 +88,14 @@ fn each_answer_of_a_service_gives_what_its_case_expects() {
 fn each_service_has_a_good_an_empty_and_a_broken_answer() {
     let mut faults = Vec::new();
     for id in ids() {
-        let kinds: BTreeSet<Kind> = match cases(id) {
+        let kinds: BTreeSet<CaseKind> = match cases(id) {
             Ok(cases) => cases.iter().map(|case| case.kind).collect(),
             Err(why) => {
                 faults.push(why);
                 continue;
             }
         };
-        for kind in [Kind::Good, Kind::Empty, Kind::Broken] {
+        for kind in [CaseKind::Good, CaseKind::Empty, CaseKind::Broken] {
             if !kinds.contains(&kind) {
                 faults.push(format!("{id} has no case of kind {kind:?}"));
             }
@@ -136,7 +136,7 @@ fn each_tool_that_asks_a_service_is_called_by_a_good_case() {
         .flat_map(|service| service["tools"].as_array().unwrap())
         .filter_map(Value::as_str)
         .collect();
-    for (uncalled, _) in UNCALLED {
+    for (uncalled, _) in UNCALLED_TOOLS {
         assert!(wanted.contains(uncalled), "{uncalled} asks no service");
     }
     let mut called = BTreeSet::new();
@@ -144,14 +144,14 @@ fn each_tool_that_asks_a_service_is_called_by_a_good_case() {
         let cases = cases(id).unwrap_or_default().into_iter();
         called.extend(
             cases
-                .filter(|case| case.kind == Kind::Good)
+                .filter(|case| case.kind == CaseKind::Good)
                 .map(|case| case.tool),
         );
     }
     let missing: Vec<&str> = wanted
         .into_iter()
         .filter(|tool| !called.contains(*tool))
-        .filter(|tool| UNCALLED.iter().all(|(uncalled, _)| uncalled != tool))
+        .filter(|tool| UNCALLED_TOOLS.iter().all(|(uncalled, _)| uncalled != tool))
         .collect();
     assert!(missing.is_empty(), "{missing:?}");
 }

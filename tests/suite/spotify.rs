@@ -12,7 +12,7 @@ use crate::support::home::Home;
 use crate::support::run::{Marvin, Running};
 use crate::support::samples::{self, Sample, each};
 use crate::support::server::{Answer, Request, Server};
-use crate::support::words::{has, refusal, sound, told};
+use crate::support::words::{error_text, has, sound, success_text};
 
 const ACCESS: &str = "old-access-token-0123456789";
 const REFRESH: &str = "the-refresh-token-0123456789";
@@ -50,11 +50,11 @@ impl Setting {
     }
 
     fn text(&self, server: &Server, name: &str, args: &Value) -> String {
-        told(self.tool(server, name, args).run(), ODD)
+        success_text(self.tool(server, name, args).run(), ODD)
     }
 
     fn fails(&self, server: &Server, name: &str, args: &Value) -> String {
-        refusal(self.tool(server, name, args).run(), ODD)
+        error_text(self.tool(server, name, args).run(), ODD)
     }
 
     fn tokens(&self) -> Value {

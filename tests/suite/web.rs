@@ -638,12 +638,12 @@ fn recorded_drivers_are_understood() {
     };
     let rendered = |sample: &samples::Sample| {
         let text = fenced(&played(sample).0);
-        sample.is_shown_in(&text, &["Rendered by script: 42", "Brest | 05:01"]);
+        sample.assert_shown_in(&text, &["Rendered by script: 42", "Brest | 05:01"]);
     };
     let says = |words: &'static str| {
         move |sample: &samples::Sample| {
             let (text, asked) = played(sample);
-            sample.is_shown_in(&text, &[words]);
+            sample.assert_shown_in(&text, &[words]);
             assert!(asked.last().unwrap().starts_with("DELETE"));
         }
     };
@@ -685,7 +685,7 @@ fn recorded_drivers_are_understood() {
 
 #[test]
 fn pages_of_lynx_come_out_the_same() {
-    for found in samples::sets("web: recorded pages", "lynx") {
+    for found in samples::sample_sets("web: recorded pages", "lynx") {
         pages_of_lynx(&found);
     }
 }
@@ -702,7 +702,7 @@ fn pages_of_lynx(found: &[samples::Sample]) {
     };
     let url = json!({"url": server.url("/page.html")});
     let built_in = fenced(browse(&home, &url).run().expect(0).text());
-    page.is_shown_in(
+    page.assert_shown_in(
         &built_in,
         &["High water at Roscoff — 06:12 & 18:40.\n\nNo script\n\nPort | HW\nBrest | 05:01"],
     );

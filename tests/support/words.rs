@@ -21,7 +21,7 @@ pub fn sound(text: &str, also: &[&str]) {
 
 /// What a run that succeeds says; fails when it is not [`sound`].
 #[track_caller]
-pub fn told(done: Done, also: &[&str]) -> String {
+pub fn success_text(done: Done, also: &[&str]) -> String {
     let text = done.expect(0).text().to_owned();
     sound(&text, also);
     text
@@ -29,7 +29,7 @@ pub fn told(done: Done, also: &[&str]) -> String {
 
 /// The error of a run that fails; fails the test when that is not [`sound`].
 #[track_caller]
-pub fn refusal(done: Done, also: &[&str]) -> String {
+pub fn error_text(done: Done, also: &[&str]) -> String {
     let text = done.expect(1).errors();
     sound(&text, also);
     text

@@ -37,12 +37,12 @@ use crate::support::server::{Answer, Request, Server};
 use crate::support::words::unfenced;
 
 /// The value of every key; no output may hold it.
-const KEY: &str = "fixture-key-0123456789";
+const FIXTURE_KEY: &str = "fixture-key-0123456789";
 
 /// What kind of answer a case shows.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum CaseKind {
     Good,
     Empty,
     Broken,
@@ -52,12 +52,12 @@ pub enum Kind {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    pub kind: Kind,
+    pub kind: CaseKind,
     /// What must come of it, for a person to read.
     pub expect: String,
     pub tool: String,
     args: Value,
-    answers: Vec<Row>,
+    answers: Vec<AnswerSpec>,
     #[serde(default)]
     fails: bool,
     says: Vec<String>,
@@ -74,7 +74,7 @@ pub struct Case {
 /// One answer of the service.
 #[derive(Deserialize, Clone)]
 #[serde(deny_unknown_fields)]
-struct Row {
+struct AnswerSpec {
     request: String,
     #[serde(default)]
     file: Option<String>,
@@ -104,8 +104,12 @@ pub fn folder() -> PathBuf {
 pub fn cases(service: &str) -> Result<Vec<Case>, String> {
     let dir = folder().join(service);
     let index = dir.join("index.json");
-    let text = fs::read_to_string(&index)
-        .map_err(|why| format!("fixtures/services/{service}/index.json: {why}"))?;
+    let text = fs::read_to_string(&index).map_err(|why| {
+        format!(
+            "{}: {why} (tests/support/samples/cases.rs shows its form)",
+            index.display()
+        )
+    })?;
     let cases: Vec<Case> = serde_json::from_str(&text)
         .map_err(|why| format!("fixtures/services/{service}/index.json: {why}"))?;
     let named: BTreeSet<&str> = cases
@@ -132,23 +136,23 @@ impl Case {
     /// Runs the call and says everything that is not as the case has it.
     pub fn faults(&self, service: &str) -> Vec<String> {
         let mut faults = Vec::new();
-        let answers: Vec<(Row, Answer)> = self
+        let answers: Vec<(AnswerSpec, Answer)> = self
             .answers
             .iter()
             .map(|row| (row.clone(), row.sample(service).answer()))
             .collect();
-        let played = Arc::new(Played {
+        let playback = Arc::new(Playback {
             answers,
             log: Mutex::default(),
         });
-        let script = Arc::clone(&played);
+        let script = Arc::clone(&playback);
         let server = Server::answering(move |request, _| script.answer(request)).lenient();
         let done = self.run(service, &server);
         let text = format!("{}{}", unfenced(done.text()), done.errors());
         if done.code() != Some(i32::from(self.fails)) {
             faults.push(format!("it ended with status {:?}", done.code()));
         }
-        if self.kind == Kind::Good && self.fails {
+        if self.kind == CaseKind::Good && self.fails {
             faults.push("a good answer cannot make a tool fail".to_owned());
         }
         if self.says.is_empty() {
@@ -156,11 +160,11 @@ impl Case {
         }
         let missing = self.says.iter().filter(|words| !text.contains(*words));
         faults.extend(missing.map(|words| format!("it does not say {words:?}")));
-        let usual = ["undefined", "NaN", "[object", KEY].map(str::to_owned);
+        let usual = ["undefined", "NaN", "[object", FIXTURE_KEY].map(str::to_owned);
         let odd = self.never.iter().chain(&usual);
         let odd = odd.filter(|words| text.contains(*words));
         faults.extend(odd.map(|words| format!("it says {words:?}")));
-        faults.extend(played.faults());
+        faults.extend(playback.faults());
         if !faults.is_empty() {
             faults.push(format!("it was:\n{text}"));
         }
@@ -201,7 +205,7 @@ impl Case {
             };
             marvin = marvin.env(&variable(row.id), url);
             if let Some(key) = row.key.filter(|_| row.id == service) {
-                marvin = marvin.env(key, KEY);
+                marvin = marvin.env(key, FIXTURE_KEY);
             }
         }
         for (name, value) in &self.env {
@@ -214,7 +218,7 @@ impl Case {
     }
 }
 
-impl Row {
+impl AnswerSpec {
     fn sample(&self, service: &str) -> Sample {
         let path = self
             .file
@@ -253,8 +257,8 @@ impl Row {
 }
 
 /// The answers of a case and what became of them.
-struct Played {
-    answers: Vec<(Row, Answer)>,
+struct Playback {
+    answers: Vec<(AnswerSpec, Answer)>,
     log: Mutex<Log>,
 }
 
@@ -264,7 +268,7 @@ struct Log {
     unanswered: Vec<String>,
 }
 
-impl Played {
+impl Playback {
     fn answer(&self, request: &Request) -> Answer {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         let fitting = self.answers.iter().enumerate();

@@ -67,7 +67,7 @@ impl Sample {
 impl Sample {
     /// Fails unless `text` shows what its index wants, or `recorded` where the index does not say.
     #[track_caller]
-    pub fn is_shown_in(&self, text: &str, recorded: &[&str]) {
+    pub fn assert_shown_in(&self, text: &str, recorded: &[&str]) {
         let own: Vec<&str> = self.says.iter().map(String::as_str).collect();
         has(text, if own.is_empty() { recorded } else { &own });
     }
@@ -77,7 +77,7 @@ impl Sample {
 pub const PROGRAMS: [&str; 3] = ["geoclue", "lynx", "webdriver"];
 
 /// Our own samples of a program; nothing for a service, whose [`cases`] need no test of their own.
-fn own(program: &str) -> Option<Vec<Sample>> {
+fn own_samples(program: &str) -> Option<Vec<Sample>> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/programs");
     if !PROGRAMS.contains(&program) {
         return None;
@@ -98,8 +98,8 @@ fn own(program: &str) -> Option<Vec<Sample>> {
 }
 
 /// The samples of a program or service, a list for each place that has them: our own, then those beside the checkout.
-pub fn sets(test: &str, service: &str) -> Vec<Vec<Sample>> {
-    let own = own(service);
+pub fn sample_sets(test: &str, service: &str) -> Vec<Vec<Sample>> {
+    let own = own_samples(service);
     let recorded = samples(&format!("{test}: recordings of {service}"), service);
     own.into_iter().chain(recorded).collect()
 }
@@ -123,7 +123,7 @@ pub type Check<'a> = (&'a str, &'a dyn Fn(&Sample));
 
 /// Runs the check of each sample of `service`, wherever it lies; fails for a sample without one, and for a check without its sample.
 pub fn each(test: &str, service: &str, checks: &[Check<'_>]) {
-    for samples in sets(test, service) {
+    for samples in sample_sets(test, service) {
         check_all(&samples, service, checks);
     }
 }
