@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::support::home::Home;
 use crate::support::shared::shared;
+use crate::support::snapshot;
 
 /// Modules and tools that come with later versions.
 const LATER_MODULES: [&str; 2] = ["agents", "blender"];
@@ -43,6 +44,42 @@ fn property(wanted: &Value) -> Map<String, Value> {
         }
     }
     shown
+}
+
+/// What is published of a tool, a parameter a line.
+fn sheet(tool: &Value) -> String {
+    let word = |key: &str| tool[key].as_str().unwrap_or("-").to_owned();
+    let flags: Vec<&str> = tool["flags"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .filter(|(_, set)| **set == true)
+        .map(|(name, _)| name.as_str())
+        .collect();
+    let flags = match flags.as_slice() {
+        [] => "none".to_owned(),
+        flags => flags.join(", "),
+    };
+    let mut lines = vec![
+        format!("{} ({}): {}", word("name"), word("module"), word("summary")),
+        format!("  service: {}; flags: {flags}", word("service")),
+    ];
+    let schema = &tool["parameters"];
+    let required = schema["required"].as_array().unwrap();
+    for (name, parameter) in schema["properties"].as_object().unwrap() {
+        let mark = match required.iter().any(|own| own == name) {
+            true => " required",
+            false => "",
+        };
+        lines.push(format!("  {name}{mark} {parameter}"));
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn the_tools_are_published_as_the_snapshot_has_them() {
+    let sheets: Vec<String> = published().iter().map(sheet).collect();
+    snapshot::same("tools", &sheets.join("\n\n"));
 }
 
 #[test]

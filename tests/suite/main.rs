@@ -53,6 +53,7 @@ mod refusals;
 mod roads;
 mod search_web;
 mod server_selftest;
+mod services;
 mod session_state;
 mod signals;
 mod sizes;

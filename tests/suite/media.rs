@@ -7,7 +7,7 @@ use crate::support::home::Home;
 use crate::support::run::Done;
 use crate::support::samples::{self, Sample, each};
 use crate::support::server::{Answer, Server};
-use crate::support::words::{has, sound, unfenced};
+use crate::support::words::{error_text, has, sound, success_text, unfenced};
 
 const SECRET: &str = "s3cr3t-k3y-0123456789";
 
@@ -23,15 +23,11 @@ fn call(server: &Server, name: &str, args: &Value) -> Done {
 const ODD: &[&str] = &["N/A", SECRET, "key="];
 
 fn text(server: &Server, name: &str, args: &Value) -> String {
-    let text = call(server, name, args).expect(0).text().to_owned();
-    sound(&text, ODD);
-    text
+    success_text(call(server, name, args), ODD)
 }
 
 fn fails(server: &Server, name: &str, args: &Value) -> String {
-    let text = call(server, name, args).expect(1).errors();
-    sound(&text, ODD);
-    text
+    error_text(call(server, name, args), ODD)
 }
 
 fn one(answer: impl Fn() -> Answer + Send + Sync + 'static) -> Server {

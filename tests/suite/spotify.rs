@@ -12,7 +12,7 @@ use crate::support::home::Home;
 use crate::support::run::{Marvin, Running};
 use crate::support::samples::{self, Sample, each};
 use crate::support::server::{Answer, Request, Server};
-use crate::support::words::{has, sound};
+use crate::support::words::{error_text, has, sound, success_text};
 
 const ACCESS: &str = "old-access-token-0123456789";
 const REFRESH: &str = "the-refresh-token-0123456789";
@@ -50,15 +50,11 @@ impl Setting {
     }
 
     fn text(&self, server: &Server, name: &str, args: &Value) -> String {
-        let done = self.tool(server, name, args).run().expect(0);
-        sound(done.text(), ODD);
-        done.text().to_owned()
+        success_text(self.tool(server, name, args).run(), ODD)
     }
 
     fn fails(&self, server: &Server, name: &str, args: &Value) -> String {
-        let text = self.tool(server, name, args).run().expect(1).errors();
-        sound(&text, ODD);
-        text
+        error_text(self.tool(server, name, args).run(), ODD)
     }
 
     fn tokens(&self) -> Value {

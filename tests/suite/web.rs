@@ -10,11 +10,12 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
-use crate::support::run::{Done, Marvin, program};
+use crate::support::run::{Marvin, program};
 use crate::support::samples;
 use crate::support::server::{Answer, Exchange, Server};
 use crate::support::shared::skip;
 use crate::support::wire::openai;
+use crate::support::words::fails;
 
 const PAGE: &str = "<!doctype html><title>Boats &amp; tides</title><body><nav><a href=/home>Home</a></nav>\
                     <h1>Boats</h1><p>The ferry leaves at <b>09:15</b> — daily.</p><ul><li>one<li>two</ul>\
@@ -34,18 +35,6 @@ fn run(home: &Home, name: &str, args: &Value) -> Marvin {
 
 fn browse(home: &Home, args: &Value) -> Marvin {
     run(home, "browse_web", args).env("PATH", bare(home))
-}
-
-fn fails(run: Marvin, with: &[&str]) -> Done {
-    let done = run.run().expect(1);
-    for words in with {
-        assert!(
-            done.errors().contains(words),
-            "no {words:?} in {}",
-            done.errors()
-        );
-    }
-    done
 }
 
 /// What stands between the marks.
@@ -640,24 +629,21 @@ fn recorded_drivers_are_understood() {
         assert!(!done.text().contains("chrome://remote"), "{}", done.text());
         (done.text().to_owned(), asked(&server))
     };
-    let begun = |id: &'static str| {
-        move |sample: &samples::Sample| {
-            let (text, asked) = played(sample);
-            assert_eq!(fenced(&text), "Run: 42\n\nend");
-            assert_eq!(asked.last().unwrap(), &format!("DELETE /session/{id}"));
-        }
+    let begun = |sample: &samples::Sample| {
+        let (text, asked) = played(sample);
+        assert_eq!(fenced(&text), "Run: 42\n\nend");
+        let body: Value = serde_json::from_slice(&sample.bytes).unwrap();
+        let id = body["value"]["sessionId"].as_str().unwrap();
+        assert_eq!(asked.last().unwrap(), &format!("DELETE /session/{id}"));
     };
     let rendered = |sample: &samples::Sample| {
         let text = fenced(&played(sample).0);
-        assert!(
-            text.contains("Rendered by script: 42") && text.contains("Brest | 05:01"),
-            "{text}"
-        );
+        sample.assert_shown_in(&text, &["Rendered by script: 42", "Brest | 05:01"]);
     };
     let says = |words: &'static str| {
         move |sample: &samples::Sample| {
             let (text, asked) = played(sample);
-            assert!(text.contains(words), "{text}");
+            sample.assert_shown_in(&text, &[words]);
             assert!(asked.last().unwrap().starts_with("DELETE"));
         }
     };
@@ -665,14 +651,8 @@ fn recorded_drivers_are_understood() {
         "web: recorded drivers",
         "webdriver",
         &[
-            (
-                "chrome-new-session.json",
-                &begun("dd756b103821d8148e18ff37aaee9add"),
-            ),
-            (
-                "firefox-new-session.json",
-                &begun("6cad63c1-5651-45a5-9107-8a40ba4f12c2"),
-            ),
+            ("chrome-new-session.json", &begun),
+            ("firefox-new-session.json", &begun),
             ("chrome-source.json", &rendered),
             ("firefox-source.json", &rendered),
             (
@@ -704,10 +684,13 @@ fn recorded_drivers_are_understood() {
 }
 
 #[test]
-fn recorded_pages_of_lynx_come_out_the_same() {
-    let Some(found) = samples::samples("web: recorded pages", "lynx") else {
-        return;
-    };
+fn pages_of_lynx_come_out_the_same() {
+    for found in samples::sample_sets("web: recorded pages", "lynx") {
+        pages_of_lynx(&found);
+    }
+}
+
+fn pages_of_lynx(found: &[samples::Sample]) {
     let named = |name: &str| found.iter().find(|sample| sample.name == name).unwrap();
     let page = named("page.html");
     let server = page.server();
@@ -719,11 +702,9 @@ fn recorded_pages_of_lynx_come_out_the_same() {
     };
     let url = json!({"url": server.url("/page.html")});
     let built_in = fenced(browse(&home, &url).run().expect(0).text());
-    assert!(
-        built_in.contains(
-            "High water at Roscoff — 06:12 & 18:40.\n\nNo script\n\nPort | HW\nBrest | 05:01"
-        ),
-        "{built_in}"
+    page.assert_shown_in(
+        &built_in,
+        &["High water at Roscoff — 06:12 & 18:40.\n\nNo script\n\nPort | HW\nBrest | 05:01"],
     );
     // A lynx of the recording: its text counts, whatever its status is, and its failure is none of the page.
     for (name, stream, status) in [
@@ -755,10 +736,7 @@ fn recorded_pages_of_lynx_come_out_the_same() {
         }
     }
     if program("lynx").is_none() {
-        return skip(
-            "web: recorded pages by lynx",
-            "the program is not installed",
-        );
+        return skip("web: pages by lynx", "the program is not installed");
     }
     let done = run(&home, "browse_web", &url).run().expect(0);
     let recorded = String::from_utf8_lossy(&named("dump-page.txt").bytes).into_owned();

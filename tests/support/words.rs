@@ -1,5 +1,7 @@
 //! What the words of a tool must hold, and what no answer may.
 
+use super::run::{Done, Marvin};
+
 /// Fails unless `text` holds all of `parts`.
 #[track_caller]
 pub fn has(text: &str, parts: &[&str]) {
@@ -15,6 +17,30 @@ pub fn sound(text: &str, also: &[&str]) {
     for odd in usual.iter().chain(also) {
         assert!(!text.contains(odd), "{odd:?} in {text}");
     }
+}
+
+/// What a run that succeeds says; fails when it is not [`sound`].
+#[track_caller]
+pub fn success_text(done: Done, also: &[&str]) -> String {
+    let text = done.expect(0).text().to_owned();
+    sound(&text, also);
+    text
+}
+
+/// The error of a run that fails; fails the test when that is not [`sound`].
+#[track_caller]
+pub fn error_text(done: Done, also: &[&str]) -> String {
+    let text = done.expect(1).errors();
+    sound(&text, also);
+    text
+}
+
+/// Runs what must fail, with an error that holds all of `parts`.
+#[track_caller]
+pub fn fails(run: Marvin, parts: &[&str]) -> Done {
+    let done = run.run().expect(1);
+    has(&done.errors(), parts);
+    done
 }
 
 /// `text` without the marks around what came from outside, an empty line in place of those that begin it. Fails where a mark has no

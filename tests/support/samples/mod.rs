@@ -1,4 +1,7 @@
-//! Recorded and constructed answers of outside services, served from loopback as their index tells.
+//! Answers of outside services and programs, served from loopback as their index tells: our own ([`cases`] of the services,
+//! `fixtures/programs`), and recorded ones where they lie beside the checkout.
+
+pub mod cases;
 
 use std::fs;
 use std::io::Write as _;
@@ -12,6 +15,7 @@ use super::home::Home;
 use super::run::Marvin;
 use super::server::{Answer, Server};
 use super::shared::shared;
+use super::words::has;
 
 /// One answer of a service.
 #[derive(Clone)]
@@ -22,6 +26,8 @@ pub struct Sample {
     pub request: String,
     /// What a right tool does with it, in words.
     pub expect: String,
+    /// What its index wants to be shown of it; nothing where the index does not say.
+    pub says: Vec<String>,
     /// Its status.
     pub status: u16,
     /// Its body.
@@ -58,7 +64,47 @@ impl Sample {
     }
 }
 
-/// The samples of `service`; nothing, and a word on it, where they do not lie beside the checkout.
+impl Sample {
+    /// Fails unless `text` shows what its index wants, or `recorded` where the index does not say.
+    #[track_caller]
+    pub fn assert_shown_in(&self, text: &str, recorded: &[&str]) {
+        let own: Vec<&str> = self.says.iter().map(String::as_str).collect();
+        has(text, if own.is_empty() { recorded } else { &own });
+    }
+}
+
+/// Programs of which there are samples of our own, in `fixtures/programs`.
+pub const PROGRAMS: [&str; 3] = ["geoclue", "lynx", "webdriver"];
+
+/// Our own samples of a program; nothing for a service, whose [`cases`] need no test of their own.
+fn own_samples(program: &str) -> Option<Vec<Sample>> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/programs");
+    if !PROGRAMS.contains(&program) {
+        return None;
+    }
+    let own: Vec<Sample> = rows(&dir.join(program).join("index.json"))
+        .iter()
+        .map(|row| sample(&dir, program, row))
+        .collect();
+    for entry in fs::read_dir(dir.join(program)).expect("a folder of samples") {
+        let name = entry.expect("an entry of a folder").file_name();
+        assert!(
+            name == "index.json" || own.iter().any(|sample| *sample.name == *name),
+            "no row of the index names {program}/{}",
+            name.display()
+        );
+    }
+    Some(own)
+}
+
+/// The samples of a program or service, a list for each place that has them: our own, then those beside the checkout.
+pub fn sample_sets(test: &str, service: &str) -> Vec<Vec<Sample>> {
+    let own = own_samples(service);
+    let recorded = samples(&format!("{test}: recordings of {service}"), service);
+    own.into_iter().chain(recorded).collect()
+}
+
+/// The samples of `service` beside the checkout; nothing, and a word on it, where there are none.
 pub fn samples(test: &str, service: &str) -> Option<Vec<Sample>> {
     let dir = shared(test)?.join("services");
     let rows = ["INDEX-a.json", "INDEX-b.json"]
@@ -75,18 +121,21 @@ pub fn samples(test: &str, service: &str) -> Option<Vec<Sample>> {
 /// A sample's file and what must come of it.
 pub type Check<'a> = (&'a str, &'a dyn Fn(&Sample));
 
-/// Runs the check of each sample of `service`; fails for a sample without one, and for a check without its sample.
+/// Runs the check of each sample of `service`, wherever it lies; fails for a sample without one, and for a check without its sample.
 pub fn each(test: &str, service: &str, checks: &[Check<'_>]) {
-    let Some(samples) = samples(test, service) else {
-        return;
-    };
+    for samples in sample_sets(test, service) {
+        check_all(&samples, service, checks);
+    }
+}
+
+fn check_all(samples: &[Sample], service: &str, checks: &[Check<'_>]) {
     for (name, _) in checks {
         assert!(
             samples.iter().any(|sample| sample.name == *name),
             "there is no sample {service}/{name}"
         );
     }
-    for sample in &samples {
+    for sample in samples {
         let check = checks.iter().find(|(name, _)| *name == sample.name);
         let (_, check) = check.unwrap_or_else(|| {
             panic!(
@@ -136,6 +185,12 @@ fn sample(dir: &Path, service: &str, row: &Value) -> Sample {
         name: file.trim_start_matches(&format!("{service}/")).to_owned(),
         request: word("request"),
         expect: word("expect"),
+        says: row["says"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|words| Some(words.as_str()?.to_owned()))
+            .collect(),
         status: row["status"]
             .as_u64()
             .and_then(|status| u16::try_from(status).ok())
