@@ -51,6 +51,10 @@ musl:
 deny:
     cargo deny --config scripts/deny.toml check
 
+# Draws the README's picture anew, from the program as it is; the tests say when it is out of date.
+picture:
+    MARVIN_BLESS=1 cargo test --test pty picture
+
 # The documentation of the source.
 docs:
     cargo doc --no-deps --document-private-items
