@@ -34,6 +34,7 @@ mod git_quiet;
 mod git_scratch;
 mod git_tools;
 mod home_selftest;
+mod licences;
 mod location;
 mod maps;
 mod media;
