@@ -33,10 +33,8 @@ fn every_dependency_has_an_allowed_licence() {
             !is_allowed(licence, &allowed)
         })
         .map(|package| {
-            format!(
-                "{} {}: {}",
-                package["name"], package["version"], package["license"]
-            )
+            let word = |key: &str| package[key].as_str().unwrap_or("none").to_owned();
+            format!("{} {}: {}", word("name"), word("version"), word("license"))
         })
         .collect();
     assert!(

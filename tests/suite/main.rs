@@ -21,6 +21,7 @@ mod commands;
 mod completions;
 mod context;
 mod contract;
+mod documents;
 mod endings;
 mod fence;
 mod fence_parts;
