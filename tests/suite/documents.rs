@@ -1,7 +1,7 @@
 //! What the README and CONTRIBUTING name exists: files, folders, links and recipes.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use regex::Regex;
 
@@ -32,7 +32,7 @@ fn every_path_in_the_documents_exists() {
             &text,
         );
         let links = all(r"\]\(([^):#]+)\)", &text);
-        assert!(!paths.is_empty() && !links.is_empty() || name != "README.md");
+        assert!(paths.len() + links.len() > 5, "{name}: {paths:?} {links:?}");
         let missing: Vec<&str> = paths
             .into_iter()
             .chain(links)
@@ -45,7 +45,7 @@ fn every_path_in_the_documents_exists() {
 #[test]
 fn every_recipe_in_the_documents_is_in_the_justfile() {
     let justfile = read("Justfile");
-    let recipes = all(r"(?m)^([a-z-]+)\b[^:=\n]*:", &justfile);
+    let recipes = all(r"(?m)^([a-z-]+)\b[^:\n]*:(?:[^=]|$)", &justfile);
     assert!(recipes.contains(&"picture"), "{recipes:?}");
     for name in DOCUMENTS {
         let text = read(name);
@@ -64,5 +64,4 @@ fn every_script_can_be_run() {
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert!(!is_script || mode & 0o111 != 0, "{}", path.display());
     }
-    assert!(Path::new(&root().join(".ci/run")).exists());
 }
