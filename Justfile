@@ -18,7 +18,7 @@ fmt:
 lint:
     cargo clippy --all-targets -- -D warnings
 
-# Everything that CI checks.
+# What CI checks, but for the release build and its size.
 check:
     cargo fmt --check
     just lint
@@ -47,9 +47,13 @@ startup:
 musl:
     scripts/musl.sh
 
-# Licences and advisories; wants cargo-deny.
+# Advisories, licences and sources; wants cargo-deny. The tests check the licences too.
 deny:
     cargo deny --config scripts/deny.toml check
+
+# Draws the README's picture anew, from the program as it is; the tests say when it is out of date.
+picture:
+    MARVIN_BLESS=1 cargo test --test pty picture
 
 # The documentation of the source.
 docs:

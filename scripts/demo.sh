@@ -19,6 +19,6 @@ ask "commit Begin"
 ask "find wrold"
 ask "replace wrold with world in src/greet.rs"
 ask "git diff"
-ask "commit Mend the greeting"
+ask "commit Fix the greeting"
 ask "git log"
 printf '\nThat was Marvin without a model. Set a key and ask it anything: see README.md.\n'

@@ -8,13 +8,18 @@ pub fn same(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/snapshots")
         .join(format!("{name}.txt"));
-    let text = format!("{}\n", text.trim_end());
+    same_file(&path, &format!("{}\n", text.trim_end()));
+}
+
+/// Compares `text`, to the byte, with a file of the repository.
+pub fn same_file(path: &Path, text: &str) {
+    let name = path.display();
     if std::env::var_os("MARVIN_BLESS").is_some() {
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder for snapshots");
-        fs::write(&path, text).expect("a snapshot written");
+        fs::write(path, text).expect("a snapshot written");
         return;
     }
-    let kept = fs::read_to_string(&path)
+    let kept = fs::read_to_string(path)
         .unwrap_or_else(|why| panic!("{name}: no snapshot ({why}); MARVIN_BLESS=1 writes it"));
     assert!(
         kept == text,

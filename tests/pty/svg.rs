@@ -1,0 +1,197 @@
+//! A terminal's screen as an SVG file: one `text` element for each run of cells that look the same, in a window with a title.
+
+use std::fmt::Write as _;
+
+/// Size of a cell in pixels, and of the font that fills it.
+const CELL: (f64, f64) = (8.4, 19.0);
+const FONT_SIZE: u32 = 14;
+/// Where a row's letters stand, from its top.
+const BASELINE: f64 = 14.0;
+/// Space around the screen, and the height of the title bar.
+const MARGIN: f64 = 14.0;
+const TITLE_BAR: f64 = 34.0;
+
+const FONTS: &str =
+    "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace";
+const BACKGROUND: &str = "#0d1117";
+const FOREGROUND: &str = "#d1d7e0";
+const BORDER: &str = "#3d444d";
+const TITLE: &str = "#9198a1";
+/// The terminal's sixteen colours, readable on the background.
+const PALETTE: [&str; 16] = [
+    "#484f58", "#ff7b72", "#56d364", "#e3b341", "#79c0ff", "#d2a8ff", "#56d4dd", "#b1bac4",
+    "#6e7681", "#ffa198", "#7ee787", "#f2cc60", "#a5d6ff", "#e2c5ff", "#b3f0ff", "#f0f6fc",
+];
+
+/// Drawn instead of written, for not every machine has a font with it; in a square of 16.
+const WRENCH: (&str, &str) = (
+    "🔧",
+    "M10.6 1.2a4.2 4.2 0 0 0-4 5.6L1.5 12a1.7 1.7 0 0 0 2.4 2.4l5.2-5.1a4.2 4.2 0 0 0 5.5-5.2l-2.5 2.5-2.2-.6-.6-2.2 2.5-2.5z",
+);
+
+/// Cells of one row that look the same and stand side by side.
+struct Run {
+    column: u16,
+    columns: u16,
+    text: String,
+    style: String,
+}
+
+/// Draws the screen in a window with this title.
+pub(crate) fn draw(screen: &vt100::Screen, title: &str) -> String {
+    let (height, width) = screen.size();
+    let (rows, columns) = (height.get(), width.get());
+    let inner = (f64::from(columns) * CELL.0, f64::from(rows) * CELL.1);
+    let size = (inner.0 + 2.0 * MARGIN, inner.1 + TITLE_BAR + MARGIN);
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" xml:space=\"preserve\" role=\"img\" aria-label=\"{title}\">\n\
+         <style>text{{font:{FONT_SIZE}px {FONTS};fill:{FOREGROUND};white-space:pre}}</style>\n\
+         <defs><path id=\"wrench\" d=\"{wrench}\"/></defs>\n\
+         <rect x=\".5\" y=\".5\" width=\"{}\" height=\"{}\" rx=\"9\" fill=\"{BACKGROUND}\" stroke=\"{BORDER}\"/>\n\
+         <g fill=\"{BORDER}\"><circle cx=\"20\" cy=\"18\" r=\"5.5\"/><circle cx=\"38\" cy=\"18\" r=\"5.5\"/><circle cx=\"56\" cy=\"18\" r=\"5.5\"/></g>\n\
+         <text x=\"{}\" y=\"22\" text-anchor=\"middle\" style=\"fill:{TITLE}\">{title}</text>",
+        number(size.0 - 1.0),
+        number(size.1 - 1.0),
+        number(size.0 / 2.0),
+        w = number(size.0),
+        h = number(size.1),
+        title = escape(title),
+        wrench = WRENCH.1,
+    );
+    for row in 0..rows {
+        let top = TITLE_BAR + f64::from(row) * CELL.1;
+        for run in runs(screen, row, columns) {
+            if run.text == WRENCH.0 {
+                let _ = writeln!(
+                    out,
+                    "<use href=\"#wrench\" x=\"{}\" y=\"{}\"{}/>",
+                    number(MARGIN + f64::from(run.column) * CELL.0),
+                    number(top + 1.5),
+                    run.style,
+                );
+                continue;
+            }
+            let _ = writeln!(
+                out,
+                "<text x=\"{}\" y=\"{}\" textLength=\"{}\"{}>{}</text>",
+                number(MARGIN + f64::from(run.column) * CELL.0),
+                number(top + BASELINE),
+                number(f64::from(run.columns) * CELL.0),
+                run.style,
+                escape(&run.text),
+            );
+        }
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+/// What a row shows; blanks only between letters of one run.
+fn runs(screen: &vt100::Screen, row: u16, columns: u16) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for column in 0..columns {
+        let Some(cell) = screen.cell(row, column) else {
+            continue;
+        };
+        if cell.is_wide_continuation() {
+            continue;
+        }
+        let text = if cell.has_contents() {
+            cell.contents()
+        } else {
+            " "
+        };
+        let style = style(cell);
+        let taken = if cell.is_wide() { 2 } else { 1 };
+        // A sign of two columns stands alone, for its font is another one.
+        let joins = |last: &&mut Run| {
+            taken == 1
+                && last.style == style
+                && last.column + last.columns == column
+                && last.text.chars().count() == usize::from(last.columns)
+        };
+        if let Some(last) = runs.last_mut().filter(joins) {
+            last.text.push_str(text);
+            last.columns += 1;
+        } else {
+            runs.push(Run {
+                column,
+                columns: taken,
+                text: text.to_owned(),
+                style,
+            });
+        }
+    }
+    for run in &mut runs {
+        let shown = run.text.trim_end();
+        let blanks = run.text.len() - shown.len();
+        run.text.truncate(shown.len());
+        run.columns -= u16::try_from(blanks).expect("a row's blanks");
+        let shown = run.text.trim_start();
+        let blanks = u16::try_from(run.text.len() - shown.len()).expect("a row's blanks");
+        run.text = shown.to_owned();
+        run.column += blanks;
+        run.columns -= blanks;
+    }
+    runs.retain(|run| !run.text.is_empty());
+    runs
+}
+
+/// The attribute that makes text look like this cell's; nothing for ordinary text.
+fn style(cell: &vt100::Cell) -> String {
+    assert!(
+        cell.bgcolor() == vt100::Color::Default && !cell.inverse(),
+        "backgrounds are not drawn yet, and {:?} has one",
+        cell.contents()
+    );
+    let mut css = Vec::new();
+    let color = color(cell.fgcolor());
+    if let Some(color) = &color {
+        css.push(format!("fill:{color}"));
+    }
+    if cell.bold() {
+        css.push("font-weight:bold".to_owned());
+    }
+    if cell.dim() {
+        css.push("opacity:.6".to_owned());
+    }
+    if cell.italic() {
+        css.push("font-style:italic".to_owned());
+    }
+    if cell.underline() {
+        css.push("text-decoration:underline".to_owned());
+    }
+    if css.is_empty() {
+        return String::new();
+    }
+    format!(" style=\"{}\"", css.join(";"))
+}
+
+/// `None` is the ordinary colour.
+fn color(color: vt100::Color) -> Option<String> {
+    match color {
+        vt100::Color::Default => None,
+        vt100::Color::Idx(at) => Some(
+            PALETTE
+                .get(usize::from(at))
+                .unwrap_or_else(|| panic!("colour {at} is not one of the terminal's sixteen"))
+                .to_string(),
+        ),
+        vt100::Color::Rgb(red, green, blue) => Some(format!("#{red:02x}{green:02x}{blue:02x}")),
+    }
+}
+
+/// With two decimals at most, and none that say nothing.
+fn number(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
