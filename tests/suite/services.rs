@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use marvin::net::services::{SERVICES, service};
+use marvin::testing::services::{SERVICES, service};
 use serde_json::Value;
 
 use crate::support::home::Home;

@@ -27,7 +27,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use marvin::net::services::{SERVICES, variable};
+use marvin::testing::services::{SERVICES, variable};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
