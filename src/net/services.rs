@@ -111,7 +111,7 @@ pub(crate) fn wikipedia_in(language: &str) -> String {
 }
 
 /// The service called `id`.
-pub(crate) fn service(id: &str) -> Option<&'static Service> {
+pub fn service(id: &str) -> Option<&'static Service> {
     SERVICES.iter().copied().find(|service| service.id == id)
 }
 
