@@ -99,8 +99,8 @@ pub trait Listener: Send + Sync {
 
 /// A listener that hears nothing: for single tools and for tests of parts that need none.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Deaf;
+pub struct NullSink;
 
-impl Listener for Deaf {
+impl Listener for NullSink {
     fn hear(&self, _: Event) {}
 }

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use marvin::testing::services::{SERVICES, variable};
 use marvin::testing::tools::{Bounds, Ctx, World, run_one};
-use marvin::testing::{Cancel, Deaf, Env, ToolCall};
+use marvin::testing::{Cancel, NullSink, Env, ToolCall};
 use serde_json::{Value, json};
 use support::samples::{Sample, samples};
 
@@ -83,7 +83,7 @@ fn run(tool: &str, sample: &Sample, args: &Value) -> (f64, f64) {
     let ctx = Ctx::new(
         Arc::new(World::new(env, bounds)),
         Cancel::new(),
-        Arc::new(Deaf),
+        Arc::new(NullSink),
     );
     let call = ToolCall {
         id: "bench".to_owned(),

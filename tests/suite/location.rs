@@ -10,7 +10,7 @@ use std::time::Duration;
 use std::sync::Arc;
 
 use marvin::testing::tools::{self, Bounds, Ctx, World};
-use marvin::testing::{Cancel, Deaf, Env, ToolCall};
+use marvin::testing::{Cancel, NullSink, Env, ToolCall};
 use serde_json::json;
 
 use crate::support::home::Home;
@@ -143,7 +143,7 @@ fn a_session_asks_once_and_leaves_alone_whoever_has_had_enough() {
         ("MARVIN_URL_IPINFO", &url),
     ]);
     let world = Arc::new(World::new(env, Bounds::default()));
-    let ctx = Ctx::new(world, Cancel::new(), Arc::new(Deaf));
+    let ctx = Ctx::new(world, Cancel::new(), Arc::new(NullSink));
     let call = ToolCall {
         id: "1".to_owned(),
         name: "get_my_location".to_owned(),

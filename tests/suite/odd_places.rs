@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use marvin::testing::tools::{self, Bounds, Ctx, World};
-use marvin::testing::{Cancel, Deaf, Env, ToolCall};
+use marvin::testing::{Cancel, NullSink, Env, ToolCall};
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
@@ -369,7 +369,7 @@ fn what_cannot_be_read_is_asked_for_again() {
             ("MARVIN_URL_OPEN_METEO", &url),
         ]);
         let world = Arc::new(World::new(env, Bounds::default()));
-        let ctx = Ctx::new(world, Cancel::new(), Arc::new(Deaf));
+        let ctx = Ctx::new(world, Cancel::new(), Arc::new(NullSink));
         let call = ToolCall {
             id: "1".to_owned(),
             name: name.to_owned(),

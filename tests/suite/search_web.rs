@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use marvin::testing::tools::{Bounds, Ctx, World};
-use marvin::testing::{Cancel, Deaf, Env};
+use marvin::testing::{Cancel, NullSink, Env};
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
@@ -444,7 +444,7 @@ fn after_a_bot_check_nobody_is_asked_again() {
     let ctx = Ctx::new(
         Arc::new(World::new(env, bounds)),
         Cancel::new(),
-        Arc::new(Deaf),
+        Arc::new(NullSink),
     );
     let call = |name: &str| {
         let tool = marvin::testing::tools::all()

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use marvin::testing::tools::{Bounds, Ctx, World};
-use marvin::testing::{Cancel, Deaf, Env};
+use marvin::testing::{Cancel, NullSink, Env};
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
@@ -156,7 +156,7 @@ fn a_pause_holds_for_its_method_in_this_process() {
         ("MARVIN_URL_STACKEXCHANGE", server.url("").as_str()),
     ]);
     let world = std::sync::Arc::new(World::new(env, Bounds::default()));
-    let ctx = Ctx::new(world, Cancel::new(), std::sync::Arc::new(Deaf));
+    let ctx = Ctx::new(world, Cancel::new(), std::sync::Arc::new(NullSink));
     let call = |name: &str, args: Value| {
         let tool = marvin::testing::tools::all()
             .find(|tool| tool.name == name)

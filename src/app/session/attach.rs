@@ -223,7 +223,7 @@ mod tests {
     use crate::base::cancel::Cancel;
     use crate::base::env::Env;
     use crate::base::problem::{Outcome, Problem};
-    use crate::chat::event::Deaf;
+    use crate::chat::event::NullSink;
     use crate::tools::engine::context::Approve;
     use crate::tools::engine::policy::Bounds;
     use std::sync::Mutex;
@@ -248,7 +248,7 @@ mod tests {
         world.approve = Some(Box::new(Answers(agrees, Arc::clone(&asked))));
         world.place.set(Root::open(dir).unwrap(), false);
         (
-            Ctx::new(Arc::new(world), Cancel::new(), Arc::new(Deaf)),
+            Ctx::new(Arc::new(world), Cancel::new(), Arc::new(NullSink)),
             asked,
         )
     }

@@ -15,7 +15,7 @@ use crate::app::{profile, setup};
 use crate::base::marks::enclosed;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
-use crate::chat::event::Deaf;
+use crate::chat::event::NullSink;
 use crate::chat::message::Message;
 use crate::llm::choose;
 use crate::store::chat_log::{ChatLog, Role};
@@ -184,7 +184,7 @@ impl Session {
         let (stop, with_session) = self.all.child();
         let ctx = Ctx {
             by_hand: true,
-            ..Ctx::new(Arc::clone(&self.world), stop.clone(), Arc::new(Deaf))
+            ..Ctx::new(Arc::clone(&self.world), stop.clone(), Arc::new(NullSink))
         };
         let call = direct_call::call(tool.name, args);
         let inbox = Arc::clone(&self.inbox);

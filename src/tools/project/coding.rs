@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use crate::base::cancel::Cancel;
     use crate::base::env::Env;
-    use crate::chat::event::Deaf;
+    use crate::chat::event::NullSink;
     use crate::tools::engine::context::World;
     use crate::tools::engine::policy::Bounds;
     use std::fs;
@@ -180,7 +180,7 @@ mod tests {
     fn ctx(dir: &Path, is_bound: bool) -> Ctx {
         let world = World::new(Env::default(), Bounds::default());
         world.place.set(Root::open(dir).unwrap(), is_bound);
-        Ctx::new(Arc::new(world), Cancel::new(), Arc::new(Deaf))
+        Ctx::new(Arc::new(world), Cancel::new(), Arc::new(NullSink))
     }
 
     #[test]

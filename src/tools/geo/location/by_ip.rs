@@ -164,7 +164,7 @@ mod tests {
     fn ipapi_or_info(body: &str, status: u16, service: &'static Service) -> Outcome<Place> {
         use crate::base::cancel::Cancel;
         use crate::base::env::Env;
-        use crate::chat::event::Deaf;
+        use crate::chat::event::NullSink;
         use crate::tools::engine::context::World;
         use crate::tools::engine::policy::Bounds;
         use std::sync::Arc;
@@ -172,7 +172,7 @@ mod tests {
             Env::from([("HOME", "/nowhere")]),
             Bounds::default(),
         ));
-        let ctx = Ctx::new(world, Cancel::new(), Arc::new(Deaf));
+        let ctx = Ctx::new(world, Cancel::new(), Arc::new(NullSink));
         let answer = Answer::new(service, status, body.as_bytes().to_vec());
         let (.., read) = SERVICES
             .iter()

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
     use crate::base::cancel::Cancel;
     use crate::base::env::Env;
-    use crate::chat::event::Deaf;
+    use crate::chat::event::NullSink;
     use crate::tools::engine::context::World;
     use crate::tools::engine::policy::Bounds;
 
@@ -63,7 +63,7 @@ mod tests {
         let ctx = Ctx::new(
             Arc::new(World::new(env, bounds)),
             stop.clone(),
-            Arc::new(Deaf),
+            Arc::new(NullSink),
         );
         let wait = |ctx: &Ctx| match ctx.stop.sleep(Duration::from_secs(60)) {
             true => Ok(()),
