@@ -39,6 +39,7 @@ mod maps;
 mod media;
 mod music;
 mod nesting;
+mod note_patches;
 mod notes;
 mod ntfy;
 mod obstacles;
