@@ -70,4 +70,5 @@ mod weather;
 mod web;
 mod wiki;
 mod wire_selftest;
+mod wires;
 mod world;
