@@ -25,6 +25,7 @@ mod endings;
 mod fence;
 mod fence_parts;
 mod floors;
+mod formats;
 mod git_clones;
 mod git_folder;
 mod git_honest;
