@@ -2,6 +2,8 @@
 
 pub mod cancel;
 pub mod clock;
+#[cfg(test)]
+pub(crate) mod cpu_time;
 pub mod env;
 pub mod error;
 pub mod ids;
