@@ -66,11 +66,18 @@ of_host() {
         'hostname "$0"; [ ! -e /etc/mailname ] || mount --bind "$1" /etc/mailname; shift; exec "$@"' "$1" "$mailname" "${@:3}"
 }
 
-# Covers the folders in which the tests look for material.
+# The folder above holds the checkout and nothing else.
 alone() {
     need_root
-    exec unshare --mount bash -c \
-        'for place in ../shared ../../shared; do [ ! -d "$place" ] || mount -t tmpfs none "$place"; done; exec "$@"' alone "$@"
+    mkdir -p "$scratch/checkout"
+    exec unshare --mount bash -c '
+        here=$PWD
+        mount --rbind "$here" "$0"
+        mount -t tmpfs -o mode=755 none "$(dirname "$here")"
+        mkdir "$here"
+        mount --rbind "$0" "$here"
+        cd "$here"
+        exec "$@"' "$scratch/checkout" "$@"
 }
 
 # Somebody who is not root, owns nothing here and has a temporary folder of their own; settings come before the program.
