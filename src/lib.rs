@@ -16,12 +16,12 @@
 //!
 //! # Life of a prompt
 //! `main` → [`run`] → [`cli::run`] parses by the flag table → [`app::headless`] runs the turn, watched for signals and a
-//! reader that goes away ([`app::watch`]) → [`agent::turn`] builds the system prompt, asks [`llm`], runs the calls of a round by [`tools::batch`], and
+//! reader that goes away ([`app::watch`]) → [`agent::turn`] builds the system prompt, asks [`llm`], runs the calls of a round by [`crate::tools::engine::batch`], and
 //! asks again → [`app::stream`] writes the text the moment it comes.
 //!
 //! # Life of a conversation
 //! [`run`] → [`ui::run`] picks the full screen or the plain lines → both drive one [`app::session`]: what the person does are calls of it,
-//! what happens are values of [`app::session::show`]. Answers, commands, lists and writes to disk have threads of their own and report
+//! what happens are values of [`crate::app::session::ui_update`]. Answers, commands, lists and writes to disk have threads of their own and report
 //! to the session's inbox; the face's thread never waits for any of them. [`ui::term`] owns the terminal and gives it back on every way
 //! out.
 //!
@@ -45,14 +45,17 @@
 )]
 
 pub mod agent;
+pub mod alerts;
 pub mod app;
 pub mod base;
 pub mod chat;
 pub mod cli;
 pub mod disk;
+pub mod formats;
 pub mod llm;
 pub mod net;
 pub mod proc;
+pub mod store;
 pub mod tools;
 pub mod ui;
 

@@ -1,6 +1,6 @@
 //! One model call with everything around it: the cost ceiling, waiting and repeating, counting what it used.
 
-use crate::base::error::Problem;
+use crate::base::problem::Problem;
 use crate::chat::event::{Event, Level};
 use crate::chat::tokens::estimate;
 use crate::chat::usage::{Tokens, Turn};
@@ -8,7 +8,7 @@ use crate::llm::failure::{Failure, Why};
 use crate::llm::fallback::{Decision, Situation, decide};
 use crate::llm::models;
 use crate::llm::provider::{Delta, Offer, Provider, Reply, Request};
-use crate::tools::context::Ctx;
+use crate::tools::engine::context::Ctx;
 
 /// The provider and model that answer, and what they may cost.
 #[derive(Clone, Copy)]

@@ -1,13 +1,13 @@
 //! Keeping a conversation within its limits: the message cap, and compaction with a backup before anything is dropped.
 
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::chat::budget;
 use crate::chat::event::{Event, Level};
 use crate::chat::message::Message;
 use crate::disk::atomic::{self, Access};
 use crate::disk::beneath::Root;
-use crate::tools::context::Ctx;
-use crate::tools::scratch;
+use crate::tools::engine::context::Ctx;
+use crate::tools::project::scratch;
 
 /// Where a project keeps backups of contexts, and the index of what was dropped.
 const LOGS: &str = ".marvin/logs";

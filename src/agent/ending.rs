@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::ask::Asked;
-use crate::base::error::Problem;
+use crate::base::problem::Problem;
 use crate::base::text::{clip, plural, visible};
 use crate::chat::message::ToolCall;
 use crate::llm::failure::{Failure, Why};
 use crate::llm::provider::{Finish, Reply};
-use crate::tools::context::Ctx;
-use crate::tools::registry::{self, Ended};
+use crate::tools::engine::context::Ctx;
+use crate::tools::engine::registry::{self, Ended};
 
 /// Rounds in a row in which every call was cut: a model that does not learn from the answers goes on for ever.
 pub(super) const MAX_CUT_ROUNDS: usize = 3;

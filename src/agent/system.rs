@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{instructions, prompts};
 use crate::base::marks::enclosed;
 use crate::disk::beneath::Root;
-use crate::tools::context::World;
+use crate::tools::engine::context::World;
 
 /// What the session knows of the person; read from the profile's files by the floor above.
 #[derive(Debug, Clone, Default)]

@@ -16,8 +16,9 @@ use crate::llm::failure::Failure;
 use crate::llm::fallback::Situation;
 use crate::llm::models;
 use crate::llm::provider::{Effort, Offer, Reply, Request};
-use crate::tools::context::Ctx;
-use crate::tools::{Effect, args, batch, registry};
+use crate::tools::Effect;
+use crate::tools::engine::context::Ctx;
+use crate::tools::engine::{arguments, batch, registry};
 
 /// Characters of a call's arguments that go back to its model after they were cut.
 const CUT_ARGUMENTS: usize = 1_000;
@@ -227,7 +228,7 @@ impl Talk<'_> {
         }
         let kept = |call: &ToolCall, args: &str| ToolCall {
             name: sendable(&call.name),
-            args: args::for_history(args),
+            args: arguments::for_history(args),
             ..call.clone()
         };
         // The model writes a call that was cut again: its beginning tells enough of what it was.

@@ -15,17 +15,17 @@ use super::setup::{self, Start};
 use super::stream::{Stream, say};
 use super::summarize::summarizer;
 use super::watch::Watch;
-use super::{ntfy, usage_file};
 use crate::agent::ask::Asked;
 use crate::agent::turn::{Limits, Talk};
+use crate::app::run_notice;
 use crate::base::cancel::Cancel;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::chat::message::Message;
 use crate::chat::tokens::Meter;
 use crate::chat::usage::Totals;
 use crate::llm::models;
-use crate::tools::context::{Ctx, World};
-use crate::tools::registry;
+use crate::tools::engine::context::{Ctx, World};
+use crate::tools::engine::registry;
 
 /// What the end of the run needs, from whichever thread it comes.
 struct Run {
@@ -96,14 +96,14 @@ impl Run {
             .world
             .get()
             .map_or_else(Totals::default, |world| world.ledger.totals());
-        if let Some(notice) = self.world.get().and_then(|world| usage_file::save(world)) {
+        if let Some(notice) = self.world.get().and_then(|world| world.save_usage()) {
             say(&notice);
         }
         if let Some(topic) = &self.low.ntfy {
             let took = self.began.elapsed();
             // Whoever sent a signal waits for the end.
             let patience = Duration::from_secs(if status > 128 { 1 } else { 5 });
-            ntfy::ended(
+            run_notice::ended(
                 &self.start.env,
                 topic,
                 patience,

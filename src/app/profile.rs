@@ -5,16 +5,17 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::chat_log::{ChatLog, Entry, Role};
 use crate::agent::system::Person;
 use crate::base::clock::Clock;
-use crate::base::error::Outcome;
+use crate::base::problem::Outcome;
 use crate::base::text::clip;
 use crate::disk::paths::{Paths, ProfilePaths};
-use crate::disk::{atomic, preferences, yaml};
-use crate::tools::context::World;
+use crate::disk::{atomic, yaml};
+use crate::store::chat_log::{ChatLog, Entry, Role};
+use crate::store::preferences;
+use crate::tools::engine::context::World;
 
-pub use crate::disk::profiles::{active, name, names, switch};
+pub use crate::store::profiles::{active, name, names, switch};
 
 /// Entries of the chat log in the prompt, and characters of each.
 const HISTORY: usize = 20;

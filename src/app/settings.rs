@@ -4,8 +4,8 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use crate::base::env::Env;
-use crate::base::error::{Outcome, Problem};
 use crate::base::marks::enclosed;
+use crate::base::problem::{Outcome, Problem};
 
 /// Largest prompt that is read.
 const PROMPT_CAP: u64 = 64 << 20;

@@ -1,24 +1,23 @@
 //! Opening a session: its world, its provider, the person it talks to.
 
 use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
 
 use super::settings::Low;
 use super::{profile, variables};
 use crate::agent::system::Person;
 use crate::base::env::Env;
-use crate::base::error::{Outcome, Problem};
 use crate::base::open;
+use crate::base::problem::{Outcome, Problem};
 use crate::disk::beneath::Root;
 use crate::disk::size_limit;
 use crate::llm::choose::{self, Chosen};
+use crate::llm::http_provider::HttpProvider;
 use crate::llm::models;
 use crate::llm::offline::Offline;
 use crate::llm::provider::Provider;
-use crate::llm::remote::HttpProvider;
-use crate::net::agent::agent;
-use crate::tools::bounds::Bounds;
-use crate::tools::context::{Secrets, World};
+use crate::net::user_agent::agent;
+use crate::tools::engine::context::{Secrets, World};
+use crate::tools::engine::policy::Bounds;
 
 /// Where this process stands when it starts.
 #[derive(Debug, Clone)]
@@ -42,10 +41,7 @@ pub fn world(start: &Start, given: Option<&Path>, warn: &mut dyn FnMut(String)) 
     let env = start.env.clone();
     world.secrets = Secrets::new(Box::new(move || variables::secrets(&env)));
     let active = profile::active(&world.paths);
-    *world
-        .profile
-        .get_mut()
-        .unwrap_or_else(PoisonError::into_inner) = active;
+    world.set_profile(&active);
     match (given, &start.current) {
         (Some(dir), _) => world.place.set(
             Root::open(dir)

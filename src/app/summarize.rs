@@ -6,14 +6,14 @@ use std::time::Duration;
 use super::setup::Answering;
 use crate::agent::ask::{Asked, ask};
 use crate::agent::prompts;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::{Event, Listener};
 use crate::chat::message::Message;
 use crate::llm::fallback::Situation;
 use crate::llm::models::{self, Prices};
 use crate::llm::provider::{Effort, Offer, Request};
-use crate::net::outside::within::limited;
-use crate::tools::context::{Ctx, Summarizer};
+use crate::net::service::time_limit::limited;
+use crate::tools::engine::context::{Ctx, Summarizer};
 
 /// Less than the limit of the tool that asks, which then still has time to shorten without a model.
 const LIMIT: Duration = Duration::from_secs(45);

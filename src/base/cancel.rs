@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::error::Problem;
+use crate::base::problem::Problem;
 
 type Closer = Box<dyn FnOnce() + Send>;
 

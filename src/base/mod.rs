@@ -5,13 +5,13 @@ pub mod clock;
 #[cfg(test)]
 pub(crate) mod cpu_time;
 pub mod env;
-pub mod error;
 pub mod ids;
+pub mod json;
 pub mod marks;
 pub mod open;
 pub mod params;
 pub mod patterns;
-pub mod pick;
+pub mod problem;
 pub mod redact;
 pub mod text;
 pub mod zones;

@@ -6,7 +6,7 @@ use rustix::stdio;
 use rustix::termios::tcgetwinsize;
 
 use crate::app::stream::for_reader;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 
 /// Writes to standard output; a reader that has seen enough is no failure.
 pub(super) fn print(text: &str) -> Outcome<()> {

@@ -6,7 +6,7 @@ use lexopt::{Arg, Parser};
 
 use super::flags::{self, FLAGS, SUBCOMMANDS, Takes};
 use crate::app::settings::Low;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 
 /// What is to be done.

@@ -6,17 +6,17 @@ use std::io::{self, IsTerminal};
 use super::out::print;
 use super::parse::{Command, parse};
 use super::{complete, doctor, help, man, services, tk, tool};
-use crate::app::by_hand::catalogue;
+use crate::alerts::ring;
+use crate::app::direct_call::catalogue;
 use crate::app::settings::Low;
 use crate::app::setup::Start;
 use crate::app::stream::say;
-use crate::app::{headless, ntfy, setup, variables};
+use crate::app::{headless, run_notice, setup, variables};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::chat::usage::Totals;
-use crate::tools::bell::ring;
 
 /// What is left to do when the command line is read.
 pub enum Next {
@@ -67,7 +67,7 @@ pub fn run(args: Vec<OsString>, mut env: Env) -> Next {
 /// What a line of the crontab calls.
 fn fire(env: Env, id: &str) -> Outcome<()> {
     let world = setup::world(&start(env), None, &mut |words| say(&words))?;
-    ring::fire_scheduled(&world, id, &Cancel::new())
+    ring::fire_scheduled(&world.alerts, id, &Cancel::new())
 }
 
 fn warn(warnings: Vec<String>) {
@@ -84,7 +84,7 @@ fn talk(mut low: Box<Low>, env: Env) -> Next {
         }
         return Next::Done(1);
     }
-    low.ntfy = low.ntfy.map(|topic| ntfy::topic(&topic));
+    low.ntfy = low.ntfy.map(|topic| run_notice::topic(&topic));
     if low.non_interactive {
         Next::Done(headless::run(*low, start(env)))
     } else {

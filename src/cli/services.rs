@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::base::env::Env;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::llm::catalog::ROWS;
 use crate::llm::choose;
 use crate::net::services::{SERVICES, variable};

@@ -8,11 +8,11 @@ use crate::app::setup::Start;
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::proc::editor;
-use crate::tools::tickets::command::{Caller, Desk};
-use crate::tools::tickets::gate::TicketGate;
-use crate::tools::tickets::place::Place;
+use crate::store::tickets::location::Place;
+use crate::tools::personal::tickets::command::{Caller, Desk};
+use crate::tools::personal::tickets::gate::TicketGate;
 
 /// Bytes of a note from standard input.
 const NOTE_CAP: u64 = 16 * 1024 * 1024;

@@ -8,11 +8,11 @@ use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::out::{print, print_words, say_words};
-use crate::app::by_hand::words::{Asked, read};
-use crate::app::by_hand::{self, catalogue};
+use crate::app::direct_call::words::{Asked, read};
+use crate::app::direct_call::{self, catalogue};
 use crate::app::setup::Start;
 use crate::base::cancel::Cancel;
-use crate::base::error::Outcome;
+use crate::base::problem::Outcome;
 
 /// `marvin tool NAME [key=value …] [--json '{…}'] [--working-dir DIR]`.
 pub(super) fn run(words: &[String], start: Start) -> Outcome<u8> {
@@ -22,7 +22,7 @@ pub(super) fn run(words: &[String], start: Start) -> Outcome<u8> {
     };
     let stop = Cancel::new();
     let signal = stop_on_signals(&stop);
-    let output = by_hand::run(&start, tool.name, args, dir.as_deref(), &stop)?;
+    let output = direct_call::run(&start, tool.name, args, dir.as_deref(), &stop)?;
     if output.failed {
         say_words(&format!("{}\n", output.text));
     } else {

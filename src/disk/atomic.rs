@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::base::clock::Clock;
-use crate::base::error::{Outcome, Problem};
 use crate::base::open;
+use crate::base::problem::{Outcome, Problem};
 use crate::base::text::thousands;
 
 /// Bytes of a state file that is read whole, at most; far above any honest one.

@@ -8,7 +8,7 @@ use serde_json::Value;
 pub use super::tail::{Tail, tail_array};
 
 use super::atomic::{self, Access};
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 
 /// What a line log holds.
 #[derive(Debug, Default, PartialEq)]

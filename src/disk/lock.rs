@@ -11,7 +11,7 @@ use rustix::fs::OFlags;
 
 use super::atomic::{self, Access, STATE_CAP};
 use crate::base::cancel::Cancel;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 
 /// How often a waiting process looks again.
 const LOOK: Duration = Duration::from_millis(10);
@@ -185,7 +185,7 @@ pub fn update_as(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::error::Kind;
+    use crate::base::problem::Kind;
 
     #[test]
     fn updates_of_many_threads_are_all_kept() {

@@ -2,14 +2,12 @@
 
 pub mod atomic;
 pub mod beneath;
+pub mod json_records;
 pub mod jsonl;
 pub mod lock;
 pub mod paths;
-pub mod preferences;
-pub mod profiles;
-pub mod records;
+pub mod search;
 pub mod size_limit;
 pub mod swap;
 mod tail;
 pub mod yaml;
-mod yaml_lines;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::base::env::Env;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, visible};
 
 /// The folder below `~/.config`; the project's old name, kept (contract/interfaces.md 10).

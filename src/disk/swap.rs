@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::atomic::{self, Access};
 use super::lock::Lock;
 use crate::base::cancel::Cancel;
-use crate::base::error::Outcome;
+use crate::base::problem::Outcome;
 
 /// How long a reader waits for the lock; a writer holds it for a moment.
 const WAIT: Duration = Duration::from_secs(1);

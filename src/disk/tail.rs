@@ -11,8 +11,8 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::atomic::{self, STATE_CAP};
-use crate::base::error::{Outcome, Problem};
 use crate::base::open;
+use crate::base::problem::{Outcome, Problem};
 
 /// Bytes read first; doubled while they do not hold enough entries.
 const WINDOW: u64 = 64 * 1024;

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 
 use super::atomic;
 use super::lock;
-use super::yaml_lines;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
+use crate::formats::yaml_lines;
 
 /// Bytes of a YAML file at most.
 pub const CAP: u64 = 1024 * 1024;

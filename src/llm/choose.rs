@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::catalog::{self, ROWS, Row};
 use super::offline;
 use crate::base::env::Env;
-use crate::base::error::{Kind, Outcome, Problem};
+use crate::base::problem::{Kind, Outcome, Problem};
 use crate::base::text;
 use crate::net::keys;
 use crate::net::services::without_slash;

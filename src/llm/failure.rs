@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::provider::Reply;
-use crate::base::error::Problem;
+use crate::base::problem::Problem;
 
 /// The sort of failure; decides retry and fallback (contract/interfaces.md 8, provider-quirks.md 8-16).
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -85,7 +85,7 @@ pub fn decide(failure: &Failure, now: Situation) -> Decision {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::error::Problem;
+    use crate::base::problem::Problem;
     use crate::llm::provider::Reply;
 
     fn failed(why: Why) -> Failure {

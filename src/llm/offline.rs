@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::failure::{Failure, Why};
 use super::provider::{Delta, Offer, Provider, Reply, Request};
 use crate::base::cancel::Cancel;
-use crate::base::error::Problem;
+use crate::base::problem::Problem;
 use crate::base::{ids, text};
 use crate::chat::message::{Message, ToolCall};
 

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use tempfile::NamedTempFile;
 
-use super::address::Address;
-use super::filename::{disposition, numbered, safe};
 use super::http::Response;
-use super::visit::Visitor;
 use crate::base::cancel::Cancel;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, visible};
+use crate::formats::address::Address;
+use crate::formats::filename::{disposition, numbered, safe};
+use crate::net::guarded_client::Visitor;
 
 /// Bytes read at once.
 const PIECE: usize = 64 * 1024;

@@ -8,12 +8,12 @@ use std::time::Duration;
 use ureq::unversioned::transport::{Connector, DefaultConnector};
 use ureq::{Agent, Body, SendBody, Timeout, http};
 
-use super::forward::Forward;
 use super::pieces::Pieces;
-use super::route::{Proxy, Route};
 use super::transport::{Lookup, Silence, Watch};
 use crate::base::cancel::{Cancel, OnFire};
-use crate::base::error::Problem;
+use crate::base::problem::Problem;
+use crate::net::http_proxy::Forward;
+use crate::net::proxies::{Proxy, Route};
 
 /// Limits of a request, by phase; nothing limits a body that keeps coming (decisions.md 17).
 #[derive(Debug, Clone, Copy)]
@@ -402,14 +402,14 @@ fn explain(error: ureq::Error, early: bool, limits: Limits) -> NetError {
             why.split(|c: char| !c.is_ascii_digit())
                 .find_map(|digits| digits.parse().ok()),
         ),
-        ureq::Error::Decompress(_, why) => NetError::Garbled(crate::base::error::io_words(&why)),
+        ureq::Error::Decompress(_, why) => NetError::Garbled(crate::base::problem::io_words(&why)),
         ureq::Error::Rustls(error) => refused(&error.to_string()),
         // The TLS library hands its refusals over as data that cannot be used.
         ureq::Error::Io(error) if early && error.kind() == ErrorKind::InvalidData => {
-            refused(&crate::base::error::io_words(&error))
+            refused(&crate::base::problem::io_words(&error))
         }
         ureq::Error::Io(error) => {
-            let why = crate::base::error::io_words(&error);
+            let why = crate::base::problem::io_words(&error);
             match error.kind() {
                 ErrorKind::ConnectionReset
                 | ErrorKind::ConnectionAborted

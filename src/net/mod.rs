@@ -1,25 +1,17 @@
 //! Floor 1: sockets and what comes over them.
 
-pub mod address;
-pub mod agent;
-pub mod charset;
 pub mod download;
-pub mod feed;
-pub mod filename;
-mod forward;
-pub mod gateway;
+pub mod filtering_proxy;
 pub mod guard;
-pub mod html;
+pub mod guarded_client;
 pub mod http;
+mod http_proxy;
 pub mod keys;
-pub mod lines;
-pub mod links;
-mod neighbour;
-pub mod outside;
+mod peer_owner;
 mod pieces;
-pub mod route;
+pub mod proxies;
+pub mod retry_after;
+pub mod service;
 pub mod services;
-pub mod sse;
 mod transport;
-pub mod visit;
-pub mod wait;
+pub mod user_agent;

@@ -7,11 +7,11 @@ use jiff::civil::DateTime;
 use super::child::Run;
 use super::cron::Mark;
 use super::program::find_program;
-use super::scrub;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, visible};
+use crate::proc::child_env;
 
 /// True when `at` is installed.
 pub fn is_installed(env: &Env) -> bool {
@@ -68,7 +68,7 @@ pub fn remove(env: &Env, stop: &Cancel, number: u64, mark: &Mark) -> Outcome<()>
 }
 
 fn at(env: &Env, program: &str, args: &[String]) -> Run {
-    let mut vars = scrub::command_env(env);
+    let mut vars = child_env::command_env(env);
     // Its times are the system's, as cron's are, whatever TZ says here.
     vars.retain(|(name, _)| name != "LANGUAGE" && name != "TZ" && !name.starts_with("LC_"));
     vars.push(("LC_ALL".into(), "C".into()));

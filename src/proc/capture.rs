@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::base::error::io_words;
+use crate::base::problem::io_words;
 use crate::base::text::{counted, thousands};
 
 /// A file with the full text ends here, so that a command that never stops talking cannot fill the disk. Bytes.

@@ -23,7 +23,7 @@ use super::program::find_on_path;
 use super::pump::{EXITED, FIRED, Pump, Split};
 use super::spawn::spawn_in_new_session;
 use crate::base::cancel::Cancel;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 
 /// Between TERM and KILL when the time is up.
 const GRACE: Duration = Duration::from_secs(2);
@@ -52,7 +52,7 @@ pub struct Run {
     pub args: Vec<OsString>,
     /// Where it runs; Marvin's own directory when `None`.
     pub dir: Option<PathBuf>,
-    /// Its whole environment; see [`super::scrub`].
+    /// Its whole environment; see [`crate::proc::child_env`].
     pub env: Vec<(String, String)>,
     /// What it reads; `file` when `None`.
     pub input: Option<Vec<u8>>,

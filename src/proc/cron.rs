@@ -9,11 +9,11 @@ use jiff::civil::DateTime;
 use super::capture::Keep;
 use super::child::{Done, Run};
 use super::program::find_program;
-use super::scrub;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, visible};
+use crate::proc::child_env;
 
 /// Longest crontab that is read.
 const CAP: usize = 16 << 20;
@@ -151,7 +151,7 @@ fn write(env: &Env, stop: &Cancel, table: &[u8]) -> Outcome<()> {
 }
 
 fn crontab(env: &Env, args: &[&str]) -> Run {
-    let mut vars = scrub::command_env(env);
+    let mut vars = child_env::command_env(env);
     vars.retain(|(name, _)| name != "LANGUAGE" && !name.starts_with("LC_"));
     // Its words decide whether there is a table at all.
     vars.push(("LC_ALL".into(), "C".into()));

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::child::Run;
-use super::scrub;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, visible};
+use crate::proc::child_env;
 
 /// Shows a notice that stays until it is closed. Title and body are text, never markup, options or shell.
 ///
@@ -20,7 +20,7 @@ pub fn notify(env: &Env, title: &str, body: &str, stop: &Cancel) -> Outcome<()> 
         let script = "display notification (item 2 of argv) with title (item 1 of argv)";
         let words = ["-e", "on run argv", "-e", script, "-e", "end run"].map(str::to_owned);
         let args = words.into_iter().chain([title, without_nul(body)]);
-        Run::new("osascript", args, scrub::command_env(env))
+        Run::new("osascript", args, child_env::command_env(env))
     } else {
         let words = ["-a", "Marvin", "-u", "critical", "--"].map(str::to_owned);
         let args = words
@@ -45,7 +45,7 @@ pub fn notify(env: &Env, title: &str, body: &str, stop: &Cancel) -> Outcome<()> 
 
 /// Cron has no session bus in its environment; the usual socket serves where there is one.
 fn desktop_env(env: &Env) -> Vec<(String, String)> {
-    let mut vars = scrub::command_env(env);
+    let mut vars = child_env::command_env(env);
     let name = "DBUS_SESSION_BUS_ADDRESS";
     if !vars.iter().any(|(other, _)| other == name) {
         let user = rustix::process::getuid().as_raw();

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::program::find_program;
-use super::scrub::command_env;
 use crate::base::env::Env;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
+use crate::proc::child_env::command_env;
 
 /// What is tried when neither `EDITOR` nor `VISUAL` is set.
 const USUAL: [&str; 3] = ["nano", "vim", "vi"];

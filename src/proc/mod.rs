@@ -3,13 +3,13 @@
 pub mod at;
 pub mod capture;
 pub mod child;
+pub mod child_env;
 pub mod cron;
 pub mod desktop;
 pub mod editor;
 pub mod git;
 pub mod program;
 mod pump;
-pub mod scrub;
 pub mod shell;
 mod spawn;
 

@@ -3,13 +3,13 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::scrub;
 use crate::base::env::Env;
+use crate::proc::child_env;
 
 /// Where the program `name` is installed, looking where children would look. Relative entries of the path are skipped: the
 /// current directory must not decide which program runs.
 pub fn find_program(name: &str, env: &Env) -> Option<PathBuf> {
-    find_on_path(name, &scrub::search_path(env))
+    find_on_path(name, &child_env::search_path(env))
 }
 
 /// The first executable file called `name` in the absolute directories of `path`.

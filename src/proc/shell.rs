@@ -6,10 +6,10 @@ use std::time::Duration;
 use super::capture::Keep;
 use super::child::{Done, Run};
 use super::program::{find_program, is_executable};
-use super::scrub::command_env;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
+use crate::proc::child_env::command_env;
 
 /// Bytes kept of each stream's beginning and end.
 const HEAD: usize = 8 * 1024;

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use crate::app::session::commands;
-use crate::disk::profiles;
 use crate::llm::{catalog, choose};
-use crate::tools::context::World;
-use crate::tools::{all, registry};
+use crate::store::profiles;
+use crate::tools::all;
+use crate::tools::engine::context::World;
+use crate::tools::engine::registry;
 use crate::ui::editor::complete::Sources;
 
 /// Most entries of a folder that are looked at.

@@ -42,7 +42,7 @@ fn main() {
 /// Makes a page into text.
 fn shown(page: &str) -> Duration {
     let start = Instant::now();
-    let text = marvin::net::html::page(black_box(page)).text;
+    let text = marvin::formats::html::page(black_box(page)).text;
     let time = start.elapsed();
     assert!(text.len() > page.len() / 4);
     time

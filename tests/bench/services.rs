@@ -23,9 +23,9 @@ use marvin::base::env::Env;
 use marvin::chat::event::Deaf;
 use marvin::chat::message::ToolCall;
 use marvin::net::services::{SERVICES, variable};
-use marvin::tools::batch::run_one;
-use marvin::tools::bounds::Bounds;
-use marvin::tools::context::{Ctx, World};
+use marvin::tools::engine::batch::run_one;
+use marvin::tools::engine::context::{Ctx, World};
+use marvin::tools::engine::policy::Bounds;
 use serde_json::{Value, json};
 use support::samples::{Sample, samples};
 

@@ -7,9 +7,9 @@ use std::process::Command;
 use std::time::Instant;
 
 use marvin::base::zones::ZoneFiles;
-use marvin::tools::calendar::ical::line::{Lines, unfold};
-use marvin::tools::calendar::ical::scan::{scan, with_event, without};
-use marvin::tools::calendar::occurrence::between;
+use marvin::formats::ical::line::{Lines, unfold};
+use marvin::formats::ical::scan::{scan, with_event, without};
+use marvin::store::calendar::occurrence::between;
 
 use crate::support::home::Home;
 use crate::support::run::{Done, program};
@@ -664,8 +664,8 @@ fn another_program_reads_what_marvin_writes() {
 
 #[test]
 fn recurrence_is_what_another_reader_makes_of_it() {
-    use marvin::tools::calendar::ical::expand::{Budget, occurrences};
-    use marvin::tools::calendar::ical::rule::Rule;
+    use marvin::formats::ical::expand::{Budget, occurrences};
+    use marvin::formats::ical::rule::Rule;
     let Some(python) = python() else {
         return skip(
             "dateutil",
@@ -788,10 +788,11 @@ fn timers_say_what_they_are() {
 
 #[test]
 fn an_open_session_tells_of_timers_and_alarms_also_those_of_another_marvin() {
+    use marvin::alerts::timer::Timer;
+    use marvin::alerts::{self, Alerts};
     use marvin::base::env::Env;
-    use marvin::tools::bell::{self, Bells, timer::Timer};
-    use marvin::tools::bounds::Bounds;
-    use marvin::tools::context::World;
+    use marvin::tools::engine::context::World;
+    use marvin::tools::engine::policy::Bounds;
     use std::sync::{Arc, mpsc::channel};
     use std::time::Duration;
 
@@ -805,11 +806,12 @@ fn an_open_session_tells_of_timers_and_alarms_also_those_of_another_marvin() {
         ("PATH", desk.path.as_str()),
     ]);
     let bounds = Bounds::new(&env, &mut |_| {}).unwrap();
-    let mut world = World::new(env, bounds);
+    let world = World::new(env, bounds);
     let (tell, told) = channel();
-    world.announce = Some(Box::new(move |words| drop(tell.send(words))));
-    let world = Arc::new(world);
-    bell::watch(&world);
+    world
+        .alerts
+        .set_announce(Box::new(move |words| drop(tell.send(words))));
+    alerts::watch(&world.alerts);
     let hear = || told.recv_timeout(Duration::from_secs(20)).expect("a bell");
 
     let started = Instant::now();
@@ -818,8 +820,8 @@ fn an_open_session_tells_of_timers_and_alarms_also_those_of_another_marvin() {
         lasts: Some(Duration::from_millis(300)),
         rung: false,
     };
-    world.bells.timers().insert("tea".into(), timer);
-    Bells::look_again(&world);
+    world.alerts.timers().insert("tea".into(), timer);
+    Alerts::wake(&world.alerts);
     assert_eq!(hear(), "Timer \"tea\" has ended.");
     assert!(started.elapsed() >= Duration::from_millis(300));
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use marvin::base::zones::ZoneFiles;
-use marvin::tools::calendar::occurrence::{Occurrence, between};
+use marvin::store::calendar::occurrence::{Occurrence, between};
 
 use crate::support::home::Home;
 use crate::support::run::Done;

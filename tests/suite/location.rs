@@ -13,9 +13,9 @@ use marvin::base::cancel::Cancel;
 use marvin::base::env::Env;
 use marvin::chat::event::Deaf;
 use marvin::chat::message::ToolCall;
-use marvin::tools::batch;
-use marvin::tools::bounds::Bounds;
-use marvin::tools::context::{Ctx, World};
+use marvin::tools::engine::batch;
+use marvin::tools::engine::context::{Ctx, World};
+use marvin::tools::engine::policy::Bounds;
 use serde_json::json;
 
 use crate::support::home::Home;

@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use marvin::base::cancel::Cancel;
 use marvin::base::env::Env;
-use marvin::net::outside::{Answer as Got, Outside};
+use marvin::net::service::{Answer as Got, Outside};
 use marvin::net::services::{NOMINATIM, OMDB, STACKEXCHANGE};
 use serde_json::json;
 
@@ -295,7 +295,7 @@ fn a_redirect_to_what_is_no_web_address_is_the_services_fault() {
             "{line}"
         );
         assert!(!line.contains("hunter2"), "{line}");
-        assert_eq!(problem.kind, marvin::base::error::Kind::Network);
+        assert_eq!(problem.kind, marvin::base::problem::Kind::Network);
     }
 }
 

@@ -10,8 +10,8 @@ use flate2::write::GzEncoder;
 use marvin::base::cancel::Cancel;
 use marvin::base::env::Env;
 use marvin::chat::event::Deaf;
-use marvin::tools::bounds::Bounds;
-use marvin::tools::context::{Ctx, World};
+use marvin::tools::engine::context::{Ctx, World};
+use marvin::tools::engine::policy::Bounds;
 use serde_json::{Value, json};
 
 use crate::support::home::Home;

@@ -9,13 +9,13 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use marvin::app::chat_log::{ChatLog, Role};
-use marvin::app::news::News;
+use marvin::alerts::ntfy_inbox::News;
 use marvin::base::cancel::Cancel;
 use marvin::base::clock::Clock;
 use marvin::base::env::Env;
-use marvin::base::error::{Kind, Problem};
+use marvin::base::problem::{Kind, Problem};
 use marvin::disk::paths::Paths;
+use marvin::store::chat_log::{ChatLog, Role};
 use serde_json::{Value, json};
 
 use crate::support::home::Home;

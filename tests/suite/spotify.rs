@@ -93,7 +93,7 @@ fn param(url: &str, name: &str) -> String {
     let pair = url
         .split(['?', '&'])
         .find_map(|pair| pair.strip_prefix(&format!("{name}=")));
-    marvin::net::address::decoded(pair.unwrap_or_else(|| panic!("no {name} in {url}")))
+    marvin::formats::address::decoded(pair.unwrap_or_else(|| panic!("no {name} in {url}")))
 }
 
 fn waiting(run: &Running) -> String {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use marvin::base::cancel::Cancel;
 use marvin::base::env::Env;
 use marvin::chat::event::Deaf;
-use marvin::tools::bounds::Bounds;
-use marvin::tools::context::{Ctx, World};
+use marvin::tools::engine::context::{Ctx, World};
+use marvin::tools::engine::policy::Bounds;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use marvin::net::address::Address;
-use marvin::net::feed::{self, Feed};
-use marvin::net::html;
+use marvin::formats::address::Address;
+use marvin::formats::feed::{self, Feed};
+use marvin::formats::html;
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
@@ -253,7 +253,7 @@ fn long_text_goes_in_pieces_and_comes_back_in_order() {
             .split(['?', '&'])
             .find_map(|pair| pair.strip_prefix("q="))
             .unwrap_or_default();
-        let text = marvin::net::address::decoded(query);
+        let text = marvin::formats::address::decoded(query);
         assert!(text.len() <= 500, "{} bytes", text.len());
         text
     };

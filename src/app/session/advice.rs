@@ -1,6 +1,6 @@
 //! Errors of the floors below name flags of the command line; to somebody who sits in a conversation they name its commands.
 
-use crate::base::error::Problem;
+use crate::base::problem::Problem;
 
 /// What is said of the command line, and what a conversation says instead; longer texts first.
 const WORDS: &[(&str, &str)] = &[

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crossbeam_channel::{bounded, select};
 
 use super::inbox::{Inbox, Note};
-use super::show::{Question, Verdict};
+use crate::app::session::ui_update::{Question, Verdict};
 use crate::base::cancel::Cancel;
-use crate::base::error::{Kind, Outcome, Problem};
-use crate::tools::context::{Approve, Matter};
+use crate::base::problem::{Kind, Outcome, Problem};
+use crate::tools::engine::context::{Approve, Matter};
 
 /// Whether there is a user who can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

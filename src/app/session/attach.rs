@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use rustix::fs::OFlags;
 
-use crate::base::error::io_words;
 use crate::base::marks::enclosed;
+use crate::base::problem::io_words;
 use crate::base::text;
 use crate::disk::beneath::{FileKind, Rel, Root};
-use crate::tools::context::{Ctx, Matter, READ_STOP, READ_WARN, World};
+use crate::tools::engine::context::{Ctx, Matter, READ_STOP, READ_WARN, World};
 
 /// Most bytes of one file.
 const EACH: usize = 100_000;
@@ -222,10 +222,10 @@ mod tests {
     use super::*;
     use crate::base::cancel::Cancel;
     use crate::base::env::Env;
-    use crate::base::error::{Outcome, Problem};
+    use crate::base::problem::{Outcome, Problem};
     use crate::chat::event::Deaf;
-    use crate::tools::bounds::Bounds;
-    use crate::tools::context::Approve;
+    use crate::tools::engine::context::Approve;
+    use crate::tools::engine::policy::Bounds;
     use std::sync::Mutex;
 
     /// Agrees or not, and remembers what was asked.

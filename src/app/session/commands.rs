@@ -2,7 +2,7 @@
 //!
 //! One table yields the reading, the help and the completions.
 
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 
 /// What a line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,16 +8,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::show::Question;
-use crate::app::chat_log::Entry;
+use crate::app::session::ui_update::Question;
 use crate::app::setup::Answering;
-use crate::base::error::Outcome;
+use crate::base::problem::Outcome;
 use crate::chat::event::{Event, Listener};
 use crate::chat::message::Message;
 use crate::chat::tokens::Meter;
 use crate::llm::failure::Failure;
+use crate::store::chat_log::Entry;
 use crate::tools::Effect;
-use crate::tools::registry::Ended;
+use crate::tools::engine::registry::Ended;
 
 /// Something a worker says.
 pub(super) enum Note {

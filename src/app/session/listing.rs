@@ -9,7 +9,7 @@ use crate::base::text::plural;
 use crate::disk::atomic;
 use crate::llm::catalog::ROWS;
 use crate::llm::{choose, offline};
-use crate::tools::context::World;
+use crate::tools::engine::context::World;
 
 /// Most bytes of the places' file that are read.
 const CAP: u64 = 16 << 20;

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::app::chat_log::{ChatLog, Role};
-use crate::base::error::{Outcome, Problem};
-use crate::tools::context::World;
+use crate::base::problem::{Outcome, Problem};
+use crate::store::chat_log::{ChatLog, Role};
+use crate::tools::engine::context::World;
 
 /// Entries that are not on disk yet. Cheap to clone; all clones are one.
 #[derive(Clone, Default)]

@@ -7,20 +7,20 @@
 mod advice;
 pub mod approve;
 mod attach;
+mod command_handlers;
 pub mod commands;
+mod disk_writer;
 mod inbox;
 mod listing;
 mod log_writer;
-mod notes;
-mod orders;
-mod records;
-mod scribe;
+mod persistence;
 mod shell;
-pub mod show;
-mod talk;
 mod turn;
+mod turns;
+pub mod ui_update;
 mod usage;
 mod welcome;
+mod worker_events;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -30,28 +30,27 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::Receiver;
 
-use super::chat_log::ChatLog;
-use super::input_history::InputHistory;
-use super::news::News;
-use super::ntfy;
 use super::settings::Low;
 use super::setup::{self, Answering, Start};
-use super::usage_file;
+use crate::alerts;
+use crate::alerts::ntfy_inbox::News;
+use crate::app::run_notice;
+use crate::app::session::disk_writer::Scribe;
+use crate::app::session::ui_update::{Running, Show, Status};
 use crate::base::cancel::{Cancel, OnFire};
-use crate::base::error::Outcome;
+use crate::base::problem::Outcome;
 use crate::chat::message::Message;
 use crate::chat::tokens::Meter;
 use crate::disk::yaml;
 use crate::llm::models::Prices;
 use crate::llm::provider::Offer;
-use crate::tools::bell;
-use crate::tools::context::World;
+use crate::store::chat_log::ChatLog;
+use crate::store::input_history::InputHistory;
+use crate::tools::engine::context::World;
 use approve::{Asker, Asking};
 use commands::Command;
 use inbox::{Inbox, Note};
 use log_writer::LogWriter;
-use scribe::Scribe;
-use show::{Running, Show, Status};
 
 /// Spoken entries of the chat log that a session begins with.
 const SEED: usize = 20;
@@ -167,7 +166,9 @@ impl Session {
         world.approve = Some(Box::new(Asker::new(asking, Arc::clone(&inbox))));
         let herald = Arc::clone(&inbox);
         world.set_coding(low.working_dir.is_some());
-        world.announce = Some(Box::new(move |words| herald.put(Note::Call(words))));
+        world
+            .alerts
+            .set_announce(Box::new(move |words| herald.put(Note::Call(words))));
         let prices = setup::prices(&start.env)?;
         let past = match world.paths.profile(&world.profile()) {
             Ok(profile) => ChatLog::new(profile.chat_log(), &world.clock).seed(SEED, &mut warn),
@@ -214,7 +215,7 @@ impl Session {
             shows,
             low,
         };
-        bell::watch(&session.world);
+        alerts::watch(&session.world.alerts);
         session.seed(&past);
         session.shows.push(Show::Profile(session.world.profile()));
         if !past.is_empty() {
@@ -389,10 +390,10 @@ impl Session {
             thread::sleep(Duration::from_millis(5));
             self.receive();
         }
-        let usage = usage_file::save(&self.world);
+        let usage = self.world.save_usage();
         if let Some(topic) = &self.low.ntfy {
             let cost = self.world.ledger.totals().cost;
-            ntfy::ended(
+            run_notice::ended(
                 &self.world.env,
                 topic,
                 NTFY_LIMIT,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::Session;
 use super::inbox::Note;
 use crate::base::cancel::{Cancel, OnFire};
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::proc::shell;
 
 /// How long a command may run, and one in the background.

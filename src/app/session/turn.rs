@@ -11,17 +11,17 @@ use super::attach;
 use super::inbox::{Inbox, Note, Relay, TurnEnd};
 use crate::agent::ask::Asked;
 use crate::agent::turn::{Limits, Talk};
+use crate::app::setup;
 use crate::app::setup::Answering;
-use crate::app::{setup, usage_file};
 use crate::base::cancel::Cancel;
-use crate::base::error::Problem;
+use crate::base::problem::Problem;
 use crate::chat::event::{Event, Level, Listener};
 use crate::chat::message::Message;
 use crate::chat::tokens::Meter;
 use crate::llm::failure::{Failure, Why};
 use crate::llm::models::Prices;
 use crate::llm::provider::Offer;
-use crate::tools::context::{Ctx, World};
+use crate::tools::engine::context::{Ctx, World};
 
 /// How long the request waits until the person's message is on disk: another Marvin may hold the log.
 const SAVED: Duration = Duration::from_secs(6);
@@ -115,7 +115,7 @@ impl Job {
         {
             talk.messages.push(Message::assistant(so_far.text.clone()));
         }
-        if let Some(words) = usage_file::save(&self.world) {
+        if let Some(words) = self.world.save_usage() {
             notice(words);
         }
         TurnEnd {

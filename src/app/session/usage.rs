@@ -8,12 +8,12 @@ use std::path::Path;
 use jiff::{Timestamp, civil::Date};
 use serde_json::Value;
 
-use crate::base::error::Outcome;
 use crate::base::open;
+use crate::base::problem::Outcome;
 use crate::base::text::{clip, counted};
 use crate::disk::atomic::STATE_CAP;
 use crate::disk::swap;
-use crate::tools::context::World;
+use crate::tools::engine::context::World;
 
 /// Days in the chart, and in the week that ends today.
 const DAYS: i32 = 14;
@@ -220,7 +220,7 @@ fn lifetime(world: &World) -> Outcome<String> {
 mod tests {
     use super::*;
     use crate::base::env::Env;
-    use crate::tools::bounds::Bounds;
+    use crate::tools::engine::policy::Bounds;
 
     #[test]
     fn bars_show_days_and_models_to_scale() {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Field, Param, Type};
-use crate::base::error::Problem;
+use crate::base::problem::Problem;
 use crate::base::text;
 
 /// Reads declared fields out of an argument object in order, and collects everything that is wrong with it.

@@ -230,7 +230,7 @@ macro_rules! params {
             /// Reads the arguments of a call of `name`.
             pub fn decode(
                 name: &str, args: &serde_json::Map<String, serde_json::Value>,
-            ) -> Result<Self, $crate::base::error::Problem> {
+            ) -> Result<Self, $crate::base::problem::Problem> {
                 #[allow(unused_mut)]
                 let mut decoder = $crate::base::params::Decoder::new(name, Self::FIELDS, args);
                 $( let $field = decoder.take::<$ty>(); )*
@@ -239,7 +239,7 @@ macro_rules! params {
                 if let ($(Some($field),)*) = ($($field,)*) {
                     return Ok(Self { $($field),* });
                 }
-                Err($crate::base::error::Problem::internal(format!("The parameters of {name} could not be read.")))
+                Err($crate::base::problem::Problem::internal(format!("The parameters of {name} could not be read.")))
             }
         }
     };

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Field, Param, Type, schema};
-use crate::base::error::Problem;
+use crate::base::problem::Problem;
 use crate::{choice, params};
 
 params! {

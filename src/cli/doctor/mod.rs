@@ -9,14 +9,14 @@ mod outside;
 
 use crate::app::setup::Start;
 use crate::base::cancel::Cancel;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::disk::atomic::{Access, make_folder};
 use crate::disk::paths::Paths;
 use crate::llm::catalog::{ROWS, Row};
 use crate::llm::choose;
 use crate::proc::child::Run;
+use crate::proc::child_env::command_env;
 use crate::proc::program::find_program;
-use crate::proc::scrub::command_env;
 use finding::{Finding, finding};
 
 /// A program that tools use.

@@ -5,11 +5,11 @@ use crate::app::profile;
 use crate::base::env::Env;
 use crate::base::text::visible;
 use crate::disk::paths::Paths;
-use crate::disk::preferences;
-use crate::net::address::Address;
-use crate::net::agent;
-use crate::net::links;
+use crate::formats::address::Address;
 use crate::net::services::{SERVICES, Service, variable};
+use crate::net::user_agent;
+use crate::store::preferences;
+use crate::tools::output::web_links;
 
 /// What a key that is not set means.
 enum Without {
@@ -36,9 +36,9 @@ fn without(id: &str) -> Without {
 /// Where a key is given out, for services whose page is known.
 fn page(id: &str) -> Option<&'static str> {
     match id {
-        "omdb" => Some(links::OMDB_KEY),
-        "rawg" => Some(links::RAWG_KEY),
-        "steam-api" => Some(links::STEAM_KEY),
+        "omdb" => Some(web_links::OMDB_KEY),
+        "rawg" => Some(web_links::RAWG_KEY),
+        "steam-api" => Some(web_links::STEAM_KEY),
         _ => None,
     }
 }
@@ -54,11 +54,11 @@ pub(super) fn findings(env: &Env) -> Vec<Finding> {
 
 /// The contact that requests name: the environment's, else that of the active profile (decisions.md 10).
 fn contact(env: &Env) -> Option<String> {
-    let set = env.get("MARVIN_CONTACT").and_then(agent::contact);
+    let set = env.get("MARVIN_CONTACT").and_then(user_agent::contact);
     set.or_else(|| {
         let paths = Paths::new(env);
         let profile = paths.profile(&profile::active(&paths)).ok()?;
-        agent::contact(preferences::read(&profile, "contact")?.as_str()?)
+        user_agent::contact(preferences::read(&profile, "contact")?.as_str()?)
     })
 }
 

@@ -8,7 +8,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, openat, readlinkat};
 use rustix::io::Errno;
 
-use super::rel::Guarded;
+use crate::disk::beneath::rel_path::Guarded;
 
 /// Symbolic links followed in one path, as the kernel allows.
 pub(super) const HOPS: usize = 40;

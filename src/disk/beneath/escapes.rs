@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::engine::Engine;
 use super::{FileKind, Rel, Root};
-use crate::base::error::{Kind, Problem};
+use crate::base::problem::{Kind, Problem};
 
 const SECRET: &str = "the secret outside";
 

@@ -16,9 +16,9 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::engine::FOLDER;
 use super::read::open_name;
-use super::rel::Rel;
 use super::root::Root;
 use crate::base::patterns::glob_excess;
+use crate::disk::beneath::rel_path::Rel;
 
 /// git's own ignore file, the only one that a listing obeys.
 pub(super) const GIT_IGNORE: [&str; 1] = [".gitignore"];

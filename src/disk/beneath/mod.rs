@@ -7,20 +7,20 @@
 
 mod engine;
 mod ignored;
-mod place;
+mod listing;
+mod located;
 mod read;
-mod rel;
+mod rel_path;
 mod root;
-mod tree;
 mod walk;
 mod write;
 
 #[cfg(test)]
 mod escapes;
 
+pub use crate::disk::beneath::listing::Look;
+pub use crate::disk::beneath::rel_path::Rel;
 pub use ignored::IGNORE_FILES;
 pub use read::{Entry, FileKind, Meta};
-pub use rel::Rel;
 pub use root::Root;
-pub use tree::Look;
 pub use walk::{Found, Visit, WalkFile};

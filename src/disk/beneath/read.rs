@@ -11,10 +11,10 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, openat, statat};
 use rustix::io::Errno;
 
 use super::engine::{Stop, link_text};
-use super::place::Last;
-use super::rel::{Guarded, Rel};
 use super::root::Root;
-use crate::base::error::Outcome;
+use crate::base::problem::Outcome;
+use crate::disk::beneath::located::Last;
+use crate::disk::beneath::rel_path::{Guarded, Rel};
 
 /// Attempts when a name changes between looking and opening.
 const TRIES: usize = 8;

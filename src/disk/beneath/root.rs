@@ -9,11 +9,11 @@ use rustix::fs::{CWD, Mode, fstat, openat};
 use rustix::io::Errno;
 
 use super::engine::{Engine, FOLDER, Stop};
-use super::place::{Id, id};
-use super::rel::{Bad, Guarded, Rel, lands_in_tickets};
-use super::tree::Look;
-use crate::base::error::{Kind, Outcome, Problem};
+use crate::base::problem::{Kind, Outcome, Problem};
 use crate::base::text::{clip, nearest, visible};
+use crate::disk::beneath::listing::Look;
+use crate::disk::beneath::located::{Id, id};
+use crate::disk::beneath::rel_path::{Bad, Guarded, Rel, lands_in_tickets};
 
 /// A working directory. Clones share the handle; it stays the same folder when its path is renamed.
 #[derive(Debug, Clone)]

@@ -19,10 +19,10 @@ use rustix::io::Errno;
 
 use super::engine::Stop;
 use super::ignored::Rules;
-use super::place::{DEEPEST, Id, id};
 use super::read::open_name;
-use super::rel::{Guarded, Rel};
 use super::root::Root;
+use crate::disk::beneath::located::{DEEPEST, Id, id};
+use crate::disk::beneath::rel_path::{Guarded, Rel};
 
 /// Entries read between two looks at whether to go on.
 const PAUSE: usize = 4_096;

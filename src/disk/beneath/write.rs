@@ -13,12 +13,12 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::engine::Stop;
-use super::place::{Last, Spot, id};
 use super::read::{open_name, plain};
-use super::rel::{Guarded, Rel};
 use super::root::Root;
-use crate::base::error::Outcome;
 use crate::base::ids;
+use crate::base::problem::Outcome;
+use crate::disk::beneath::located::{Last, Spot, id};
+use crate::disk::beneath::rel_path::{Guarded, Rel};
 
 /// Modes before the umask.
 const FILE: Mode = Mode::from_raw_mode(0o666);

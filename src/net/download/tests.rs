@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::base::env::Env;
-use crate::base::error::Kind;
+use crate::base::problem::Kind;
 use crate::net::guard::Guard;
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};

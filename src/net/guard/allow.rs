@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, visible};
-use crate::net::address::Host;
+use crate::formats::address::Host;
 
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq)]

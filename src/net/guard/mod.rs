@@ -22,10 +22,10 @@ use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, bounded};
 
-use super::address::{Address, Host};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::base::error::{Outcome, Problem, io_words};
+use crate::base::problem::{Outcome, Problem, io_words};
+use crate::formats::address::{Address, Host};
 use allow::Allowed;
 
 /// Ends of names that mean this machine or its neighbourhood, whoever answers for them.

@@ -1,7 +1,7 @@
 //! The guard with a name service of its own: disguises, exceptions, proxies, cancelling.
 
 use super::*;
-use crate::base::error::Kind;
+use crate::base::problem::Kind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const LIMIT: Duration = Duration::from_secs(5);
@@ -122,7 +122,7 @@ fn a_look_up_that_hangs_is_left_when_cancelled() {
 /// The name server of an attacker: the first answer is good, and every later one leads inside.
 #[test]
 fn a_name_that_changes_its_mind_leads_nowhere_private() {
-    use crate::net::visit::Visitor;
+    use crate::net::guarded_client::Visitor;
     use std::io::{Read as _, Write as _};
     use std::net::TcpListener;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::proc::child::Done;
 

@@ -14,11 +14,11 @@ use super::config::{self, Setting};
 use super::launch::{EMPTY, FALSE, Launch};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, visible};
 use crate::proc::capture::Keep;
 use crate::proc::child::{Done, Run};
-use crate::proc::scrub::git_env;
+use crate::proc::child_env::git_env;
 
 /// Between two looks at how far it is.
 const EACH: Duration = Duration::from_millis(300);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::launch::{EMPTY, FALSE, Launch};
 use super::{allowed, answer};
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{thousands, visible};
 
 /// Who wrote a setting.

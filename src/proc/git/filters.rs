@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::answer;
 use super::launch::Launch;
-use crate::base::error::Outcome;
+use crate::base::problem::Outcome;
 use crate::base::text::{plural, visible};
 
 /// Names that a note lists.

@@ -14,7 +14,7 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use super::place::Place;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::base::text::visible;
 
 /// Names in a repository's folder behind which the tools of this module read and write nothing: hooks and filters do not run,

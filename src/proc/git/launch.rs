@@ -11,10 +11,10 @@ use super::answer;
 use super::place::Place;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::base::error::Outcome;
+use crate::base::problem::Outcome;
 use crate::proc::capture::Keep;
 use crate::proc::child::{Done, Run};
-use crate::proc::scrub::git_env;
+use crate::proc::child_env::git_env;
 
 /// Bytes kept of git's output.
 const OUTPUT: usize = 64 * 1024;

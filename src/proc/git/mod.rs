@@ -50,7 +50,7 @@ use std::path::{Path, PathBuf};
 use super::child::Done;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use config::{Config, Setting};
 use launch::Launch;

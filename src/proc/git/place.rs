@@ -7,8 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use super::plain;
-use crate::base::error::{Outcome, Problem};
 use crate::base::open;
+use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 
 /// A `.git` file is one line; git itself refuses long ones.

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::{Git, UNENTERED, filters, identity};
-use crate::base::error::Outcome;
+use crate::base::problem::Outcome;
 use crate::base::text::visible;
 
 /// Who commits when nobody is configured.

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use super::env;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::base::error::Kind;
+use crate::base::problem::Kind;
 use crate::proc::capture::Keep;
 use crate::proc::child::{Done, Leftovers, Run};
-use crate::proc::scrub::command_env;
+use crate::proc::child_env::command_env;
 use crate::proc::shell;
 
 fn sh(script: &str) -> Run {

@@ -14,12 +14,12 @@ use crossbeam_channel::{Receiver, after, never, select};
 
 use crate::app::session::Session;
 use crate::app::session::approve::Asking;
-use crate::app::session::show::{Question, Show, Verdict};
+use crate::app::session::ui_update::{Question, Show, Verdict};
 use crate::app::settings::Low;
 use crate::app::setup::Start;
 use crate::app::stream::say;
 use crate::base::env::Env;
-use crate::base::error::Problem;
+use crate::base::problem::Problem;
 use crate::proc::editor;
 use crate::ui::interrupt::{INTERRUPTED, Interrupts, Pressed};
 use crate::ui::term::Caught;

@@ -8,12 +8,12 @@ use std::io::{self, Write};
 
 use ratatui::style::{Color, Style};
 
-use crate::app::chat_log::{Entry, Role};
-use crate::app::session::show::{End, Question, Show};
+use crate::app::session::ui_update::{End, Question, Show};
 use crate::base::env::Env;
-use crate::base::error::Problem;
+use crate::base::problem::Problem;
 use crate::base::text;
 use crate::chat::event::{CallEnd, Event};
+use crate::store::chat_log::{Entry, Role};
 use crate::ui::term::tty;
 use crate::ui::text::clean::{Cleaner, clean};
 use crate::ui::text::theme::{ColorMode, Theme};

@@ -18,7 +18,7 @@ use rustyline::{
 
 use super::ahead::TypedAhead;
 use super::print::Printer;
-use crate::tools::context::World;
+use crate::tools::engine::context::World;
 use crate::ui::editor::complete::{Whole, word};
 use crate::ui::sources::Candidates;
 

@@ -14,7 +14,7 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::app::stream::say;
 use crate::base::cancel::Cancel;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::ui::term::signals::Signals;
 use crate::ui::term::{Caught, Input};
 

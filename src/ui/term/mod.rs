@@ -5,11 +5,11 @@
 //! without wake-ups. Start them in the order signals, guard, keyboard, so that no signal finds the terminal taken and unwatched;
 //! dropped in reverse, the terminal is given back before the signals are let go. Nothing here asks the terminal a question, so nothing waits for an answer.
 
+mod ansi_writer;
 pub mod crash;
 pub mod guard;
 pub mod input;
 pub mod keys;
-mod pen;
 pub mod screen;
 pub mod signals;
 pub mod tty;

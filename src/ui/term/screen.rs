@@ -11,7 +11,7 @@ use ratatui::layout::{Position, Rect, Size};
 use ratatui::style::{Color, Modifier};
 use unicode_width::UnicodeWidthChar as _;
 
-use super::pen::{Look, Pen};
+use crate::ui::term::ansi_writer::{Look, Pen};
 
 /// Bytes from which a frame is sent as one synchronized update with the cursor hidden; smaller ones cannot be seen half done.
 const LARGE: usize = 512;

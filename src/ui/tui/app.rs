@@ -11,7 +11,7 @@ use super::clipboard;
 use super::piece::Tone;
 use super::view::{self, Placed, Scene};
 use crate::app::session::Session;
-use crate::app::session::show::{Question, Show, Verdict};
+use crate::app::session::ui_update::{Question, Show, Verdict};
 use crate::base::text::plural;
 use crate::chat::event::Event;
 use crate::ui::editor::{Editor, Outcome};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ratatui::text::{Line, Span};
 
-use crate::app::session::show::Question;
+use crate::app::session::ui_update::Question;
 use crate::ui::text::clean::clean_line;
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;

@@ -13,10 +13,10 @@ use ratatui::text::{Line, Span};
 
 use super::piece::{LONG, Piece, Sheet, Tone, Who, running, spinner, texts};
 use super::tool::Call;
-use crate::app::chat_log::{Entry, Role};
-use crate::app::session::show::{End, Show};
+use crate::app::session::ui_update::{End, Show};
 use crate::chat::event::{CallEnd, Event};
 use crate::disk::beneath::Root;
+use crate::store::chat_log::{Entry, Role};
 use crate::ui::markdown::layout::lay_out_open;
 use crate::ui::markdown::split::{Block, Kind, Splitter};
 use crate::ui::text::clean::{Cleaner, clean, clean_line};

@@ -27,7 +27,7 @@ use crate::app::settings::Low;
 use crate::app::setup::Start;
 use crate::app::stream::say;
 use crate::base::clock::Clock;
-use crate::base::error::{Outcome, Problem};
+use crate::base::problem::{Outcome, Problem};
 use crate::proc::editor;
 use crate::ui::term::guard::Guard;
 use crate::ui::term::input::Keyboard;

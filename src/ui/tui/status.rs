@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::piece::{running, spinner};
-use crate::app::session::show::Status;
+use crate::app::session::ui_update::Status;
 use crate::ui::text::clean::clean_line;
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
@@ -191,7 +191,7 @@ fn gauge(percent: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::session::show::Running;
+    use crate::app::session::ui_update::Running;
     use crate::ui::text::theme::ColorMode;
 
     fn status() -> Status {

@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span};
 use super::ask::{self, Asked};
 use super::chat::{Chat, Spot, sheet};
 use super::{help, status};
-use crate::app::session::show::Status;
+use crate::app::session::ui_update::Status;
 use crate::ui::editor::Editor;
 use crate::ui::editor::complete::Menu;
 use crate::ui::term::screen::Scroll;

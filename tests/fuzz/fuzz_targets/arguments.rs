@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use marvin::tools::args::{Args, for_history, understand};
-use marvin::tools::registry::named;
+use marvin::tools::engine::arguments::{Args, for_history, understand};
+use marvin::tools::engine::registry::named;
 
 fuzz_target!(|raw: &str| {
     let kept = for_history(raw);

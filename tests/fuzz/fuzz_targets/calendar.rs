@@ -4,12 +4,12 @@
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use libfuzzer_sys::fuzz_target;
 use marvin::base::zones::ZoneFiles;
-use marvin::tools::calendar::ical::event::Event;
-use marvin::tools::calendar::ical::scan::{scan, with_event, without};
-use marvin::tools::calendar::ical::text::escape;
-use marvin::tools::calendar::ical::zone::Zones;
-use marvin::tools::calendar::new::{New, When};
-use marvin::tools::calendar::occurrence::between;
+use marvin::formats::ical::event::Event;
+use marvin::formats::ical::scan::{scan, with_event, without};
+use marvin::formats::ical::text::escape;
+use marvin::formats::ical::zone::Zones;
+use marvin::tools::personal::calendar::new::{New, When};
+use marvin::store::calendar::occurrence::between;
 
 const UID: &str = "the-fuzzers-own";
 

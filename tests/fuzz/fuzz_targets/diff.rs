@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use marvin::tools::patch::{apply_commands, apply_hunks, is_commands, is_hunks};
+use marvin::formats::patch::{apply_commands, apply_hunks, is_commands, is_hunks};
 use similar::TextDiff;
 
 /// The unified diff from one text to another.

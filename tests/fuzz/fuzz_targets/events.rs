@@ -4,12 +4,12 @@
 use std::ops::ControlFlow;
 
 use libfuzzer_sys::fuzz_target;
-use marvin::net::sse::Events;
+use marvin::formats::sse::Events;
 
 fn events(parts: &[&[u8]]) -> Vec<String> {
     let mut seen = Vec::new();
     let mut events = Events::with_cap(1 << 16);
-    let mut take = |item: marvin::net::sse::Item<'_>| {
+    let mut take = |item: marvin::formats::sse::Item<'_>| {
         seen.push(format!("{item:?}"));
         ControlFlow::Continue(())
     };

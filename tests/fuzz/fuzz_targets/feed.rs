@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use marvin::net::address::Address;
-use marvin::net::feed::{NoFeed, read};
+use marvin::formats::address::Address;
+use marvin::formats::feed::{NoFeed, read};
 
 /// One line that a terminal shows as it stands.
 fn assert_line(text: &str) {

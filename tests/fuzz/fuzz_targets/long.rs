@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use libfuzzer_sys::fuzz_target;
 use marvin::base::zones::ZoneFiles;
-use marvin::net::address::Address;
-use marvin::net::{feed, html};
-use marvin::tools::calendar::occurrence::between;
-use marvin::tools::patch::{apply_commands, apply_hunks, replace_once};
-use marvin::tools::tickets::format::{Doc, with_note};
-use marvin::tools::web::results;
+use marvin::formats::address::Address;
+use marvin::formats::{feed, html};
+use marvin::store::calendar::occurrence::between;
+use marvin::formats::patch::{apply_commands, apply_hunks, replace_once};
+use marvin::formats::front_matter::{Doc, with_note};
+use marvin::tools::web::browsing::results;
 
 /// Bytes of a long text.
 const LONG: usize = 256 * 1024;

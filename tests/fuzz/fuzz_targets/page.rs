@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use marvin::net::charset::decoded;
-use marvin::net::html::{Page, Selector, entities, ids, line, page, page_part, text, title};
+use marvin::formats::charset::decoded;
+use marvin::formats::html::{Page, Selector, entities, ids, line, page, page_part, text, title};
 
 /// What a terminal obeys, but for white space between words.
 fn obeyed(c: char) -> bool {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use marvin::tools::web::results::read;
+use marvin::tools::web::browsing::results::read;
 
 fuzz_target!(|bytes: &[u8]| {
     let page = read(&String::from_utf8_lossy(bytes));

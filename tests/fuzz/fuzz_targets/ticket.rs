@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use marvin::tools::tickets::format::{Doc, New, lines, with_note};
+use marvin::formats::front_matter::{Doc, New, lines, with_note};
 
 /// The lines of a file but those that say `key`.
 fn others<'a>(doc: &Doc<'_>, bytes: &'a [u8], key: &str) -> Vec<&'a [u8]> {

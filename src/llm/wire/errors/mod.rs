@@ -1,15 +1,15 @@
 //! Error answers to failures: what can be done about them, and how a person is told (contract/provider-quirks.md 8-16, 40).
 
+mod retry_after;
 mod said;
 mod sort;
-mod wait;
 
 pub use said::{Code, Said};
 
 pub(crate) use said::first_part;
 
 use super::Asked;
-use crate::base::error::{Kind, Problem};
+use crate::base::problem::{Kind, Problem};
 use crate::base::{redact, text};
 use crate::llm::catalog::variable;
 use crate::llm::failure::{Failure, Why};
@@ -27,7 +27,11 @@ pub fn from_response(
         return redirected(asked, status, header("location").as_deref());
     }
     let said = Said::from_body(body);
-    let mut why = sort::why(&said, Some(status), wait::wanted(header, &said.message));
+    let mut why = sort::why(
+        &said,
+        Some(status),
+        retry_after::wanted(header, &said.message),
+    );
     if why == Why::Refused && status == 404 && !sort::no_model(&said, Some(status)) {
         why = Why::NoSuchPath;
     }
@@ -36,7 +40,7 @@ pub fn from_response(
 
 /// The failure that an error object inside a stream of status 200 means (quirks 8-10).
 pub(super) fn in_stream(asked: &Asked, said: &Said) -> Failure {
-    let wait = wait::wanted(&|_| None, &said.message);
+    let wait = retry_after::wanted(&|_| None, &said.message);
     let why = sort::why(said, None, wait);
     failure(asked, why, said.status(), said)
 }

@@ -5,10 +5,10 @@ use serde_json::value::RawValue;
 
 use super::calls::{Args, Piece};
 use super::draft::{Draft, Usage};
-use super::loose::{Count, Text};
 use super::template::Place;
 use crate::llm::provider::Delta;
 use crate::llm::wire::errors::Said;
+use crate::llm::wire::read::lenient::{Count, Text};
 
 /// The thinking blocks of a message: signed, and refused by the server when they do not come back as they were.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The decoder: reads in, text as it comes, a reply or a failure at the end.
 
 use super::framing::{Broken, Reading};
-use crate::base::error::Problem;
+use crate::base::problem::Problem;
 use crate::llm::catalog::variable;
 use crate::llm::failure::{Failure, Why};
 use crate::llm::provider::{Delta, Reply};

@@ -7,12 +7,12 @@ use serde_json::value::RawValue;
 use super::calls::Calls;
 use super::template::Template;
 use super::think::{Part, Think};
-use super::{anthropic, details, mend};
 use crate::chat::message::Kept;
 use crate::chat::usage::Tokens;
 use crate::llm::catalog::Row;
 use crate::llm::provider::{Delta, Finish, Reply};
 use crate::llm::wire::errors::Said;
+use crate::llm::wire::read::{anthropic, details, repair_json};
 
 /// Tokens as the provider counts them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(super) struct Draft {
     pub(super) events: usize,
     pub(super) template: Template,
     /// The first half of a character that the last payload ended a text with.
-    pub(super) half: mend::Half,
+    pub(super) half: repair_json::Half,
     think: Think,
     told_text: usize,
     told_thinking: usize,

@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 use serde_json::value::RawValue;
 
 use super::draft::Draft;
-use super::{anthropic, mend, ollama, openai};
+use crate::formats::lines::{CAP, Lines, TooLong};
+use crate::formats::sse::{Events, Item};
 use crate::llm::provider::Delta;
 use crate::llm::wire::Wire;
 use crate::llm::wire::errors::Said;
-use crate::net::lines::{CAP, Lines, TooLong};
-use crate::net::sse::{Events, Item};
+use crate::llm::wire::read::{anthropic, ollama, openai, repair_json};
 
 /// How much of a body that is no reply is kept to be shown, in bytes.
 const JUNK: usize = 4096;
@@ -270,12 +270,12 @@ fn payload(
         Ok(None) => return Ok(()),
         Err(why) => why,
     };
-    let mended = mend::mended(data, &mut draft.half);
+    let mended = repair_json::mended(data, &mut draft.half);
     let data = mended.as_deref().unwrap_or(data);
     if mended.is_some() && apply(data, draft, on).is_ok() {
         return Ok(());
     }
-    if let Some(plain) = mend::plain(data)
+    if let Some(plain) = repair_json::plain(data)
         && apply(&plain, draft, on).is_ok()
     {
         return Ok(());
@@ -296,7 +296,7 @@ fn whole(
 ) -> Result<(), Broken> {
     draft.whole = true;
     let foreign = || Broken::Foreign(some(body));
-    let mended = mend::mended(body, &mut mend::Half::default());
+    let mended = repair_json::mended(body, &mut repair_json::Half::default());
     let body = mended.as_deref().unwrap_or(body);
     let mut values = 0;
     for value in serde_json::Deserializer::from_slice(body).into_iter::<&RawValue>() {

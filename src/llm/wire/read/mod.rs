@@ -6,10 +6,10 @@ mod decode;
 mod details;
 mod draft;
 mod framing;
-mod loose;
-mod mend;
+mod lenient;
 mod ollama;
 mod openai;
+mod repair_json;
 mod template;
 mod think;
 

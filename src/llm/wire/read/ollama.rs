@@ -5,11 +5,11 @@ use serde_json::value::RawValue;
 
 use super::calls::{Args, Piece};
 use super::draft::{Draft, Usage};
-use super::loose::{Count, Text};
-use super::mend;
 use super::template::Place;
 use crate::llm::provider::Delta;
 use crate::llm::wire::errors::Said;
+use crate::llm::wire::read::lenient::{Count, Text};
+use crate::llm::wire::read::repair_json;
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -81,8 +81,8 @@ pub(super) fn apply(
         .iter()
         .flat_map(|message| message.tool_calls.iter().flatten());
     let mut raw = calls.filter_map(|call| call.function.as_ref()?.arguments);
-    if raw.any(|raw| mend::has_half(raw.get())) {
-        return Err(serde::de::Error::custom(mend::HALF));
+    if raw.any(|raw| repair_json::has_half(raw.get())) {
+        return Err(serde::de::Error::custom(repair_json::HALF));
     }
     draft.events += 1;
     if line.error.is_some() || line.message.is_none() && line.done.is_none() {

@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 
 use super::calls::{Args, Piece};
 use super::draft::{Draft, Usage, is_limit};
-use super::loose::{Content, Count, Text};
-use super::mend;
 use super::template::Place;
 use crate::llm::provider::Delta;
 use crate::llm::wire::errors::Said;
+use crate::llm::wire::read::lenient::{Content, Count, Text};
+use crate::llm::wire::read::repair_json;
 
 /// The fields of a chunk that are read; every one may be missing or null.
 #[derive(Deserialize, Default)]
@@ -136,7 +136,7 @@ pub(super) fn apply(
     let chunk: Chunk<'_> = serde_json::from_slice(data)?;
     // Arguments are decoded later than all the rest, when nothing could be mended any more.
     if chunk.choices.as_ref().is_some_and(First::has_half) {
-        return Err(serde::de::Error::custom(mend::HALF));
+        return Err(serde::de::Error::custom(repair_json::HALF));
     }
     draft.events += 1;
     // Quirk 8: before the choices, which an error chunk may have as well.
@@ -190,7 +190,7 @@ impl First<'_> {
             .flat_map(|part| part.tool_calls.iter().flatten());
         calls
             .filter_map(|call| call.function.as_ref()?.arguments)
-            .any(|raw| mend::has_half(raw.get()))
+            .any(|raw| repair_json::has_half(raw.get()))
     }
 }
 

@@ -1,8 +1,8 @@
 //! What there is to see, each in every size.
 
 use super::stage::Stage;
-use crate::app::session::show::{End, Show};
-use crate::base::error::Problem;
+use crate::app::session::ui_update::{End, Show};
+use crate::base::problem::Problem;
 use crate::chat::event::CallEnd;
 use crate::ui::editor::complete::Sources;
 use crate::ui::keys::Action;

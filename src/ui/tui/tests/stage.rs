@@ -11,10 +11,10 @@ use super::super::ask::Asked;
 use super::super::chat::Chat;
 use super::super::view::{self, Placed, Scene};
 use super::snapshot;
-use crate::app::session::show::{End, Question, Running, Show, Status};
+use crate::app::session::ui_update::{End, Question, Running, Show, Status};
 use crate::chat::event::{CallEnd, CallState, Event};
 use crate::chat::message::ToolCall;
-use crate::tools::context::Matter;
+use crate::tools::engine::context::Matter;
 use crate::ui::editor::Editor;
 use crate::ui::text::theme::{ColorMode, Theme};
 

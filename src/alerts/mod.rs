@@ -1,0 +1,118 @@
+//! What rings: timers of this process, alarms and reminders on disk. One thread waits for all of them and sleeps while none is due.
+//!
+//! An alarm's record on disk is its existence. Whoever rings it (an open session, the scheduler through `marvin --fire-alarm`) takes
+//! one lock, sees the record, rings, and removes it; killed in between, it rings once more rather than never.
+
+pub mod ntfy;
+pub mod ntfy_inbox;
+pub mod record;
+pub mod ring;
+pub mod schedule;
+pub mod timer;
+mod watch;
+
+use std::collections::HashMap;
+use std::io::{PipeWriter, Write};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use crate::base::clock::Clock;
+use crate::base::env::Env;
+use crate::disk::paths::Paths;
+use crate::store::profiles::ActiveProfile;
+use timer::Timer;
+
+pub use watch::watch;
+
+/// Takes words for the user, from any thread.
+pub type Announce = Box<dyn Fn(String) + Send + Sync>;
+
+/// What alerts need of a process: where its files are, whose they are, its timers, and the way to wake the thread that waits for them.
+pub struct Alerts {
+    /// The environment.
+    pub env: Env,
+    /// Where files are.
+    pub paths: Paths,
+    /// What time it is.
+    pub clock: Clock,
+    profile: Arc<ActiveProfile>,
+    announce: OnceLock<Announce>,
+    timers: Mutex<HashMap<String, Timer>>,
+    waker: Mutex<Option<PipeWriter>>,
+}
+
+impl Alerts {
+    /// Alerts for the files of `paths`, whichever profile is active when one rings.
+    pub fn new(env: Env, paths: Paths, clock: Clock, profile: Arc<ActiveProfile>) -> Self {
+        Self {
+            env,
+            paths,
+            clock,
+            profile,
+            announce: OnceLock::new(),
+            timers: Mutex::default(),
+            waker: Mutex::default(),
+        }
+    }
+
+    /// Who tells the user of what rings: the session, once, when it opens.
+    pub fn set_announce(&self, announce: Announce) {
+        let _ = self.announce.set(announce);
+    }
+
+    /// True where an open session shows what rings.
+    pub fn has_session(&self) -> bool {
+        self.announce.get().is_some()
+    }
+
+    /// Name of the active profile.
+    pub fn profile(&self) -> String {
+        self.profile.get()
+    }
+
+    fn announce(&self, words: &str) {
+        if let Some(announce) = self.announce.get() {
+            announce(words.to_owned());
+        }
+    }
+
+    /// The timers, by name.
+    pub fn timers(&self) -> MutexGuard<'_, HashMap<String, Timer>> {
+        self.timers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the thread look again, after something that rings was added; starts it where there is none.
+    pub fn wake(this: &Arc<Self>) {
+        let waker = this.waker();
+        match waker.as_ref() {
+            Some(mut pipe) => drop(pipe.write_all(b"!")),
+            None => {
+                drop(waker);
+                watch(this);
+            }
+        }
+    }
+
+    fn waker(&self) -> MutexGuard<'_, Option<PipeWriter>> {
+        self.waker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Names of the countdowns that ended, each once, and when the next one ends.
+    fn ended(&self, now: Instant) -> (Vec<String>, Option<Instant>) {
+        let mut timers = self.timers();
+        let mut names = Vec::new();
+        let mut next = None;
+        for (name, timer) in timers.iter_mut().filter(|(_, timer)| !timer.rung) {
+            match timer.ends() {
+                Some(end) if end <= now => {
+                    timer.rung = true;
+                    names.push(name.clone());
+                }
+                Some(end) => next = Some(next.map_or(end, |next: Instant| next.min(end))),
+                None => {}
+            }
+        }
+        names.sort();
+        (names, next)
+    }
+}

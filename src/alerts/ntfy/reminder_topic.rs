@@ -1,0 +1,94 @@
+//! The topic on which alarms and reminders reach the user's telephone.
+
+use std::fs;
+use std::io::ErrorKind;
+
+use super::{poll, send, topic};
+use crate::alerts::Alerts;
+use crate::base::cancel::Cancel;
+use crate::base::problem::{Outcome, Problem};
+use crate::disk::atomic::{self, Access};
+use crate::disk::paths::ProfilePaths;
+use crate::store::subscriptions::{self, Subscription};
+
+/// What the topic is called among the subscriptions.
+const LABEL: &str = "Reminders";
+
+/// Makes sure that there is such a topic, with a name that nobody guesses; words for the user when it is new.
+///
+/// # Errors
+/// The subscriptions cannot be written.
+pub(crate) fn ensure(alerts: &Alerts) -> Outcome<Option<String>> {
+    let profile = profile(alerts)?;
+    if profile.no_ntfy_reminders().exists() || subscribed(alerts, &profile).is_some() {
+        return Ok(None);
+    }
+    let name = topic::invent()?;
+    subscriptions::add(&profile.ntfy_subscriptions(), &name, LABEL, &alerts.clock)?;
+    Ok(Some(format!(
+        "Reminders go to the ntfy topic {name} too: open {}/{name} on your telephone. Whoever knows that name can read there, so they \
+         say only that one is due. ntfy_unsubscribe ends that.",
+        poll::base(&alerts.env)
+    )))
+}
+
+/// Notes that the user wants no such topic, when `one` is the one that is going; words for them.
+///
+/// # Errors
+/// The note cannot be written.
+pub(crate) fn end(alerts: &Alerts, one: &Subscription) -> Outcome<Option<String>> {
+    if !is_ours(&one.label) {
+        return Ok(None);
+    }
+    atomic::write(&profile(alerts)?.no_ntfy_reminders(), b"", Access::Private)?;
+    Ok(Some(format!(
+        "Reminders go to no telephone now, and new events make no new topic. generate_ntfy_topic with the label {LABEL} begins again."
+    )))
+}
+
+/// Takes that note back when a topic of this label is made.
+///
+/// # Errors
+/// It cannot be removed.
+pub(crate) fn allow(alerts: &Alerts, label: &str) -> Outcome<()> {
+    if !is_ours(label) {
+        return Ok(());
+    }
+    let note = profile(alerts)?.no_ntfy_reminders();
+    match fs::remove_file(&note) {
+        Err(why) if why.kind() != ErrorKind::NotFound => Err(Problem::system(
+            format!("Cannot remove {}", note.display()),
+            why,
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Says on the topic of a profile that a reminder, an alarm or a timer is due, and not what it is about: whoever knows a topic's name can read it, the
+/// server too. False when there is no such topic.
+///
+/// # Errors
+/// The service cannot be reached, or does not take it.
+pub(crate) fn publish(alerts: &Alerts, profile: &str, kind: &str, stop: &Cancel) -> Outcome<bool> {
+    let Some(one) = subscribed(alerts, &alerts.paths.profile(profile)?) else {
+        return Ok(false);
+    };
+    let text = format!(
+        "{kind}, {}. Marvin on your computer says what it is about.",
+        alerts.clock.hour_minute()
+    );
+    send::send(&alerts.env, &one.topic, "Marvin", &text, stop).map(|()| true)
+}
+
+fn profile(alerts: &Alerts) -> Outcome<ProfilePaths> {
+    alerts.paths.profile(&alerts.profile())
+}
+
+fn is_ours(label: &str) -> bool {
+    label.eq_ignore_ascii_case(LABEL)
+}
+
+fn subscribed(alerts: &Alerts, profile: &ProfilePaths) -> Option<Subscription> {
+    let all = subscriptions::read(&profile.ntfy_subscriptions(), &alerts.clock, &mut |_| {});
+    all.into_iter().find(|one| is_ours(&one.label))
+}

@@ -1,0 +1,160 @@
+//! Records of alarms and reminders: one JSON file each, beside the script that the scheduler runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jiff::Zoned;
+use serde::{Deserialize, Serialize};
+
+use crate::alerts::Alerts;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::zones::ZoneFiles;
+use crate::disk::atomic::{self, Access};
+use crate::disk::paths::Paths;
+
+/// Longest record that is read.
+const CAP: u64 = 1 << 20;
+
+/// An event that a reminder belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Of {
+    /// Whose calendar.
+    pub profile: String,
+    /// The event.
+    pub uid: String,
+}
+
+/// Something that rings once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Random; the scheduler's line ends with it.
+    pub id: String,
+    /// An alarm's name; a reminder's is its id.
+    pub label: String,
+    /// When, with zone (RFC 9557).
+    pub time: String,
+    /// What to show.
+    pub message: String,
+    /// `cron`, `at`, or nothing: rings only while Marvin is open.
+    #[serde(default)]
+    pub scheduler: Option<String>,
+    /// The job's number where the scheduler is `at`.
+    #[serde(default)]
+    pub job: Option<u64>,
+    /// When the scheduler rings it, where that is later than its time: it is given whole minutes to come. A session rings in time.
+    #[serde(skip)]
+    pub late: Option<Zoned>,
+    /// The event, for a reminder.
+    #[serde(default, rename = "event")]
+    pub of: Option<Of>,
+}
+
+impl Record {
+    /// When it rings.
+    pub fn at(&self, zones: &ZoneFiles) -> Option<Zoned> {
+        zones.stored(&self.time)
+    }
+
+    /// When it rings as far as this program can tell: by the scheduler, where this is no session.
+    pub fn rings(&self, alerts: &Alerts) -> Option<Zoned> {
+        let late = self.late.clone().filter(|_| !alerts.has_session());
+        late.or_else(|| self.at(alerts.clock.zones()))
+    }
+
+    /// Where the record lies.
+    ///
+    /// # Errors
+    /// A label that is no file name.
+    pub fn path(&self, paths: &Paths) -> Outcome<PathBuf> {
+        match self.of {
+            Some(_) => paths.reminder_record(&self.id),
+            None => paths.alarm_record(&self.label),
+        }
+    }
+
+    /// Where its script lies.
+    ///
+    /// # Errors
+    /// A label that is no file name.
+    pub fn script(&self, paths: &Paths) -> Outcome<PathBuf> {
+        match self.of {
+            Some(_) => paths.reminder_script(&self.id),
+            None => paths.alarm_script(&self.label),
+        }
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn save(&self, paths: &Paths) -> Outcome<()> {
+        let mut text = serde_json::to_vec_pretty(self)
+            .map_err(|why| Problem::internal("An alarm cannot be written.").because(why))?;
+        text.push(b'\n');
+        atomic::write(&self.path(paths)?, &text, Access::Private)
+    }
+
+    /// Removes script and record; what is gone already is no problem.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn remove(&self, paths: &Paths) -> Outcome<()> {
+        for path in [self.script(paths)?, self.path(paths)?] {
+            match fs::remove_file(&path) {
+                Err(why) if why.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Problem::system(
+                        format!("Cannot remove {}", path.display()),
+                        why,
+                    ));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Every record, alarms and reminders, in order of time; files that are none are left alone and named in `odd`.
+pub fn all(paths: &Paths, zones: &ZoneFiles, odd: &mut Vec<PathBuf>) -> Outcome<Vec<Record>> {
+    let mut records = Vec::new();
+    for (folder, reminders) in [(paths.alarms()?, false), (paths.reminders()?, true)] {
+        let Ok(entries) = fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            if path.extension().is_none_or(|ext| ext != "json") {
+                continue;
+            }
+            match read(&path, zones).filter(|record| record.of.is_some() == reminders) {
+                // The name decides what is removed later, so it must be the record's own.
+                Some(record) if record.path(paths).is_ok_and(|own| own == path) => {
+                    records.push(record);
+                }
+                _ if path.exists() => odd.push(path),
+                _ => {}
+            }
+        }
+    }
+    records.sort_by_cached_key(|record| {
+        let at = record.at(zones).map(|at| at.timestamp());
+        (at, record.label.clone())
+    });
+    Ok(records)
+}
+
+fn read(path: &Path, zones: &ZoneFiles) -> Option<Record> {
+    let bytes = atomic::read(path, CAP).ok()??;
+    let record: Record = serde_json::from_slice(&bytes).ok()?;
+    record.at(zones).is_some().then_some(record)
+}
+
+/// The record with this id.
+///
+/// # Errors
+/// No place for Marvin's files.
+pub fn find(paths: &Paths, zones: &ZoneFiles, id: &str) -> Outcome<Option<Record>> {
+    Ok(all(paths, zones, &mut Vec::new())?
+        .into_iter()
+        .find(|record| record.id == id))
+}

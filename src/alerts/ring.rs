@@ -1,0 +1,162 @@
+//! Ringing: a desktop notice and the telephone, once for each record however many Marvins see it.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+use super::record::{self, Record};
+use super::schedule;
+use crate::alerts::Alerts;
+use crate::alerts::ntfy::reminder_topic;
+use crate::base::cancel::Cancel;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::clip;
+use crate::disk::atomic::{self, Access};
+use crate::disk::lock::Lock;
+use crate::proc::desktop;
+use crate::store::calendar::files::Files;
+
+/// Longest wait for another Marvin that is ringing.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// An open session, which can tell the person, comes before the scheduler.
+const HEAD_START: SignedDuration = SignedDuration::from_secs(2);
+/// Lateness that is worth a word.
+const LATE: i64 = 120;
+/// By how much a scheduler may call too early: it knows whole minutes, and where the clocks go back it takes the first of two equal
+/// hours.
+const EARLY: SignedDuration = SignedDuration::from_secs(3_660);
+
+/// The words for the person.
+pub fn words(alerts: &Alerts, record: &Record) -> String {
+    let kind = match record.of {
+        Some(_) => "Reminder",
+        None => "Alarm",
+    };
+    let late = record.at(alerts.clock.zones()).filter(|at| {
+        alerts.clock.now().timestamp().as_second() - at.timestamp().as_second() > LATE
+    });
+    let late = late.map_or_else(String::new, |at| {
+        format!(" (was due {})", at.strftime("%a %-d %b %H:%M"))
+    });
+    format!("{kind}: {}{late}", clip(&record.message, 2_000))
+}
+
+/// What the scheduler runs: rings the record `id` if it is due and nobody has.
+///
+/// # Errors
+/// No place for Marvin's files, or they cannot be written; nobody could be told.
+pub fn fire_scheduled(alerts: &Alerts, id: &str, stop: &Cancel) -> Outcome<()> {
+    let Some(record) = record::find(&alerts.paths, alerts.clock.zones(), id)? else {
+        return Ok(());
+    };
+    if let Some(at) = record.at(alerts.clock.zones()) {
+        let early = at
+            .timestamp()
+            .duration_since(alerts.clock.now().timestamp());
+        let Some(wait) = wait(early, at.second()) else {
+            return Ok(());
+        };
+        stop.sleep(wait);
+    }
+    stop.check()?;
+    once(alerts, id, keep, stop)
+}
+
+/// How long to wait before a record rings that is due so long from now, at such a second of its minute; nothing for one whose time
+/// is far off. The head start of a session ends within the minute, which is the one that was announced.
+fn wait(early: SignedDuration, second: i8) -> Option<Duration> {
+    let left = i64::from(60 - second) * 1_000 - 500;
+    let head = HEAD_START.min(SignedDuration::from_millis(left));
+    let wait = (early + head).max(SignedDuration::ZERO);
+    (early <= EARLY).then(|| wait.unsigned_abs())
+}
+
+/// Rings the record `id` outside this program, whose session has told it, once, and removes it.
+///
+/// # Errors
+/// No place for Marvin's files, or they cannot be written.
+pub fn fire(alerts: &Alerts, id: &str, stop: &Cancel) -> Outcome<()> {
+    once(alerts, id, remove, stop)
+}
+
+fn remove(alerts: &Alerts, record: &Record, stop: &Cancel) -> Outcome<()> {
+    schedule::remove(alerts, std::slice::from_ref(record), stop).map(|_| ())
+}
+
+/// Keeps a record that reached nobody, so that the next session tells it; the scheduler is done with it.
+fn keep(alerts: &Alerts, record: &Record, stop: &Cancel) -> Outcome<()> {
+    let _ = schedule::take_back(alerts, std::slice::from_ref(record), stop);
+    Err(Problem::missing(words(alerts, record)).next(
+        "Neither a desktop notice nor an ntfy message could be sent; Marvin shows it when it is opened next.",
+    ))
+}
+
+/// What becomes of a record.
+type End = fn(&Alerts, &Record, &Cancel) -> Outcome<()>;
+
+/// Rings the record `id` outside this program, once, and removes it; one that reached nobody there ends as `unheard` says.
+fn once(alerts: &Alerts, id: &str, unheard: End, stop: &Cancel) -> Outcome<()> {
+    let folder = alerts.paths.alarms()?;
+    atomic::make_folder(&folder, Access::Private)?;
+    let _lock = Lock::take(&folder.join("fire"), PATIENCE, stop)?;
+    let Some(record) = record::find(&alerts.paths, alerts.clock.zones(), id)? else {
+        return Ok(());
+    };
+    if is_wanted(alerts, &record) {
+        let title = if record.of.is_some() {
+            "Reminder"
+        } else {
+            "Alarm"
+        };
+        // The scheduler knows nothing of profiles: an event's reminder goes where its own profile's go.
+        let profile = record.of.as_ref().map(|of| of.profile.clone());
+        let profile = profile.unwrap_or_else(|| alerts.profile());
+        if !aloud(alerts, &profile, title, &words(alerts, &record), stop) {
+            return unheard(alerts, &record, stop);
+        }
+    }
+    remove(alerts, &record, stop)
+}
+
+/// False for a reminder whose event is gone, also when another program removed it.
+pub fn is_wanted(alerts: &Alerts, record: &Record) -> bool {
+    let Some(of) = &record.of else { return true };
+    let Ok(profile) = alerts.paths.profile(&of.profile) else {
+        return true;
+    };
+    Files::of(&profile).hold(&of.uid)
+}
+
+/// A desktop notice, and a message to the telephone that says of what kind it is; neither failing stops the other, and the session
+/// has its own notice. True when one of them went out.
+pub fn aloud(alerts: &Alerts, profile: &str, title: &str, text: &str, stop: &Cancel) -> bool {
+    let shown = desktop::notify(&alerts.env, title, text, stop).is_ok();
+    let sent = reminder_topic::publish(alerts, profile, title, stop).unwrap_or_default();
+    shown || sent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_early_call_waits_for_the_second_of_two_equal_hours_and_no_longer() {
+        let seconds = |early| {
+            let wait = wait(SignedDuration::from_secs(early), 0);
+            wait.map(|wait| wait.as_secs())
+        };
+        assert_eq!(seconds(0), Some(2));
+        assert_eq!(seconds(-5), Some(0));
+        assert_eq!(seconds(3_600), Some(3_602));
+        assert_eq!(seconds(7_200), None);
+    }
+
+    #[test]
+    fn the_second_of_an_alarm_is_waited_for_and_its_minute_is_never_left() {
+        for second in 0..60 {
+            let wait = wait(SignedDuration::from_secs(second.into()), second).unwrap();
+            assert!(wait >= Duration::from_secs(second.try_into().unwrap()));
+            assert!(wait < Duration::from_secs(60), "{second}: {wait:?}");
+        }
+    }
+}

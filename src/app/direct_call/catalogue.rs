@@ -1,0 +1,133 @@
+//! The catalogue of tools as a person or a program reads it, and the help of one tool.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::base::params::right_call;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text;
+use crate::tools::{Tool, all};
+
+/// What one tool does and takes.
+pub fn help(tool: &Tool) -> String {
+    let mut out = format!("{} ({}): {}\n", tool.name, tool.module, tool.about());
+    for field in tool.fields {
+        let mut facts = vec![field.kind.wanted()];
+        facts.push(if field.required {
+            "required".to_owned()
+        } else {
+            field
+                .default
+                .map_or_else(|| "optional".to_owned(), |json| format!("default {json}"))
+        });
+        facts.extend(field.min.map(|min| format!("at least {min}")));
+        facts.extend(field.max.map(|max| format!("at most {max}")));
+        let _ = writeln!(
+            out,
+            "  {:<18} {} ({})",
+            field.name,
+            field.doc(),
+            facts.join(", ")
+        );
+    }
+    let _ = writeln!(
+        out,
+        "For example: marvin tool {} --json '{}'",
+        tool.name,
+        right_call(tool.fields)
+    );
+    out
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: &'static str,
+    module: &'static str,
+    summary: &'static str,
+    parameters: Value,
+    flags: Flags,
+    service: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Flags {
+    coding_only: bool,
+    write_op: bool,
+    interactive_only: bool,
+    long_running: bool,
+}
+
+/// The tools that fit the words `[--json] [WORD]`, one a line or as JSON.
+///
+/// # Errors
+/// No tool fits, or there is an unknown flag.
+pub fn list(words: &[String]) -> Outcome<String> {
+    let json = words.iter().any(|word| word == "--json");
+    let word = words
+        .iter()
+        .find(|word| !word.starts_with('-'))
+        .map(|word| word.to_lowercase());
+    if let Some(flag) = words
+        .iter()
+        .find(|word| word.starts_with('-') && *word != "--json")
+    {
+        return Err(Problem::input(format!("There is no flag {flag} here."))
+            .next("The one flag is --json."));
+    }
+    let fits = |tool: &&Tool| {
+        word.as_ref().is_none_or(|word| {
+            [tool.name, tool.module, &tool.about().to_lowercase()]
+                .iter()
+                .any(|text| text.contains(word.as_str()))
+        })
+    };
+    let found: Vec<&Tool> = all().filter(fits).collect();
+    if json {
+        let rows: Vec<Row> = found.iter().map(|tool| row(tool)).collect();
+        return serde_json::to_string_pretty(&rows)
+            .map(|text| text + "\n")
+            .map_err(|why| Problem::internal(format!("The catalogue cannot be written: {why}.")));
+    }
+    if found.is_empty() {
+        let near = text::did_you_mean(
+            word.as_deref().unwrap_or_default(),
+            all().map(|tool| tool.name),
+        );
+        return Err(
+            Problem::missing("No tool fits that word.").next(near.map_or_else(
+                || "marvin tools lists all.".to_owned(),
+                |near| text::capital(&near),
+            )),
+        );
+    }
+    let mut out = String::new();
+    for tool in found {
+        let _ = writeln!(
+            out,
+            "{:<24} {:<10} {}",
+            tool.name,
+            tool.module,
+            tool.about()
+        );
+    }
+    Ok(out)
+}
+
+fn row(tool: &Tool) -> Row {
+    let flags = Flags {
+        coding_only: tool.rules.coding,
+        write_op: tool.rules.effect.is_write(),
+        interactive_only: false,
+        long_running: tool.rules.long,
+    };
+    Row {
+        name: tool.name,
+        module: tool.module,
+        summary: tool.about(),
+        parameters: serde_json::from_str(tool.schema).unwrap_or_default(),
+        flags,
+        service: tool.rules.service,
+    }
+}

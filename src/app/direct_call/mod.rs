@@ -1,0 +1,65 @@
+//! Tools called by hand, without a model, through the same registry, fence and gates: `marvin tool` and `!tool` (decisions.md,
+//! command line).
+
+pub mod catalogue;
+pub mod values;
+pub mod words;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::setup::{self, Start};
+use super::stream::say;
+use crate::base::cancel::Cancel;
+use crate::base::ids;
+use crate::base::problem::Outcome;
+use crate::chat::event::{Event, Listener};
+use crate::chat::message::{ToolCall, ToolOutput};
+use crate::disk::beneath::Root;
+use crate::tools::engine::batch;
+use crate::tools::engine::context::Ctx;
+
+/// Says what a tool tells the person while it runs.
+struct Aloud;
+
+impl Listener for Aloud {
+    fn hear(&self, event: Event) {
+        if let Event::Notice(_, words) = event {
+            say(&words);
+        }
+    }
+}
+
+/// Runs the tool `name` with `args` (a JSON object) in `given`, else in the current directory wherever it is.
+///
+/// # Errors
+/// The directory does not exist; the tool's own failure is in the output.
+pub fn run(
+    start: &Start,
+    name: &str,
+    args: String,
+    given: Option<&Path>,
+    stop: &Cancel,
+) -> Outcome<ToolOutput> {
+    let mut world = setup::world(start, given, &mut |words| say(&format!("Warning: {words}")))?;
+    if let (None, None, Some(current)) = (world.place.root(), given, &start.current) {
+        world.place = Default::default();
+        world.place.set(Root::open(current)?, false);
+    }
+    // Only a directory that was named makes notes and tickets those of the project (decisions.md, command line).
+    world.set_coding(given.is_some());
+    let mut ctx = Ctx::new(Arc::new(world), stop.clone(), Arc::new(Aloud));
+    ctx.by_hand = true;
+    let call = call(name, args);
+    Ok(batch::run_one(&ctx, &call).output)
+}
+
+/// A call of `name` with `args`, a JSON object.
+pub fn call(name: &str, args: String) -> ToolCall {
+    ToolCall {
+        id: ids::call(),
+        name: name.to_owned(),
+        args,
+        keep: None,
+    }
+}

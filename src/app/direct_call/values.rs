@@ -1,0 +1,125 @@
+//! `key=value` words as an argument object, converted by the parameters' types.
+
+use serde_json::{Map, Value};
+
+use crate::base::params::{Field, Type};
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text;
+
+/// Reads `key=value` words: a list takes commas or the key again, `key=` is the empty text.
+///
+/// # Errors
+/// An unknown parameter, a word that is no pair, or `json` that is no object.
+pub fn object(
+    fields: &[Field],
+    words: &[String],
+    json: Option<&str>,
+) -> Outcome<Map<String, Value>> {
+    let mut map = match json {
+        Some(json) => serde_json::from_str(json).map_err(|error| {
+            Problem::input(format!("--json is no JSON object: {error}."))
+                .next("For example: --json '{\"path\": \"src\"}'")
+        })?,
+        None => Map::new(),
+    };
+    for word in words {
+        let (key, value) = word.split_once('=').ok_or_else(|| {
+            Problem::input(format!(
+                "\"{}\" is not of the form key=value.",
+                text::visible(&text::clip(word, 60))
+            ))
+        })?;
+        let field = fields
+            .iter()
+            .find(|field| field.name == key || field.aliases.contains(&key))
+            .ok_or_else(|| unknown(fields, key))?;
+        let value = convert(field.kind, value);
+        match (map.get_mut(field.name), value) {
+            (Some(Value::Array(items)), Value::Array(more)) => items.extend(more),
+            (_, value) => {
+                map.insert(field.name.to_owned(), value);
+            }
+        }
+    }
+    Ok(map)
+}
+
+fn unknown(fields: &[Field], key: &str) -> Problem {
+    let problem = Problem::input(format!(
+        "There is no parameter \"{}\".",
+        text::visible(&text::clip(key, 40))
+    ));
+    match text::did_you_mean(key, fields.iter().map(|field| field.name)) {
+        Some(hint) => problem.next(text::capital(&hint)),
+        None => problem.next(format!(
+            "Parameters: {}.",
+            fields
+                .iter()
+                .map(|field| field.name)
+                .collect::<Vec<_>>()
+                .join(", ")
+        )),
+    }
+}
+
+/// The value by its type; what does not fit stays text and is explained by the tool's own decoder.
+fn convert(kind: Type, value: &str) -> Value {
+    match kind {
+        Type::Text | Type::Choice(_) => Value::from(value),
+        Type::List(_) if value.trim_start().starts_with('[') => {
+            serde_json::from_str(value).unwrap_or_else(|_| Value::from(value))
+        }
+        Type::List(of) => value
+            .split(',')
+            .map(str::trim)
+            .filter(|item| !item.is_empty())
+            .map(|item| convert(*of, item))
+            .collect(),
+        Type::Whole | Type::Number | Type::Flag | Type::Object => {
+            serde_json::from_str(value).unwrap_or_else(|_| Value::from(value))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn words_become_typed_values() {
+        const FIELDS: &[Field] = &[
+            Field::new("path", "p", Type::Text, true),
+            Field::new("count", "c", Type::Whole, false),
+            Field::new("tags", "t", Type::List(&Type::Text), false),
+        ];
+        let read = |words: &[&str], json| {
+            object(
+                FIELDS,
+                &words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>(),
+                json,
+            )
+            .map(Value::Object)
+        };
+        assert_eq!(
+            read(&["path=5", "count=5", "tags=a,b", "tags=c"], None).unwrap(),
+            json!({"path": "5", "count": 5, "tags": ["a", "b", "c"]})
+        );
+        assert_eq!(
+            read(&["path="], Some("{\"count\": 1}")).unwrap(),
+            json!({"count": 1, "path": ""})
+        );
+        assert!(
+            read(&["pth=a"], None)
+                .unwrap_err()
+                .one_line()
+                .contains("\"path\"")
+        );
+        assert!(
+            read(&["path"], None)
+                .unwrap_err()
+                .one_line()
+                .contains("key=value")
+        );
+    }
+}

@@ -1,0 +1,64 @@
+//! `--ntfy`: one message when a run ends. Contents are public to whoever knows the topic: no words of the conversation.
+
+use std::time::Duration;
+
+use super::stream::say;
+use crate::alerts::ntfy::poll;
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::ids;
+use crate::net::http::{Client, Limits, Setup};
+use crate::net::proxies::Route;
+use crate::net::services;
+use crate::net::user_agent::agent;
+
+/// The topic to use: the one given, or a new one that nobody can guess, which is named on standard error.
+pub fn topic(given: &str) -> String {
+    if !given.is_empty() {
+        return given.to_owned();
+    }
+    let topic = format!("marvin-{}", ids::hex(10));
+    say(&format!("ntfy topic: {topic}"));
+    topic
+}
+
+/// Sends the message; failure to send within `patience` is ignored: the process waits for it to end.
+pub fn ended(env: &Env, topic: &str, patience: Duration, well: bool, took: Duration, cost: f64) {
+    let Some(service) = services::service("ntfy") else {
+        return;
+    };
+    let safe: String = topic
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+        .collect();
+    let base = service.base_in(env).to_owned();
+    let limits = Limits {
+        connect: patience,
+        first_byte: patience,
+        silence: patience,
+    };
+    let url = format!("{base}/{safe}");
+    let Ok(route) = Route::to(env, &url) else {
+        return;
+    };
+    let client = Client::new(Setup {
+        limits,
+        agent: agent(env, None),
+        route,
+    });
+    let mut headers = poll::headers(env);
+    headers.push(("content-type", "text/plain".to_owned()));
+    let words = format!(
+        "Marvin {} after {} s, ${cost:.4}.",
+        if well { "is done" } else { "failed" },
+        took.as_secs()
+    );
+    // The limits count each phase; this one counts all of them.
+    let stop = Cancel::new();
+    let late = stop.clone();
+    let _ = std::thread::Builder::new().spawn(move || {
+        std::thread::sleep(patience);
+        late.fire();
+    });
+    let _ = client.post(&url, &headers, &[words.as_bytes()], &stop);
+}

@@ -1,0 +1,150 @@
+//! What the session reads and writes: the chat log, the input history, news; and the threads it has work done on.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use crossbeam_channel::Receiver;
+
+use super::Session;
+use super::inbox::Note;
+use super::log_writer;
+use crate::agent::turn::Limits;
+use crate::alerts::ntfy::answer;
+use crate::app::session::ui_update::Show;
+use crate::base::cancel::Cancel;
+use crate::base::problem::{Outcome, Problem};
+use crate::chat::repair::cut_for_cap;
+use crate::chat::tokens::Meter;
+use crate::store::chat_log::{self, ChatLog, Role};
+use crate::store::input_history::InputHistory;
+use crate::store::subscriptions;
+use crate::tools::engine::context::World;
+
+impl Session {
+    pub(super) fn seed(&mut self, entries: &[chat_log::Entry]) {
+        self.messages = chat_log::messages(entries);
+        if let Some(at) = cut_for_cap(&self.messages, Limits::new(self.world.coding()).cap) {
+            self.messages.drain(..at);
+        }
+        self.meter = Meter::default();
+        self.gauge();
+        let yours = entries.iter().filter(|entry| entry.role == Role::You);
+        self.said = yours.map(|entry| entry.text.clone()).collect();
+    }
+
+    /// The context as it is after a change of the conversation that no request has counted yet.
+    pub(super) fn gauge(&mut self) {
+        // An estimate: exactness would load the tokenizer on the thread that draws.
+        let tokens = self.meter.measure(&self.messages, 0, u64::MAX);
+        self.world.context.set_messages(tokens);
+    }
+
+    pub(super) fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    pub(super) fn remember(&mut self, line: &str) {
+        let (history, inbox, line) = (
+            self.input_history(),
+            Arc::clone(&self.inbox),
+            line.to_owned(),
+        );
+        self.scribe.put(move || {
+            let mut held = history.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Err(problem) = held.add(&line) {
+                inbox.put(Note::Notice(problem.one_line()));
+            }
+        });
+    }
+
+    pub(super) fn input_history(&mut self) -> Arc<Mutex<InputHistory>> {
+        if let Some(history) = &self.history {
+            return Arc::clone(history);
+        }
+        let path = self
+            .world
+            .paths
+            .profile(&self.world.profile())
+            .map(|profile| profile.history());
+        let shows = &mut self.shows;
+        let opened = InputHistory::open(path.unwrap_or_default(), &mut |words| {
+            shows.push(Show::System(words));
+        });
+        let history = Arc::new(Mutex::new(opened));
+        self.history = Some(Arc::clone(&history));
+        history
+    }
+
+    pub(super) fn poll_news(&mut self) {
+        let Ok(profile) = self.world.paths.profile(&self.world.profile()) else {
+            return;
+        };
+        let shows = &mut self.shows;
+        let mut warn = |words| shows.push(Show::System(words));
+        let file = profile.ntfy_subscriptions();
+        self.topics = subscriptions::read(&file, &self.world.clock, &mut warn).len();
+        let inbox = Arc::clone(&self.inbox);
+        let deliver = move |news: Vec<String>| {
+            for words in news {
+                inbox.put(if answer::is_message(&words) {
+                    Note::News(words)
+                } else {
+                    Note::Notice(words)
+                });
+            }
+        };
+        self.news.poll(
+            &self.world.env,
+            &profile,
+            &self.world.clock,
+            &Cancel::new(),
+            deliver,
+        );
+    }
+
+    /// Adds an entry to the chat log of `profile`; the receiver hears when it is there.
+    pub(super) fn log(&mut self, profile: &str, role: Role, said: String) -> Receiver<()> {
+        let inbox = Arc::clone(&self.inbox);
+        let (writer, world) = (self.log_writer.clone(), Arc::clone(&self.world));
+        let profile = profile.to_owned();
+        self.scribe.put_and_tell(move || {
+            let mut warn = |words| inbox.put(Note::Notice(words));
+            writer.append(&world, &profile, role, said, &mut warn);
+        })
+    }
+
+    /// Does something with the log, in its order, that must be done before the next message goes. False, and shown, when there is
+    /// no log.
+    pub(super) fn with_log(&mut self, act: impl FnOnce(ChatLog) + Send + 'static) -> bool {
+        match log_writer::open(&self.world, &self.world.profile()) {
+            Ok(log) => {
+                self.holding += 1;
+                self.scribe.put(move || act(log));
+                true
+            }
+            Err(problem) => {
+                self.shows.push(Show::Failed(problem));
+                false
+            }
+        }
+    }
+
+    /// Makes a text on a thread and shows it.
+    pub(super) fn list(&mut self, make: impl FnOnce(&World) -> Outcome<String> + Send + 'static) {
+        let (world, inbox) = (Arc::clone(&self.world), Arc::clone(&self.inbox));
+        let begun = self.work("list", move || inbox.put(Note::Listing(make(&world))));
+        self.listings += usize::from(begun);
+    }
+
+    /// Runs `work` on a thread; false, and shown, when there is none left.
+    pub(super) fn work(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> bool {
+        let begun = thread::Builder::new().name(name.to_owned()).spawn(work);
+        if let Err(why) = begun {
+            self.shows
+                .push(Show::Failed(Problem::system("Cannot start a thread", why)));
+            return false;
+        }
+        true
+    }
+}

@@ -1,0 +1,178 @@
+//! Messages and their answers: the queue, the turn that runs, how it ends.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::inbox::TurnEnd;
+use super::turn;
+use super::{Brain, Queued, Session, Turn};
+use crate::app::session::ui_update::{End, Show};
+use crate::app::setup::Answering;
+use crate::base::problem::Problem;
+use crate::chat::message::Message;
+use crate::llm::provider::Offer;
+use crate::store::chat_log::Role;
+use crate::tools::Effect;
+
+impl Session {
+    /// Sends the next waiting message, if nothing is in its way.
+    pub(super) fn go_on(&mut self) {
+        if self.turn.is_some() || self.holding > 0 || self.leaving {
+            return;
+        }
+        match &self.brain {
+            Brain::Choosing => {}
+            Brain::Failed(why) => {
+                let why = why.clone();
+                self.failed |= !self.queue.is_empty();
+                while let Some(queued) = self.queue.pop_front() {
+                    let time = self.world.clock.hour_minute();
+                    let text = queued.text;
+                    self.shows.push(Show::You { text, time });
+                    let problem = Problem::config(why.clone())
+                        .next("!model PROVIDER chooses another one for this session.");
+                    self.shows.push(Show::Failed(problem));
+                }
+            }
+            Brain::Ready { answering, offer } => {
+                let (answering, offer) = (Arc::clone(answering), Arc::clone(offer));
+                if let Some(queued) = self.queue.pop_front() {
+                    self.begin(queued, answering, offer);
+                }
+            }
+        }
+    }
+
+    pub(super) fn begin(&mut self, queued: Queued, answering: Arc<Answering>, offer: Arc<Offer>) {
+        let Queued { text, resent } = queued;
+        let id = self.number();
+        let (stop, with_session) = self.all.child();
+        let time = self.world.clock.hour_minute();
+        self.shows.push(Show::You {
+            text: text.clone(),
+            time,
+        });
+        let profile = self.world.profile();
+        let saved = self.log(&profile, Role::You, text.clone());
+        let job = turn::Job {
+            id,
+            world: Arc::clone(&self.world),
+            answering,
+            offer,
+            prices: Arc::clone(&self.prices),
+            max_cost: self.low.max_cost,
+            coding: self.world.coding(),
+            messages: self.messages.clone(),
+            meter: std::mem::take(&mut self.meter),
+            text: text.clone(),
+            jobs: self.background().join("\n"),
+            stop: stop.clone(),
+            inbox: Arc::clone(&self.inbox),
+            saved,
+        };
+        self.turn = Some(Turn {
+            id,
+            stop,
+            _with_session: with_session,
+            since: Instant::now(),
+            said: text.clone(),
+            profile,
+            resent,
+            text: String::new(),
+            latest: 0,
+            gap: false,
+            cancelled: None,
+        });
+        self.said.push(text);
+        if let Err(problem) = job.start() {
+            self.turn = None;
+            self.shows.push(Show::Failed(problem));
+        }
+    }
+
+    /// The person stopped the answer and its worker hangs where nothing reaches it: the session goes on with what was shown.
+    pub(super) fn abandon(&mut self) {
+        if let Some(turn) = self.turn.take() {
+            let id = turn.id;
+            let end = TurnEnd {
+                talk: None,
+                effects: Vec::new(),
+                failure: None,
+            };
+            self.end(turn, end);
+            self.abandoned = Some((id, self.messages.len()));
+        }
+    }
+
+    /// A turn that was gone on without has ended after all. What its tools gave by then is part of the conversation, if nothing
+    /// was said since.
+    pub(super) fn ended_late(&mut self, id: u64, end: TurnEnd) {
+        let now = (id, self.messages.len());
+        if self.turn.is_none()
+            && self.abandoned.take_if(|then| *then == now).is_some()
+            && let Some((messages, meter)) = end.talk
+        {
+            (self.messages, self.meter) = (messages, meter);
+        }
+    }
+
+    pub(super) fn end(&mut self, turn: Turn, end: TurnEnd) {
+        let stopped = turn.cancelled.is_some();
+        let how = match (&end.failure, stopped) {
+            (None, false) => End::Complete,
+            (Some(failure), false) if !failure.problem.is_cancelled() => End::Failed,
+            (None, true) if end.talk.is_some() => End::Complete,
+            _ => End::Stopped,
+        };
+        match end.talk {
+            Some((messages, meter)) => (self.messages, self.meter) = (messages, meter),
+            None => {
+                self.messages.push(Message::user(turn.said.clone()));
+                if !turn.text.trim().is_empty() {
+                    self.messages.push(Message::assistant(turn.text.clone()));
+                }
+                self.gauge();
+            }
+        }
+        let rows = std::mem::take(&mut self.rows).into_iter();
+        self.messages
+            .extend(rows.map(|text| Message::System { text }));
+        if !turn.text.trim().is_empty() {
+            let mark = match how {
+                End::Complete => "",
+                End::Stopped => "\n\n[stopped]",
+                End::Failed => "\n\n[cut by a failure]",
+            };
+            let mut said = turn.text;
+            said.push_str(mark);
+            self.log(&turn.profile, Role::Assistant, said);
+        }
+        self.failed = how == End::Failed;
+        self.shows.push(Show::AnswerEnd(how));
+        let held = std::mem::take(&mut self.held);
+        self.shows.extend(held.into_iter().map(Show::System));
+        if let (End::Failed, Some(failure)) = (how, end.failure) {
+            self.shows.push(Show::Failed(*failure.problem));
+        }
+        self.effects(end.effects, (!turn.resent).then_some(turn.said));
+        self.go_on();
+    }
+
+    /// Does what tools asked for; `said` is the message to send again should the profile have changed.
+    pub(super) fn effects(&mut self, effects: Vec<Effect>, said: Option<String>) {
+        for effect in effects {
+            match effect {
+                Effect::WorkingDir(dir) => {
+                    let words = format!("Working directory: {}", dir.display());
+                    self.shows.push(Show::System(words));
+                }
+                Effect::Exit(words) => {
+                    self.leaving = true;
+                    self.shows.push(Show::Leave(words));
+                }
+                Effect::HistoryCompacted => self.reload(),
+                Effect::SwitchProfile(name) => self.switch(name, said.clone()),
+            }
+        }
+    }
+}

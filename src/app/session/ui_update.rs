@@ -1,0 +1,132 @@
+//! What a session tells the face that a person looks at: the one vocabulary of the full screen and of the plain interface.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::Sender;
+
+use crate::base::problem::Problem;
+use crate::chat::event::Event;
+use crate::store::chat_log::Entry;
+use crate::tools::engine::context::Matter;
+
+/// One thing to show, in order.
+#[derive(Debug)]
+pub enum Show {
+    /// The end of an earlier conversation.
+    Past(Vec<Entry>),
+    /// From here on what is said belongs to this profile.
+    Profile(String),
+    /// What the person said, now on its way to the model.
+    You {
+        /// The words.
+        text: String,
+        /// `14:30`.
+        time: String,
+    },
+    /// The running turn says something.
+    Event(Event),
+    /// The answer is over.
+    AnswerEnd(End),
+    /// Something failed.
+    Failed(Problem),
+    /// A word of the system, Markdown nowhere.
+    System(String),
+    /// Something that calls the person, with the terminal's bell.
+    Call(String),
+    /// Text to read as it stands: a list, a report, a tool's result, the welcome.
+    Listing(String),
+    /// A command of the person and what it printed.
+    Ran {
+        /// The command.
+        command: String,
+        /// Its output and how it ended.
+        output: String,
+    },
+    /// The last exchange of the profile is taken back: it vanishes from sight, and its message may be typed again.
+    Undone(String),
+    /// A tool waits for the person's answer.
+    Ask(Question),
+    /// Open this file in the person's editor, then say [`super::Session::edited`].
+    Edit(PathBuf),
+    /// Leave, with these words.
+    Leave(String),
+}
+
+/// A question that waits for the person. Dropping it means no.
+#[derive(Debug)]
+pub struct Question {
+    /// What it is about.
+    pub matter: Matter,
+    /// Where the answer goes.
+    pub reply: Sender<Verdict>,
+}
+
+/// The person's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Yes, this time.
+    Once,
+    /// Yes, and for exactly this in this session.
+    Always,
+    /// No.
+    No,
+    /// No, with a word to the model.
+    NoBecause(String),
+}
+
+/// How an answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// It is complete.
+    Complete,
+    /// The person stopped it; what came stays.
+    Stopped,
+    /// It failed; [`Show::Failed`] follows.
+    Failed,
+}
+
+/// The state that a status line shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Status {
+    /// The provider's name; `None` while it is being chosen or cannot be.
+    pub provider: Option<&'static str>,
+    /// The model's name.
+    pub model: String,
+    /// The active profile.
+    pub profile: String,
+    /// Messages in the conversation.
+    pub messages: usize,
+    /// US dollars of this session.
+    pub cost: f64,
+    /// Tokens of this session, in and out.
+    pub tokens: u64,
+    /// Percent of the context in use, when anybody counts.
+    pub context: Option<u64>,
+    /// Coding mode.
+    pub coding: bool,
+    /// Shell mode, with its directory.
+    pub shell: Option<PathBuf>,
+    /// ntfy topics that are listened to.
+    pub topics: usize,
+    /// What runs now, longest first.
+    pub running: Vec<Running>,
+}
+
+/// Something that takes time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Running {
+    /// The command or tool that the person called; empty for an answer.
+    pub what: String,
+    /// Since when.
+    pub since: Instant,
+    /// It goes on beside the conversation.
+    pub background: bool,
+}
+
+impl Running {
+    /// How long it has run.
+    pub fn took(&self) -> Duration {
+        self.since.elapsed()
+    }
+}

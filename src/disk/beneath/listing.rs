@@ -1,0 +1,404 @@
+//! The listing of a working directory: a small tree, level by level, whose cost is bounded by what it shows.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::rc::Rc;
+
+use rustix::fd::AsFd;
+use rustix::fs::{AtFlags, statat};
+
+use super::engine;
+use super::ignored::{GIT_IGNORE, Rules};
+use super::read::{Entry, FileKind};
+use super::root::Root;
+use crate::base::problem::Outcome;
+use crate::base::text::{clip, plural, visible};
+use crate::disk::beneath::rel_path::Rel;
+
+/// What a listing shows.
+#[derive(Debug, Clone)]
+pub struct Look {
+    /// Levels below the folder.
+    pub depth: usize,
+    /// Lines at most, shared fairly among the folders of a level.
+    pub max_entries: usize,
+    /// Shows `.marvin`, even when it is ignored.
+    pub marvin: bool,
+    /// Hides what `.gitignore` files hide.
+    pub respect_gitignore: bool,
+    /// Ends with the number of files.
+    pub count: bool,
+}
+
+impl Look {
+    /// The one added to refusals: two levels, 40 lines, `.marvin` shown (contract/tools.json, `tree`).
+    pub const SHORT: Self = Self {
+        depth: 2,
+        max_entries: 40,
+        marvin: true,
+        respect_gitignore: true,
+        count: false,
+    };
+}
+
+/// Entries read from one folder at most; a fuller one is shown as such.
+const FOLDER_SCAN: usize = 2_000;
+
+/// Entries read for one listing at most.
+const TOTAL_SCAN: usize = 20_000;
+
+/// Never shown: repositories' insides, installed packages, the tickets.
+const SKIPPED: [&str; 6] = [
+    ".git",
+    ".tickets",
+    "node_modules",
+    ".venv",
+    "venv",
+    "__pycache__",
+];
+
+/// One line of the tree.
+struct Node {
+    rel: Rel,
+    label: String,
+    kind: FileKind,
+    children: Vec<usize>,
+    /// Entries of this folder that are not shown.
+    more: More,
+    rules: Option<Rc<Rules>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum More {
+    None,
+    Some(usize),
+    AtLeast(usize),
+    /// The folder was not opened: below the last level.
+    Unread,
+    /// The folder was not opened: no lines left for it.
+    NoRoom,
+}
+
+impl Root {
+    /// Draws the folder `rel` as a tree: folders first, then by name; links with their target and never entered.
+    ///
+    /// # Errors
+    /// `rel` is missing, no folder, leads outside, or belongs to the tickets.
+    pub fn listing(&self, rel: &Rel, look: &Look) -> Outcome<String> {
+        self.tree(rel, look)
+            .map_err(|stop| self.problem("list", rel, stop))
+    }
+
+    /// [`Root::listing`] without words for its failure, which carry a listing themselves.
+    pub(super) fn tree(&self, rel: &Rel, look: &Look) -> Result<String, engine::Stop> {
+        let top = self.scan(rel, FOLDER_SCAN)?;
+        let nodes = self.grow(rel, top, look);
+        let mut text = String::new();
+        draw(&nodes, 0, "", &mut text);
+        if look.count {
+            let files = nodes.iter().filter(|n| n.kind != FileKind::Folder).count();
+            let cut = nodes
+                .iter()
+                .any(|n| matches!(n.more, More::Some(_) | More::AtLeast(_) | More::NoRoom));
+            let _ = write!(text, "\n{}", plural(files, "file"));
+            if cut {
+                text.push_str(" shown; more are there, list a subfolder to see them");
+            }
+            text.push('\n');
+        }
+        Ok(text)
+    }
+
+    /// The nodes of the tree, the folder itself first.
+    fn grow(&self, rel: &Rel, top: Scan, look: &Look) -> Vec<Node> {
+        let rules = look
+            .respect_gitignore
+            .then(|| Rules::above(self, rel, &GIT_IGNORE));
+        let mut nodes = vec![Node {
+            rel: rel.clone(),
+            label: match rel.name() {
+                Some(_) => format!("{}/", visible(rel.as_str())),
+                None => ".".to_owned(),
+            },
+            kind: FileKind::Folder,
+            children: Vec::new(),
+            more: More::Unread,
+            rules,
+        }];
+        let mut lines = look.max_entries;
+        let mut scans = TOTAL_SCAN;
+        let mut first = Some(top);
+        let mut level = vec![0];
+        for _ in 0..look.depth {
+            if level.is_empty() {
+                break;
+            }
+            let mut next = Vec::new();
+            for (done, &at) in level.iter().enumerate() {
+                // An even share of what is left; a folder that needs less leaves the rest to the others.
+                let share = lines.div_ceil(level.len() - done);
+                if share == 0 || scans == 0 {
+                    if let Some(node) = nodes.get_mut(at) {
+                        node.more = More::NoRoom;
+                        node.label.push_str(" …");
+                    }
+                    continue;
+                }
+                let Some(folder) = nodes.get(at).map(|node| node.rel.clone()) else {
+                    continue;
+                };
+                let scan = match first.take() {
+                    Some(scan) => scan,
+                    None => match self.scan(&folder, FOLDER_SCAN.min(scans)) {
+                        Ok(scan) => scan,
+                        Err(_) => continue,
+                    },
+                };
+                scans = scans.saturating_sub(scan.entries.len());
+                let added = self.expand(&mut nodes, at, scan, share, look);
+                lines = lines.saturating_sub(added.len());
+                next.extend(added.into_iter().filter(|child| {
+                    nodes
+                        .get(*child)
+                        .is_some_and(|node| node.kind == FileKind::Folder)
+                }));
+            }
+            level = next;
+        }
+        nodes
+    }
+
+    /// Adds the children of one folder, at most `share`; gives their places.
+    fn expand(
+        &self,
+        nodes: &mut Vec<Node>,
+        at: usize,
+        scan: Scan,
+        share: usize,
+        look: &Look,
+    ) -> Vec<usize> {
+        let Some((folder, rules)) = nodes
+            .get(at)
+            .map(|node| (node.rel.clone(), node.rules.clone()))
+        else {
+            return Vec::new();
+        };
+        let rules = rules.map(|up| Rules::below(self, &folder, up, &GIT_IGNORE));
+        let mut shown: Vec<(Rel, Entry)> = scan
+            .entries
+            .into_iter()
+            .filter(|entry| !SKIPPED.contains(&entry.name.as_str()))
+            .map(|entry| (folder.child(&entry.name), entry))
+            .filter(|(rel, entry)| self.is_shown(rel, entry, rules.as_deref(), look))
+            .collect();
+        shown.sort_by(|(_, a), (_, b)| {
+            let last = |entry: &Entry| entry.kind != FileKind::Folder;
+            (last(a), &a.name).cmp(&(last(b), &b.name))
+        });
+        let hidden = shown.len().saturating_sub(share);
+        shown.truncate(share);
+        let from = nodes.len();
+        for (rel, entry) in shown {
+            nodes.push(Node {
+                label: self.label(&rel, &entry),
+                kind: entry.kind,
+                children: Vec::new(),
+                more: More::Unread,
+                rules: rules.clone(),
+                rel,
+            });
+        }
+        let added: Vec<usize> = (from..nodes.len()).collect();
+        if let Some(node) = nodes.get_mut(at) {
+            node.children.clone_from(&added);
+            node.more = match (hidden, scan.cut) {
+                (0, false) => More::None,
+                (hidden, false) => More::Some(hidden),
+                (hidden, true) => More::AtLeast(hidden),
+            };
+        }
+        added
+    }
+
+    fn is_shown(&self, rel: &Rel, entry: &Entry, rules: Option<&Rules>, look: &Look) -> bool {
+        if rel.as_str() == ".marvin" {
+            return look.marvin;
+        }
+        let folder = entry.kind == FileKind::Folder;
+        let inside_marvin = look.marvin && rel.parts().next() == Some(".marvin");
+        if !inside_marvin && rules.is_some_and(|rules| rules.hides(self.path(), rel, folder)) {
+            return false;
+        }
+        !(folder && self.is_virtualenv(rel))
+    }
+
+    /// A Python environment under any name.
+    fn is_virtualenv(&self, rel: &Rel) -> bool {
+        let path = format!("{rel}/pyvenv.cfg");
+        statat(&*self.handle, path, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    fn label(&self, rel: &Rel, entry: &Entry) -> String {
+        let name = one_line(&entry.name);
+        match entry.kind {
+            FileKind::Folder => format!("{name}/"),
+            FileKind::File => name,
+            FileKind::Other => format!("{name} (no ordinary file)"),
+            FileKind::Link => {
+                let target = self
+                    .folder(OsStr::new(rel.parent().as_str()))
+                    .ok()
+                    .and_then(|dir| {
+                        engine::link_text(dir.as_fd(), OsStr::new(&entry.name)).ok()?
+                    });
+                match target {
+                    Some(target) => format!("{name} -> {}", one_line(&target.to_string_lossy())),
+                    None => name,
+                }
+            }
+        }
+    }
+
+    fn scan(&self, rel: &Rel, most: usize) -> Result<Scan, engine::Stop> {
+        let mut entries = self.entries(rel, most.saturating_add(1))?;
+        let cut = entries.len() > most;
+        entries.truncate(most);
+        Ok(Scan { entries, cut })
+    }
+}
+
+/// What was read of a folder.
+struct Scan {
+    entries: Vec<Entry>,
+    /// The folder holds more.
+    cut: bool,
+}
+
+fn one_line(name: &str) -> String {
+    clip(
+        &visible(name).replace('\n', "\\n").replace('\t', "\\t"),
+        120,
+    )
+}
+
+fn draw(nodes: &[Node], at: usize, indent: &str, text: &mut String) {
+    let Some(node) = nodes.get(at) else { return };
+    if at == 0 {
+        let _ = writeln!(text, "{}", node.label);
+    }
+    let note = match node.more {
+        More::Some(count) => Some(format!("… {count} more")),
+        More::AtLeast(0) => Some("… more".to_owned()),
+        More::AtLeast(count) => Some(format!("… more than {}", plural(count, "other"))),
+        More::None | More::Unread | More::NoRoom => None,
+    };
+    let lines = node.children.len() + usize::from(note.is_some());
+    for (i, &child) in node.children.iter().enumerate() {
+        let last = i + 1 == lines;
+        if let Some(node) = nodes.get(child) {
+            let branch = if last { "└── " } else { "├── " };
+            let _ = writeln!(text, "{indent}{branch}{}", node.label);
+        }
+        let deeper = format!("{indent}{}", if last { "    " } else { "│   " });
+        draw(nodes, child, &deeper, text);
+    }
+    if let Some(note) = note {
+        let _ = writeln!(text, "{indent}└── {note}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::path::Path;
+
+    fn file(dir: &Path, name: &str, text: &str) {
+        let path = dir.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn the_tree_shows_what_matters_and_hides_the_rest() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = dir.path();
+        for name in [
+            "src/main.rs",
+            "src/net/http.rs",
+            "src/net/deep/er.rs",
+            ".git/config",
+            "node_modules/x/y.js",
+            "env/pyvenv.cfg",
+            ".tickets/a.md",
+            ".marvin/spec.md",
+            "target/debug/x",
+            "README.md",
+            "odd\nname",
+        ] {
+            file(at, name, "");
+        }
+        file(at, ".gitignore", "target/\n.marvin\n*.log\n!keep.log\n");
+        file(at, "a.log", "");
+        file(at, "keep.log", "");
+        file(at, "src/.gitignore", "*.tmp\n");
+        file(at, "src/x.tmp", "");
+        std::os::unix::fs::symlink("/etc", at.join("link")).unwrap();
+        let root = Root::open(at).unwrap();
+        let short = root.listing(&Rel::here(), &Look::SHORT).unwrap();
+        assert_eq!(
+            short,
+            ".\n\
+             ├── .marvin/\n\
+             │   └── spec.md\n\
+             ├── src/\n\
+             │   ├── net/\n\
+             │   ├── .gitignore\n\
+             │   └── main.rs\n\
+             ├── .gitignore\n\
+             ├── README.md\n\
+             ├── keep.log\n\
+             ├── link -> /etc\n\
+             └── odd\\nname\n"
+        );
+        let look = Look {
+            depth: 1,
+            max_entries: 3,
+            marvin: false,
+            respect_gitignore: false,
+            count: true,
+        };
+        let rel = root.check("src").unwrap();
+        assert_eq!(
+            root.listing(&rel, &look).unwrap(),
+            "src/\n├── net/\n├── .gitignore\n├── main.rs\n└── … 1 more\n\n2 files shown; more are there, list a subfolder to see them\n"
+        );
+    }
+
+    #[test]
+    fn a_full_first_folder_does_not_take_all_lines() {
+        let dir = tempfile::tempdir().unwrap();
+        for i in 0..100 {
+            file(dir.path(), &format!("a/{i:03}"), "");
+        }
+        file(dir.path(), "b/x", "");
+        let root = Root::open(dir.path()).unwrap();
+        let text = root.listing(&Rel::here(), &Look::SHORT).unwrap();
+        assert!(text.contains("└── x\n"), "{text}");
+        assert!(text.contains("more\n"), "{text}");
+        assert!(text.lines().count() <= 43, "{text}");
+    }
+
+    #[test]
+    fn folders_without_room_are_not_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        for i in 0..3_000 {
+            fs::create_dir_all(dir.path().join(format!("d{i}/below"))).unwrap();
+        }
+        let root = Root::open(dir.path()).unwrap();
+        let text = root.listing(&Rel::here(), &Look::SHORT).unwrap();
+        assert_eq!(text.matches("/ …\n").count(), 40, "{text}");
+        assert!(text.ends_with("└── … more than 1960 others\n"), "{text}");
+        assert_eq!(text.lines().count(), 42, "{text}");
+    }
+}

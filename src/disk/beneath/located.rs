@@ -1,0 +1,359 @@
+//! Where a path leads: its folder as a handle, its last name, and which guarded parts lie on the way.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, Stat, fstat, openat, statat};
+use rustix::io::Errno;
+
+use super::engine::{self, FOLDER, HOPS, Stop};
+use super::root::Root;
+use crate::base::problem::Outcome;
+use crate::disk::beneath::rel_path::{Guarded, Rel};
+
+/// Device and inode: the same folder under whatever name.
+pub(super) type Id = (u64, u64);
+
+/// Parts of a path at most; deeper ones would take a handle for each part.
+pub(super) const DEEPEST: usize = 256;
+
+/// Bytes of a path at most, as the kernel has it.
+const LONGEST: usize = 4_095;
+
+/// Folders climbed at most on the way back to the root: links can lead deeper than the path's own text.
+const CLIMB: usize = 8 * DEEPEST;
+
+/// What stands in a repository's own folder and runs code or is its content. Such a folder need not be called `.git`: a file of
+/// that name can point at any.
+const GIT_FOLDERS: [&str; 7] = [
+    "hooks",
+    "info",
+    "objects",
+    "refs",
+    "logs",
+    "modules",
+    "worktrees",
+];
+const GIT_FILES: [&str; 5] = ["HEAD", "config", "config.worktree", "packed-refs", "index"];
+
+/// A name inside an opened folder. Without a name it is the folder itself.
+pub(super) struct Spot {
+    pub(super) dir: OwnedFd,
+    pub(super) name: Option<OsString>,
+    pub(super) guard: Option<Guarded>,
+}
+
+impl Spot {
+    /// The name, for acts that need one.
+    pub(super) fn name(&self) -> Result<&OsStr, Stop> {
+        self.name.as_deref().ok_or(Stop::Kind("a folder"))
+    }
+
+    /// What stands there now, a last link not followed.
+    pub(super) fn stat(&self) -> Result<Stat, Errno> {
+        match &self.name {
+            Some(name) => statat(&self.dir, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW),
+            None => fstat(&self.dir),
+        }
+    }
+}
+
+/// What to do with a link that is the last part.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Last {
+    Follow,
+    Keep,
+}
+
+#[allow(
+    clippy::unnecessary_cast,
+    reason = "the fields' types differ by system"
+)]
+pub(super) fn id(stat: &Stat) -> Id {
+    (stat.st_dev as u64, stat.st_ino as u64)
+}
+
+impl Rel {
+    /// The path for the system.
+    ///
+    /// # Errors
+    /// It is longer or deeper than any that is used.
+    pub(super) fn fitting(&self) -> Result<&OsStr, Stop> {
+        if self.as_str().len() > LONGEST || self.parts().count() > DEEPEST {
+            return Err(Stop::Os(Errno::NAMETOOLONG));
+        }
+        Ok(OsStr::new(self.as_str()))
+    }
+}
+
+impl Root {
+    /// Finds the folder and the last name of `rel`. Tickets are refused here, for every act.
+    pub(super) fn locate(&self, rel: &Rel, last: Last) -> Result<Spot, Stop> {
+        let mut path = rel.fitting()?.to_owned();
+        for _ in 0..=HOPS {
+            let (parent, name) = split(&path);
+            let dir = self.folder(&parent)?;
+            let guard = self.guard(dir.as_fd(), name.as_deref())?;
+            if guard == Some(Guarded::Tickets) {
+                return Err(Stop::Guard(Guarded::Tickets));
+            }
+            let link = match (&name, last) {
+                (Some(name), Last::Follow) => match engine::link_text(dir.as_fd(), name) {
+                    Err(Errno::NOENT) => None,
+                    answer => answer?,
+                },
+                _ => None,
+            };
+            let Some(target) = link else {
+                return Ok(Spot { dir, name, guard });
+            };
+            path = self.beside(&parent, &target)?;
+        }
+        Err(Stop::Loop)
+    }
+
+    /// Opens a folder by a path that may hold `..` from links' texts.
+    pub(super) fn folder(&self, path: &OsStr) -> Result<OwnedFd, Stop> {
+        engine::folder(self.engine, self.handle.as_fd(), &self.path, path)
+    }
+
+    /// The path that a link in `parent` with this text means, relative to the root.
+    fn beside(&self, parent: &OsStr, target: &OsStr) -> Result<OsString, Stop> {
+        if target.as_bytes().starts_with(b"/") {
+            let inside = Path::new(target).strip_prefix(&self.path);
+            return Ok(inside.map_err(|_| Stop::Outside)?.as_os_str().to_owned());
+        }
+        let mut path = parent.to_owned();
+        if !path.is_empty() {
+            path.push("/");
+        }
+        path.push(target);
+        Ok(path)
+    }
+
+    /// The parts with a fence of their own that are there now: this directory's, and those of the one that it was chosen from.
+    pub(super) fn fences(&self) -> Vec<(Id, Guarded)> {
+        let parts = [
+            (".tickets", Guarded::Tickets),
+            (".git", Guarded::Git),
+            (".marvin/upstream", Guarded::Upstream),
+        ];
+        let mut fences = Vec::new();
+        for root in [Some(self), self.kept.as_deref()].into_iter().flatten() {
+            for (part, guard) in parts {
+                if let Ok(stat) = statat(&*root.handle, part, AtFlags::empty()) {
+                    fences.push((id(&stat), guard));
+                }
+            }
+        }
+        fences
+    }
+
+    /// Climbs from `dir` to the root: which guarded part, if any, `name` in `dir` (or `dir` itself) belongs to.
+    ///
+    /// A climb that misses the root is [`Stop::Outside`]: the folder was moved away after it was opened.
+    pub(super) fn guard(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: Option<&OsStr>,
+    ) -> Result<Option<Guarded>, Stop> {
+        let fences = self.fences();
+        let fence = |here: Id| {
+            fences
+                .iter()
+                .find(|(id, _)| *id == here)
+                .map(|(_, guard)| *guard)
+        };
+        let mut here = fstat(dir).map(|stat| id(&stat))?;
+        let mut found = name.and_then(|name| self.guard_of_name(dir, here, name, &fence));
+        let mut held: Option<OwnedFd> = None;
+        for _ in 0..CLIMB {
+            found = stricter(found, fence(here));
+            if here == self.id {
+                return Ok(found);
+            }
+            let below = held.as_ref().map_or(dir, AsFd::as_fd);
+            let up = openat(below, "..", FOLDER, Mode::empty())?;
+            let above = id(&fstat(&up)?);
+            if above == here {
+                return Err(Stop::Outside);
+            }
+            let is_git =
+                statat(&up, ".git", AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| id(&stat) == here);
+            let is_git = is_git || is_part_of_git(up.as_fd(), here);
+            found = stricter(found, is_git.then_some(Guarded::Git));
+            here = above;
+            held = Some(up);
+        }
+        Err(Stop::Outside)
+    }
+
+    /// The guarded part that a name is itself, whether it exists yet or not.
+    fn guard_of_name(
+        &self,
+        dir: BorrowedFd<'_>,
+        here: Id,
+        name: &OsStr,
+        fence: &dyn Fn(Id) -> Option<Guarded>,
+    ) -> Option<Guarded> {
+        let is_top = here == self.id || self.kept.as_ref().is_some_and(|kept| here == kept.id);
+        if is_top && name == ".tickets" {
+            return Some(Guarded::Tickets);
+        }
+        let own = || {
+            GIT_FILES
+                .iter()
+                .chain(&GIT_FOLDERS)
+                .any(|part| name == *part)
+        };
+        if name.eq_ignore_ascii_case(".git") || (own() && is_git_folder(dir)) {
+            return Some(Guarded::Git);
+        }
+        let stat = statat(dir, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        fence(id(&stat))
+    }
+}
+
+impl Root {
+    /// The part of this directory with a fence of its own that `other` is or lies in, under whatever name it was reached: what a
+    /// fence around `other` would open.
+    ///
+    /// # Errors
+    /// The folders above it cannot be looked at.
+    pub fn closed_part(&self, other: &Self) -> Outcome<Option<&'static str>> {
+        let known: Vec<(Id, &str)> = [".tickets", ".git", ".marvin/upstream", ".marvin"]
+            .into_iter()
+            .filter_map(|part| {
+                let stat = statat(&*self.handle, part, AtFlags::empty()).ok()?;
+                Some((id(&stat), part))
+            })
+            .collect();
+        let mut found = None;
+        other.climb(&mut |here, up| {
+            let part = known.iter().find(|(id, _)| *id == here);
+            found = part.map(|(_, part)| *part);
+            if found.is_none() && is_part_of_git(up, here) {
+                found = Some("a git repository's own folder");
+            }
+            found.is_some()
+        })?;
+        Ok(found)
+    }
+
+    /// True when a part of the path is a symbolic link now, wherever it leads.
+    pub fn goes_through_link(&self, rel: &Rel) -> bool {
+        let mut path = String::new();
+        rel.parts().any(|part| {
+            path.push_str(part);
+            let is_link = statat(&*self.handle, path.as_str(), AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_symlink());
+            path.push('/');
+            is_link
+        })
+    }
+
+    /// True when `other` is this directory or lies below it.
+    ///
+    /// # Errors
+    /// The folders above it cannot be looked at.
+    pub fn holds(&self, other: &Self) -> Outcome<bool> {
+        let mut holds = false;
+        other.climb(&mut |here, _| {
+            holds = here == self.id;
+            holds
+        })?;
+        Ok(holds)
+    }
+
+    /// Shows this folder and each above it, with the handle of the one above, until `seen` has seen enough or there is none.
+    fn climb(&self, seen: &mut dyn FnMut(Id, BorrowedFd<'_>) -> bool) -> Outcome<()> {
+        let mut climb = || -> Result<(), Stop> {
+            let mut here = self.id;
+            let mut held: Option<OwnedFd> = None;
+            for _ in 0..CLIMB {
+                let below = held.as_ref().map_or(self.handle.as_fd(), AsFd::as_fd);
+                let up = openat(below, "..", FOLDER, Mode::empty())?;
+                let above = id(&fstat(&up)?);
+                if seen(here, up.as_fd()) || above == here {
+                    return Ok(());
+                }
+                here = above;
+                held = Some(up);
+            }
+            Err(Stop::Os(Errno::NAMETOOLONG))
+        };
+        climb().map_err(|stop| self.problem("look above", &Rel::here(), stop))
+    }
+}
+
+/// True for a repository's own folder, whatever it is called.
+fn is_git_folder(dir: BorrowedFd<'_>) -> bool {
+    let is = |name: &str, kind: FileType| {
+        statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == kind)
+    };
+    is("HEAD", FileType::RegularFile)
+        && is("objects", FileType::Directory)
+        && is("refs", FileType::Directory)
+}
+
+/// True when the folder `here` in `up` is one of those that make a repository.
+fn is_part_of_git(up: BorrowedFd<'_>, here: Id) -> bool {
+    is_git_folder(up)
+        && GIT_FOLDERS.iter().any(|name| {
+            statat(up, *name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| id(&stat) == here)
+        })
+}
+
+/// Tickets are fenced for reading too and win over the others.
+fn stricter(a: Option<Guarded>, b: Option<Guarded>) -> Option<Guarded> {
+    match (a, b) {
+        (Some(Guarded::Tickets), _) | (_, Some(Guarded::Tickets)) => Some(Guarded::Tickets),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The folder's path and the last name; a path that ends in `.` or `..` is a folder without a name.
+fn split(path: &OsStr) -> (OsString, Option<OsString>) {
+    let bytes = path.as_bytes();
+    let end = bytes
+        .iter()
+        .rposition(|b| *b != b'/')
+        .map_or(0, |at| at + 1);
+    let bytes = bytes.get(..end).unwrap_or_default();
+    let from = bytes
+        .iter()
+        .rposition(|b| *b == b'/')
+        .map_or(0, |at| at + 1);
+    let (parent, name) = bytes.split_at(from);
+    if matches!(name, b"" | b"." | b"..") {
+        return (OsStr::from_bytes(bytes).to_owned(), None);
+    }
+    (
+        OsStr::from_bytes(parent).to_owned(),
+        Some(OsStr::from_bytes(name).to_owned()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_name_is_split_off() {
+        let parts = |text: &str| {
+            let (parent, name) = split(OsStr::new(text));
+            (
+                parent.into_string().unwrap(),
+                name.map(|n| n.into_string().unwrap()),
+            )
+        };
+        assert_eq!(parts("a/b//"), ("a/".into(), Some("b".into())));
+        assert_eq!(parts("b"), (String::new(), Some("b".into())));
+        assert_eq!(parts("a/.."), ("a/..".into(), None));
+        assert_eq!(parts("."), (".".into(), None));
+        assert_eq!(parts(""), (String::new(), None));
+    }
+}

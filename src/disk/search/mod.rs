@@ -1,0 +1,317 @@
+//! Searching a project's text, with the crates that ripgrep is made of and behind the fence.
+//!
+//! No child does it: ripgrep opens files by their paths, so a folder swapped for a link leads it out, and it reads whatever stands
+//! under the name of an ignore file, a device or a pipe too. The walk of [`Root::walk`] holds a handle on every folder instead, and
+//! files are searched on several threads, so that nothing is lost by it.
+
+mod names;
+pub(crate) mod parallel;
+mod render;
+mod scan;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::ops::ControlFlow;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use self::names::Names;
+use self::parallel::{BATCH, in_parallel};
+use self::scan::{Limits, Pattern, Wanted};
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::text::{clip, visible};
+use crate::disk::beneath::{Found as Entry, IGNORE_FILES, Rel, Root, Visit, WalkFile};
+use crate::proc::git::Git;
+
+/// Folders that hold other people's code or build products. Searched like hidden ones: when the glob names them, or git tracks
+/// what is in them.
+const VENDOR: [&str; 8] = [
+    "node_modules",
+    "target",
+    "vendor",
+    "venv",
+    "__pycache__",
+    "dist",
+    "build",
+    "site-packages",
+];
+/// Longest search; less than a call may take, so that what was found by then is shown.
+const LIMIT: Duration = Duration::from_secs(25);
+/// How long git may take to say what it tracks.
+const GIT_LIMIT: Duration = Duration::from_secs(5);
+
+/// What to look for.
+#[derive(Debug, Clone)]
+pub(crate) struct Search<'a> {
+    /// Regular expression in the `regex` crate's syntax.
+    pub(crate) pattern: &'a str,
+    /// File name glob; `*` is every file.
+    pub(crate) glob: &'a str,
+    /// Lines shown around a hit.
+    pub(crate) context: usize,
+    /// Hits shown.
+    pub(crate) most: usize,
+}
+
+/// One line of a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Line {
+    path: String,
+    number: u64,
+    text: String,
+    hit: bool,
+}
+
+/// Searches below `root` and gives `path:line` blocks with context, hits marked, and a count.
+///
+/// # Errors
+/// A pattern that is no regular expression (with the engine's words), a glob that is none, or the search was stopped.
+pub(crate) fn search(root: &Root, what: &Search<'_>, env: &Env, stop: &Cancel) -> Outcome<String> {
+    Ok(render::render(&find(root, what, env, stop)?, what))
+}
+
+/// The same as `path:line:text`, one hit a line; the flag says that there were more.
+///
+/// # Errors
+/// As [`search`].
+pub(crate) fn hits(
+    root: &Root,
+    what: &Search<'_>,
+    env: &Env,
+    stop: &Cancel,
+) -> Outcome<(Vec<String>, bool)> {
+    let found = find(root, what, env, stop)?;
+    let line = |line: &Line| format!("{}:{}:{}", line.path, line.number, line.text);
+    let hits = found.lines.iter().filter(|line| line.hit);
+    Ok((hits.map(line).collect(), found.more))
+}
+
+fn find(root: &Root, what: &Search<'_>, env: &Env, stop: &Cancel) -> Outcome<Found> {
+    let mut finder = Finder {
+        root,
+        what,
+        env,
+        names: Names::new(what.glob)?,
+        pattern: Pattern::new(what.pattern)?,
+        limits: Limits {
+            stop,
+            until: Instant::now() + LIMIT,
+        },
+        tracked: None,
+        batch: Vec::with_capacity(BATCH),
+        found: Found::default(),
+    };
+    root.walk(&IGNORE_FILES, Standing::Usual, &mut finder);
+    finder.scan();
+    stop.check()?;
+    let mut found = finder.found;
+    if !found.more && Instant::now() >= finder.limits.until {
+        found.troubles.push(format!(
+            "the rest; the search took longer than {} s",
+            LIMIT.as_secs()
+        ));
+    }
+    found.trim(what.context);
+    Ok(found)
+}
+
+/// A search under way.
+struct Finder<'a> {
+    root: &'a Root,
+    what: &'a Search<'a>,
+    env: &'a Env,
+    names: Names<'a>,
+    pattern: Pattern,
+    limits: Limits<'a>,
+    /// What git tracks below the root; asked for when something is about to be left out.
+    tracked: Option<BTreeSet<String>>,
+    batch: Vec<WalkFile>,
+    found: Found,
+}
+
+/// Why a walk is where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// Nothing speaks against it.
+    Usual,
+    /// It would be left out, but the glob names it: what is ignored in it is searched as well.
+    Asked,
+    /// It would be left out, but holds what git tracks: that alone is searched.
+    Tracked,
+}
+
+impl Finder<'_> {
+    fn is_tracked(&mut self, rel: &Rel, is_folder: bool) -> bool {
+        let (root, env, stop) = (self.root, self.env, self.limits.stop);
+        let troubles = &mut self.found.troubles;
+        let tracked = self.tracked.get_or_insert_with(|| {
+            tracked(root, env, stop).unwrap_or_else(|problem| {
+                let why = match problem.kind {
+                    // No repository, or no git.
+                    Kind::Missing => None,
+                    _ if stop.is_fired() => None,
+                    Kind::Cancelled => Some(format!(
+                        "git did not say it within {} s",
+                        GIT_LIMIT.as_secs()
+                    )),
+                    _ => Some(clip(&problem.what, 200)),
+                };
+                troubles.extend(
+                    why.map(|why| format!("what git tracks in ignored and hidden folders; {why}")),
+                );
+                BTreeSet::new()
+            })
+        });
+        if !is_folder {
+            return tracked.contains(rel.as_str());
+        }
+        let inside = format!("{rel}/");
+        let next = tracked.range(inside.clone()..).next();
+        next.is_some_and(|path| path.starts_with(&inside))
+    }
+
+    /// Searches the files gathered so far, and takes the hits in the order of the files.
+    fn scan(&mut self) {
+        let batch = std::mem::take(&mut self.batch);
+        let wanted = Wanted {
+            context: self.what.context,
+            most: self.what.most.saturating_sub(self.found.hits),
+        };
+        let (pattern, limits) = (&self.pattern, &self.limits);
+        let results = in_parallel(&batch, || {
+            let (pattern, mut buffer) = (pattern.clone(), Vec::new());
+            let wanted = &wanted;
+            move |file: &WalkFile| {
+                if limits.are_reached() {
+                    return Ok(scan::Hits::default());
+                }
+                let path = file.rel.as_str();
+                scan::file(file.open()?, path, &pattern, wanted, limits, &mut buffer)
+            }
+        });
+        for (file, result) in batch.iter().zip(results) {
+            if self.found.more {
+                break;
+            }
+            match result {
+                Ok(hits) => self.found.take(hits, self.what.most),
+                Err(why) => self.found.cannot(&file.rel, &why),
+            }
+        }
+        self.batch = batch;
+        self.batch.clear();
+    }
+}
+
+/// What git tracks below `root`. Its files may be anything, pipes too, so git does not get the whole time of the search.
+fn tracked(root: &Root, env: &Env, stop: &Cancel) -> Outcome<BTreeSet<String>> {
+    let (stop, _with_search) = stop.child();
+    thread::scope(|scope| {
+        let timer = thread::Builder::new().spawn_scoped(scope, || {
+            if stop.sleep(GIT_LIMIT) {
+                stop.fire();
+            }
+        });
+        timer.map_err(|why| Problem::system("Cannot start a thread", why))?;
+        let files = Git::open(root.path(), env, &stop).and_then(|git| git.tracked());
+        stop.fire();
+        files
+    })
+}
+
+impl Visit for Finder<'_> {
+    type Mark = Standing;
+
+    fn enter(&mut self, entry: &Entry<'_>, ignored: bool, above: Standing) -> Option<Standing> {
+        let name = entry.rel.name().unwrap_or_default();
+        let vendored = entry.is_folder && VENDOR.contains(&name);
+        let out = name.starts_with('.') || vendored || (ignored && above != Standing::Asked);
+        match above {
+            Standing::Usual | Standing::Asked if !out => Some(above),
+            Standing::Usual | Standing::Asked if self.names.ask_for(name) => Some(Standing::Asked),
+            // A folder that is tracked itself is a submodule, with files of its own.
+            _ if entry.is_folder && self.is_tracked(entry.rel, false) => Some(Standing::Usual),
+            _ => self
+                .is_tracked(entry.rel, entry.is_folder)
+                .then_some(Standing::Tracked),
+        }
+    }
+
+    fn file(&mut self, file: WalkFile) -> ControlFlow<()> {
+        if self.names.take(file.rel.as_str()) {
+            self.batch.push(file);
+        }
+        if self.batch.len() >= BATCH {
+            self.scan();
+        }
+        if self.found.more {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn unreadable(&mut self, folder: &Rel, why: io::Error) {
+        self.found.cannot(folder, &why);
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.limits.are_reached()
+    }
+}
+
+/// Lines found, in order of path and number; whether there was more; what could not be read.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Found {
+    lines: Vec<Line>,
+    hits: usize,
+    more: bool,
+    troubles: Vec<String>,
+}
+
+/// Troubles that are kept; fewer are shown.
+const TROUBLES: usize = 20;
+
+impl Found {
+    /// Adds a file's lines until there are `most` hits.
+    fn take(&mut self, hits: scan::Hits, most: usize) {
+        for line in hits.lines {
+            if line.hit && self.hits == most {
+                self.more = true;
+                return;
+            }
+            self.hits += usize::from(line.hit);
+            self.lines.push(line);
+        }
+        self.troubles.extend(hits.trouble);
+    }
+
+    fn cannot(&mut self, path: &Rel, why: &io::Error) {
+        if self.troubles.len() < TROUBLES {
+            let path = visible(path.as_str());
+            self.troubles.push(format!("{path}: {why}"));
+        }
+    }
+
+    /// Takes off the context lines of hits that were cut off: those more than `context` after the last hit.
+    fn trim(&mut self, context: usize) {
+        let Some(last) = self.lines.iter().rposition(|line| line.hit) else {
+            return self.lines.clear();
+        };
+        let Some(hit) = self.lines.get(last).cloned() else {
+            return;
+        };
+        let near =
+            |line: &Line| line.path == hit.path && line.number <= hit.number + context as u64;
+        let keep = self
+            .lines
+            .iter()
+            .skip(last + 1)
+            .take_while(|line| near(line))
+            .count();
+        self.lines.truncate(last + 1 + keep);
+    }
+}

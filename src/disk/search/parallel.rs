@@ -1,0 +1,51 @@
+//! Work on a batch of files, side by side.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use crate::disk::beneath::WalkFile;
+
+/// Files of a batch. Each may hold a folder open, and a process may have no more than 256 files open on some systems.
+pub(crate) const BATCH: usize = 128;
+/// Threads at most; more of them wait for the disk.
+const THREADS: usize = 8;
+/// Files that are not worth a second thread.
+const FEW: usize = 8;
+
+/// What the work makes of each file, in their order. Every thread gets a worker of its own from `worker`.
+pub(crate) fn in_parallel<T, W>(files: &[WalkFile], worker: impl Fn() -> W + Sync) -> Vec<T>
+where
+    T: Send,
+    W: FnMut(&WalkFile) -> T,
+{
+    let threads = thread::available_parallelism()
+        .map_or(1, |count| count.get().min(THREADS))
+        .min(files.len().div_ceil(FEW));
+    if threads <= 1 {
+        return files.iter().map(worker()).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::with_capacity(files.len()));
+    let run = || {
+        let mut work = worker();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(file) = files.get(at) else { break };
+            let result = work(file);
+            done.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((at, result));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            // Where no thread can be started, this one does the work alone.
+            let _ = thread::Builder::new().spawn_scoped(scope, run);
+        }
+        run();
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_unstable_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
+}

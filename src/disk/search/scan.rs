@@ -1,0 +1,339 @@
+//! One file searched, line by line: a pattern never sees more than a line.
+//!
+//! Usual files are read whole, and a second form of the pattern, whose `^` and `$` know lines, runs over all of it to find the lines
+//! worth a look; going through millions of lines one by one takes ten times as long. What it finds is tried again on its line alone.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::time::Instant;
+
+use memchr::{memchr, memchr_iter, memrchr};
+use regex::bytes::{Regex, RegexBuilder};
+
+use super::Line;
+use crate::base::cancel::Cancel;
+use crate::base::patterns::{MAX_REGEX_DEPTH, regex_excess};
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, visible};
+
+/// Bytes looked at to tell a binary file.
+const SNIFF: usize = 64 * 1024;
+/// Bytes of a file that is read whole.
+const WHOLE_BYTES: usize = 4 << 20;
+/// Bytes of a line that are searched, in a file that is not read whole.
+const LINE_BYTES: usize = 4 << 20;
+/// Bytes of a line that are kept for showing.
+const SHOWN_BYTES: usize = 4_096;
+/// Lines between two looks at the clock.
+const PAUSE: u64 = 1_024;
+/// Lines found in vain before a file is gone through line by line: the pattern then matches across lines.
+const MAX_VAIN: usize = 32;
+
+/// When a search ends whatever is left.
+pub(super) struct Limits<'a> {
+    pub(super) stop: &'a Cancel,
+    pub(super) until: Instant,
+}
+
+impl Limits<'_> {
+    pub(super) fn are_reached(&self) -> bool {
+        self.stop.is_fired() || Instant::now() >= self.until
+    }
+}
+
+/// The lines of a file that are shown.
+#[derive(Debug, Default)]
+pub(super) struct Hits {
+    pub(super) lines: Vec<Line>,
+    /// What was not searched of it.
+    pub(super) trouble: Option<String>,
+}
+
+/// The regular expression of a search.
+#[derive(Clone)]
+pub(super) struct Pattern {
+    line: Regex,
+    /// Finds lines in a whole text; nothing when it might miss one.
+    whole: Option<Regex>,
+}
+
+impl Pattern {
+    /// # Errors
+    /// The text is no regular expression, or one too large to be tried.
+    pub(super) fn new(text: &str) -> Outcome<Self> {
+        if let Some(why) = regex_excess(text) {
+            return Err(not_a_pattern(text, &why));
+        }
+        let build = |lines| {
+            RegexBuilder::new(text)
+                .nest_limit(MAX_REGEX_DEPTH)
+                .multi_line(lines)
+                .build()
+        };
+        let line = build(false).map_err(|error| not_a_pattern(text, &error.to_string()))?;
+        // The ends of the text, or flags that change what `^`, `$` and `.` are, mean something else in a whole text.
+        let flags = text.replace("(?:", "").replace("(?i)", "");
+        let about_ends = ["\\A", "\\z", "(?"].iter().any(|part| flags.contains(part));
+        let whole = match about_ends {
+            true => None,
+            false => build(true).ok(),
+        };
+        Ok(Self { line, whole })
+    }
+}
+
+/// What to take of each file.
+pub(super) struct Wanted {
+    /// Lines around a hit.
+    pub(super) context: usize,
+    /// Hits; one more is taken when there are as many.
+    pub(super) most: usize,
+}
+
+/// The first hits of a file with their context. `buffer` is memory to use.
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn file(
+    file: File,
+    path: &str,
+    pattern: &Pattern,
+    wanted: &Wanted,
+    limits: &Limits<'_>,
+    buffer: &mut Vec<u8>,
+) -> io::Result<Hits> {
+    buffer.clear();
+    let mut file = file.take(WHOLE_BYTES as u64);
+    file.read_to_end(buffer)?;
+    let is_whole = buffer.len() < WHOLE_BYTES;
+    let mut taker = Taker::new(path, wanted);
+    let is_wide = decode(buffer);
+    let start = buffer.get(..SNIFF).unwrap_or(buffer);
+    if memchr(0, if is_whole { buffer } else { start }).is_some() {
+        return Ok(Hits::default());
+    }
+    let has_returns = memchr(b'\r', buffer).is_some();
+    match &pattern.whole {
+        Some(whole) if is_whole && !has_returns => {
+            let done = taker.search(buffer, whole, &pattern.line, limits);
+            if done {
+                return Ok(taker.hits);
+            }
+            taker = Taker::new(path, wanted);
+        }
+        _ => {}
+    }
+    if is_wide && !is_whole {
+        let mib = WHOLE_BYTES >> 20;
+        let path = visible(path);
+        taker.hits.trouble = Some(format!("{path}: what follows its first {mib} MiB"));
+    }
+    let rest = file.into_inner().take(if is_wide { 0 } else { u64::MAX });
+    let read = Cursor::new(std::mem::take(buffer)).chain(rest);
+    taker.go_through(read, &pattern.line, limits)?;
+    Ok(taker.hits)
+}
+
+/// Takes hits and the lines around them.
+struct Taker<'a> {
+    path: &'a str,
+    wanted: &'a Wanted,
+    hits: Hits,
+    count: usize,
+    before: VecDeque<Line>,
+    /// Lines after the last hit that are still shown.
+    after: usize,
+}
+
+impl<'a> Taker<'a> {
+    fn new(path: &'a str, wanted: &'a Wanted) -> Self {
+        Self {
+            path,
+            wanted,
+            hits: Hits::default(),
+            count: 0,
+            before: VecDeque::new(),
+            after: 0,
+        }
+    }
+
+    /// Takes a line if it is to be shown; true when there is enough.
+    fn take(&mut self, number: u64, text: &[u8], hit: bool) -> bool {
+        if !hit && self.after == 0 && self.wanted.context == 0 {
+            return false;
+        }
+        let shown = text.get(..SHOWN_BYTES).unwrap_or(text);
+        let line = Line {
+            path: self.path.to_owned(),
+            number,
+            text: String::from_utf8_lossy(shown)
+                .trim_end_matches('\r')
+                .to_owned(),
+            hit,
+        };
+        if hit {
+            self.hits.lines.extend(self.before.drain(..));
+            self.hits.lines.push(line);
+            self.after = self.wanted.context;
+            self.count += 1;
+        } else if self.after > 0 {
+            self.hits.lines.push(line);
+            self.after -= 1;
+        } else {
+            if self.before.len() == self.wanted.context {
+                self.before.pop_front();
+            }
+            self.before.push_back(line);
+        }
+        self.count > self.wanted.most
+    }
+
+    /// Searches a whole text. False when it has to be gone through line by line.
+    fn search(&mut self, text: &[u8], whole: &Regex, line: &Regex, limits: &Limits<'_>) -> bool {
+        // Where the line begins that was not taken or passed over yet, and its number; where to look from.
+        let (mut open, mut number, mut from) = (0, 1, 0);
+        let mut vain = 0;
+        while from < text.len() && !limits.are_reached() {
+            let Some(at) = whole.find_at(text, from).map(|found| found.start()) else {
+                break;
+            };
+            let (start, end) = line_around(text, from, at);
+            if start >= text.len() {
+                break;
+            }
+            from = end + 1;
+            if !line.is_match(slice(text, start, end)) {
+                vain += 1;
+                if vain > MAX_VAIN {
+                    return false;
+                }
+                continue;
+            }
+            number = self.pass(text, open, start, number);
+            if self.take(number, slice(text, start, end), true) {
+                return true;
+            }
+            (open, number) = (from, number + 1);
+        }
+        if self.after > 0 {
+            self.pass(text, open, text.len(), number);
+        }
+        true
+    }
+
+    /// Goes on from the line at `from` to the one at `to`, whose number it gives, and takes the lines near both ends.
+    fn pass(&mut self, text: &[u8], from: usize, to: usize, number: u64) -> u64 {
+        let context = self.wanted.context;
+        let lines = memchr_iter(b'\n', slice(text, from, to)).count();
+        // The last line of a text may lack its end.
+        let lines =
+            lines + usize::from(to == text.len() && to > from && text.last() != Some(&b'\n'));
+        let (mut at, mut passed) = (from, 0);
+        while passed < lines && context > 0 {
+            if passed == context && lines - passed > context {
+                // Nothing between is near a hit.
+                at = (0..context).fold(to.saturating_sub(1), |end, _| {
+                    memrchr(b'\n', slice(text, 0, end)).unwrap_or(0)
+                }) + 1;
+                passed = lines - context;
+            }
+            let (_, end) = line_around(text, at, at);
+            self.take(number + passed as u64, slice(text, at, end), false);
+            (at, passed) = (end + 1, passed + 1);
+        }
+        number + lines as u64
+    }
+
+    /// Searches line by line; of a very long line only its beginning.
+    fn go_through(
+        &mut self,
+        read: impl Read,
+        pattern: &Regex,
+        limits: &Limits<'_>,
+    ) -> io::Result<()> {
+        let mut reader = BufReader::with_capacity(SNIFF, read);
+        let mut bytes = Vec::new();
+        for number in 1.. {
+            let Some(is_whole) = next_line(&mut reader, &mut bytes)? else {
+                break;
+            };
+            if (number % PAUSE == 0 || !is_whole) && limits.are_reached() {
+                break;
+            }
+            if memchr(0, &bytes).is_some() {
+                // A binary file after all: what was found in it is text that means nothing.
+                self.hits = Hits::default();
+                break;
+            }
+            if !is_whole && self.hits.trouble.is_none() {
+                self.hits.trouble = Some(format!(
+                    "{}: what follows the first {} MiB of line {number}",
+                    visible(self.path),
+                    LINE_BYTES >> 20
+                ));
+            }
+            let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+            let text = text.strip_suffix(b"\r").unwrap_or(text);
+            if self.take(number, text, pattern.is_match(text)) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn slice(text: &[u8], from: usize, to: usize) -> &[u8] {
+    text.get(from..to).unwrap_or_default()
+}
+
+/// The line that holds `at`, without its break; `from` is the beginning of that line or of one before it.
+fn line_around(text: &[u8], from: usize, at: usize) -> (usize, usize) {
+    let start = memrchr(b'\n', slice(text, from, at)).map_or(from, |found| from + found + 1);
+    let end = memchr(b'\n', slice(text, at, text.len())).map_or(text.len(), |found| at + found);
+    (start, end)
+}
+
+/// Reads a line into `bytes`; of a longer one only its first [`LINE_BYTES`], and the rest is passed over. Gives whether it is
+/// whole, nothing at the end of the file.
+fn next_line(reader: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<Option<bool>> {
+    bytes.clear();
+    let read = reader
+        .by_ref()
+        .take(LINE_BYTES as u64)
+        .read_until(b'\n', bytes)?;
+    if read == 0 {
+        return Ok(None);
+    }
+    if read < LINE_BYTES || bytes.ends_with(b"\n") {
+        return Ok(Some(true));
+    }
+    reader.skip_until(b'\n').map(|_| Some(false))
+}
+
+/// Takes off the mark of the text's encoding, and makes UTF-8 of UTF-16; true when it was that.
+fn decode(text: &mut Vec<u8>) -> bool {
+    let unit: fn([u8; 2]) -> u16 = match text.as_slice() {
+        [0xEF, 0xBB, 0xBF, ..] => {
+            text.drain(..3);
+            return false;
+        }
+        [0xFF, 0xFE, ..] => u16::from_le_bytes,
+        [0xFE, 0xFF, ..] => u16::from_be_bytes,
+        _ => return false,
+    };
+    let (pairs, _) = text.get(2..).unwrap_or_default().as_chunks::<2>();
+    let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
+    *text = String::from_utf16_lossy(&units).into_bytes();
+    true
+}
+
+/// A pattern that the engine does not take, with its words.
+fn not_a_pattern(pattern: &str, said: &str) -> Problem {
+    Problem::input(format!(
+        "\"{}\" is no regular expression: {}",
+        clip(&visible(pattern), 200),
+        clip(said.trim(), 600)
+    ))
+    .next("Escape characters that are meant as themselves, such as ( [ { . * + ? with a backslash. There is no look-around.")
+}

@@ -1,0 +1,115 @@
+//! Which elements tell a title, a date, a summary or a link, and which of several is taken.
+
+use super::scope::Space;
+use crate::base::text::visible;
+use crate::formats::html;
+
+/// Bytes of a summary that are read; only its beginning is ever shown.
+const SUMMARY: usize = 64 * 1024;
+
+/// What an element tells; of several the lowest rank is taken, the first of equal ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field {
+    Title(u8),
+    Summary(u8),
+    /// A content that may also be elsewhere.
+    Content(u8),
+    Date(u8),
+    Link,
+    Guid,
+    Id,
+    Enclosure,
+}
+
+impl Field {
+    /// The field of an element of an entry or of the feed itself.
+    pub(super) fn of(space: Space, name: &str) -> Option<Self> {
+        let name = name.to_ascii_lowercase();
+        Some(match (space, name.as_str()) {
+            (Space::Core, "title") => Self::Title(0),
+            (Space::Dublin, "title") => Self::Title(1),
+            (Space::Core, "description" | "summary" | "tagline") => Self::Summary(0),
+            (Space::Atom, "summary") => Self::Summary(1),
+            (Space::Core, "content") => Self::Content(2),
+            (Space::Content, "encoded") => Self::Summary(3),
+            (Space::Atom, "content") => Self::Content(3),
+            (Space::Page, "body") => Self::Summary(4),
+            (Space::Dublin, "description") => Self::Summary(5),
+            (Space::Itunes, "summary") => Self::Summary(6),
+            (Space::Itunes, "subtitle") => Self::Summary(7),
+            (Space::Media, "description") => Self::Summary(8),
+            (Space::Core, "pubdate" | "published" | "issued") => Self::Date(0),
+            (Space::Atom, "published") | (Space::Dublin, "date" | "issued") => Self::Date(1),
+            (Space::Core, "updated" | "modified" | "created" | "date") => Self::Date(2),
+            (Space::Atom, "updated") | (Space::Dublin, "modified" | "created") => Self::Date(3),
+            (Space::Core | Space::Atom, "link") => Self::Link,
+            (Space::Core, "guid") => Self::Guid,
+            (Space::Core, "id") => Self::Id,
+            (Space::Core, "enclosure") => Self::Enclosure,
+            _ => return None,
+        })
+    }
+}
+
+/// The best of what was offered so far.
+#[derive(Debug)]
+pub(super) struct Best<T>(Option<(u8, T)>);
+
+impl<T> Default for Best<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T> Best<T> {
+    pub(super) fn offer(&mut self, rank: u8, value: T) {
+        if self.0.as_ref().is_none_or(|(own, _)| rank < *own) {
+            self.0 = Some((rank, value));
+        }
+    }
+
+    pub(super) fn take(&mut self) -> Option<T> {
+        self.0.take().map(|(_, value)| value)
+    }
+
+    pub(super) fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+/// How the text of an element is written (RFC 4287, 3.1; Atom 0.3 had media types).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    /// As it stands.
+    Plain,
+    /// HTML, escaped once.
+    Escaped,
+    /// Not for reading: pictures, archives.
+    Data,
+}
+
+impl Style {
+    /// By the `type` of an Atom element.
+    pub(super) fn of(kind: &str) -> Self {
+        let kind = kind.trim().to_ascii_lowercase();
+        match kind.as_str() {
+            "" | "text" | "text/plain" => Self::Plain,
+            kind if kind.contains("html") || kind.ends_with("xml") => Self::Escaped,
+            kind if kind.starts_with("text/") => Self::Plain,
+            _ => Self::Data,
+        }
+    }
+}
+
+/// The text of an element on one line: markup taken away once, entities of HTML decoded once.
+pub(super) fn words(text: &str, style: Style) -> String {
+    let text = text
+        .get(..text.floor_char_boundary(SUMMARY))
+        .unwrap_or_default();
+    let line = match style {
+        Style::Plain => text.split_whitespace().collect::<Vec<_>>().join(" "),
+        Style::Escaped => html::line(text),
+        Style::Data => String::new(),
+    };
+    visible(&line)
+}

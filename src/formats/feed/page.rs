@@ -1,0 +1,67 @@
+//! A web page in place of a feed: which feeds it names.
+
+use crate::base::text::{clip, visible};
+use crate::formats::address::Address;
+use crate::formats::html::{self, Piece};
+
+/// Elements that begin a page whose `html` was left out.
+const STARTS: [&str; 12] = [
+    "html", "head", "body", "meta", "title", "link", "script", "style", "p", "div", "h1", "br",
+];
+/// Feeds that are named at most.
+const MOST: usize = 10;
+
+/// Bytes of a page in which they are looked for.
+const HEAD: usize = 512 * 1024;
+
+/// A feed that a page names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    /// Its address.
+    pub url: String,
+    /// What the page calls it; may be empty.
+    pub title: String,
+}
+
+/// The feeds that a page names; nothing when `text`, whose first element is `root`, is no page.
+pub(super) fn feeds(text: &str, root: &str, address: &Address) -> Option<Vec<Named>> {
+    let root = root.to_ascii_lowercase();
+    let mut is_page = STARTS.contains(&root.as_str());
+    let mut base: Option<Address> = None;
+    let mut found: Vec<(String, String)> = Vec::new();
+    let head = text.get(..text.floor_char_boundary(HEAD)).unwrap_or(text);
+    html::read(head, |piece| {
+        let Piece::Open(tag) = piece else { return };
+        let attribute = |name| tag.attribute(name).unwrap_or_default().trim().to_owned();
+        match tag.name() {
+            "html" => is_page = true,
+            "base" if base.is_none() => base = address.join(&attribute("href")).ok(),
+            "link" if found.len() < MOST => {
+                let rel = attribute("rel").to_lowercase();
+                let kind = attribute("type").to_lowercase();
+                let kind = kind.split(';').next().unwrap_or_default().trim();
+                let is_feed = matches!(kind, "application/rss+xml" | "application/atom+xml");
+                let href = attribute("href");
+                if is_feed && rel.split_whitespace().any(|r| r == "alternate") && !href.is_empty() {
+                    found.push((href, attribute("title")));
+                }
+            }
+            _ => {}
+        }
+    });
+    if !is_page && found.is_empty() {
+        return None;
+    }
+    let base = base.as_ref().unwrap_or(address);
+    let mut named: Vec<Named> = Vec::new();
+    for (href, title) in found {
+        let Ok(url) = base.join(&href) else { continue };
+        let url = url.to_string();
+        if named.iter().all(|other| other.url != url) {
+            let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+            let title = clip(&visible(&title), 80);
+            named.push(Named { url, title });
+        }
+    }
+    Some(named)
+}

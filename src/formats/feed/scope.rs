@@ -1,0 +1,105 @@
+//! What an element's name means where it stands: its namespace, and the address that relative links are relative to.
+
+use crate::formats::address::Address;
+
+/// Bindings that are remembered at most. Honest feeds have a dozen; without a bound a document could make every look-up slow.
+const MOST: usize = 128;
+
+/// The vocabularies that say something about entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Space {
+    /// The feed's own.
+    Core,
+    Atom,
+    Content,
+    Dublin,
+    Itunes,
+    Media,
+    Page,
+    Other,
+}
+
+impl Space {
+    fn of(uri: &str) -> Self {
+        let uri = uri.trim().to_ascii_lowercase();
+        let uri = uri.trim_end_matches(['/', '#']);
+        match uri {
+            "http://www.w3.org/2005/atom" | "http://purl.org/atom/ns" => Self::Atom,
+            "http://purl.org/rss/1.0/modules/content" => Self::Content,
+            "http://www.itunes.com/dtds/podcast-1.0.dtd" => Self::Itunes,
+            "http://search.yahoo.com/mrss" => Self::Media,
+            "http://www.w3.org/1999/xhtml" => Self::Page,
+            ""
+            | "http://purl.org/rss/1.0"
+            | "http://my.netscape.com/rdf/simple/0.9"
+            | "http://channel.netscape.com/rdf/simple/0.9" => Self::Core,
+            _ if uri.starts_with("http://purl.org/dc/") => Self::Dublin,
+            _ if uri.starts_with("http://backend.userland.com/") => Self::Core,
+            _ if uri.starts_with("http://blogs.law.harvard.edu/tech/rss") => Self::Core,
+            _ => Self::Other,
+        }
+    }
+
+    /// What a prefix means that nobody declared.
+    fn usual(prefix: &str) -> Self {
+        match prefix {
+            "atom" => Self::Atom,
+            "content" => Self::Content,
+            "dc" | "dcterms" => Self::Dublin,
+            "itunes" => Self::Itunes,
+            "media" => Self::Media,
+            "xhtml" => Self::Page,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The declarations in force, each with the depth of its element.
+#[derive(Debug, Default)]
+pub(super) struct Scopes {
+    spaces: Vec<(usize, String, Space)>,
+    bases: Vec<(usize, Address)>,
+}
+
+impl Scopes {
+    /// A namespace declared by an element at `depth`: `xmlns:prefix`, or `xmlns` with an empty prefix.
+    pub(super) fn declare(&mut self, depth: usize, prefix: &str, uri: &str) {
+        if self.spaces.len() < MOST {
+            self.spaces.push((depth, prefix.to_owned(), Space::of(uri)));
+        }
+    }
+
+    /// An `xml:base` of an element at `depth`; itself relative to the one around it, else to the document.
+    pub(super) fn rebase(&mut self, depth: usize, base: &str, document: &Address) {
+        let joined = self.base().unwrap_or(document).join(base);
+        if let Some(joined) = joined.ok().filter(|_| self.bases.len() < MOST) {
+            self.bases.push((depth, joined));
+        }
+    }
+
+    /// Elements deeper than `depth` are closed.
+    pub(super) fn leave(&mut self, depth: usize) {
+        while self.spaces.last().is_some_and(|(own, ..)| *own > depth) {
+            self.spaces.pop();
+        }
+        while self.bases.last().is_some_and(|(own, _)| *own > depth) {
+            self.bases.pop();
+        }
+    }
+
+    /// The `xml:base` in force.
+    pub(super) fn base(&self) -> Option<&Address> {
+        self.bases.last().map(|(_, base)| base)
+    }
+
+    /// The vocabulary of a prefix. What has none belongs to the feed, unless an element below its root says otherwise.
+    pub(super) fn space(&self, prefix: &str) -> Space {
+        let declared = self.spaces.iter().rev().find(|(_, own, _)| own == prefix);
+        match declared {
+            Some((depth, _, _)) if prefix.is_empty() && *depth <= 1 => Space::Core,
+            Some((.., space)) => *space,
+            None if prefix.is_empty() => Space::Core,
+            None => Space::usual(prefix),
+        }
+    }
+}

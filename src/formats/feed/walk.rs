@@ -1,0 +1,519 @@
+//! One pass over a feed's XML: elements by what they mean, whatever is broken between them.
+
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
+
+use super::field::{Best, Field, Style, words};
+use super::scope::{Scopes, Space};
+use super::{Entry, Feed, date};
+use crate::base::text::visible;
+use crate::formats::address::Address;
+use crate::formats::html;
+
+/// The note for a document that ends before its root does.
+pub(super) const CUT: &str = "The feed is cut off: what is shown came before its end.";
+/// The note for a document that is no well-formed XML.
+pub(super) const DAMAGED: &str =
+    "The feed is damaged (no well-formed XML): what could be read of it is shown.";
+/// Open elements among which the one that an end tag closes is looked for.
+const NEAR: usize = 64;
+/// Depth to which declarations are read; entries are never deeper.
+const DEEP: usize = 12;
+/// Times that reading begins anew behind markup that never ends: each may have looked through all that is left.
+const ANEW: usize = 50;
+/// Bytes of a text that are kept.
+const TEXT: usize = 256 * 1024;
+
+/// What a document is.
+#[derive(Debug)]
+pub(super) enum Found {
+    Feed(Feed),
+    /// Something with this root element; empty when it has none.
+    Other(String),
+}
+
+/// A link as it is written, and the `xml:base` where it stands.
+type Link = (String, Option<Address>);
+
+/// An entry, or the feed itself, while it is read.
+#[derive(Debug, Default)]
+struct Draft {
+    title: Best<String>,
+    date: Best<String>,
+    summary: Best<String>,
+    link: Best<Link>,
+}
+
+/// An element whose text is being read.
+struct Capture<'a> {
+    field: Field,
+    depth: usize,
+    style: Style,
+    text: String,
+    /// What stands behind its start tag.
+    inner: &'a str,
+    from: usize,
+    nested: bool,
+    /// `isPermaLink` of a guid.
+    permanent: Option<bool>,
+    base: Option<Address>,
+}
+
+struct Walk<'a> {
+    text: &'a str,
+    address: &'a Address,
+    most: usize,
+    scopes: Scopes,
+    /// Names of the open elements.
+    open: Vec<&'a str>,
+    atom: Option<bool>,
+    feed: Draft,
+    entry: Option<(usize, Draft)>,
+    entries: Vec<(Draft, usize)>,
+    count: usize,
+    capture: Option<Capture<'a>>,
+    damaged: bool,
+    ended: bool,
+    root: String,
+    /// Times that reading began anew.
+    anew: usize,
+}
+
+pub(super) fn walk(text: &str, address: &Address, most: usize) -> Found {
+    let mut walk = Walk {
+        text,
+        address,
+        most,
+        scopes: Scopes::default(),
+        open: Vec::new(),
+        atom: None,
+        feed: Draft::default(),
+        entry: None,
+        entries: Vec::new(),
+        count: 0,
+        capture: None,
+        damaged: false,
+        ended: false,
+        root: String::new(),
+        anew: 0,
+    };
+    let mut from = 0;
+    while let Some(next) = walk.run(from) {
+        from = next;
+    }
+    walk.finish()
+}
+
+impl<'a> Walk<'a> {
+    /// Reads on from a place; returns where to go on when the parser has to begin anew there.
+    fn run(&mut self, from: usize) -> Option<usize> {
+        let text = self.text.get(from..)?;
+        let mut reader = Reader::from_str(text);
+        let config = reader.config_mut();
+        config.check_end_names = false;
+        config.allow_unmatched_ends = true;
+        config.allow_dangling_amp = true;
+        loop {
+            let before = usize::try_from(reader.buffer_position()).ok()?;
+            let rest = text.get(before..)?;
+            if is_bare(rest) {
+                self.damaged = true;
+                self.words("<");
+                return Some(from + before + 1);
+            }
+            let event = reader.read_event();
+            let after = from + usize::try_from(reader.buffer_position()).ok()?;
+            match event {
+                Ok(Event::Eof) => return None,
+                Ok(Event::Start(tag)) => self.start(&tag, from + before, after),
+                Ok(Event::Empty(tag)) => {
+                    self.start(&tag, from + before, after);
+                    self.end(tag.name().0, after);
+                }
+                Ok(Event::End(tag)) => self.end(tag.name().0, from + before),
+                Ok(Event::Text(part)) => {
+                    self.damaged |= self.capture.is_some() && part.contains('&');
+                    self.words(&part);
+                }
+                Ok(Event::CData(part)) => self.words(&part),
+                Ok(Event::GeneralRef(name)) => self.words(&reference(&name)),
+                Ok(_) => {}
+                Err(_) => {
+                    self.damaged = true;
+                    return self.next_entry(from + before + 1);
+                }
+            }
+            if self.ended || (self.atom.is_none() && !self.root.is_empty()) {
+                return None;
+            }
+        }
+    }
+
+    /// Gives up on what is open in an entry and looks for the next one.
+    fn next_entry(&mut self, from: usize) -> Option<usize> {
+        self.capture = None;
+        self.anew += 1;
+        let rest = self.text.get(from..).filter(|_| self.anew <= ANEW)?;
+        let name = if self.atom? { "entry" } else { "item" };
+        let found = rest.match_indices(name).find_map(|(at, _)| {
+            let before = rest.get(..at)?;
+            let open = before.rfind('<')?;
+            let prefix = before.get(open + 1..)?;
+            let is_prefix = prefix.is_empty()
+                || prefix.len() < 20
+                    && prefix
+                        .strip_suffix(':')
+                        .is_some_and(|p| p.bytes().all(|b| b.is_ascii_alphanumeric()));
+            let next = rest.get(at + name.len()..)?.chars().next()?;
+            (is_prefix && (next == '>' || next.is_whitespace())).then_some(open)
+        });
+        // Behind the last one, `finish` judges what there is of it.
+        let found = found?;
+        self.close_entry();
+        Some(from + found)
+    }
+
+    fn words(&mut self, text: &str) {
+        if let Some(capture) = self.capture.as_mut().filter(|own| own.text.len() < TEXT) {
+            capture.text.push_str(text);
+        }
+    }
+
+    fn start(&mut self, tag: &BytesStart<'_>, before: usize, after: usize) {
+        let length = tag.name().0.len();
+        let name = self.text.get(before + 1..before + 1 + length);
+        let name = name.unwrap_or_default();
+        if let Some(capture) = &mut self.capture {
+            capture.nested = true;
+            self.open.push(name);
+            return;
+        }
+        let depth = self.open.len() + 1;
+        if depth <= DEEP {
+            self.declarations(tag, depth);
+        }
+        let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+        let space = self.space(prefix);
+        if self.atom.is_none() {
+            match local.to_ascii_lowercase().as_str() {
+                "feed" => self.atom = Some(true),
+                "rss" | "rdf" | "channel" => self.atom = Some(false),
+                _ => name.clone_into(&mut self.root),
+            }
+            self.open.push(name);
+            return;
+        }
+        let is_entry = space == Space::Core
+            && local.eq_ignore_ascii_case(if self.atom == Some(true) {
+                "entry"
+            } else {
+                "item"
+            });
+        if is_entry {
+            // An entry inside another: the end of the first is lost.
+            if let Some((depth, _)) = self.entry {
+                self.damaged = true;
+                self.open.truncate(depth.saturating_sub(1));
+                self.close_entry();
+            }
+            self.open.push(name);
+            self.count += 1;
+            let mut draft = Draft::default();
+            let about = attribute(tag, "about").filter(|text| is_web(text));
+            if let Some(about) = about {
+                draft.link.offer(3, (about, None));
+            }
+            self.entry = Some((self.open.len(), draft));
+            return;
+        }
+        self.open.push(name);
+        if let Some(field) = self.field(space, local) {
+            self.begin(tag, field, space, after);
+        }
+    }
+
+    /// What an element tells, by where it stands.
+    fn field(&self, space: Space, local: &str) -> Option<Field> {
+        let depth = self.open.len();
+        let field = Field::of(space, local);
+        match &self.entry {
+            // Of the entries behind the last that is wanted only the number counts.
+            Some(_) if self.count > self.most => None,
+            Some((entry, _)) if depth == entry + 1 => field,
+            // media:group/media:description is the only text of some feeds.
+            Some(_) => field.filter(|_| space == Space::Media && depth <= DEEP),
+            None => {
+                let parent = depth.checked_sub(2).and_then(|at| self.open.get(at))?;
+                let parent = parent.rsplit(':').next().unwrap_or_default();
+                let own = match self.atom? {
+                    true => depth == 2,
+                    false => parent.eq_ignore_ascii_case("channel"),
+                };
+                field.filter(|field| own && matches!(field, Field::Title(_) | Field::Link))
+            }
+        }
+    }
+
+    fn begin(&mut self, tag: &BytesStart<'_>, field: Field, space: Space, after: usize) {
+        let atom = self.atom == Some(true) || space == Space::Atom;
+        let kind = attribute(tag, "type").unwrap_or_default();
+        let base = self.scopes.base().cloned();
+        let mut link = |rank: u8, text: Option<String>| {
+            let text = text.filter(|text| !text.trim().is_empty());
+            let draft = match &mut self.entry {
+                Some((_, draft)) => draft,
+                None => &mut self.feed,
+            };
+            if let Some(text) = text {
+                draft.link.offer(rank, (text, base.clone()));
+            }
+        };
+        match field {
+            Field::Link => {
+                let rel = attribute(tag, "rel").unwrap_or_default();
+                let rank = match rel.rsplit('/').next().unwrap_or_default().trim() {
+                    "" | "alternate" if space == Space::Atom => Some(2),
+                    "" | "alternate" => Some(0),
+                    "related" | "via" => Some(5),
+                    _ => None,
+                };
+                if let Some(rank) = rank {
+                    link(rank, attribute(tag, "href"));
+                }
+            }
+            Field::Enclosure => link(6, attribute(tag, "url")),
+            Field::Content(_) => link(5, attribute(tag, "src")),
+            _ => {}
+        }
+        let style = if atom {
+            Style::of(&kind)
+        } else {
+            Style::Escaped
+        };
+        let permanent = attribute(tag, "ispermalink")
+            .or(attribute(tag, "isPermaLink"))
+            .map(|text| text.trim().eq_ignore_ascii_case("true"));
+        self.capture = Some(Capture {
+            field,
+            depth: self.open.len(),
+            style: match attribute(tag, "mode").as_deref() {
+                Some("base64") => Style::Data,
+                Some("escaped") => Style::Escaped,
+                _ => style,
+            },
+            text: String::new(),
+            inner: self.text.get(after..).unwrap_or_default(),
+            from: after,
+            nested: false,
+            permanent,
+            base,
+        });
+    }
+
+    fn end(&mut self, name: &str, before: usize) {
+        let depth = match self.open.last() {
+            Some(own) if *own == name => self.open.len(),
+            _ => {
+                // Elements whose end is missing are closed with the one around them; an end without a start is nothing.
+                self.damaged |= self.capture.is_none();
+                let near = self.open.len().saturating_sub(NEAR);
+                let found = self.open.iter().skip(near).rposition(|own| *own == name);
+                let entry = self.entry.as_ref().map(|(depth, _)| *depth);
+                let closes = entry.filter(|depth| self.open.get(depth - 1) == Some(&name));
+                match found.map(|at| near + at + 1).or(closes) {
+                    Some(depth) => depth,
+                    None => return,
+                }
+            }
+        };
+        if self.capture.as_ref().is_some_and(|own| depth <= own.depth) {
+            self.damaged |= self.capture.as_ref().is_some_and(|own| depth < own.depth);
+            self.complete(before);
+        }
+        if self
+            .entry
+            .as_ref()
+            .is_some_and(|(entry, _)| depth <= *entry)
+        {
+            self.close_entry();
+        }
+        self.open.truncate(depth.saturating_sub(1));
+        self.scopes.leave(self.open.len());
+        self.ended = self.open.is_empty();
+    }
+
+    /// The element whose text was read is closed.
+    fn complete(&mut self, before: usize) {
+        let Some(capture) = self.capture.take() else {
+            return;
+        };
+        let length = before.saturating_sub(capture.from);
+        let raw = capture.inner.get(..length).unwrap_or_default();
+        let marked = capture.nested && !raw.contains("<![CDATA[");
+        let read = |style| match marked {
+            true => words(raw, Style::Escaped),
+            false => words(&capture.text, style),
+        };
+        let draft = match &mut self.entry {
+            Some((_, draft)) => draft,
+            None => &mut self.feed,
+        };
+        let offer = |best: &mut Best<String>, rank, text: String| {
+            if !text.is_empty() {
+                best.offer(rank, text);
+            }
+        };
+        match capture.field {
+            Field::Title(rank) => offer(&mut draft.title, rank, read(capture.style)),
+            Field::Summary(rank) | Field::Content(rank) => {
+                offer(&mut draft.summary, rank, read(capture.style));
+            }
+            Field::Date(rank) => offer(&mut draft.date, rank, date::shown(&read(Style::Plain))),
+            Field::Link | Field::Guid | Field::Id => {
+                let text = capture.text.trim().to_owned();
+                let rank = match (capture.field, capture.permanent) {
+                    (Field::Link, _) => Some(0),
+                    (Field::Guid, Some(true)) => Some(1),
+                    (Field::Guid, Some(false)) => None,
+                    _ => is_web(&text).then_some(4),
+                };
+                if let Some(rank) = rank.filter(|_| !text.is_empty()) {
+                    draft.link.offer(rank, (text, capture.base));
+                }
+            }
+            Field::Enclosure => {}
+        }
+    }
+
+    fn close_entry(&mut self) {
+        self.capture = None;
+        if let Some((_, draft)) = self.entry.take().filter(|_| self.count <= self.most) {
+            self.entries.push((draft, self.count));
+        }
+    }
+
+    fn space(&self, prefix: &str) -> Space {
+        match self.scopes.space(prefix) {
+            Space::Atom if self.atom == Some(true) => Space::Core,
+            space => space,
+        }
+    }
+
+    fn declarations(&mut self, tag: &BytesStart<'_>, depth: usize) {
+        for attribute in tag.html_attributes().with_checks(false).flatten() {
+            let key = attribute.key.0;
+            if key == "xmlns" {
+                self.scopes
+                    .declare(depth, "", &html::entities(&attribute.value));
+            } else if let Some(prefix) = key.strip_prefix("xmlns:") {
+                self.scopes
+                    .declare(depth, prefix, &html::entities(&attribute.value));
+            } else if key == "xml:base" {
+                let base = html::entities(&attribute.value);
+                self.scopes.rebase(depth, &base, self.address);
+            }
+        }
+    }
+
+    fn finish(mut self) -> Found {
+        if self.atom.is_none() {
+            return Found::Other(self.root);
+        }
+        let cut = !self.ended;
+        // The last entry of a document that was cut off counts when it has a title already.
+        match self.entry.take() {
+            Some((_, draft)) if draft.title.is_none() => self.count -= 1,
+            entry => {
+                self.entry = entry;
+                self.close_entry();
+            }
+        }
+        let link = self.feed.link.take();
+        let own = link
+            .as_ref()
+            .and_then(|link| whole(link, None, self.address));
+        let base = own.as_ref().and_then(|link| Address::parse(link).ok());
+        let entries = self.entries.into_iter().map(|(mut draft, _)| Entry {
+            title: draft.title.take().unwrap_or_default(),
+            date: draft.date.take().unwrap_or_default(),
+            summary: draft.summary.take().unwrap_or_default(),
+            link: draft
+                .link
+                .take()
+                .and_then(|link| whole(&link, base.as_ref(), self.address)),
+        });
+        Found::Feed(Feed {
+            title: self.feed.title.take().unwrap_or_default(),
+            link: own,
+            entries: entries.collect(),
+            count: self.count,
+            note: match (cut, self.damaged) {
+                (true, _) => Some(CUT),
+                (false, true) => Some(DAMAGED),
+                (false, false) => None,
+            },
+        })
+    }
+}
+
+/// Schemes that lead nowhere, or where no feed has to lead.
+const STRANGE: [&str; 4] = ["javascript", "vbscript", "data", "file"];
+
+/// A link as a whole address: against `xml:base`, else the feed's own page, else the document (contract/services/rss.md).
+fn whole((text, base): &Link, page: Option<&Address>, document: &Address) -> Option<String> {
+    let text = visible(&text.split_whitespace().collect::<Vec<_>>().join("%20"));
+    let scheme = text.split([':', '/', '?', '#']).next().unwrap_or_default();
+    let after = text.get(scheme.len()..).unwrap_or_default();
+    let letters = |b: u8| b.is_ascii_alphanumeric() || b"+-.".contains(&b);
+    if after.starts_with(':') && scheme.bytes().all(letters) {
+        let strange = STRANGE.contains(&scheme.to_ascii_lowercase().as_str());
+        return (!strange).then_some(text);
+    }
+    let base = base.as_ref().or(page).unwrap_or(document);
+    let fragment = text.find('#').and_then(|at| text.get(at..));
+    Some(match base.join(&text) {
+        Ok(address) => format!("{address}{}", fragment.unwrap_or_default()),
+        Err(_) => text,
+    })
+}
+
+fn is_web(text: &str) -> bool {
+    let lower = text.get(..8).unwrap_or(text).to_ascii_lowercase();
+    lower.starts_with("http://") || lower.starts_with("https://")
+}
+
+/// True when a text begins with a `<` that begins no markup.
+fn is_bare(rest: &str) -> bool {
+    let mut chars = rest.chars();
+    chars.next() == Some('<')
+        && !chars
+            .next()
+            .is_some_and(|c| c.is_alphabetic() || matches!(c, '_' | ':' | '/' | '!' | '?'))
+}
+
+/// What a reference stands for. Those of the document's own are never expanded: that is how XML bombs are built.
+fn reference(name: &str) -> String {
+    match name {
+        "amp" => "&".to_owned(),
+        "lt" => "<".to_owned(),
+        "gt" => ">".to_owned(),
+        "quot" => "\"".to_owned(),
+        "apos" => "'".to_owned(),
+        name => decimal(name).map_or_else(|| html::entities(&format!("&{name};")), String::from),
+    }
+}
+
+/// The character of a number, unless it is one of those that HTML reads in its own way.
+fn decimal(name: &str) -> Option<char> {
+    let number: u32 = name.strip_prefix('#')?.parse().ok()?;
+    char::from_u32(number).filter(|_| number >= 0xa0)
+}
+
+fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
+    let found = tag
+        .html_attributes()
+        .with_checks(false)
+        .flatten()
+        .find(|own| own.key.local_name().into_inner() == name)?;
+    Some(html::entities(&found.value))
+}

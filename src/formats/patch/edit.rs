@@ -1,0 +1,386 @@
+//! The chunks of one update applied to a text, without a disk.
+//!
+//! Only lines marked `-` and `+` change: a context line that was found in spite of a different space or dash stays as the file
+//! has it.
+
+use std::borrow::Cow;
+
+use super::parse::{Chunk, Line};
+use super::seek::Sought;
+use crate::base::problem::{Kind, Problem};
+use crate::base::text::{clip, visible};
+
+/// Lines of the file shown when a place was not found.
+const SHOWN: usize = 10;
+
+/// The text after all chunks. Ends in a line break; new lines take the break of the line they replace, otherwise the one most
+/// used in the file.
+///
+/// # Errors
+/// `Missing` when a chunk's place is not found, with the lines that were sought and what stands nearby. `name` is the file.
+pub fn new_text(old: &str, chunks: &[Chunk], name: &str) -> Result<String, Problem> {
+    let (mark, body) = match old.strip_prefix('\u{feff}') {
+        Some(body) => ("\u{feff}", body),
+        None => ("", old),
+    };
+    let lines = split(body);
+    let texts = Sought::new(lines.iter().map(|line| line.text).collect());
+    let mut places: Vec<(usize, Cow<'_, [Line]>)> = Vec::new();
+    let mut from = 0;
+    for chunk in chunks {
+        if let Some(anchor) = &chunk.anchor {
+            from = texts
+                .seek(&[anchor], from, false)
+                .ok_or_else(|| no_anchor(chunk, anchor, &texts, from, name))?
+                + 1;
+        }
+        let wanted = wanted(&chunk.lines);
+        if wanted.is_empty() {
+            places.push((texts.lines.len(), Cow::Borrowed(&chunk.lines)));
+            continue;
+        }
+        let (at, changes) = place(&texts, chunk, &wanted, from)
+            .ok_or_else(|| no_place(chunk, &wanted, &texts, from, name))?;
+        places.push((at, changes));
+        from = at + wanted.len().min(texts.lines.len() - at);
+    }
+    // Additions at the end come last whatever their order in the patch; all others are in order already.
+    places.sort_by_key(|(at, _)| *at);
+    let places: Vec<(usize, &[Line])> = places.iter().map(|(at, lines)| (*at, &**lines)).collect();
+    Ok(format!("{mark}{}", rebuild(&lines, &places)))
+}
+
+/// A line and its break.
+pub(super) struct FileLine<'a> {
+    pub(super) text: &'a str,
+    end: &'a str,
+}
+
+/// The lines of a text, each with its own break.
+pub(super) fn split(text: &str) -> Vec<FileLine<'_>> {
+    text.split_inclusive('\n')
+        .map(|line| {
+            let text = line.strip_suffix('\n').unwrap_or(line);
+            let text = match line.len() - text.len() {
+                0 => text,
+                _ => text.strip_suffix('\r').unwrap_or(text),
+            };
+            FileLine {
+                text,
+                end: line.get(text.len()..).unwrap_or_default(),
+            }
+        })
+        .collect()
+}
+
+/// The break most used in the file; of two equally used ones the first, and a line feed without any.
+fn usual_end<'a>(lines: &[FileLine<'a>]) -> &'a str {
+    let windows = lines.iter().filter(|line| line.end == "\r\n").count();
+    let unix = lines.iter().filter(|line| line.end == "\n").count();
+    let first_is_windows = lines.first().is_some_and(|line| line.end == "\r\n");
+    if windows > unix || (windows == unix && first_is_windows) {
+        "\r\n"
+    } else {
+        "\n"
+    }
+}
+
+/// The lines that must stand in the file.
+pub(super) fn wanted(lines: &[Line]) -> Vec<&str> {
+    lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Keep(text) | Line::Remove(text) => Some(text.as_str()),
+            Line::Add(_) => None,
+        })
+        .collect()
+}
+
+/// Where the chunk stands, and its lines as they count there: a last old line that is empty may stand for the end of the file.
+fn place<'a>(
+    texts: &Sought<'_>,
+    chunk: &'a Chunk,
+    wanted: &[&str],
+    from: usize,
+) -> Option<(usize, Cow<'a, [Line]>)> {
+    if let Some(at) = texts.seek(wanted, from, chunk.at_end) {
+        return Some((at, Cow::Borrowed(&chunk.lines)));
+    }
+    let [shorter @ .., ""] = wanted else {
+        return None;
+    };
+    let at = if shorter.is_empty() {
+        Some(from).filter(|from| *from == texts.lines.len())
+    } else {
+        texts.seek(shorter, from, chunk.at_end)
+    };
+    Some((at?, Cow::Owned(without_last_blank(&chunk.lines))))
+}
+
+/// The lines of a chunk without the empty old line at their end; an empty new line that answers to it goes too.
+fn without_last_blank(lines: &[Line]) -> Vec<Line> {
+    let mut lines = lines.to_vec();
+    let was_old = |line: &Line| !matches!(line, Line::Add(_));
+    if let Some(at) = lines.iter().rposition(was_old)
+        && let Line::Keep(_) = lines.remove(at)
+    {
+        lines.insert(at, Line::Add(String::new()));
+    }
+    let is_new = |line: &Line| !matches!(line, Line::Remove(_));
+    if let Some(at) = lines.iter().rposition(is_new)
+        && let Some(Line::Keep(text) | Line::Add(text)) = lines.get(at)
+        && text.is_empty()
+        && let Line::Keep(text) = lines.remove(at)
+    {
+        lines.insert(at, Line::Remove(text));
+    }
+    lines
+}
+
+/// The text with `places` changed, which are in the order of the file. Every line ends in a break: new ones in that of the line they
+/// replace, otherwise in the one most used.
+pub(super) fn rebuild(lines: &[FileLine<'_>], places: &[(usize, &[Line])]) -> String {
+    let usual = usual_end(lines);
+    let mut out = String::new();
+    let mut put = |text: &str, end: &str| {
+        out.push_str(text);
+        out.push_str(if end.is_empty() { usual } else { end });
+    };
+    let mut at = 0;
+    for (place, changes) in places {
+        for line in lines.get(at..*place).unwrap_or_default() {
+            put(line.text, line.end);
+        }
+        at = (*place).max(at);
+        // Breaks of removed lines, waiting for the lines that replace them.
+        let mut ends = std::collections::VecDeque::new();
+        for line in *changes {
+            match line {
+                Line::Keep(_) => {
+                    if let Some(line) = lines.get(at) {
+                        put(line.text, line.end);
+                    }
+                    at += 1;
+                    ends.clear();
+                }
+                Line::Remove(_) => {
+                    ends.push_back(lines.get(at).map_or("", |line| line.end));
+                    at += 1;
+                }
+                Line::Add(text) => put(text, ends.pop_front().unwrap_or_default()),
+            }
+        }
+    }
+    for line in lines.get(at..).unwrap_or_default() {
+        put(line.text, line.end);
+    }
+    out
+}
+
+fn no_anchor(chunk: &Chunk, anchor: &str, texts: &Sought<'_>, from: usize, name: &str) -> Problem {
+    let problem = Problem::new(
+        Kind::Missing,
+        format!(
+            "The line \"{}\" after \"@@\" (line {} of the patch) is not in {name}{}.",
+            clip(&visible(anchor), 120),
+            chunk.number,
+            after(from)
+        ),
+    );
+    if anchor.starts_with('-') && anchor.contains(" +") && anchor.contains("@@") {
+        return problem.next("\"@@\" takes no line numbers here: write \"@@\" alone, or a whole line of the file after it.");
+    }
+    hint(problem, &[anchor], texts, from, name)
+}
+
+fn no_place(
+    chunk: &Chunk,
+    wanted: &[&str],
+    texts: &Sought<'_>,
+    from: usize,
+    name: &str,
+) -> Problem {
+    let sought: Vec<String> = wanted
+        .iter()
+        .take(SHOWN)
+        .map(|line| clip(&visible(line), 200))
+        .collect();
+    let problem = Problem::new(
+        Kind::Missing,
+        format!(
+            "The expected lines of the change at line {} of the patch are not {} {name}{}.",
+            chunk.number,
+            if chunk.at_end { "at the end of" } else { "in" },
+            after(from)
+        ),
+    );
+    let mut problem = match texts.seek(wanted, from, false).filter(|_| chunk.at_end) {
+        Some(at) => problem.next(format!(
+            "They stand at line {}: leave out \"*** End of File\".",
+            at + 1
+        )),
+        None => hint(problem, wanted, texts, from, name),
+    };
+    let facts = problem.facts.take().unwrap_or_default();
+    problem.facts(
+        format!("Expected:\n{}\n\n{facts}", sought.join("\n"))
+            .trim_end()
+            .to_owned(),
+    )
+}
+
+fn after(from: usize) -> String {
+    if from == 0 {
+        String::new()
+    } else {
+        format!(" after line {from}")
+    }
+}
+
+/// Says that the place is earlier in the file, or shows the most similar lines.
+fn hint(problem: Problem, wanted: &[&str], texts: &Sought<'_>, from: usize, name: &str) -> Problem {
+    if let Some(at) = texts.seek(wanted, 0, false).filter(|_| from > 0) {
+        return problem.next(format!(
+            "They stand at line {}, before an earlier change: put the changes in the order of the file.",
+            at + 1
+        ));
+    }
+    let problem = problem.next(format!("Read {name} again and copy the lines exactly."));
+    match super::replace::similar(&texts.lines, wanted) {
+        Some(at) => {
+            let problem = problem.next(format!("The most similar line is line {}.", at + 1));
+            problem.facts(super::replace::numbered(
+                &texts.lines,
+                at,
+                wanted.len().clamp(3, SHOWN),
+            ))
+        }
+        None => problem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse::{Section, parse};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn edited(old: &str, body: &str) -> Result<String, Problem> {
+        let text = format!("*** Begin Patch\n*** Update File: f\n{body}\n*** End Patch");
+        let patch = parse(&text).unwrap();
+        let [Section::Update { chunks, .. }] = patch.sections.as_slice() else {
+            panic!("{patch:?}")
+        };
+        new_text(old, chunks, "f")
+    }
+
+    #[test]
+    fn context_keeps_the_files_own_text() {
+        assert_eq!(
+            edited("  a \nb – c\nd\n", "@@\n a\n b - c\n-d\n+D").unwrap(),
+            "  a \nb – c\nD\n"
+        );
+        assert_eq!(edited("\u{feff}a\n", "@@\n-a\n+b").unwrap(), "\u{feff}b\n");
+    }
+
+    #[test]
+    fn line_breaks_follow_the_replaced_line_or_the_file() {
+        assert_eq!(
+            edited("a\r\nb\nc\n", "@@\n-a\n-b\n+A\n+B\n+C").unwrap(),
+            "A\r\nB\nC\nc\n"
+        );
+        assert_eq!(
+            edited("a\r\nb\r\nc", "@@\n a\n+x").unwrap(),
+            "a\r\nx\r\nb\r\nc\r\n"
+        );
+        assert_eq!(edited("", "@@\n+x").unwrap(), "x\n");
+        assert_eq!(edited("x", "@@\n-x").unwrap(), "");
+        assert_eq!(edited("a\n\n", "@@\n-a\n+b").unwrap(), "b\n\n");
+        assert_eq!(edited("a\rb\n", "@@\n-a\rb\n+c").unwrap(), "c\n");
+    }
+
+    #[test]
+    fn an_empty_last_line_may_mean_the_end_of_the_file() {
+        assert_eq!(edited("a\nb\n", "@@\n-b\n+B\n").unwrap(), "a\nB\n");
+        assert_eq!(edited("a\nb\n", "@@\n+z\n@@\n-b\n+B").unwrap(), "a\nB\nz\n");
+        assert_eq!(edited("a\nb\n", "@@\n-b\n-\n+B\n+C").unwrap(), "a\nB\nC\n");
+        assert_eq!(
+            edited("", "@@\n+a\n\n+b").unwrap(),
+            "a\n\nb\n",
+            "an empty file ends where it begins"
+        );
+        assert!(edited("x\n", "@@\n+a\n\n+b").is_err());
+    }
+
+    #[test]
+    fn lines_said_to_be_the_end_of_the_file_are_changed_nowhere_else() {
+        let text = edited("a\nb\n", "@@\n-a\n+A\n*** End of File")
+            .unwrap_err()
+            .for_model();
+        assert!(
+            text.contains("not at the end of f") && text.contains("line 1: leave out"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_is_not_found_is_explained() {
+        let problem =
+            edited("fn one() {\n    let x = 1;\n}\n", "@@\n-    let x = 2;\n+y").unwrap_err();
+        let text = problem.for_model();
+        assert!(
+            text.contains("line 3 of the patch") && text.contains("line 2"),
+            "{text}"
+        );
+        assert!(
+            text.contains("let x = 1;") && text.contains("let x = 2;"),
+            "{text}"
+        );
+        let text = edited("a\nb\n", "@@\n-b\n+B\n@@\n-a\n+A")
+            .unwrap_err()
+            .for_model();
+        assert!(text.contains("line 1, before an earlier change"), "{text}");
+        let text = edited("a\n", "@@ -1,2 +1,2 @@\n-a\n+A")
+            .unwrap_err()
+            .for_model();
+        assert!(text.contains("takes no line numbers"), "{text}");
+    }
+
+    /// An edit script: for each line of the file keep it, remove it, or put something in front of it.
+    fn scripts() -> impl Strategy<Value = Vec<(String, u8, String)>> {
+        proptest::collection::vec(("[a-c ]{0,3}", 0u8..4, "[a-dé]{0,3}"), 1..12)
+    }
+
+    proptest! {
+        #[test]
+        fn a_generated_edit_gives_the_text_it_was_made_from(script in scripts(), crlf: bool) {
+            let end = if crlf { "\r\n" } else { "\n" };
+            let (mut old, mut new, mut body) = (String::new(), String::new(), String::from("@@\n"));
+            for (line, act, added) in &script {
+                if *act >= 2 {
+                    new.push_str(&format!("{added}{end}"));
+                    body.push_str(&format!("+{added}\n"));
+                }
+                old.push_str(&format!("{line}{end}"));
+                if act % 2 == 0 {
+                    new.push_str(&format!("{line}{end}"));
+                    body.push_str(&format!(" {line}\n"));
+                } else {
+                    body.push_str(&format!("-{line}\n"));
+                }
+            }
+            prop_assert_eq!(edited(&old, body.trim_end_matches('\n')).unwrap(), new);
+        }
+
+        #[test]
+        fn any_chunks_give_an_answer(old in "[ab \r\n]{0,20}", body in proptest::collection::vec("(@@( [ab])?|[ +\\-][ab ]{0,2})", 1..8)) {
+            let text = format!("*** Begin Patch\n*** Update File: f\n{}\n*** End Patch", body.join("\n"));
+            if let Ok(patch) = parse(&text)
+                && let [Section::Update { chunks, .. }] = patch.sections.as_slice()
+                && let Ok(new) = new_text(&old, chunks, "f")
+            {
+                prop_assert!(new.is_empty() || new.ends_with('\n'));
+            }
+        }
+    }
+}

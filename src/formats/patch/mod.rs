@@ -1,0 +1,46 @@
+//! Edits of files: the Codex patch form, unified diffs and line commands, and the replacement of one passage.
+
+pub mod commands;
+pub mod edit;
+pub mod hunks;
+pub mod parse;
+pub mod replace;
+pub mod seek;
+pub mod unified;
+pub mod wrap;
+
+pub use commands::{apply_commands, is_commands};
+pub use edit::new_text;
+pub use hunks::{apply_hunks, is_hunks};
+pub use parse::{Chunk, Line, Patch, Section, parse};
+pub use replace::replace_once;
+pub use unified::explain_unified_diff;
+pub use wrap::{fence, unwrap_patch_text};
+
+/// A text after an edit, and what was done to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edited {
+    /// The whole new text.
+    pub text: String,
+    /// One line for each hunk or command.
+    pub report: Vec<String>,
+}
+
+/// Takes the last line's break off where it must not have one.
+fn without_last_break(mut text: String) -> String {
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    if text.ends_with('\r') {
+        text.pop();
+    }
+    text
+}
+
+/// A byte order mark, and the text after it.
+fn parted(text: &str) -> (&str, &str) {
+    match text.strip_prefix('\u{feff}') {
+        Some(body) => ("\u{feff}", body),
+        None => ("", text),
+    }
+}

@@ -1,0 +1,492 @@
+//! Conversion between units: what a text means, and the words of the answer.
+
+pub(crate) mod currency;
+mod names;
+pub(crate) mod number;
+mod table;
+
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, visible};
+use currency::{Money, currency, is_sign};
+use names::{Unit, meanings, near};
+use number::Number;
+use table::{ECONOMY, LENGTH, MASS, TEMPERATURE, VOLUME};
+
+/// An amount in one or more units of a kind: `5 ft 3 in`.
+struct Amount {
+    first: (Number, Unit),
+    more: Vec<(Number, Unit)>,
+}
+
+/// What a conversion comes to.
+#[derive(Debug)]
+pub(crate) enum Converted {
+    /// `5 mi = 8.04672 km`.
+    Said(String),
+    /// An amount of one currency in another: the rate is to be asked.
+    Exchange(Number, Money, Money),
+}
+
+/// `value` (a number, or one with its units) of `from` in `to`. Units come before currencies: `cup` is a measure beside `ml`.
+///
+/// # Errors
+/// An unknown unit, with the nearest; two units of different kinds, with both; a temperature below absolute zero.
+pub(crate) fn convert(value: &str, from: &str, to: &str) -> Outcome<Converted> {
+    let value = value.trim();
+    let ends =
+        |c: char| c.is_alphabetic() || matches!(c, '"' | '\'' | '″' | '′' | '°') || is_sign(c);
+    // "1 000 m" and "1 1/2 mi" come parted after the first space.
+    let amount = match value.ends_with(ends) {
+        true => value.to_owned(),
+        false => format!("{value} {}", from.trim()),
+    };
+    let (number, rest) = leading(&amount).ok_or_else(|| {
+        let shown = clip(&visible(value), 60);
+        Problem::input(format!("\"{shown}\" is no number."))
+            .next("For example value 5, from_unit mi, to_unit km.")
+    })?;
+    let (mut from, mut to) = (rest.trim().to_owned(), to.trim().to_owned());
+    let mut notes = Vec::new();
+    let is_nm = |text: &str| text == "nm";
+    if (is_nm(&from) && is_far(&to)) || (is_nm(&to) && is_far(&from)) {
+        for text in [&mut from, &mut to].into_iter().filter(|text| is_nm(text)) {
+            "nmi".clone_into(text);
+        }
+        notes.push("nm was read as nautical mile; write nanometre for the other.".to_owned());
+    }
+    let said = match between(number, &from, &to) {
+        Ok(said) => said,
+        Err(problem) => return exchange(number, &from, &to, problem),
+    };
+    notes.extend(
+        [&from, &to]
+            .into_iter()
+            .filter_map(|text| note(text, &said)),
+    );
+    notes.insert(0, said);
+    Ok(Converted::Said(notes.join("\n")))
+}
+
+/// Two texts that are no units of one kind, as currencies.
+fn exchange(number: Number, from: &str, to: &str, problem: Problem) -> Outcome<Converted> {
+    let (source, target) = (currency(from), currency(to));
+    match (source, target) {
+        (Some(source), Some(target)) => Ok(Converted::Exchange(number, source, target)),
+        (None, None) => Err(problem),
+        // A unit that is a currency's code too, "cup" say, is the unit beside another unit.
+        (Some(_), None) | (None, Some(_)) if are_units(from, to) => Err(problem),
+        (Some(money), None) => Err(one_side(money, to)),
+        (None, Some(money)) => Err(one_side(money, from)),
+    }
+}
+
+fn are_units(from: &str, to: &str) -> bool {
+    !meanings(from).is_empty() && !meanings(to).is_empty()
+}
+
+/// The error for a currency beside something that is none.
+fn one_side(money: Money, other: &str) -> Problem {
+    let Some(unit) = meanings(other).into_iter().next() else {
+        return unknown(other);
+    };
+    Problem::input(format!(
+        "unknown conversion: {} is a currency, {} is {}.",
+        money.code,
+        unit.symbol,
+        unit.kind()
+    ))
+    .next("Give two units of one kind, or two currencies.")
+}
+
+fn between(number: Number, from: &str, to: &str) -> Outcome<String> {
+    let sources = amounts(number, from)?;
+    let targets = meanings(to);
+    for source in &sources {
+        if let Some(target) = targets.iter().find(|target| same_kind(source, target)) {
+            return answer(source, target);
+        }
+    }
+    if let Some(several) = sources.iter().find_map(|source| parted(source, to)) {
+        return several;
+    }
+    let (Some(source), Some(target)) = (sources.first(), targets.first()) else {
+        return Err(unknown(to));
+    };
+    let source = source.unit();
+    let problem = Problem::input(format!(
+        "{} is {}, {} is {}: they cannot be converted.",
+        source.symbol,
+        source.kind(),
+        target.symbol,
+        target.kind()
+    ));
+    let weighs = [(VOLUME, MASS), (MASS, VOLUME)].contains(&(source.dims, target.dims));
+    let problem = if weighs {
+        problem.next("What a volume weighs depends on what is in it.")
+    } else {
+        problem
+    };
+    Err(problem.next("Give two units of one kind."))
+}
+
+/// The error for a text that is no unit.
+fn unknown(text: &str) -> Problem {
+    const UNITS: &str = "km, mi, kg, lb, l, gal, °C, °F, km/h, m², kWh, psi, MiB, 5 ft 3 in";
+    let shown = clip(&visible(text.trim()), 60);
+    let what = format!("unknown unit \"{shown}\".");
+    let code = text.trim();
+    let near = near(text);
+    let letters = code.len() == 3 && code.chars().all(|c| c.is_ascii_alphabetic());
+    let is_code = letters && (near.is_empty() || code.chars().all(|c| c.is_ascii_uppercase()));
+    match near.as_slice() {
+        _ if is_code => Problem::input(format!(
+            "unknown conversion: there is no rate for {shown}, which is no currency that is known here, and no unit of that name."
+        ))
+        .next(format!("Units are, for example, {UNITS}."))
+        .next(format!("Currencies are {}.", currency::some())),
+        [] => Problem::input(what).next(format!("For example {UNITS}.")),
+        near => Problem::input(format!("{what} Nearest: {}.", near.join(", "))),
+    }
+}
+
+/// The number at the start of a text, and the rest: `5`, `1,234.5`, `2,5`, `1/2`, `2 1/2`, `½`.
+fn leading(text: &str) -> Option<(Number, &str)> {
+    let text = text.trim_start().trim_start_matches('+');
+    let (sign, text) = match text.strip_prefix(['-', '−']) {
+        Some(rest) => (-1, rest.trim_start()),
+        None => (1, text),
+    };
+    let end = text
+        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',' | '_' | '/')))
+        .unwrap_or(text.len());
+    let (digits, mut rest) = text.split_at_checked(end)?;
+    let digits = digits.trim_end_matches([',', '/']);
+    rest = text.get(digits.len()..).unwrap_or(rest);
+    let mut number = String::from(digits);
+    if (1..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        while let Some((group, after)) = thousands(rest) {
+            number.push_str(group);
+            rest = after;
+        }
+        if let Some(after) = rest
+            .strip_prefix('.')
+            .filter(|_| number.len() > digits.len())
+        {
+            let count = after.bytes().take_while(u8::is_ascii_digit).count();
+            let (part, after) = after.split_at_checked(count)?;
+            number = format!("{number}.{part}");
+            rest = after;
+        }
+    }
+    // A power of ten: an e with digits right behind it.
+    if let Some(after) = rest.strip_prefix(['e', 'E']) {
+        let bare = after.strip_prefix(['+', '-']).unwrap_or(after);
+        let count = bare.bytes().take_while(u8::is_ascii_digit).count();
+        if count > 0 {
+            let length = 1 + after.len() - bare.len() + count;
+            number.push_str(rest.get(..length)?);
+            rest = rest.get(length..)?;
+        }
+    }
+    let mut found = match fraction(rest) {
+        Some((part, after)) if number.is_empty() => {
+            rest = after;
+            part
+        }
+        Some((part, after)) => {
+            rest = after;
+            figure(&number)?.plus(part)
+        }
+        None => figure(&number)?,
+    };
+    // "2 1/2"
+    if let Some((part, after)) = mixed(rest).filter(|_| !number.contains('/')) {
+        found = found.plus(part);
+        rest = after;
+    }
+    Some((if sign < 0 { found.negative() } else { found }, rest))
+}
+
+/// Three digits and no more behind a space: `1 000`.
+fn thousands(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix([' ', '\u{a0}', '\u{2009}', '\u{202f}'])?;
+    let (group, after) = rest.split_at_checked(3)?;
+    let whole = group.bytes().all(|byte| byte.is_ascii_digit())
+        && !after.starts_with(|c: char| c.is_ascii_digit() || c == '/');
+    whole.then_some((group, after))
+}
+
+/// One of the characters for halves, thirds and quarters.
+fn fraction(text: &str) -> Option<(Number, &str)> {
+    let (sign, value) = [
+        ("½", "1/2"),
+        ("¼", "1/4"),
+        ("¾", "3/4"),
+        ("⅓", "1/3"),
+        ("⅔", "2/3"),
+        ("⅛", "1/8"),
+    ]
+    .into_iter()
+    .find(|(sign, _)| text.starts_with(sign))?;
+    Some((Number::parse(value)?, text.strip_prefix(sign)?))
+}
+
+fn mixed(text: &str) -> Option<(Number, &str)> {
+    let text = text.strip_prefix(' ')?;
+    let end = text
+        .find(|c: char| !(c.is_ascii_digit() || c == '/'))
+        .unwrap_or(text.len());
+    let (digits, rest) = text.split_at_checked(end)?;
+    let (top, bottom) = digits.split_once('/')?;
+    (!top.is_empty() && !bottom.is_empty()).then(|| Some((Number::parse(digits)?, rest)))?
+}
+
+/// A number with its thousands parted by commas, or with a comma for the point.
+fn figure(text: &str) -> Option<Number> {
+    let text = text.replace('_', "");
+    let groups: Vec<&str> = text.split(',').collect();
+    let plain = match groups.as_slice() {
+        [_] => text.clone(),
+        [first, rest @ .., last] => {
+            let last = last.split('.').next().unwrap_or_default();
+            let thousands = (1..=3).contains(&first.len())
+                && *first != "0"
+                && last.len() == 3
+                && rest.iter().all(|group| group.len() == 3);
+            match thousands {
+                true => text.replace(',', ""),
+                false if groups.len() == 2 && !text.contains('.') => text.replace(',', "."),
+                false => return None,
+            }
+        }
+        [] => return None,
+    };
+    Number::parse(&plain)
+}
+
+/// What number and unit text may mean together, the likeliest first.
+fn amounts(number: Number, from: &str) -> Outcome<Vec<Amount>> {
+    let units = meanings(from);
+    if !units.is_empty() {
+        let one = |unit| Amount {
+            first: (number, unit),
+            more: Vec::new(),
+        };
+        return Ok(units.into_iter().map(one).collect());
+    }
+    match compound(number, from) {
+        Some(amount) => amount.map(|amount| vec![amount]),
+        None => Err(unknown(from)),
+    }
+}
+
+/// `ft 3 in` after its first number; nothing when no further number stands in it.
+fn compound(first: Number, text: &str) -> Option<Outcome<Amount>> {
+    let mut parts: Vec<(Number, String)> = Vec::new();
+    let mut number = first;
+    let mut rest = text;
+    loop {
+        let next = next_number(rest);
+        let unit = rest.get(..next.unwrap_or(rest.len()))?.trim();
+        let unit = unit.trim_end_matches(',').trim_end_matches(" and").trim();
+        parts.push((number, unit.to_owned()));
+        let Some(at) = next else { break };
+        (number, rest) = leading(rest.get(at..)?)?;
+    }
+    if parts.len() < 2 {
+        return None;
+    }
+    let mut units: Vec<(Number, Unit)> = Vec::new();
+    for (number, text) in parts {
+        let feet = units.last().is_some_and(|(_, unit)| unit.symbol == "ft");
+        // 5'11 leaves the inches unsaid.
+        let text = if text.is_empty() && feet {
+            "in"
+        } else {
+            text.as_str()
+        };
+        let found = meanings(text);
+        let alike = |unit: &&Unit| {
+            units
+                .first()
+                .is_some_and(|(_, first)| first.dims == unit.dims)
+        };
+        let Some(unit) = found.iter().find(alike).or(found.first()) else {
+            return Some(Err(unknown(text)));
+        };
+        units.push((number, unit.clone()));
+    }
+    let mut units = units.into_iter();
+    let amount = Amount {
+        first: units.next()?,
+        more: units.collect(),
+    };
+    let first = amount.unit();
+    let strange = |(_, unit): &&(Number, Unit)| unit.dims != first.dims || first.offset.is_some();
+    if let Some((_, other)) = amount.more.iter().find(strange) {
+        return Some(Err(Problem::input(format!(
+            "{} is {}, {} is {}: they make no sum.",
+            first.symbol,
+            first.kind(),
+            other.symbol,
+            other.kind()
+        ))));
+    }
+    Some(Ok(amount))
+}
+
+/// Where a number begins that follows white space or a mark for feet or inches.
+fn next_number(text: &str) -> Option<usize> {
+    let mut before = 'x';
+    for (at, c) in text.char_indices() {
+        let parted = before.is_whitespace() || matches!(before, '\'' | '"' | '′' | '″' | '’' | '°');
+        if parted && c.is_ascii_digit() {
+            return Some(at);
+        }
+        before = c;
+    }
+    None
+}
+
+impl Amount {
+    fn unit(&self) -> &Unit {
+        &self.first.1
+    }
+
+    /// In base units.
+    fn base(&self) -> Number {
+        let (number, unit) = &self.first;
+        let mut sum = number
+            .plus(unit.offset.unwrap_or(Number::ZERO))
+            .times(unit.factor);
+        for (number, unit) in &self.more {
+            let part = number.times(unit.factor);
+            // -5 ft 3 in is below zero as a whole.
+            sum = match self.first.0.is_negative() {
+                true => sum.minus(part),
+                false => sum.plus(part),
+            };
+        }
+        sum
+    }
+
+    fn shown(&self) -> String {
+        let parts = std::iter::once(&self.first).chain(&self.more);
+        let parts: Vec<String> = parts.map(|(number, unit)| shown(*number, unit)).collect();
+        parts.join(" ")
+    }
+}
+
+fn shown(number: Number, unit: &Unit) -> String {
+    match unit.symbol.as_str() {
+        sign @ ("°" | "′" | "″") => format!("{number}{sign}"),
+        symbol => format!("{number} {symbol}"),
+    }
+}
+
+/// Distance by fuel, and fuel by distance.
+fn turned(source: &Unit, target: &Unit) -> bool {
+    let back = target.dims.map(|dim| -dim);
+    source.dims == back && (source.dims == ECONOMY || target.dims == ECONOMY)
+}
+
+fn same_kind(source: &Amount, target: &Unit) -> bool {
+    source.unit().dims == target.dims || turned(source.unit(), target)
+}
+
+fn answer(source: &Amount, target: &Unit) -> Outcome<String> {
+    let base = above_zero(source)?;
+    let result = match turned(source.unit(), target) {
+        true if base.is_zero() => {
+            return Err(Problem::input(format!(
+                "{} has no counterpart in {}.",
+                source.shown(),
+                target.symbol
+            )));
+        }
+        true => Number::ONE.over(base).over(target.factor),
+        false => base
+            .over(target.factor)
+            .minus(target.offset.unwrap_or(Number::ZERO)),
+    };
+    if !result.is_finite() {
+        return Err(Problem::limit("The result is too large a number."));
+    }
+    Ok(format!("{} = {}", source.shown(), shown(result, target)))
+}
+
+/// The amount in base units.
+fn above_zero(source: &Amount) -> Outcome<Number> {
+    let base = source.base();
+    let unit = source.unit();
+    if unit.dims == TEMPERATURE && base.is_negative() {
+        let zero = unit.offset.unwrap_or(Number::ZERO).negative();
+        return Err(Problem::input(format!(
+            "{} is below absolute zero ({}).",
+            source.shown(),
+            shown(zero, unit)
+        )));
+    }
+    Ok(base)
+}
+
+/// The amount in several units, `ft in` or `h min s`: whole numbers of each but the last. Nothing when they are not of its kind.
+fn parted(source: &Amount, to: &str) -> Option<Outcome<String>> {
+    let text = to.replace([',', '+', '&'], " ");
+    let words = text.split_whitespace().filter(|word| *word != "and");
+    let mut units = Vec::new();
+    for word in words {
+        let fits = |unit: &Unit| unit.dims == source.unit().dims && unit.offset.is_none();
+        units.push(meanings(word).into_iter().find(fits)?);
+    }
+    let (last, larger) = units.split_last()?;
+    if larger.is_empty() {
+        return None;
+    }
+    let mut rest = match above_zero(source) {
+        Ok(base) => base,
+        Err(problem) => return Some(Err(problem)),
+    };
+    let sign = if rest.is_negative() { "-" } else { "" };
+    if rest.is_negative() {
+        rest = rest.negative();
+    }
+    let mut parts = Vec::new();
+    for unit in larger {
+        let whole = rest.over(unit.factor).whole();
+        rest = rest.minus(whole.times(unit.factor));
+        parts.push(shown(whole, unit));
+    }
+    parts.push(shown(rest.over(last.factor), last));
+    Some(Ok(format!(
+        "{} = {sign}{}",
+        source.shown(),
+        parts.join(" ")
+    )))
+}
+
+/// `nm` beside anything longer than a hand is a nautical mile, as pilots and the original have it.
+fn is_far(text: &str) -> bool {
+    meanings(text)
+        .first()
+        .is_some_and(|unit| unit.dims == LENGTH && unit.factor.near() >= 0.1)
+}
+
+/// What a reader should know of how a unit without capitals was read.
+fn note(text: &str, said: &str) -> Option<String> {
+    let text = text.trim();
+    let capital = match text {
+        "kb" => "kB",
+        "mb" => "MB",
+        "gb" => "GB",
+        "tb" => "TB",
+        "pb" => "PB",
+        _ => return None,
+    };
+    let bits = capital.replace('B', "b");
+    said.contains(capital)
+        .then(|| format!("{text} was read as {capital}, bytes; {bits} is bits."))
+}
+
+#[cfg(test)]
+mod tests;

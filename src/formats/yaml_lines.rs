@@ -1,0 +1,106 @@
+//! Changing one key of a YAML text line by line, so that comments and everything else stay as they are.
+//!
+//! Only the common form is understood, top-level keys at the beginning of a line; the caller parses the result and compares.
+
+/// The text with the lines of `key` replaced by `lines` (`key: value` and what belongs to it, ended by a line break), or taken out.
+/// A key that is not there yet is added after its commented-out line if it has one (`#key: …`), else at the end.
+pub(crate) fn with(text: &str, key: &str, lines: Option<&str>) -> String {
+    let all: Vec<&str> = text.split_inclusive('\n').collect();
+    let new = lines.unwrap_or_default();
+    let Some(first) = all.iter().position(|line| begins(line, key)) else {
+        let example = all.iter().position(|line| {
+            line.strip_prefix('#')
+                .is_some_and(|line| begins(line.trim_start(), key))
+        });
+        let (before, after) = all.split_at(example.map_or(all.len(), |at| at + 1));
+        let gap = if before.last().is_none_or(|line| line.ends_with('\n')) {
+            ""
+        } else {
+            "\n"
+        };
+        return format!("{}{gap}{new}{}", before.concat(), after.concat());
+    };
+    let (before, rest) = all.split_at(first);
+    let mut length = 1;
+    for (at, line) in rest.iter().enumerate().skip(1) {
+        let bare = line.trim();
+        if bare.is_empty() || line.starts_with('#') {
+            // Part of the value only when more of it follows.
+            continue;
+        }
+        if !line.starts_with([' ', '\t']) && bare != "-" && !line.starts_with("- ") {
+            break;
+        }
+        length = at + 1;
+    }
+    let (old, after) = rest.split_at(length);
+    let old = old.concat();
+    let remark = if lines.is_some() && length == 1 {
+        remark(old.trim_end())
+    } else {
+        None
+    };
+    let new = match (remark, new.strip_suffix('\n')) {
+        (Some(remark), Some(line)) if !line.contains('\n') => format!("{line} {remark}\n"),
+        (Some(remark), _) => format!("{remark}\n{new}"),
+        (None, _) => new.to_owned(),
+    };
+    format!("{}{new}{}", before.concat(), after.concat())
+}
+
+/// True when the line is `key:` or `key: …`, the key bare or in quotes.
+fn begins(line: &str, key: &str) -> bool {
+    let after = [
+        format!("{key}:"),
+        format!("\"{key}\":"),
+        format!("'{key}':"),
+    ]
+    .iter()
+    .find_map(|start| line.strip_prefix(start.as_str()));
+    after.is_some_and(|after| after.is_empty() || after.starts_with([' ', '\t', '\n', '\r']))
+}
+
+/// The comment at the end of a line, as far as that is plain: no quotes before it.
+fn remark(line: &str) -> Option<&str> {
+    let at = line.find(" #")?;
+    let (value, remark) = line.split_at(at);
+    (!value.contains(['"', '\''])).then(|| remark.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with;
+
+    const TEXT: &str = "# mine\n\ndiet:   # what I eat\n- a\n\n# more\n- b\nkm: 10 # far\n# about notes\nnotes: |\n  one\n\n  two\n#budget: any\nlast: \"x # y\"";
+
+    #[test]
+    fn the_lines_of_a_key_are_replaced_and_no_others() {
+        let changed = with(TEXT, "km", Some("km: 5\n"));
+        assert_eq!(changed, TEXT.replace("km: 10 # far", "km: 5 # far"));
+        let changed = with(TEXT, "diet", Some("diet:\n- c\n"));
+        assert!(
+            changed.starts_with("# mine\n\ndiet:\n- c\nkm: 10"),
+            "{changed}"
+        );
+        let changed = with(TEXT, "notes", None);
+        assert!(
+            changed.contains("# about notes\n#budget: any\nlast"),
+            "{changed}"
+        );
+        let changed = with(TEXT, "last", Some("last: z\n"));
+        assert!(changed.ends_with("#budget: any\nlast: z\n"), "{changed}");
+    }
+
+    #[test]
+    fn a_new_key_goes_to_its_example_or_to_the_end() {
+        let changed = with(TEXT, "budget", Some("budget: free\n"));
+        assert!(
+            changed.contains("#budget: any\nbudget: free\nlast"),
+            "{changed}"
+        );
+        let changed = with(TEXT, "not", Some("not: 1\n"));
+        assert!(changed.ends_with("y\"\nnot: 1\n"), "{changed}");
+        assert_eq!(with("", "a", Some("a: 1\n")), "a: 1\n");
+        assert_eq!(with(TEXT, "nothing", None), format!("{TEXT}\n"));
+    }
+}

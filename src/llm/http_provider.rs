@@ -1,0 +1,262 @@
+//! A provider over HTTP: sends the body of its wire, feeds the response to its decoder, sorts what goes wrong.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::choose::Remote;
+use super::failure::{Failure, Why};
+use super::provider::{Delta, Provider, Reply, Request};
+use super::wire::read::Progress;
+use super::wire::{Asked, Dialect, errors};
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::problem::{Kind, Outcome, Problem};
+use crate::net::http::{Client, Limits, NetError, Phase, Response, Setup};
+use crate::net::proxies::Route;
+
+/// Most bytes of an error body that are read.
+const ERROR_BODY: usize = 64 * 1024;
+/// Bytes read at once: a burst of small pieces is decoded and shown together.
+const READ: usize = 16 * 1024;
+
+/// A provider of the table, with its connections.
+#[derive(Debug)]
+pub struct HttpProvider {
+    remote: Remote,
+    client: Client,
+    /// A request was answered before, so a kept connection may have died meanwhile.
+    used: AtomicBool,
+    /// The server has no native Ollama path; its OpenAI path is used (contract/reply-flow.md 2).
+    compat: AtomicBool,
+}
+
+impl HttpProvider {
+    /// A provider at `remote`, with limits, proxy and certificates from the environment.
+    pub fn new(
+        remote: Remote,
+        env: &Env,
+        agent: String,
+        warn: &mut dyn FnMut(String),
+    ) -> Outcome<Self> {
+        let mut seconds =
+            |name, default| Duration::from_secs(env.number(name, default, warn).max(1));
+        let limits = Limits {
+            connect: seconds("MARVIN_CONNECT_TIMEOUT", 10),
+            first_byte: seconds(
+                "MARVIN_FIRST_BYTE_TIMEOUT",
+                if remote.row.local { 300 } else { 60 },
+            ),
+            silence: seconds("MARVIN_IDLE_TIMEOUT", 120),
+        };
+        let client = Client::new(Setup {
+            limits,
+            agent,
+            route: Route::to(env, &remote.base)?,
+        });
+        Ok(Self {
+            remote,
+            client,
+            used: AtomicBool::new(false),
+            compat: AtomicBool::new(false),
+        })
+    }
+
+    fn dialect(&self) -> Dialect {
+        let own = Dialect::of(self.remote.row, &self.remote.base);
+        if self.compat.load(Ordering::Relaxed) {
+            own.instead().unwrap_or(own)
+        } else {
+            own
+        }
+    }
+
+    /// Posts the request; a connection that was kept and died is replaced once.
+    fn post(&self, dialect: Dialect, body: &[&[u8]], stop: &Cancel) -> Result<Response, Failure> {
+        let url = dialect.url(&self.remote.base);
+        let headers = dialect.headers(self.remote.key.as_deref());
+        let mut result = self.client.post(&url, &headers, body, stop);
+        if self.used.load(Ordering::Relaxed)
+            && matches!(result, Err(NetError::Broken { early: true, .. }))
+        {
+            self.client.forget();
+            result = self.client.post(&url, &headers, body, stop);
+        }
+        self.used.store(true, Ordering::Relaxed);
+        result.map_err(|error| self.failure(error))
+    }
+
+    /// Sends one request in a dialect.
+    fn send(
+        &self,
+        dialect: Dialect,
+        request: &Request<'_>,
+        on: &mut dyn FnMut(Delta<'_>),
+        stop: &Cancel,
+    ) -> Result<Reply, Failure> {
+        // First the body: with it the schemas are rendered, whose size a refusal may have to name.
+        let body = dialect.body(request);
+        let asked = Asked {
+            row: self.remote.row,
+            model: request.model.to_owned(),
+            secrets: self.remote.key.iter().cloned().collect(),
+            schema_tokens: request.offer.tokens(),
+        };
+        let mut response = self.post(dialect, &body.pieces(), stop)?;
+        drop(body);
+        if response.status >= 300 {
+            let body = response.read_some(ERROR_BODY);
+            if stop.is_fired() {
+                return Err(Failure::cancelled());
+            }
+            let header = |name: &str| response.header(name).map(str::to_owned);
+            return Err(errors::from_response(
+                &asked,
+                response.status,
+                &header,
+                &body,
+            ));
+        }
+        let mut decoder = dialect.decoder(asked);
+        let mut buffer = vec![0u8; READ];
+        loop {
+            match response.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => {
+                    if decoder.feed(buffer.get(..count).unwrap_or_default(), on)? == Progress::Done
+                    {
+                        response.finish();
+                        break;
+                    }
+                }
+                // Everything had come: the missing end marker is nobody's loss.
+                Err(NetError::Broken { .. } | NetError::TimedOut(..)) if decoder.is_complete() => {
+                    break;
+                }
+                Err(error) => return Err(self.cut_off(error).after(decoder.so_far())),
+            }
+        }
+        decoder.finish(on)
+    }
+
+    /// The failure of a stream that broke after its headers had come.
+    fn cut_off(&self, error: NetError) -> Failure {
+        match error {
+            NetError::Broken { why, .. } => Failure::new(
+                Why::Cut,
+                Problem::network(format!(
+                    "The reply of {} broke off: {why}.",
+                    self.remote.row.name
+                ))
+                .next("What arrived is kept. Ask again to go on."),
+            ),
+            other => self.failure(other),
+        }
+    }
+
+    fn failure(&self, error: NetError) -> Failure {
+        let name = self.remote.row.name;
+        let at = &self.remote.base;
+        let through = self.client.proxy().map_or_else(String::new, |proxy| {
+            format!(" through the proxy {} ({})", proxy.place, proxy.variable)
+        });
+        let unreachable = |what: String| {
+            let next = if self.remote.row.local {
+                format!(
+                    "Start the server, or set {} to where it runs.",
+                    super::catalog::variable(name, "URL")
+                )
+            } else {
+                "Check the network, the address and the proxy settings (marvin doctor).".to_owned()
+            };
+            Problem::network(what).next(next)
+        };
+        match error {
+            NetError::Cancelled => Failure::cancelled(),
+            NetError::TimedOut(phase, limit) => {
+                let (what, variable) = match phase {
+                    Phase::Connect => ("could not be reached", "MARVIN_CONNECT_TIMEOUT"),
+                    Phase::FirstByte => ("sent nothing", "MARVIN_FIRST_BYTE_TIMEOUT"),
+                    Phase::Silence => ("fell silent in mid-reply", "MARVIN_IDLE_TIMEOUT"),
+                };
+                let words = format!("{name} {what} for {} s.", limit.as_secs());
+                Failure::new(
+                    Why::Stalled,
+                    Problem::new(Kind::Network, words)
+                        .next(format!("Ask again, or raise {variable} (seconds).")),
+                )
+            }
+            NetError::Broken { why, .. } => Failure::new(
+                Why::Network,
+                Problem::network(format!("{name} closed the connection: {why}."))
+                    .next("Ask again."),
+            ),
+            NetError::Unreachable(why) => Failure::new(
+                Why::Network,
+                unreachable(format!("{name} cannot be reached at {at}{through}: {why}.")),
+            ),
+            NetError::Barred(status) => Failure::new(
+                Why::Network,
+                barred(&format!("{name} cannot be reached at {at}{through}"), status),
+            ),
+            NetError::Untrusted(why) => Failure::new(
+                Why::Network,
+                Problem::network(format!(
+                    "The certificate of {name} at {at}{through} is not trusted: {why}."
+                ))
+                .next("If a proxy or server of your own signs with its own authority, put that authority's certificate (PEM) in a file and set SSL_CERT_FILE to its path."),
+            ),
+            NetError::Garbled(why) => Failure::new(
+                Why::Protocol,
+                Problem::network(format!("The reply of {name} cannot be decompressed: {why}."))
+                    .next("Ask again; if it stays so, the server or a proxy on the way is broken."),
+            ),
+            NetError::NotHttp(why) => Failure::new(
+                Why::Protocol,
+                unreachable(format!(
+                    "What answers at {at} does not speak HTTP as {name} should: {why}."
+                )),
+            ),
+        }
+    }
+}
+
+impl Provider for HttpProvider {
+    fn name(&self) -> &'static str {
+        self.remote.row.name
+    }
+
+    fn stream(
+        &self,
+        request: &Request<'_>,
+        on: &mut dyn FnMut(Delta<'_>),
+        stop: &Cancel,
+    ) -> Result<Reply, Failure> {
+        let dialect = self.dialect();
+        match self.send(dialect, request, on, stop) {
+            Err(failure) if failure.why == Why::NoSuchPath && dialect.instead().is_some() => {
+                self.compat.store(true, Ordering::Relaxed);
+                self.send(self.dialect(), request, on, stop)
+            }
+            result => result,
+        }
+    }
+}
+
+/// What a proxy's refusal means.
+fn barred(what: &str, status: Option<u16>) -> Problem {
+    match status {
+        Some(407) => Problem::new(
+            Kind::Auth,
+            format!("{what}: the proxy asks for a name and a password, or refuses those it got (407)."),
+        )
+        .next("Put them in the variable, as http://USER:PASSWORD@HOST:PORT; other than letters and digits as %XX."),
+        status => {
+            let answer = status.map_or_else(
+                || "the proxy did not answer".to_owned(),
+                |status| format!("the proxy answered {status}"),
+            );
+            Problem::network(format!("{what}: {answer}."))
+                .next("Check the proxy's variable and its rules; NO_PROXY names hosts that are reached without it.")
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Asking an address that a page or a model gave: each hop of its redirects is judged and asked at the addresses that were judged.
+
+use std::time::Duration;
+
+use super::guard::Guard;
+use super::http::{Client, Limits, Response, Setup};
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, visible};
+use crate::formats::address::Address;
+use crate::net::proxies::Route;
+use crate::net::user_agent::agent;
+
+/// Redirects that are followed unless said otherwise.
+const HOPS: usize = 10;
+/// Limits unless said otherwise.
+const LIMITS: Limits = Limits {
+    connect: Duration::from_secs(10),
+    first_byte: Duration::from_secs(30),
+    silence: Duration::from_secs(30),
+};
+
+/// Fetches from addresses that are not to be trusted.
+#[derive(Debug, Clone)]
+pub struct Visitor {
+    env: Env,
+    guard: Guard,
+    limits: Limits,
+    contact: Option<String>,
+    hops: usize,
+}
+
+/// An answer and where it came from at last.
+pub struct Visit {
+    /// The answer; its body is still to be read.
+    pub response: Response,
+    /// The address behind all redirects.
+    pub address: Address,
+}
+
+impl Visitor {
+    /// A visitor with the environment's proxies and exceptions.
+    ///
+    /// # Errors
+    /// As [`Guard::new`].
+    pub fn new(env: &Env) -> Outcome<Self> {
+        Ok(Self {
+            guard: Guard::new(env)?,
+            env: env.clone(),
+            limits: LIMITS,
+            contact: None,
+            hops: HOPS,
+        })
+    }
+
+    /// The same with another guard.
+    #[must_use]
+    pub fn with_guard(mut self, guard: Guard) -> Self {
+        self.guard = guard;
+        self
+    }
+
+    /// The same with a contact for the User-Agent.
+    #[must_use]
+    pub fn with_contact(mut self, contact: Option<&str>) -> Self {
+        self.contact = contact.map(str::to_owned);
+        self
+    }
+
+    /// The same with other limits.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The same, following at most so many redirects.
+    #[must_use]
+    pub fn with_hops(mut self, hops: usize) -> Self {
+        self.hops = hops;
+        self
+    }
+
+    /// Asks for `address` and follows its redirects; statuses of 400 and more are answers. The headers go to every hop: no keys.
+    ///
+    /// # Errors
+    /// `Refused` when a hop is private or no web address; `Network`, also for a part in place of the whole; `Cancelled`.
+    pub fn open(
+        &self,
+        address: &Address,
+        headers: &[(&str, String)],
+        stop: &Cancel,
+    ) -> Outcome<Visit> {
+        let mut address = address.clone();
+        for hop in 0..=self.hops {
+            let judged = self.ask(&address, headers, stop);
+            let response = match judged {
+                Ok(response) => response,
+                Err(problem) if hop == 0 => return Err(problem),
+                Err(mut problem) => {
+                    if !problem.is_cancelled() {
+                        problem.what = format!("The address redirects: {}", problem.what);
+                    }
+                    return Err(problem);
+                }
+            };
+            let next = match response.status {
+                301 | 302 | 303 | 307 | 308 => response.header_text("location"),
+                _ => None,
+            };
+            let Some(next) = next else {
+                if response.status == PARTIAL_CONTENT {
+                    return Err(partial(&address));
+                }
+                return Ok(Visit { response, address });
+            };
+            address = address.join(&next).map_err(|mut problem| {
+                problem.what = format!("{} redirects: {}", address.host, problem.what);
+                problem
+            })?;
+        }
+        Err(Problem::network(format!(
+            "The address redirects more than {} times.",
+            self.hops
+        ))
+        .next("Use the address that it should lead to."))
+    }
+
+    fn ask(
+        &self,
+        address: &Address,
+        headers: &[(&str, String)],
+        stop: &Cancel,
+    ) -> Outcome<Response> {
+        let url = address.to_string();
+        let mut route = Route::to(&self.env, &url)?;
+        let found = self
+            .guard
+            .judge(address, route.proxy.is_some(), self.limits.connect, stop)?;
+        route.pinned = Some(found);
+        let client = Client::new(Setup {
+            limits: self.limits,
+            agent: agent(&self.env, self.contact.as_deref()),
+            route,
+        });
+        client
+            .get(&url, headers, stop)
+            .map_err(|error| error.problem(&address.host.to_string()))
+    }
+}
+
+/// Status of an answer that is a part of what was asked for. No request here asks for a part (RFC 9110, section 15.3.7).
+pub(super) const PARTIAL_CONTENT: u16 = 206;
+
+fn partial(address: &Address) -> Problem {
+    Problem::network(format!(
+        "{} sent only a part of what stands at {} (206), which was not asked for.",
+        address.host,
+        clip(&visible(&address.target), 200)
+    ))
+    .next("Try again later: a cache on the way may be broken.")
+}

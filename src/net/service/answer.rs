@@ -1,0 +1,359 @@
+//! An answer of a service, whole: its status, its body as JSON or text, and the sentence for one that is a refusal.
+
+use std::io::Read as _;
+use std::time::Duration;
+
+use flate2::read::{DeflateDecoder, GzDecoder, ZlibDecoder};
+use serde_json::Value;
+use ureq::http::HeaderMap;
+
+use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::redact;
+use crate::base::text::{clip, plural, visible};
+use crate::formats::charset;
+use crate::net::guarded_client::PARTIAL_CONTENT;
+use crate::net::http::{NetError, Response};
+use crate::net::retry_after;
+use crate::net::services::Service;
+
+/// Bytes that are read at once.
+const PIECE: usize = 64 * 1024;
+/// Characters of a service's own words in an error.
+const SAID: usize = 300;
+
+/// A whole answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// Who gave it.
+    pub service: &'static Service,
+    /// Its status; redirects were followed.
+    pub status: u16,
+    /// Its body, decompressed.
+    pub bytes: Vec<u8>,
+    headers: HeaderMap,
+    /// Keys that went with the request: a service may repeat them.
+    hidden: Vec<String>,
+}
+
+/// Why a body could not be taken.
+#[derive(Debug)]
+pub enum Unread {
+    /// It has more bytes than this.
+    TooLarge(usize),
+    /// It is compressed in a way that cannot be undone.
+    Garbled,
+    /// The connection failed.
+    Net(NetError),
+}
+
+/// Reads a body of at most `most` bytes, decompressed: by its header, and by its first bytes when the header was lost on the way
+/// (contract/services/README-a.md 9, stackexchange.md).
+///
+/// # Errors
+/// See [`Unread`].
+pub fn body(response: &mut Response, most: usize) -> Result<Vec<u8>, Unread> {
+    match body_so_far(response, most)? {
+        (bytes, None) => Ok(bytes),
+        (_, Some(broken)) => Err(broken),
+    }
+}
+
+/// The same, with what had come when the connection broke and how it did: for documents of which a part is worth something.
+///
+/// # Errors
+/// As [`body`], but for connections that break.
+pub fn body_so_far(
+    response: &mut Response,
+    most: usize,
+) -> Result<(Vec<u8>, Option<Unread>), Unread> {
+    let mut bytes = Vec::new();
+    let mut piece = vec![0; PIECE];
+    loop {
+        let count = match response.read(&mut piece) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(why @ NetError::Broken { .. }) => return Ok((bytes, Some(Unread::Net(why)))),
+            Err(why) => return Err(Unread::Net(why)),
+        };
+        bytes.extend_from_slice(piece.get(..count).unwrap_or_default());
+        if bytes.len() > most {
+            return Err(Unread::TooLarge(most));
+        }
+    }
+    unpacked_by(response, bytes, most).map(|bytes| (bytes, None))
+}
+
+/// Undoes the compression that the client left.
+fn unpacked_by(response: &Response, bytes: Vec<u8>, most: usize) -> Result<Vec<u8>, Unread> {
+    let deflated = response
+        .header("content-encoding")
+        .is_some_and(|how| how.eq_ignore_ascii_case("deflate"));
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        unpacked(GzDecoder::new(bytes.as_slice()), most)
+    } else if deflated {
+        // The header's name means zlib; some servers send the bare stream.
+        unpacked(ZlibDecoder::new(bytes.as_slice()), most).or_else(|why| match why {
+            Unread::Garbled => unpacked(DeflateDecoder::new(bytes.as_slice()), most),
+            why => Err(why),
+        })
+    } else {
+        Ok(bytes)
+    }
+}
+
+fn unpacked(from: impl std::io::Read, most: usize) -> Result<Vec<u8>, Unread> {
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
+    from.take(limit)
+        .read_to_end(&mut bytes)
+        .map_err(|_| Unread::Garbled)?;
+    if bytes.len() > most {
+        return Err(Unread::TooLarge(most));
+    }
+    Ok(bytes)
+}
+
+impl Unread {
+    /// The failure in words; `place` is who sent it.
+    pub fn problem(self, place: &str) -> Problem {
+        match self {
+            Self::TooLarge(most) => Problem::limit(format!(
+                "{place} sent more than {} MB, the most that is read.",
+                most / 1_000_000
+            ))
+            .next("Ask for less."),
+            Self::Garbled => Problem::network(format!("What {place} sent cannot be decompressed."))
+                .next("Try again later."),
+            Self::Net(error) => error.problem(place),
+        }
+    }
+}
+
+impl Answer {
+    /// An answer without headers.
+    pub fn new(service: &'static Service, status: u16, bytes: Vec<u8>) -> Self {
+        Self {
+            service,
+            status,
+            bytes,
+            headers: HeaderMap::new(),
+            hidden: Vec::new(),
+        }
+    }
+
+    pub(super) fn read(
+        service: &'static Service,
+        mut response: Response,
+        most: usize,
+        hidden: Vec<String>,
+    ) -> Result<Self, Unread> {
+        let bytes = body(&mut response, most)?;
+        Ok(Self {
+            service,
+            status: response.status,
+            bytes,
+            headers: response.into_headers(),
+            hidden,
+        })
+    }
+
+    /// A header's value.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// True for statuses of 200 to 299, but for a part in place of the whole. Not yet success: services refuse under 200 too.
+    pub fn is_ok(&self) -> bool {
+        (200..300).contains(&self.status) && self.status != PARTIAL_CONTENT
+    }
+
+    /// The body of a success that is JSON and names no error: worth keeping.
+    pub(super) fn sound(&self) -> Option<Value> {
+        let says = |value: &Value, key: &str| match value.get(key) {
+            None | Some(Value::Null | Value::Bool(false)) => false,
+            Some(Value::String(text)) => !text.trim().is_empty(),
+            Some(_) => true,
+        };
+        let value = self.is_ok().then(|| self.value())??;
+        let good = !value.is_null() && !says(&value, "error") && !says(&value, "message");
+        good.then_some(value)
+    }
+
+    /// The body as text, in the charset that its header, itself or nobody names.
+    pub fn text(&self) -> String {
+        charset::decoded(&self.bytes, self.header("content-type").unwrap_or_default())
+    }
+
+    /// The body as JSON, whatever the status and the content type say.
+    pub fn value(&self) -> Option<Value> {
+        match std::str::from_utf8(&self.bytes) {
+            Ok(text) => serde_json::from_str(text.trim_start_matches('\u{feff}')).ok(),
+            Err(_) => serde_json::from_str(self.text().trim_start_matches('\u{feff}')).ok(),
+        }
+    }
+
+    /// The body as JSON of an answer that says success.
+    ///
+    /// # Errors
+    /// Every other status, with the service's own words when `said` finds them in the body; a body that is no JSON.
+    pub fn json(&self, said: impl FnOnce(&Value) -> Option<String>) -> Outcome<Value> {
+        let value = self.value();
+        match value {
+            Some(value) if self.is_ok() => Ok(value),
+            Some(value) => Err(self.refused(said(&value).as_deref())),
+            None if self.is_ok() => Err(self.unreadable()),
+            None => Err(self.refused(None)),
+        }
+    }
+
+    /// How long the service asked to be left alone.
+    pub fn retry_after(&self) -> Option<Duration> {
+        retry_after::retry_after(self.header("retry-after")?)
+    }
+
+    /// True when the body begins as a web page does.
+    pub fn is_page(&self) -> bool {
+        let start = self.bytes.trim_ascii_start();
+        let start = start.get(..15).unwrap_or(start).to_ascii_lowercase();
+        [b"<!doctype html".as_slice(), b"<html", b"<head"]
+            .iter()
+            .any(|mark| start.starts_with(mark))
+    }
+
+    /// The problem with a body that says success and cannot be understood.
+    pub fn unreadable(&self) -> Problem {
+        let name = begin(self.service.name);
+        Problem::network(if self.bytes.trim_ascii().is_empty() {
+            format!("{name} answered with nothing.")
+        } else if self.is_page() {
+            format!("{name} answered with a web page where data was promised.")
+        } else {
+            format!("{name} answered with something that cannot be read.")
+        })
+        .next("Try again later, or use another source.")
+    }
+
+    /// A service's own words in one line: without keys and control characters, and not too many of them.
+    pub fn said(&self, words: &str) -> String {
+        let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        clip(&visible(&redact::secrets(&line, &self.hidden)), SAID)
+    }
+
+    /// The problem with an answer that is a refusal, by its status, with the service's own words.
+    pub fn refused(&self, said: Option<&str>) -> Problem {
+        let name = begin(self.service.name);
+        let status = self.status;
+        let wait = self.retry_after();
+        let key = self.service.key;
+        let (kind, what) = match status {
+            400 | 422 => (
+                Kind::Input,
+                format!("{name} cannot use the request ({status})"),
+            ),
+            PARTIAL_CONTENT => (
+                Kind::Network,
+                format!("{name} sent only a part of its answer (206)"),
+            ),
+            200..=299 => (Kind::Network, format!("{name} refused the request")),
+            401 if key.is_none() => (Kind::Refused, format!("{name} refused the request (401)")),
+            401 => (Kind::Auth, format!("{name} does not accept the key (401)")),
+            403 if key.is_some() => (
+                Kind::Auth,
+                format!("{name} refused the key or the request (403)"),
+            ),
+            403 => (Kind::Refused, format!("{name} refused the request (403)")),
+            404 | 410 => (
+                Kind::Missing,
+                format!("{name} does not have this ({status})"),
+            ),
+            413 | 414 => (
+                Kind::Limit,
+                format!("The request is too long for {name} ({status})"),
+            ),
+            429 => (Kind::Limit, format!("{name} is asked too often (429)")),
+            500..=599 => (Kind::Network, format!("{name} failed ({status})")),
+            300..=399 => (
+                Kind::Network,
+                format!("{name} points to another address ({status})"),
+            ),
+            _ => (
+                Kind::Network,
+                format!("{name} answered with status {status}"),
+            ),
+        };
+        let words = said.map(|said| self.said(said));
+        let what = match words.filter(|words| !words.is_empty()) {
+            Some(words) => format!("{what}: {}.", words.trim_end_matches('.')),
+            None => format!("{what}."),
+        };
+        let problem = Problem::new(kind, what);
+        match (status, key, wait) {
+            (401 | 403, Some(variable), _) => problem.next(format!("Check {variable}.")),
+            (_, _, Some(wait)) => problem.next(again(wait)),
+            (429, ..) => problem.next("Wait some minutes, or use another source."),
+            (300..=399 | 500..=599, ..) => problem.next("Try again later."),
+            _ => problem,
+        }
+    }
+}
+
+/// When a service may be asked again, as a person says it.
+pub fn again(wait: Duration) -> String {
+    let seconds = wait.as_secs().max(1);
+    let count = |n: u64, unit| plural(usize::try_from(n).unwrap_or(usize::MAX), unit);
+    let wait = match seconds {
+        0..300 => format!("{seconds} s"),
+        300..7_200 => count(seconds.div_ceil(60), "minute"),
+        7_200..=172_800 => count(seconds.div_ceil(3_600), "hour"),
+        _ => return "Try again another day.".to_owned(),
+    };
+    format!("It may be asked again in {wait}.")
+}
+
+/// A service's name as the first words of a sentence.
+fn begin(name: &str) -> String {
+    match name.strip_prefix("the ") {
+        Some(rest) => format!("The {rest}"),
+        None => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::services::{OMDB, OVERPASS};
+
+    fn answer(status: u16, body: &str) -> Answer {
+        Answer::new(&OMDB, status, body.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn what_is_no_json_is_told_for_what_it_is() {
+        let said = |value: &Value| value["error"].as_str().map(str::to_owned);
+        let words = |status, body: &str| answer(status, body).json(said).unwrap_err().what;
+        assert!(words(200, "<!DOCTYPE HTML><html>").contains("a web page where data"));
+        assert!(words(200, " ").contains("with nothing"));
+        assert!(words(200, &"[".repeat(10_000)).contains("cannot be read"));
+        assert_eq!(
+            words(500, r#"{"error": "over\nloaded."}"#),
+            "OMDb failed (500): over loaded."
+        );
+        assert_eq!(words(429, ""), "OMDb is asked too often (429).");
+        assert_eq!(
+            answer(200, "\u{feff}{}").json(said).unwrap(),
+            serde_json::json!({})
+        );
+    }
+
+    #[test]
+    fn a_refused_key_is_named_by_its_variable_and_never_shown() {
+        let problem = answer(401, "{}").refused(None);
+        assert_eq!(problem.kind, Kind::Auth);
+        assert_eq!(problem.next, ["Check OMDB_API_KEY."]);
+        let open = Answer::new(&OVERPASS, 403, Vec::new()).refused(Some("no contact"));
+        assert_eq!(
+            open.what,
+            "Overpass (OpenStreetMap) refused the request (403): no contact."
+        );
+    }
+}

@@ -1,0 +1,94 @@
+//! What is kept between requests: answers for a while, so that nobody is asked the same twice, and connections.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::answer::Answer;
+use crate::net::http::Client;
+
+/// Answers that are kept, and their bytes together.
+const ANSWERS: usize = 64;
+const BYTES: usize = 16 << 20;
+/// Connections that are kept.
+const IDLE: usize = 8;
+
+/// Answers with the address they came from and the time until which they hold; the newest last.
+#[derive(Debug, Default)]
+pub(crate) struct Answers(Mutex<VecDeque<(String, Instant, Answer)>>);
+
+impl Answers {
+    /// The answer that `url` gave a while ago.
+    pub(crate) fn get(&self, url: &str) -> Option<Answer> {
+        let now = Instant::now();
+        let mut kept = lock(&self.0);
+        kept.retain(|(_, until, _)| *until > now);
+        let found = kept.iter().find(|(own, ..)| own == url);
+        found.map(|(.., answer)| answer.clone())
+    }
+
+    /// Keeps an answer for `time`.
+    pub(crate) fn put(&self, url: String, time: Duration, answer: &Answer) {
+        let mut kept = lock(&self.0);
+        kept.retain(|(own, ..)| *own != url);
+        kept.push_back((url, Instant::now() + time, answer.clone()));
+        let mut bytes: usize = kept.iter().map(|(.., answer)| answer.bytes.len()).sum();
+        while kept.len() > ANSWERS || bytes > BYTES {
+            let Some((.., oldest)) = kept.pop_front() else {
+                break;
+            };
+            bytes -= oldest.bytes.len();
+        }
+    }
+}
+
+/// Clients that serve nobody at the moment. A client serves one request at a time, so that cancelling one ends no other.
+#[derive(Debug, Default)]
+pub(crate) struct Clients(Mutex<VecDeque<(String, Client)>>);
+
+impl Clients {
+    /// A client that was at `origin` already.
+    pub(crate) fn take(&self, origin: &str) -> Option<Client> {
+        let mut idle = lock(&self.0);
+        let at = idle.iter().rposition(|(own, _)| own == origin)?;
+        idle.remove(at).map(|(_, client)| client)
+    }
+
+    /// Keeps a client whose last answer was read to its end.
+    pub(crate) fn give(&self, origin: String, client: Client) {
+        let mut idle = lock(&self.0);
+        idle.push_back((origin, client));
+        if idle.len() > IDLE {
+            idle.pop_front();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::services::OMDB;
+
+    fn answer(size: usize) -> Answer {
+        Answer::new(&OMDB, 200, vec![b'x'; size])
+    }
+
+    #[test]
+    fn answers_hold_for_a_while_and_not_without_end() {
+        let kept = Answers::default();
+        kept.put("a".to_owned(), Duration::from_secs(60), &answer(1));
+        kept.put("b".to_owned(), Duration::ZERO, &answer(1));
+        assert_eq!(kept.get("a").unwrap().bytes, b"x");
+        assert!(kept.get("b").is_none() && kept.get("c").is_none());
+        kept.put("big".to_owned(), Duration::from_secs(60), &answer(BYTES));
+        assert!(kept.get("a").is_none() && kept.get("big").is_some());
+        for n in 0..ANSWERS + 1 {
+            kept.put(n.to_string(), Duration::from_secs(60), &answer(1));
+        }
+        assert!(kept.get("0").is_none() && kept.get("1").is_some());
+    }
+}

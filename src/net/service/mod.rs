@@ -1,0 +1,78 @@
+//! The one way out to the services of the table (contract/services/README-a.md): a request waits its turn at its host's gate,
+//! names Marvin and the contact, is limited in time and size, and is tried again once at most, when the service says when.
+
+mod answer;
+mod cache;
+mod rate_limit;
+mod request;
+mod send;
+pub mod time_limit;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::net::service::cache::{Answers, Clients};
+use crate::net::service::rate_limit::Gates;
+pub use crate::net::service::request::{AnsweredBy, Ask, encoded};
+pub use answer::{Answer, Unread, again, body, body_so_far};
+use send::host;
+
+use super::services::Service;
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::problem::Outcome;
+
+/// The longest that a service is left alone because it said so.
+const REST: Duration = Duration::from_secs(3_600);
+
+/// The way out: what all requests of a session share.
+#[derive(Debug)]
+pub struct Outside {
+    env: Env,
+    gates: Gates,
+    answers: Answers,
+    clients: Clients,
+}
+
+impl Outside {
+    /// The way out for `env`; `gates` is the folder where processes wait for each other. Nothing is opened or read.
+    pub fn new(env: &Env, gates: Option<PathBuf>) -> Self {
+        Self {
+            env: env.clone(),
+            gates: Gates::new(gates),
+            answers: Answers::default(),
+            clients: Clients::default(),
+        }
+    }
+
+    /// Begins a request to `service`; `contact` is named in the User-Agent.
+    pub fn ask<'a>(
+        &'a self,
+        service: &'static Service,
+        contact: Option<String>,
+        stop: &Cancel,
+    ) -> Ask<'a> {
+        Ask::new(self, service, contact, stop)
+    }
+
+    /// Waits for the turn of a request to `host` by `who`, which makes one each `gap`, in whatever process. Hosts of this machine are
+    /// asked as often as one likes.
+    ///
+    /// # Errors
+    /// `Cancelled`.
+    pub fn turn(&self, who: &str, host: &str, gap: Duration, stop: &Cancel) -> Outcome<()> {
+        if rate_limit::is_here(host) {
+            return stop.check();
+        }
+        self.gates.pass(who, who, gap, stop)
+    }
+
+    /// Leaves a service alone for `time`: it refused, or asked for it in its own words.
+    pub fn rest(&self, service: &'static Service, time: Duration) {
+        let host = host(service.base_in(&self.env));
+        self.gates.shut(&host, service.name, time.min(REST));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+//! One request after another: each host is left alone between two requests, whoever makes them, and for as long as it asked for
+//! (contract/services/README-a.md 6).
+
+use std::collections::HashMap;
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::base::cancel::Cancel;
+use crate::base::open;
+use crate::base::problem::{Outcome, Problem};
+
+/// Gaps from here on hold between processes too.
+const SHARED: Duration = Duration::from_secs(1);
+/// The longest that one waits for another process's turn: a time in the file that lies further ahead is none.
+const AHEAD: Duration = Duration::from_secs(60);
+/// Between two looks at a file that another process has locked.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The gates of one process.
+#[derive(Debug, Default)]
+pub(crate) struct Gates {
+    hosts: Mutex<HashMap<String, Gate>>,
+    /// Where processes meet.
+    dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Gate {
+    /// When the next request may be made.
+    next: Option<Instant>,
+    /// Until when nothing may be asked, because the service said so.
+    shut: Option<Instant>,
+}
+
+impl Gates {
+    /// Gates that other processes with the same folder obey too, from gaps of a second on.
+    pub(crate) fn new(dir: Option<PathBuf>) -> Self {
+        Self {
+            hosts: Mutex::default(),
+            dir,
+        }
+    }
+
+    /// Waits for the turn of a request to `host`, which is called `name`.
+    ///
+    /// # Errors
+    /// `Limit` while the service wants to be left alone; `Cancelled`.
+    pub(crate) fn pass(&self, host: &str, name: &str, gap: Duration, stop: &Cancel) -> Outcome<()> {
+        stop.check()?;
+        self.open(host, name)?;
+        let now = Instant::now();
+        let wait = {
+            let mut hosts = self.lock();
+            let gate = hosts.entry(host.to_owned()).or_default();
+            let turn = gate.next.map_or(now, |next| next.max(now));
+            gate.next = Some(turn + gap);
+            turn.duration_since(now)
+        };
+        let others = match &self.dir {
+            Some(dir) if gap >= SHARED && !is_here(host) => {
+                among_processes(dir, host, gap, wait, stop)
+            }
+            _ => wait,
+        };
+        if !stop.sleep(others) {
+            return Err(Problem::cancelled());
+        }
+        // The answer to a request that stood before this one may have asked for a pause.
+        self.open(host, name)
+    }
+
+    /// Fails while the service wants to be left alone.
+    fn open(&self, host: &str, name: &str) -> Outcome<()> {
+        let closed = self
+            .lock()
+            .get(&rests(host, name))
+            .and_then(|gate| gate.shut);
+        match closed.and_then(|until| until.checked_duration_since(Instant::now())) {
+            Some(left) => Err(shut(name, left)),
+            None => Ok(()),
+        }
+    }
+
+    /// Leaves `host`, which is called `name`, alone for `time`.
+    pub(crate) fn shut(&self, host: &str, name: &str, time: Duration) {
+        let until = Instant::now() + time;
+        let mut hosts = self.lock();
+        let gate = hosts.entry(rests(host, name)).or_default();
+        gate.shut = gate.shut.max(Some(until));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Gate>> {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What rests when a service wants to be left alone: its host, whatever else it serves; on this machine that service alone,
+/// because one server may stand in for several there.
+fn rests(host: &str, name: &str) -> String {
+    if is_here(host) {
+        format!("{name} at {host}")
+    } else {
+        host.to_owned()
+    }
+}
+
+fn shut(name: &str, left: Duration) -> Problem {
+    Problem::limit(format!(
+        "{name} asked for a pause and is not asked for another {} s.",
+        left.as_secs() + 1
+    ))
+    .next("Wait until then, or use another source.")
+}
+
+/// Servers on this machine are asked as often as one likes.
+pub(crate) fn is_here(host: &str) -> bool {
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    let name = name.trim_matches(['[', ']']);
+    name == "localhost"
+        || name
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|ip| ip.is_loopback())
+}
+
+/// How long to wait when other processes' turns count too; `own` when that cannot be found out.
+fn among_processes(
+    dir: &Path,
+    host: &str,
+    gap: Duration,
+    own: Duration,
+    stop: &Cancel,
+) -> Duration {
+    let name: String = host
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    let take = || {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir)
+            .ok()?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).mode(0o600);
+        let mut file = open::with(options.truncate(false), &dir.join(name)).ok()?;
+        locked(&file, stop)?;
+        let mut text = String::new();
+        (&file).take(64).read_to_string(&mut text).ok()?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+        let next = text.trim().parse().map_or(Duration::ZERO, |millis| {
+            Duration::from_millis(millis).saturating_sub(now)
+        });
+        let wait = own.max(if next > AHEAD { Duration::ZERO } else { next });
+        file.rewind().ok()?;
+        file.set_len(0).ok()?;
+        let until = (now + wait + gap).as_millis();
+        file.write_all(until.to_string().as_bytes()).ok()?;
+        Some(wait)
+    };
+    take().unwrap_or(own)
+}
+
+/// Locks the file; it is held only for a moment by whoever has it.
+fn locked(file: &File, stop: &Cancel) -> Option<()> {
+    for _ in 0..200 {
+        match file.try_lock() {
+            Ok(()) => return Some(()),
+            Err(TryLockError::WouldBlock) if stop.sleep(LOOK) => {}
+            Err(_) => return None,
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GAP: Duration = Duration::from_secs(1);
+
+    /// How long one more request would have to wait, found out without waiting: a fired token ends the sleep.
+    fn turns(gates: &Gates, host: &str) -> Duration {
+        let hosts = gates.lock();
+        let next = hosts.get(host).and_then(|gate| gate.next);
+        next.map_or(Duration::ZERO, |next| {
+            next.saturating_duration_since(Instant::now())
+        })
+    }
+
+    #[test]
+    fn requests_to_one_host_queue_and_others_do_not_wait() {
+        let gates = Gates::default();
+        let stop = Cancel::new();
+        gates.pass("a", "O", GAP, &stop).unwrap();
+        assert!(turns(&gates, "a") > GAP / 2 && turns(&gates, "b").is_zero());
+        stop.fire();
+        assert!(gates.pass("a", "O", GAP, &stop).unwrap_err().is_cancelled());
+    }
+
+    #[test]
+    fn a_service_that_asked_for_a_pause_is_left_alone() {
+        let gates = Gates::default();
+        gates.shut("a", "arXiv", Duration::from_secs(60));
+        gates.shut("a", "arXiv", Duration::from_secs(1));
+        let problem = gates.pass("a", "arXiv", GAP, &Cancel::new()).unwrap_err();
+        assert!(
+            problem.what.contains("arXiv asked for a pause"),
+            "{}",
+            problem.what
+        );
+        assert!(problem.what.contains("60 s"), "{}", problem.what);
+        gates.pass("b", "O", GAP, &Cancel::new()).unwrap();
+        // Whatever else the host serves rests too, unless it is a stand-in on this machine.
+        assert!(gates.pass("a", "O", GAP, &Cancel::new()).is_err());
+        gates.shut("127.0.0.1:1", "I", Duration::from_secs(60));
+        let here = |service| gates.pass("127.0.0.1:1", service, Duration::ZERO, &Cancel::new());
+        assert!(here("I").is_err() && here("O").is_ok());
+    }
+
+    #[test]
+    fn processes_take_turns_through_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = dir.path().join("gates");
+        let stop = Cancel::new();
+        let ask = |own| among_processes(&at, "x.test:443", GAP, own, &stop);
+        assert_eq!(ask(Duration::ZERO), Duration::ZERO);
+        let second = ask(Duration::ZERO);
+        assert!(second > GAP / 2 && second <= GAP, "{second:?}");
+        let third = ask(Duration::ZERO);
+        assert!(third > GAP && third <= GAP * 2, "{third:?}");
+        for nonsense in ["", "soon", "99999999999999999"] {
+            std::fs::write(at.join("x-test-443"), nonsense).unwrap();
+            assert_eq!(ask(Duration::ZERO), Duration::ZERO, "{nonsense}");
+        }
+        assert!(is_here("127.0.0.1:80") && is_here("[::1]:80") && !is_here("x.test:443"));
+    }
+
+    #[test]
+    fn who_waits_for_a_turn_obeys_a_pause_that_begins_meanwhile() {
+        let gates = Gates::default();
+        let stop = Cancel::new();
+        gates.pass("a", "O", GAP / 2, &stop).unwrap();
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| gates.pass("a", "O", GAP / 2, &stop));
+            while turns(&gates, "a") <= GAP / 2 {
+                std::thread::yield_now();
+            }
+            gates.shut("a", "O", Duration::from_secs(60));
+            assert!(waits.join().unwrap().is_err());
+        });
+    }
+}

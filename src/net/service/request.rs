@@ -1,0 +1,286 @@
+//! A request to a service as it is put together: what is asked, what is kept of the answer, how long it may take.
+
+use std::fmt::{Display, Write as _};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Outside;
+use super::answer::Answer;
+use super::send::Sent;
+use crate::base::cancel::Cancel;
+use crate::base::problem::Outcome;
+use crate::net::services::Service;
+
+/// Bytes of a body at most, after decompression, unless a request says otherwise.
+const MOST: usize = 8 << 20;
+/// The longest wait for a second try, unless a request says otherwise.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Ids of the services that answered, each once, in the order of their first answers; shared by the requests of a call.
+#[derive(Debug, Default)]
+pub struct AnsweredBy(Mutex<Vec<&'static str>>);
+
+impl AnsweredBy {
+    /// All of them.
+    pub fn ids(&self) -> Vec<&'static str> {
+        self.lock().clone()
+    }
+
+    pub(crate) fn add(&self, id: &'static str) {
+        let mut ids = self.lock();
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<&'static str>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that is being put together.
+#[derive(Debug)]
+pub struct Ask<'a> {
+    pub(crate) out: &'a Outside,
+    pub(crate) service: &'static Service,
+    pub(crate) contact: Option<String>,
+    pub(crate) stop: Cancel,
+    pub(crate) base: String,
+    pub(crate) path: String,
+    pub(crate) query: String,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) hidden: Vec<String>,
+    pub(crate) most: usize,
+    pub(crate) keep: Option<Duration>,
+    pub(crate) worth: fn(&Value) -> bool,
+    pub(crate) patience: Duration,
+    pub(crate) again: Option<Duration>,
+    pub(crate) again_failed: Option<Duration>,
+    pub(crate) once: bool,
+    pub(crate) within: Option<Duration>,
+    pub(crate) answered_by: Option<Arc<AnsweredBy>>,
+}
+
+impl<'a> Ask<'a> {
+    /// A request to `service` with nothing said yet.
+    pub(crate) fn new(
+        out: &'a Outside,
+        service: &'static Service,
+        contact: Option<String>,
+        stop: &Cancel,
+    ) -> Self {
+        Self {
+            out,
+            service,
+            contact,
+            stop: stop.clone(),
+            base: service.base_in(&out.env).to_owned(),
+            path: String::new(),
+            query: String::new(),
+            headers: Vec::new(),
+            hidden: Vec::new(),
+            most: MOST,
+            keep: None,
+            worth: |_| true,
+            patience: PATIENCE,
+            again: None,
+            again_failed: None,
+            once: false,
+            within: None,
+            answered_by: None,
+        }
+    }
+
+    /// Another base than the table's, derived from it (a Wikipedia in another language); an override of the person's stands.
+    #[must_use]
+    pub fn base(mut self, base: &str) -> Self {
+        if !self.service.is_own(&self.out.env) {
+            base.clone_into(&mut self.base);
+        }
+        self
+    }
+
+    /// Adds to the path, as it is.
+    #[must_use]
+    pub fn path(mut self, path: &str) -> Self {
+        self.path.push_str(path);
+        self
+    }
+
+    /// Adds one segment to the path, encoded.
+    #[must_use]
+    pub fn segment(mut self, segment: &str) -> Self {
+        self.path.push('/');
+        self.path.push_str(&encoded(segment));
+        self
+    }
+
+    /// Adds a pair to the query.
+    #[must_use]
+    pub fn query(mut self, name: &str, value: impl Display) -> Self {
+        self.query
+            .push(if self.query.is_empty() { '?' } else { '&' });
+        let _ = write!(
+            self.query,
+            "{}={}",
+            encoded(name),
+            encoded(&value.to_string())
+        );
+        self
+    }
+
+    /// Adds a name without a value to the query, for services that ask for exactly that.
+    #[must_use]
+    pub fn flag_if(mut self, name: &str, wanted: bool) -> Self {
+        if wanted {
+            self.query
+                .push(if self.query.is_empty() { '?' } else { '&' });
+            self.query.push_str(&encoded(name));
+        }
+        self
+    }
+
+    /// Adds a pair to the query when there is a value.
+    #[must_use]
+    pub fn query_if(self, name: &str, value: Option<impl Display>) -> Self {
+        match value {
+            Some(value) => self.query(name, value),
+            None => self,
+        }
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// Adds a secret in a header; it is hidden in every error.
+    #[must_use]
+    pub fn secret_header(mut self, name: &'static str, secret: &str, value: String) -> Self {
+        self.hidden.push(secret.to_owned());
+        self.header(name, value)
+    }
+
+    /// Adds a secret to the query, for services that take it nowhere else; it is hidden in every error.
+    #[must_use]
+    pub fn secret_query(mut self, name: &str, secret: &str) -> Self {
+        self.hidden.push(secret.to_owned());
+        self.query(name, secret)
+    }
+
+    /// Reads at most this many bytes of the body.
+    #[must_use]
+    pub fn most(mut self, bytes: usize) -> Self {
+        self.most = bytes;
+        self
+    }
+
+    /// Keeps a good answer in JSON for `time` and takes it instead of asking again. For requests without a body.
+    #[must_use]
+    pub fn keep(mut self, time: Duration) -> Self {
+        self.keep = Some(time);
+        self
+    }
+
+    /// The same, but only for an answer that looks like one to its reader: a proxy's word under 200 is asked for again.
+    #[must_use]
+    pub fn keep_if(mut self, time: Duration, worth: fn(&Value) -> bool) -> Self {
+        self.worth = worth;
+        self.keep(time)
+    }
+
+    /// Waits at most this long for a second try when the service says how long.
+    #[must_use]
+    pub fn patience(mut self, time: Duration) -> Self {
+        self.patience = time;
+        self
+    }
+
+    /// Tries a second time after `time` when the service is overloaded (429, 5xx) and does not say how long that lasts.
+    #[must_use]
+    pub fn again_after(mut self, time: Duration) -> Self {
+        self.again = Some(time);
+        self
+    }
+
+    /// The same, but only where the service fails (5xx): one that is asked too often is left alone.
+    #[must_use]
+    pub fn again_when_failed(mut self, time: Duration) -> Self {
+        self.again_failed = Some(time);
+        self
+    }
+
+    /// Never tries a second time, whatever the service says.
+    #[must_use]
+    pub fn only_once(mut self) -> Self {
+        self.once = true;
+        self
+    }
+
+    /// Gives up after `time` in all: the turn at the gate, the answer and a second try.
+    #[must_use]
+    pub fn within(mut self, time: Duration) -> Self {
+        self.within = Some(time);
+        self
+    }
+
+    /// Notes the service there when it has answered.
+    #[must_use]
+    pub fn note_answer(mut self, by: &Arc<AnsweredBy>) -> Self {
+        self.answered_by = Some(Arc::clone(by));
+        self
+    }
+
+    /// Asks.
+    ///
+    /// # Errors
+    /// `Config` without the contact that the service wants; `Limit` while it wants to be left alone, or for too much; `Network`;
+    /// `Cancelled`. Every status is an answer.
+    pub fn get(self) -> Outcome<Answer> {
+        self.send(&Sent::Nothing)
+    }
+
+    /// Posts a form.
+    ///
+    /// # Errors
+    /// As [`Ask::get`].
+    pub fn form(self, pairs: &[(&str, &str)]) -> Outcome<Answer> {
+        let body: Vec<String> = pairs
+            .iter()
+            .map(|(name, value)| format!("{}={}", encoded(name), encoded(value)))
+            .collect();
+        let body = body.join("&");
+        self.send(&Sent::Body(
+            "application/x-www-form-urlencoded",
+            body.as_bytes(),
+        ))
+    }
+
+    /// Posts JSON.
+    ///
+    /// # Errors
+    /// As [`Ask::get`].
+    pub fn json(self, value: &Value) -> Outcome<Answer> {
+        self.send(&Sent::Body(
+            "application/json",
+            value.to_string().as_bytes(),
+        ))
+    }
+}
+
+/// `text` for one place of a path or query: everything but unreserved characters as `%XX` (RFC 3986, 2.3).
+pub fn encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            out.push(char::from(byte));
+        } else {
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}

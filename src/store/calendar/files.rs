@@ -1,0 +1,174 @@
+//! Where a calendar lies: `calendar.ics`, and the files of single events that other programs keep in a folder beside it or under
+//! its name.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::base::cancel::Cancel;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::plural;
+use crate::disk::atomic::{self, Access, STATE_CAP};
+use crate::disk::lock::{self, Lock};
+use crate::disk::paths::ProfilePaths;
+use crate::formats::ical::scan::{Scan, scan, with_event, without};
+
+/// What Marvin calls itself in a new calendar.
+const PRODUCT: &str = "-//Marvin//EN";
+/// Longest wait for another Marvin that writes the calendar.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// The files of one profile's calendar.
+#[derive(Debug)]
+pub(crate) struct Files {
+    /// `calendar.ics`; nothing where that is a folder.
+    whole: Option<PathBuf>,
+    /// Where that file or folder is.
+    main: PathBuf,
+    /// Files of single events, in order of their names.
+    single: Vec<PathBuf>,
+}
+
+impl Files {
+    /// Those that are there now.
+    pub(crate) fn of(profile: &ProfilePaths) -> Self {
+        let main = profile.calendar();
+        let mut single = inside(&main);
+        single.extend(inside(&profile.events()));
+        Self {
+            whole: (!main.is_dir()).then(|| main.clone()),
+            main,
+            single,
+        }
+    }
+
+    /// All of them as one, and what has to be said: a single file that is damaged is left out.
+    ///
+    /// # Errors
+    /// One of them cannot be read.
+    pub(crate) fn read(&self) -> Outcome<(Vec<u8>, Option<String>)> {
+        let mut bytes = Vec::new();
+        let mut odd = Vec::new();
+        for path in &self.single {
+            match load(path)? {
+                one if scan(&one).trouble().is_some() => odd.push(path.display().to_string()),
+                one => {
+                    bytes.extend_from_slice(plain(&one));
+                    bytes.extend_from_slice(b"\r\n");
+                }
+            }
+        }
+        // Last, for what is damaged would hide what follows it.
+        let whole = self.whole.as_deref().map(load).transpose()?;
+        let whole = whole.unwrap_or_default();
+        if bytes.is_empty() {
+            bytes = whole;
+        } else {
+            bytes.extend_from_slice(plain(&whole));
+        }
+        let note = odd.first().map(|first| {
+            let count = plural(odd.len(), "file");
+            format!("{count} cannot be read as a calendar and left out, such as {first}.")
+        });
+        Ok((bytes, note))
+    }
+
+    /// Adds an event: its lines and its UID.
+    ///
+    /// # Errors
+    /// The file is damaged, is in use, or cannot be written.
+    pub(crate) fn add(&self, event: &str, uid: &str) -> Outcome<()> {
+        let Some(whole) = &self.whole else {
+            let path = self.main.join(format!("{uid}.ics"));
+            let text = with_event(b"", event, PRODUCT).map_err(|why| damaged(&path, &why))?;
+            return atomic::write(&path, &text, Access::Private);
+        };
+        lock::update_as(whole, Access::Private, PATIENCE, |old| {
+            with_event(&old.unwrap_or_default(), event, PRODUCT)
+                .map(Some)
+                .map_err(|why| damaged(whole, &why))
+        })
+    }
+
+    /// Removes every event of this UID; how many there were.
+    ///
+    /// # Errors
+    /// As [`Files::add`].
+    pub(crate) fn remove(&self, uid: &str) -> Outcome<usize> {
+        let mut count = 0;
+        if let Some(whole) = &self.whole
+            && has(&scan(&load(whole)?), uid)
+        {
+            lock::update_as(whole, Access::Private, PATIENCE, |old| {
+                let (new, gone) =
+                    without(&old.unwrap_or_default(), uid).map_err(|why| damaged(whole, &why))?;
+                count += gone;
+                Ok(Some(new))
+            })?;
+        }
+        for path in &self.single {
+            // The folder is another program's too: no lock file is put into it.
+            let folder = path.parent().unwrap_or(path);
+            let _lock = Lock::folder(folder, PATIENCE, &Cancel::new())?;
+            let old = load(path)?;
+            if !has(&scan(&old), uid) {
+                continue;
+            }
+            let (new, gone) = without(&old, uid).map_err(|why| damaged(path, &why))?;
+            if scan(&new).events.is_empty() {
+                fs::remove_file(path).map_err(|why| {
+                    Problem::system(format!("Cannot remove {}", path.display()), why)
+                })?;
+            } else {
+                atomic::write(path, &new, Access::Private)?;
+            }
+            count += gone;
+        }
+        Ok(count)
+    }
+
+    /// Whether there is an event of this UID; also when that cannot be told.
+    pub(crate) fn hold(&self, uid: &str) -> bool {
+        self.whole.iter().chain(&self.single).any(|path| {
+            // What cannot be read now proves nothing.
+            load(path).map_or(true, |bytes| {
+                let file = scan(&bytes);
+                file.trouble().is_some() || has(&file, uid)
+            })
+        })
+    }
+}
+
+/// The calendar files in a folder; none where there is no folder.
+fn inside(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_one = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.ends_with(".ics") && !name.starts_with('.') && path.is_file()
+    };
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_one).collect();
+    files.sort();
+    files
+}
+
+fn load(path: &Path) -> Outcome<Vec<u8>> {
+    Ok(atomic::read(path, STATE_CAP)?.unwrap_or_default())
+}
+
+/// Without the byte order mark, which is none in the middle of a file.
+fn plain(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}
+
+fn has(file: &Scan<'_>, uid: &str) -> bool {
+    let mut events = file.events.iter();
+    events.any(|place| file.uid(place).as_deref() == Some(uid))
+}
+
+fn damaged(path: &Path, why: &str) -> Problem {
+    Problem::input(format!(
+        "{} is no sound calendar file: {why}. Nothing was written.",
+        path.display()
+    ))
+    .next("Mend it, or move it away; then a new one is begun.")
+}

@@ -1,0 +1,376 @@
+//! What of a calendar falls into a stretch of time, in the person's zone.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan, Zoned};
+
+use super::versions::Versions;
+use crate::base::text::{clip, plural, visible};
+use crate::base::zones::ZoneFiles;
+use crate::formats::ical::event::Event;
+use crate::formats::ical::expand::{Budget, occurrences};
+use crate::formats::ical::moment::{Length, Moment};
+use crate::formats::ical::rule::Rule;
+use crate::formats::ical::scan::{Place, Scan, scan};
+use crate::formats::ical::text::one_line;
+use crate::formats::ical::zone::Zones;
+use crate::store::calendar::short_uid::Short;
+use crate::store::calendar::this_and_future::Overrides;
+
+/// Steps of recurrence that one view may cost.
+const STEPS: u64 = 3_000_000;
+/// Steps that finding the ends of recurring events may cost, for those that have changed occurrences.
+const END_STEPS: u64 = 300_000;
+
+/// One occurrence of an event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Occurrence {
+    /// When it begins, here.
+    pub start: Zoned,
+    /// When it is over; the first moment after it.
+    pub end: Zoned,
+    /// Whole days.
+    pub all_day: bool,
+    /// Its title, on one line.
+    pub title: String,
+    /// Where, on one line.
+    pub place: String,
+    /// The event's UID.
+    pub uid: String,
+}
+
+impl Occurrence {
+    /// The days it touches.
+    pub fn days(&self) -> (Date, Date) {
+        let first = self.start.date();
+        let last = if self.end > self.start {
+            self.end
+                .checked_sub(1.second())
+                .map_or(first, |end| end.date())
+        } else {
+            first
+        };
+        (first, last.max(first))
+    }
+}
+
+/// Occurrences and what has to be said about the file.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// In order of time.
+    pub list: Vec<Occurrence>,
+    /// Sentences for the person.
+    pub notes: Vec<String>,
+    /// How to show UIDs.
+    pub short: Short,
+}
+
+/// The occurrences of the calendar file `bytes` that lie in or reach into `from..until`, on a machine with the zones `known`.
+pub fn between(bytes: &[u8], from: &Zoned, until: &Zoned, known: &ZoneFiles) -> Found {
+    let file = scan(bytes);
+    let zones = Zones::of(&file, known);
+    let mut search = Search {
+        file: &file,
+        zones: &zones,
+        from,
+        until,
+        days: (day_number(from, -3), day_number(until, 2)),
+        view: from.time_zone(),
+        budget: Budget::new(STEPS),
+        list: Vec::new(),
+        odd: 0,
+        faults: BTreeSet::new(),
+    };
+    let versions = Versions::of(&file);
+    let replaced = search.replaced(&versions);
+    for place in &file.events {
+        if search.may_matter(place) && !versions.is_old(place) {
+            search.event(place, &replaced);
+        }
+    }
+    search.finish()
+}
+
+/// The date `days` from then as YYYYMMDD.
+fn day_number(zoned: &Zoned, days: i64) -> u32 {
+    let date = zoned.date();
+    let date = date.checked_add(days.days()).unwrap_or(date);
+    let number =
+        i32::from(date.year()) * 10_000 + i32::from(date.month()) * 100 + i32::from(date.day());
+    u32::try_from(number).unwrap_or_default()
+}
+
+/// The overrides of the events that have some, by UID.
+type Replaced = HashMap<String, Overrides>;
+
+/// An occurrence as its event says it, here, and its own length if it has one.
+type Start = (Moment, Zoned, Option<Length>);
+
+struct Search<'a> {
+    file: &'a Scan<'a>,
+    zones: &'a Zones<'a>,
+    from: &'a Zoned,
+    until: &'a Zoned,
+    /// Both as YYYYMMDD, with two days to spare for time zones and one for what lasts that long.
+    days: (u32, u32),
+    view: &'a TimeZone,
+    budget: Budget,
+    list: Vec<Occurrence>,
+    /// Events without a readable start.
+    odd: usize,
+    faults: BTreeSet<String>,
+}
+
+impl Search<'_> {
+    fn replaced(&self, versions: &Versions<'_>) -> Replaced {
+        let mut out = Replaced::new();
+        let places = || self.file.events.iter().filter(|one| !versions.is_old(one));
+        for place in places().filter(|place| place.replaces.is_some()) {
+            if let Some(event) = Event::read(self.file, place, self.zones) {
+                let overrides = out.entry(event.uid.clone()).or_default();
+                overrides.add(&event, self.view);
+            }
+        }
+        if out.is_empty() {
+            return out;
+        }
+        let mut budget = Budget::new(END_STEPS);
+        // What the event itself leaves out matters only where it is the later word.
+        let says = |one: &&Place| one.replaces.is_none() && (one.repeats || one.sequence > 0);
+        for place in places().filter(says) {
+            let uid = self.file.uid(place).unwrap_or_default();
+            if let Some(overrides) = out.get_mut(&uid)
+                && let Some(event) = Event::read(self.file, place, self.zones)
+            {
+                overrides.leave_out(&event, place.sequence, self.view);
+                overrides.add_series(&event, self.view, &mut budget);
+            }
+        }
+        out
+    }
+
+    /// False for an event that by its dates alone lies outside.
+    fn may_matter(&self, place: &Place) -> bool {
+        if place.repeats || place.lasts {
+            return true;
+        }
+        let Some(start) = place.start.as_ref().and_then(|line| self.file.day(line)) else {
+            return true;
+        };
+        let end = place.end.as_ref().and_then(|line| self.file.day(line));
+        let (from, until) = self.days;
+        start <= until && end.unwrap_or(start).max(start) >= from
+    }
+
+    fn event(&mut self, place: &Place, replaced: &Replaced) {
+        let Some(event) = Event::read(self.file, place, self.zones) else {
+            self.odd += 1;
+            return;
+        };
+        if let Some(fault) = &event.fault {
+            self.faults.insert(clip(&visible(fault), 60));
+        }
+        if event.cancelled {
+            return;
+        }
+        let length = event.end.as_ref();
+        let length = length.and_then(|end| end.length(&event.start, self.view));
+        let whole = matches!(event.start, Moment::Day(_));
+        let mut length = length.unwrap_or_default();
+        if whole && length == Length::default() {
+            length.days = 1;
+        }
+        let overrides = replaced.get(&event.uid);
+        let view = self.view;
+        let is_gone = |all: &Overrides| {
+            all.is_deleted(&event, place.sequence, view) || all.is_beyond(&event, view)
+        };
+        if overrides.is_some_and(is_gone) {
+            return;
+        }
+        let overrides = overrides.filter(|_| event.replaces.is_none());
+        let reach = overrides.map_or(0, |overrides| overrides.reach);
+        let [title, place] = [&event.title, &event.place].map(|text| one_line(text));
+        for (moment, start, own) in self.starts(&event, length, reach) {
+            let kept = overrides.is_none_or(|overrides| !overrides.replace(&moment, &start));
+            let onward = overrides.and_then(|overrides| overrides.holds(&start));
+            if onward.is_some_and(|onward| onward.cancelled) {
+                continue;
+            }
+            let moved = onward.and_then(|onward| onward.moved(&moment, view));
+            let all_day = matches!(moved.as_ref().unwrap_or(&moment), Moment::Day(_));
+            let Some(start) = moved.map_or(Some(start), |moved| moved.here(view)) else {
+                continue;
+            };
+            let [title, place] = onward.map_or([&title, &place], |onward| {
+                [
+                    onward.title.as_ref().unwrap_or(&title),
+                    onward.place.as_ref().unwrap_or(&place),
+                ]
+            });
+            let length = onward
+                .and_then(|onward| onward.length(&moment))
+                .or(own)
+                .unwrap_or(length);
+            let Some(end) = length.after(&start) else {
+                continue;
+            };
+            let under_way = end > *self.from || (end == start && start >= *self.from);
+            if kept && start < *self.until && under_way {
+                self.list.push(Occurrence {
+                    start,
+                    end,
+                    all_day,
+                    title: title.clone(),
+                    place: place.clone(),
+                    uid: event.uid.clone(),
+                });
+            }
+        }
+    }
+
+    /// When it begins, as often as that matters here, and how long that occurrence lasts where the file says so.
+    ///
+    /// `reach` is by how many days they may be moved afterwards.
+    fn starts(&mut self, event: &Event, length: Length, reach: i64) -> Vec<Start> {
+        let mut walls: BTreeSet<DateTime> = BTreeSet::new();
+        let more = event.more.iter();
+        let mut moments: Vec<(Moment, Option<Length>)> = more
+            .map(|(start, end)| {
+                let length = end.as_ref().and_then(|end| end.length(start, self.view));
+                (start.clone(), length)
+            })
+            .collect();
+        if event.replaces.is_some() {
+            // One occurrence, also where it brings the rule of its event along.
+            moments.clear();
+        }
+        let rules: &[Rule] = match event.replaces {
+            Some(_) => &[],
+            None => &event.rules,
+        };
+        if rules.is_empty() || event.fault.is_some() {
+            moments.push((event.start.clone(), None));
+        }
+        let start = event.start.wall();
+        // A day more on both sides for time zones, and back by the length of what may still be going on.
+        let back = 1 + reach + length.days + length.seconds / 86_400;
+        let from = self.from.datetime().checked_sub(back.min(40_000).days());
+        let until = self.until.datetime().checked_add((2 + reach).days());
+        for rule in rules {
+            let last = rule.last_wall(&event.start, self.view);
+            let last = last.unwrap_or(DateTime::MAX);
+            let until = until.clone().unwrap_or(DateTime::MAX).min(last);
+            let from = from.clone().unwrap_or(DateTime::MIN);
+            occurrences(rule, start, from, until, &mut self.budget, &mut |at| {
+                walls.insert(at);
+            });
+        }
+        moments.extend(
+            walls
+                .into_iter()
+                .map(|wall| (event.start.moved(wall), None)),
+        );
+        let except = Except::of(&event.except, self.view);
+        let mut starts: Vec<Start> = moments
+            .into_iter()
+            .filter_map(|(moment, length)| {
+                let here = moment.here(self.view)?;
+                Some((moment, here, length))
+            })
+            .filter(|(moment, here, _)| !except.has(moment, here))
+            .collect();
+        starts.sort_by(|(_, one, _), (_, two, _)| one.cmp(two));
+        starts.dedup_by(|(_, one, _), (_, two, _)| one == two);
+        starts
+    }
+
+    fn finish(mut self) -> Found {
+        self.list.sort_by(|one, two| {
+            (&one.start, !one.all_day, &one.title, &one.uid).cmp(&(
+                &two.start,
+                !two.all_day,
+                &two.title,
+                &two.uid,
+            ))
+        });
+        // One event that was taken in twice.
+        self.list
+            .dedup_by(|one, two| one == two && !one.uid.is_empty());
+        let mut notes = Vec::new();
+        if let Some(fault) = self.file.trouble() {
+            notes.push(format!("The calendar file is damaged: {fault}. What could be read is shown; nothing will be written to it."));
+        }
+        if self.odd > 0 {
+            notes.push(format!(
+                "{} without a readable start left out.",
+                plural(self.odd, "event")
+            ));
+        }
+        for zone in self.zones.unknown() {
+            notes.push(format!(
+                "Nobody knows the time zone \"{zone}\"; its times are shown as they stand."
+            ));
+        }
+        for fault in &self.faults {
+            notes.push(format!(
+                "A recurrence that cannot be understood ({fault}) was left out."
+            ));
+        }
+        if self.budget.spent {
+            notes.push("Some events recur so often that not all occurrences are shown.".to_owned());
+        }
+        let short = if self.list.is_empty() {
+            Short::default()
+        } else {
+            Short::of(self.file, &self.list)
+        };
+        Found {
+            list: self.list,
+            notes,
+            short,
+        }
+    }
+}
+
+/// What EXDATE takes out.
+#[derive(Debug, Default)]
+struct Except {
+    /// Days that were said without a time.
+    days: HashSet<Date>,
+    /// Days on which a time was said: of whole days they take out the day.
+    days_of_times: HashSet<Date>,
+    times: HashSet<Timestamp>,
+}
+
+impl Except {
+    fn of(list: &[Moment], view: &TimeZone) -> Self {
+        let mut except = Self::default();
+        for moment in list {
+            match moment {
+                Moment::Day(day) => {
+                    except.days.insert(*day);
+                }
+                Moment::At(wall, _) => {
+                    except.days_of_times.insert(wall.date());
+                    let here = moment.here(view);
+                    except.times.extend(here.map(|here| here.timestamp()));
+                }
+            }
+        }
+        except
+    }
+
+    fn has(&self, moment: &Moment, here: &Zoned) -> bool {
+        self.days.contains(&moment.wall().date())
+            || match moment {
+                Moment::Day(day) => self.days_of_times.contains(day),
+                Moment::At(..) => self.times.contains(&here.timestamp()),
+            }
+    }
+}
+
+#[cfg(test)]
+mod tests;

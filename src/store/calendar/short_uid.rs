@@ -1,0 +1,49 @@
+//! UIDs as they are shown: a beginning that no other event has.
+
+use std::collections::{HashMap, HashSet};
+
+use super::occurrence::Occurrence;
+use crate::base::text::visible;
+use crate::formats::ical::scan::Scan;
+
+/// The beginning of a UID that no other event of the file has: eight characters where they do.
+#[derive(Debug, Default)]
+pub struct Short(HashMap<String, Option<String>>);
+
+impl Short {
+    /// Looks at every event of a file, and reads those whose UID begins like one of `list`.
+    pub fn of(file: &Scan<'_>, list: &[Occurrence]) -> Self {
+        let heads: HashSet<&[u8]> = list.iter().map(|one| head(one.uid.as_bytes())).collect();
+        let mut map: HashMap<String, Option<String>> = HashMap::new();
+        for place in &file.events {
+            if !file.begins(place, |uid| heads.contains(head(uid))) {
+                continue;
+            }
+            let Some(uid) = file.uid(place) else { continue };
+            map.entry(first_eight(&uid))
+                .and_modify(|other| {
+                    if other.as_ref() != Some(&uid) {
+                        *other = None;
+                    }
+                })
+                .or_insert(Some(uid));
+        }
+        Self(map)
+    }
+
+    /// What to show for a UID.
+    pub fn show(&self, uid: &str) -> String {
+        let short = first_eight(uid);
+        let alone = self.0.get(&short).is_some_and(Option::is_some);
+        visible(if alone { &short } else { uid })
+    }
+}
+
+/// The first eight bytes, which are no more than eight characters.
+fn head(uid: &[u8]) -> &[u8] {
+    uid.get(..8).unwrap_or(uid)
+}
+
+fn first_eight(uid: &str) -> String {
+    uid.chars().take(8).collect()
+}

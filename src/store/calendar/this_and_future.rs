@@ -1,0 +1,221 @@
+//! Overrides of a recurring event: which of its occurrences stand elsewhere, and what changes from one of them on
+//! (RFC 5545, 3.2.13 and 3.8.4.4).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+
+use crate::formats::ical::event::Event;
+use crate::formats::ical::expand::{Budget, occurrences};
+use crate::formats::ical::moment::{Length, Moment};
+use crate::formats::ical::text::one_line;
+use crate::formats::ical::zone::Zone;
+
+/// The overrides of one event.
+#[derive(Debug, Default)]
+pub(crate) struct Overrides {
+    /// Occurrences that stand elsewhere.
+    gone: BTreeSet<Timestamp>,
+    /// Those of them that are said as a day.
+    days: BTreeSet<Date>,
+    /// The days of all of them, for whole days that are said as moments.
+    all_days: BTreeSet<Date>,
+    /// Occurrences that the event itself leaves out, and which version of it does.
+    out: (u64, BTreeSet<Timestamp>),
+    /// Changes that hold from an occurrence on, by when that was; of several for one the last.
+    onward: BTreeMap<Timestamp, Onward>,
+    /// Days by which changes move occurrences at most.
+    pub(crate) reach: i64,
+    /// The events themselves, of which a file may have several: how each begins, and the last wall time at which it can recur.
+    series: Vec<(Moment, Option<DateTime>)>,
+}
+
+/// What holds from an occurrence on.
+#[derive(Debug)]
+pub(crate) struct Onward {
+    /// The occurrence that it is said for, and when that begins now: the others begin as much later by the clock on the wall.
+    from: Moment,
+    to: Moment,
+    /// They do not take place.
+    pub(crate) cancelled: bool,
+    /// Their title on one line, when it is another.
+    pub(crate) title: Option<String>,
+    /// Where they are, on one line, when that is elsewhere.
+    pub(crate) place: Option<String>,
+    /// How long they last, when it says so.
+    length: Option<Length>,
+}
+
+impl Overrides {
+    /// Adds an override; one that does not say which occurrence it is for changes nothing.
+    pub(crate) fn add(&mut self, event: &Event, view: &TimeZone) {
+        let Some(replaced) = &event.replaces else {
+            return;
+        };
+        let Some(from) = replaced.here(view).map(|at| at.timestamp()) else {
+            return;
+        };
+        self.gone.insert(from);
+        let day = replaced.wall().date();
+        self.all_days.insert(day);
+        if matches!(replaced, Moment::Day(_)) {
+            self.days.insert(day);
+        }
+        if event.onward {
+            let length = event.end.as_ref();
+            let length = length.and_then(|end| end.length(&event.start, view));
+            let Some(to) = event.start.here(view) else {
+                return;
+            };
+            let shift = to.timestamp().duration_since(from);
+            // And one more for the zones of both, and for days that are said as moments.
+            let days = shift.as_hours().unsigned_abs() / 24 + 2;
+            let days = i64::try_from(days.min(40_000)).unwrap_or_default();
+            self.reach = self.reach.max(days);
+            let said = |text: &str| (!text.is_empty()).then(|| one_line(text));
+            let onward = Onward {
+                from: replaced.clone(),
+                to: event.start.clone(),
+                cancelled: event.cancelled,
+                title: said(&event.title),
+                place: said(&event.place),
+                length,
+            };
+            self.onward.insert(from, onward);
+        }
+    }
+
+    /// What the event itself leaves out, in the version that counts.
+    pub(crate) fn leave_out(&mut self, event: &Event, version: u64, view: &TimeZone) {
+        let moments = event.except.iter().filter_map(|out| out.here(view));
+        self.out = (version, moments.map(|at| at.timestamp()).collect());
+    }
+
+    /// Notes until when the event itself recurs.
+    pub(crate) fn add_series(&mut self, event: &Event, view: &TimeZone, budget: &mut Budget) {
+        self.series
+            .push((event.start.clone(), last(event, view, budget)));
+    }
+
+    /// True for an override of an occurrence behind the end of the event, which was shortened after the change.
+    pub(crate) fn is_beyond(&self, event: &Event, view: &TimeZone) -> bool {
+        let Some(replaced) = &event.replaces else {
+            return false;
+        };
+        let behind = |(start, last): &(Moment, Option<DateTime>)| {
+            last.is_some_and(|last| is_after(replaced, start, last, view))
+        };
+        !self.series.is_empty() && self.series.iter().all(behind)
+    }
+
+    /// True for an override, of this version, of an occurrence that a later version of the event leaves out: changed, then deleted.
+    pub(crate) fn is_deleted(&self, event: &Event, version: u64, view: &TimeZone) -> bool {
+        let (newest, out) = &self.out;
+        let replaced = event.replaces.as_ref().and_then(|at| at.here(view));
+        version < *newest && replaced.is_some_and(|at| out.contains(&at.timestamp()))
+    }
+
+    /// True when the occurrence, which the event itself puts at `moment`, stands elsewhere.
+    pub(crate) fn replace(&self, moment: &Moment, start: &Zoned) -> bool {
+        let days = match moment {
+            Moment::Day(_) => &self.all_days,
+            Moment::At(..) => &self.days,
+        };
+        self.gone.contains(&start.timestamp()) || days.contains(&moment.wall().date())
+    }
+
+    /// What holds for an occurrence by a change at or before it.
+    pub(crate) fn holds(&self, start: &Zoned) -> Option<&Onward> {
+        let held = self.onward.range(..=start.timestamp()).next_back();
+        held.map(|(_, onward)| onward)
+    }
+}
+
+impl Onward {
+    /// When the occurrence begins now that the event itself puts at `moment`: in the event's own zone, where its clocks go forward and
+    /// back, not the user's. It is a whole day, or has a time, as the changed one.
+    pub(crate) fn moved(&self, moment: &Moment, view: &TimeZone) -> Option<Moment> {
+        let (wall, time) = (moment.wall(), moment.wall().time());
+        let own = |said: &Moment| match (said, moment) {
+            (Moment::At(..), Moment::At(_, zone)) => said.here(view).map(|at| zone.wall(&at)),
+            // A day said for a time is that time of the day, and a time said for a day is the day.
+            _ => Some(said.wall().date().to_datetime(time)),
+        };
+        let shift = own(&self.to)?.duration_since(own(&self.from)?);
+        let wall = wall.checked_add(shift).ok()?;
+        Some(match (&self.to, moment) {
+            (Moment::Day(_), Moment::At(..)) => Moment::Day(wall.date()),
+            (Moment::At(to, zone), Moment::Day(_)) => {
+                Moment::At(wall.date().to_datetime(to.time()), zone.clone())
+            }
+            _ => moment.moved(wall),
+        })
+    }
+
+    /// How long the occurrence lasts where it says so, or became a whole day or a time.
+    pub(crate) fn length(&self, moment: &Moment) -> Option<Length> {
+        let whole = |moment: &Moment| matches!(moment, Moment::Day(_));
+        let changed = whole(&self.to) != whole(moment);
+        let usual = Length {
+            days: whole(&self.to).into(),
+            seconds: 0,
+        };
+        self.length.or(changed.then_some(usual))
+    }
+}
+
+/// The last wall time at which an event can begin; nothing where it recurs without end, or more often than anybody counts.
+fn last(event: &Event, view: &TimeZone, budget: &mut Budget) -> Option<DateTime> {
+    if event.fault.is_some() {
+        return None;
+    }
+    if event.cancelled {
+        return Some(DateTime::MIN);
+    }
+    let begin = event.start.wall();
+    let mut last = begin;
+    for rule in &event.rules {
+        let until = rule.last_wall(&event.start, view);
+        match (rule.count, until) {
+            (None, until) => last = last.max(until?),
+            (Some(_), until) => {
+                let until = until.unwrap_or(DateTime::MAX);
+                occurrences(rule, begin, begin, until, budget, &mut |at| {
+                    last = last.max(at);
+                });
+                if budget.spent {
+                    return None;
+                }
+            }
+        }
+    }
+    for (more, _) in &event.more {
+        let wall = match (more, &event.start) {
+            (Moment::At(..), Moment::At(_, zone)) => zone.wall(&more.here(view)?),
+            _ => more.wall(),
+        };
+        last = last.max(wall);
+    }
+    Some(last)
+}
+
+/// Whether an occurrence lies after the last one of an event that begins at `start`.
+fn is_after(replaced: &Moment, start: &Moment, last: DateTime, view: &TimeZone) -> bool {
+    match (replaced, start) {
+        (Moment::At(_, said), Moment::At(_, own)) => {
+            let floats = |zone: &Zone| matches!(zone, Zone::Floating);
+            let Some(wall) = replaced.here(view).map(|at| own.wall(&at)) else {
+                return false;
+            };
+            // Between a time that floats and one that does not there may be hours that mean nothing.
+            if floats(said) == floats(own) {
+                wall > last
+            } else {
+                wall.date() > last.date()
+            }
+        }
+        _ => replaced.wall().date() > last.date(),
+    }
+}

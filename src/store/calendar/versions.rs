@@ -1,0 +1,37 @@
+//! Events that a file holds in several versions: the one with the highest SEQUENCE counts (RFC 5545, 3.8.7.4).
+
+use std::collections::HashMap;
+
+use crate::formats::ical::scan::{Place, Scan};
+
+/// The newest version of every event that was ever revised, by UID and RECURRENCE-ID as it stands.
+#[derive(Debug)]
+pub(crate) struct Versions<'a> {
+    file: &'a Scan<'a>,
+    newest: HashMap<(String, String), u64>,
+}
+
+impl<'a> Versions<'a> {
+    /// Looks at the events of a file that are no first versions.
+    pub(crate) fn of(file: &'a Scan<'a>) -> Self {
+        let mut newest = HashMap::new();
+        for place in file.events.iter().filter(|place| place.sequence > 0) {
+            let version: &mut u64 = newest.entry(file.key(place)).or_default();
+            *version = place.sequence.max(*version);
+        }
+        Self { file, newest }
+    }
+
+    /// True when the file has a newer version of the same event.
+    pub(crate) fn is_old(&self, place: &Place) -> bool {
+        if self.newest.is_empty() {
+            return false;
+        }
+        let key = self.file.key(place);
+        let newer = self
+            .newest
+            .get(&key)
+            .is_some_and(|newest| *newest > place.sequence);
+        newer && !key.0.is_empty()
+    }
+}

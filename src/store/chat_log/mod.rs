@@ -1,0 +1,393 @@
+//! The conversation on disk: `chat_log.json`, one JSON array that grows in place (contract/interfaces.md 10).
+//!
+//! Torn writes cost at most the entry that was being written: the closing bracket is overwritten in one write, under the lock, and
+//! whoever comes next cuts off what is not whole.
+
+mod entry;
+mod style;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::base::cancel::Cancel;
+use crate::base::clock::Clock;
+use crate::base::open;
+use crate::base::problem::{Kind, Outcome, Problem};
+use crate::disk::atomic::{self, Access, STATE_CAP};
+use crate::disk::jsonl::{Tail, tail_array};
+use crate::disk::lock::Lock;
+
+pub use entry::{Entry, Role, messages};
+use style::{Said, Style};
+
+/// How long another Marvin's writing is waited for.
+const WAIT: Duration = Duration::from_secs(10);
+/// What stands after the last entry.
+const CLOSE: &str = "\n]\n";
+/// A log without entries.
+const EMPTY: &str = "[\n]\n";
+/// Entries looked at first when the last message of the person is searched.
+const NEAR: usize = 32;
+
+/// What a compaction did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compacted {
+    /// The copy of the whole log made before.
+    pub backup: PathBuf,
+    /// Entries that left the log.
+    pub dropped: usize,
+    /// Entries that stayed, the summary not counted.
+    pub kept: usize,
+}
+
+/// The chat log of one profile. Holds no file open; several processes may use the same log.
+#[derive(Debug, Clone)]
+pub struct ChatLog {
+    path: PathBuf,
+    clock: Clock,
+}
+
+impl ChatLog {
+    /// The log in this file (`ProfilePaths::chat_log`); nothing is read or made yet.
+    pub fn new(path: PathBuf, clock: &Clock) -> Self {
+        Self {
+            path,
+            clock: clock.clone(),
+        }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds entries at the end, durably, in one write; empty texts are left out. A torn end is mended first; a file that is no
+    /// chat log is set aside and `warn` told. The cost does not depend on the log's length.
+    ///
+    /// # Errors
+    /// The file, its folder or the disk cannot be written, or another process holds the lock too long. The log is as before.
+    pub fn append(&self, said: &[(Role, &str)], warn: &mut dyn FnMut(String)) -> Outcome<()> {
+        let time = self.clock.hour_minute();
+        let said: Vec<Said<'_>> = said
+            .iter()
+            .filter(|(_, text)| !text.trim().is_empty())
+            .map(|(role, text)| Said {
+                role: role.word(),
+                text,
+                time: &time,
+            })
+            .collect();
+        if said.is_empty() {
+            return Ok(());
+        }
+        let held = self.hold(1, warn)?;
+        let file = self.open()?;
+        let last = held.tail.spans.last();
+        let style = match last {
+            Some(span) => Style::of(&file, span.start).map_err(|why| self.cannot("read", why))?,
+            None => Style::default(),
+        };
+        let (at, lead) = match last {
+            Some(span) => (span.end, ",\n"),
+            None => (0, "[\n"),
+        };
+        let length: usize = said.iter().map(|said| said.text.len() + 64).sum();
+        let mut text = Vec::with_capacity(length + length / 8);
+        text.extend_from_slice(lead.as_bytes());
+        for (nth, entry) in said.iter().enumerate() {
+            if nth > 0 {
+                text.extend_from_slice(b",\n");
+            }
+            style
+                .write(entry, &mut text)
+                .map_err(|why| self.cannot("write", why.into()))?;
+        }
+        text.extend_from_slice(CLOSE.as_bytes());
+        self.put(&file, at, &text)
+    }
+
+    /// The last `n` entries, oldest first, read from the file's end alone. Trouble is told to `warn`; the session goes on.
+    pub fn last(&self, n: usize, warn: &mut dyn FnMut(String)) -> Vec<Entry> {
+        let looked = self.look(n);
+        let tail = match looked {
+            Ok(tail) if !tail.torn => tail,
+            // Another process may be in the middle of its write; under the lock the file is what it is.
+            Ok(tail) => self.hold(n, warn).map_or_else(
+                |problem| {
+                    warn(problem.one_line());
+                    tail
+                },
+                |held| held.tail,
+            ),
+            Err(problem) if problem.kind == Kind::Input => match self.hold(n, warn) {
+                Ok(held) => held.tail,
+                Err(problem) => {
+                    warn(problem.one_line());
+                    Tail::default()
+                }
+            },
+            Err(problem) => {
+                warn(problem.one_line());
+                Tail::default()
+            }
+        };
+        tail.entries.iter().filter_map(Entry::read).collect()
+    }
+
+    /// What a session begins with: the entries from the `n`th last spoken one on, and a summary that stands not far before it. Commands
+    /// and notices in between do not count; only the file's end is read.
+    pub fn seed(&self, n: usize, warn: &mut dyn FnMut(String)) -> Vec<Entry> {
+        let mut wide = n.saturating_mul(2);
+        let mut before = usize::MAX;
+        loop {
+            let mut entries = self.last(wide, warn);
+            let spoken = |(at, entry): (usize, &Entry)| entry.is_spoken().then_some(at);
+            let first = entries
+                .iter()
+                .enumerate()
+                .filter_map(spoken)
+                .nth_back(n.saturating_sub(1));
+            match first {
+                Some(at) => {
+                    let spoken = entries.split_off(at);
+                    let summary = entries.into_iter().rfind(Entry::is_summary);
+                    return summary.into_iter().chain(spoken).collect();
+                }
+                // Reading more brought nothing more: that is the whole log.
+                None if entries.len() == before => return entries,
+                None => {
+                    before = entries.len();
+                    wide = wide.saturating_mul(8);
+                }
+            }
+        }
+    }
+
+    /// Takes the last `you` entry and all after it out of the log and gives them. With `said`, only when that entry has this
+    /// text: another Marvin in the same profile may have written since.
+    ///
+    /// # Errors
+    /// `Missing` when there is no such entry; the disk or the lock.
+    pub fn undo_last_exchange(
+        &self,
+        said: Option<&str>,
+        warn: &mut dyn FnMut(String),
+    ) -> Outcome<Vec<Entry>> {
+        let mut held = self.hold(NEAR, warn)?;
+        let mut n = NEAR;
+        let at = loop {
+            let tail = &held.tail;
+            let whole = tail.entries.len() < n;
+            let is_you = |entry: &Map<String, Value>| Role::of(entry) == Role::You;
+            match tail.entries.iter().rposition(is_you) {
+                // The entry before it is needed too, to know where that ends.
+                Some(at) if at > 0 || whole => break at,
+                None if whole => {
+                    return Err(Problem::missing("There is no exchange to take back."));
+                }
+                _ => {
+                    n = n.saturating_mul(8);
+                    held.tail = self.look(n)?;
+                }
+            }
+        };
+        let tail = &held.tail;
+        let taken = tail.entries.get(at..).unwrap_or_default();
+        let text = taken.first().and_then(|entry| entry.get("text"));
+        if said.is_some_and(|said| text.and_then(Value::as_str) != Some(said)) {
+            return Err(Problem::refused(
+                "The last exchange in the log is not of this session: another Marvin wrote it.",
+            )
+            .next("Take it back there."));
+        }
+        let file = self.open()?;
+        match at.checked_sub(1).and_then(|before| tail.spans.get(before)) {
+            Some(before) => self.put(&file, before.end, CLOSE)?,
+            None => self.put(&file, 0, EMPTY)?,
+        }
+        Ok(taken.iter().filter_map(Entry::read).collect())
+    }
+
+    /// Copies the log to `chat_log.json.backup.STAMP`, then keeps its last `keep` entries after one `system` entry with the text
+    /// that `summary` makes of those dropped. Nothing when there is nothing to drop.
+    ///
+    /// # Errors
+    /// Without a backup nothing is dropped.
+    pub fn compact(
+        &self,
+        keep: usize,
+        summary: &dyn Fn(&[Entry]) -> String,
+        warn: &mut dyn FnMut(String),
+    ) -> Outcome<Option<Compacted>> {
+        let _held = self.hold(1, warn)?;
+        let Some(before) = atomic::read(&self.path, STATE_CAP)? else {
+            return Ok(None);
+        };
+        let text = before.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&before);
+        let entries: Vec<&RawValue> = if text.trim_ascii().is_empty() {
+            Vec::new()
+        } else {
+            serde_json::from_slice(text).map_err(|why| {
+                Problem::input(format!("{} is no chat log: {why}.", self.path.display()))
+                    .next("Nothing was changed. Move the file away to start anew.")
+            })?
+        };
+        let dropped = entries.len().saturating_sub(keep);
+        if dropped == 0 {
+            return Ok(None);
+        }
+        let backup = self.unused_backup();
+        atomic::write(&backup, &before, Access::Private)?;
+        let (old, kept) = entries.split_at(dropped);
+        let old: Vec<Entry> = old
+            .iter()
+            .filter_map(|raw| serde_json::from_str(raw.get()).ok())
+            .filter_map(|entry| Entry::read(&entry))
+            .collect();
+        let first = json!({
+            "role": Role::System.word(), "text": summary(&old), "time": self.clock.hour_minute(),
+        })
+        .to_string();
+        let lines: Vec<&str> = std::iter::once(first.as_str())
+            .chain(kept.iter().map(|raw| raw.get()))
+            .collect();
+        let after = format!("[\n{}{CLOSE}", lines.join(",\n"));
+        atomic::write(&self.path, after.as_bytes(), Access::Private)?;
+        Ok(Some(Compacted {
+            backup,
+            dropped,
+            kept: kept.len(),
+        }))
+    }
+
+    /// The end of the log as it is now, without the lock.
+    fn look(&self, n: usize) -> Outcome<Tail> {
+        match fs::metadata(&self.path) {
+            Ok(about) if !about.is_file() => Err(Problem::config(format!(
+                "{} is no ordinary file.",
+                self.path.display()
+            ))
+            .next("Move it away; until then the conversation is not saved.")),
+            Err(why) if why.kind() != ErrorKind::NotFound => Err(self.cannot("read", why)),
+            Ok(_) | Err(_) => tail_array(&self.path, n.max(1)),
+        }
+    }
+
+    /// Takes the lock, sets a file aside that is no log, mends a torn end.
+    fn hold(&self, n: usize, warn: &mut dyn FnMut(String)) -> Outcome<Held> {
+        let lock = Lock::take(&self.path, WAIT, &Cancel::new())?;
+        let tail = match self.look(n) {
+            Err(problem) if problem.kind == Kind::Input => {
+                // What a link points at is moved, so that the link stays.
+                let file = self
+                    .path
+                    .canonicalize()
+                    .map_err(|why| self.cannot("read", why))?;
+                let aside = atomic::set_aside(&file, &self.clock)?;
+                warn(format!(
+                    "{} could not be read and was moved to {}. {}",
+                    self.path.display(),
+                    aside.display(),
+                    problem.what
+                ));
+                Tail::default()
+            }
+            looked => looked?,
+        };
+        let mut held = Held { tail, _lock: lock };
+        if held.tail.torn {
+            let file = self.open()?;
+            match held.tail.spans.last() {
+                Some(last) => self.put(&file, last.end, CLOSE)?,
+                None => self.put(&file, 0, EMPTY)?,
+            }
+            held.tail.torn = false;
+            warn(format!(
+                "The end of {} was torn, by a crash or a power cut; it was mended without the unfinished entry.",
+                self.path.display()
+            ));
+        }
+        Ok(held)
+    }
+
+    fn open(&self) -> Outcome<File> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).mode(0o600);
+        open::with(options.truncate(false), &self.path)
+            .and_then(|file| atomic::make_private(&file).map(|()| file))
+            .map_err(|why| self.cannot("write", why))
+    }
+
+    /// Replaces everything from `at` on, durably; when that fails, what stood there is put back.
+    ///
+    /// A full disk or a limit on the size of files shows before a byte of the log is touched: a longer log first gets line breaks
+    /// behind its end, which JSON does not mind, and of a shorter one the end is written as it is.
+    fn put(&self, file: &File, at: u64, text: impl AsRef<[u8]>) -> Outcome<()> {
+        let text = text.as_ref();
+        let cannot = |why| self.cannot("write", why);
+        let length = file.metadata().map_err(cannot)?.len();
+        let rest = usize::try_from(length.saturating_sub(at)).unwrap_or_default();
+        let mut old = vec![0; rest];
+        file.read_exact_at(&mut old, at).map_err(cannot)?;
+        let grown = text.len().saturating_sub(rest);
+        let room = if grown > 0 {
+            file.write_all_at(&vec![b'\n'; grown], length)
+        } else {
+            file.write_all_at(&old, at)
+        };
+        if let Err(why) = room {
+            let _ = file.set_len(length);
+            return Err(cannot(why));
+        }
+        let write = || {
+            if text.len() < old.len() {
+                file.set_len(at)?;
+            }
+            file.write_all_at(text, at)?;
+            file.sync_data()
+        };
+        write().map_err(|why| {
+            let _ = file
+                .set_len(at)
+                .and_then(|()| file.write_all_at(&old, at))
+                .and_then(|()| file.sync_data());
+            cannot(why)
+        })
+    }
+
+    /// A backup's name that is not taken yet.
+    fn unused_backup(&self) -> PathBuf {
+        let stamp = self.clock.stamp();
+        let numbered = |n: u32| {
+            let mut name = self.path.as_os_str().to_owned();
+            name.push(format!(".backup.{stamp}"));
+            if n > 1 {
+                name.push(format!("-{n}"));
+            }
+            PathBuf::from(name)
+        };
+        (1..)
+            .map(numbered)
+            .find(|path| fs::symlink_metadata(path).is_err())
+            .unwrap_or_else(|| numbered(1))
+    }
+
+    fn cannot(&self, act: &str, why: std::io::Error) -> Problem {
+        Problem::system(format!("Cannot {act} {}", self.path.display()), why)
+    }
+}
+
+/// The log under its lock, with a whole end.
+struct Held {
+    tail: Tail,
+    _lock: Lock,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! `preferences.yaml`: begun with comments, continued from `prefs.yaml` when only that exists (contract/interfaces.md 10.1).
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::base::problem::Outcome;
+use crate::disk::paths::ProfilePaths;
+use crate::disk::{atomic, lock, yaml};
+
+/// How long another process's writing is waited for.
+const WAIT: Duration = Duration::from_secs(4);
+
+/// What a new file says. Everything is commented out: nothing is claimed that the person did not say.
+const BEGINNING: &str = "\
+# What Marvin should know about you. Take the \"#\" off a line to set it; keys of your own are kept, and shown to the model.
+
+# What you do not eat, or only eat: vegetarian, nut-free, halal, ...
+#dietary: []
+
+# How hot: none, mild, medium, hot, extra-hot
+#spice_tolerance: medium
+
+# Kitchens you like, and those to leave out: thai, italian, ...
+#favorite_cuisines: []
+#avoid_cuisines: []
+
+# Whether you can drive there: true or false
+#has_car: true
+
+# How far places may be
+#max_distance_km: 10
+
+# What you would spend: free, inexpensive, moderate, expensive, any
+#budget: any
+
+# What places must have: step-free entrance, quiet, ...
+#accessibility: []
+
+# Units of distances and weather: km or mi
+#distance_unit: km
+
+# Anything else
+#notes: \"\"
+";
+
+/// The value of one key; none when it, or the file, is missing or cannot be read.
+pub fn read(profile: &ProfilePaths, key: &str) -> Option<Value> {
+    let read = |path: PathBuf| yaml::read(&path).ok().flatten();
+    let value = read(profile.preferences()).or_else(|| read(profile.preferences_fallback()))?;
+    value.get(key).filter(|value| !value.is_null()).cloned()
+}
+
+/// Changes the preferences under their lock; comments and unknown keys stay.
+///
+/// # Errors
+/// The file is no list of keys, `change` fails, or the disk does; the file is then as it was.
+pub fn update(
+    profile: &ProfilePaths,
+    change: impl FnOnce(&mut Map<String, Value>) -> Outcome<()>,
+) -> Outcome<()> {
+    yaml::update_from(&profile.preferences(), WAIT, || beginning(profile), change)
+}
+
+/// Makes the file when there is none, for a person who wants to edit it.
+///
+/// # Errors
+/// The disk is not writable.
+pub fn make(profile: &ProfilePaths) -> Outcome<()> {
+    lock::update(&profile.preferences(), WAIT, |old| match old {
+        Some(_) => Ok(None),
+        None => beginning(profile).map(|text| Some(text.into_bytes())),
+    })
+}
+
+fn beginning(profile: &ProfilePaths) -> Outcome<String> {
+    let other = atomic::read_text(&profile.preferences_fallback(), yaml::CAP)?;
+    Ok(other.unwrap_or_else(|| BEGINNING.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::env::Env;
+    use crate::disk::paths::Paths;
+    use std::fs;
+
+    fn profile(home: &tempfile::TempDir) -> ProfilePaths {
+        let dir = home.path().to_str().unwrap();
+        let paths = Paths::new(&Env::from([("MARVIN_CONFIG_DIR", dir)]));
+        paths.profile("main").unwrap()
+    }
+
+    fn set(profile: &ProfilePaths, key: &str, value: impl Into<Value>) {
+        update(profile, |keys| {
+            keys.insert(key.to_owned(), value.into());
+            Ok(())
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn a_new_file_has_comments_and_claims_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let profile = profile(&home);
+        make(&profile).unwrap();
+        let value = yaml::read(&profile.preferences()).unwrap();
+        assert_eq!(value, Some(Value::Null));
+        set(&profile, "budget", "free");
+        set(&profile, "dietary", vec!["vegan"]);
+        let text = fs::read_to_string(profile.preferences()).unwrap();
+        assert!(text.contains("#budget: any\nbudget: free\n"), "{text}");
+        assert!(text.starts_with(BEGINNING.split("#dietary").next().unwrap()));
+        make(&profile).unwrap();
+        assert_eq!(fs::read_to_string(profile.preferences()).unwrap(), text);
+    }
+
+    #[test]
+    fn the_file_of_the_other_name_is_read_and_left() {
+        let home = tempfile::tempdir().unwrap();
+        let profile = profile(&home);
+        fs::create_dir_all(profile.dir()).unwrap();
+        let old = "# old\ntransport: bike # always\nbudget: any\n";
+        fs::write(profile.preferences_fallback(), old).unwrap();
+        set(&profile, "budget", "free");
+        let text = fs::read_to_string(profile.preferences()).unwrap();
+        assert_eq!(text, old.replace("any", "free"));
+        let kept = fs::read_to_string(profile.preferences_fallback()).unwrap();
+        assert_eq!(kept, old);
+    }
+}

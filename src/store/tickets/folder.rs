@@ -1,0 +1,505 @@
+//! The folder of tickets: its files read side by side, each change under one lock by a temporary file and a rename.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use crate::base::cancel::Cancel;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, did_you_mean, visible};
+use crate::disk::atomic::{self, Access, STATE_CAP};
+use crate::disk::lock::Lock;
+use crate::disk::swap;
+use crate::formats::front_matter::Doc;
+
+/// How long a change waits for another one.
+const WAIT: Duration = Duration::from_secs(5);
+/// Bytes of a file that are read for listing when its title has not come by then.
+const HEAD_CAP: u64 = 4 * 1024 * 1024;
+/// Bytes that a first read takes; nearly every ticket ends before.
+const FIRST: usize = 16 * 1024;
+/// Tickets that are not worth a second thread.
+const FEW: usize = 200;
+
+/// What lists and trees need of a ticket.
+#[derive(Debug, Clone, Default)]
+pub struct Ticket {
+    /// The value `id:`.
+    pub id: String,
+    /// open, in_progress, closed, or whatever a hand wrote.
+    pub status: String,
+    /// Ids that must be closed first.
+    pub deps: Vec<String>,
+    /// Ids it has to do with.
+    pub links: Vec<String>,
+    /// Id it is part of.
+    pub parent: String,
+    /// Priority as written; "2" when there is none.
+    pub priority: String,
+    /// Who does it.
+    pub assignee: String,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Its title.
+    pub title: String,
+}
+
+impl Ticket {
+    /// What a file says; nothing when it is no ticket.
+    pub fn read(doc: &Doc) -> Option<Self> {
+        let value = |key: &str| doc.get(key).map(|v| v.into_owned()).unwrap_or_default();
+        let id = value("id");
+        let priority = value("priority");
+        (!id.is_empty()).then(|| Self {
+            status: value("status"),
+            deps: doc.list("deps"),
+            links: doc.list("links"),
+            // The script shows the parent's title behind a `#`; some copied it into the file.
+            parent: value("parent")
+                .split([' ', '#'])
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+            priority: if priority.is_empty() {
+                "2".to_owned()
+            } else {
+                priority
+            },
+            assignee: value("assignee"),
+            tags: doc.list("tags"),
+            title: doc.title(),
+            id,
+        })
+    }
+
+    /// Closed, so that nothing waits for it.
+    pub fn is_closed(&self) -> bool {
+        self.status == "closed"
+    }
+}
+
+/// A folder of tickets that exists.
+#[derive(Debug, Clone)]
+pub struct Folder {
+    dir: PathBuf,
+}
+
+impl Folder {
+    /// The folder at `dir`.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into() }
+    }
+
+    /// Where it is.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The file of the ticket `name` (a name that [`Folder::names`] or [`Folder::resolve`] gave).
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.dir.join(format!("{name}.md"))
+    }
+
+    /// The names of all `.md` files without that ending, in the order of the file names.
+    pub fn names(&self) -> Outcome<Vec<String>> {
+        let fail = |why| Problem::system(format!("Cannot list {}", self.dir.display()), why);
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.dir).map_err(fail)? {
+            let entry = entry.map_err(fail)?;
+            let Ok(name) = entry.file_name().into_string() else {
+                continue;
+            };
+            if !name.ends_with(".md") || name.starts_with('.') {
+                continue;
+            }
+            let kind = entry.file_type().map_err(fail)?;
+            if kind.is_file() || (kind.is_symlink() && self.leads_inside(&entry.path())) {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        for name in &mut names {
+            name.truncate(name.len() - ".md".len());
+        }
+        Ok(names)
+    }
+
+    /// A link from somebody's repository must not show another file of this machine as a ticket.
+    fn leads_inside(&self, link: &Path) -> bool {
+        match (link.canonicalize(), self.dir.canonicalize()) {
+            (Ok(target), Ok(dir)) => target.starts_with(dir) && target.is_file(),
+            _ => false,
+        }
+    }
+
+    /// The one ticket that `given` means: its name, else the only name that contains it.
+    ///
+    /// # Errors
+    /// None or several do.
+    pub fn resolve(&self, given: &str) -> Outcome<String> {
+        let wanted = given.trim();
+        let names = self.names()?;
+        pick(wanted, names.iter().map(String::as_str)).map(str::to_owned)
+    }
+
+    /// A ticket's file.
+    ///
+    /// # Errors
+    /// It is gone, larger than any honest one, or cannot be read.
+    pub fn read(&self, name: &str) -> Outcome<Vec<u8>> {
+        atomic::read(&self.file(name), STATE_CAP)?.ok_or_else(|| not_found(name))
+    }
+
+    /// Every ticket, in the order of the file names; files that are none are left out.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or the work was stopped. A single unreadable file is left out.
+    pub fn load(&self, stop: &Cancel) -> Outcome<Vec<Ticket>> {
+        self.load_some(&self.names()?, stop)
+    }
+
+    /// The tickets among `names`.
+    ///
+    /// # Errors
+    /// The work was stopped.
+    pub fn load_some(&self, names: &[String], stop: &Cancel) -> Outcome<Vec<Ticket>> {
+        self.map(names, stop, |bytes| Ticket::read(&Doc::parse(bytes)))
+    }
+
+    /// What `each` makes of the head of every file of `names`, in their order.
+    ///
+    /// # Errors
+    /// The work was stopped.
+    pub fn map<T: Send>(
+        &self,
+        names: &[String],
+        stop: &Cancel,
+        each: impl Fn(&[u8]) -> Option<T> + Sync,
+    ) -> Outcome<Vec<T>> {
+        let part = |names: &[String]| -> Outcome<Vec<T>> {
+            let fail = |why| Problem::system(format!("Cannot read {}", self.dir.display()), why);
+            let dir = File::open(&self.dir).map_err(fail)?;
+            let (mut buffer, mut file_name) = (Vec::new(), String::new());
+            let mut out = Vec::with_capacity(names.len());
+            for name in names {
+                stop.check()?;
+                file_name.clear();
+                file_name.push_str(name);
+                file_name.push_str(".md");
+                if let Ok(count) = head(&dir, &file_name, &mut buffer) {
+                    out.extend(each(buffer.get(..count).unwrap_or_default()));
+                }
+                if buffer.len() > FIRST {
+                    buffer.truncate(FIRST);
+                }
+            }
+            Ok(out)
+        };
+        let threads = thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(8);
+        if names.len() <= FEW || threads == 1 {
+            return part(names);
+        }
+        let size = names.len().div_ceil(threads);
+        let parts: Vec<Outcome<Vec<T>>> = thread::scope(|scope| {
+            let running: Vec<_> = names
+                .chunks(size)
+                .map(|names| scope.spawn(|| part(names)))
+                .collect();
+            running
+                .into_iter()
+                .map(|thread| {
+                    thread.join().unwrap_or_else(|_| {
+                        Err(Problem::internal("Reading the tickets broke down."))
+                    })
+                })
+                .collect()
+        });
+        let mut all = Vec::with_capacity(names.len());
+        for part in parts {
+            all.extend(part?);
+        }
+        Ok(all)
+    }
+
+    /// Names with the time of their last change, newest first.
+    pub fn newest(&self) -> Outcome<Vec<String>> {
+        let mut timed: Vec<(SystemTime, String)> = self
+            .names()?
+            .into_iter()
+            .map(|name| {
+                let about = fs::metadata(self.file(&name)).and_then(|about| about.modified());
+                (about.unwrap_or(SystemTime::UNIX_EPOCH), name)
+            })
+            .collect();
+        timed.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        Ok(timed.into_iter().map(|(_, name)| name).collect())
+    }
+
+    /// Keeps other Marvins from changing tickets until the guard is dropped.
+    ///
+    /// # Errors
+    /// Another one holds it for too long, or the work was stopped.
+    pub fn lock(&self, stop: &Cancel) -> Outcome<Lock> {
+        Lock::folder(&self.dir, WAIT, stop)
+    }
+
+    /// Changes one file; the caller holds the lock. `change` gives the new content, or nothing to leave it.
+    /// The script knows no locks: when the file changed while the new one was written, `change` is asked again.
+    ///
+    /// # Errors
+    /// Reading, `change` or writing failed; the file is then as it was.
+    pub fn change(
+        &self,
+        name: &str,
+        change: impl Fn(&[u8]) -> Outcome<Option<Vec<u8>>>,
+    ) -> Outcome<bool> {
+        let path = self.file(name);
+        let fail = |why| Problem::system(format!("Cannot write {}", path.display()), why);
+        for _ in 0..20 {
+            let old = self.read(name)?;
+            let Some(new) = change(&old)? else {
+                return Ok(false);
+            };
+            if new.len() as u64 > STATE_CAP {
+                return Err(Problem::limit(format!(
+                    "{} would become larger than {} MiB.",
+                    path.display(),
+                    STATE_CAP >> 20
+                ))
+                .next("Keep such texts in a file of their own, and its name in the ticket."));
+            }
+            let mode = fs::metadata(&path).map_err(fail)?.permissions().mode() & 0o7777;
+            let temp = self.temporary(name, &new, mode).map_err(fail)?;
+            if self.read(name)? != old {
+                continue;
+            }
+            if let Some(theirs) = self.put(temp, &path, &old).map_err(fail)? {
+                let both = change(&theirs);
+                let text = both.as_ref().ok().and_then(Option::as_ref);
+                let temp = self.temporary(name, text.unwrap_or(&theirs), mode);
+                let temp = temp.map_err(fail)?;
+                temp.persist(&path).map_err(|why| fail(why.error))?;
+                both?;
+            }
+            self.settle();
+            return Ok(true);
+        }
+        Err(Problem::limit(format!(
+            "{} is being changed by another program all the time.",
+            path.display()
+        ))
+        .next("Try again when it is done."))
+    }
+
+    /// Makes a ticket's file; false when there is one of that name.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn add(&self, name: &str, text: &str) -> Outcome<bool> {
+        let path = self.file(name);
+        let fail = |why| Problem::system(format!("Cannot write {}", path.display()), why);
+        // The user's own tickets lie in a folder that is theirs alone; those of a project are as open as its files.
+        let folder = fs::metadata(&self.dir).map_err(fail)?.permissions().mode();
+        let mode = if folder & 0o077 == 0 { 0o600 } else { 0o666 };
+        let temp = self.temporary(name, text.as_bytes(), mode).map_err(fail)?;
+        match temp.persist_noclobber(&path) {
+            Ok(_) => {
+                self.settle();
+                Ok(true)
+            }
+            Err(why) if why.error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(why) => Err(fail(why.error)),
+        }
+    }
+
+    /// A durable temporary file beside the tickets, of a name that no reader takes for one.
+    fn temporary(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        mode: u32,
+    ) -> io::Result<tempfile::NamedTempFile> {
+        let mut temp = tempfile::Builder::new()
+            .prefix(&format!(".{}", crate::base::text::head(name, 100)))
+            .suffix(".tmp")
+            .permissions(fs::Permissions::from_mode(mode))
+            .tempfile_in(&self.dir)?;
+        temp.write_all(bytes)?;
+        temp.as_file().sync_all()?;
+        Ok(temp)
+    }
+
+    /// Puts a temporary file in the place of another. The two change names, so that what the script wrote after the last look at
+    /// the file is not lost: what stood there is given back when it is not `old`.
+    fn put(
+        &self,
+        temp: tempfile::NamedTempFile,
+        path: &Path,
+        old: &[u8],
+    ) -> io::Result<Option<Vec<u8>>> {
+        if swap::change_names(temp.path(), path).is_err() {
+            // A file system that cannot do this.
+            temp.persist(path).map_err(|why| why.error)?;
+            return Ok(None);
+        }
+        // Takes its time, in which a script that had the old file open ends its write.
+        self.settle();
+        let stood = fs::read(temp.path())?;
+        Ok((stood != old).then_some(stood))
+    }
+
+    /// Makes a rename durable; a file system that cannot do this for folders still has the content.
+    fn settle(&self) {
+        let _ = File::open(&self.dir).and_then(|dir| dir.sync_all());
+    }
+}
+
+/// Reads as much of a file as lists need into `buffer`; gives how many of its bytes count. It only grows, so that it is not
+/// cleared for every file.
+fn head(dir: &File, name: &str, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    use rustix::fs::{Mode, OFlags};
+    // A FIFO put in a ticket's place must not stop a listing.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut file = File::from(rustix::fs::openat(dir, name, flags, Mode::empty())?);
+    if buffer.len() < FIRST {
+        buffer.resize(FIRST, 0);
+    }
+    let count = file.read(buffer)?;
+    let start = buffer.get(..count).unwrap_or_default();
+    if count < buffer.len() || Doc::parse(start).is_settled() {
+        return Ok(count);
+    }
+    file.take(HEAD_CAP).read_to_end(buffer)?;
+    Ok(buffer.len())
+}
+
+/// The one of `names` that is `wanted`, else the only one that contains it.
+///
+/// # Errors
+/// None is, or several are.
+pub fn pick<'a>(wanted: &str, names: impl Iterator<Item = &'a str> + Clone) -> Outcome<&'a str> {
+    if let Some(name) = names.clone().find(|name| *name == wanted) {
+        return Ok(name);
+    }
+    let mut found: Vec<&str> = Vec::new();
+    if !wanted.is_empty() {
+        found.extend(names.clone().filter(|name| name.contains(wanted)));
+    }
+    found.dedup();
+    match found.as_slice() {
+        [one] => Ok(one),
+        [] => {
+            let problem = not_found(wanted);
+            Err(match did_you_mean(wanted, names) {
+                Some(hint) => problem.next(crate::base::text::capital(&hint)),
+                None => problem,
+            })
+        }
+        several => {
+            let shown: Vec<&str> = several.iter().copied().take(10).collect();
+            let more = several.len() - shown.len();
+            Err(Problem::input(format!(
+                "ambiguous ID '{}' matches multiple tickets",
+                clip(&visible(wanted), 80)
+            ))
+            .next(format!(
+                "It could be {}{}.",
+                shown.join(", "),
+                if more > 0 {
+                    format!(" or {more} more")
+                } else {
+                    String::new()
+                }
+            )))
+        }
+    }
+}
+
+/// The script's words for an id that nothing has.
+pub fn not_found(given: &str) -> Problem {
+    Problem::missing(format!("ticket '{}' not found", clip(&visible(given), 80)))
+}
+
+/// Makes the folder for the first ticket.
+///
+/// # Errors
+/// It cannot be made.
+pub fn make(dir: &Path, access: Access) -> Outcome<Folder> {
+    atomic::make_folder(dir, access)?;
+    Ok(Folder::new(dir))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_its_name_or_the_only_one_that_contains_it() {
+        let names = ["abc", "abc-1234", "xyz-12"];
+        let pick = |wanted| pick(wanted, names.iter().copied()).map_err(|p| p.one_line());
+        assert_eq!(pick("abc"), Ok("abc"));
+        assert_eq!(pick("c-12"), Ok("abc-1234"));
+        assert_eq!(
+            pick("12"),
+            Err("ambiguous ID '12' matches multiple tickets It could be abc-1234, xyz-12.".into())
+        );
+        for wrong in ["", "../abc", "*", "ABC-9", "a\0", "😀", &"x".repeat(300)] {
+            let said = pick(wrong).unwrap_err();
+            assert!(said.contains("not found"), "{said}");
+        }
+    }
+
+    #[test]
+    fn only_files_that_are_tickets_are_listed() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::new(dir.path());
+        let stop = Cancel::new();
+        fs::write(folder.file("b-1"), "---\nid: b-1\nstatus: open\n---\n# B\n").unwrap();
+        fs::write(folder.file("a-1"), "---\nid: a-1\n---\nno title\n").unwrap();
+        fs::write(folder.file("README"), "# Not a ticket\n").unwrap();
+        fs::write(dir.path().join(".b-1x.tmp"), "---\nid: t\n---\n").unwrap();
+        fs::create_dir(dir.path().join("dir.md")).unwrap();
+        let secret = tempfile::NamedTempFile::new().unwrap();
+        fs::write(secret.path(), "---\nid: secret\n---\n").unwrap();
+        std::os::unix::fs::symlink(secret.path(), folder.file("link")).unwrap();
+        let long = format!("---\nid: long\nx: {}\n---\n# Far\n", "y".repeat(3 * FIRST));
+        fs::write(folder.file("z"), long).unwrap();
+        let all = folder.load(&stop).unwrap();
+        let seen: Vec<_> = all
+            .iter()
+            .map(|t| (t.id.as_str(), t.title.as_str()))
+            .collect();
+        assert_eq!(seen, [("a-1", ""), ("b-1", "B"), ("long", "Far")]);
+    }
+
+    #[test]
+    fn a_change_of_the_script_meanwhile_is_not_lost() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::new(dir.path());
+        fs::write(folder.file("a"), "one").unwrap();
+        let meddled = std::cell::Cell::new(false);
+        folder
+            .change("a", |old| {
+                if !meddled.replace(true) {
+                    fs::write(folder.file("a"), "one two").unwrap();
+                }
+                Ok(Some([old, b" three"].concat()))
+            })
+            .unwrap();
+        assert_eq!(fs::read(folder.file("a")).unwrap(), b"one two three");
+        assert!(!folder.add("a", "x").unwrap());
+        // Also what came after the last look at the file.
+        let temp = folder.temporary("a", b"new", 0o644).unwrap();
+        let theirs = folder.put(temp, &folder.file("a"), b"one two").unwrap();
+        assert_eq!(theirs.as_deref(), Some(&b"one two three"[..]));
+        assert_eq!(fs::read(folder.file("a")).unwrap(), b"new");
+        let temp = folder.temporary("a", b"newer", 0o644).unwrap();
+        assert_eq!(folder.put(temp, &folder.file("a"), b"new").unwrap(), None);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}

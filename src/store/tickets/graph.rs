@@ -1,0 +1,234 @@
+//! Tickets as a graph of dependencies: what is ready, what waits, what goes in circles.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::store::tickets::folder::Ticket;
+
+/// All tickets, found by their `id:`.
+#[derive(Debug)]
+pub struct Graph {
+    /// The tickets in file order.
+    pub tickets: Vec<Ticket>,
+    by_id: HashMap<String, usize>,
+}
+
+impl Graph {
+    /// Takes all tickets. When two files claim one id, the later one is found, as in the script.
+    pub fn new(tickets: Vec<Ticket>) -> Self {
+        let by_id = tickets
+            .iter()
+            .enumerate()
+            .map(|(at, ticket)| (ticket.id.clone(), at))
+            .collect();
+        Self { tickets, by_id }
+    }
+
+    /// Where the ticket `id` stands.
+    pub fn at(&self, id: &str) -> Option<usize> {
+        self.by_id.get(id).copied()
+    }
+
+    /// The ticket `id`.
+    pub fn get(&self, id: &str) -> Option<&Ticket> {
+        self.tickets.get(self.at(id)?)
+    }
+
+    /// The dependencies of a ticket that are not closed; one whose file is missing counts.
+    pub fn open_deps(&self, ticket: &Ticket) -> Vec<String> {
+        let waits = |id: &&String| self.get(id).is_none_or(|dep| !dep.is_closed());
+        ticket.deps.iter().filter(waits).cloned().collect()
+    }
+
+    /// Tickets open or in progress that wait for something, or that wait for nothing, by priority, then id.
+    pub fn to_do(&self, waiting: bool) -> Vec<&Ticket> {
+        let mut found: Vec<&Ticket> = self
+            .tickets
+            .iter()
+            .filter(|ticket| matches!(ticket.status.as_str(), "open" | "in_progress"))
+            .filter(|ticket| self.open_deps(ticket).is_empty() != waiting)
+            .collect();
+        found.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.id.cmp(&b.id)));
+        found
+    }
+
+    /// The existing dependencies of the ticket at `at`, in file order.
+    pub fn children(&self, at: usize) -> Vec<usize> {
+        self.tickets
+            .get(at)
+            .map(|ticket| ticket.deps.iter().filter_map(|id| self.at(id)).collect())
+            .unwrap_or_default()
+    }
+
+    /// True when `from` depends on `to`, directly or through others.
+    pub fn reaches(&self, from: &str, to: &str) -> bool {
+        let (Some(from), Some(to)) = (self.at(from), self.at(to)) else {
+            return false;
+        };
+        let (mut left, mut seen) = (vec![from], HashSet::from([from]));
+        while let Some(at) = left.pop() {
+            if at == to {
+                return true;
+            }
+            left.extend(self.children(at).into_iter().filter(|to| seen.insert(*to)));
+        }
+        false
+    }
+
+    /// One circle for each place where following the dependencies of tickets that are not closed comes back, each told once, in
+    /// walking order from its smallest id.
+    pub fn cycles(&self) -> Vec<Vec<usize>> {
+        let alive = |at: &usize| self.tickets.get(*at).is_some_and(|t| !t.is_closed());
+        let mut order: Vec<usize> = self.by_id.values().copied().filter(alive).collect();
+        order.sort_by(|a, b| self.id(*a).cmp(self.id(*b)));
+        let mut state = vec![Visit::New; self.tickets.len()];
+        let (mut found, mut told) = (Vec::new(), HashSet::new());
+        for start in order {
+            // The way to the current ticket, each with the dependencies that are still to be followed.
+            let mut way: Vec<(usize, std::vec::IntoIter<usize>)> = Vec::new();
+            let mut next = Some(start);
+            while let Some(at) = next.take().or_else(|| step(&mut way, &mut state)) {
+                match state.get(at).copied().unwrap_or(Visit::Done) {
+                    Visit::Done => {}
+                    Visit::OnWay => {
+                        let circle: Vec<usize> = way
+                            .iter()
+                            .map(|(node, _)| *node)
+                            .skip_while(|node| *node != at)
+                            .collect();
+                        let circle = self.smallest_first(circle);
+                        if told.insert(circle.clone()) {
+                            found.push(circle);
+                        }
+                    }
+                    Visit::New => {
+                        if let Some(mark) = state.get_mut(at) {
+                            *mark = Visit::OnWay;
+                        }
+                        let deps: Vec<usize> =
+                            self.children(at).into_iter().filter(alive).collect();
+                        way.push((at, deps.into_iter()));
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    fn smallest_first(&self, mut circle: Vec<usize>) -> Vec<usize> {
+        let smallest = (0..circle.len())
+            .min_by_key(|i| circle.get(*i).map_or("", |at| self.id(*at)))
+            .unwrap_or_default();
+        circle.rotate_left(smallest);
+        circle
+    }
+
+    /// The id of the ticket at `at`.
+    pub fn id(&self, at: usize) -> &str {
+        self.tickets.get(at).map_or("", |ticket| ticket.id.as_str())
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Visit {
+    New,
+    OnWay,
+    Done,
+}
+
+/// The next dependency to follow; tickets whose dependencies are used up are left behind.
+fn step(way: &mut Vec<(usize, std::vec::IntoIter<usize>)>, state: &mut [Visit]) -> Option<usize> {
+    loop {
+        let (at, deps) = way.last_mut()?;
+        if let Some(next) = deps.next() {
+            return Some(next);
+        }
+        if let Some(mark) = state.get_mut(*at) {
+            *mark = Visit::Done;
+        }
+        way.pop();
+    }
+}
+
+/// Priorities in order of urgency; what is no number comes last.
+fn rank(ticket: &Ticket) -> i64 {
+    ticket.priority.parse().unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Tickets from lines `id status dep dep`.
+    pub(crate) fn graph(lines: &[&str]) -> Graph {
+        Graph::new(
+            lines
+                .iter()
+                .map(|line| {
+                    let mut words = line.split(' ').map(str::to_owned);
+                    let id = words.next().unwrap();
+                    Ticket {
+                        title: id.to_uppercase(),
+                        priority: "2".into(),
+                        id,
+                        status: words.next().unwrap(),
+                        deps: words.collect(),
+                        ..Ticket::default()
+                    }
+                })
+                .collect(),
+        )
+    }
+
+    fn ids(graph: &Graph, waiting: bool) -> Vec<&str> {
+        graph.to_do(waiting).iter().map(|t| t.id.as_str()).collect()
+    }
+
+    #[test]
+    fn what_is_ready_and_what_waits() {
+        let mut graph = graph(&[
+            "a open b gone",
+            "b closed",
+            "c in_progress b",
+            "d open c",
+            "e odd",
+            "f open",
+        ]);
+        graph.tickets[5].priority = "0".into();
+        assert_eq!(ids(&graph, false), ["f", "c"]);
+        assert_eq!(ids(&graph, true), ["a", "d"]);
+        assert_eq!(graph.open_deps(&graph.tickets[0]), ["gone"]);
+    }
+
+    #[test]
+    fn circles_are_told_once_and_closed_tickets_break_them() {
+        let found = |lines: &[&str]| -> Vec<String> {
+            let graph = graph(lines);
+            graph
+                .cycles()
+                .iter()
+                .map(|c| {
+                    c.iter()
+                        .map(|at| graph.id(*at))
+                        .collect::<Vec<_>>()
+                        .join(">")
+                })
+                .collect()
+        };
+        assert_eq!(
+            found(&["c open a", "a open b", "b open c", "d open a d"]),
+            ["a>b>c", "d"]
+        );
+        assert_eq!(found(&["a open b", "b closed a"]), [] as [&str; 0]);
+        assert_eq!(
+            found(&["a open b c", "b open a", "c open a"]),
+            ["a>b", "a>c"]
+        );
+    }
+
+    #[test]
+    fn reaching_ends_in_circles_too() {
+        let graph = graph(&["a open b", "b open a c", "c open"]);
+        assert!(graph.reaches("a", "c") && graph.reaches("a", "a"));
+        assert!(!graph.reaches("c", "a") && !graph.reaches("x", "a"));
+    }
+}

@@ -1,0 +1,211 @@
+//! Which folder holds the tickets, and what new ones are called (contract/tickets.md, Folder and IDs).
+
+use std::path::{Path, PathBuf};
+
+use crate::base::env::Env;
+use crate::base::ids;
+use crate::base::problem::{Outcome, Problem};
+use crate::disk::atomic::Access;
+use crate::store::tickets::folder::Folder;
+
+/// Where tickets are or would be.
+#[derive(Debug, Clone)]
+pub struct Place {
+    dir: PathBuf,
+    /// It came from `TICKETS_DIR`, as given.
+    named: Option<String>,
+    /// Who may read the folder, should it be made.
+    access: Access,
+    /// The folder whose name begins new ids.
+    pub current: PathBuf,
+}
+
+impl Place {
+    /// The script's rule: `TICKETS_DIR`, else the nearest `.tickets` from `current` upwards.
+    pub fn from(env: &Env, current: &Path) -> Self {
+        let at = |dir: PathBuf, named| Self {
+            dir,
+            named,
+            access: Access::Usual,
+            current: current.to_owned(),
+        };
+        if let Some(named) = env.get("TICKETS_DIR") {
+            return at(current.join(named), Some(named.to_owned()));
+        }
+        let near = current
+            .ancestors()
+            .map(|dir| dir.join(".tickets"))
+            .find(|dir| dir.is_dir());
+        match near {
+            Some(dir) => at(dir, None),
+            None => at(current.join(".tickets"), None),
+        }
+    }
+
+    /// A person's own tickets in `dir`; `TICKETS_DIR` wins here too.
+    pub fn own(env: &Env, dir: PathBuf, current: &Path) -> Self {
+        if env.get("TICKETS_DIR").is_some() {
+            return Self::from(env, current);
+        }
+        Self {
+            named: None,
+            access: Access::Private,
+            current: dir
+                .parent()
+                .map_or_else(|| current.to_owned(), Path::to_owned),
+            dir,
+        }
+    }
+
+    /// Refuses a `.tickets` that is a link out of the folder it stands in: what somebody's repository brought along shows and
+    /// changes no files elsewhere. `TICKETS_DIR` is the user's own word.
+    ///
+    /// # Errors
+    /// It is such a link.
+    pub fn inside(self) -> Outcome<Self> {
+        let is_link = self
+            .dir
+            .symlink_metadata()
+            .is_ok_and(|about| about.is_symlink());
+        if self.named.is_some() || !is_link {
+            return Ok(self);
+        }
+        let folder = self.dir.parent().and_then(|dir| dir.canonicalize().ok());
+        let target = self.dir.canonicalize().ok();
+        match (folder, target) {
+            (Some(folder), Some(target)) if target.starts_with(&folder) => Ok(self),
+            _ => Err(Problem::refused(format!(
+                "{} is a symbolic link that leads out of the project, so its tickets are not touched.",
+                self.dir.display()
+            ))
+            .next("If that is where the tickets are meant to be, set TICKETS_DIR to that folder.")),
+        }
+    }
+
+    /// True when there are no tickets yet, and that is no mistake.
+    pub fn is_new(&self) -> bool {
+        self.named.is_none() && !self.dir.is_dir()
+    }
+
+    /// The folder, which must exist.
+    ///
+    /// # Errors
+    /// In the script's words.
+    pub fn open(&self) -> Outcome<Folder> {
+        if self.dir.is_dir() {
+            return Ok(Folder::new(&self.dir));
+        }
+        Err(match &self.named {
+            Some(named) => Problem::missing(format!("tickets directory '{named}' does not exist"))
+                .next("Create a ticket to make it, or mend TICKETS_DIR."),
+            None => Problem::missing("no .tickets directory found (searched parent directories)")
+                .next("Run 'tk create' to initialize, or set TICKETS_DIR env var"),
+        })
+    }
+
+    /// The folder, made when it does not exist.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn make(&self) -> Outcome<Folder> {
+        crate::store::tickets::folder::make(&self.dir, self.access)
+    }
+
+    /// A new id; whether it is free shows when its file is made.
+    pub fn new_id(&self) -> String {
+        let name = self.current.file_name().unwrap_or_default();
+        format!("{}-{}", prefix(&name.to_string_lossy()), word())
+    }
+}
+
+/// The first letters of the parts of a folder's name, else its first three characters.
+pub fn prefix(name: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let parts = name.split(['-', '_', ' ']);
+    let letters: String = parts
+        .filter_map(|part| part.chars().next())
+        .filter(|c| c.is_alphanumeric())
+        .take(16)
+        .collect();
+    if letters.chars().count() >= 2 {
+        return letters;
+    }
+    // What would hide the file, or break a list of ids, is left out.
+    let start: String = name
+        .chars()
+        .filter(|c| plain(*c))
+        .skip_while(|c| matches!(c, '.' | '-'))
+        .take(3)
+        .collect();
+    if start.is_empty() {
+        "tk".to_owned()
+    } else {
+        start
+    }
+}
+
+/// Four characters of `a-z0-9`.
+fn word() -> String {
+    const DIGITS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+    let mut number = u64::from_str_radix(&ids::hex(8), 16).unwrap_or_default();
+    let mut word = String::new();
+    for _ in 0..4 {
+        let digit = usize::try_from(number % 36).unwrap_or_default();
+        word.push(char::from(DIGITS.get(digit).copied().unwrap_or(b'a')));
+        number /= 36;
+    }
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_come_from_the_folders_name() {
+        for (name, wanted) in [
+            ("ticket_test_abc", "tta"),
+            ("Foo Bar", "FB"),
+            ("X", "X"),
+            ("marvin", "mar"),
+            ("my-app", "ma"),
+            (".config", "con"),
+            ("_lead", "_le"),
+            ("-x", "x"),
+            ("a-[b", "a-b"),
+            ("", "tk"),
+            ("--", "tk"),
+            ("größe-ä", "gä"),
+            ("😀", "tk"),
+        ] {
+            assert_eq!(prefix(name), wanted, "{name}");
+        }
+        assert_eq!(word().len(), 4);
+        assert_ne!((word(), word()), (word(), word()));
+    }
+
+    #[test]
+    fn the_nearest_folder_upwards_is_taken_and_the_variable_wins() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("a/b");
+        std::fs::create_dir_all(&deep).unwrap();
+        let none = Env::default();
+        assert!(Place::from(&none, &deep).open().is_err());
+        std::fs::create_dir(dir.path().join(".tickets")).unwrap();
+        let found = Place::from(&none, &deep).open().unwrap();
+        assert_eq!(found.dir(), dir.path().join(".tickets"));
+        let env = Env::from([("TICKETS_DIR", "other")]);
+        let said = Place::from(&env, &deep).open().unwrap_err().one_line();
+        assert!(
+            said.starts_with("tickets directory 'other' does not exist"),
+            "{said}"
+        );
+        Place::from(&env, &deep).make().unwrap();
+        assert!(deep.join("other").is_dir());
+        assert!(
+            Place::own(&env, dir.path().join("mine"), &deep)
+                .open()
+                .is_ok()
+        );
+    }
+}

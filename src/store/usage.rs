@@ -1,0 +1,310 @@
+//! `usage.json` and `cost-log.jsonl`: lifetime totals, merged with the file under a lock because two processes may end together
+//! (contract/interfaces.md 10.1).
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::base::cancel::Cancel;
+use crate::base::clock::Clock;
+use crate::base::open;
+use crate::base::problem::{Outcome, Problem};
+use crate::chat::usage::{Ledger, Logged, Totals};
+use crate::disk::atomic::{self, Access, STATE_CAP};
+use crate::disk::lock::Lock;
+use crate::disk::paths::Paths;
+use crate::disk::swap;
+
+/// How long another Marvin's saving is waited for.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// Saves what the ledger holds unsaved; returns a notice for the person when there is one.
+pub fn save(ledger: &Ledger, paths: &Paths, clock: &Clock, profile: &str) -> Option<String> {
+    let book = ledger.take_unsaved();
+    let logged = log_turns(paths, profile, &book.turns);
+    let saved = add(paths, clock, &book.totals);
+    let lines: Vec<String> = [logged.map(|()| None), saved]
+        .into_iter()
+        .filter_map(|outcome| {
+            outcome.unwrap_or_else(|problem| Some(format!("Usage was not recorded: {problem}")))
+        })
+        .collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// Adds this run's totals to the file's. A corrupt file is set aside and its successor starts at this run's totals.
+pub fn add(paths: &Paths, clock: &Clock, totals: &Totals) -> Outcome<Option<String>> {
+    if totals == &Totals::default() {
+        return Ok(None);
+    }
+    let path = paths.usage()?;
+    let mut notice = None;
+    let _lock = Lock::take(&path, WAIT, &Cancel::new())?;
+    let before = atomic::read(&path, STATE_CAP)?;
+    // An empty file, as a machine that lost power leaves it, holds nothing that could be set aside.
+    let text = before
+        .as_deref()
+        .filter(|text| !text.trim_ascii().is_empty());
+    let mut map = match text.map(serde_json::from_slice::<Value>) {
+        Some(Ok(Value::Object(map))) if can_add(&map) => map,
+        None => Map::new(),
+        Some(_) => {
+            let aside = atomic::set_aside(&path, clock)?;
+            notice = Some(format!(
+                "{} could not be read and was moved to {}.",
+                path.display(),
+                aside.display()
+            ));
+            Map::new()
+        }
+    };
+    merge(&mut map, totals);
+    let mut bytes = serde_json::to_vec_pretty(&map)
+        .map_err(|error| Problem::internal(format!("Usage cannot be written: {error}.")))?;
+    bytes.push(b'\n');
+    swap::write(&path, &bytes)?;
+    Ok(notice)
+}
+
+/// Adds to the original's keys; every other key stays as it is.
+fn merge(map: &mut Map<String, Value>, totals: &Totals) {
+    add_number(map, "total_cost", totals.cost);
+    add_count(map, "total_llm_turns", totals.turns);
+    add_count(map, "total_ollama_turns", totals.local_turns);
+    in_object(map, "total_provider_tokens", |providers| {
+        for (provider, used) in &totals.provider_tokens {
+            in_object(providers, provider, |entry| {
+                add_count(entry, "input", used.input);
+                add_count(entry, "output", used.output);
+            });
+        }
+    });
+    in_object(map, "total_calls", |calls| {
+        totals
+            .tool_calls
+            .iter()
+            .for_each(|(tool, count)| add_count(calls, tool, *count));
+    });
+    in_object(map, "total_model_turns", |turns| {
+        totals
+            .model_turns
+            .iter()
+            .for_each(|(model, count)| add_count(turns, model, *count));
+    });
+    in_object(map, "total_model_cost", |costs| {
+        totals
+            .model_cost
+            .iter()
+            .for_each(|(model, cost)| add_number(costs, model, *cost));
+    });
+}
+
+/// False when something else stands where counts and sums belong: adding to it would lose it.
+fn can_add(map: &Map<String, Value>) -> bool {
+    let fits = |key: &str, fits: &dyn Fn(&Value) -> bool| {
+        map.get(key)
+            .is_none_or(|value| value.is_null() || fits(value))
+    };
+    let each = |value: &Value, fits: &dyn Fn(&Value) -> bool| {
+        value
+            .as_object()
+            .is_some_and(|map| map.values().all(|value| value.is_null() || fits(value)))
+    };
+    let is_number = |value: &Value| number(value).is_some();
+    ["total_cost", "total_llm_turns", "total_ollama_turns"]
+        .iter()
+        .all(|key| fits(key, &is_number))
+        && ["total_calls", "total_model_turns", "total_model_cost"]
+            .iter()
+            .all(|key| fits(key, &|value| each(value, &is_number)))
+        && fits("total_provider_tokens", &|value| {
+            each(value, &Value::is_object)
+        })
+}
+
+/// A number, also one written as text.
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::String(text) => text.trim().parse().ok(),
+        value => value.as_f64(),
+    }
+    .filter(|number: &f64| number.is_finite())
+}
+
+/// Changes the object under `key`; something else there is replaced by one.
+fn in_object(
+    map: &mut Map<String, Value>,
+    key: &str,
+    change: impl FnOnce(&mut Map<String, Value>),
+) {
+    let mut inner = match map.remove(key) {
+        Some(Value::Object(inner)) => inner,
+        _ => Map::new(),
+    };
+    change(&mut inner);
+    map.insert(key.to_owned(), Value::Object(inner));
+}
+
+fn add_count(map: &mut Map<String, Value>, key: &str, by: u64) {
+    // Others may have written 5.0 or "5" for 5; `as` saturates.
+    let whole = |value: &Value| value.as_u64().or_else(|| number(value).map(|n| n as u64));
+    let before = map.get(key).and_then(whole).unwrap_or_default();
+    map.insert(key.to_owned(), Value::from(before.saturating_add(by)));
+}
+
+fn add_number(map: &mut Map<String, Value>, key: &str, by: f64) {
+    let before = map.get(key).and_then(number).unwrap_or_default();
+    map.insert(key.to_owned(), json!(before + by));
+}
+
+/// Adds one line for each model call, for questions about a period. A log that cannot be written is no failure of the run, and
+/// no wait: it is not forced to the disk.
+pub fn log_turns(paths: &Paths, profile: &str, turns: &[Logged]) -> Outcome<()> {
+    let mut lines = String::new();
+    for Logged { ts, turn } in turns {
+        let line = json!({
+            "ts": ts, "provider": turn.provider, "model": turn.model,
+            "input": turn.tokens.input, "output": turn.tokens.output, "estimated": turn.tokens.estimated, "cost": turn.cost,
+        });
+        lines.push_str(&line.to_string());
+        lines.push('\n');
+    }
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let path = paths.profile(profile)?.cost_log();
+    let cannot = |why| Problem::system(format!("Cannot add to {}", path.display()), why);
+    let open = || {
+        let mut options = OpenOptions::new();
+        let file = open::with(options.append(true).create(true).mode(0o600), &path)?;
+        atomic::make_private(&file).map(|()| file)
+    };
+    let mut file = match open() {
+        Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
+            atomic::make_folder(path.parent().unwrap_or(&path), Access::Private)?;
+            open().map_err(cannot)?
+        }
+        opened => opened.map_err(cannot)?,
+    };
+    file.write_all(lines.as_bytes()).map_err(cannot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::env::Env;
+    use crate::chat::usage::{Tokens, Turn};
+
+    fn totals() -> Totals {
+        let mut totals = Totals::default();
+        let tokens = Tokens {
+            input: 3,
+            output: 4,
+            estimated: false,
+        };
+        totals.add_turn(
+            &Turn {
+                provider: "p".into(),
+                model: "m".into(),
+                tokens,
+                cost: 0.5,
+            },
+            false,
+        );
+        totals
+    }
+
+    #[test]
+    fn totals_are_added_and_unknown_keys_survive() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::new(&Env::from([(
+            "MARVIN_CONFIG_DIR",
+            home.path().to_str().unwrap(),
+        )]));
+        std::fs::write(
+            paths.usage().unwrap(),
+            r#"{"total_cost": 1.0, "theirs": [1], "total_calls": {"tree": 2}}"#,
+        )
+        .unwrap();
+        add(&paths, &Clock::default(), &totals()).unwrap();
+        add(&paths, &Clock::default(), &totals()).unwrap();
+        let got: Value =
+            serde_json::from_slice(&std::fs::read(paths.usage().unwrap()).unwrap()).unwrap();
+        assert_eq!(
+            (
+                got["total_cost"].as_f64(),
+                &got["theirs"],
+                got["total_llm_turns"].as_u64()
+            ),
+            (Some(2.0), &json!([1]), Some(2))
+        );
+        assert_eq!(
+            got["total_provider_tokens"]["p"],
+            json!({"input": 6, "output": 8})
+        );
+    }
+
+    #[test]
+    fn numbers_in_other_forms_are_added_to_and_other_things_never_replaced() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::new(&Env::from([(
+            "MARVIN_CONFIG_DIR",
+            home.path().to_str().unwrap(),
+        )]));
+        let file = paths.usage().unwrap();
+        let odd = r#"{"total_cost": "1.5", "total_llm_turns": 7.0, "total_ollama_turns": null, "total_model_cost": {"m": "2"}}"#;
+        std::fs::write(&file, odd).unwrap();
+        assert_eq!(add(&paths, &Clock::default(), &totals()).unwrap(), None);
+        let got: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        assert_eq!(
+            (&got["total_cost"], &got["total_llm_turns"]),
+            (&json!(2.0), &json!(8))
+        );
+        assert_eq!(got["total_model_cost"]["m"], json!(2.5));
+        for other in [
+            r#"{"total_cost": "much"}"#,
+            r#"{"total_calls": [1]}"#,
+            r#"{"total_model_turns": {"m": {}}}"#,
+            r#"{"total_provider_tokens": {"p": 5}}"#,
+        ] {
+            std::fs::write(&file, other).unwrap();
+            let notice = add(&paths, &Clock::default(), &totals()).unwrap();
+            assert!(notice.is_some_and(|n| n.contains("moved")), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_corrupt_file_is_set_aside_and_many_writers_lose_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::new(&Env::from([(
+            "MARVIN_CONFIG_DIR",
+            home.path().to_str().unwrap(),
+        )]));
+        std::fs::write(paths.usage().unwrap(), "{half").unwrap();
+        assert!(
+            add(&paths, &Clock::default(), &totals())
+                .unwrap()
+                .unwrap()
+                .contains("was moved to")
+        );
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    (0..5).for_each(|_| drop(add(&paths, &Clock::default(), &totals()).unwrap()));
+                });
+            }
+        });
+        let got: Value =
+            serde_json::from_slice(&std::fs::read(paths.usage().unwrap()).unwrap()).unwrap();
+        assert_eq!(got["total_llm_turns"].as_u64(), Some(41));
+        let kept = std::fs::read_dir(home.path())
+            .unwrap()
+            .filter_map(Result::ok)
+            .find(|e| e.file_name().to_string_lossy().contains("corrupt"))
+            .unwrap();
+        assert_eq!(std::fs::read_to_string(kept.path()).unwrap(), "{half");
+    }
+}

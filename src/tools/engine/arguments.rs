@@ -1,0 +1,402 @@
+//! Making sense of the argument text of a call: whatever a model wrote, an object comes out, or an explanation.
+
+use serde_json::{Map, Value};
+
+use crate::base::params::with_signature;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text;
+use crate::formats::patch::{fence, unwrap_patch_text};
+use crate::tools::Tool;
+
+/// Names under which models put a whole patch.
+const WHOLE_KEYS: [&str; 4] = ["input", "patch", "diff", "patch_text"];
+
+/// Wrappings inside wrappings that are opened: texts in texts, fences in fences.
+const DEEPEST: u8 = 4;
+
+/// Arguments, understood.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Args {
+    /// Named parameters.
+    Named(Map<String, Value>),
+    /// One text instead of parameters, for tools that take one.
+    Whole(String),
+}
+
+/// Reads the raw argument text of a call of `tool` (contract/interfaces.md 7).
+///
+/// Understood are: an object; nothing or null, which is no arguments; a JSON string that holds an object, also encoded
+/// twice; an object followed by junk, inside a Markdown fence, or with line breaks left as they are in its texts; for tools that take a whole text, that text bare, as a JSON string or as the value of
+/// an object. Unicode escapes that were escaped twice are mended in every text.
+pub fn understand(tool: &Tool, raw: &str) -> Outcome<Args> {
+    let raw = raw.trim();
+    if tool.whole.is_some()
+        && let Some(whole) = whole_text(raw, 0)
+    {
+        return Ok(Args::Whole(whole));
+    }
+    object(raw, 0)
+        .map(|mut map| {
+            // Only the tool can tell whether a text to be replaced stands in the file as it is written.
+            let replaces = tool.fields.iter().any(|field| field.name == "old_str");
+            map.iter_mut()
+                .filter(|(key, _)| !replaces || *key == "path")
+                .for_each(|(_, value)| mend_unicode(value));
+            Args::Named(map)
+        })
+        .map_err(|got| {
+            let problem = Problem::input(format!(
+                "The arguments of {} must be a JSON object; {got}.",
+                tool.name
+            ));
+            with_signature(problem, tool.name, tool.fields)
+        })
+}
+
+/// Characters of arguments that are no JSON, as they go back to their model with every later request.
+const MAX_BROKEN_CHARS: usize = 10_000;
+
+/// Argument text as it may be kept and sent again: always a JSON object (contract/provider-quirks.md 37).
+pub fn for_history(raw: &str) -> String {
+    let trimmed = raw.trim();
+    // Read, not only looked over: a number too large or a nesting too deep stops every later reader.
+    if serde_json::from_str::<Map<String, Value>>(trimmed).is_ok() {
+        return trimmed.to_owned();
+    }
+    let map = object(trimmed, 0).unwrap_or_else(|_| {
+        let start = text::clip(raw, MAX_BROKEN_CHARS);
+        Map::from_iter([("input".to_owned(), Value::from(start))])
+    });
+    Value::Object(map).to_string()
+}
+
+/// The object in `raw`, or words for what stands there instead. Strings are looked into twice.
+fn object(raw: &str, depth: u8) -> Result<Map<String, Value>, String> {
+    if raw.is_empty() || raw == "null" {
+        return Ok(Map::new());
+    }
+    let mut values = serde_json::Deserializer::from_str(raw).into_iter::<Value>();
+    match values.next() {
+        Some(Ok(Value::Object(map))) => Ok(map),
+        Some(Ok(Value::String(inner))) if depth < DEEPEST => object(inner.trim(), depth + 1),
+        Some(Ok(Value::Array(items))) if items.is_empty() => Ok(Map::new()),
+        // Some models wrap the object in a list of one.
+        Some(Ok(Value::Array(mut items)))
+            if items.len() == 1 && items.first().is_some_and(Value::is_object) =>
+        {
+            match items.pop() {
+                Some(Value::Object(map)) => Ok(map),
+                _ => Err("got a list".to_owned()),
+            }
+        }
+        Some(Ok(other)) => Err(format!("got {}", text::clip(&other.to_string(), 80))),
+        Some(Err(error)) => match meant(raw).filter(|_| depth < DEEPEST) {
+            Some(meant) => object(meant.trim(), depth + 1),
+            None => Err(format!(
+                "got text that is not JSON ({error}): {}",
+                text::clip(raw, 120)
+            )),
+        },
+        None => Ok(Map::new()),
+    }
+}
+
+/// `raw` as JSON, where only a Markdown fence around it or control characters inside its strings are in the way.
+fn meant(raw: &str) -> Option<String> {
+    if let Some(inner) = fence(raw) {
+        return Some(inner.to_owned());
+    }
+    let mut out = String::with_capacity(raw.len() + 64);
+    let (mut inside, mut escaped) = (false, false);
+    for c in raw.chars() {
+        match c {
+            '"' if !escaped => inside = !inside,
+            c if inside && c < ' ' => {
+                out.push_str(&format!("\\u{:04x}", u32::from(c)));
+                escaped = false;
+                continue;
+            }
+            _ => {}
+        }
+        escaped = inside && c == '\\' && !escaped;
+        out.push(c);
+    }
+    (out != raw).then_some(out)
+}
+
+/// The whole text in `raw`: bare, quoted, or the value of an object.
+fn whole_text(raw: &str, depth: u8) -> Option<String> {
+    if depth > DEEPEST {
+        return None;
+    }
+    if let Ok(value) = serde_json::from_str::<Value>(raw) {
+        return match value {
+            Value::String(text) => {
+                whole_text(text.trim(), depth + 1).or_else(|| begins_patch(&text).then_some(text))
+            }
+            Value::Object(map) => {
+                let named = map
+                    .iter()
+                    .find(|(key, _)| WHOLE_KEYS.contains(&key.as_str()))
+                    .and_then(|(_, value)| value.as_str());
+                let patch = || {
+                    map.values()
+                        .filter_map(Value::as_str)
+                        .find(|text| begins_patch(text))
+                };
+                let has_parameters = map.contains_key("old_str");
+                if has_parameters {
+                    None
+                } else {
+                    named.or_else(patch).map(str::to_owned)
+                }
+            }
+            _ => None,
+        };
+    }
+    // What does not even begin as JSON is for the tool to explain: a unified diff, say.
+    let bare = !raw.is_empty() && !raw.starts_with(['{', '[', '"']);
+    (bare || begins_patch(raw)).then(|| raw.to_owned())
+}
+
+fn begins_patch(text: &str) -> bool {
+    text.trim_start().starts_with("*** Begin Patch") || unwrap_patch_text(text).is_some()
+}
+
+/// `text` with `\u00e9` written out as six characters turned into `é`; `None` when nothing changes.
+///
+/// Only where the model plainly wrote escapes instead of characters: the text has no character outside ASCII, and the escape
+/// stands for a visible one, or for one of those in ASCII that encoders of JSON escape for the sake of HTML. Escapes of control,
+/// space and formatting characters stay, because source code means them.
+pub fn without_escapes(text: &str) -> Option<String> {
+    (text.is_ascii() && text.contains("\\u"))
+        .then(|| mended(text))
+        .flatten()
+}
+
+fn mend_unicode(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Some(mended) = without_escapes(text) {
+                *text = mended;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(mend_unicode),
+        Value::Object(map) => map.values_mut().for_each(mend_unicode),
+        _ => {}
+    }
+}
+
+fn mended(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut changed = false;
+    while let Some(at) = rest.find('\\') {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        if let Some((found, len)) = escaped_char(from) {
+            out.push(found);
+            changed = true;
+            rest = from.get(len..).unwrap_or_default();
+        } else {
+            // A backslash and what it escapes stay together, so that `\\u00e9` is left alone.
+            let len = from.chars().take(2).map(char::len_utf8).sum();
+            out.push_str(from.get(..len).unwrap_or(from));
+            rest = from.get(len..).unwrap_or_default();
+        }
+    }
+    out.push_str(rest);
+    changed.then_some(out)
+}
+
+/// What encoders of JSON escape besides, so that their text can stand in HTML.
+const HTML_SAFE: &[char] = &['<', '>', '&', '\'', '"', '+', '=', '`'];
+
+/// The visible character that `text` begins with in escaped form, and the form's length.
+fn escaped_char(text: &str) -> Option<(char, usize)> {
+    let unit = |from: usize| {
+        let digits = text.get(from..from + 6)?.strip_prefix("\\u")?;
+        digits
+            .bytes()
+            .all(|b| b.is_ascii_hexdigit())
+            .then(|| u32::from_str_radix(digits, 16).ok())
+            .flatten()
+    };
+    let high = unit(0)?;
+    let (code, len) = if (0xd800..0xdc00).contains(&high) {
+        let low = unit(6).filter(|low| (0xdc00..0xe000).contains(low))?;
+        (0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00), 12)
+    } else {
+        (high, 6)
+    };
+    let found = char::from_u32(code)?;
+    let hidden = found.is_control()
+        || found.is_whitespace()
+        || matches!(code, 0xad | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfe00..=0xfe0f | 0xfeff);
+    (HTML_SAFE.contains(&found) || code >= 0x80 && !hidden).then_some((found, len))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::engine::registry::named;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn named_args(raw: &str) -> Value {
+        match understand(named("tree").unwrap(), raw).unwrap() {
+            Args::Named(map) => Value::Object(map),
+            Args::Whole(_) => panic!("whole"),
+        }
+    }
+
+    #[test]
+    fn what_is_kept_can_be_read_again() {
+        let deep = format!("{{\"a\":{}{}}}", "[".repeat(200), "]".repeat(200));
+        for raw in [r#"{"a":1e999}"#, deep.as_str()] {
+            let kept = for_history(raw);
+            let value: Value = serde_json::from_str(&kept).unwrap();
+            assert_eq!(value, serde_json::json!({ "input": raw }));
+        }
+        let odd = r#" {"b": 1.50, "a":2} "#;
+        assert_eq!(for_history(odd), odd.trim());
+    }
+
+    #[test]
+    fn every_form_of_an_object_is_understood() {
+        for raw in [
+            r#"{"path":"a"}"#,
+            r#""{\"path\":\"a\"}""#,
+            r#""\"{\\\"path\\\":\\\"a\\\"}\"""#,
+            r#"{"path":"a"}</tool_call>"#,
+            "  {\"path\":\"a\"} \n{\"path\":\"b\"}",
+            r#"[{"path":"a"}]"#,
+            "```json\n{\"path\":\"a\"}\n```",
+        ] {
+            assert_eq!(named_args(raw), json!({"path": "a"}), "{raw}");
+        }
+        for raw in ["", "null", "{}", "[]", "\"\""] {
+            assert_eq!(named_args(raw), json!({}), "{raw}");
+        }
+    }
+
+    #[test]
+    fn line_breaks_left_in_texts_are_taken_as_meant() {
+        let raw = "{\"path\":\"a\nb\tc \\\"q\\\" \\\\\",\n\t\"max_depth\":2}";
+        assert_eq!(
+            named_args(raw),
+            json!({"path": "a\nb\tc \"q\" \\", "max_depth": 2})
+        );
+        assert!(for_history(raw).starts_with("{\"path\":\"a\\nb\\tc"));
+        let cut = "{\"path\":\"a\nb";
+        assert!(understand(named("tree").unwrap(), cut).is_err());
+    }
+
+    #[test]
+    fn what_is_no_object_is_explained() {
+        let text = understand(named("read_file").unwrap(), "src/main.rs")
+            .unwrap_err()
+            .one_line();
+        assert!(
+            text.contains("must be a JSON object")
+                && text.contains("A correct call: read_file {\"path\":"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_patch_is_taken_whole_in_every_wrapping() {
+        let patch = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
+        let tool = named("apply_patch").unwrap();
+        for raw in [
+            patch.to_owned(),
+            json!(patch).to_string(),
+            json!({"input": patch}).to_string(),
+            json!({"path": patch}).to_string(),
+        ] {
+            assert_eq!(
+                understand(tool, &raw).unwrap(),
+                Args::Whole(patch.to_owned()),
+                "{raw}"
+            );
+        }
+        for raw in [
+            format!("```\n{patch}\n```"),
+            format!("apply_patch <<'EOF'\n{patch}\nEOF"),
+            "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b".to_owned(),
+        ] {
+            let whole = Args::Whole(raw.clone());
+            assert_eq!(understand(tool, &raw).unwrap(), whole, "{raw}");
+            let quoted = json!(raw).to_string();
+            assert_eq!(understand(tool, &quoted).unwrap(), whole, "{quoted}");
+        }
+        for raw in ["", "null", "{}", "[]"] {
+            let none = Args::Named(Map::new());
+            assert_eq!(understand(tool, raw).unwrap(), none, "{raw}");
+        }
+        let three = json!({"path": "a", "old_str": "*** Begin Patch", "new_str": ""}).to_string();
+        assert!(matches!(understand(tool, &three).unwrap(), Args::Named(_)));
+        assert!(matches!(
+            understand(
+                named("create_file").unwrap(),
+                &json!({"path": "p", "content": patch}).to_string()
+            )
+            .unwrap(),
+            Args::Named(_)
+        ));
+    }
+
+    #[test]
+    fn unicode_escaped_twice_is_mended_where_it_is_plain() {
+        for (raw, want) in [
+            (
+                r#"{"path":"a \\u003c b \\u0026\\u0026 c \\u003E d"}"#,
+                "a < b && c > d",
+            ),
+            (r#"{"path":"caf\\u00e9 \\ud83d\\ude00"}"#, "café 😀"),
+            (r#"{"path":"a\\\\u00e9"}"#, r"a\\u00e9"),
+            (r#"{"path":"\\u0041\\u200b\\n"}"#, r"\u0041\u200b\n"),
+            (r#"{"path":"é \\u00e9"}"#, r"é \u00e9"),
+            (r#"{"path":"\\ud83d alone \\u12"}"#, r"\ud83d alone \u12"),
+        ] {
+            assert_eq!(named_args(raw)["path"], want, "{raw}");
+        }
+    }
+
+    #[test]
+    fn wrappings_are_opened_to_a_limit() {
+        let fences =
+            |count: usize| format!("{}{{}}{}", "```\n".repeat(count), "\n```".repeat(count));
+        assert_eq!(named_args(&fences(2)), json!({}));
+        for raw in [
+            fences(100_000),
+            "```\n".repeat(200_000),
+            "[\"".repeat(400_000),
+        ] {
+            for tool in ["tree", "apply_patch"] {
+                let _ = understand(named(tool).unwrap(), &raw);
+            }
+            assert!(serde_json::from_str::<Value>(&for_history(&raw)).is_ok());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_fall_over(raw in ".{0,200}") {
+            let _ = understand(named("apply_patch").unwrap(), &raw);
+            let _ = understand(named("read_file").unwrap(), &raw);
+        }
+
+        #[test]
+        fn an_object_survives_any_wrapping(key in "[a-z]{1,8}", text in "[ -~é\n]{0,40}") {
+            prop_assume!(!text.contains("\\u"));
+            let object = json!({ key: text });
+            let once = object.to_string();
+            let twice = Value::from(once.clone()).to_string();
+            let thrice = Value::from(twice.clone()).to_string();
+            for raw in [once, twice, thrice] {
+                prop_assert_eq!(named_args(&raw), object.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! Running the calls of one round: readers side by side, writers alone and in call order, results in call order.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, never, select, unbounded};
+
+use super::context::{Ctx, Pauses};
+use super::registry::{self, Ended};
+use crate::base::cancel::Cancel;
+use crate::base::problem::{Outcome, Problem};
+use crate::chat::event::{CallState, Event};
+use crate::chat::message::ToolCall;
+use crate::net::service::AnsweredBy;
+use crate::tools::Done;
+
+/// Most calls that run at once.
+const AT_ONCE: usize = 8;
+/// How long a stopped call gets to end by itself before its thread is left behind.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Runs every call and returns one result for each, in call order.
+///
+/// A writer waits for everything called before it and runs alone, so that a round of read, write, read means what it says.
+pub fn run(ctx: &Ctx, calls: &[ToolCall]) -> Vec<Ended> {
+    let mut ended = Vec::with_capacity(calls.len());
+    let mut rest = calls;
+    while !rest.is_empty() {
+        let readers = rest
+            .iter()
+            .take_while(|call| registry::plan(call).effect.is_none())
+            .count();
+        let (phase, later) = rest.split_at(readers.max(1));
+        ended.extend(Phase::new(ctx, phase).run());
+        rest = later;
+    }
+    ended
+}
+
+/// Runs one call outside any round, under its limit: for `marvin tool` and for providers that drive their own loop.
+pub fn run_one(ctx: &Ctx, call: &ToolCall) -> Ended {
+    let ended = Phase::new(ctx, std::slice::from_ref(call)).run().pop();
+    ended.unwrap_or_else(|| registry::end(ctx, call, Err(lost(call)), Duration::ZERO))
+}
+
+/// What a call's thread sends when it ends.
+struct Report {
+    at: usize,
+    outcome: Outcome<Done>,
+}
+
+/// A call on its thread.
+struct Running {
+    at: usize,
+    started: Instant,
+    limit: Duration,
+    /// When its time is up, were it not for its pauses.
+    until: Instant,
+    pauses: Arc<Pauses>,
+    answered_by: Arc<AnsweredBy>,
+    stop: Cancel,
+    /// Its limit passed and its stop sign fired.
+    late: bool,
+}
+
+impl Running {
+    /// When its time is up; once it was stopped no pause helps any more.
+    fn due(&self) -> Instant {
+        if self.stop.is_fired() {
+            self.until
+        } else {
+            self.until + self.pauses.total()
+        }
+    }
+
+    /// How long it has run, without its pauses.
+    fn took(&self) -> Duration {
+        self.started.elapsed().saturating_sub(self.pauses.total())
+    }
+}
+
+/// Calls that may run side by side.
+struct Phase<'a> {
+    ctx: &'a Ctx,
+    calls: &'a [ToolCall],
+    waiting: VecDeque<usize>,
+    running: Vec<Running>,
+    ended: Vec<Option<Ended>>,
+    send: Sender<Report>,
+    receive: Receiver<Report>,
+}
+
+impl<'a> Phase<'a> {
+    fn new(ctx: &'a Ctx, calls: &'a [ToolCall]) -> Self {
+        let (send, receive) = unbounded();
+        let ended = calls.iter().map(|_| None).collect();
+        Self {
+            ctx,
+            calls,
+            waiting: (0..calls.len()).collect(),
+            running: Vec::new(),
+            ended,
+            send,
+            receive,
+        }
+    }
+
+    /// A call that outlives its limit is stopped; one that does not even stop is left to its thread and answered for.
+    fn run(mut self) -> Vec<Ended> {
+        let (wake, mut woken) = unbounded();
+        let _wake = self.ctx.stop.on_fire(move || {
+            let _ = wake.send(());
+        });
+        loop {
+            self.start_waiting();
+            let Some(next) = self.running.iter().map(Running::due).min() else {
+                break;
+            };
+            select! {
+                recv(self.receive) -> report => match report {
+                    Ok(report) => self.take(report),
+                    Err(_) => break,
+                },
+                recv(woken) -> _ => {
+                    woken = never();
+                    let until = Instant::now() + GRACE;
+                    self.running.iter_mut().for_each(|call| call.until = call.until.min(until));
+                }
+                default(next.saturating_duration_since(Instant::now())) => self.stop_late(),
+            }
+        }
+        let (ctx, calls) = (self.ctx, self.calls);
+        let all = self.ended.into_iter().zip(calls);
+        all.map(|(ended, call)| {
+            ended.unwrap_or_else(|| registry::end(ctx, call, Err(lost(call)), Duration::ZERO))
+        })
+        .collect()
+    }
+
+    fn start_waiting(&mut self) {
+        while self.running.len() < AT_ONCE
+            && let Some(at) = self.waiting.pop_front()
+            && let Some(call) = self.calls.get(at)
+        {
+            match self.start(at, call.clone()) {
+                Ok(running) => self.running.push(running),
+                Err(problem) => self.finish(at, Err(problem), Duration::ZERO, Vec::new()),
+            }
+        }
+    }
+
+    /// Starts one call on a thread of its own, with a stop sign that fires with the turn's.
+    fn start(&self, at: usize, call: ToolCall) -> Outcome<Running> {
+        let limit = registry::plan(&call).limit;
+        let (stop, with_turn) = self.ctx.stop.child();
+        let pauses = Arc::new(Pauses::default());
+        let answered_by = Arc::new(AnsweredBy::default());
+        let ctx = Ctx {
+            stop: stop.clone(),
+            pauses: Arc::clone(&pauses),
+            answered_by: Arc::clone(&answered_by),
+            call: call.id.clone(),
+            ..self.ctx.clone()
+        };
+        let send = self.send.clone();
+        ctx.say_state(CallState::Running);
+        let started = Instant::now();
+        thread::Builder::new()
+            .name("tool".to_owned())
+            .spawn(move || {
+                let _with_turn = with_turn;
+                let outcome = registry::attempt(&ctx, &call);
+                let _ = send.send(Report { at, outcome });
+            })
+            .map_err(|error| Problem::system("Cannot start a thread for the call", error))?;
+        Ok(Running {
+            at,
+            started,
+            limit,
+            until: started + limit,
+            pauses,
+            answered_by,
+            stop,
+            late: false,
+        })
+    }
+
+    fn take(&mut self, report: Report) {
+        let Some(at) = self.running.iter().position(|call| call.at == report.at) else {
+            return;
+        };
+        let call = self.running.swap_remove(at);
+        let outcome = match report.outcome {
+            Err(problem) if call.late && problem.is_cancelled() => Err(Problem {
+                facts: problem.facts,
+                ..self.too_long(&call)
+            }),
+            outcome => outcome,
+        };
+        self.finish(call.at, outcome, call.took(), call.answered_by.ids());
+    }
+
+    /// Stops the calls whose time is up, and answers for those that were stopped and did not end.
+    fn stop_late(&mut self) {
+        let now = Instant::now();
+        for mut call in std::mem::take(&mut self.running) {
+            if call.due() > now {
+                self.running.push(call);
+            } else if call.late || self.ctx.stop.is_fired() {
+                let problem = if call.late {
+                    self.too_long(&call)
+                } else {
+                    Problem::cancelled()
+                };
+                self.finish(call.at, Err(problem), call.took(), call.answered_by.ids());
+            } else {
+                call.stop.fire();
+                call.late = true;
+                call.until = now + GRACE;
+                self.running.push(call);
+            }
+        }
+    }
+
+    fn too_long(&self, running: &Running) -> Problem {
+        let name = self
+            .calls
+            .get(running.at)
+            .map_or("The call", |call| call.name.as_str());
+        Problem::timeout(format!(
+            "{name} was stopped after its limit of {} s.",
+            running.limit.as_secs()
+        ))
+        .next("Ask for less at once, or do it in smaller steps.")
+    }
+
+    /// Makes the call's result, tells who listens and keeps it in its place.
+    fn finish(
+        &mut self,
+        at: usize,
+        outcome: Outcome<Done>,
+        took: Duration,
+        answered_by: Vec<&'static str>,
+    ) {
+        let Some(call) = self.calls.get(at) else {
+            return;
+        };
+        let ended = registry::end(self.ctx, call, outcome, took);
+        let output = &ended.output;
+        self.ctx.listener.hear(Event::ToolDone {
+            id: output.id.clone(),
+            name: output.name.clone(),
+            failed: output.failed,
+            end: ended.end,
+            took,
+            answered_by,
+            text: output.text.clone(),
+        });
+        if let Some(place) = self.ended.get_mut(at) {
+            *place = Some(ended);
+        }
+    }
+}
+
+fn lost(call: &ToolCall) -> Problem {
+    Problem::internal(format!("{} ended without a result.", call.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::env::Env;
+    use crate::chat::event::{CallEnd, CallState, Listener};
+    use crate::disk::beneath::Root;
+    use crate::tools::engine::context::{Approve, Matter, World};
+    use crate::tools::engine::policy::Bounds;
+    use std::sync::{Mutex, PoisonError};
+
+    /// A user who takes a while to agree, or does not.
+    struct User {
+        verdict: fn() -> Outcome<()>,
+        thought: Arc<Mutex<Duration>>,
+    }
+
+    impl Approve for User {
+        fn ask(&self, _: Matter, _: &Cancel) -> Outcome<()> {
+            let since = Instant::now();
+            thread::sleep(Duration::from_millis(300));
+            *self.thought.lock().unwrap_or_else(PoisonError::into_inner) += since.elapsed();
+            (self.verdict)()
+        }
+    }
+
+    #[derive(Default)]
+    struct Heard(Mutex<Vec<Event>>);
+
+    impl Listener for Heard {
+        fn hear(&self, event: Event) {
+            self.0.lock().unwrap().push(event);
+        }
+    }
+
+    fn command(command: &str) -> ToolCall {
+        ToolCall {
+            id: "a".to_owned(),
+            name: "run_command".to_owned(),
+            args: serde_json::json!({"command": command, "timeout": 1}).to_string(),
+            keep: None,
+        }
+    }
+
+    #[test]
+    fn a_call_says_how_it_ended_and_its_time_leaves_out_the_wait_for_the_user() {
+        let agrees: fn() -> Outcome<()> = || Ok(());
+        let declines: fn() -> Outcome<()> =
+            || Err(Problem::new(crate::base::problem::Kind::Declined, "No."));
+        for (verdict, text, end) in [
+            (agrees, "true", CallEnd::Success),
+            (agrees, "exit 3", CallEnd::ExitCode(3)),
+            (agrees, "kill -9 $$", CallEnd::Signal(9)),
+            (agrees, "sleep 20", CallEnd::Timeout),
+            (declines, "true", CallEnd::Declined),
+            (agrees, "rm x", CallEnd::Failure),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let env = Env::from([
+                ("PATH", std::env::var("PATH").unwrap().as_str()),
+                ("MARVIN_CONFIG_DIR", dir.path().to_str().unwrap()),
+            ]);
+            let mut world = World::new(env, Bounds::default());
+            world.place.set(Root::open(dir.path()).unwrap(), true);
+            let thought = Arc::new(Mutex::default());
+            world.approve = Some(Box::new(User {
+                verdict,
+                thought: Arc::clone(&thought),
+            }));
+            let heard = Arc::new(Heard::default());
+            let listener: Arc<dyn Listener> = Arc::clone(&heard) as Arc<dyn Listener>;
+            let ctx = Ctx::new(Arc::new(world), Cancel::new(), listener);
+            let since = Instant::now();
+            let ended = run_one(&ctx, &command(text));
+            let whole = since.elapsed();
+            assert_eq!(ended.end, end, "{text}: {}", ended.output.text);
+            let thought = *thought.lock().unwrap();
+            assert!(ended.took + thought <= whole, "{text}: {:?}", ended.took);
+            let states: Vec<CallState> = heard.0.lock().unwrap().iter().filter_map(state).collect();
+            let asked = [CallState::Running, CallState::Waiting, CallState::Running];
+            let wanted = if thought.is_zero() {
+                &asked[..1]
+            } else {
+                &asked
+            };
+            assert_eq!(states, wanted, "{text}");
+        }
+    }
+
+    fn state(event: &Event) -> Option<CallState> {
+        match event {
+            Event::CallState { id, state } if id == "a" => Some(*state),
+            _ => None,
+        }
+    }
+}

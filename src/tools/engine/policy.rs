@@ -1,0 +1,227 @@
+//! Which tools this process may use: by mode, restriction, depth and the groups the user named.
+
+use crate::base::env::Env;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text;
+use crate::tools::Tool;
+
+/// Modules that a child process is offered (contract/pipeline.md 9).
+const CHILD_MODULES: [&str; 6] = ["files", "coding", "git", "shell", "packages", "tickets"];
+/// Tools of other modules that it is offered as well.
+const CHILD_TOOLS: [&str; 1] = ["write_note"];
+/// The restrictions of this process, read once from its environment.
+#[derive(Debug, Clone, Default)]
+pub struct Bounds {
+    /// `MARVIN_READONLY`: no tool that changes anything but what Marvin remembers of the work.
+    pub readonly: bool,
+    /// `MARVIN_WRITABLE_FILES`: the only files that may be written, as given.
+    pub writable: Option<Vec<String>>,
+    /// `MARVIN_DEPTH`: how many Marvins stand above this one.
+    pub depth: u64,
+    /// `--tools`: the only modules offered.
+    pub groups: Option<Vec<&'static str>>,
+}
+
+impl Bounds {
+    /// Reads the restrictions; a group that does not exist is an error with the nearest one.
+    pub fn new(env: &Env, warn: &mut dyn FnMut(String)) -> Outcome<Self> {
+        let writable = env.get("MARVIN_WRITABLE_FILES").map(|list| {
+            list.split(',')
+                .map(|path| path.trim().trim_start_matches("./").to_owned())
+                .filter(|path| !path.is_empty())
+                .collect()
+        });
+        Ok(Self {
+            readonly: env.flag("MARVIN_READONLY"),
+            writable,
+            depth: env.number("MARVIN_DEPTH", 0, warn),
+            groups: env.get("MARVIN_TOOLS").map(groups).transpose()?.flatten(),
+        })
+    }
+
+    /// True when `tool` is offered in this process.
+    pub fn offers(&self, tool: &Tool) -> bool {
+        self.refusal(tool).is_none()
+    }
+
+    /// Why `tool` may not run here, when it may not.
+    pub fn refusal(&self, tool: &Tool) -> Option<Problem> {
+        let refused = |why: &str, next: &str| {
+            Some(
+                Problem::refused(format!("{} is not available here: {why}.", tool.name)).next(next),
+            )
+        };
+        if self.readonly && !tool.rules.effect.is_read_only() {
+            return refused(
+                "this process is read-only (MARVIN_READONLY)",
+                "Report what you would change instead.",
+            );
+        }
+        if let Some(files) = &self.writable
+            && !tool.rules.effect.keeps_to_named_files()
+        {
+            return refused(
+                "this process may only write the files named in MARVIN_WRITABLE_FILES",
+                &format!(
+                    "Use create_file, append_file or apply_patch on: {}.",
+                    files.join(", ")
+                ),
+            );
+        }
+        match &self.groups {
+            Some(groups) if !groups.contains(&tool.module) => refused(
+                "its group was not chosen with --tools",
+                &format!(
+                    "Offered groups: {}.",
+                    if groups.is_empty() {
+                        "none".to_owned()
+                    } else {
+                        groups.join(", ")
+                    }
+                ),
+            ),
+            None if self.depth > 0
+                && !CHILD_MODULES.contains(&tool.module)
+                && !CHILD_TOOLS.contains(&tool.name) =>
+            {
+                refused(
+                    "a sub-agent has only file, search, git, shell, package and ticket tools",
+                    "Do the task with those.",
+                )
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Reads `--tools GROUP,…`: `all` is no limit, `none` is no tool.
+fn groups(list: &str) -> Outcome<Option<Vec<&'static str>>> {
+    let known = crate::tools::groups();
+    let mut chosen = Vec::new();
+    for word in list
+        .split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+    {
+        match word {
+            "all" => return Ok(None),
+            "none" => {}
+            _ => match known.iter().find(|group| **group == word) {
+                Some(group) => chosen.push(*group),
+                None => {
+                    let mut problem = Problem::input(format!("There is no tool group \"{word}\"."));
+                    if let Some(hint) = text::did_you_mean(word, known.iter().copied()) {
+                        problem = problem.next(text::capital(&hint));
+                    }
+                    return Err(problem.next(format!("Groups: {}, all, none.", known.join(", "))));
+                }
+            },
+        }
+    }
+    Ok(Some(chosen))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::all;
+
+    fn offered(vars: &[(&str, &str)]) -> Vec<&'static str> {
+        let env = Env::new(vars.iter().map(|(k, v)| ((*k).into(), (*v).into())));
+        let bounds = Bounds::new(&env, &mut |_| {}).unwrap();
+        all()
+            .filter(|tool| bounds.offers(tool))
+            .map(|tool| tool.name)
+            .collect()
+    }
+
+    #[test]
+    fn a_read_only_process_keeps_what_changes_nothing_but_marvins_memory() {
+        let left = offered(&[("MARVIN_READONLY", "1")]);
+        let changing = all()
+            .filter(|tool| left.contains(&tool.name) && !tool.rules.effect.is_none())
+            .map(|tool| tool.name);
+        assert_eq!(
+            changing.collect::<Vec<_>>(),
+            [
+                "write_note",
+                "notes_mkdir",
+                "set_working_dir",
+                "wiki_full",
+                "exit_app",
+                "timer_start",
+                "timer_stop",
+                "ntfy_list",
+                "create_ticket",
+                "ticket_start",
+                "ticket_close",
+                "ticket_add_note",
+                "ticket_add_dep",
+                "tk",
+                "compact_history",
+            ]
+        );
+        for gone in [
+            "create_file",
+            "append_file",
+            "apply_patch",
+            "file_apply_patch",
+            "git_commit",
+            "git_checkout",
+            "run_command",
+            "install_packages",
+            "download_file",
+            "github_clone",
+            "ntfy_publish",
+            "set_alarm",
+            "calendar_add_event",
+            "update_preferences",
+        ] {
+            assert!(!left.contains(&gone), "{gone}");
+        }
+    }
+
+    #[test]
+    fn restricted_children_keep_file_tools_but_no_shell() {
+        let left = offered(&[
+            ("MARVIN_WRITABLE_FILES", "a.md,b.md"),
+            ("MARVIN_DEPTH", "1"),
+        ]);
+        assert!(left.contains(&"create_file") && left.contains(&"read_file"));
+        assert!(
+            !left.contains(&"run_command")
+                && !left.contains(&"git_commit")
+                && !left.contains(&"exit_app")
+        );
+        // Notes are files too, and not those that were named.
+        let all = offered(&[]);
+        let left = offered(&[("MARVIN_WRITABLE_FILES", "a.md")]);
+        for name in [
+            "write_note",
+            "notes_mkdir",
+            "file_apply_patch",
+            "download_file",
+            "github_clone",
+            "calendar_add_event",
+        ] {
+            assert!(all.contains(&name) && !left.contains(&name), "{name}");
+        }
+    }
+
+    #[test]
+    fn groups_limit_and_wrong_ones_are_mended() {
+        assert!(
+            offered(&[("MARVIN_TOOLS", "git")])
+                .iter()
+                .all(|name| name.starts_with("git_"))
+        );
+        assert!(offered(&[("MARVIN_TOOLS", "none")]).is_empty());
+        let env = Env::from([("MARVIN_TOOLS", "flies")]);
+        assert!(
+            Bounds::new(&env, &mut |_| {})
+                .unwrap_err()
+                .one_line()
+                .contains("Did you mean \"files\"?")
+        );
+    }
+}

@@ -1,0 +1,54 @@
+//! What a tool hands back: text for the model, effects for the session, and how it ended.
+
+use std::path::PathBuf;
+
+use crate::chat::event::CallEnd;
+
+/// What a tool that worked hands back.
+#[derive(Debug, Default)]
+pub struct Done {
+    /// What the model reads.
+    pub text: String,
+    /// What the session must do now.
+    pub effects: Vec<Effect>,
+    /// How it ended: a program that it ran may have failed.
+    pub end: CallEnd,
+}
+
+impl From<String> for Done {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            ..Self::default()
+        }
+    }
+}
+
+impl Done {
+    /// Adds an effect.
+    #[must_use]
+    pub fn and(mut self, effect: Effect) -> Self {
+        self.effects.push(effect);
+        self
+    }
+}
+
+/// A change of the session that a tool asks for; tools never hold the session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// The working directory changed; the prompt must be built anew.
+    WorkingDir(PathBuf),
+    /// Leave after this reply, with these words.
+    Exit(String),
+    /// The stored conversation was compacted; load it again.
+    HistoryCompacted,
+    /// This profile is the active one now: load it, build the prompt anew and send the message that caused it again, once.
+    SwitchProfile(String),
+}
+
+impl Effect {
+    /// True for a switch of the profile.
+    pub fn switches(&self) -> bool {
+        matches!(self, Self::SwitchProfile(_))
+    }
+}

@@ -1,0 +1,76 @@
+//! A tool as a row: its name, parameters, rules and function, and the macro that declares the rows of a module.
+
+use serde_json::{Map, Value};
+
+use super::context::Ctx;
+use super::result::Done;
+use super::rules::Rules;
+use crate::base::params::Field;
+use crate::base::problem::Outcome;
+
+/// One tool.
+#[derive(Debug)]
+pub struct Tool {
+    /// Name that models call.
+    pub name: &'static str,
+    /// Module of the catalogue; `--tools` takes these.
+    pub module: &'static str,
+    /// What it does, one sentence.
+    pub summary: &'static str,
+    /// Side effect, limits, modes.
+    pub rules: Rules,
+    /// Parameters in published order.
+    pub fields: &'static [Field],
+    /// Their JSON Schema.
+    pub schema: &'static str,
+    /// Phrases that call it without a model: words, `{parameter}` slots, and at their end values that they fix, `{path=inbox.md}`
+    /// (decisions.md 4).
+    pub phrases: &'static [&'static str],
+    /// Takes arguments that are one text instead of named parameters.
+    pub whole: Option<fn(&Ctx, &str) -> Outcome<Done>>,
+    /// Does the work.
+    pub run: fn(&Ctx, &Map<String, Value>) -> Outcome<Done>,
+}
+
+impl Tool {
+    /// What it does, trimmed of the doc comment's space.
+    pub fn about(&self) -> &'static str {
+        self.summary.trim()
+    }
+}
+
+/// Declares a module's tools: `pub const TOOLS`, and a struct of arguments for each.
+///
+/// ```text
+/// tools! { "system";
+///     /// Facts about this machine.
+///     system_info(SystemInfo; READ.seconds(5)) {} => facts, says ["system info"];
+/// }
+/// ```
+#[macro_export]
+macro_rules! tools {
+    ($module:literal; $(
+        $(#[doc = $about:literal])* $name:ident ( $args:ident ; $rules:expr ) { $($fields:tt)* }
+        => $run:path $(, whole $whole:path)? $(, says [$($phrase:literal),* $(,)?])? ;
+    )*) => {
+        $( $crate::params! { #[doc = concat!("Arguments of `", stringify!($name), "`.")] pub struct $args { $($fields)* } } )*
+
+        /// The tools of this module.
+        pub(crate) const TOOLS: &[$crate::tools::Tool] = &[ $( {
+            #[allow(unused_mut, unused_assignments)]
+            let mut whole: Option<fn(&$crate::tools::engine::context::Ctx, &str) -> $crate::base::problem::Outcome<$crate::tools::Done>> = None;
+            $( whole = Some($whole); )?
+            $crate::tools::Tool {
+                name: stringify!($name),
+                module: $module,
+                summary: concat!($($about),*),
+                rules: $rules,
+                fields: $args::FIELDS,
+                schema: $args::SCHEMA,
+                phrases: &[$($($phrase),*)?],
+                whole,
+                run: |ctx, args| $run(ctx, $args::decode(stringify!($name), args)?).map(Into::into),
+            }
+        } ),* ];
+    };
+}

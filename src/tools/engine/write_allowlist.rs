@@ -1,0 +1,85 @@
+//! Gates in front of writing: the files a restricted child may write.
+
+use super::context::World;
+use crate::base::problem::{Outcome, Problem};
+use crate::disk::beneath::{Rel, Root};
+
+/// Refuses a write to any file but those of `MARVIN_WRITABLE_FILES`. These are paths from the directory in which the process began:
+/// choosing another working directory does not choose other files. A link on the way is refused, for it would let the name of an
+/// allowed file stand for another.
+pub fn may_write(world: &World, root: &Root, path: &Rel) -> Outcome<()> {
+    let Some(files) = &world.bounds.writable else {
+        return Ok(());
+    };
+    let first = world.place.first();
+    let base = first.as_deref().unwrap_or(root).path();
+    let wanted = root.path().join(path.as_str());
+    let refused = |why: &str| {
+        let only = files.join(", ");
+        let mut problem = Problem::refused(format!(
+            "{} may not be written in this process{why}.",
+            path.as_str()
+        ))
+        .next(format!("Only these files may be written: {only}."));
+        if base != root.path() {
+            problem = problem.next(format!("They are paths from {}.", base.display()));
+        }
+        Err(problem)
+    };
+    if !files.iter().any(|file| base.join(file) == wanted) {
+        return refused("");
+    }
+    if root.goes_through_link(path) {
+        return refused(", because it is a link or lies behind one");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::env::Env;
+    use crate::tools::engine::policy::Bounds;
+    use std::fs;
+
+    #[test]
+    fn the_named_files_stay_the_same_when_the_working_directory_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let work = dir.path().join("work");
+        fs::create_dir_all(work.join("sub")).unwrap();
+        fs::write(work.join("secret.rs"), "").unwrap();
+        std::os::unix::fs::symlink("secret.rs", work.join("link.md")).unwrap();
+        std::os::unix::fs::symlink("..", work.join("sub/up")).unwrap();
+        let bounds = Bounds {
+            writable: Some(
+                ["a.md", "sub/b.md", "link.md", "sub/up/a.md"]
+                    .map(str::to_owned)
+                    .to_vec(),
+            ),
+            ..Bounds::default()
+        };
+        let world = World::new(Env::default(), bounds);
+        let allowed = |dir: &std::path::Path, path: &str| {
+            world.place.set(Root::open(dir).unwrap(), false);
+            let root = world.place.root().unwrap();
+            may_write(&world, &root, &root.check(path).unwrap())
+        };
+        for (at, path, is_allowed) in [
+            ("", "a.md", true),
+            ("", "./a.md", true),
+            ("", "sub/b.md", true),
+            ("", "c.md", false),
+            ("", "link.md", false),
+            ("", "sub/up/a.md", false),
+            ("sub", "b.md", true),
+            ("sub", "a.md", false),
+            ("sub", "sub/b.md", false),
+            ("", "a.md", true),
+        ] {
+            let answer = allowed(&work.join(at), path);
+            assert_eq!(answer.is_ok(), is_allowed, "{at} {path}: {answer:?}");
+        }
+        let said = allowed(&work.join("sub"), "a.md").unwrap_err().for_model();
+        assert!(said.contains("They are paths from"), "{said}");
+    }
+}

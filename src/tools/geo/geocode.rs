@@ -1,0 +1,208 @@
+//! Where a name is: looked up at Nominatim where that may be asked, else as a town at Open-Meteo (decisions.md 10).
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::osm::nominatim::{self, Spot};
+use super::osm::{credit, shown};
+use super::point::Point;
+use crate::base::json::Pick;
+use crate::base::problem::{Outcome, Problem};
+use crate::net::services::{NOMINATIM, OPEN_METEO_GEOCODING};
+use crate::tools::engine::context::Ctx;
+
+/// Before the one second try of an overloaded server (contract/services/open-meteo.md).
+const OVERLOADED: Duration = Duration::from_secs(2);
+/// The longest that an answer is waited for.
+const LIMIT: Duration = Duration::from_secs(11);
+/// Towns do not move.
+const KEEP: Duration = Duration::from_secs(3_600);
+
+/// What was found, best first.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// The places; none is an answer too.
+    pub(crate) spots: Vec<Spot>,
+    /// Who answered and under which licence, a sentence.
+    pub(crate) credit: String,
+    /// A sentence for the reader when only towns were looked up.
+    pub(crate) remark: Option<String>,
+}
+
+/// Places called `name`, at most `most`; the second request waits for its turn, so two names go one after the other.
+///
+/// # Errors
+/// What the services or the network say.
+pub(crate) fn look_up(ctx: &Ctx, name: &str, most: u64) -> Outcome<Found> {
+    let Err(problem) = ctx.ask(&NOMINATIM).allowed() else {
+        return Ok(Found {
+            spots: nominatim::search(ctx, name, most, None)?,
+            credit: credit("Nominatim"),
+            remark: None,
+        });
+    };
+    let towns = towns(ctx, name, most)?;
+    let mut remark = format!(
+        "Only towns were looked up, at Open-Meteo: {}",
+        crate::base::text::head(&problem.one_line(), 400)
+    );
+    if let Some(elsewhere) = towns.elsewhere {
+        remark.push('\n');
+        remark.push_str(&elsewhere);
+    }
+    Ok(Found {
+        spots: towns.spots,
+        credit: "Data from Open-Meteo and GeoNames, CC BY 4.0.".to_owned(),
+        remark: Some(remark),
+    })
+}
+
+/// Towns of one name.
+struct Towns {
+    spots: Vec<Spot>,
+    /// A sentence for the reader when none of them lies where it should.
+    elsewhere: Option<String>,
+}
+
+/// Towns called `name` at Open-Meteo; words behind a comma name their country or region. Where none of them lies there, those elsewhere
+/// are worth more than nothing: the service has found them.
+///
+/// # Errors
+/// What the service or the network says.
+fn towns(ctx: &Ctx, name: &str, most: u64) -> Outcome<Towns> {
+    let mut parts = name
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty());
+    let Some(town) = parts.next() else {
+        return Err(Problem::input("The name to look up is empty.")
+            .next("Give a town, with its country behind a comma: \"Brest, France\"."));
+    };
+    let regions: Vec<String> = parts.map(str::to_lowercase).collect();
+    let count = if regions.is_empty() { most } else { 50 };
+    let answer = ctx
+        .ask(&OPEN_METEO_GEOCODING)
+        .path("/v1/search")
+        .query("name", town)
+        .query("count", count)
+        .query("language", "en")
+        .query("format", "json")
+        .keep_if(KEEP, |value| {
+            value.at("results").is_none_or(Value::is_array)
+        })
+        .again_when_failed(OVERLOADED)
+        .within(LIMIT)
+        .get()?;
+    let said = |value: &Value| value.text("reason").map(str::to_owned);
+    let value = answer.json(said)?;
+    if value.flag("error") {
+        return Err(answer.refused(value.text("reason")));
+    }
+    let rows = value.list("results");
+    let odd = value.at("results").is_some_and(|rows| !rows.is_array());
+    let all = || rows.iter().filter_map(|row| Some((row, town_of(row)?)));
+    if !value.is_object() || odd || (!rows.is_empty() && all().next().is_none()) {
+        return Err(answer.unreadable());
+    }
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let there = all().filter(|(row, _)| regions.iter().all(|region| lies_in(row, region)));
+    let spots: Vec<Spot> = there.map(|(_, spot)| spot).take(most).collect();
+    if !spots.is_empty() || rows.is_empty() {
+        return Ok(Towns {
+            spots,
+            elsewhere: None,
+        });
+    }
+    let region = name.split_once(',').map_or("", |(_, region)| region);
+    let right = |row: &Value| regions.iter().filter(|region| lies_in(row, region)).count();
+    let mut nearly: Vec<(usize, Spot)> = all().map(|(row, spot)| (right(row), spot)).collect();
+    nearly.sort_by_key(|(right, _)| std::cmp::Reverse(*right));
+    Ok(Towns {
+        spots: nearly
+            .into_iter()
+            .map(|(_, spot)| spot)
+            .take(most)
+            .collect(),
+        elsewhere: Some(format!(
+            "None of them is known to lie in \"{}\".",
+            shown(region)
+        )),
+    })
+}
+
+/// True when one of the row's regions begins with `region`.
+fn lies_in(row: &Value, region: &str) -> bool {
+    let region = match region {
+        "usa" | "u.s." | "u.s.a." => "united states",
+        "uk" | "u.k." => "united kingdom",
+        region => region,
+    };
+    let keys = [
+        "country",
+        "country_code",
+        "admin1",
+        "admin2",
+        "admin3",
+        "admin4",
+    ];
+    let mut own = keys.iter().filter_map(|key| row.text(key));
+    own.any(|own| own.to_lowercase().starts_with(region))
+}
+
+fn town_of(row: &Value) -> Option<Spot> {
+    let point = Point::found(row.number("latitude")?, row.number("longitude")?)?;
+    let name = row.text("name").map(shown)?;
+    let regions = ["admin1", "country"].iter().filter_map(|key| row.text(key));
+    let mut label = name.clone();
+    for region in regions.map(shown).filter(|region| *region != name) {
+        label.push_str(", ");
+        label.push_str(&region);
+    }
+    // GeoNames: PPL… is a populated place.
+    let kind = match row.text("feature_code") {
+        Some(code) if code.starts_with("PPLC") => "capital",
+        Some(code) if code.starts_with("PPL") => "town",
+        _ => "place",
+    };
+    Some(Spot {
+        name: Some(name),
+        label,
+        point,
+        kind: kind.to_owned(),
+        object: None,
+        tags: Value::Null,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn towns_are_told_apart_by_their_regions() {
+        let row = json!({"name": "Brest", "latitude": 48.39, "longitude": -4.49, "country": "France",
+            "country_code": "FR", "admin1": "Brittany", "admin2": "Finistère", "feature_code": "PPLA3"});
+        for (region, fits) in [
+            ("france", true),
+            ("fr", true),
+            ("finistère", true),
+            ("belarus", false),
+            ("usa", false),
+        ] {
+            assert_eq!(lies_in(&row, region), fits, "{region}");
+        }
+        let texan = json!({"country": "United States", "country_code": "US", "admin1": "Texas"});
+        assert!(lies_in(&texan, "usa") && !lies_in(&texan, "uk"));
+        let town = town_of(&row).unwrap();
+        assert_eq!(
+            (town.label.as_str(), town.kind.as_str()),
+            ("Brest, Brittany, France", "town")
+        );
+        let bare =
+            json!({"name": "Monaco", "latitude": "43.7", "longitude": 7, "country": "Monaco"});
+        assert_eq!(town_of(&bare).unwrap().label, "Monaco");
+        assert_eq!(town_of(&json!({"name": "X"})), None);
+    }
+}

@@ -1,0 +1,235 @@
+//! Where the connection comes out: three services that know IP addresses, asked in turn (contract/services/ip-geolocation.md).
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::base::json::Pick;
+use crate::base::problem::{Outcome, Problem};
+use crate::net::service::Answer;
+use crate::net::services::{IP_API, IPAPI_CO, IPINFO, Service};
+use crate::tools::engine::context::Ctx;
+use crate::tools::geo::osm::shown;
+use crate::tools::geo::point::Point;
+
+/// The longest that one of them is waited for.
+const EACH: Duration = Duration::from_secs(5);
+/// Time that is left for each of those behind it.
+const SPARE: Duration = Duration::from_secs(2);
+/// How long ip-api.com is left alone when it does not say: who insists is shut out for an hour.
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Where an address is said to be.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Place {
+    /// The coordinates.
+    pub(super) point: Point,
+    /// Town, region, country.
+    pub(super) name: String,
+    /// `Europe/Paris`.
+    pub(super) zone: Option<String>,
+    /// Who said it.
+    pub(super) by: &'static str,
+}
+
+type Reader = fn(&Ctx, &Answer) -> Outcome<Place>;
+
+/// Who is asked, at which path, and how the answer is read.
+const SERVICES: [(&Service, &str, Reader); 3] = [
+    // Without status and message a failure would look like an answer that knows nothing.
+    (
+        &IP_API,
+        "/json/?fields=status,message,query,lat,lon,city,regionName,country,timezone",
+        ip_api,
+    ),
+    (&IPAPI_CO, "/json/", ipapi_co),
+    (&IPINFO, "/json", ipinfo),
+];
+
+/// Asks one after the other until one knows; all have answered by `until`.
+///
+/// # Errors
+/// `Cancelled`; `Network` with what each of them said.
+pub(super) fn place(ctx: &Ctx, until: Instant) -> Outcome<Place> {
+    let mut said = Vec::new();
+    for (i, (service, path, read)) in SERVICES.iter().enumerate() {
+        let behind = u32::try_from(SERVICES.len() - 1 - i).unwrap_or_default();
+        let left = until.saturating_duration_since(Instant::now());
+        let time = left.saturating_sub(SPARE * behind).clamp(SPARE, EACH);
+        ctx.progress(format!("asking {}", service.name));
+        let answer = ctx.ask(service).path(path).only_once().within(time).get();
+        match answer.and_then(|answer| read(ctx, &answer)) {
+            Ok(place) => return Ok(place),
+            Err(problem) if problem.is_cancelled() => return Err(problem),
+            Err(problem) => said.push(problem.what),
+        }
+    }
+    Err(Problem::network("Where you are could not be found out.")
+        .next("Ask the user for a city or coordinates.")
+        .facts(said.join("\n")))
+}
+
+fn ip_api(ctx: &Ctx, answer: &Answer) -> Outcome<Place> {
+    // X-Rl: requests left; X-Ttl: seconds until there are new ones.
+    let none_left = answer.header("x-rl").is_some_and(|left| left.trim() == "0");
+    if none_left || answer.status == 429 {
+        let wait = answer
+            .header("x-ttl")
+            .and_then(|wait| wait.trim().parse().ok());
+        let wait = wait.map_or(MINUTE, Duration::from_secs);
+        ctx.world.outside.rest(&IP_API, wait);
+    }
+    let value = answer.json(message)?;
+    match value.text("status") {
+        None | Some("success") => {}
+        Some(status) => return Err(failed(answer, value.text("message").unwrap_or(status))),
+    }
+    let at = (value.number("lat"), value.number("lon"));
+    found(answer, &value, at, ["city", "regionName", "country"])
+}
+
+fn ipapi_co(_: &Ctx, answer: &Answer) -> Outcome<Place> {
+    // An error is told by its key, under any status.
+    if let Some(value) = answer.value().filter(|value| value.flag("error")) {
+        let reason = value.text("reason").unwrap_or("an error");
+        return Err(failed(answer, reason));
+    }
+    let value = answer.json(message)?;
+    let at = (value.number("latitude"), value.number("longitude"));
+    found(answer, &value, at, ["city", "region", "country_name"])
+}
+
+fn ipinfo(_: &Ctx, answer: &Answer) -> Outcome<Place> {
+    let value = answer.json(message)?;
+    if value.flag("bogon") {
+        return Err(failed(answer, "the address is a private one"));
+    }
+    let pair = value.text("loc").and_then(|loc| loc.split_once(','));
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let at = pair.map_or((None, None), |(lat, lon)| (number(lat), number(lon)));
+    found(answer, &value, at, ["city", "region", "country"])
+}
+
+fn message(value: &Value) -> Option<String> {
+    let keys = ["message", "reason", "error/message", "error/title", "error"];
+    keys.iter()
+        .find_map(|key| value.text(key))
+        .map(str::to_owned)
+}
+
+fn failed(answer: &Answer, why: &str) -> Problem {
+    Problem::network(format!(
+        "{} does not know: {}.",
+        answer.service.name,
+        answer.said(why).trim_end_matches('.')
+    ))
+}
+
+/// The place of an answer, with the names under these keys.
+fn found(
+    answer: &Answer,
+    value: &Value,
+    at: (Option<f64>, Option<f64>),
+    names: [&str; 3],
+) -> Outcome<Place> {
+    let point = at.0.zip(at.1).and_then(|(lat, lon)| Point::found(lat, lon));
+    // Services that do not know say zero and zero, which is a place in the sea.
+    let point = point.filter(|point| point.lat != 0.0 || point.lon != 0.0);
+    let Some(point) = point else {
+        return Err(failed(answer, "it gave no coordinates"));
+    };
+    let mut parts: Vec<String> = Vec::new();
+    for name in names.iter().filter_map(|key| value.text(key)).map(shown) {
+        if !parts.contains(&name) {
+            parts.push(name);
+        }
+    }
+    Ok(Place {
+        point,
+        name: parts.join(", "),
+        zone: value.text("timezone").map(shown),
+        by: answer.service.name,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(body: &str, status: u16) -> Outcome<Place> {
+        ipapi_or_info(body, status, &IPAPI_CO)
+    }
+
+    fn ipapi_or_info(body: &str, status: u16, service: &'static Service) -> Outcome<Place> {
+        use crate::base::cancel::Cancel;
+        use crate::base::env::Env;
+        use crate::chat::event::Deaf;
+        use crate::tools::engine::context::World;
+        use crate::tools::engine::policy::Bounds;
+        use std::sync::Arc;
+        let world = Arc::new(World::new(
+            Env::from([("HOME", "/nowhere")]),
+            Bounds::default(),
+        ));
+        let ctx = Ctx::new(world, Cancel::new(), Arc::new(Deaf));
+        let answer = Answer::new(service, status, body.as_bytes().to_vec());
+        let (.., read) = SERVICES
+            .iter()
+            .find(|(own, ..)| own.id == service.id)
+            .unwrap();
+        read(&ctx, &answer)
+    }
+
+    #[test]
+    fn what_is_no_place_is_none() {
+        for body in [
+            r#"{"error": true, "reason": "RateLimited"}"#,
+            r#"{"latitude": null, "longitude": null, "city": null}"#,
+            r#"{"latitude": 0, "longitude": 0}"#,
+            r#"{"latitude": 91, "longitude": 0}"#,
+            r#"{"latitude": 5}"#,
+            "{}",
+            "[]",
+            "<html>",
+            "",
+        ] {
+            assert!(read(body, 200).is_err(), "{body}");
+        }
+        let said = read(r#"{"error": true, "reason": "RateLimited"}"#, 200)
+            .unwrap_err()
+            .what;
+        assert_eq!(said, "ipapi.co does not know: RateLimited.");
+        for body in [
+            r#"{"status": "fail", "message": "private range", "lat": 1, "lon": 1}"#,
+            r#"{"status": "success"}"#,
+            "{}",
+        ] {
+            assert!(ipapi_or_info(body, 200, &IP_API).is_err(), "{body}");
+        }
+        for body in [
+            r#"{"bogon": true, "loc": "1,2"}"#,
+            r#"{"loc": "1"}"#,
+            r#"{"loc": "1;2"}"#,
+            r#"{"loc": "x,y"}"#,
+            r#"{"country": "US"}"#,
+        ] {
+            assert!(ipapi_or_info(body, 200, &IPINFO).is_err(), "{body}");
+        }
+        let odd = r#"{"latitude": "0", "longitude": -4.5, "city": "X", "region": "X", "country_name": ""}"#;
+        let place = read(odd, 200).unwrap();
+        assert_eq!(
+            (place.name.as_str(), place.point.to_string()),
+            ("X", "0, -4.5".to_owned())
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_body_is_a_place_or_a_reason(body in "\\{(\"(loc|latitude|longitude|lat|lon|error|status|bogon)\":(true|-?[0-9]{1,3}|\"[-0-9.,]{0,9}\"),?){0,5}\\}", which in 0usize..3) {
+            if let Ok(place) = ipapi_or_info(&body, 200, SERVICES[which].0) {
+                prop_assert!(Point::found(place.point.lat, place.point.lon).is_some());
+            }
+        }
+    }
+}

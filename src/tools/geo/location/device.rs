@@ -1,0 +1,167 @@
+//! The device's own idea of where it is: GeoClue, asked through its demo program (contract/services/geoclue.md).
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::base::env::Env;
+use crate::base::problem::Outcome;
+use crate::proc::child::Run;
+use crate::proc::child_env;
+use crate::proc::program::find_program;
+use crate::tools::engine::context::Ctx;
+use crate::tools::geo::osm::shown;
+use crate::tools::geo::point::Point;
+
+const PROGRAM: &str = "where-am-i";
+/// Where distributions put it; it is on nobody's search path.
+const FOLDERS: [&str; 4] = [
+    "/usr/libexec/geoclue-2.0/demos",
+    "/usr/lib/geoclue-2.0/demos",
+    "/usr/local/libexec/geoclue-2.0/demos",
+    "/usr/lib64/geoclue-2.0/demos",
+];
+/// Seconds that the program listens; it listens for all of them, whatever it hears.
+const LISTEN: &str = "3";
+/// Longest run.
+const LIMIT: Duration = Duration::from_secs(5);
+/// Metres from which on GeoClue itself has gone by the IP address.
+const COARSE: f64 = 10_000.0;
+
+/// Where the device says it is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Fix {
+    /// The place.
+    pub(super) point: Point,
+    /// Metres by which it may be wrong.
+    pub(super) accuracy: Option<f64>,
+    /// How it was found, in GeoClue's words: WiFi, GeoIP.
+    pub(super) how: Option<String>,
+}
+
+impl Fix {
+    /// True when it is no better than a look-up of the IP address.
+    pub(super) fn is_coarse(&self) -> bool {
+        self.accuracy.is_some_and(|metres| metres > COARSE)
+    }
+}
+
+/// Asks the device; none when it does not know, may not say, or has nothing to ask.
+///
+/// # Errors
+/// `Cancelled`.
+pub(super) fn fix(ctx: &Ctx) -> Outcome<Option<Fix>> {
+    let env = &ctx.world.env;
+    let Some(program) = program(env) else {
+        return Ok(None);
+    };
+    ctx.progress("asking the device");
+    let mut vars = child_env::command_env(env);
+    vars.retain(|(name, _)| name != "LC_ALL");
+    // A comma as decimal mark could not be told from the end of a number.
+    vars.push(("LC_ALL".into(), "C".into()));
+    if let Some(bus) = env.get("DBUS_SYSTEM_BUS_ADDRESS") {
+        vars.push(("DBUS_SYSTEM_BUS_ADDRESS".into(), bus.to_owned()));
+    }
+    let args = ["-t", LISTEN, "-a", "8"].map(OsString::from);
+    let mut run = Run::new(program, args, vars);
+    run.limit = LIMIT;
+    run.grace = Duration::from_millis(100);
+    let Ok(done) = run.run(&ctx.stop) else {
+        ctx.stop.check()?;
+        return Ok(None);
+    };
+    let done = done.unless_cancelled()?;
+    // What it said before its time was up counts; what it says before it fails does not.
+    let heard = done.success() || done.timed_out;
+    Ok(read(&done.stdout.text()).filter(|_| heard))
+}
+
+fn program(env: &Env) -> Option<PathBuf> {
+    let installed = || {
+        let files = FOLDERS.iter().map(|dir| Path::new(dir).join(PROGRAM));
+        files.into_iter().find(|file| file.is_file())
+    };
+    find_program(PROGRAM, env).or_else(installed)
+}
+
+/// The most exact fix in what the program said, of equal ones the last; each begins with `New location:`.
+fn read(text: &str) -> Option<Fix> {
+    let fixes = text.split("New location:").skip(1).filter_map(block);
+    let wrong = |fix: &Fix| fix.accuracy.unwrap_or(f64::MAX);
+    fixes.reduce(|best, next| match wrong(&next) <= wrong(&best) {
+        true => next,
+        false => best,
+    })
+}
+
+fn block(text: &str) -> Option<Fix> {
+    let value = |wanted: &str| {
+        let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+        let found = lines.find(|(key, _)| key.trim() == wanted);
+        found.map(|(_, value)| value.trim())
+    };
+    let number = |wanted: &str| {
+        let text = value(wanted)?;
+        let end = text.find(|c: char| !(c.is_ascii_digit() || "+-.,eE".contains(c)));
+        let digits = text.get(..end.unwrap_or(text.len()))?.replace(',', ".");
+        digits
+            .parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite())
+    };
+    Some(Fix {
+        // Zero and zero is what is said where nothing is known.
+        point: Point::found(number("Latitude")?, number("Longitude")?)
+            .filter(|point| point.lat != 0.0 || point.lon != 0.0)?,
+        accuracy: number("Accuracy").filter(|metres| *metres > 0.0),
+        how: value("Description")
+            .filter(|how| !how.is_empty())
+            .map(shown),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_last_whole_fix_counts() {
+        let text = "Client object: /x/1\n\nNew location:\nLatitude:    1.500000°\nLongitude:   -2.000000°\nAccuracy:    90000.000000 meters\n\
+            Description: GeoIP\n\nNew location:\nLatitude:    0.000000°\nLongitude:   -4,25°\nAccuracy:    31.500000 meters\nAltitude: 38 meters\n\
+            \nNew location:\nLatitude:    48.3";
+        let fix = read(text).unwrap();
+        assert_eq!(fix.point.to_string(), "0, -4.25");
+        assert_eq!((fix.accuracy, fix.how.clone()), (Some(31.5), None));
+        assert!(!fix.is_coarse());
+        for nothing in [
+            "",
+            "Client object: /x/1\n",
+            "New location:\nLatitude: 91°\nLongitude: 0°\n",
+            "New location:\nLatitude: x°\nLongitude: 0°",
+        ] {
+            assert_eq!(read(nothing), None, "{nothing}");
+        }
+        let coarse = "New location:\nLatitude: 1°\nLongitude: 2°\nAccuracy: 25000.0 meters\nDescription: GeoIP\n";
+        let fix = read(coarse).unwrap();
+        assert!(fix.is_coarse() && fix.how.as_deref() == Some("GeoIP"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_fix_is_read_as_it_was_written(lat in -90f64..=90.0, lon in -180f64..=180.0, accuracy in 1f64..1e6) {
+            let text = format!("New location:\nLatitude:    {lat:.6}°\nLongitude:   {lon:.6}°\nAccuracy:    {accuracy:.6} meters\n");
+            let fix = read(&text).unwrap();
+            prop_assert!((fix.point.lat - lat).abs() < 1e-6 && (fix.point.lon - lon).abs() < 1e-6);
+            prop_assert!((fix.accuracy.unwrap() - accuracy).abs() < 1e-3);
+        }
+
+        #[test]
+        fn whatever_a_program_says_is_a_place_or_nothing(text in "(New location:|Latitude:|Longitude:|Accuracy:|[-0-9.,°e]{0,6}|\n|.){0,40}") {
+            if let Some(fix) = read(&text) {
+                prop_assert!(Point::found(fix.point.lat, fix.point.lon).is_some());
+            }
+        }
+    }
+}

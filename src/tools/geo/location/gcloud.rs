@@ -1,0 +1,129 @@
+//! Google's own program: its access token, and what it is asked to set up (contract/services/google-places.md).
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use super::remembered::Token;
+use crate::base::problem::{Outcome, Problem};
+use crate::proc::child::Run;
+use crate::proc::child_env;
+use crate::proc::program::find_program;
+use crate::tools::engine::context::Ctx;
+use crate::tools::geo::osm::shown;
+
+/// Longest question for a token; one that takes longer is not asked on.
+const TOKEN: Duration = Duration::from_secs(4);
+/// Bytes of a token at most.
+const LONGEST: usize = 8_192;
+/// Variables of Google's that are the person's own affair.
+const VARIABLES: [&str; 6] = [
+    "CLOUDSDK_CONFIG",
+    "CLOUDSDK_CORE_PROJECT",
+    "CLOUDSDK_ACTIVE_CONFIG_NAME",
+    "CLOUDSDK_PYTHON",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "GOOGLE_CLOUD_PROJECT",
+];
+
+/// The token, asked for once a session.
+///
+/// # Errors
+/// `Cancelled`.
+pub(super) fn token(ctx: &Ctx) -> Outcome<Option<Token>> {
+    ctx.world.remembered.token.get(|| ask(ctx))
+}
+
+fn ask(ctx: &Ctx) -> Outcome<Option<Token>> {
+    if !is_there(ctx) {
+        return Ok(None);
+    }
+    for args in [
+        ["auth", "application-default", "print-access-token"].as_slice(),
+        &["auth", "print-access-token"],
+    ] {
+        let said = match run(ctx, args, TOKEN)? {
+            Said::Text(text) => text,
+            Said::Failed(_) => continue,
+            Said::Late => return Ok(None),
+        };
+        let good = said.len() <= LONGEST && said.bytes().all(|byte| byte.is_ascii_graphic());
+        if !said.is_empty() && good {
+            let project = project(ctx)?;
+            return Ok(Some(Token {
+                secret: said,
+                project,
+            }));
+        }
+    }
+    Ok(None)
+}
+
+/// The project that is set; `(unset)` is none.
+///
+/// # Errors
+/// `Cancelled`.
+pub(super) fn project(ctx: &Ctx) -> Outcome<Option<String>> {
+    let said = match run(ctx, &["config", "get-value", "project"], TOKEN)? {
+        Said::Text(text) => text,
+        Said::Failed(_) | Said::Late => return Ok(None),
+    };
+    let name = said.lines().next().unwrap_or_default().trim();
+    let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
+    Ok((!name.is_empty() && name.chars().all(good)).then(|| name.to_owned()))
+}
+
+/// True when the program is on the search path.
+pub(super) fn is_there(ctx: &Ctx) -> bool {
+    find_program("gcloud", &ctx.world.env).is_some()
+}
+
+/// How a run ended.
+pub(super) enum Said {
+    /// Well; its output, trimmed.
+    Text(String),
+    /// Badly; its last words.
+    Failed(String),
+    /// Not in time.
+    Late,
+}
+
+/// Runs `gcloud` with `args`. It never asks: its input is empty and its questions are switched off.
+///
+/// # Errors
+/// `Cancelled`; there is no such program.
+pub(super) fn run(ctx: &Ctx, args: &[&str], limit: Duration) -> Outcome<Said> {
+    let env = &ctx.world.env;
+    let program = find_program("gcloud", env)
+        .ok_or_else(|| Problem::missing("The program gcloud was not found."))?;
+    let mut vars = child_env::command_env(env);
+    vars.retain(|(name, _)| !VARIABLES.contains(&name.as_str()));
+    for name in VARIABLES {
+        if let Some(value) = env.get(name) {
+            vars.push((name.to_owned(), value.to_owned()));
+        }
+    }
+    vars.push(("CLOUDSDK_CORE_DISABLE_PROMPTS".into(), "1".into()));
+    let mut run = Run::new(program, args.iter().map(OsString::from), vars);
+    run.limit = limit;
+    let done = match run.run(&ctx.stop) {
+        Ok(done) => done.unless_cancelled()?,
+        Err(problem) if problem.is_cancelled() => return Err(problem),
+        Err(problem) => return Ok(Said::Failed(problem.what)),
+    };
+    if done.timed_out {
+        return Ok(Said::Late);
+    }
+    if done.success() {
+        return Ok(Said::Text(done.stdout.text().trim().to_owned()));
+    }
+    let words = done.stderr.text();
+    let line = words
+        .lines()
+        .map(str::trim)
+        .find(|line| line.starts_with("ERROR"));
+    let line = line.or_else(|| words.lines().map(str::trim).rfind(|line| !line.is_empty()));
+    Ok(Said::Failed(match line {
+        Some(line) => shown(line),
+        None => done.ending(),
+    }))
+}

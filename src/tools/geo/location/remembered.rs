@@ -1,0 +1,71 @@
+//! What a session found out once about where it is and what it may ask.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::base::problem::Outcome;
+
+/// Lives in the `World`.
+#[derive(Default)]
+pub struct Remembered {
+    /// Where the user is, as it was told.
+    pub(super) place: Once<String>,
+    /// The right to ask Google, where there is one.
+    pub(super) token: Once<Option<Token>>,
+}
+
+/// A right to ask Google in the person's name.
+#[derive(Clone)]
+pub(super) struct Token {
+    /// The token itself.
+    pub(super) secret: String,
+    /// The project that pays for it; a person's token is refused without.
+    pub(super) project: Option<String>,
+}
+
+/// Something that is found out when it is first needed.
+pub(super) struct Once<T>(Mutex<Option<T>>);
+
+impl<T> Default for Once<T> {
+    fn default() -> Self {
+        Self(Mutex::new(None))
+    }
+}
+
+impl<T: Clone> Once<T> {
+    /// What `find` found, now or before. Two calls at once find out once.
+    ///
+    /// # Errors
+    /// Those of `find`; the next call tries again.
+    pub(super) fn get(&self, find: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+        let mut kept = self.lock();
+        if let Some(known) = &*kept {
+            return Ok(known.clone());
+        }
+        Ok(kept.insert(find()?).clone())
+    }
+
+    /// Forgets it: it was refused, or there is a new one.
+    pub(super) fn forget(&self) {
+        *self.lock() = None;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::problem::Problem;
+
+    #[test]
+    fn found_once_until_it_is_forgotten_and_failures_are_not_kept() {
+        let once = Once::default();
+        assert!(once.get(|| Err(Problem::cancelled())).is_err());
+        assert_eq!(once.get(|| Ok(1)).unwrap(), 1);
+        assert_eq!(once.get(|| Ok(2)).unwrap(), 1);
+        once.forget();
+        assert_eq!(once.get(|| Ok(3)).unwrap(), 3);
+    }
+}

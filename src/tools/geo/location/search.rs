@@ -1,0 +1,326 @@
+//! Searches for places: Google where it may be asked, else OpenStreetMap, and in the answer which of them it was.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::entry::{Entry, list};
+use super::google::{self, Google};
+use super::{PlacesNearbySearch, PlacesTextSearch, RankBy};
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, plural};
+use crate::net::services::NOMINATIM;
+use crate::tools::engine::context::Ctx;
+use crate::tools::geo::geocode;
+use crate::tools::geo::osm::{credit, kinds, nominatim, overpass, shown, wanted};
+use crate::tools::geo::point::Point;
+use crate::tools::output::distance::Unit;
+
+/// The widest circle, in metres.
+const WIDEST: f64 = 50_000.0;
+/// When a search around a point has ended, a little before the call's limit.
+const END: Duration = Duration::from_secs(24);
+/// The longest that Overpass is waited for, and the least: gcloud and Google may have taken their time before it.
+const OVERPASS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(5)];
+/// Kinds in one search at most.
+const KINDS: usize = 50;
+
+/// Search for places described in plain language.
+pub(super) fn by_text(ctx: &Ctx, args: PlacesTextSearch) -> Outcome<String> {
+    let what = wanted("text_query", &args.text_query)?;
+    // The catalogue: both zero is unset.
+    let centre = match (args.latitude, args.longitude) {
+        (0.0, 0.0) => None,
+        (lat, lon) => Some(Point::new(lat, lon)?),
+    };
+    // Without a centre there is no circle, and models fill its radius with 0 too.
+    let radius = match centre {
+        None if args.radius == 0.0 => WIDEST,
+        _ => radius(args.radius)?,
+    };
+    let mut body = json!({"textQuery": what, "pageSize": args.max_results});
+    let mut add = |key: &str, value| {
+        if let Some(map) = body.as_object_mut() {
+            map.insert(key.to_owned(), value);
+        }
+    };
+    if args.open_now {
+        add("openNow", true.into());
+    }
+    if let Some(centre) = centre {
+        add("locationBias", circle(centre, radius));
+    }
+    let unit = Unit::of(&ctx.world);
+    let title = format!("for \"{}\"", shown(&what));
+    let most = usize::try_from(args.max_results).unwrap_or(usize::MAX);
+    let first = match google::ask(ctx, "/v1/places:searchText", &body)? {
+        Google::Found(mut entries) => {
+            entries.truncate(most);
+            return Ok(from_google(&entries, &title, centre, unit));
+        }
+        other => First::of(other),
+    };
+    let found = in_openstreetmap(
+        ctx,
+        &what,
+        args.max_results,
+        centre.map(|centre| (centre, radius)),
+    );
+    let found = match found {
+        Ok(found) => found,
+        Err(problem) => return first.alone(problem, &title),
+    };
+    let entries: Vec<Entry> = found.spots.iter().map(Entry::spot).collect();
+    let mut remarks: Vec<String> = first.said.into_iter().collect();
+    remarks.extend(found.remark);
+    if args.open_now {
+        remarks.push("OpenStreetMap cannot filter by what is open now; hours are shown where they are tagged.".to_owned());
+    }
+    Ok(from_openstreetmap(
+        &remarks,
+        &entries,
+        &title,
+        centre,
+        unit,
+        &found.credit,
+    ))
+}
+
+/// Nominatim within the circle, then anywhere; without a contact towns alone, and nothing where it is about a neighbourhood.
+fn in_openstreetmap(
+    ctx: &Ctx,
+    what: &str,
+    most: u64,
+    circle: Option<(Point, f64)>,
+) -> Outcome<geocode::Found> {
+    let Some((centre, radius)) = circle else {
+        return geocode::look_up(ctx, what, most);
+    };
+    ctx.ask(&NOMINATIM).allowed()?;
+    let inside = nominatim::around(centre, radius);
+    let spots = nominatim::search(ctx, what, most, Some(&inside))?;
+    if spots.is_empty() {
+        return geocode::look_up(ctx, what, most);
+    }
+    Ok(geocode::Found {
+        spots,
+        credit: credit("Nominatim"),
+        remark: None,
+    })
+}
+
+/// List places of given types around a coordinate.
+pub(super) fn nearby(ctx: &Ctx, args: PlacesNearbySearch) -> Outcome<String> {
+    let began = Instant::now();
+    let centre = Point::new(args.latitude, args.longitude)?;
+    let radius = radius(args.radius)?;
+    let mut types: Vec<String> = Vec::new();
+    for kind in args
+        .included_types
+        .iter()
+        .flat_map(|kinds| kinds.split(','))
+    {
+        let kind = kinds::plain(kind);
+        if !kind.is_empty() && !types.contains(&kind) {
+            types.push(kind);
+        }
+    }
+    if types.is_empty() || types.len() > KINDS || types.iter().any(|kind| kind.len() > 100) {
+        return Err(Problem::input(format!(
+            "included_types takes 1 to {KINDS} short names of kinds of places."
+        ))
+        .next("For example [\"restaurant\", \"cafe\"]."));
+    }
+    let rank = match args.rank_by {
+        RankBy::Popularity => "POPULARITY",
+        RankBy::Distance => "DISTANCE",
+    };
+    let body = json!({
+        "includedTypes": types,
+        "maxResultCount": args.max_results,
+        "rankPreference": rank,
+        "locationRestriction": circle(centre, radius),
+    });
+    let unit = Unit::of(&ctx.world);
+    let title = format!(
+        "({}) within {} of {centre}",
+        types.join(", "),
+        unit.say(radius)
+    );
+    let title = clip(&crate::base::text::visible(&title), 300);
+    let most = usize::try_from(args.max_results).unwrap_or(usize::MAX);
+    let first = match google::ask(ctx, "/v1/places:searchNearby", &body)? {
+        Google::Found(mut entries) => {
+            entries.truncate(most);
+            return Ok(from_google(&entries, &title, Some(centre), unit));
+        }
+        other => First::of(other),
+    };
+    let [longest, least] = OVERPASS;
+    let left = END.saturating_sub(began.elapsed()).clamp(least, longest);
+    let reply = match overpass::run(ctx, &kinds::query(&types, centre, radius), left) {
+        Ok(reply) => reply,
+        Err(problem) => return first.alone(problem, &title),
+    };
+    let mut seen = Vec::new();
+    let mut entries: Vec<Entry> = Vec::new();
+    for element in &reply.elements {
+        let key = (element.kind.as_str(), element.id);
+        // Both rings may have it.
+        if !seen.contains(&key) {
+            seen.push(key);
+            entries.push(Entry::element(element));
+        }
+    }
+    let metres = |entry: &Entry| entry.metres(Some(centre)).unwrap_or(f64::MAX);
+    entries.sort_by(|a, b| metres(a).total_cmp(&metres(b)));
+    let mut remarks: Vec<String> = first.said.into_iter().collect();
+    if args.rank_by == RankBy::Popularity && entries.len() > 1 {
+        // Nobody knows what is popular; what has a name and much to say comes before what has not.
+        entries.sort_by_key(|entry| entry.name.is_none());
+        remarks.push("OpenStreetMap knows no popularity: places with a name come first, the nearest of them before the others.".to_owned());
+    }
+    entries.truncate(most);
+    remarks.extend(
+        reply
+            .remark
+            .as_ref()
+            .map(|remark| format!("The server remarks: {remark}")),
+    );
+    Ok(from_openstreetmap(
+        &remarks,
+        &entries,
+        &title,
+        Some(centre),
+        unit,
+        &reply.credit(),
+    ))
+}
+
+/// The radius as services take it.
+fn radius(metres: f64) -> Outcome<f64> {
+    if metres > 0.0 {
+        return Ok(metres.min(WIDEST));
+    }
+    Err(Problem::input(format!("radius cannot be {metres}."))
+        .next("Give metres, more than 0 and up to 50000."))
+}
+
+fn circle(centre: Point, radius: f64) -> serde_json::Value {
+    json!({"circle": {"center": {"latitude": centre.lat, "longitude": centre.lon}, "radius": radius}})
+}
+
+/// What Google said before OpenStreetMap was asked.
+#[derive(Default)]
+struct First {
+    /// A sentence for the answer; none when Google was not asked.
+    said: Option<String>,
+    /// It said that there is nothing of the kind, which is an answer.
+    is_answer: bool,
+}
+
+impl First {
+    fn of(google: Google) -> Self {
+        match google {
+            Google::Nothing => Self {
+                said: Some("No results at Google Places.".to_owned()),
+                is_answer: true,
+            },
+            Google::Refused(why) => Self {
+                said: Some(why),
+                is_answer: false,
+            },
+            Google::Unasked | Google::Found(_) => Self::default(),
+        }
+    }
+
+    /// What is left to say when OpenStreetMap failed too.
+    fn alone(self, mut problem: Problem, title: &str) -> Outcome<String> {
+        let Some(said) = self.said.filter(|_| !problem.is_cancelled()) else {
+            return Err(problem);
+        };
+        if self.is_answer {
+            return Ok(format!(
+                "No results {title} at Google Places, and OpenStreetMap could not be asked: {}",
+                problem.one_line()
+            ));
+        }
+        problem.what = format!("{said} {}", problem.what);
+        Err(problem)
+    }
+}
+
+fn from_google(entries: &[Entry], title: &str, centre: Option<Point>, unit: Unit) -> String {
+    let head = format!(
+        "{} {title}, from Google Places:",
+        plural(entries.len(), "place")
+    );
+    format!("{head}\n{}", list(entries, centre, unit))
+        .trim_end()
+        .to_owned()
+}
+
+fn from_openstreetmap(
+    remarks: &[String],
+    entries: &[Entry],
+    title: &str,
+    centre: Option<Point>,
+    unit: Unit,
+    credit: &str,
+) -> String {
+    let mut lines: Vec<String> = remarks.to_vec();
+    let source = match credit.contains("OpenStreetMap") {
+        true => "OpenStreetMap",
+        false => "Open-Meteo",
+    };
+    if entries.is_empty() {
+        lines.push(format!("No results {title} in {source}."));
+    } else {
+        lines.push(format!(
+            "{} {title}, from {source}:",
+            plural(entries.len(), "place")
+        ));
+        lines.push(list(entries, centre, unit));
+    }
+    lines.push(credit.to_owned());
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_radius_is_one() {
+        assert_eq!(radius(0.5).unwrap(), 0.5);
+        assert_eq!(radius(1e9).unwrap(), WIDEST);
+        for wrong in [0.0, -1.0, f64::NAN] {
+            assert!(radius(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_second_failure_keeps_what_was_said_first() {
+        let down = || Problem::network("Down.");
+        let refused = || First::of(Google::Refused("Refused.".to_owned()));
+        assert_eq!(
+            refused().alone(down(), "x").unwrap_err().what,
+            "Refused. Down."
+        );
+        let cancelled = refused().alone(Problem::cancelled(), "x");
+        assert!(cancelled.unwrap_err().is_cancelled());
+        assert_eq!(
+            First::of(Google::Unasked)
+                .alone(down(), "x")
+                .unwrap_err()
+                .what,
+            "Down."
+        );
+        assert_eq!(
+            First::of(Google::Nothing)
+                .alone(down(), "for \"x\"")
+                .unwrap(),
+            "No results for \"x\" at Google Places, and OpenStreetMap could not be asked: Down."
+        );
+    }
+}

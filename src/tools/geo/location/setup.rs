@@ -1,0 +1,171 @@
+//! Google's places without a key: signing in with gcloud and switching the service on, step by step.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::gcloud::{self, Said};
+use crate::base::problem::{Kind, Outcome, Problem};
+use crate::tools::engine::context::{Ctx, Matter};
+use crate::tools::geo::osm::shown;
+
+/// Longest sign-in in a browser; the call's own limit is a little longer than all steps together.
+const SIGN_IN: Duration = Duration::from_secs(60);
+/// Longest of the other steps.
+const STEP: Duration = Duration::from_secs(30);
+/// The services that are switched on: the one of the contract, and the one that the searches ask.
+const APIS: [&str; 2] = ["places-backend.googleapis.com", "places.googleapis.com"];
+
+/// What the steps have done so far.
+struct Steps<'a> {
+    ctx: &'a Ctx,
+    done: String,
+}
+
+/// Walks through the steps.
+///
+/// # Errors
+/// The step that failed, what it said, and what to run by hand; with the steps that were done before.
+pub(super) fn run(ctx: &Ctx) -> Outcome<String> {
+    if !gcloud::is_there(ctx) {
+        return Err(Problem::missing("The program gcloud was not found.")
+            .next("Install the Google Cloud CLI, or set GOOGLE_PLACES_API_KEY to a key of yours.")
+            .next("Without either, places are searched in OpenStreetMap."));
+    }
+    ctx.approve(Matter::GoogleSetup)?;
+    let mut steps = Steps {
+        ctx,
+        done: String::new(),
+    };
+    let outcome = steps.walk();
+    ctx.world.remembered.token.forget();
+    match outcome {
+        Ok(()) => Ok(steps.done.trim_end().to_owned()),
+        Err(problem) if steps.done.is_empty() || problem.is_cancelled() => Err(problem),
+        Err(problem) => Err(problem.facts(format!("Done before:\n{}", steps.done.trim_end()))),
+    }
+}
+
+impl Steps<'_> {
+    fn walk(&mut self) -> Outcome<()> {
+        let account = match self.account()? {
+            Some(account) => account,
+            None => self.sign_in()?,
+        };
+        let _ = writeln!(self.done, "Signed in{account}.");
+        let Some(project) = gcloud::project(self.ctx)? else {
+            return Err(self.no_project());
+        };
+        let _ = writeln!(self.done, "Project: {project}.");
+        let [first, second] = APIS;
+        if let Err(why) = self.step(&["services", "enable", first])? {
+            return Err(failed(
+                "The Places API could not be enabled",
+                &why,
+                &format!("gcloud services enable {first} {second} --project {project}"),
+            ));
+        }
+        let _ = writeln!(self.done, "API enabled: {first}.");
+        match self.step(&["services", "enable", second])? {
+            Ok(_) => {
+                let _ = writeln!(self.done, "API enabled: {second}.");
+            }
+            Err(why) => self.remark(&why, &format!("gcloud services enable {second}")),
+        }
+        match self.step(&["auth", "application-default", "set-quota-project", &project])? {
+            Ok(_) => {
+                let _ = writeln!(self.done, "Quota project: {project}.");
+            }
+            Err(why) => self.remark(
+                &why,
+                &format!("gcloud auth application-default set-quota-project {project}"),
+            ),
+        }
+        self.done
+            .push_str("Place searches ask Google from now on.\n");
+        Ok(())
+    }
+
+    /// The account in use, as the end of a sentence.
+    fn account(&self) -> Outcome<Option<String>> {
+        let said = self.step(&[
+            "auth",
+            "list",
+            "--filter=status:ACTIVE",
+            "--format=value(account)",
+        ])?;
+        let said = said.unwrap_or_default();
+        let account = said.lines().map(str::trim).find(|line| !line.is_empty());
+        Ok(account.map(|account| format!(" as {}", shown(account))))
+    }
+
+    /// Signs in through the browser, where somebody is there who can.
+    fn sign_in(&self) -> Outcome<String> {
+        const BY_HAND: &str = "gcloud auth login --update-adc";
+        let ctx = self.ctx;
+        if !ctx.by_hand && ctx.world.approve.is_none() {
+            let problem = Problem::new(
+                Kind::Auth,
+                "gcloud is not signed in, and nobody is here who could sign in.",
+            );
+            return Err(problem.next(format!("Run by hand: {BY_HAND}")));
+        }
+        ctx.progress("sign in to Google in the browser that opens");
+        let shown = ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"];
+        let browser =
+            cfg!(target_os = "macos") || shown.iter().any(|name| ctx.world.env.get(name).is_some());
+        // Without a browser gcloud wants a code typed in; it ends when it finds nothing to read.
+        let limit = if browser { SIGN_IN } else { STEP / 2 };
+        let why = match gcloud::run(ctx, &["auth", "login", "--update-adc"], limit)? {
+            Said::Text(_) => return Ok(self.account()?.unwrap_or_default()),
+            Said::Failed(why) => why,
+            Said::Late => "nobody signed in in time".to_owned(),
+        };
+        Err(failed("The sign-in did not work", &why, BY_HAND))
+    }
+
+    fn no_project(&self) -> Problem {
+        let said = self.step(&[
+            "projects",
+            "list",
+            "--format=value(projectId)",
+            "--limit=10",
+        ]);
+        let known = said.ok().and_then(Result::ok).unwrap_or_default();
+        let names: Vec<String> = known.split_whitespace().map(shown).collect();
+        let problem = Problem::config("gcloud has no project set.");
+        match names.as_slice() {
+            [] => problem
+                .next("Run by hand: gcloud projects create PROJECT_ID, then gcloud config set project PROJECT_ID"),
+            names => problem.next(format!(
+                "Run by hand: gcloud config set project PROJECT_ID; yours are {}",
+                names.join(", ")
+            )),
+        }
+    }
+
+    fn remark(&mut self, why: &str, by_hand: &str) {
+        let why = why.trim_end_matches('.');
+        let _ = writeln!(
+            self.done,
+            "Remark: {why}. If searches are refused, run by hand: {by_hand}"
+        );
+    }
+
+    /// One step: what it said, or why it failed.
+    fn step(&self, args: &[&str]) -> Outcome<Result<String, String>> {
+        self.ctx.progress(format!("gcloud {}", args.join(" ")));
+        Ok(match gcloud::run(self.ctx, args, STEP)? {
+            Said::Text(text) => Ok(text),
+            Said::Failed(why) => Err(why),
+            Said::Late => Err(format!("it took longer than {} s", STEP.as_secs())),
+        })
+    }
+}
+
+fn failed(what: &str, why: &str, by_hand: &str) -> Problem {
+    Problem::new(
+        Kind::Auth,
+        format!("{what}: {}.", why.trim_end_matches('.')),
+    )
+    .next(format!("Run by hand: {by_hand}"))
+}

@@ -1,0 +1,132 @@
+//! Module `maps`: OpenStreetMap itself.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::geocode;
+use super::osm::overpass::{self, Element};
+use super::osm::{query, shown, wanted};
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, plural, thousands};
+use crate::net::services::{NOMINATIM, OPEN_METEO_GEOCODING, OVERPASS};
+use crate::tools::READ;
+use crate::tools::engine::context::Ctx;
+use crate::tools::output::untrusted::fenced;
+
+crate::tools! { "maps";
+    /// Look up an address or place in OpenStreetMap.
+    osm_search(OsmSearch; READ.seconds(15).service("nominatim").asks(const { &[&NOMINATIM, &OPEN_METEO_GEOCODING] })) {
+        /// address or name
+        query: String, example: "Cologne Cathedral";
+        /// how many
+        max_results: u64 = 5, min: 1, max: 20;
+    } => search, says ["find {query} on the map", "where is {query}", "locate {query}"];
+
+    /// Run an Overpass QL query.
+    overpass_query(OverpassQuery; READ.seconds(30).service("overpass").asks(const { &[&OVERPASS] })) {
+        /// Overpass QL
+        query: String, example: "node[amenity=cafe](around:500,50.94,6.96);out center;";
+    } => run, says ["overpass {query}"];
+}
+
+/// The longest that a query's answer is waited for, a second try included.
+const PATIENCE: Duration = Duration::from_secs(28);
+/// Bytes of a query at most.
+const LONGEST: usize = 100_000;
+/// Elements shown at most, and tags of each.
+const ELEMENTS: usize = 20;
+const TAGS: usize = 8;
+
+fn search(ctx: &Ctx, args: OsmSearch) -> Outcome<String> {
+    let what = wanted("query", &args.query)?;
+    let found = geocode::look_up(ctx, &what, args.max_results)?;
+    let mut out = match &found.remark {
+        Some(remark) => format!("{remark}\n\n"),
+        None => String::new(),
+    };
+    if found.spots.is_empty() {
+        let _ = write!(out, "No results for \"{}\".", shown(&what));
+        return Ok(out);
+    }
+    for (i, spot) in found.spots.iter().enumerate() {
+        let facts = [
+            Some(spot.kind.clone()),
+            Some(spot.point.to_string()),
+            spot.object.clone(),
+        ];
+        let facts: Vec<String> = facts
+            .into_iter()
+            .flatten()
+            .filter(|fact| !fact.is_empty())
+            .collect();
+        let _ = writeln!(out, "{}. {}\n   {}", i + 1, spot.label, facts.join(" · "));
+    }
+    let _ = write!(out, "\n{}", found.credit);
+    Ok(out)
+}
+
+fn run(ctx: &Ctx, args: OverpassQuery) -> Outcome<String> {
+    if args.query.len() > LONGEST {
+        return Err(Problem::input(format!(
+            "The query is {} bytes long; {} are the most.",
+            thousands(args.query.len() as u64),
+            thousands(LONGEST as u64)
+        ))
+        .next("Ask for one area and a few kinds."));
+    }
+    if args.query.trim().is_empty() {
+        return Err(Problem::input("The query is empty.")
+            .next("For example node[amenity=cafe](around:500,50.94,6.96);out center;"));
+    }
+    let reply = overpass::run(ctx, &query::with_settings(&args.query)?, PATIENCE)?;
+    let total = reply.elements.len();
+    let mut out = match total {
+        0 => "No results.\n".to_owned(),
+        _ if total > ELEMENTS => {
+            format!(
+                "The first {ELEMENTS} of {} elements:\n",
+                thousands(total as u64)
+            )
+        }
+        _ => format!("{}:\n", plural(total, "element")),
+    };
+    let mut entries = String::new();
+    for (i, element) in reply.elements.iter().take(ELEMENTS).enumerate() {
+        entry(i + 1, element, &mut entries);
+    }
+    if !entries.is_empty() {
+        // Tags hold free text that anybody may have written.
+        out.push_str(&fenced("OpenStreetMap", &entries));
+        out.push('\n');
+    }
+    if let Some(remark) = &reply.remark {
+        let _ = writeln!(out, "\nThe server remarks: {remark}");
+    }
+    let _ = write!(out, "\n{}", reply.credit());
+    Ok(out)
+}
+
+fn entry(number: usize, element: &Element, out: &mut String) {
+    let name = element.tag("name").map(str::to_owned);
+    let point = element.point.map(|point| point.to_string());
+    let head: Vec<String> = [name, Some(element.object()), point]
+        .into_iter()
+        .flatten()
+        .collect();
+    let _ = writeln!(out, "{number}. {}", head.join(" · "));
+    let tags: Vec<String> = element
+        .tags
+        .iter()
+        .filter(|(key, _)| key != "name")
+        .map(|(key, value)| format!("{key}={}", clip(value, 80)))
+        .collect();
+    if !tags.is_empty() {
+        let more = tags.len().saturating_sub(TAGS);
+        let more = match more {
+            0 => String::new(),
+            _ => format!(" and {more} more"),
+        };
+        let shown: Vec<&str> = tags.iter().take(TAGS).map(String::as_str).collect();
+        let _ = writeln!(out, "   {}{more}", shown.join("; "));
+    }
+}

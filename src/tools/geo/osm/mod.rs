@@ -1,0 +1,46 @@
+//! OpenStreetMap as the tools ask it: places by name at Nominatim, places by tags at Overpass.
+
+pub(crate) mod kinds;
+pub(crate) mod nominatim;
+pub(crate) mod overpass;
+pub(crate) mod query;
+
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, thousands, visible};
+
+/// What the licence asks for; `by` is the server that was asked.
+pub(crate) fn credit(by: &str) -> String {
+    format!("Data © OpenStreetMap contributors, ODbL 1.0 ({by}).")
+}
+
+/// Characters of a search at most.
+const LONGEST: usize = 1_000;
+/// Characters of one field of an answer.
+const FIELD: usize = 300;
+
+/// What is looked for, on one line.
+///
+/// # Errors
+/// `Input` when it is empty or no search; `name` is the parameter's.
+pub(crate) fn wanted(name: &str, text: &str) -> Outcome<String> {
+    if text.len() > LONGEST * 4 || text.chars().count() > LONGEST {
+        return Err(Problem::input(format!(
+            "{name} is {} bytes long; a search has {} characters at most.",
+            thousands(text.len() as u64),
+            thousands(LONGEST as u64)
+        ))
+        .next("Say it in a few words."));
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    if words.is_empty() {
+        return Err(Problem::input(format!("{name} is empty."))
+            .next("Give a name or an address, for example \"Cologne Cathedral\"."));
+    }
+    Ok(words.join(" "))
+}
+
+/// A field of an answer on one line, as a terminal can show it.
+pub(crate) fn shown(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    clip(&visible(&line), FIELD)
+}

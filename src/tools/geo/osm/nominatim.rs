@@ -1,0 +1,252 @@
+//! Places by name or address at Nominatim (contract/services/nominatim.md).
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::shown;
+use crate::base::json::Pick;
+use crate::base::problem::{Kind, Outcome, Problem};
+use crate::formats::html;
+use crate::net::service::{Answer, again};
+use crate::net::services::NOMINATIM;
+use crate::tools::engine::context::Ctx;
+use crate::tools::geo::point::Point;
+
+/// Equal questions are not asked twice in this time: the server's policy blocks who does.
+const KEEP: Duration = Duration::from_secs(3_600);
+/// After a block for overuse nothing is asked for this long.
+const BLOCKED: Duration = Duration::from_secs(600);
+/// The longest that an answer is waited for: a second try after a pause must end within the tool's time.
+const LIMIT: Duration = Duration::from_secs(9);
+/// Before the one second try of an overloaded server.
+const OVERLOADED: Duration = Duration::from_secs(5);
+
+/// One place.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Spot {
+    /// Name, when it has one of its own.
+    pub(crate) name: Option<String>,
+    /// Name and address in one.
+    pub(crate) label: String,
+    /// Where it is.
+    pub(crate) point: Point,
+    /// `amenity=cafe`.
+    pub(crate) kind: String,
+    /// `way 4532022`.
+    pub(crate) object: Option<String>,
+    /// Further tags: cuisine, phone and so on.
+    pub(crate) tags: Value,
+}
+
+/// A box around a point, `lon1,lat1,lon2,lat2`.
+pub(crate) fn around(centre: Point, radius: f64) -> String {
+    let tall = radius / 111_320.0;
+    let wide = centre.wide(tall);
+    let (west, east) = (
+        (centre.lon - wide).max(-180.0),
+        (centre.lon + wide).min(180.0),
+    );
+    let (south, north) = (
+        (centre.lat - tall).max(-90.0),
+        (centre.lat + tall).min(90.0),
+    );
+    format!("{west:.6},{north:.6},{east:.6},{south:.6}")
+}
+
+/// Places called or at `what`, at most `most`, only those within `inside` (see [`around`]) when given.
+///
+/// # Errors
+/// `Config` without the contact that the public server wants; what the server or the network says.
+pub(crate) fn search(ctx: &Ctx, what: &str, most: u64, inside: Option<&str>) -> Outcome<Vec<Spot>> {
+    let ask = || {
+        ctx.ask(&NOMINATIM)
+            .path("/search")
+            .query("q", what)
+            .query("format", "jsonv2")
+            .query("limit", most)
+            .query("addressdetails", 1)
+            .query("extratags", 1)
+            .query("accept-language", "en")
+            .query_if("viewbox", inside)
+            .query_if("bounded", inside.map(|_| 1))
+            .keep_if(KEEP, Value::is_array)
+            .only_once()
+            .within(LIMIT)
+    };
+    let mut answer = ask().get()?;
+    if answer.status == 503 {
+        let wait = answer.retry_after().unwrap_or(OVERLOADED);
+        if wait <= OVERLOADED {
+            if !ctx.stop.sleep(wait) {
+                return Err(Problem::cancelled());
+            }
+            answer = ask().get()?;
+        }
+    }
+    let rows = judged(&answer).inspect_err(|problem| {
+        if problem.kind == Kind::Limit {
+            let wait = answer.retry_after().unwrap_or(BLOCKED);
+            ctx.world.outside.rest(&NOMINATIM, wait);
+        }
+    })?;
+    let mut spots: Vec<Spot> = rows.iter().filter_map(spot).collect();
+    if spots.is_empty() && !rows.is_empty() {
+        return Err(answer.unreadable());
+    }
+    spots.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+    Ok(spots)
+}
+
+/// The rows of an answer, or why there are none.
+fn judged(answer: &Answer) -> Outcome<Vec<Value>> {
+    let value = answer.value();
+    let fault = value.as_ref().and_then(|value| {
+        let keys = ["error/message", "error", "message"];
+        keys.iter().find_map(|key| value.text(key))
+    });
+    let words = match &value {
+        Some(_) => fault.unwrap_or_default().to_owned(),
+        None => html::line(&answer.text()),
+    };
+    let said = (!words.is_empty()).then_some(words.as_str());
+    if matches!(answer.status, 429 | 509) || words.to_lowercase().contains("bandwidth limit") {
+        let said = answer.said(said.unwrap_or_default());
+        let colon = if said.is_empty() { "." } else { ": " };
+        return Err(Problem::limit(format!(
+            "Nominatim (OpenStreetMap) has blocked this address for a while ({}){colon}{said}",
+            answer.status
+        ))
+        .next(match answer.retry_after() {
+            Some(wait) => again(wait),
+            None => "Wait some minutes and ask for less.".to_owned(),
+        })
+        .next("A server of your own (MARVIN_URL_NOMINATIM) has no such limit."));
+    }
+    if answer.status == 403 {
+        let mut problem = answer.refused(said);
+        problem.kind = Kind::Refused;
+        return Err(problem.next(
+            "Waiting does not help: the server does not take the contact for one. Set MARVIN_CONTACT to an e-mail or web address of yours.",
+        ));
+    }
+    let Some(value) = value else {
+        return Err(match answer.is_ok() {
+            true => answer.unreadable(),
+            false => refused(answer, said),
+        });
+    };
+    match value.as_array() {
+        Some(rows) if answer.is_ok() => Ok(rows.clone()),
+        _ if answer.is_ok() && said.is_none() => Err(answer.unreadable()),
+        _ => Err(refused(answer, said)),
+    }
+}
+
+/// A refusal with a next step, whatever its status.
+fn refused(answer: &Answer, said: Option<&str>) -> Problem {
+    let problem = answer.refused(said);
+    match problem.next.is_empty() {
+        true => problem.next("Say it in other words, or try again later."),
+        false => problem,
+    }
+}
+
+fn spot(row: &Value) -> Option<Spot> {
+    let point = Point::found(row.number("lat")?, row.number("lon")?)?;
+    let kind = row.text("type").unwrap_or_default();
+    // jsonv2 says category where json says class.
+    let class = row.text("category").or_else(|| row.text("class"));
+    let own = row
+        .text("name")
+        .or_else(|| row.text(&format!("address/{kind}")));
+    let object = row
+        .text("osm_type")
+        .zip(row.word("osm_id"))
+        .map(|(kind, id)| shown(&format!("{kind} {id}")));
+    let label = row.text("display_name").or(own).map(shown);
+    // A place without any words is still one when it can be looked at.
+    let label = label.or_else(|| Some(format!("Unnamed place ({})", object.as_deref()?)))?;
+    Some(Spot {
+        name: own.map(shown).filter(|_| kind != "house"),
+        label,
+        point,
+        kind: shown(&match class {
+            Some(class) if !kind.is_empty() => format!("{class}={kind}"),
+            Some(class) => class.to_owned(),
+            None => kind.to_owned(),
+        }),
+        object,
+        tags: row.at("extratags").cloned().unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn answer(status: u16, body: &str) -> Answer {
+        Answer::new(&NOMINATIM, status, body.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn refusals_are_told_apart() {
+        let kind = |status, body: &str| judged(&answer(status, body)).unwrap_err().kind;
+        assert_eq!(kind(429, ""), Kind::Limit);
+        assert_eq!(kind(509, "<html>x"), Kind::Limit);
+        assert_eq!(kind(200, "<h1>Bandwidth limit exceeded</h1>"), Kind::Limit);
+        assert_eq!(kind(403, "<html><h1>Access denied</h1>"), Kind::Refused);
+        assert_eq!(kind(500, "<html>oops"), Kind::Network);
+        assert_eq!(kind(200, "<html>hello"), Kind::Network);
+        assert_eq!(kind(200, "{}"), Kind::Network);
+        let fault = r#"{"error": {"code": 400, "message": "Bad viewbox."}}"#;
+        let problem = judged(&answer(400, fault)).unwrap_err();
+        assert_eq!(
+            problem.what,
+            "Nominatim (OpenStreetMap) cannot use the request (400): Bad viewbox."
+        );
+        assert!(judged(&answer(200, fault)).is_err());
+        assert!(judged(&answer(200, "[]")).unwrap().is_empty());
+    }
+
+    #[test]
+    fn rows_of_old_and_new_servers_are_read() {
+        let old = json!({"lat": "1.5", "lon": "-2", "osm_type": "way", "osm_id": "7", "class": "amenity",
+            "type": "pub", "display_name": "The Hind, 5, High Street", "address": {"pub": "The Hind"}});
+        let spot = spot(&old).unwrap();
+        assert_eq!(spot.name.as_deref(), Some("The Hind"));
+        assert_eq!(
+            (spot.kind.as_str(), spot.object.as_deref()),
+            ("amenity=pub", Some("way 7"))
+        );
+        let new = json!({"lat": 0, "lon": "0.0", "osm_id": 7, "category": "place", "type": "house",
+            "display_name": "5, High Street"});
+        let spot = super::spot(&new).unwrap();
+        assert_eq!((spot.name, spot.object), (None, None));
+        assert_eq!(spot.point.to_string(), "0, 0");
+        let short =
+            json!({"lat": "1", "lon": "2", "name": "The Hind", "osm_type": "node", "osm_id": 9});
+        assert_eq!(super::spot(&short).unwrap().label, "The Hind");
+        let bare =
+            json!({"lat": "1", "lon": "2", "display_name": null, "osm_type": "node", "osm_id": 9});
+        assert_eq!(super::spot(&bare).unwrap().label, "Unnamed place (node 9)");
+        for bad in [
+            json!({}),
+            json!({"lat": "91", "lon": "0", "display_name": "x"}),
+            json!(null),
+        ] {
+            assert_eq!(super::spot(&bad), None);
+        }
+    }
+
+    #[test]
+    fn boxes_stay_on_the_globe() {
+        let at = |lat, lon| around(Point::new(lat, lon).unwrap(), 11_132.0);
+        assert_eq!(at(0.0, 0.0), "-0.100000,0.100000,0.100000,-0.100000");
+        assert_eq!(
+            at(90.0, 179.95),
+            "169.950000,90.000000,180.000000,89.900000"
+        );
+    }
+}

@@ -1,0 +1,80 @@
+//! A route step by step.
+
+use super::step::{End, counts, instruction};
+use super::{Found, SOURCE};
+use crate::base::json::Pick as _;
+use crate::base::problem::Outcome;
+use crate::tools::output::measures::duration;
+
+/// Steps that are shown; of a longer way those in the middle are left out.
+const MOST: usize = 200;
+/// Of these, so many at the end.
+const TAIL: usize = 50;
+
+/// The head of the route and its numbered steps.
+pub(super) fn text(found: &Found) -> Outcome<String> {
+    let mut lines = found.head();
+    lines.push(format!(
+        "Duration  {}, without traffic",
+        duration(found.route.duration)
+    ));
+    lines.extend(found.ends());
+    let last = found.trip.points.len().saturating_sub(1);
+    for at in 1..last {
+        lines.push(format!(
+            "Via {at:<5} {}",
+            found.trip.place(&found.route, at)
+        ));
+    }
+    lines.extend(found.notes.iter().cloned());
+    lines.push(String::new());
+    let steps = steps(found);
+    let width = steps.len().to_string().len();
+    let left_out = steps.len().saturating_sub(MOST);
+    for (at, step) in steps.iter().enumerate() {
+        let gone = left_out > 0 && (MOST - TAIL..steps.len() - TAIL).contains(&at);
+        if gone {
+            if at == MOST - TAIL {
+                lines.push(format!(
+                    "{:>width$}  … {left_out} steps are left out; ask for a part of the way to see them.",
+                    ""
+                ));
+            }
+            continue;
+        }
+        lines.push(format!("{:>width$}. {step}", at + 1));
+    }
+    if steps.is_empty() {
+        lines.push("The server gave no steps for this way.".to_owned());
+    }
+    lines.push(String::new());
+    lines.push(SOURCE.to_owned());
+    Ok(lines.join("\n"))
+}
+
+/// Every step that says something, with its length and time.
+fn steps(found: &Found) -> Vec<String> {
+    let legs = &found.route.legs;
+    let mut lines = Vec::new();
+    for (number, leg) in legs.iter().enumerate() {
+        let end = match number + 1 == legs.len() {
+            true => End::Destination,
+            false => End::Waypoint(number + 1),
+        };
+        for step in leg.iter().filter(|step| counts(step)) {
+            let mut line = instruction(step, end);
+            let metres = step.number("distance").filter(|metres| *metres > 0.0);
+            let seconds = step.number("duration").filter(|seconds| *seconds > 0.0);
+            if let Some(metres) = metres {
+                let time = seconds.map(|seconds| format!(", {}", duration(seconds)));
+                line.push_str(&format!(
+                    " ({}{})",
+                    found.units.length(metres),
+                    time.unwrap_or_default()
+                ));
+            }
+            lines.push(line);
+        }
+    }
+    lines
+}

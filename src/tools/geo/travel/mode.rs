@@ -1,0 +1,142 @@
+//! The ways to travel, and which server has the data for each: the word in a request's path decides nothing
+//! (contract/services/osrm.md).
+
+use serde_json::Value;
+
+use crate::base::params::{Param, Type};
+use crate::base::text::{clip, visible};
+use crate::net::services::{OSRM_BIKE, OSRM_CAR, OSRM_FOOT, Service};
+
+/// A way to travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    Driving,
+    Cycling,
+    Foot,
+}
+
+/// A way to travel as a caller asked for it; words that name none fall back to driving, which is then said.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(super) mode: Mode,
+    /// The word that names no mode.
+    unknown: Option<String>,
+}
+
+impl Mode {
+    /// Its published name.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Driving => "driving",
+            Self::Cycling => "cycling",
+            Self::Foot => "foot",
+        }
+    }
+
+    /// `by car`, as the end of a sentence.
+    pub(super) fn by(self) -> &'static str {
+        match self {
+            Self::Driving => "by car",
+            Self::Cycling => "by bicycle",
+            Self::Foot => "on foot",
+        }
+    }
+
+    /// Who has its data.
+    pub(super) fn service(self) -> &'static Service {
+        match self {
+            Self::Driving => &OSRM_CAR,
+            Self::Cycling => &OSRM_BIKE,
+            Self::Foot => &OSRM_FOOT,
+        }
+    }
+
+    /// The label in the path: the demo server's own for cars, the one that all of routing.openstreetmap.de use.
+    pub(super) fn profile() -> &'static str {
+        "driving"
+    }
+
+    /// The mode whose data a route was made from, as far as its steps tell (`driving`, `cycling`, `pushing bike`, `walking`; ferries and
+    /// trains tell nothing).
+    pub(super) fn of_steps<'a>(modes: impl IntoIterator<Item = &'a str>) -> Option<Self> {
+        let mut pushed = false;
+        let mut walked = false;
+        for mode in modes {
+            match mode {
+                "driving" => return Some(Self::Driving),
+                "cycling" => return Some(Self::Cycling),
+                "pushing bike" => pushed = true,
+                "walking" => walked = true,
+                _ => {}
+            }
+        }
+        match (pushed, walked) {
+            (true, _) => Some(Self::Cycling),
+            (false, true) => Some(Self::Foot),
+            (false, false) => None,
+        }
+    }
+}
+
+impl Param for Asked {
+    const TYPE: Type = Type::Choice(&["driving", "cycling", "foot"]);
+
+    fn read(value: &Value) -> Option<Self> {
+        let word = value.as_str()?.trim().to_lowercase();
+        let mode = match word.as_str() {
+            "driving" | "drive" | "car" | "auto" | "" => Some(Mode::Driving),
+            "cycling" | "cycle" | "bicycle" | "bike" | "biking" => Some(Mode::Cycling),
+            "foot" | "walking" | "walk" | "on foot" | "by foot" | "pedestrian" => Some(Mode::Foot),
+            _ => None,
+        };
+        Some(Self {
+            mode: mode.unwrap_or(Mode::Driving),
+            unknown: mode.is_none().then_some(word),
+        })
+    }
+}
+
+impl Asked {
+    /// What to say when the word names no mode.
+    pub(super) fn notice(&self) -> Option<String> {
+        let word = self.unknown.as_ref()?;
+        Some(format!(
+            "There is no mode \"{}\" (driving, cycling and foot are known): this is by car.",
+            clip(&visible(word), 40)
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_people_are_known_and_others_are_told() {
+        let read = |word: &str| Asked::read(&Value::from(word)).unwrap();
+        assert_eq!(read("Walking").mode, Mode::Foot);
+        assert_eq!(read(" foot ").mode, Mode::Foot);
+        assert_eq!(read("bike").mode, Mode::Cycling);
+        assert!(read("walking").notice().is_none());
+        let asked = read("by \u{1b}[31mballoon");
+        assert_eq!(asked.mode, Mode::Driving);
+        assert!(
+            asked
+                .notice()
+                .unwrap()
+                .contains("no mode \"by \\x1b[31mballoon\"")
+        );
+    }
+
+    #[test]
+    fn the_steps_tell_whose_data_it_is() {
+        for (modes, wanted) in [
+            (&["ferry", "walking"][..], Some(Mode::Foot)),
+            (&["walking", "driving"], Some(Mode::Driving)),
+            (&["pushing bike", "walking"], Some(Mode::Cycling)),
+            (&["ferry", "train"], None),
+        ] {
+            assert_eq!(Mode::of_steps(modes.iter().copied()), wanted, "{modes:?}");
+        }
+    }
+}

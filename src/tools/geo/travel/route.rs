@@ -1,0 +1,318 @@
+//! A route of OSRM: asking for it, its refusals in words, and what its answer holds (contract/services/osrm.md).
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::mode::Mode;
+use crate::base::json::Pick;
+use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::text::{capital, clip, figure, visible};
+use crate::net::service::{Answer, again};
+use crate::net::services::{self, Service};
+use crate::tools::engine::context::Ctx;
+use crate::tools::geo::point::Point;
+use crate::tools::output::measures::Units;
+
+/// The same way is not asked for again within this time.
+const KEEP: Duration = Duration::from_secs(300);
+/// The longest that the server is waited for, within the shortest limit of the tools.
+const LIMIT: Duration = Duration::from_secs(9);
+/// A point that lies farther from a road than this is told of.
+const FAR: f64 = 1_000.0;
+/// A point that lies farther from a road than this is not where the caller thinks it is.
+const ABSURD: f64 = 50_000.0;
+
+/// What is to be found.
+#[derive(Debug)]
+pub(super) struct Trip {
+    pub(super) mode: Mode,
+    /// Start, waypoints, destination: two at least.
+    pub(super) points: Vec<Point>,
+}
+
+/// A way that was found.
+#[derive(Debug)]
+pub(super) struct Route {
+    /// Metres.
+    pub(super) distance: f64,
+    /// Seconds, on free roads.
+    pub(super) duration: f64,
+    /// Steps of each leg.
+    pub(super) legs: Vec<Vec<Value>>,
+    /// Metres from each point to the road it was put on, and that road's name.
+    pub(super) snaps: Vec<(f64, String)>,
+}
+
+impl Trip {
+    /// Asks the server of the trip's mode.
+    ///
+    /// # Errors
+    /// Those of the service in words; a point that lies nowhere near a road.
+    pub(super) fn route(&self, ctx: &Ctx) -> Outcome<Route> {
+        self.has_base(ctx)?;
+        let place = |point: &Point| format!("{},{}", figure(point.lon, 6), figure(point.lat, 6));
+        let places: Vec<String> = self.points.iter().map(place).collect();
+        let answer = ctx
+            .ask(self.mode.service())
+            .path("/route/v1/")
+            .path(Mode::profile())
+            .path("/")
+            .path(&places.join(";"))
+            .query("overview", false)
+            .query("steps", true)
+            .query("alternatives", false)
+            .query("annotations", false)
+            .query("generate_hints", false)
+            .keep_if(KEEP, |value| value.text("code") == Some("Ok"))
+            .within(LIMIT)
+            .get()?;
+        let own = self.mode.service().is_own(&ctx.world.env);
+        let route = self.judged(&answer, own)?;
+        self.near(&route)?;
+        Ok(route)
+    }
+
+    /// A mode whose base was taken away ("none") is refused, not travelled by other means.
+    fn has_base(&self, ctx: &Ctx) -> Outcome<()> {
+        let service = self.mode.service();
+        let base = service.base_in(&ctx.world.env);
+        if base.starts_with("http://") || base.starts_with("https://") {
+            return Ok(());
+        }
+        let variable = services::variable(service.id);
+        Err(Problem::config(format!(
+            "There is no routing server for the mode {}: {variable} is \"{}\", which is no address.",
+            self.mode.name(),
+            clip(&visible(base), 60)
+        ))
+        .next(format!("Set {variable} to an OSRM server with such data, or take another mode.")))
+    }
+
+    /// The body before the status: refusals come as 400 with the reason in it.
+    fn judged(&self, answer: &Answer, own: bool) -> Outcome<Route> {
+        let value = answer.value();
+        let code = value.as_ref().and_then(|value| value.text("code"));
+        match (code, &value) {
+            (Some("Ok") | None, Some(value)) if answer.is_ok() => {
+                self.read(value).ok_or_else(|| answer.unreadable())
+            }
+            // Its own refusals come as 400; a busy server's code is a proxy's.
+            _ if is_busy(answer) => Err(busy(answer, value.as_ref())),
+            (Some(code), Some(value)) if code != "Ok" => {
+                let said = answer.said(value.text("message").unwrap_or_default());
+                Err(self.refusal(&answer.said(code), &said, own))
+            }
+            _ if answer.is_ok() => Err(answer.unreadable()),
+            _ => {
+                let said = value.as_ref().and_then(|value| value.text("message"));
+                Err(hint(answer.refused(said), self.mode.service(), own))
+            }
+        }
+    }
+
+    /// What the answer holds; none when it lacks the route.
+    fn read(&self, value: &Value) -> Option<Route> {
+        let route = value.at("routes/0")?;
+        let sound = |number: &f64| (0.0..1e12).contains(number);
+        let snaps = self.points.iter().zip(value.list("waypoints"));
+        let snap = |(point, road): (&Point, &Value)| {
+            let moved = || {
+                let to = Point::found(road.number("location/1")?, road.number("location/0")?)?;
+                Some(point.metres_to(to))
+            };
+            let metres = road.number("distance").filter(sound).or_else(moved);
+            let called = road.text("name").map(name);
+            (metres.unwrap_or(0.0), called.unwrap_or_default())
+        };
+        Some(Route {
+            distance: route.number("distance").filter(sound)?,
+            duration: route.number("duration").filter(sound)?,
+            legs: route
+                .list("legs")
+                .iter()
+                .map(|leg| leg.list("steps").to_vec())
+                .collect(),
+            snaps: snaps.map(snap).collect(),
+        })
+    }
+
+    /// A refusal's code in words, with the next step.
+    fn refusal(&self, code: &str, said: &str, own: bool) -> Problem {
+        let by = self.mode.by();
+        let words = match said.trim_end_matches('.') {
+            "" => String::new(),
+            said => format!(": {said}"),
+        };
+        match code {
+            "NoRoute" => Problem::missing(format!(
+                "There is no way {by} between these points: no road connects them (NoRoute)."
+            ))
+            .next("A sea, a border or a closed road may lie between. Check the points, or go part of the way by other means."),
+            "NoSegment" => Problem::missing(format!(
+                "No road that one can use {by} is near {} (NoSegment).",
+                self.named_in(said)
+            ))
+            .next("Give a point on or near a road; latitude comes first, longitude second."),
+            "InvalidValue" => Problem::input(format!(
+                "OSRM cannot use the coordinates (InvalidValue{words})."
+            ))
+            .next("Latitude and longitude may have been swapped: latitude comes first."),
+            "InvalidOptions" => Problem::input(format!(
+                "OSRM cannot use the request (InvalidOptions{words})."
+            ))
+            .next("A route needs two points at least, a start and a destination."),
+            "TooBig" => Problem::limit(format!(
+                "The route has more points than the server takes (TooBig{words})."
+            ))
+            .next("Use fewer waypoints, or ask for the way in parts."),
+            "InvalidQuery" | "InvalidUrl" | "InvalidService" | "InvalidVersion" => hint(
+                Problem::new(
+                    Kind::Config,
+                    format!("OSRM does not understand the request ({code}{words})."),
+                ),
+                self.mode.service(),
+                own,
+            ),
+            "NotImplemented" => hint(
+                Problem::new(
+                    Kind::Config,
+                    format!("The routing server cannot do this (NotImplemented{words})."),
+                ),
+                self.mode.service(),
+                own,
+            ),
+            _ => Problem::network(format!("OSRM found no route ({code}{words})."))
+                .next("Try again later, or with other points."),
+        }
+    }
+
+    /// The point whose number stands in the server's words, else all of them.
+    fn named_in(&self, said: &str) -> String {
+        let number = said
+            .rsplit(|c: char| !c.is_ascii_digit())
+            .find(|digits| !digits.is_empty())
+            .and_then(|digits| digits.parse::<usize>().ok());
+        match number.and_then(|at| Some((at, self.points.get(at)?))) {
+            Some((at, point)) => format!("{} ({point})", self.called(at)),
+            None => "one of the points".to_owned(),
+        }
+    }
+
+    /// What the point of this number is to the trip.
+    fn called(&self, at: usize) -> String {
+        match at {
+            0 => "the start".to_owned(),
+            _ if at + 1 == self.points.len() => "the destination".to_owned(),
+            _ => format!("waypoint {at}"),
+        }
+    }
+
+    /// Refuses a route whose points lie nowhere near a road.
+    fn near(&self, route: &Route) -> Outcome<()> {
+        for (at, (point, (metres, _))) in self.points.iter().zip(&route.snaps).enumerate() {
+            if *metres > ABSURD {
+                return Err(Problem::input(format!(
+                    "{} ({point}) is {} from the nearest road that the server knows.",
+                    capital(&self.called(at)),
+                    Units::Metric.length(*metres)
+                ))
+                .next("Latitude and longitude may have been swapped: latitude comes first.")
+                .next("Or the place is outside the map of this server."));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a reader must know about the route: points far from roads, and both ends at one spot.
+    pub(super) fn notes(&self, route: &Route, units: Units) -> Vec<String> {
+        let mut notes = Vec::new();
+        for (at, (metres, _)) in route.snaps.iter().enumerate().take(self.points.len()) {
+            if *metres > FAR {
+                notes.push(format!(
+                    "{} is {} from the nearest road; the way to it is not counted.",
+                    capital(&self.called(at)),
+                    units.length(*metres)
+                ));
+            }
+        }
+        if let (Some(first), Some(last)) = (self.points.first(), self.points.last())
+            && self.points.len() == 2
+            && route.distance < 1.0
+            && first.metres_to(*last) > 100.0
+        {
+            notes.push(format!(
+                "Both points were put on the same spot of the road network, though {} lie between them.",
+                units.length(first.metres_to(*last))
+            ));
+        }
+        notes
+    }
+
+    /// A point with the name of its road: `52.52, 13.405 (Torstraße)`.
+    pub(super) fn place(&self, route: &Route, at: usize) -> String {
+        let Some(point) = self.points.get(at) else {
+            return String::new();
+        };
+        match route.snaps.get(at).map(|(_, name)| name.as_str()) {
+            Some(name) if !name.is_empty() => format!("{point} ({name})"),
+            _ => point.to_string(),
+        }
+    }
+}
+
+impl Route {
+    /// The mode of the data it was made from, where its steps tell.
+    pub(super) fn mode(&self) -> Option<Mode> {
+        Mode::of_steps(
+            self.legs
+                .iter()
+                .flatten()
+                .filter_map(|step| step.text("mode")),
+        )
+    }
+}
+
+/// A name of the map, fit for a line.
+pub(super) fn name(text: &str) -> String {
+    clip(
+        &visible(&text.split_whitespace().collect::<Vec<_>>().join(" ")),
+        80,
+    )
+}
+
+/// True for statuses that say: not now. 501 says never.
+fn is_busy(answer: &Answer) -> bool {
+    answer.status == 429 || (answer.status >= 500 && answer.status != 501)
+}
+
+fn busy(answer: &Answer, value: Option<&Value>) -> Problem {
+    let said = value.and_then(|value| value.text("message")).unwrap_or("");
+    let said = answer.said(said);
+    let words = match said.trim_end_matches('.') {
+        "" => String::new(),
+        said => format!(": {said}"),
+    };
+    let problem = Problem::network(format!(
+        "OSRM, the routing server, is busy ({}){words}.",
+        answer.status
+    ));
+    match answer.retry_after() {
+        Some(wait) => problem.next(again(wait)),
+        None => problem.next("Try again in a minute; many share it."),
+    }
+}
+
+/// Where to look when the server does not understand what a right one does.
+fn hint(problem: Problem, service: &Service, own: bool) -> Problem {
+    if !own {
+        return problem.next("Try again later; the server may have changed.");
+    }
+    problem.next(format!(
+        "{} must be the address of an OSRM server, without /route/v1.",
+        services::variable(service.id)
+    ))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! Temperature and rain of the days as bars.
+
+use serde_json::Value;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::table::{Day, WIDE, amount, degrees, fitted, unit};
+use crate::tools::output::measures::Units;
+
+/// Columns of the temperature's scale.
+const WARM: usize = 36;
+/// Columns of the rain's.
+const WET: usize = 24;
+/// Blocks of one to eight eighths of a column.
+const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
+
+/// A bar from low to high for each day on one scale, and one of its rain; nothing for a single day, which has nothing beside it.
+pub(super) fn chart(value: &Value, days: &[Day], units: Units) -> String {
+    let pairs = days.iter().filter_map(|day| day.low.zip(day.high));
+    let (coldest, warmest) = pairs.fold(
+        (f64::INFINITY, f64::NEG_INFINITY),
+        |(least, most), (low, high)| (least.min(low), most.max(high)),
+    );
+    if days.len() < 2 || coldest > warmest {
+        return String::new();
+    }
+    let wettest = days.iter().filter_map(|day| day.rain).fold(0.0, f64::max);
+    let rain_known = days.iter().any(|day| day.rain.is_some());
+    let first = days.iter().map(|day| day.name.width()).max().unwrap_or(0);
+    let (warm, wet) = (
+        unit(value, "daily", "temperature_2m_max", units),
+        unit(value, "daily", "precipitation_sum", units),
+    );
+    let (low, high) = (degrees(coldest, &warm), degrees(warmest, &warm));
+    let gap = (WARM + 2).saturating_sub(low.width() + high.width());
+    let mut head = format!("{}  {low}{}{high}", " ".repeat(first), " ".repeat(gap));
+    if rain_known {
+        let most = match wettest > 0.0 {
+            true => format!("Precip up to {}", amount(wettest, &wet)),
+            false => "No precip".to_owned(),
+        };
+        head.push_str("  ");
+        head.push_str(&most);
+    }
+    let mut lines = vec![head];
+    for day in days {
+        let bar = match day.low.zip(day.high) {
+            Some((low, high)) => span(low, high, coldest, warmest),
+            None => " ".repeat(WARM),
+        };
+        let pad = " ".repeat(first.saturating_sub(day.name.width()));
+        let rain = length(day.rain.unwrap_or(0.0), wettest);
+        lines.push(
+            format!("{}{pad}  │{bar}│  {rain}", day.name)
+                .trim_end()
+                .to_owned(),
+        );
+    }
+    let lines: Vec<String> = lines.iter().map(|line| fitted(line, WIDE)).collect();
+    lines.join("\n")
+}
+
+/// A bar over its part of the scale, in half columns.
+fn span(low: f64, high: f64, least: f64, most: f64) -> String {
+    let halves = |at: f64| {
+        let part = if most > least {
+            (at - least) / (most - least)
+        } else {
+            0.0
+        };
+        scaled(part, WARM * 2)
+    };
+    let (from, to) = (
+        halves(low),
+        if most > least { halves(high) } else { WARM * 2 },
+    );
+    // A day whose two ends fall together still has a mark.
+    let from = from.min(WARM * 2 - 1).min(to);
+    let to = to.max(from + 1);
+    let column = |at: usize| {
+        let filled = |half: usize| (from..to).contains(&half);
+        match (filled(at * 2), filled(at * 2 + 1)) {
+            (true, true) => '█',
+            (true, false) => '▌',
+            (false, true) => '▐',
+            (false, false) => ' ',
+        }
+    };
+    (0..WARM).map(column).collect()
+}
+
+/// A bar from the left, in eighths of a column; any rain shows.
+fn length(rain: f64, most: f64) -> String {
+    if rain <= 0.0 || most <= 0.0 {
+        return String::new();
+    }
+    let eighths = scaled(rain / most, WET * 8).max(1);
+    let mut bar = "█".repeat(eighths / 8);
+    bar.extend((eighths % 8).checked_sub(1).and_then(|at| EIGHTHS.get(at)));
+    bar
+}
+
+/// A part of a whole as a count of at most `whole`.
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss
+)]
+fn scaled(part: f64, whole: usize) -> usize {
+    ((part * whole as f64).round().max(0.0) as usize).min(whole)
+}

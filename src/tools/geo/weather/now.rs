@@ -1,0 +1,95 @@
+//! The words above and below the table: place and moment, the weather now, and where the values come from.
+
+use serde_json::Value;
+
+use super::codes;
+use super::table::{WIDE, amount, fitted, sound, unit};
+use crate::base::json::Pick;
+use crate::base::text::{capital, clip, figure, visible};
+use crate::tools::geo::point::Point;
+use crate::tools::output::measures::{Units, compass};
+
+/// From here on the grid cell's distance is told.
+const NEAR: f64 = 100.0;
+
+/// What stands for the weather of this moment when the answer has none.
+pub(super) const NOTHING: &str = "Nothing is known about the weather now.";
+
+/// Where and when, and the weather of this moment.
+pub(super) fn now(value: &Value, point: Point, units: Units) -> String {
+    let mut place = Vec::new();
+    place.extend(value.text("timezone").map(|zone| clip(&visible(zone), 40)));
+    place.extend(value.text("current/time").and_then(moment));
+    let place = match place.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", place.join(", ")),
+    };
+    let mut text = format!("Weather at {point}{place}");
+    let shown = |key: &str| {
+        let number = sound(value, &format!("current/{key}"))?;
+        Some(amount(number, &unit(value, "current", key, units)))
+    };
+    let code = value.whole("current/weather_code");
+    let mut air: Vec<String> = Vec::new();
+    air.extend(code.map(codes::words));
+    air.extend(shown("temperature_2m"));
+    air.extend(shown("apparent_temperature").map(|felt| format!("feels like {felt}")));
+    let mut more: Vec<String> = Vec::new();
+    more.extend(shown("wind_speed_10m").map(|speed| {
+        let from = sound(value, "current/wind_direction_10m");
+        let from = from.map(|degrees| format!(" from the {}", compass(degrees)));
+        format!("wind {speed}{}", from.unwrap_or_default())
+    }));
+    more.extend(shown("relative_humidity_2m").map(|share| format!("humidity {share}")));
+    more.extend(shown("precipitation").map(|fell| format!("precipitation {fell}")));
+    let lines: Vec<String> = [air, more]
+        .into_iter()
+        .filter(|words| !words.is_empty())
+        .map(|words| fitted(&capital(&words.join(", ")), WIDE - 5))
+        .collect();
+    match lines.is_empty() {
+        true => {
+            text.push('\n');
+            text.push_str(NOTHING);
+        }
+        false => {
+            for (at, line) in lines.iter().enumerate() {
+                text.push_str(if at == 0 { "\nNow  " } else { "\n     " });
+                text.push_str(line);
+            }
+        }
+    }
+    text
+}
+
+/// `Mon 4 May 2026, 12:15` of `2026-05-04T12:15`.
+fn moment(text: &str) -> Option<String> {
+    let time: jiff::civil::DateTime = text.parse().ok()?;
+    Some(time.strftime("%a %-d %b %Y, %H:%M").to_string())
+}
+
+/// Whose values these are, and for which place exactly.
+pub(super) fn source(value: &Value, point: Point, units: Units) -> String {
+    let cell = value
+        .number("latitude")
+        .zip(value.number("longitude"))
+        .and_then(|(lat, lon)| Point::found(lat, lon))
+        .filter(|cell| cell.metres_to(point) >= NEAR);
+    let mut words = String::new();
+    if let Some(cell) = cell {
+        let height = sound(value, "elevation")
+            .map(|metres| match units {
+                Units::Metric => format!(" ({} m high)", figure(metres, 0)),
+                Units::Miles => format!(" ({} ft high)", figure(metres / 0.3048, 0)),
+            })
+            .unwrap_or_default();
+        let away = units.length(cell.metres_to(point));
+        words = format!(
+            "Values of the grid cell at {}, {}{height}, {away} away.\n",
+            figure(cell.lat, 4),
+            figure(cell.lon, 4)
+        );
+    }
+    words.push_str("Weather data by Open-Meteo.com (CC BY 4.0)");
+    words
+}

@@ -1,0 +1,115 @@
+//! Open-Meteo: asking for weather, and its refusals in words (contract/services/open-meteo.md).
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::base::json::Pick;
+use crate::base::problem::{Kind, Outcome, Problem};
+use crate::net::service::Answer;
+use crate::net::services::OPEN_METEO;
+use crate::tools::engine::context::Ctx;
+use crate::tools::geo::point::Point;
+use crate::tools::output::measures::Units;
+
+/// The same weather is not asked for again within this time: the service makes new values every fifteen minutes.
+const KEEP: Duration = Duration::from_secs(300);
+/// Before the second try when the service fails.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// The longest that an answer is waited for, within the limit of every tool that asks.
+const LIMIT: Duration = Duration::from_secs(13);
+
+/// What is asked about a place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Question {
+    /// Where.
+    pub(crate) point: Point,
+    /// Units of the answer.
+    pub(crate) units: Units,
+    /// Variables of this moment.
+    pub(crate) current: &'static str,
+    /// Variables of each day, and how many days.
+    pub(crate) daily: Option<(&'static str, u32)>,
+}
+
+/// Asks.
+///
+/// # Errors
+/// The service's refusals; an answer that is none.
+pub(crate) fn ask(ctx: &Ctx, question: Question) -> Outcome<Value> {
+    let Point { lat, lon } = question.point;
+    let miles = question.units == Units::Miles;
+    let in_miles = |unit: &'static str| miles.then_some(unit);
+    let days = question.daily.map(|(_, days)| days);
+    let answer = ctx
+        .ask(&OPEN_METEO)
+        .path("/v1/forecast")
+        .query("latitude", lat + 0.0)
+        .query("longitude", lon + 0.0)
+        .query("current", question.current)
+        .query_if("daily", question.daily.map(|(variables, _)| variables))
+        .query_if("forecast_days", days)
+        .query("timezone", "auto")
+        .query_if("temperature_unit", in_miles("fahrenheit"))
+        .query_if("wind_speed_unit", in_miles("mph"))
+        .query_if("precipitation_unit", in_miles("inch"))
+        .keep_if(KEEP, has_weather)
+        .again_when_failed(PAUSE)
+        .within(LIMIT)
+        .get()?;
+    judged(ctx, &answer)
+}
+
+fn judged(ctx: &Ctx, answer: &Answer) -> Outcome<Value> {
+    let value = answer.value();
+    // A refusal may come under 200, so it is looked for first.
+    if let Some(value) = value.as_ref().filter(|value| value.flag("error")) {
+        let reason = value.text("reason").unwrap_or_default();
+        return Err(refusal(ctx, answer, reason));
+    }
+    if matches!(answer.status, 400..=499) && answer.status != 429 {
+        let reason = value.as_ref().and_then(|value| value.text("reason"));
+        return Err(refusal(ctx, answer, reason.unwrap_or_default()));
+    }
+    let value = answer.json(|value| value.text("reason").map(str::to_owned))?;
+    match has_weather(&value) {
+        true => Ok(value),
+        false => Err(answer.unreadable()),
+    }
+}
+
+fn has_weather(value: &Value) -> bool {
+    value.at("current").is_some() || value.at("daily").is_some()
+}
+
+/// A refusal with its reason: which limit is spent, or what is wrong with the request.
+fn refusal(ctx: &Ctx, answer: &Answer, reason: &str) -> Problem {
+    let period = reason.split_whitespace().next().unwrap_or_default();
+    let spent =
+        |period: &str| Problem::limit(format!("Open-Meteo's {period} limit of requests is spent."));
+    match period.to_ascii_lowercase().as_str() {
+        "minutely" => {
+            ctx.world.outside.rest(&OPEN_METEO, Duration::from_secs(60));
+            spent("minutely").next("Try again in a minute.")
+        }
+        "hourly" => spent("hourly").next("Try again in the next hour."),
+        "daily" => spent("daily").next("Try again tomorrow (the day begins at midnight UTC)."),
+        _ if answer.is_ok() => {
+            let said = answer.said(reason);
+            let words = match said.trim_end_matches('.') {
+                "" => String::new(),
+                said => format!(": {said}"),
+            };
+            Problem::new(
+                Kind::Network,
+                format!("Open-Meteo refused the request{words}."),
+            )
+            .next("Check the coordinates, or try again later.")
+        }
+        _ if answer.status == 429 || answer.status >= 500 => answer.refused(Some(reason)),
+        _ => answer
+            .refused(Some(reason))
+            .next("Check the coordinates, or try again later."),
+    }
+}

@@ -1,0 +1,121 @@
+//! `music_search`: hits of MusicBrainz, one a line.
+
+use serde_json::Value;
+
+use super::ask::{end, escaped, reply};
+use super::words::{credit, joined, length, life, name, titled};
+use super::{Entity, MusicSearch};
+use crate::base::json::Pick;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, plural, thousands, visible};
+use crate::net::service::encoded;
+use crate::tools::engine::context::Ctx;
+
+/// Searches.
+///
+/// # Errors
+/// An empty query; what MusicBrainz refuses.
+pub(super) fn search(ctx: &Ctx, args: MusicSearch) -> Outcome<String> {
+    let query = escaped(&args.query);
+    if query.is_empty() {
+        return Err(Problem::input("The query is empty.").next("Give an artist, album or song."));
+    }
+    let kind = args.entity;
+    let path = format!(
+        "{}/?query={}&limit={}&fmt=json",
+        kind.word(),
+        encoded(&query),
+        args.max_results
+    );
+    let found = reply(ctx, &path, end(), || {
+        Problem::missing("MusicBrainz does not have this search.")
+    })?;
+    let list = found.list(kind.list());
+    if list.is_empty() && found.at(kind.list()).is_none() && found.whole("count") != Some(0) {
+        return Err(Problem::network(format!(
+            "MusicBrainz answered without a list of {}.",
+            kind.list()
+        ))
+        .next("Try again later."));
+    }
+    let most = usize::try_from(args.max_results).unwrap_or(25);
+    let hits: Vec<String> = list
+        .iter()
+        .filter(|hit| hit.is_object())
+        .take(most)
+        .enumerate()
+        .map(|(at, hit)| format!("{:>2}. {}", at + 1, described(kind, hit)))
+        .collect();
+    let asked = clip(&visible(args.query.trim()), 100);
+    if hits.is_empty() {
+        return Ok(format!(
+            "No {} found for \"{asked}\" at MusicBrainz.",
+            kind.list()
+        ));
+    }
+    let all = found.whole("count").and_then(|all| u64::try_from(all).ok());
+    let head = match all.filter(|all| *all > hits.len() as u64) {
+        Some(all) => format!("{} of {} {}", hits.len(), thousands(all), kind.list()),
+        None => plural(hits.len(), kind.word()),
+    };
+    Ok(format!(
+        "{head} at MusicBrainz for \"{asked}\" (details: music_lookup with the MBID and entity {}):\n{}",
+        kind.word(),
+        hits.join("\n")
+    ))
+}
+
+/// One hit in a line.
+fn described(kind: Entity, hit: &Value) -> String {
+    let id = name(hit, "id").map(|id| format!("MBID {id}"));
+    let by = |title: String| match credit(hit) {
+        Some(credit) => format!("{title} by {credit}"),
+        None => title,
+    };
+    match kind {
+        Entity::Artist => joined([
+            Some(titled(hit, "name")),
+            name(hit, "type"),
+            name(hit, "country").or_else(|| name(hit, "area/name")),
+            life(hit),
+            id,
+        ]),
+        Entity::Release => joined([
+            Some(by(titled(hit, "title"))),
+            name(hit, "release-group/primary-type"),
+            name(hit, "date"),
+            name(hit, "country"),
+            name(hit, "status"),
+            tracks(hit),
+            id,
+        ]),
+        Entity::Recording => {
+            let album = hit.list("releases").first().and_then(|release| {
+                let title = name(release, "title")?;
+                Some(match name(release, "date") {
+                    Some(date) => format!("on {title} ({date})"),
+                    None => format!("on {title}"),
+                })
+            });
+            joined([
+                Some(by(titled(hit, "title"))),
+                hit.flag("video").then(|| "video".to_owned()),
+                length(hit, "length"),
+                album.or_else(|| name(hit, "first-release-date")),
+                id,
+            ])
+        }
+    }
+}
+
+/// How many tracks a release has.
+pub(super) fn tracks(release: &Value) -> Option<String> {
+    let whole = release.whole("track-count");
+    let media = || {
+        let counts = release.list("media").iter();
+        counts.map(|medium| medium.whole("track-count")).sum()
+    };
+    let count: Option<i64> = whole.or_else(media);
+    let count = usize::try_from(count?).ok().filter(|count| *count > 0)?;
+    Some(plural(count, "track"))
+}

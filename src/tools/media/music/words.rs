@@ -1,0 +1,134 @@
+//! What MusicBrainz says of a record, in words: credits, lengths, spans of life, genres.
+
+use serde_json::Value;
+
+use crate::base::json::Pick;
+use crate::base::text::{clip, visible};
+
+/// Bytes of a title or name at most.
+const LONG: usize = 300;
+
+/// A title or name at `path`, in one line.
+pub(super) fn name(value: &Value, path: &str) -> Option<String> {
+    value.text(path).map(line)
+}
+
+fn line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    clip(&visible(&line), LONG)
+}
+
+/// Those who are credited, joined as the record has it; nothing when it was not told.
+pub(super) fn credit(value: &Value) -> Option<String> {
+    let parts = value.list("artist-credit").iter().map(|part| {
+        let name = part.text("name").or_else(|| part.text("artist/name"));
+        let join = part.at("joinphrase").and_then(Value::as_str);
+        format!("{}{}", name.unwrap_or_default(), join.unwrap_or_default())
+    });
+    let whole = line(&parts.collect::<String>());
+    (!whole.is_empty()).then_some(whole)
+}
+
+/// Milliseconds as `4:05`; nothing when the length is unknown.
+pub(super) fn length(value: &Value, path: &str) -> Option<String> {
+    let millis = value.whole(path).filter(|millis| *millis > 0)?;
+    let seconds = millis.saturating_add(500) / 1_000;
+    let (minutes, seconds) = (seconds / 60, seconds % 60);
+    Some(match minutes {
+        0..60 => format!("{minutes}:{seconds:02}"),
+        _ => format!("{}:{:02}:{seconds:02}", minutes / 60, minutes % 60),
+    })
+}
+
+/// From when to when an artist lived or a group played.
+pub(super) fn life(artist: &Value) -> Option<String> {
+    let [begin, end] = ["begin", "end"].map(|key| name(artist, &format!("life-span/{key}")));
+    match (begin, end) {
+        (Some(begin), Some(end)) => Some(format!("{begin} to {end}")),
+        (Some(begin), None) if artist.flag("life-span/ended") => {
+            Some(format!("since {begin}, ended"))
+        }
+        (Some(begin), None) => Some(format!("since {begin}")),
+        (None, Some(end)) => Some(format!("until {end}")),
+        (None, None) => artist.flag("life-span/ended").then(|| "ended".to_owned()),
+    }
+}
+
+/// Names of a list of genres or tags, most used first.
+pub(super) fn used(value: &Value, path: &str, most: usize) -> Option<String> {
+    let mut list: Vec<&Value> = value.list(path).iter().collect();
+    list.sort_by_key(|item| std::cmp::Reverse(item.whole("count").unwrap_or(0)));
+    let names: Vec<String> = list
+        .into_iter()
+        .filter_map(|item| name(item, "name"))
+        .take(most)
+        .collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// `title` with what tells it from others of the same name.
+pub(super) fn titled(value: &Value, path: &str) -> String {
+    let title = name(value, path).unwrap_or_else(|| "(untitled)".to_owned());
+    match name(value, "disambiguation") {
+        Some(more) => format!("{title} ({more})"),
+        None => title,
+    }
+}
+
+/// The parts that are there, with commas.
+pub(super) fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn lengths_are_minutes_and_seconds() {
+        let length = |millis: Value| length(&json!({"length": millis}), "length");
+        assert_eq!(length(json!(178_000)).as_deref(), Some("2:58"));
+        assert_eq!(length(json!("59999")).as_deref(), Some("1:00"));
+        assert_eq!(length(json!(3_725_000)).as_deref(), Some("1:02:05"));
+        assert_eq!(
+            (length(json!(null)), length(json!(0)), length(json!(-5))),
+            (None, None, None)
+        );
+        assert!(length(json!(i64::MAX)).is_some());
+    }
+
+    #[test]
+    fn credits_are_joined_as_written() {
+        let value = json!({"artist-credit": [
+            {"name": "Ann", "joinphrase": " feat. "}, {"artist": {"name": "Bob"}, "name": null, "joinphrase": ""}]});
+        assert_eq!(credit(&value).as_deref(), Some("Ann feat. Bob"));
+        assert_eq!(credit(&json!({"artist-credit": null})), None);
+    }
+
+    #[test]
+    fn a_life_is_told_as_far_as_it_is_known() {
+        let life = |span: Value| life(&json!({"life-span": span}));
+        assert_eq!(
+            life(json!({"begin": "1940-10-09", "end": "1980-12-08", "ended": true})).unwrap(),
+            "1940-10-09 to 1980-12-08"
+        );
+        assert_eq!(
+            life(json!({"begin": "1991", "ended": null})).unwrap(),
+            "since 1991"
+        );
+        assert_eq!(
+            life(json!({"begin": "1991", "ended": true})).unwrap(),
+            "since 1991, ended"
+        );
+        assert_eq!(life(json!({"ended": null})), None);
+        assert_eq!(life(json!({"ended": true})).unwrap(), "ended");
+    }
+
+    #[test]
+    fn the_most_used_genres_come_first() {
+        let value = json!({"genres": [{"name": "rock", "count": 1}, {"name": "pop", "count": 7}, {"name": ""}, null]});
+        assert_eq!(used(&value, "genres", 5).as_deref(), Some("pop, rock"));
+        assert_eq!(used(&value, "tags", 5), None);
+    }
+}

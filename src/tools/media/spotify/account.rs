@@ -1,0 +1,175 @@
+//! The account: a token that is good now, renewed early and by one process at a time, and codes exchanged for tokens.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::tokens::{Begun, Store, Token};
+use crate::base::json::Pick;
+use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::redact;
+use crate::disk::lock::Lock;
+use crate::net::keys;
+use crate::net::service::Answer;
+use crate::net::services::SPOTIFY_ACCOUNTS;
+use crate::tools::engine::context::Ctx;
+
+/// How long another process's renewal is waited for.
+const WAIT: Duration = Duration::from_secs(8);
+/// How long a renewal is waited for: the call that needs it has ten seconds.
+const RENEWING: Duration = Duration::from_secs(5);
+/// How long a token lives when Spotify does not say, and at most, in seconds.
+const LIFE: i64 = 3_600;
+const LONGEST: i64 = 86_400;
+
+/// The application's id.
+///
+/// # Errors
+/// It is not set.
+pub(super) fn client(ctx: &Ctx) -> Outcome<String> {
+    SPOTIFY_ACCOUNTS.key_in(&ctx.world.env).ok_or_else(|| {
+        Problem::config("SPOTIFY_CLIENT_ID is not set.").next(format!(
+            "Make an application in Spotify's developer dashboard with the redirect address {}, and set SPOTIFY_CLIENT_ID to its client id.",
+            super::callback::redirect(super::callback::port(&ctx.world.env))
+        ))
+    })
+}
+
+/// Nobody has signed in.
+pub(super) fn unconnected() -> Problem {
+    Problem::new(Kind::Auth, "Spotify is not connected.").next("Call spotify_auth.")
+}
+
+/// An access token that is good now.
+///
+/// # Errors
+/// Nobody has signed in, or the sign-in has ended.
+pub(super) fn access(ctx: &Ctx) -> Outcome<String> {
+    let store = Store::of(ctx)?;
+    let token = store.read()?;
+    if token.is_fresh(store.now()) {
+        return Ok(token.access);
+    }
+    if !token.is_there() {
+        client(ctx)?;
+        return Err(unconnected());
+    }
+    renewed(ctx, &token.access)
+}
+
+/// A new access token instead of `used`, which is old or was refused. When another process was faster, its token is taken.
+///
+/// # Errors
+/// The sign-in has ended; what Spotify refuses.
+pub(super) fn renewed(ctx: &Ctx, used: &str) -> Outcome<String> {
+    let store = Store::of(ctx)?;
+    let id = client(ctx)?;
+    let _lock = Lock::take(&store.renewal(), WAIT, &ctx.stop)?;
+    let token = store.read()?;
+    if token.access != used && token.is_fresh(store.now()) {
+        return Ok(token.access);
+    }
+    if token.refresh.is_empty() {
+        return Err(unconnected());
+    }
+    let mut ask = ctx
+        .ask(&SPOTIFY_ACCOUNTS)
+        .path("/api/token")
+        .within(RENEWING);
+    let secret = keys::find(&ctx.world.env, "SPOTIFY_CLIENT_SECRET").filter(|_| !token.ours);
+    if let Some(secret) = &secret {
+        // A token of the original was got with the secret and is renewed with it.
+        let pair = STANDARD.encode(format!("{id}:{secret}"));
+        ask = ask.secret_header("authorization", secret, format!("Basic {pair}"));
+    }
+    let answer = ask.form(&[
+        ("grant_type", "refresh_token"),
+        ("refresh_token", &token.refresh),
+        ("client_id", &id),
+    ])?;
+    let hidden = [token.access.clone(), token.refresh.clone()];
+    if error(&answer).as_deref() == Some("invalid_grant") {
+        store.forget(&token)?;
+        return Err(Problem::new(
+            Kind::Auth,
+            "The sign-in to Spotify has ended: it was taken back, or is older than six months.",
+        )
+        .next("Call spotify_auth to sign in anew."));
+    }
+    let new = granted(&answer, &hidden, store.now(), &token)?;
+    store.write(&new)?;
+    Ok(new.access)
+}
+
+/// Exchanges the code of a sign-in for a token, and keeps it.
+///
+/// # Errors
+/// Spotify does not take the code.
+pub(super) fn exchanged(ctx: &Ctx, store: &Store, begun: &Begun, code: &str) -> Outcome<Token> {
+    let answer = ctx.ask(&SPOTIFY_ACCOUNTS).path("/api/token").form(&[
+        ("grant_type", "authorization_code"),
+        ("code", code),
+        ("redirect_uri", &begun.redirect),
+        ("client_id", &begun.client),
+        ("code_verifier", &begun.verifier),
+    ])?;
+    if error(&answer).as_deref() == Some("invalid_grant") {
+        // A code is good once; the next try needs a new one.
+        store.end();
+        return Err(Problem::new(
+            Kind::Auth,
+            "Spotify does not take this code: it was used before, is too old, or belongs to another sign-in.",
+        )
+        .next("Call spotify_auth without auth_code to begin anew."));
+    }
+    let before = Token {
+        ours: true,
+        scope: super::pkce::SCOPES.join(" "),
+        ..Token::default()
+    };
+    let hidden = [code.to_owned(), begun.verifier.clone()];
+    let token = granted(&answer, &hidden, store.now(), &before)?;
+    store.write(&token)?;
+    store.end();
+    Ok(token)
+}
+
+/// The `error` of a refused request for a token; it is a text here, unlike elsewhere at Spotify.
+fn error(answer: &Answer) -> Option<String> {
+    let value = answer.value().filter(|_| !answer.is_ok())?;
+    value.text("error").map(str::to_owned)
+}
+
+/// The token in an answer; what it leaves out stays as it was `before`.
+fn granted(answer: &Answer, hidden: &[String], now: i64, before: &Token) -> Outcome<Token> {
+    if error(answer).as_deref() == Some("invalid_client") {
+        return Err(
+            Problem::config("Spotify does not know the application of SPOTIFY_CLIENT_ID.")
+                .next("Check SPOTIFY_CLIENT_ID, and SPOTIFY_CLIENT_SECRET if it is set."),
+        );
+    }
+    let value = answer.json(|value| {
+        let words = value
+            .text("error_description")
+            .or_else(|| value.text("error"));
+        let words = words.or_else(|| value.text("error/message"))?;
+        Some(redact::secrets(words, hidden).into_owned())
+    })?;
+    let access = value
+        .text("access_token")
+        .ok_or_else(|| answer.unreadable())?;
+    if !access.bytes().all(|b| b.is_ascii_graphic()) {
+        return Err(answer.unreadable());
+    }
+    let life = value.whole("expires_in").unwrap_or(LIFE).clamp(0, LONGEST);
+    let kept = |key: &str, old: &str| value.text(key).unwrap_or(old).to_owned();
+    Ok(Token {
+        access: access.to_owned(),
+        refresh: kept("refresh_token", &before.refresh),
+        expires: now.saturating_add(life),
+        scope: kept("scope", &before.scope),
+        ours: before.ours,
+        lacking: before.lacking,
+    })
+}

@@ -1,0 +1,239 @@
+//! `spotify_add_tracks`: each query becomes one track, and the tracks go to the playlist, a hundred a request.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::SpotifyAddTracks;
+use super::api::{Api, artists, name, uri};
+use super::link::{Link, is_id, isrc};
+use super::rank::{Named, best};
+use super::search::{PAGE, page};
+use crate::base::json::Pick;
+use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::text::{clip, plural, visible};
+use crate::tools::engine::context::Ctx;
+
+/// Tracks of one request at most.
+const BATCH: usize = 100;
+/// Queries of one call at most.
+const MOST: usize = 500;
+/// After this long no more is searched: what was found has to be added within the call.
+const SEARCHING: Duration = Duration::from_secs(42);
+/// When a search is given up, and how long the adding may take after that.
+const SEARCHED: Duration = Duration::from_secs(47);
+const ADDING: Duration = Duration::from_secs(11);
+/// The longest pause that is waited for, within that.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// A query and what it became.
+struct Found {
+    asked: String,
+    uri: String,
+    /// What the track is called; nothing for one that was named by its URI.
+    called: Option<String>,
+}
+
+/// Adds tracks.
+///
+/// # Errors
+/// No playlist; nothing could be added.
+pub(super) fn add(ctx: &Ctx, args: SpotifyAddTracks) -> Outcome<String> {
+    let playlist = playlist(&args.playlist_id)?;
+    let queries: Vec<String> = args
+        .track_queries
+        .iter()
+        .map(|query| query.split_whitespace().collect::<Vec<_>>().join(" "))
+        .filter(|query| !query.is_empty())
+        .collect();
+    if queries.is_empty() {
+        return Err(Problem::input("No track was named.")
+            .next("Give one query a track, for example \"Nina Simone Feeling Good\"."));
+    }
+    if queries.len() > MOST {
+        return Err(Problem::input(format!(
+            "These are {} tracks; {MOST} are the most of one call.",
+            queries.len()
+        ))
+        .next("Add them in several calls."));
+    }
+    let mut api = Api::open(ctx, SEARCHED)?.patience(PATIENCE);
+    let start = Instant::now();
+    let (mut found, mut failed): (Vec<Found>, Vec<(String, String)>) = (Vec::new(), Vec::new());
+    let count = queries.len();
+    let mut refused: Option<Problem> = None;
+    for (at, asked) in queries.into_iter().enumerate() {
+        ctx.stop.check()?;
+        if count > 3 {
+            ctx.progress(format!("{at} of {count} tracks searched"));
+        }
+        let track = if start.elapsed() > SEARCHING && Link::read(&asked).is_none() {
+            Err("not searched, the time was up".to_owned())
+        } else if refused.as_ref().is_some_and(is_for_all) && Link::read(&asked).is_none() {
+            Err("not searched after Spotify's refusal".to_owned())
+        } else {
+            match track(&mut api, &asked) {
+                Ok(track) => track,
+                Err(problem)
+                    if matches!(problem.kind, Kind::Auth | Kind::Config | Kind::Cancelled) =>
+                {
+                    return Err(problem);
+                }
+                Err(problem) => {
+                    let why = problem.what.trim_end_matches('.').to_owned();
+                    refused = Some(problem);
+                    Err(why)
+                }
+            }
+        };
+        match track {
+            Ok((uri, _)) if found.iter().any(|other| other.uri == uri) => {
+                failed.push((asked, "the same track as one before".to_owned()));
+            }
+            Ok((uri, called)) => found.push(Found { asked, uri, called }),
+            Err(why) => failed.push((asked, why)),
+        }
+    }
+    // That Spotify could not be asked is not that it has no such track.
+    if let Some(problem) = refused.filter(|_| found.is_empty()) {
+        return Err(problem);
+    }
+    api.extend(ADDING);
+    let mut added = 0;
+    let mut trouble = None;
+    for batch in found.chunks(BATCH) {
+        let uris: Vec<&str> = batch.iter().map(|track| track.uri.as_str()).collect();
+        let body = json!({"uris": uris});
+        let path = format!("/playlists/{playlist}/items");
+        match api.send(&|ask| ask.path(&path).only_once().json(&body)) {
+            Ok(_) => added += batch.len(),
+            Err(problem) => {
+                trouble = Some(problem);
+                break;
+            }
+        }
+    }
+    if added == 0
+        && let Some(problem) = trouble
+    {
+        return Err(match problem.kind {
+            Kind::Missing => Problem::missing(format!("Spotify has no playlist with the id {playlist}."))
+                .next("spotify_search with search_type playlist finds ids; only playlists of your own can be added to."),
+            _ => problem,
+        });
+    }
+    let left = found.split_off(added);
+    if let Some(problem) = trouble {
+        let why = problem.what.trim_end_matches('.').to_owned();
+        failed.extend(left.into_iter().map(|track| (track.asked, why.clone())));
+    }
+    report(&playlist, count, &found, &failed)
+}
+
+/// The id in what was given: itself, a URI or a link.
+fn playlist(given: &str) -> Outcome<String> {
+    let given = given.trim();
+    match Link::read(given) {
+        Some(link) if link.kind == "playlist" => Ok(link.id),
+        Some(link) => Err(Problem::input(format!("This is a link of the kind {}, not to a playlist.", link.kind))
+            .next("Give a playlist's id, URI or link.")),
+        None if is_id(given) => Ok(given.to_owned()),
+        None => Err(Problem::input(format!("\"{}\" is no playlist.", clip(&visible(given), 80)))
+            .next("Give its id, its URI (spotify:playlist:...) or its link; spotify_create_playlist makes one.")),
+    }
+}
+
+/// True for a refusal that the next search would meet too.
+fn is_for_all(problem: &Problem) -> bool {
+    matches!(problem.kind, Kind::Refused | Kind::Limit)
+}
+
+/// The URI of the track that is meant, and what it is called; else why there is none.
+fn track(api: &mut Api<'_>, asked: &str) -> Outcome<Result<(String, Option<String>), String>> {
+    if let Some(link) = Link::read(asked) {
+        return Ok(match link.kind.as_str() {
+            "track" | "episode" => Ok((link.uri(), None)),
+            kind => Err(format!("a link of the kind {kind}, not to a track")),
+        });
+    }
+    let code = isrc(asked);
+    let query = code
+        .as_ref()
+        .map_or_else(|| asked.to_owned(), |code| format!("isrc:{code}"));
+    let page = page(api, "track", &query, PAGE, 0)?;
+    let hits: Vec<&Value> = page
+        .list("items")
+        .iter()
+        .filter(|hit| uri(hit, "track").is_some())
+        .collect();
+    let Some(first) = hits.first() else {
+        return Ok(Err("nothing found".to_owned()));
+    };
+    let named: Vec<Named<'_>> = hits
+        .iter()
+        .map(|hit| Named {
+            title: hit.text("name").unwrap_or_default(),
+            artists: hit
+                .list("artists")
+                .iter()
+                .filter_map(|artist| artist.text("name"))
+                .collect(),
+        })
+        .collect();
+    let meant = if code.is_some() {
+        Some(0)
+    } else {
+        best(asked, &named)
+    };
+    let Some(hit) = meant.and_then(|at| hits.get(at)) else {
+        let uri = uri(first, "track").unwrap_or_default();
+        return Ok(Err(format!(
+            "nothing like it found; the first hit is {} ({uri})",
+            called(first)
+        )));
+    };
+    Ok(uri(hit, "track")
+        .map(|uri| (uri, Some(called(hit))))
+        .ok_or_else(|| "nothing found".to_owned()))
+}
+
+fn called(track: &Value) -> String {
+    let title = name(track, "name").unwrap_or_else(|| "(without a name)".to_owned());
+    match artists(track) {
+        Some(artists) => format!("{title} by {artists}"),
+        None => title,
+    }
+}
+
+/// What was added and what was not.
+fn report(
+    playlist: &str,
+    count: usize,
+    found: &[Found],
+    failed: &[(String, String)],
+) -> Outcome<String> {
+    let short = |asked: &str| clip(&visible(asked), 100);
+    let failures: Vec<String> = failed
+        .iter()
+        .map(|(asked, why)| format!("  \"{}\": {why}", short(asked)))
+        .collect();
+    if found.is_empty() {
+        return Err(Problem::missing("No track was added.")
+            .facts(format!("Failed:\n{}", failures.join("\n")))
+            .next("Try other words, or give URIs, links or ISRCs; spotify_search finds them."));
+    }
+    let mut lines = vec![format!(
+        "Added {} of {} to the playlist {playlist}:",
+        found.len(),
+        plural(count, "track")
+    )];
+    lines.extend(found.iter().map(|track| match &track.called {
+        Some(called) => format!("  \"{}\": {called}, {}", short(&track.asked), track.uri),
+        None => format!("  {}", track.uri),
+    }));
+    if !failures.is_empty() {
+        lines.push(format!("Failed ({}):", failures.len()));
+        lines.extend(failures);
+    }
+    Ok(lines.join("\n"))
+}

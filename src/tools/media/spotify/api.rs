@@ -1,0 +1,157 @@
+//! Requests to Spotify's Web API in the person's name, and its refusals in words.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::account::{access, renewed};
+use super::tokens::Store;
+use crate::base::json::Pick;
+use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::text::{clip, visible};
+use crate::net::service::{Answer, Ask};
+use crate::net::services::SPOTIFY_API;
+use crate::tools::engine::context::Ctx;
+
+/// The longest pause that is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The way to the API for one call.
+pub(super) struct Api<'a> {
+    ctx: &'a Ctx,
+    token: String,
+    patience: Duration,
+    end: Instant,
+}
+
+impl<'a> Api<'a> {
+    /// Signs the call in; its requests are not waited for longer than `time` in all.
+    ///
+    /// # Errors
+    /// Nobody has signed in, or the sign-in has ended.
+    pub(super) fn open(ctx: &'a Ctx, time: Duration) -> Outcome<Self> {
+        let end = Instant::now() + time;
+        Ok(Self {
+            ctx,
+            token: access(ctx)?,
+            patience: PATIENCE,
+            end,
+        })
+    }
+
+    /// Waits shorter for a second try: the call itself has no more time.
+    #[must_use]
+    pub(super) fn patience(mut self, time: Duration) -> Self {
+        self.patience = time;
+        self
+    }
+
+    /// Gives the requests that follow `time` from now.
+    pub(super) fn extend(&mut self, time: Duration) {
+        self.end = Instant::now() + time;
+    }
+
+    /// Sends what `make` makes of a request, once more after a renewal when the token is refused.
+    ///
+    /// # Errors
+    /// What Spotify refuses, in words.
+    pub(super) fn send(&mut self, make: &dyn Fn(Ask<'a>) -> Outcome<Answer>) -> Outcome<Value> {
+        let mut answer = self.once(make)?;
+        if answer.status == 401 {
+            self.token = renewed(self.ctx, &self.token)?;
+            answer = self.once(make)?;
+        }
+        judged(self.ctx, &answer)
+    }
+
+    fn once(&self, make: &dyn Fn(Ask<'a>) -> Outcome<Answer>) -> Outcome<Answer> {
+        let left = self.end.saturating_duration_since(Instant::now());
+        let bearer = format!("Bearer {}", self.token);
+        make(
+            self.ctx
+                .ask(&SPOTIFY_API)
+                .secret_header("authorization", &self.token, bearer)
+                .patience(self.patience)
+                .within(left.max(Duration::from_secs(1)))
+                .path("/v1"),
+        )
+    }
+}
+
+/// An object of the Web API holds its error under a name; that of a token is a text.
+fn said(value: &Value) -> Option<String> {
+    let words = value
+        .text("error/message")
+        .or_else(|| value.text("error_description"));
+    words.or_else(|| value.text("error")).map(str::to_owned)
+}
+
+fn judged(ctx: &Ctx, answer: &Answer) -> Outcome<Value> {
+    let value = answer.value();
+    let words = value
+        .as_ref()
+        .and_then(said)
+        .map(|words| answer.said(&words));
+    let told = words.as_deref().map_or_else(String::new, |words| {
+        format!(": {}", words.trim_end_matches('.'))
+    });
+    match (answer.status, value) {
+        (401, _) => Err(Problem::new(Kind::Auth, format!("Spotify does not take the sign-in{told}."))
+            .next("Call spotify_auth to sign in anew.")),
+        (403, _) if told.to_lowercase().contains("scope") => {
+            lacking(ctx);
+            Err(Problem::new(Kind::Auth, format!("The sign-in to Spotify does not allow this{told}."))
+                .next("Call spotify_auth and agree to changing playlists."))
+        }
+        (403, _) => Err(Problem::refused(format!("Spotify refused the request (403){told}."))
+            .next("The playlist may be another's, the person may not be on the application's list of users (five at most), or its owner may have no Premium.")),
+        (404, _) => Err(Problem::missing(format!("Spotify does not have this (404){told}.")).next("Check the id.")),
+        (_, Some(value)) if answer.is_ok() && value.at("error").is_none() && value.is_object() => Ok(value),
+        (_, None) if answer.is_ok() && answer.bytes.trim_ascii().is_empty() => Ok(Value::Null),
+        (_, Some(_)) if answer.is_ok() && words.is_some() => {
+            Err(Problem::network(format!("Spotify refused{told}.")).next("Try again later."))
+        }
+        _ if answer.is_ok() => Err(answer.unreadable()),
+        _ => Err(answer.refused(words.as_deref())),
+    }
+}
+
+/// Remembers that the next sign-in has to ask the person again.
+fn lacking(ctx: &Ctx) {
+    let store = Store::of(ctx);
+    let marked = store.and_then(|store| {
+        let mut token = store.read()?;
+        token.lacking = true;
+        store.write(&token)
+    });
+    // Without the mark the person is told all the same.
+    let _ = marked;
+}
+
+/// A name at `path`, in one line.
+pub(super) fn name(value: &Value, path: &str) -> Option<String> {
+    value.text(path).map(|text| {
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        clip(&visible(&line), 300)
+    })
+}
+
+/// The names of a list of artists.
+pub(super) fn artists(value: &Value) -> Option<String> {
+    let names: Vec<String> = value
+        .list("artists")
+        .iter()
+        .filter_map(|artist| name(artist, "name"))
+        .collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// The URI of a thing, also when only its id was told.
+pub(super) fn uri(value: &Value, kind: &str) -> Option<String> {
+    name(value, "uri").or_else(|| Some(format!("spotify:{kind}:{}", name(value, "id")?)))
+}
+
+/// The link of a thing for browsers.
+pub(super) fn web(value: &Value) -> Option<String> {
+    name(value, "external_urls/spotify").filter(|link| link.starts_with("https://"))
+}

@@ -1,0 +1,33 @@
+//! Opening an address in the person's browser, without waiting for it.
+
+use std::time::Duration;
+
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::proc::capture::Keep;
+use crate::proc::child::{Leftovers, Run};
+use crate::proc::child_env::command_env;
+use crate::proc::program::find_program;
+
+/// Programs that open an address, the desktop's own first.
+const PROGRAMS: [&str; 4] = ["xdg-open", "wslview", "sensible-browser", "open"];
+/// A browser that was not running before runs inside the program that opens it, as long as the person uses it.
+const LONG: Duration = Duration::from_secs(7 * 86_400);
+
+/// Starts the program that opens `url`; false when there is none.
+pub(super) fn open(env: &Env, url: &str) -> bool {
+    let Some(program) = PROGRAMS.iter().find_map(|name| find_program(name, env)) else {
+        return false;
+    };
+    let mut run = Run::new(program, [url], command_env(env));
+    run.limit = LONG;
+    run.leftovers = Leftovers::Leave;
+    run.stdout = Keep::first(0);
+    run.stderr = Keep::first(0);
+    run.dir = Some("/".into());
+    // Neither the call's end nor its stop sign closes the person's browser.
+    std::thread::Builder::new()
+        .name("browser".to_owned())
+        .spawn(move || run.run(&Cancel::new()))
+        .is_ok()
+}

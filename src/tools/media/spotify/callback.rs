@@ -1,0 +1,300 @@
+//! The loopback address that the browser comes back to: caught for a while, answered with a small page, and given free on every way out.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use super::pkce::Back;
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::base::problem::{Outcome, Problem};
+
+/// The port of the contract, and the variable that says another.
+const PORT: u16 = 8888;
+const VARIABLE: &str = "MARVIN_SPOTIFY_PORT";
+/// How often the connections are looked at.
+const LOOK: Duration = Duration::from_millis(25);
+/// Connections at once; browsers open some that they never use.
+const CONNECTIONS: usize = 32;
+/// How long a connection may say nothing, and how long the page may take to send.
+const PATIENCE: Duration = Duration::from_secs(10);
+const SENDING: Duration = Duration::from_secs(2);
+/// Bytes of a request's head at most.
+const HEAD: usize = 16 * 1024;
+
+/// The port that the redirect address names.
+pub(super) fn port(env: &Env) -> u16 {
+    let own = env.get(VARIABLE).and_then(|port| port.trim().parse().ok());
+    own.unwrap_or(PORT)
+}
+
+/// The redirect address with this port. Spotify takes no name instead of the number.
+pub(super) fn redirect(port: u16) -> String {
+    format!("http://127.0.0.1:{port}/callback")
+}
+
+/// The listener; dropped, it gives the port free.
+pub(super) struct Ear {
+    listener: TcpListener,
+    port: u16,
+}
+
+/// One connection of a browser.
+struct Visit {
+    stream: TcpStream,
+    head: Vec<u8>,
+    since: Instant,
+}
+
+/// What came back, and the browser that waits for a page.
+pub(super) struct Caught {
+    pub(super) back: Back,
+    stream: TcpStream,
+}
+
+impl Ear {
+    /// Listens on the port; 0 means a free one.
+    ///
+    /// # Errors
+    /// The port is taken.
+    pub(super) fn open(port: u16) -> std::io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+        listener.set_nonblocking(true)?;
+        let port = listener.local_addr()?.port();
+        Ok(Self { listener, port })
+    }
+
+    /// Where it listens.
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Waits for an answer with this state; others are turned away. Nothing when the time is up.
+    ///
+    /// # Errors
+    /// `Cancelled`; the system stops listening.
+    pub(super) fn wait(
+        self,
+        state: &str,
+        limit: Duration,
+        stop: &Cancel,
+    ) -> Outcome<Option<Caught>> {
+        let end = Instant::now() + limit;
+        let mut visits: Vec<Visit> = Vec::new();
+        while Instant::now() < end {
+            loop {
+                match self.listener.accept() {
+                    Ok((stream, _)) => {
+                        if stream.set_nonblocking(true).is_ok() && visits.len() < CONNECTIONS {
+                            visits.push(Visit {
+                                stream,
+                                head: Vec::new(),
+                                since: Instant::now(),
+                            });
+                        }
+                    }
+                    Err(why) if matches!(why.kind(), ErrorKind::WouldBlock) => break,
+                    Err(why)
+                        if matches!(
+                            why.kind(),
+                            ErrorKind::Interrupted | ErrorKind::ConnectionAborted
+                        ) => {}
+                    Err(why) => return Err(Problem::system("Waiting for the browser failed", why)),
+                }
+            }
+            let mut waiting = Vec::new();
+            for mut visit in visits {
+                match visit.look() {
+                    Look::More => waiting.push(visit),
+                    Look::Gone => {}
+                    Look::Asked(target) => match judged(&target, state) {
+                        Ok(back) => {
+                            return Ok(Some(Caught {
+                                back,
+                                stream: visit.stream,
+                            }));
+                        }
+                        Err((status, words)) => page(visit.stream, status, words),
+                    },
+                }
+            }
+            visits = waiting;
+            if !stop.sleep(LOOK) {
+                return Err(Problem::cancelled());
+            }
+        }
+        Ok(None)
+    }
+}
+
+enum Look {
+    More,
+    Gone,
+    /// The target of a whole request.
+    Asked(String),
+}
+
+impl Visit {
+    fn look(&mut self) -> Look {
+        let mut piece = [0u8; 4096];
+        loop {
+            match self.stream.read(&mut piece) {
+                Ok(0) => return Look::Gone,
+                Ok(count) => self
+                    .head
+                    .extend_from_slice(piece.get(..count).unwrap_or_default()),
+                Err(why) if why.kind() == ErrorKind::WouldBlock => break,
+                Err(why) if why.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Look::Gone,
+            }
+            if self.head.len() > HEAD {
+                return Look::Gone;
+            }
+        }
+        if !self.head.windows(4).any(|end| end == b"\r\n\r\n") {
+            return if self.since.elapsed() > PATIENCE {
+                Look::Gone
+            } else {
+                Look::More
+            };
+        }
+        Look::Asked(target(&self.head).unwrap_or_default())
+    }
+}
+
+/// The target of a GET request.
+fn target(head: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(head);
+    let mut words = text.lines().next()?.split(' ');
+    (words.next()? == "GET").then_some(())?;
+    Some(words.next()?.to_owned())
+}
+
+/// What a request brings back; else the status and words for who sent it.
+fn judged(target: &str, state: &str) -> Result<Back, (&'static str, &'static str)> {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    if path != "/callback" {
+        return Err(("404 Not Found", "There is nothing here."));
+    }
+    let back = Back::read(query);
+    // Nothing is gained by forging a refusal, and a person who refused wants to hear it.
+    if back.error.is_some() {
+        return Ok(back);
+    }
+    if back.code.is_none() {
+        return Err((
+            "400 Bad Request",
+            "This address holds no answer of Spotify.",
+        ));
+    }
+    if back.state.as_deref() != Some(state) {
+        return Err((
+            "400 Bad Request",
+            "This answer does not belong to the sign-in that is under way (wrong state). It was not used.",
+        ));
+    }
+    Ok(back)
+}
+
+impl Caught {
+    /// Shows the person how it went.
+    pub(super) fn answer(self, words: &str) {
+        page(self.stream, "200 OK", words);
+    }
+}
+
+fn page(mut stream: TcpStream, status: &str, words: &str) {
+    let body = format!(
+        "<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><title>Marvin</title><p>{words}</p></html>\n"
+    );
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    // A browser that went away misses nothing but the page.
+    let _ = stream.set_nonblocking(false);
+    let _ = stream.set_write_timeout(Some(SENDING));
+    let _ = stream.write_all(head.as_bytes());
+    let _ = stream.write_all(body.as_bytes());
+    let _ = stream.shutdown(Shutdown::Write);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn visit(port: u16, target: &str) -> String {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+        write!(
+            stream,
+            "GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n"
+        )
+        .unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn others_are_turned_away_and_the_right_answer_is_caught() {
+        let ear = Ear::open(0).unwrap();
+        let port = ear.port();
+        std::thread::scope(|scope| {
+            let browser = scope.spawn(move || {
+                let silent = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+                assert!(visit(port, "/favicon.ico").starts_with("HTTP/1.1 404 "));
+                assert!(visit(port, "/callback").starts_with("HTTP/1.1 400 "));
+                assert!(visit(port, "/callback?code=C&state=wrong").contains("wrong state"));
+                let text = visit(port, "/callback?code=C&state=S");
+                drop(silent);
+                text
+            });
+            let caught = ear
+                .wait("S", Duration::from_secs(10), &Cancel::new())
+                .unwrap()
+                .unwrap();
+            assert_eq!(caught.back.code.as_deref(), Some("C"));
+            caught.answer("Done.");
+            assert!(browser.join().unwrap().contains("<p>Done.</p>"));
+        });
+        Ear::open(port).unwrap();
+    }
+
+    #[test]
+    fn a_stop_ends_the_wait_at_once_and_frees_the_port() {
+        let ear = Ear::open(0).unwrap();
+        let port = ear.port();
+        assert!(Ear::open(port).is_err());
+        let stop = Cancel::new();
+        let start = Instant::now();
+        std::thread::scope(|scope| {
+            scope.spawn(|| stop.fire());
+            assert!(
+                ear.wait("S", Duration::from_secs(60), &stop)
+                    .is_err_and(|why| why.is_cancelled())
+            );
+        });
+        assert!(start.elapsed() < Duration::from_millis(200));
+        Ear::open(port).unwrap();
+    }
+
+    #[test]
+    fn a_wait_has_an_end() {
+        let ear = Ear::open(0).unwrap();
+        assert!(
+            ear.wait("S", Duration::from_millis(60), &Cancel::new())
+                .unwrap()
+                .is_none()
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_answer_without_the_state_is_taken(query in "[a-z=&%0-9]{0,60}") {
+            if let Ok(back) = judged(&format!("/callback?{query}"), "STATE") {
+                prop_assert!(back.error.is_some());
+            }
+        }
+    }
+}

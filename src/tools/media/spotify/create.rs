@@ -1,0 +1,59 @@
+//! `spotify_create_playlist`.
+
+use serde_json::json;
+
+use super::SpotifyCreatePlaylist;
+use super::api::{Api, name, web};
+use super::search::WITHIN;
+use crate::base::json::Pick;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, visible};
+use crate::tools::engine::context::Ctx;
+
+/// Characters of a name and of a description at most (the service's own limits).
+const NAME: usize = 100;
+const ABOUT: usize = 300;
+
+/// Creates a playlist.
+///
+/// # Errors
+/// No name; what Spotify refuses.
+pub(super) fn create(ctx: &Ctx, args: SpotifyCreatePlaylist) -> Outcome<String> {
+    let line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (title, about) = (line(&args.name), line(&args.description));
+    if title.is_empty() {
+        return Err(Problem::input("The playlist has no name.").next("For example: Road trip"));
+    }
+    for (what, text, most) in [("name", &title, NAME), ("description", &about, ABOUT)] {
+        let count = text.chars().count();
+        if count > most {
+            return Err(Problem::input(format!(
+                "The {what} has {count} characters; {most} are the most."
+            )));
+        }
+    }
+    let mut body = json!({"name": title, "public": args.public});
+    if let Some(body) = body.as_object_mut().filter(|_| !about.is_empty()) {
+        body.insert("description".to_owned(), about.into());
+    }
+    let made = Api::open(ctx, WITHIN)?
+        .patience(std::time::Duration::from_secs(6))
+        .send(&|ask| ask.path("/me/playlists").only_once().json(&body))?;
+    let id = name(&made, "id").ok_or_else(|| {
+        Problem::network("Spotify answered without the new playlist's id.")
+            .next("Look in Spotify whether it is there.")
+    })?;
+    let seen = match made
+        .at("public")
+        .and_then(serde_json::Value::as_bool)
+        .unwrap_or(args.public)
+    {
+        true => "public",
+        false => "private",
+    };
+    let link = web(&made).map_or_else(String::new, |link| format!("\nLink: {link}"));
+    let title = name(&made, "name").unwrap_or_else(|| clip(&visible(&title), 300));
+    Ok(format!(
+        "Playlist \"{title}\" created, {seen}.\nId: {id}{link}"
+    ))
+}

@@ -1,0 +1,67 @@
+//! Module `spotify`: signing in, searching, and filling playlists (contract/services/spotify.md).
+
+mod account;
+mod add;
+mod api;
+mod browser;
+mod callback;
+mod create;
+mod link;
+mod pkce;
+mod rank;
+mod search;
+mod sign_in;
+mod tokens;
+
+use crate::net::services::{SPOTIFY_ACCOUNTS, SPOTIFY_API, Service};
+use crate::tools::{OUTSIDE, READ};
+use add::add;
+use create::create;
+use search::search;
+use sign_in::sign_in;
+
+/// Who is asked by tools that use the catalogue or the account.
+const BOTH: &[&Service] = &[&SPOTIFY_API, &SPOTIFY_ACCOUNTS];
+/// Who is asked when signing in.
+const ACCOUNTS: &[&Service] = &[&SPOTIFY_ACCOUNTS];
+
+crate::choice! {
+    /// Kind of thing in the catalogue.
+    pub(crate) enum Sort { Track = "track", Artist = "artist", Album = "album", Playlist = "playlist" }
+}
+
+crate::tools! { "spotify";
+    /// Connect a Spotify account.
+    spotify_auth(SpotifyAuth; OUTSIDE.slow().seconds(130).service("spotify").asks(ACCOUNTS)) {
+        /// code or pasted redirect URL; empty starts the flow
+        auth_code: String = "", alias: &["code", "url"];
+    } => sign_in, says ["connect spotify", "sign in to spotify"];
+
+    /// Search the catalogue.
+    spotify_search(SpotifySearch; READ.seconds(10).service("spotify").asks(BOTH)) {
+        /// text
+        query: String, example: "Nina Simone Feeling Good";
+        /// kind
+        search_type: Sort = "track", alias: &["type"];
+        /// how many
+        max_results: u32 = 10, min: 1, max: 20, alias: &["limit"];
+    } => search, says ["search spotify for {query}", "find {query} on spotify"];
+
+    /// Create a playlist.
+    spotify_create_playlist(SpotifyCreatePlaylist; OUTSIDE.seconds(10).service("spotify").asks(BOTH)) {
+        /// name
+        name: String, example: "Road trip";
+        /// text
+        description: String = "";
+        /// visibility
+        public: bool = false;
+    } => create, says ["create the spotify playlist {name}", "make a spotify playlist called {name}"];
+
+    /// Search tracks and add the best matches.
+    spotify_add_tracks(SpotifyAddTracks; OUTSIDE.seconds(60).service("spotify").asks(BOTH)) {
+        /// playlist id or URL
+        playlist_id: String, example: "37i9dQZF1DX0XUsuxWHRQd", alias: &["playlist"];
+        /// one query per track
+        track_queries: Vec<String>, example: "[\"Nina Simone Feeling Good\"]", alias: &["tracks", "queries"];
+    } => add, says ["add {track_queries} to the spotify playlist {playlist_id}"];
+}

@@ -1,0 +1,186 @@
+//! `spotify_search`: the catalogue, in pages of ten (an application of 2026 gets no longer ones).
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::api::{Api, artists, name, uri, web};
+use super::link::isrc;
+use super::{Sort, SpotifySearch};
+use crate::base::json::Pick;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, plural, thousands, visible};
+use crate::tools::engine::context::Ctx;
+
+/// Hits of a page at most.
+pub(super) const PAGE: usize = 10;
+/// Pages at most: null entries may empty some.
+const PAGES: usize = 4;
+/// How long Spotify is waited for; a call has ten seconds, and is to end with a sentence about the service.
+pub(super) const WITHIN: Duration = Duration::from_secs(8);
+
+impl Sort {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Track => "track",
+            Self::Artist => "artist",
+            Self::Album => "album",
+            Self::Playlist => "playlist",
+        }
+    }
+}
+
+/// Searches.
+///
+/// # Errors
+/// An empty query; what Spotify refuses.
+pub(super) fn search(ctx: &Ctx, args: SpotifySearch) -> Outcome<String> {
+    let asked = args.query.split_whitespace().collect::<Vec<_>>().join(" ");
+    if asked.is_empty() {
+        return Err(Problem::input("The query is empty.").next("Give a title, an artist or both."));
+    }
+    let kind = args.search_type;
+    let query = match isrc(&asked) {
+        Some(code) if kind == Sort::Track => format!("isrc:{code}"),
+        _ => asked.clone(),
+    };
+    let most = usize::try_from(args.max_results).unwrap_or(PAGE);
+    // A call of ten seconds cannot wait for ten.
+    let mut api = Api::open(ctx, WITHIN)?.patience(Duration::from_secs(6));
+    let (mut found, mut all, mut offset) = (Vec::new(), 0, 0);
+    let mut seen = HashSet::new();
+    let mut missed = None;
+    for _ in 0..PAGES {
+        let limit = most.saturating_sub(found.len()).clamp(1, PAGE);
+        let page = match page(&mut api, kind.word(), &query, limit, offset) {
+            Ok(page) => page,
+            Err(problem) if found.is_empty() || problem.is_cancelled() => return Err(problem),
+            Err(problem) => {
+                missed = Some(problem);
+                break;
+            }
+        };
+        all = page.whole("total").unwrap_or(0).max(all);
+        let items = page.list("items");
+        offset += items.len();
+        for item in items.iter().filter(|item| item.is_object()) {
+            if uri(item, kind.word()).is_none_or(|uri| seen.insert(uri)) {
+                found.push(item.clone());
+            }
+        }
+        if found.len() >= most || items.is_empty() || page.text("next").is_none() {
+            break;
+        }
+    }
+    found.truncate(most);
+    let shown = clip(&visible(&asked), 100);
+    if found.is_empty() {
+        return Ok(format!(
+            "No {}s found for \"{shown}\" at Spotify.",
+            kind.word()
+        ));
+    }
+    let head = match u64::try_from(all) {
+        Ok(all) if all > found.len() as u64 => {
+            format!("{} of {} {}s", found.len(), thousands(all), kind.word())
+        }
+        _ => plural(found.len(), kind.word()),
+    };
+    let lines = found
+        .iter()
+        .enumerate()
+        .map(|(at, item)| format!("{:>2}. {}", at + 1, described(kind, item)));
+    let mut lines: Vec<String> = lines.collect();
+    lines.extend(missed.map(|why| format!("The others could not be read: {}", why.what)));
+    Ok(format!(
+        "{head} at Spotify for \"{shown}\":\n{}",
+        lines.join("\n")
+    ))
+}
+
+/// One page of hits.
+///
+/// # Errors
+/// What Spotify refuses; an answer without a list of the kind.
+pub(super) fn page(
+    api: &mut Api<'_>,
+    kind: &'static str,
+    query: &str,
+    limit: usize,
+    offset: usize,
+) -> Outcome<Value> {
+    let answer = api.send(&|ask| {
+        let ask = ask
+            .path("/search")
+            .query("q", query)
+            .query("type", kind)
+            .query("limit", limit);
+        ask.query_if("offset", (offset > 0).then_some(offset)).get()
+    })?;
+    answer
+        .at(&format!("{kind}s"))
+        .filter(|page| page.is_object())
+        .cloned()
+        .ok_or_else(|| {
+            Problem::network(format!("Spotify answered without a list of {kind}s."))
+                .next("Try again later.")
+        })
+}
+
+/// A thing of the catalogue in a line.
+fn described(kind: Sort, item: &Value) -> String {
+    let title = name(item, "name").unwrap_or_else(|| "(without a name)".to_owned());
+    let by = match artists(item) {
+        Some(artists) => format!("{title} by {artists}"),
+        None => title.clone(),
+    };
+    let count = |value: Option<i64>| {
+        let count = usize::try_from(value?).ok()?;
+        Some(plural(count, "track"))
+    };
+    let mut parts: Vec<Option<String>> = match kind {
+        Sort::Track => vec![
+            Some(by),
+            name(item, "album/name").map(|album| format!("on {album}")),
+            length(item),
+            item.flag("explicit").then(|| "explicit".to_owned()),
+        ],
+        Sort::Artist => vec![Some(title), genres(item)],
+        Sort::Album => vec![
+            Some(by),
+            name(item, "album_type"),
+            name(item, "release_date"),
+            count(item.whole("total_tracks")),
+        ],
+        Sort::Playlist => vec![
+            Some(
+                match name(item, "owner/display_name").or_else(|| name(item, "owner/id")) {
+                    Some(owner) => format!("{title} by {owner}"),
+                    None => title,
+                },
+            ),
+            count(
+                item.whole("items/total")
+                    .or_else(|| item.whole("tracks/total")),
+            ),
+        ],
+    };
+    parts.extend([uri(item, kind.word()), web(item)]);
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn genres(artist: &Value) -> Option<String> {
+    let genres = artist.texts("genres");
+    (!genres.is_empty()).then(|| clip(&visible(&genres.join("/")), 100))
+}
+
+/// A track's length as `4:05`.
+fn length(track: &Value) -> Option<String> {
+    let millis = track.whole("duration_ms").filter(|millis| *millis > 0)?;
+    let seconds = millis.saturating_add(500) / 1_000;
+    Some(match seconds / 60 {
+        minutes @ 0..60 => format!("{minutes}:{:02}", seconds % 60),
+        minutes => format!("{}:{:02}:{:02}", minutes / 60, minutes % 60, seconds % 60),
+    })
+}

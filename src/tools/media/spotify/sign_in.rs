@@ -1,0 +1,195 @@
+//! `spotify_auth`: begins a sign-in and catches its end, or takes the end that a person pasted.
+
+use std::time::Duration;
+
+use super::SpotifyAuth;
+use super::account::{access, client, exchanged};
+use super::browser;
+use super::callback::{Caught, Ear, port, redirect};
+use super::pkce::{Back, SCOPES, address, unguessable};
+use super::tokens::{Begun, Store, Token};
+use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::text::{clip, visible};
+use crate::chat::event::{Event, Level};
+use crate::net::services::SPOTIFY_ACCOUNTS;
+use crate::tools::engine::context::Ctx;
+
+/// How long the browser is waited for.
+const WAIT: Duration = Duration::from_secs(120);
+
+/// Signs in.
+///
+/// # Errors
+/// No application is set; the person refused or did not come; Spotify does not take the code.
+pub(super) fn sign_in(ctx: &Ctx, args: SpotifyAuth) -> Outcome<String> {
+    let store = Store::of(ctx)?;
+    let given = args.auth_code.trim();
+    if !given.is_empty() {
+        return pasted(ctx, &store, given);
+    }
+    if let Some(words) = connected(ctx, &store)? {
+        return Ok(words);
+    }
+    let id = client(ctx)?;
+    // Where nobody sits, nobody can come back within the call.
+    let somebody = ctx.by_hand || ctx.world.approve.is_some();
+    let wanted = port(&ctx.world.env);
+    if !somebody {
+        let begun = begin(&store, &id, wanted)?;
+        return Ok(by_paste("", &url(ctx, &begun), &begun.redirect));
+    }
+    let ear = match Ear::open(wanted) {
+        Ok(ear) => ear,
+        Err(why) => {
+            let begun = begin(&store, &id, wanted)?;
+            let why = format!(
+                "Port {wanted} of this machine cannot be used ({}), so the browser's answer cannot be caught here.\n",
+                crate::base::problem::io_words(&why)
+            );
+            return Ok(by_paste(&why, &url(ctx, &begun), &begun.redirect));
+        }
+    };
+    let begun = begin(&store, &id, ear.port())?;
+    let url = url(ctx, &begun);
+    let opened = browser::open(&ctx.world.env, &url);
+    ctx.listener.hear(Event::Notice(
+        Level::Info,
+        if opened {
+            format!("Opening the browser to sign in to Spotify. If nothing opens, go to:\n{url}")
+        } else {
+            format!("To sign in to Spotify, open this address in a browser:\n{url}")
+        },
+    ));
+    ctx.progress(format!(
+        "waiting up to {} s for the browser",
+        WAIT.as_secs()
+    ));
+    match ear.wait(&begun.state, WAIT, &ctx.stop)? {
+        Some(caught) => finish(ctx, &store, &begun, caught),
+        None => Err(Problem::limit(format!("Nobody came back from Spotify within {} s.", WAIT.as_secs()))
+            .next(format!("Open {url} and agree; then call spotify_auth with the address that the browser ends at as auth_code."))),
+    }
+}
+
+/// What is to be said when the account can be used as it is.
+fn connected(ctx: &Ctx, store: &Store) -> Outcome<Option<String>> {
+    // What cannot be read is written anew by the sign-in.
+    let Ok(token) = store.read() else {
+        return Ok(None);
+    };
+    let granted: Vec<&str> = token.scope.split_whitespace().collect();
+    let enough = granted.is_empty() || SCOPES.iter().all(|scope| granted.contains(scope));
+    if !token.is_there() || token.lacking || !enough {
+        return Ok(None);
+    }
+    match access(ctx) {
+        Ok(_) => Ok(Some(format!(
+            "Spotify is connected already. {}",
+            state(&store.read()?)
+        ))),
+        Err(problem) if problem.kind == Kind::Auth => Ok(None),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// Until when the token holds, and for what.
+fn state(token: &Token) -> String {
+    let until = jiff::Timestamp::from_second(token.expires).map_or_else(
+        |_| String::new(),
+        |time| {
+            format!(
+                "The token holds until {} UTC and is renewed by itself.",
+                time.strftime("%Y-%m-%d %H:%M")
+            )
+        },
+    );
+    if token.scope.is_empty() {
+        until
+    } else {
+        format!("{until} Scopes: {}.", clip(&visible(&token.scope), 200))
+    }
+}
+
+/// A new sign-in, or the one that was begun a short time ago.
+fn begin(store: &Store, id: &str, port: u16) -> Outcome<Begun> {
+    let redirect = redirect(port);
+    if let Some(begun) = store.young(id, &redirect)? {
+        return Ok(begun);
+    }
+    let begun = Begun {
+        state: unguessable()?,
+        verifier: unguessable()?,
+        redirect,
+        client: id.to_owned(),
+    };
+    store.begin(&begun)?;
+    Ok(begun)
+}
+
+fn url(ctx: &Ctx, begun: &Begun) -> String {
+    let accounts = SPOTIFY_ACCOUNTS.base_in(&ctx.world.env);
+    address(
+        accounts,
+        &begun.client,
+        &begun.redirect,
+        &begun.state,
+        &begun.verifier,
+    )
+}
+
+/// How to sign in where no browser can come back.
+fn by_paste(why: &str, url: &str, redirect: &str) -> String {
+    format!(
+        "{why}Open this address in a browser and agree:\n{url}\n\
+         The browser ends at an address that begins with {redirect} (the page itself may not load). \
+         Within an hour call spotify_auth with that whole address as auth_code."
+    )
+}
+
+/// What the browser brought back.
+fn finish(ctx: &Ctx, store: &Store, begun: &Begun, caught: Caught) -> Outcome<String> {
+    let outcome = taken(ctx, store, begun, &caught.back);
+    caught.answer(match &outcome {
+        Ok(_) => "Spotify is connected. You can close this window.",
+        Err(_) => "Spotify is not connected. Marvin says why; you can close this window.",
+    });
+    outcome
+}
+
+fn taken(ctx: &Ctx, store: &Store, begun: &Begun, back: &Back) -> Outcome<String> {
+    if let Some(error) = &back.error {
+        store.end();
+        let what = if error == "access_denied" {
+            "Spotify was not connected: access denied.".to_owned()
+        } else {
+            format!("Spotify was not connected: {}.", clip(&visible(error), 100))
+        };
+        return Err(Problem::refused(what).next("Call spotify_auth again to be asked again."));
+    }
+    let code = back.code.as_deref().ok_or_else(|| {
+        Problem::input("The address holds no code.")
+            .next("Paste the whole address that the browser ended at, with everything after its question mark.")
+    })?;
+    let token = exchanged(ctx, store, begun, code)?;
+    Ok(format!("Spotify is connected. {}", state(&token)))
+}
+
+/// A code or an address that a person pasted.
+fn pasted(ctx: &Ctx, store: &Store, given: &str) -> Outcome<String> {
+    let begun = store.begun()?.ok_or_else(|| {
+        Problem::input("No sign-in to Spotify was begun within the last hour.")
+            .next("Call spotify_auth without auth_code first, and open the address that it gives.")
+    })?;
+    let back = Back::pasted(given);
+    if back.error.is_none()
+        && back.code.is_some()
+        && !Back::is_bare(given)
+        && back.state.as_deref() != Some(&begun.state)
+    {
+        return Err(Problem::refused(
+            "The address does not belong to the sign-in that was begun (wrong state). It was not used.",
+        )
+        .next("Call spotify_auth without auth_code, open the address that it gives, and paste where that ends."));
+    }
+    taken(ctx, store, &begun, &back)
+}

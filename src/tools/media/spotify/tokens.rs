@@ -1,0 +1,423 @@
+//! The part of `tokens.json` that is Spotify's (contract/interfaces.md 10.1), and the sign-in that was begun; both for the owner alone.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::base::json::Pick;
+use crate::base::problem::{Outcome, Problem};
+use crate::disk::atomic::{self, Access};
+use crate::disk::lock;
+use crate::tools::engine::context::Ctx;
+
+/// Bytes of a file at most.
+const CAP: u64 = 1 << 20;
+/// How long another process's writing is waited for.
+const WAIT: Duration = Duration::from_secs(4);
+/// How long a begun sign-in can be ended, in seconds.
+const AGE: i64 = 3_600;
+/// A begun sign-in younger than this is gone on with, so that an address that was given before stays good.
+const YOUNG: i64 = 2_700;
+/// Seconds by which a token is renewed before its end.
+const EARLY: i64 = 60;
+
+/// What is known of the account.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Token {
+    pub(super) access: String,
+    pub(super) refresh: String,
+    /// In Unix seconds.
+    pub(super) expires: i64,
+    pub(super) scope: String,
+    /// It came from a sign-in of ours, which used no secret.
+    pub(super) ours: bool,
+    /// Spotify said that it lacks a scope.
+    pub(super) lacking: bool,
+}
+
+impl Token {
+    fn of(value: &Value) -> Self {
+        let text = |key: &str| {
+            let text = value.text(key).unwrap_or_default();
+            // What cannot stand in a header is no token.
+            let plain = text.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
+            if plain {
+                text.to_owned()
+            } else {
+                String::new()
+            }
+        };
+        Self {
+            access: text("access_token"),
+            refresh: text("refresh_token"),
+            expires: value.whole("expires_at").unwrap_or(0),
+            scope: text("scope"),
+            ours: value.flag("pkce"),
+            lacking: value.flag("scope_missing"),
+        }
+    }
+
+    /// True when there is something to use or renew.
+    pub(super) fn is_there(&self) -> bool {
+        !self.access.is_empty() || !self.refresh.is_empty()
+    }
+
+    /// True when it can be used now.
+    pub(super) fn is_fresh(&self, now: i64) -> bool {
+        !self.access.is_empty() && self.expires.saturating_sub(EARLY) > now
+    }
+}
+
+/// A sign-in that was begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Begun {
+    pub(super) state: String,
+    pub(super) verifier: String,
+    pub(super) redirect: String,
+    pub(super) client: String,
+}
+
+/// The files.
+#[derive(Debug)]
+pub(super) struct Store {
+    tokens: PathBuf,
+    begun: PathBuf,
+    old: Option<PathBuf>,
+    now: i64,
+    aside: Option<crate::base::clock::Clock>,
+}
+
+impl Store {
+    /// Those of the active profile.
+    ///
+    /// # Errors
+    /// There is no place for Marvin's files.
+    pub(super) fn of(ctx: &Ctx) -> Outcome<Self> {
+        let world = &ctx.world;
+        let profile = world.paths.profile(&world.profile())?;
+        Ok(Self {
+            tokens: profile.tokens(),
+            begun: profile.spotify_sign_in(),
+            old: world.paths.old_spotify_token().ok(),
+            now: world.clock.now().timestamp().as_second(),
+            aside: Some(world.clock.clone()),
+        })
+    }
+
+    /// Seconds since 1970.
+    pub(super) fn now(&self) -> i64 {
+        self.now
+    }
+
+    /// What renewals of several processes lock.
+    pub(super) fn renewal(&self) -> PathBuf {
+        self.tokens.with_file_name("spotify-renewal")
+    }
+
+    /// The account's token; the file of the original is imported once.
+    ///
+    /// # Errors
+    /// The file cannot be read or understood.
+    pub(super) fn read(&self) -> Outcome<Token> {
+        let whole = match atomic::read(&self.tokens, CAP)? {
+            Some(bytes) => object(&bytes).ok_or_else(|| {
+                Problem::input(format!("{} is not a JSON object.", self.tokens.display()))
+                    .next("Call spotify_auth to sign in anew; the file is then set aside.")
+            })?,
+            None => Map::new(),
+        };
+        let own = whole.get("spotify").unwrap_or(&Value::Null);
+        let token = Token::of(own);
+        if token.is_there() || own.flag("imported") {
+            return Ok(token);
+        }
+        let Some(old) = self.old.as_deref().and_then(import) else {
+            return Ok(token);
+        };
+        self.change(|own| {
+            if !Token::of(&Value::Object(own.clone())).is_there() {
+                set(own, &old);
+                own.insert("imported".to_owned(), true.into());
+            }
+        })?;
+        Ok(old)
+    }
+
+    /// Writes the token, keys of others kept.
+    ///
+    /// # Errors
+    /// The disk.
+    pub(super) fn write(&self, token: &Token) -> Outcome<()> {
+        self.change(|own| set(own, token))
+    }
+
+    /// Forgets the token, if it is still the one that was refused.
+    ///
+    /// # Errors
+    /// The disk.
+    pub(super) fn forget(&self, refused: &Token) -> Outcome<()> {
+        self.change(|own| {
+            if Token::of(&Value::Object(own.clone())).refresh == refused.refresh {
+                set(own, &Token::default());
+                // What was imported and refused is not imported again.
+                own.insert("imported".to_owned(), true.into());
+            }
+        })
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Map<String, Value>)) -> Outcome<()> {
+        lock::update_as(&self.tokens, Access::Private, WAIT, |old| {
+            let mut whole = match old.as_deref().map(object) {
+                Some(Some(whole)) => whole,
+                Some(None) => {
+                    if let Some(clock) = &self.aside {
+                        atomic::set_aside(&self.tokens, clock)?;
+                    }
+                    Map::new()
+                }
+                None => Map::new(),
+            };
+            let own = whole.entry("spotify").or_insert_with(|| json!({}));
+            if !own.is_object() {
+                *own = json!({});
+            }
+            if let Some(own) = own.as_object_mut() {
+                change(own);
+            }
+            whole.entry("google").or_insert_with(|| json!({}));
+            Ok(serde_json::to_vec_pretty(&whole).ok())
+        })
+    }
+
+    /// The begun sign-in, unless it is too old.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(super) fn begun(&self) -> Outcome<Option<Begun>> {
+        Ok(self
+            .begun_within(AGE)?
+            .filter(|begun| !begun.verifier.is_empty()))
+    }
+
+    /// The begun sign-in when it can be gone on with for a while, for this application and address.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(super) fn young(&self, client: &str, redirect: &str) -> Outcome<Option<Begun>> {
+        let same = |begun: &Begun| begun.client == client && begun.redirect == redirect;
+        Ok(self.begun_within(YOUNG)?.filter(same))
+    }
+
+    fn begun_within(&self, age: i64) -> Outcome<Option<Begun>> {
+        let Some(bytes) = atomic::read(&self.begun, CAP)? else {
+            return Ok(None);
+        };
+        let value = Value::Object(object(&bytes).unwrap_or_default());
+        let old = self.now.saturating_sub(value.whole("started").unwrap_or(0));
+        let text = |key: &str| value.text(key).map(str::to_owned);
+        let begun = || {
+            Some(Begun {
+                state: text("state")?,
+                verifier: text("verifier")?,
+                redirect: text("redirect")?,
+                client: text("client")?,
+            })
+        };
+        Ok((-60..=age).contains(&old).then(begun).flatten())
+    }
+
+    /// Keeps a begun sign-in until it is ended.
+    ///
+    /// # Errors
+    /// The disk.
+    pub(super) fn begin(&self, begun: &Begun) -> Outcome<()> {
+        let value = json!({"state": begun.state, "verifier": begun.verifier, "redirect": begun.redirect,
+            "client": begun.client, "started": self.now});
+        atomic::write(&self.begun, value.to_string().as_bytes(), Access::Private)
+    }
+
+    /// The begun sign-in is over.
+    pub(super) fn end(&self) {
+        // One that stays is refused by its age.
+        let _ = std::fs::remove_file(&self.begun);
+    }
+}
+
+fn object(bytes: &[u8]) -> Option<Map<String, Value>> {
+    if bytes.trim_ascii().is_empty() {
+        return Some(Map::new());
+    }
+    serde_json::from_slice(bytes).ok()
+}
+
+fn set(own: &mut Map<String, Value>, token: &Token) {
+    let mut put = |key: &str, value: Value| own.insert(key.to_owned(), value);
+    put("access_token", token.access.as_str().into());
+    put("refresh_token", token.refresh.as_str().into());
+    put("expires_at", token.expires.into());
+    put("scope", token.scope.as_str().into());
+    put("pkce", token.ours.into());
+    if token.lacking {
+        put("scope_missing", true.into());
+    } else {
+        own.remove("scope_missing");
+    }
+}
+
+/// The token file of the original: seconds to live, and when they began.
+fn import(path: &Path) -> Option<Token> {
+    let value = Value::Object(object(&atomic::read(path, CAP).ok()??)?);
+    let saved = value.number("_saved_at").unwrap_or(0.0);
+    let lives = value.number("expires_in").unwrap_or(0.0);
+    let mut token = Token::of(&value);
+    #[allow(clippy::cast_possible_truncation)]
+    let expires = (saved + lives) as i64;
+    token.expires = expires;
+    token.ours = false;
+    token.is_there().then_some(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn store(dir: &Path) -> Store {
+        Store {
+            tokens: dir.join("p/tokens.json"),
+            begun: dir.join("p/spotify-sign-in.json"),
+            old: Some(dir.join("spotify_token.json")),
+            now: 1_000_000,
+            aside: Some(crate::base::clock::Clock::new(
+                &crate::base::env::Env::default(),
+            )),
+        }
+    }
+
+    fn token(n: usize) -> Token {
+        Token {
+            access: format!("access{n}"),
+            refresh: "refresh".to_owned(),
+            expires: 1_003_600,
+            scope: "a b".to_owned(),
+            ours: true,
+            lacking: false,
+        }
+    }
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn keys_of_others_stay_and_the_file_is_the_owners() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        std::fs::create_dir(dir.path().join("p")).unwrap();
+        std::fs::write(
+            &store.tokens,
+            r#"{"google": {"a": 1}, "else": [2], "spotify": {"mine": 3}}"#,
+        )
+        .unwrap();
+        std::fs::set_permissions(&store.tokens, std::fs::Permissions::from_mode(0o644)).unwrap();
+        store.write(&token(1)).unwrap();
+        assert_eq!(store.read().unwrap(), token(1));
+        assert_eq!(mode(&store.tokens), 0o600);
+        let value: Value = serde_json::from_slice(&std::fs::read(&store.tokens).unwrap()).unwrap();
+        assert_eq!(
+            (
+                value.whole("google/a"),
+                value.whole("else/0"),
+                value.whole("spotify/mine")
+            ),
+            (Some(1), Some(2), Some(3))
+        );
+        assert_eq!(value.whole("spotify/expires_at"), Some(1_003_600));
+    }
+
+    #[test]
+    fn many_writers_lose_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        std::thread::scope(|scope| {
+            for n in 0..8 {
+                let store = &store;
+                scope.spawn(move || {
+                    store
+                        .change(|own| {
+                            own.insert(format!("key{n}"), n.into());
+                        })
+                        .unwrap();
+                    store.write(&token(n)).unwrap();
+                });
+            }
+        });
+        let value: Value = serde_json::from_slice(&std::fs::read(&store.tokens).unwrap()).unwrap();
+        for n in 0..8 {
+            assert_eq!(value.whole(&format!("spotify/key{n}")), Some(n));
+        }
+        assert!(store.read().unwrap().access.starts_with("access"));
+    }
+
+    #[test]
+    fn the_originals_file_is_imported_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        std::fs::write(dir.path().join("spotify_token.json"),
+            r#"{"access_token": "old", "refresh_token": "old-refresh", "expires_in": 3600, "_saved_at": 1000.5, "scope": "x"}"#).unwrap();
+        let token = store.read().unwrap();
+        assert_eq!(
+            (token.access.as_str(), token.expires, token.ours),
+            ("old", 4_600, false)
+        );
+        store.forget(&token).unwrap();
+        assert!(!store.read().unwrap().is_there());
+    }
+
+    #[test]
+    fn a_begun_sign_in_has_an_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = store(dir.path());
+        let begun = Begun {
+            state: "s".into(),
+            verifier: "v".into(),
+            redirect: "r".into(),
+            client: "c".into(),
+        };
+        store.begin(&begun).unwrap();
+        assert_eq!(mode(&store.begun), 0o600);
+        assert_eq!(store.young("c", "r").unwrap(), Some(begun.clone()));
+        assert_eq!(store.young("other", "r").unwrap(), None);
+        store.now += 3_000;
+        assert_eq!(
+            (store.young("c", "r").unwrap(), store.begun().unwrap()),
+            (None, Some(begun))
+        );
+        store.now += 601;
+        assert_eq!(store.begun().unwrap(), None);
+        store.end();
+        assert!(!store.begun.exists());
+    }
+
+    #[test]
+    fn a_broken_file_is_told_and_set_aside_when_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        std::fs::create_dir(dir.path().join("p")).unwrap();
+        std::fs::write(&store.tokens, "{torn").unwrap();
+        assert!(store.read().unwrap_err().what.contains("tokens.json"));
+        store.write(&token(1)).unwrap();
+        assert_eq!(store.read().unwrap(), token(1));
+        let names: Vec<String> = std::fs::read_dir(dir.path().join("p"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        assert!(
+            names
+                .iter()
+                .any(|name| name.starts_with("tokens.json.corrupt-")),
+            "{names:?}"
+        );
+    }
+}

@@ -1,0 +1,170 @@
+//! What the store puts in its window, and its specials, which come from a second address unless the first has them.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::price::Price;
+use super::{COUNTRY, HALF, LANGUAGE, SteamFeatured, count, day, limited_store, reply, said};
+use crate::base::json::Pick;
+use crate::base::problem::{Outcome, Problem};
+use crate::net::services::STEAM_STORE;
+use crate::tools::engine::context::Ctx;
+
+/// Lists of the window, the most prominent first.
+const WINDOW: [&str; 4] = [
+    "large_capsules",
+    "featured_win",
+    "featured_mac",
+    "featured_linux",
+];
+/// Items of the window at most.
+const FEATURED: usize = 8;
+/// Specials at most.
+const SPECIALS: usize = 10;
+
+pub(super) fn run(ctx: &Ctx, _: SteamFeatured) -> Outcome<String> {
+    let window = ask(ctx, "/api/featured/")?;
+    let mut featured = Vec::new();
+    for item in WINDOW.iter().flat_map(|list| window.list(list)) {
+        add(&mut featured, item, FEATURED);
+    }
+    // Replies that are known have no specials; those that have some spare the second question.
+    let (more, missed) = match window.at("specials") {
+        Some(_) => (None, None),
+        None => match ask(ctx, "/api/featuredcategories/") {
+            Ok(more) => (Some(more), None),
+            Err(why) if why.is_cancelled() || featured.is_empty() => return Err(why),
+            Err(why) => (None, Some(why)),
+        },
+    };
+    let specials = specials(more.as_ref().unwrap_or(&window));
+    let known = WINDOW.iter().any(|list| window.at(list).is_some());
+    if featured.is_empty() && specials.is_empty() {
+        return match known {
+            true => Ok("The Steam store features nothing now.".to_owned()),
+            false => Err(Problem::network(
+                "The Steam store answered with something that holds neither featured games nor specials.",
+            )
+            .next("Try again later.")),
+        };
+    }
+    let mut out = String::new();
+    section(
+        ctx,
+        &mut out,
+        "Featured in the Steam store (prices in the US):",
+        &featured,
+    );
+    section(ctx, &mut out, "Specials:", &specials);
+    if let Some(why) = missed {
+        let _ = writeln!(out, "The specials could not be read: {}", why.what);
+    }
+    Ok(out.trim_end().to_owned())
+}
+
+fn ask(ctx: &Ctx, path: &str) -> Outcome<Value> {
+    let answer = ctx
+        .ask(&STEAM_STORE)
+        .path(path)
+        .query("l", LANGUAGE)
+        .query("cc", COUNTRY)
+        .within(HALF)
+        .get()?;
+    reply(&answer, false).inspect_err(|why| limited_store(ctx, why))
+}
+
+/// The specials of an answer: the items themselves, or an object around them.
+fn specials(value: &Value) -> Vec<&Value> {
+    let specials = value.at("specials").unwrap_or(&Value::Null);
+    let items = specials
+        .as_array()
+        .or_else(|| specials.at("items")?.as_array());
+    let mut out = Vec::new();
+    for item in items.into_iter().flatten() {
+        add(&mut out, item, SPECIALS);
+    }
+    out
+}
+
+/// Adds an item that has a name and is not there yet.
+fn add<'a>(items: &mut Vec<&'a Value>, item: &'a Value, most: usize) {
+    let id = |item: &Value| (item.word("id"), item.whole("type"));
+    let new = !items.iter().any(|other| id(other) == id(item));
+    if items.len() < most && new && item.text("name").is_some() {
+        items.push(item);
+    }
+}
+
+fn section(ctx: &Ctx, out: &mut String, title: &str, items: &[&Value]) {
+    if items.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "{title}");
+    for (i, item) in items.iter().enumerate() {
+        let mut line = line(item);
+        let until = item
+            .whole("discount_expiration")
+            .filter(|_| item.flag("discounted"));
+        if let Some(day) = until.and_then(|until| day(ctx, until)) {
+            let _ = write!(line, ", until {day}");
+        }
+        let _ = writeln!(out, "{:>2}. {line}", i + 1);
+    }
+}
+
+fn line(item: &Value) -> String {
+    let off = item
+        .whole("discount_percent")
+        .filter(|_| item.at("discounted") != Some(&Value::Bool(false)));
+    let price = item.whole("final_price").and_then(|now| {
+        Price {
+            currency: said(item, "currency"),
+            now,
+            before: item.whole("original_price"),
+            off,
+        }
+        .text()
+    });
+    let mut parts = vec![said(item, "name").unwrap_or_default()];
+    parts.push(price.unwrap_or_else(|| "no price listed".to_owned()));
+    let noun = match item.whole("type") {
+        Some(1) => "package",
+        Some(2) => "bundle",
+        _ => "app",
+    };
+    parts.extend(count(item, "id").map(|id| format!("{noun} {id}")));
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn items_show_their_own_currency_and_sort() {
+        let item = json!({"id": 3, "type": 1, "name": "A", "discounted": true, "discount_percent": 25, "original_price": 2000,
+            "final_price": 1500, "currency": "GBP"});
+        assert_eq!(line(&item), "A, 15.00 GBP (-25%, was 20.00 GBP), package 3");
+        let item = json!({"id": 4, "name": "B", "discounted": false, "discount_percent": 0, "original_price": null, "final_price": 100});
+        assert_eq!(line(&item), "B, 1.00, app 4");
+        assert_eq!(line(&json!({"name": "C"})), "C, no price listed");
+    }
+
+    #[test]
+    fn specials_are_found_in_both_shapes_and_only_once() {
+        let a = json!({"id": 1, "name": "A"});
+        for value in [
+            json!({"specials": [a, a]}),
+            json!({"specials": {"items": [a, {"id": 2}, 5, a]}}),
+        ] {
+            assert_eq!(specials(&value), [&a]);
+        }
+        assert_eq!(
+            specials(&json!({"specials": {"id": "x"}})),
+            [] as [&Value; 0]
+        );
+        assert!(specials(&json!({"0": {"items": [a]}, "status": 1})).is_empty());
+    }
+}

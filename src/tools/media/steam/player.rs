@@ -1,0 +1,229 @@
+//! What Steam tells of a user: their games by the time they played them, and their profile. Both want a key and the 64-bit id.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::stats::AGAIN;
+use super::{SteamUserGames, SteamUserSummary, WITHIN, count, day, key, reply, said, user};
+use crate::base::json::Pick;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{figure, plural, thousands};
+use crate::net::service::Answer;
+use crate::net::services::STEAM_API;
+use crate::tools::engine::context::Ctx;
+use crate::tools::output::labeled::{Sheet, plain};
+
+/// Games that are shown.
+const SHOWN: usize = 20;
+
+pub(super) fn games(ctx: &Ctx, args: SteamUserGames) -> Outcome<String> {
+    let id = user(&args.steam_id)?;
+    let pairs = [
+        ("steamid", id),
+        ("include_appinfo", "1"),
+        ("include_played_free_games", "1"),
+        ("format", "json"),
+    ];
+    let answer = ask(
+        ctx,
+        "/IPlayerService/GetOwnedGames/v1/",
+        "steam_user_games",
+        &pairs,
+    )?;
+    let found = reply(&answer, true)?;
+    let Some(found) = found.at("response").filter(|found| found.is_object()) else {
+        return Err(answer.unreadable());
+    };
+    let games: Vec<&Value> = found
+        .list("games")
+        .iter()
+        .filter(|game| game.is_object())
+        .collect();
+    match (count(found, "game_count"), games.is_empty()) {
+        (Some(0), true) => Ok(format!("The user {id} owns no games.")),
+        (None, true) => Err(Problem::refused(format!(
+            "Steam shows no games of {id}: the profile or its game list is private."
+        ))
+        .next("Its owner can make \"Game details\" public in Steam's privacy settings.")),
+        (Some(_), true) => Err(answer.unreadable()),
+        (total, false) => Ok(listed(ctx, id, total, &games)),
+    }
+}
+
+fn ask(ctx: &Ctx, path: &str, tool: &str, pairs: &[(&str, &str)]) -> Outcome<Answer> {
+    let key = key(ctx, &STEAM_API, tool)?;
+    let ask = ctx
+        .ask(&STEAM_API)
+        .path(path)
+        .secret_query("key", &key)
+        .again_after(AGAIN)
+        .within(WITHIN);
+    pairs
+        .iter()
+        .fold(ask, |ask, (name, value)| ask.query(name, value))
+        .get()
+}
+
+fn minutes(game: &Value, key: &str) -> u64 {
+    count(game, key).unwrap_or_default()
+}
+
+fn listed(ctx: &Ctx, id: &str, total: Option<u64>, games: &[&Value]) -> String {
+    let mut ranked = games.to_vec();
+    ranked.sort_by_key(|game| std::cmp::Reverse(minutes(game, "playtime_forever")));
+    let all: u64 = games.iter().fold(0, |sum: u64, game| {
+        sum.saturating_add(minutes(game, "playtime_forever"))
+    });
+    let total = total.unwrap_or_default().max(games.len() as u64);
+    let total = usize::try_from(total).unwrap_or(usize::MAX);
+    let mut out = format!("{} of the user {id}", plural(total, "game"));
+    if let Some(all) = playtime(all) {
+        let _ = write!(out, ", {all} played in all");
+    }
+    out.push(':');
+    for (i, game) in ranked.iter().take(SHOWN).enumerate() {
+        let last = game
+            .whole("rtime_last_played")
+            .and_then(|when| day(ctx, when));
+        let _ = write!(out, "\n{:>2}. {}", i + 1, line(game, last));
+    }
+    if total > SHOWN.min(games.len()) {
+        let _ = write!(out, "\nand {} more", total - SHOWN.min(games.len()));
+    }
+    out
+}
+
+fn line(game: &Value, last: Option<String>) -> String {
+    let id = count(game, "appid").map(|id| format!("app {id}"));
+    let Some(name) = said(game, "name").or_else(|| id.clone()) else {
+        return "A game without a name".to_owned();
+    };
+    let mut parts = vec![
+        playtime(minutes(game, "playtime_forever")).unwrap_or_else(|| "no playtime".to_owned()),
+    ];
+    let recent = playtime(minutes(game, "playtime_2weeks"));
+    parts.extend(recent.map(|time| format!("{time} in the last two weeks")));
+    parts.extend(last.map(|day| format!("last on {day}")));
+    parts.extend(id.filter(|id| *id != name));
+    format!("{name}: {}", parts.join(", "))
+}
+
+/// Minutes as people tell them; nothing for none.
+fn playtime(minutes: u64) -> Option<String> {
+    #[allow(clippy::cast_precision_loss)]
+    match minutes {
+        0 => None,
+        1..60 => Some(format!("{minutes} min")),
+        60..60_000 => Some(format!("{} h", figure(minutes as f64 / 60.0, 1))),
+        _ => Some(format!("{} h", thousands(minutes / 60))),
+    }
+}
+
+pub(super) fn summary(ctx: &Ctx, args: SteamUserSummary) -> Outcome<String> {
+    let id = user(&args.steam_id)?;
+    let answer = ask(
+        ctx,
+        "/ISteamUser/GetPlayerSummaries/v2/",
+        "steam_user_summary",
+        &[("steamids", id)],
+    )?;
+    let found = reply(&answer, true)?;
+    let Some(players) = found.at("response/players").and_then(Value::as_array) else {
+        return Err(answer.unreadable());
+    };
+    let own = players
+        .iter()
+        .find(|player| player.text("steamid") == Some(id));
+    match own.or_else(|| players.iter().find(|player| player.is_object())) {
+        Some(player) => Ok(profile(ctx, id, player)),
+        None => Err(
+            Problem::missing(format!("Steam knows no user with the id {id}."))
+                .next("Check the 17 digits."),
+        ),
+    }
+}
+
+fn profile(ctx: &Ctx, id: &str, player: &Value) -> String {
+    let name = said(player, "personaname").unwrap_or_else(|| "A user without a name".to_owned());
+    let open = player
+        .whole("communityvisibilitystate")
+        .is_none_or(|state| state == 3);
+    let mut sheet = Sheet::new(&format!("{name} ({id})"));
+    if open {
+        sheet.row("Status", status(player).map(str::to_owned));
+    } else {
+        sheet.line("The profile is private: Steam tells little more than its name.");
+    }
+    let game_id = player.word("gameid").map(|id| plain(&id));
+    let playing = match (said(player, "gameextrainfo"), game_id) {
+        (Some(name), Some(id)) => Some(format!("{name} (app {id})")),
+        (Some(name), None) => Some(name),
+        (None, id) => id.map(|id| format!("app {id}")),
+    };
+    sheet.row("Playing", playing);
+    let since = |key: &str| player.whole(key).and_then(|when| day(ctx, when));
+    sheet.row("Last online", since("lastlogoff"));
+    sheet.row("Created", since("timecreated"));
+    sheet.row(
+        "Profile",
+        said(player, "profileurl").filter(|url| url.starts_with("http")),
+    );
+    sheet.text()
+}
+
+fn status(player: &Value) -> Option<&'static str> {
+    const STATES: [&str; 7] = [
+        "offline",
+        "online",
+        "busy",
+        "away",
+        "snoozing",
+        "looking to trade",
+        "looking to play",
+    ];
+    let state = usize::try_from(player.whole("personastate")?).ok()?;
+    STATES.get(state).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn minutes_become_hours() {
+        for (minutes, wanted) in [
+            (0, None),
+            (1, Some("1 min")),
+            (59, Some("59 min")),
+            (60, Some("1 h")),
+            (4_206, Some("70.1 h")),
+            (60_000, Some("1,000 h")),
+            (u64::MAX, Some("307,445,734,561,825,860 h")),
+        ] {
+            assert_eq!(playtime(minutes).as_deref(), wanted);
+        }
+    }
+
+    #[test]
+    fn games_without_name_or_time_are_still_lines() {
+        assert_eq!(line(&json!({"appid": 5}), None), "app 5: no playtime");
+        assert_eq!(line(&json!({}), None), "A game without a name");
+        assert_eq!(
+            line(
+                &json!({"appid": 5, "name": "A", "playtime_forever": 90, "playtime_2weeks": 30}),
+                Some("2026-01-02".to_owned())
+            ),
+            "A: 1.5 h, 30 min in the last two weeks, last on 2026-01-02, app 5"
+        );
+    }
+
+    #[test]
+    fn states_beyond_the_known_ones_are_none() {
+        assert_eq!(status(&json!({"personastate": 6})), Some("looking to play"));
+        for odd in [json!(7), json!(-1), json!("x"), json!(null)] {
+            assert_eq!(status(&json!({"personastate": odd})), None);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The store's search: prices in hundredths, or none at all; scores as text, often empty.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::price::Price;
+use super::{COUNTRY, LANGUAGE, SteamSearch, WITHIN, count, limited_store, platforms, reply, said};
+use crate::base::json::Pick;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{plural, thousands};
+use crate::net::services::STEAM_STORE;
+use crate::tools::engine::context::Ctx;
+use crate::tools::output::labeled::quoted;
+use crate::tools::output::web_links;
+
+pub(super) fn run(ctx: &Ctx, args: SteamSearch) -> Outcome<String> {
+    let query = args.query.trim();
+    if query.is_empty() {
+        return Err(Problem::input("The query is empty.").next("Give a title, for example Portal."));
+    }
+    let answer = ctx
+        .ask(&STEAM_STORE)
+        .path("/api/storesearch/")
+        .query("term", query)
+        .query("l", LANGUAGE)
+        .query("cc", COUNTRY.to_uppercase())
+        .within(WITHIN)
+        .get()?;
+    let found = reply(&answer, false).inspect_err(|why| limited_store(ctx, why))?;
+    let Some(items) = found.at("items").and_then(Value::as_array) else {
+        // An absent list is an empty one only where the count says so too.
+        return match count(&found, "total") {
+            Some(0) => Ok(nothing(query)),
+            _ => Err(answer.unreadable()),
+        };
+    };
+    let items: Vec<&Value> = items.iter().filter(|item| item.is_object()).collect();
+    if items.is_empty() {
+        return Ok(nothing(query));
+    }
+    let shown = items.len().min(args.max_results);
+    let total = count(&found, "total").unwrap_or_default();
+    let total = total.max(items.len() as u64);
+    let mut out = if total > shown as u64 {
+        format!("{shown} of {} hits", thousands(total))
+    } else {
+        plural(shown, "hit")
+    };
+    let _ = writeln!(
+        out,
+        " for {} in the Steam store (prices in the US):",
+        quoted(query)
+    );
+    for (i, item) in items.iter().take(shown).enumerate() {
+        let (line, link) = entry(item);
+        let _ = writeln!(out, "{:>2}. {line}", i + 1);
+        if let Some(link) = link {
+            let _ = writeln!(out, "    {link}");
+        }
+    }
+    Ok(out.trim_end().to_owned())
+}
+
+fn nothing(query: &str) -> String {
+    format!("No results for {} in the Steam store.", quoted(query))
+}
+
+/// What an item is called by the store's own addresses, and by people.
+fn sort(item: &Value) -> (&'static str, &'static str) {
+    match item.text("type") {
+        Some("sub" | "package") => ("sub", "package"),
+        Some("bundle") => ("bundle", "bundle"),
+        _ => ("app", "app"),
+    }
+}
+
+/// A hit in one line, and the address of its page.
+fn entry(item: &Value) -> (String, Option<String>) {
+    let mut parts = vec![said(item, "name").unwrap_or_else(|| "Untitled".to_owned())];
+    parts.push(price(item).unwrap_or_else(|| "no price listed".to_owned()));
+    parts.extend(
+        said(item, "metascore")
+            .or_else(|| Some(count(item, "metascore")?.to_string()))
+            .filter(|score| score != "0")
+            .map(|score| format!("Metascore {score}")),
+    );
+    parts.push(platforms(item.at("platforms").unwrap_or(&Value::Null)).join("/"));
+    let (folder, noun) = sort(item);
+    let id = count(item, "id");
+    parts.extend(id.map(|id| format!("{noun} {id}")));
+    parts.retain(|part| !part.is_empty());
+    let link = id.map(|id| format!("{}{folder}/{id}/", web_links::STEAM_STORE));
+    (parts.join(", "), link)
+}
+
+/// An item's price; none for what is free without a price or not yet for sale.
+fn price(item: &Value) -> Option<String> {
+    let price = item.at("price")?;
+    Price {
+        currency: said(price, "currency"),
+        now: price.whole("final")?,
+        before: price.whole("initial"),
+        off: None,
+    }
+    .text()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_missing_leaves_no_trace() {
+        let line = |item: Value| entry(&item).0;
+        assert_eq!(line(json!({})), "Untitled, no price listed");
+        assert_eq!(
+            line(
+                json!({"name": "A", "id": 5, "price": {"final": 0, "currency": "USD"}, "metascore": "", "platforms": null})
+            ),
+            "A, free, app 5"
+        );
+        assert_eq!(
+            line(
+                json!({"name": "B", "id": "6", "type": "bundle", "price": {"final": 500, "initial": 1000}, "metascore": 88,
+                "platforms": {"mac": true, "linux": true}})
+            ),
+            "B, 5.00 (-50%, was 10.00), Metascore 88, macOS/Linux, bundle 6"
+        );
+        assert_eq!(
+            entry(&json!({"id": 6, "type": "sub"})).1.as_deref(),
+            Some("https://store.steampowered.com/sub/6/")
+        );
+    }
+}

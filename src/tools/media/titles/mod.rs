@@ -1,0 +1,98 @@
+//! Module `media`: films and series from OMDb, video games from RAWG, both with a key; the web instead where there is none.
+
+mod omdb;
+mod rawg;
+mod web_fallback;
+
+use std::time::Duration;
+
+use crate::base::problem::{Outcome, Problem};
+use crate::net::service::Answer;
+use crate::net::services::{DUCKDUCKGO, DUCKDUCKGO_LITE, OMDB, RAWG, Service};
+use crate::tools::READ;
+
+crate::choice! {
+    /// Kind of title.
+    pub(crate) enum Kind { Any = "", Movie = "movie", Series = "series", Episode = "episode" }
+}
+
+impl Kind {
+    /// The word that OMDb and people use; empty for any.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Any => "",
+            Self::Movie => "movie",
+            Self::Series => "series",
+            Self::Episode => "episode",
+        }
+    }
+}
+
+static FILMS: [&Service; 3] = [&OMDB, &DUCKDUCKGO, &DUCKDUCKGO_LITE];
+static GAMES: [&Service; 3] = [&RAWG, &DUCKDUCKGO, &DUCKDUCKGO_LITE];
+static GAME: [&Service; 1] = [&RAWG];
+
+crate::tools! { "media";
+    /// Find films and series.
+    search_movies(SearchMovies; READ.seconds(10).service("omdb, duckduckgo").asks(&FILMS)) {
+        /// title
+        query: String, example: "Metropolis", alias: &["title", "name"];
+        /// restrict to a year
+        year: String = "";
+        /// restrict to a kind
+        kind: Kind = "", named: "type";
+    } => omdb::search, says [
+        "search movies {query}", "search movies {query} from {year}", "find the movie {query}", "find the series {query} {type=series}",
+    ];
+
+    /// Ratings, plot, credits of one title.
+    get_movie_details(GetMovieDetails; READ.seconds(10).service("omdb, duckduckgo").asks(&FILMS)) {
+        /// title; one of title or imdb_id is needed
+        title: String = "", example: "Metropolis", alias: &["query", "name"];
+        /// IMDb id, e.g. tt1234567
+        imdb_id: String = "", alias: &["id"];
+    } => omdb::details, says ["movie details of {title}", "tell me about the movie {title}"];
+
+    /// Find video games.
+    search_games(SearchGames; READ.seconds(10).service("rawg, duckduckgo").asks(&GAMES)) {
+        /// title
+        query: String, example: "Tetris", alias: &["title", "name"];
+        /// how many
+        max_results: usize = 5, min: 1, max: 10;
+    } => rawg::search, says ["search games {query}", "find the game {query}"];
+
+    /// Everything RAWG knows about one game.
+    get_game_details(GetGameDetails; READ.seconds(10).service("rawg").asks(&GAME)) {
+        /// RAWG id
+        game_id: i64, example: "2454", alias: &["id"];
+    } => rawg::details, says ["game details of {game_id}"];
+}
+
+/// How long a service is waited for; a call has ten seconds, and is to end with a sentence about the service.
+const WITHIN: Duration = Duration::from_secs(8);
+
+/// What is asked for, without space around it.
+fn asked<'a>(query: &'a str, example: &str) -> Outcome<&'a str> {
+    let query = query.trim();
+    if query.is_empty() {
+        return Err(Problem::input("The query is empty.")
+            .next(format!("Give a title, for example {example}.")));
+    }
+    Ok(query)
+}
+
+/// The problem with a service that fails, or sends a page where data was promised.
+fn silent(answer: &Answer) -> Problem {
+    let name = answer.service.name;
+    Problem::network(if answer.is_ok() {
+        format!("{name} is not answering: it sent a web page where data was promised.")
+    } else {
+        format!("{name} is not answering (status {}).", answer.status)
+    })
+    .next("Try again later, or use web_search.")
+}
+
+/// True for answers that come from something in front of the service, whatever their status, or from a service that is down.
+fn is_down(answer: &Answer) -> bool {
+    answer.status >= 500 || (answer.status != 429 && answer.is_page())
+}

@@ -1,0 +1,327 @@
+//! Video games at RAWG (contract/services/rawg.md); its terms ask for a link to it.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::{GetGameDetails, SearchGames, WITHIN, asked, is_down, silent};
+use crate::base::json::Pick;
+use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::text::{figure, plural, thousands, visible};
+use crate::formats::html;
+use crate::net::service::{Answer, Ask};
+use crate::net::services::RAWG;
+use crate::tools::engine::context::Ctx;
+use crate::tools::media::titles::web_fallback::{self, Key};
+use crate::tools::output::labeled::{Sheet, cut, plain, quoted};
+use crate::tools::output::untrusted::fenced;
+use crate::tools::output::web_links;
+
+const KEY: Key = Key {
+    service: &RAWG,
+    page: web_links::RAWG_KEY,
+    gives: "ratings, platforms and ids",
+};
+/// Characters of a description at most.
+const DESCRIPTION: usize = 500;
+/// Platforms that a line of a list names.
+const PLATFORMS: usize = 6;
+
+pub(super) fn search(ctx: &Ctx, args: SearchGames) -> Outcome<String> {
+    let query = asked(&args.query, "Tetris")?;
+    let Some(key) = KEY.value(ctx) else {
+        return web_fallback::web(ctx, &KEY, &format!("{query} video game review"));
+    };
+    let answer = request(ctx, &key)
+        .query("search", query)
+        .query("page_size", args.max_results)
+        .get()?;
+    let found = reply(&answer)?;
+    let items: Vec<&Value> = found
+        .list("results")
+        .iter()
+        .filter(|item| item.is_object())
+        .collect();
+    if items.is_empty() {
+        // An absent list is an empty one only where the count says so too.
+        let known = found.at("results").is_some_and(Value::is_array);
+        return match known || found.whole("count") == Some(0) {
+            true => Ok(format!("No results for {} at RAWG.", quoted(query))),
+            false => Err(answer.unreadable()),
+        };
+    }
+    let shown = items.len().min(args.max_results);
+    let count = found.whole("count").and_then(|n| u64::try_from(n).ok());
+    let mut out = match count {
+        Some(count) if count > shown as u64 => format!("{shown} of {} games", thousands(count)),
+        _ => plural(shown, "game"),
+    };
+    let _ = writeln!(out, " for {}:", quoted(query));
+    for (i, item) in items.iter().take(args.max_results).enumerate() {
+        let _ = writeln!(out, "{:>2}. {}", i + 1, line(item));
+    }
+    let _ = write!(
+        out,
+        "get_game_details tells more of one by its id. Data: RAWG, {}",
+        web_links::RAWG
+    );
+    Ok(out)
+}
+
+pub(super) fn details(ctx: &Ctx, args: GetGameDetails) -> Outcome<String> {
+    let id = args.game_id;
+    if id < 1 {
+        return Err(
+            Problem::input(format!("game_id cannot be {id}.")).next("search_games finds ids.")
+        );
+    }
+    let Some(key) = KEY.value(ctx) else {
+        let problem = Problem::new(
+            Kind::Auth,
+            format!(
+                "{} is not set, and without it an id cannot be looked up.",
+                KEY.variable()
+            ),
+        );
+        return Err(problem
+            .next(KEY.hint())
+            .next("search_games with the game's title searches the web instead."));
+    };
+    let ask = |name: &str| request(ctx, &key).segment(name).get();
+    let answer = ask(&id.to_string())?;
+    let found = detail(&answer, id)?;
+    // An entry that was merged into another one only names it.
+    let merged = found.flag("redirect").then(|| found.text("slug")).flatten();
+    let (answer, found) = match merged {
+        Some(slug) => {
+            let answer = ask(slug)?;
+            let found = detail(&answer, id)?;
+            (answer, found)
+        }
+        None => (answer, found),
+    };
+    told(&found, id).ok_or_else(|| answer.unreadable())
+}
+
+fn request<'a>(ctx: &'a Ctx, key: &str) -> Ask<'a> {
+    ctx.ask(&RAWG)
+        .path("/api/games")
+        .secret_query("key", key)
+        .within(WITHIN)
+}
+
+fn detail(answer: &Answer, id: i64) -> Outcome<Value> {
+    if answer.status == 404 && !answer.is_page() {
+        return Err(
+            Problem::missing(format!("RAWG has no game with that id ({id})."))
+                .next("search_games finds ids."),
+        );
+    }
+    reply(answer)
+}
+
+/// The object that an answer holds.
+fn reply(answer: &Answer) -> Outcome<Value> {
+    if is_down(answer) {
+        return Err(silent(answer));
+    }
+    let value = answer.value();
+    let words = value
+        .as_ref()
+        .and_then(|value| value.text("error").or(value.text("detail")));
+    if matches!(answer.status, 401 | 403) {
+        let said = words.map(|words| answer.said(words)).unwrap_or_default();
+        let said = match said.trim_end_matches('.') {
+            "" => String::new(),
+            said => format!(" RAWG says: {said}."),
+        };
+        return Err(Problem::new(
+            Kind::Auth,
+            format!(
+                "{} is not accepted or its quota is used up ({}).{said}",
+                KEY.variable(),
+                answer.status
+            ),
+        )
+        .next(format!(
+            "Check it at {}; a free key has 20,000 requests a month. web_search works without.",
+            KEY.page
+        )));
+    }
+    let value = answer.json(|_| words.map(str::to_owned))?;
+    match value.text("error") {
+        Some(words) => Err(Problem::network(format!(
+            "RAWG cannot answer this: {}.",
+            answer.said(words).trim_end_matches('.')
+        ))
+        .next("Try again later, or use web_search.")),
+        None if value.is_object() => Ok(value),
+        None => Err(answer.unreadable()),
+    }
+}
+
+/// A text of the service that says something.
+fn said(value: &Value, path: &str) -> Option<String> {
+    value.text(path).map(plain)
+}
+
+/// The names in a list of objects, each once; `path` leads to the name.
+fn names(value: &Value, list: &str, path: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for name in value.list(list).iter().filter_map(|item| said(item, path)) {
+        if !out.contains(&name) {
+            out.push(name);
+        }
+    }
+    out
+}
+
+fn released(game: &Value) -> Option<String> {
+    match said(game, "released") {
+        Some(date) => Some(date),
+        None if game.flag("tba") => Some("to be announced".to_owned()),
+        None => None,
+    }
+}
+
+/// `4.38/5 by 3,596 people`; nothing for a game that nobody rated.
+fn rating(game: &Value) -> Option<String> {
+    let rating = game.number("rating").filter(|rating| *rating > 0.0)?;
+    let count = game.whole("ratings_count").unwrap_or_default();
+    let mut out = format!("{}/5", figure(rating, 2));
+    match u64::try_from(count) {
+        Ok(1) => out.push_str(" by 1 person"),
+        Ok(count) if count > 1 => drop(write!(out, " by {} people", thousands(count))),
+        _ => {}
+    }
+    Some(out)
+}
+
+fn metacritic(game: &Value) -> Option<String> {
+    let score = game.number("metacritic").filter(|score| *score > 0.0)?;
+    Some(figure(score, 0))
+}
+
+/// A game of a list in one line.
+fn line(game: &Value) -> String {
+    let mut parts = vec![said(game, "name").unwrap_or_else(|| "Untitled".to_owned())];
+    parts.extend(released(game));
+    parts.extend(rating(game).map(|rating| format!("rated {rating}")));
+    parts.extend(metacritic(game).map(|score| format!("Metacritic {score}")));
+    let platforms = names(game, "platforms", "platform/name");
+    let mut shown = platforms
+        .iter()
+        .take(PLATFORMS)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join("/");
+    if platforms.len() > PLATFORMS {
+        let _ = write!(shown, " and {} more", platforms.len() - PLATFORMS);
+    }
+    parts.push(shown);
+    parts.extend(game.word("id").map(|id| format!("id {}", plain(&id))));
+    parts.retain(|part| !part.is_empty());
+    parts.join(", ")
+}
+
+/// All about one game; nothing when it has no name.
+fn told(game: &Value, asked: i64) -> Option<String> {
+    let mut head = said(game, "name")?;
+    let id = game.whole("id");
+    if let Some(id) = id {
+        let _ = write!(head, ", RAWG id {id}");
+    }
+    let mut sheet = Sheet::new(&head);
+    if id.is_some_and(|id| id != asked) {
+        sheet.line(&format!("(Id {asked} was merged into this one.)"));
+    }
+    sheet.row("Released", released(game));
+    sheet.row("Rating", rating(game));
+    sheet.words("Votes", &votes(game));
+    sheet.row("Metacritic", metacritic(game));
+    sheet.words("Platforms", &names(game, "platforms", "platform/name"));
+    sheet.words("Genres", &names(game, "genres", "name"));
+    sheet.words("Developers", &names(game, "developers", "name"));
+    sheet.words("Publishers", &names(game, "publishers", "name"));
+    let hours = game.whole("playtime").and_then(|n| usize::try_from(n).ok());
+    sheet.row(
+        "Playtime",
+        hours
+            .filter(|hours| *hours > 0)
+            .map(|hours| format!("about {}", plural(hours, "hour"))),
+    );
+    sheet.row("ESRB", said(game, "esrb_rating/name"));
+    sheet.row(
+        "Website",
+        said(game, "website").filter(|url| url.starts_with("http")),
+    );
+    let description = game.text("description_raw").map(plain);
+    let description = description.or_else(|| Some(visible(&html::line(game.text("description")?))));
+    if let Some(text) = description.map(|text| cut(&text, DESCRIPTION)) {
+        sheet.line(&fenced("the description at RAWG", &text));
+    }
+    let page = game.text("slug").filter(|slug| {
+        slug.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+    });
+    sheet.line(&match page {
+        Some(slug) => format!("Data: RAWG, {}{slug}", web_links::RAWG_GAME),
+        None => format!("Data: RAWG, {}", web_links::RAWG),
+    });
+    Some(sheet.text())
+}
+
+/// How the ratings divide: `exceptional 1,891 (52%)`.
+fn votes(game: &Value) -> Vec<String> {
+    let vote = |rating: &Value| {
+        let title = said(rating, "title")?;
+        let count = u64::try_from(rating.whole("count")?).ok()?;
+        let share = rating.number("percent");
+        let share = share.map_or_else(String::new, |share| format!(" ({}%)", figure(share, 0)));
+        Some(format!("{title} {}{share}", thousands(count)))
+    };
+    game.list("ratings").iter().filter_map(vote).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_null_or_empty_is_left_out() {
+        let game = json!({
+            "id": 7, "slug": "a-b", "name": "A\nB", "released": null, "tba": true, "rating": 0.0, "ratings": [], "ratings_count": 0,
+            "metacritic": null, "platforms": null, "genres": null, "esrb_rating": null, "clip": null, "playtime": 0, "website": "",
+            "description_raw": ""
+        });
+        assert_eq!(line(&game), "A B, to be announced, id 7");
+        assert_eq!(
+            told(&game, 7).unwrap(),
+            "A B, RAWG id 7\nReleased: to be announced\nData: RAWG, https://rawg.io/games/a-b"
+        );
+        assert_eq!(told(&json!({"redirect": true, "slug": "x"}), 7), None);
+    }
+
+    #[test]
+    fn html_stands_in_for_the_plain_description_and_odd_links_are_none() {
+        let game = json!({"name": "A", "slug": "../x", "website": "javascript:x", "description": "<p>One &amp;<br>two</p>"});
+        let text = told(&game, 7).unwrap();
+        assert!(
+            text.starts_with("A\nText of the description at RAWG"),
+            "{text}"
+        );
+        assert!(text.contains("\nOne & two\n") && text.ends_with("Data: RAWG, https://rawg.io"));
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_never_read_as_nonsense(rating in prop::num::f64::ANY, count in any::<i64>(), metacritic in any::<i64>()) {
+            let game = json!({"name": "A", "rating": rating, "ratings_count": count, "metacritic": metacritic, "playtime": count,
+                "ratings": [{"title": "t", "count": count, "percent": rating}]});
+            let text = told(&game, 1).unwrap() + &line(&game);
+            prop_assert!(!text.contains("NaN") && !text.contains("null") && !text.contains("inf"), "{}", text);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What is done where the key of a service is not set: the web is searched, with a word on what a key would give.
+
+use crate::base::problem::{Kind, Outcome};
+use crate::net::services::Service;
+use crate::tools::engine::context::Ctx;
+use crate::tools::web::browsing;
+
+/// Results of the web that are shown (tools.json, search_movies).
+const RESULTS: usize = 10;
+
+/// The key of a service, as a person gets one.
+pub(crate) struct Key {
+    /// The service that takes it.
+    pub(crate) service: &'static Service,
+    /// Where keys are given out.
+    pub(crate) page: &'static str,
+    /// What it would give.
+    pub(crate) gives: &'static str,
+}
+
+impl Key {
+    /// The key's value, when it is set.
+    pub(crate) fn value(&self, ctx: &Ctx) -> Option<String> {
+        self.service.key_in(&ctx.world.env)
+    }
+
+    /// Its variable.
+    pub(crate) fn variable(&self) -> &'static str {
+        self.service.key.unwrap_or_default()
+    }
+
+    /// How to set it.
+    pub(crate) fn hint(&self) -> String {
+        format!(
+            "Get a free key at {} and set {} (or write it into ~/.ssh/{}).",
+            self.page,
+            self.variable(),
+            self.variable()
+        )
+    }
+}
+
+/// What the web says about `query`, under a line on the key that is not set.
+pub(crate) fn web(ctx: &Ctx, key: &Key, query: &str) -> Outcome<String> {
+    let found = browsing::instead(ctx, query, RESULTS).map_err(|why| {
+        // A cancel and a query that nobody can use have nothing to do with the key.
+        match why.kind {
+            Kind::Cancelled | Kind::Input => why,
+            _ => why.next(format!(
+                "It was asked because {} is not set. {}",
+                key.variable(),
+                key.hint()
+            )),
+        }
+    })?;
+    Ok(format!(
+        "{} is not set, so this is what the web says. A free key from {} gives {}.\n\n{found}",
+        key.variable(),
+        key.page,
+        key.gives
+    ))
+}

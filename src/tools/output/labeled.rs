@@ -1,0 +1,136 @@
+//! A result as lines with labels: what has no value has no line, and no line holds more than it should.
+
+use crate::base::text::{clip, visible};
+use crate::formats::html;
+
+/// Lines that are put together.
+#[derive(Debug, Default)]
+pub(crate) struct Sheet(String);
+
+impl Sheet {
+    /// A sheet that begins with `title`.
+    pub(crate) fn new(title: &str) -> Self {
+        let mut sheet = Self::default();
+        sheet.line(title);
+        sheet
+    }
+
+    /// Adds a line, unless it is empty.
+    pub(crate) fn line(&mut self, text: &str) {
+        let text = text.trim_end();
+        if !text.is_empty() {
+            self.0.push_str(text);
+            self.0.push('\n');
+        }
+    }
+
+    /// Adds `label: value`, when there is a value.
+    pub(crate) fn row(&mut self, label: &str, value: impl Into<Option<String>>) {
+        if let Some(value) = value.into().filter(|value| !value.trim().is_empty()) {
+            self.line(&format!("{label}: {value}"));
+        }
+    }
+
+    /// Adds `label: a, b, c`, when there are words.
+    pub(crate) fn words(&mut self, label: &str, words: &[String]) {
+        self.row(label, words.join(", "));
+    }
+
+    /// The lines.
+    pub(crate) fn text(self) -> String {
+        self.0.trim_end().to_owned()
+    }
+}
+
+/// What a service wrote as one line: entities decoded where it has some, nothing that moves a cursor.
+pub(crate) fn plain(text: &str) -> String {
+    let encoded = text.contains('&') && text.contains(';') && !text.contains('<');
+    let text = if encoded {
+        html::line(text)
+    } else {
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    visible(&text)
+}
+
+/// At most `most` characters of `text`, cut between words, with `…` when something was cut.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    let text = text.trim();
+    let Some((at, _)) = text.char_indices().nth(most) else {
+        return text.to_owned();
+    };
+    let head = text.get(..at).unwrap_or_default();
+    let whole = text
+        .get(at..)
+        .is_some_and(|rest| rest.starts_with(char::is_whitespace));
+    // A word that alone is longer than half of it is cut itself.
+    let end = match head.rfind(char::is_whitespace) {
+        Some(end) if !whole && end >= at / 2 => end,
+        _ => at,
+    };
+    let head = head.get(..end).unwrap_or_default().trim_end();
+    format!("{}…", head.trim_end_matches([',', ';', ':', '-', '–']))
+}
+
+/// What was asked for, as sentences quote it.
+pub(crate) fn quoted(asked: &str) -> String {
+    format!("\"{}\"", clip(&plain(asked), 80))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_has_no_value_has_no_line() {
+        let mut sheet = Sheet::new("A title");
+        sheet.row("Empty", String::new());
+        sheet.row("None", None);
+        sheet.words("Words", &[]);
+        sheet.row("Some", "thing".to_owned());
+        sheet.line("");
+        assert_eq!(sheet.text(), "A title\nSome: thing");
+    }
+
+    #[test]
+    fn words_of_others_become_one_harmless_line() {
+        for (text, wanted) in [
+            ("Tom &amp; Jerry", "Tom & Jerry"),
+            ("a\r\n  b\tc", "a b c"),
+            ("R&D; <3 Labs", "R&D; <3 Labs"),
+            ("x\u{1b}[31my", "x\\x1b[31my"),
+        ] {
+            assert_eq!(plain(text), wanted);
+        }
+    }
+
+    #[test]
+    fn long_text_is_cut_between_words() {
+        for (text, most, wanted) in [
+            ("one two three", 20, "one two three"),
+            ("one two three", 9, "one two…"),
+            ("one two three", 7, "one two…"),
+            ("one, two", 5, "one…"),
+            ("unbreakable", 4, "unbr…"),
+            ("über größe", 8, "über…"),
+        ] {
+            assert_eq!(cut(text, most), wanted, "{text} {most}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_cut_is_never_longer_and_never_splits(text in "\\PC{0,60}", most in 1usize..40) {
+            let cut = cut(&text, most);
+            prop_assert!(cut.chars().count() <= most + 1);
+            prop_assert!(text.trim().starts_with(cut.trim_end_matches('…')) || text.contains('…'));
+        }
+
+        #[test]
+        fn anything_is_one_line(text in ".{0,60}") {
+            let line = plain(&text);
+            prop_assert!(!line.chars().any(char::is_control));
+        }
+    }
+}

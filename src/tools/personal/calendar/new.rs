@@ -1,0 +1,296 @@
+//! A new event: what a caller's texts mean, and the lines that say so.
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan, Zoned};
+
+use crate::base::ids;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, visible};
+use crate::base::zones::ZoneFiles;
+use crate::formats::ical::text::{escape, push_line};
+
+/// Minutes before the start when other programs and Marvin remind.
+pub const BEFORE: [i64; 2] = [60, 30];
+
+/// When an event begins or ends.
+#[derive(Debug, Clone, PartialEq)]
+pub enum When {
+    /// A whole day.
+    Day(Date),
+    /// A wall time, wherever the person is.
+    Wall(DateTime),
+    /// A moment that was given with a zone.
+    Moment(Timestamp),
+}
+
+impl When {
+    /// The moment, where the person is.
+    pub fn here(&self, zone: &TimeZone) -> Option<Zoned> {
+        match self {
+            Self::Day(date) => date.to_zoned(zone.clone()).ok(),
+            Self::Wall(wall) => wall.to_zoned(zone.clone()).ok(),
+            Self::Moment(at) => Some(at.to_zoned(zone.clone())),
+        }
+    }
+
+    fn line(&self, name: &str) -> String {
+        match self {
+            Self::Day(date) => format!("{name};VALUE=DATE:{}", date.strftime("%Y%m%d")),
+            Self::Wall(wall) => format!("{name}:{}", wall.strftime("%Y%m%dT%H%M%S")),
+            Self::Moment(at) => format!("{name}:{}", utc(*at)),
+        }
+    }
+}
+
+fn utc(at: Timestamp) -> String {
+    at.strftime("%Y%m%dT%H%M%SZ").to_string()
+}
+
+/// Reads an ISO date or date-time, with or without seconds and zone.
+///
+/// # Errors
+/// It is neither, or no such day or hour exists.
+pub fn when(what: &str, text: &str, zones: &ZoneFiles) -> Outcome<When> {
+    let text = text.trim();
+    let wrong = || {
+        Problem::input(format!(
+            "The {what} \"{}\" is no date or time that exists.",
+            clip(&visible(text), 60)
+        ))
+        .next("Give an ISO date-time such as 2026-02-14T18:00, or a date such as 2026-02-14.")
+    };
+    let plain = text.is_ascii() && text.len() < 80 && text.get(4..5) == Some("-");
+    if !plain {
+        return Err(wrong());
+    }
+    if text.len() == 10 {
+        return text.parse().map(When::Day).map_err(|_| wrong());
+    }
+    let text = text.replacen(' ', "T", 1);
+    if let Some((_, zone)) = text.strip_suffix(']').and_then(|text| text.split_once('[')) {
+        if let Some(at) = zones.zoned(&text) {
+            return Ok(When::Moment(at.timestamp()));
+        }
+        return Err(match zones.find(zone) {
+            Some(_) => wrong(),
+            None => Problem::input(format!("There is no time zone \"{zone}\"."))
+                .next("Give one such as Europe/Berlin."),
+        });
+    }
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Ok(When::Moment(at));
+    }
+    let wall: DateTime = text.parse().map_err(|_| wrong())?;
+    wall.with()
+        .subsec_nanosecond(0)
+        .build()
+        .map(When::Wall)
+        .map_err(|_| wrong())
+}
+
+/// The wall time an hour later; from an hour that the clocks skip, which is taken past the gap, an hour after that.
+fn hour_after(wall: DateTime, zone: &TimeZone) -> Option<DateTime> {
+    let later = wall.checked_add(1.hour()).ok()?;
+    let start = wall.to_zoned(zone.clone()).ok()?;
+    let end = later.to_zoned(zone.clone()).ok()?;
+    if end > start {
+        return Some(later);
+    }
+    start.checked_add(1.hour()).ok().map(|end| end.datetime())
+}
+
+/// An event to be written.
+#[derive(Debug)]
+pub struct New {
+    /// SUMMARY.
+    pub title: String,
+    /// LOCATION; may be empty.
+    pub place: String,
+    /// DESCRIPTION; may be empty.
+    pub description: String,
+    /// DTSTART.
+    pub start: When,
+    /// DTEND; the day behind the last for whole days.
+    pub end: When,
+}
+
+impl New {
+    /// Start and end as texts: no end is one hour or one day, the end of whole days is the last of them.
+    ///
+    /// # Errors
+    /// One of them is no time, or the end is not after the start.
+    pub fn times(
+        start: &str,
+        end: &str,
+        zone: &TimeZone,
+        zones: &ZoneFiles,
+    ) -> Outcome<(When, When)> {
+        let from = when("start", start, zones)?;
+        let to = match (&from, end.trim()) {
+            (When::Day(day), "") => Some(When::Day(*day)),
+            (When::Wall(wall), "") => hour_after(*wall, zone).map(When::Wall),
+            (When::Moment(at), "") => at.checked_add(1.hour()).ok().map(When::Moment),
+            _ => Some(when("end", end, zones)?),
+        };
+        let late = || Problem::input("The event would end after the calendar's last day.");
+        let to = to.ok_or_else(late)?;
+        let to = match (&from, to) {
+            (When::Day(first), When::Day(last)) if last >= *first => {
+                When::Day(last.checked_add(1.day()).map_err(|_| late())?)
+            }
+            (When::Day(_), When::Wall(_) | When::Moment(_))
+            | (When::Wall(_) | When::Moment(_), When::Day(_)) => {
+                return Err(Problem::input(
+                    "Start and end must both be dates, or both have a time.",
+                )
+                .next("Give the end in the same form as the start."));
+            }
+            (_, to) => to,
+        };
+        match (from.here(zone), to.here(zone)) {
+            (Some(a), Some(b)) if b > a => Ok((from, to)),
+            (Some(_), Some(_)) => Err(Problem::input("The end is not after the start.")
+                .next("Give a later end, or none.")),
+            _ => Err(late()),
+        }
+    }
+
+    /// The lines of the event.
+    pub fn text(&self, uid: &str, now: Timestamp) -> String {
+        let mut out = String::new();
+        let mut push = |line: &str| push_line(&mut out, line);
+        push("BEGIN:VEVENT");
+        push(&format!("UID:{uid}"));
+        push(&format!("DTSTAMP:{}", utc(now)));
+        push(&format!("CREATED:{}", utc(now)));
+        push(&self.start.line("DTSTART"));
+        push(&self.end.line("DTEND"));
+        push(&format!("SUMMARY:{}", escape(&self.title)));
+        for (name, text) in [
+            ("LOCATION", &self.place),
+            ("DESCRIPTION", &self.description),
+        ] {
+            if !text.is_empty() {
+                push(&format!("{name}:{}", escape(text)));
+            }
+        }
+        for minutes in BEFORE {
+            push("BEGIN:VALARM");
+            push("ACTION:DISPLAY");
+            push(&if minutes % 60 == 0 {
+                format!("TRIGGER:-PT{}H", minutes / 60)
+            } else {
+                format!("TRIGGER:-PT{minutes}M")
+            });
+            push(&format!("DESCRIPTION:{}", escape(&self.title)));
+            push("END:VALARM");
+        }
+        push("END:VEVENT");
+        out
+    }
+}
+
+/// A random UUID (version 4).
+pub fn uuid() -> String {
+    let hex = ids::hex(16);
+    let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
+    let variant = match part(16, 17) {
+        "0" | "1" | "2" | "3" => "8",
+        "4" | "5" | "6" | "7" => "9",
+        "8" | "9" | "a" | "b" => "a",
+        _ => "b",
+    };
+    format!(
+        "{}-{}-4{}-{variant}{}-{}",
+        part(0, 8),
+        part(8, 12),
+        part(13, 16),
+        part(17, 20),
+        part(20, 32)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(start: &str, end: &str) -> Result<String, String> {
+        let zone = TimeZone::get("Europe/Berlin").unwrap();
+        match New::times(start, end, &zone, &ZoneFiles::default()) {
+            Ok((from, to)) => Ok(format!("{} {}", from.line("A"), to.line("B"))),
+            Err(problem) => Err(problem.what),
+        }
+    }
+
+    #[test]
+    fn starts_and_ends_are_read_or_refused() {
+        for (start, end, want) in [
+            (
+                "2026-02-14T18:00",
+                "",
+                "A:20260214T180000 B:20260214T190000",
+            ),
+            (
+                "2026-02-14 18:00:30",
+                "2026-02-15T01:00",
+                "A:20260214T180030 B:20260215T010000",
+            ),
+            (
+                "2026-02-14",
+                "",
+                "A;VALUE=DATE:20260214 B;VALUE=DATE:20260215",
+            ),
+            (
+                "2026-12-24",
+                "2026-12-26",
+                "A;VALUE=DATE:20261224 B;VALUE=DATE:20261227",
+            ),
+            (
+                "2026-02-14T18:00Z",
+                "",
+                "A:20260214T180000Z B:20260214T190000Z",
+            ),
+            (
+                "2026-02-14T18:00+02:00",
+                "",
+                "A:20260214T160000Z B:20260214T170000Z",
+            ),
+            (
+                "2026-02-14T18:00[America/New_York]",
+                "",
+                "A:20260214T230000Z B:20260215T000000Z",
+            ),
+            (
+                "2027-03-28T02:30",
+                "",
+                "A:20270328T023000 B:20270328T043000",
+            ),
+        ] {
+            assert_eq!(times(start, end).as_deref(), Ok(want), "{start} {end}");
+        }
+        for (start, end) in [
+            ("", ""),
+            ("tomorrow", ""),
+            ("2026-02-30", ""),
+            ("2026-02-14T25:00", ""),
+            ("2026-02-14T18:00[Mars/X]", ""),
+            ("2026-02-14T18:00", "2026-02-14T18:00"),
+            ("2026-02-14", "2026-02-13"),
+            ("2026-02-14", "2026-02-14T10:00"),
+            ("18:00", ""),
+            ("2026-02-14T18:00", "later"),
+            ("9999-12-31", ""),
+            ("２０２６-02-14", ""),
+        ] {
+            assert!(times(start, end).is_err(), "{start} {end}");
+        }
+    }
+
+    #[test]
+    fn ids_are_uuids() {
+        let id = uuid();
+        assert_eq!((id.len(), id.as_bytes()[14]), (36, b'4'));
+        assert!(b"89ab".contains(&id.as_bytes()[19]), "{id}");
+    }
+}

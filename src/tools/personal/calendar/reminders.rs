@@ -1,0 +1,91 @@
+//! Reminders of events: records that ring before the start, gone with the event.
+
+use jiff::{Span, Zoned};
+
+use super::new::BEFORE;
+use crate::alerts::record::{self, Of, Record};
+use crate::alerts::{Alerts, schedule};
+use crate::base::ids;
+use crate::base::problem::Outcome;
+use crate::base::text::clip;
+use crate::tools::engine::context::Ctx;
+
+/// Schedules the reminders of an event; what the person must know about them.
+///
+/// # Errors
+/// They cannot be written.
+pub fn add(ctx: &Ctx, uid: &str, title: &str, start: &Zoned, when: &str) -> Outcome<String> {
+    let world = &ctx.world;
+    let now = world.clock.now();
+    let mut records = Vec::new();
+    for minutes in BEFORE {
+        let span = Span::new().minutes(minutes);
+        let Some(at) = start.checked_sub(span).ok().filter(|at| *at > now) else {
+            continue;
+        };
+        records.push(Record {
+            id: ids::hex(8),
+            label: String::new(),
+            time: at.to_string(),
+            message: format!("{} ({when})", clip(title, 300)),
+            scheduler: None,
+            job: None,
+            late: None,
+            of: Some(Of {
+                profile: world.profile(),
+                uid: uid.to_owned(),
+            }),
+        });
+    }
+    if records.is_empty() {
+        return Ok("No reminders: the time for them has passed.".to_owned());
+    }
+    let note = schedule::add(&world.alerts, &mut records, &ctx.stop)?;
+    Alerts::wake(&world.alerts);
+    let scheduled = records.iter().any(|record| record.scheduler.is_some());
+    let minutes: Vec<String> = records
+        .iter()
+        .filter_map(|record| record.rings(&world.alerts))
+        .map(|at| {
+            at.with_time_zone(now.time_zone().clone())
+                .strftime("%a %-d %b %H:%M")
+                .to_string()
+        })
+        .collect();
+    let mut out = if scheduled {
+        format!("Reminders: {}.", minutes.join(" and "))
+    } else {
+        format!(
+            "Reminders were not scheduled outside Marvin (due {}).",
+            minutes.join(" and ")
+        )
+    };
+    if let Some(note) = note {
+        out.push(' ');
+        out.push_str(&note);
+    }
+    Ok(out)
+}
+
+/// Removes the reminders of an event; how many, and trouble with the scheduler.
+///
+/// # Errors
+/// Their files cannot be removed.
+pub fn remove(ctx: &Ctx, uid: &str) -> Outcome<(usize, Option<String>)> {
+    let world = &ctx.world;
+    let profile = world.profile();
+    let mut records = record::all(&world.paths, world.clock.zones(), &mut Vec::new())?;
+    records.retain(|record| {
+        record
+            .of
+            .as_ref()
+            .is_some_and(|of| of.uid == uid && of.profile == profile)
+    });
+    let trouble = if records.is_empty() {
+        None
+    } else {
+        schedule::remove(&world.alerts, &records, &ctx.stop)?
+    };
+    Alerts::wake(&world.alerts);
+    Ok((records.len(), trouble))
+}

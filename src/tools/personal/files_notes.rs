@@ -1,0 +1,124 @@
+//! Module `files-notes`: reading and editing a note by its lines, in the folder that the notes tools use.
+
+use super::notes::home::{Home, LARGEST, lock};
+use super::notes::within;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::plural;
+use crate::formats::patch::{self, Edited, Section};
+use crate::tools::engine::context::Ctx;
+use crate::tools::{READ, USER_FILES};
+
+crate::tools! { "files-notes";
+    /// Read numbered lines from a note.
+    file_read_lines(FileReadLines; READ.seconds(5)) {
+        /// file inside ~/Notes
+        path: String, example: "ideas/garden.md", alias: &["filename", "file"];
+        /// first line
+        start: u64 = 1, min: 1, example: "1", alias: &["start_line", "from"];
+        /// last line, 0 = to the end
+        end: i64 = 0, example: "40", alias: &["end_line", "to"];
+    } => read_lines;
+
+    /// Edit a note by unified diff or line commands.
+    file_apply_patch(FileApplyPatch; USER_FILES.seconds(5)) {
+        /// existing file inside ~/Notes
+        path: String, example: "ideas/garden.md", alias: &["filename", "file"];
+        /// unified diff hunks, or blocks separated by --- of REPLACE n / INSERT after-n / DELETE n [count]; every n is a line before the patch
+        patch: String, example: "@@ -3 +3 @@\n-old line\n+new line\n", alias: &["diff"];
+        /// report only
+        dry_run: bool = false;
+    } => apply_patch;
+}
+
+fn read_lines(ctx: &Ctx, args: FileReadLines) -> Outcome<String> {
+    let home = Home::open(ctx)?;
+    let rel = home.existing(&args.path)?;
+    let bytes = home.root()?.read(&rel, LARGEST)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let total = text.lines().count();
+    let shown = home.shown(&rel);
+    if total == 0 {
+        return Ok(format!("{shown} is empty."));
+    }
+    let start = usize::try_from(args.start).unwrap_or(usize::MAX);
+    let end = match usize::try_from(args.end) {
+        Ok(end) if end > 0 => end.min(total),
+        _ => total,
+    };
+    if start > total {
+        let has = plural(total, "line");
+        return Err(Problem::input(format!(
+            "{shown} has {has}; there is no line {start}."
+        )));
+    }
+    if end < start {
+        return Err(
+            Problem::input(format!("end {end} is before start {start}."))
+                .next(format!("For example start {end}, end {start}.")),
+        );
+    }
+    let mut out = format!("{shown}: {}, {start}-{end} shown\n", plural(total, "line"));
+    let wanted = text.lines().enumerate().skip(start - 1);
+    for (at, line) in wanted.take(end + 1 - start) {
+        out.push_str(&format!("{}. {line}\n", at + 1));
+    }
+    Ok(within(ctx, out, "file_read_lines"))
+}
+
+fn apply_patch(ctx: &Ctx, args: FileApplyPatch) -> Outcome<String> {
+    if args.patch.trim().is_empty() {
+        return Err(Problem::input("The patch is empty.")
+            .next("Give hunks that begin with @@, or commands such as REPLACE 3."));
+    }
+    let home = Home::open(ctx)?;
+    let rel = home.existing(&args.path)?;
+    let root = home.root()?;
+    root.check_write(rel.as_str())?;
+    home.may_write(ctx, &rel)?;
+    let _lock = lock(ctx)?;
+    let shown = home.shown(&rel);
+    let before = String::from_utf8(root.read(&rel, LARGEST)?)
+        .map_err(|_| Problem::input(format!("{shown} is not UTF-8 text.")))?;
+    let done = edited(&before, &args.patch, &shown)?;
+    let head = match (args.dry_run, done.text == before) {
+        (_, true) => format!("{shown} stays as it is; the patch says what stands there already."),
+        (true, false) => format!("Would change {shown} (nothing was written)."),
+        (false, false) => {
+            root.replace(&rel, done.text.as_bytes())?;
+            format!("Changed {shown}.")
+        }
+    };
+    let lines: Vec<String> = std::iter::once(head).chain(done.report).collect();
+    Ok(lines.join("\n"))
+}
+
+/// The text after the patch, in whichever of the forms it is written.
+fn edited(before: &str, patch: &str, name: &str) -> Outcome<Edited> {
+    if patch::is_commands(patch) {
+        return patch::apply_commands(before, patch, name);
+    }
+    if let Some(bare) = patch::unwrap_patch_text(patch) {
+        let parsed = patch::parse(&bare)?;
+        let [
+            Section::Update {
+                to: None, chunks, ..
+            },
+        ] = parsed.sections.as_slice()
+        else {
+            return Err(Problem::input("Here a patch changes one existing note.")
+                .next("Send one \"*** Update File\" section, or hunks that begin with @@."));
+        };
+        return Ok(Edited {
+            text: patch::new_text(before, chunks, name)?,
+            report: vec![plural(chunks.len(), "change")],
+        });
+    }
+    if patch::is_hunks(patch) {
+        return patch::apply_hunks(before, patch, name);
+    }
+    Err(
+        Problem::input("The patch is neither a unified diff nor line commands.").next(
+            "Begin each hunk with @@ -LINE,COUNT +LINE,COUNT @@, or each block with REPLACE n, INSERT n or DELETE n.",
+        ),
+    )
+}

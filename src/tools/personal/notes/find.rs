@@ -1,0 +1,304 @@
+//! Searching the notes: every file is looked through once, on several threads, and only the first ones with hits a second time.
+
+use std::fmt::Write as _;
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+
+use regex::bytes::{Regex, RegexBuilder};
+
+use super::home::LARGEST;
+use crate::base::cancel::Cancel;
+use crate::base::patterns::MAX_QUERY_BYTES;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, plural, visible};
+use crate::disk::beneath::{Found as Entry, Rel, Root, Visit, WalkFile};
+use crate::disk::search::parallel::{BATCH, in_parallel};
+
+/// Hits that are shown.
+const SHOWN: usize = 50;
+/// Lines shown before and after a hit.
+const CONTEXT: usize = 1;
+/// Characters of a line that are shown.
+const WIDTH: usize = 300;
+/// Names of notes that are offered when no note holds the words.
+const NAMES: usize = 5;
+/// A file with a NUL among its first bytes is no text.
+const SNIFF: usize = 8_000;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    lines: Vec<String>,
+    hits: usize,
+    notes: usize,
+    /// Notes with the words in their name.
+    named: Vec<String>,
+}
+
+/// Looks for words in any case, whatever white space is between them, in the files below `root`; links are not followed.
+///
+/// # Errors
+/// Cancelled, or the words cannot be looked for.
+pub(super) fn search(root: &Root, query: &str, stop: &Cancel) -> Outcome<Found> {
+    let mut finder = Finder {
+        pattern: pattern(query)?,
+        stop,
+        batch: Vec::with_capacity(BATCH),
+        left: SHOWN,
+        found: Found::default(),
+    };
+    root.walk(&[], (), &mut finder);
+    finder.scan();
+    stop.check()?;
+    Ok(finder.found)
+}
+
+/// A search under way.
+struct Finder<'a> {
+    pattern: Regex,
+    stop: &'a Cancel,
+    batch: Vec<WalkFile>,
+    /// Hits that may still be shown.
+    left: usize,
+    found: Found,
+}
+
+impl Finder<'_> {
+    /// Looks through the files gathered so far, and a second time through the first ones with hits.
+    fn scan(&mut self) {
+        let batch = std::mem::take(&mut self.batch);
+        let (pattern, stop) = (&self.pattern, self.stop);
+        let counts = in_parallel(&batch, || {
+            let pattern = pattern.clone();
+            let mut bytes = Vec::with_capacity(64 * 1024);
+            move |file: &WalkFile| match !stop.is_fired() && read(file, &mut bytes) {
+                true => count(&pattern, &bytes),
+                false => 0,
+            }
+        });
+        let mut bytes = Vec::new();
+        for (file, count) in batch.iter().zip(counts).filter(|(_, count)| *count > 0) {
+            self.found.hits += count;
+            self.found.notes += 1;
+            if self.left > 0 && read(file, &mut bytes) {
+                let name = visible(file.rel.as_str());
+                let lines = &mut self.found.lines;
+                self.left -= show(&name, &bytes, &self.pattern, self.left, lines);
+            }
+        }
+        self.batch = batch;
+        self.batch.clear();
+    }
+}
+
+impl Visit for Finder<'_> {
+    type Mark = ();
+
+    fn enter(&mut self, entry: &Entry<'_>, _: bool, (): ()) -> Option<()> {
+        let name = entry.rel.name().unwrap_or_default();
+        (!name.starts_with('.')).then_some(())
+    }
+
+    fn file(&mut self, file: WalkFile) -> ControlFlow<()> {
+        let name = file.rel.name().unwrap_or_default();
+        if self.found.named.len() < NAMES && self.pattern.is_match(name.as_bytes()) {
+            self.found.named.push(visible(file.rel.as_str()));
+        }
+        self.batch.push(file);
+        if self.batch.len() >= BATCH {
+            self.scan();
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn unreadable(&mut self, _: &Rel, _: io::Error) {}
+
+    fn is_over(&mut self) -> bool {
+        self.stop.is_fired()
+    }
+}
+
+fn pattern(query: &str) -> Outcome<Regex> {
+    if query.len() > MAX_QUERY_BYTES {
+        return Err(
+            Problem::limit("The query is too long to look for.").next("Give a few words of it.")
+        );
+    }
+    let words: Vec<String> = query.split_whitespace().map(regex::escape).collect();
+    RegexBuilder::new(&words.join(r"\s+"))
+        .case_insensitive(true)
+        .build()
+        .map_err(|why| {
+            Problem::limit("The query is too long to look for.")
+                .next("Give a few words of it.")
+                .because(why)
+        })
+}
+
+/// Reads a text file into `bytes`; false when it is none, cannot be read or is too large.
+fn read(file: &WalkFile, bytes: &mut Vec<u8>) -> bool {
+    bytes.clear();
+    let Ok(file) = file.open() else { return false };
+    let read = file.take(LARGEST + 1).read_to_end(bytes);
+    let text = !bytes
+        .get(..SNIFF.min(bytes.len()))
+        .unwrap_or_default()
+        .contains(&0);
+    read.is_ok() && text && bytes.len() as u64 <= LARGEST
+}
+
+/// Lines on which a hit begins.
+fn count(pattern: &Regex, bytes: &[u8]) -> usize {
+    let mut from = 0;
+    let mut count = 0;
+    while let Some(hit) = pattern.find_at(bytes, from) {
+        count += 1;
+        match next_line(bytes, hit.start()) {
+            Some(next) => from = next,
+            None => break,
+        }
+    }
+    count
+}
+
+/// Where the line after the one at `at` begins.
+fn next_line(bytes: &[u8], at: usize) -> Option<usize> {
+    let rest = bytes.get(at..)?;
+    rest.iter()
+        .position(|byte| *byte == b'\n')
+        .map(|length| at + length + 1)
+}
+
+/// Adds at most `most` hits of a note with the lines around them; gives how many.
+fn show(name: &str, bytes: &[u8], pattern: &Regex, most: usize, out: &mut Vec<String>) -> usize {
+    let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+    let mut hits = Vec::new();
+    let (mut from, mut number, mut counted) = (0, 0, 0);
+    while let Some(hit) = pattern.find_at(bytes, from).filter(|_| hits.len() < most) {
+        let passed = bytes.get(counted..hit.start()).unwrap_or_default();
+        number += passed.iter().filter(|byte| **byte == b'\n').count();
+        counted = hit.start();
+        hits.push(number);
+        match next_line(bytes, hit.start()) {
+            Some(next) => from = next,
+            None => break,
+        }
+    }
+    let last = match lines.last() {
+        Some([]) => lines.len().saturating_sub(1),
+        _ => lines.len(),
+    };
+    let mut next = 0;
+    for (place, hit) in hits.iter().enumerate() {
+        let start = hit.saturating_sub(CONTEXT).max(next);
+        let following = hits.get(place + 1).copied().unwrap_or(usize::MAX);
+        let end = (hit + CONTEXT + 1).min(last).min(following).max(hit + 1);
+        if !out.is_empty() && (start > next || place == 0) {
+            out.push("--".to_owned());
+        }
+        for at in start..end {
+            let line = String::from_utf8_lossy(lines.get(at).copied().unwrap_or_default());
+            let line = clip(&visible(line.trim_end_matches('\r')), WIDTH);
+            let number = at + 1;
+            out.push(match at == *hit {
+                true => format!("{name}:{number}: {line}"),
+                false => format!("{name}-{number}- {line}"),
+            });
+        }
+        next = end;
+    }
+    hits.len()
+}
+
+impl Found {
+    /// True when no note holds the words.
+    pub(super) fn is_empty(&self) -> bool {
+        self.hits == 0
+    }
+
+    /// A sentence on the notes that have the words in their name.
+    pub(super) fn named(&self) -> String {
+        match self.named.as_slice() {
+            [] => String::new(),
+            names => {
+                let first: Vec<&str> = names.iter().take(NAMES).map(String::as_str).collect();
+                format!(" Notes of that name: {}.", first.join(", "))
+            }
+        }
+    }
+
+    /// The hits with their surroundings, and how many there are.
+    pub(super) fn text(&self) -> String {
+        let mut out = self.lines.join("\n");
+        let _ = write!(
+            out,
+            "\n{} in {}",
+            plural(self.hits, "hit"),
+            plural(self.notes, "note")
+        );
+        if self.hits > SHOWN {
+            let _ = write!(out, "; the first {SHOWN} are shown, more words find fewer");
+        }
+        out.push('.');
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn found(files: &[(&str, &str)], query: &str) -> Found {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        search(&Root::open(dir.path()).unwrap(), query, &Cancel::new()).unwrap()
+    }
+
+    #[test]
+    fn hits_stand_in_their_surroundings_once() {
+        let files = [
+            (
+                "b.md",
+                "one\nMilk and milk\nthree\nmilk\nfive\nsix\nseven\nmilk",
+            ),
+            ("a/x.md", "no\r\nbuy \r\nmilk (2 l)\r\n"),
+        ];
+        let found_all = found(&files, "milk");
+        assert_eq!(
+            found_all.text(),
+            "a/x.md-2- buy \na/x.md:3: milk (2 l)\n--\nb.md-1- one\nb.md:2: Milk and milk\nb.md-3- three\nb.md:4: milk\nb.md-5- five\n--\nb.md-7- seven\nb.md:8: milk\n4 hits in 2 notes."
+        );
+        assert!(found(&files, "BUY milk").text().contains("a/x.md:2: buy"));
+        assert!(found(&files, "milk (2").text().contains("a/x.md:3:"));
+        assert!(found(&files, "milk .").is_empty());
+    }
+
+    #[test]
+    fn what_is_no_note_is_not_searched() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("bin"), b"milk\0").unwrap();
+        fs::write(dir.path().join(".hidden"), "milk").unwrap();
+        fs::create_dir(dir.path().join("build")).unwrap();
+        fs::write(dir.path().join("build/in"), "MILK").unwrap();
+        fs::write(dir.path().join("milk.md"), "x").unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", dir.path().join("out")).unwrap();
+        let found = search(&Root::open(dir.path()).unwrap(), "milk", &Cancel::new()).unwrap();
+        assert!(found.text().starts_with("build/in:1: MILK\n1 hit"));
+        assert_eq!(found.named(), " Notes of that name: milk.md.");
+    }
+
+    #[test]
+    fn many_hits_are_counted_and_the_first_shown() {
+        let found = found(&[("a", &"e\n".repeat(200)), ("b", "e")], "e");
+        assert_eq!((found.hits, found.notes), (201, 2));
+        assert_eq!(
+            found.lines.iter().filter(|line| line.contains(":")).count(),
+            SHOWN
+        );
+    }
+}

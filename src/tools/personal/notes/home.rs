@@ -1,0 +1,424 @@
+//! Where the notes are, and the names that models give them (contract/interfaces.md 14, contract/tools.json `write_note`).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::text::{nearest, visible};
+use crate::disk::atomic;
+use crate::disk::beneath::{FileKind, Rel, Root};
+use crate::disk::lock::Lock;
+use crate::tools::engine::context::Ctx;
+use crate::tools::engine::write_allowlist;
+
+/// Bytes of a note that is read whole, at most.
+pub(crate) const LARGEST: u64 = 64 << 20;
+/// How long another writer is waited for; less than a call may take.
+const WAIT: Duration = Duration::from_secs(4);
+/// The project's notes, from its working directory.
+const IN_PROJECT: &str = ".marvin/notes";
+/// What messages call the folder.
+const CALLED: &str = "notes folder";
+/// Characters of an ending such as `.md` at most.
+const ENDING: usize = 8;
+
+/// The notes folder of this mode, which may not exist yet.
+pub(crate) struct Home {
+    root: Option<Root>,
+    project: bool,
+    /// Spellings of the folder that a path may begin with.
+    prefixes: Vec<String>,
+}
+
+/// Keeps two writers of notes apart. `None` where no lock can be made: a note is then still written whole or not at all.
+///
+/// # Errors
+/// Another writer does not end; the call was cancelled.
+pub(crate) fn lock(ctx: &Ctx) -> Outcome<Option<Lock>> {
+    let Ok(path) = ctx.world.paths.notes_lock() else {
+        return Ok(None);
+    };
+    match Lock::take(&path, WAIT, &ctx.stop) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(problem) if problem.kind == Kind::System => Ok(None),
+        Err(problem) => Err(problem),
+    }
+}
+
+impl Home {
+    /// The folder as it is.
+    ///
+    /// # Errors
+    /// The home folder is unknown, or the folder cannot be opened.
+    pub(crate) fn open(ctx: &Ctx) -> Outcome<Self> {
+        let home = Self::unopened(ctx);
+        let root = match ctx.world.project() {
+            Some(project) => {
+                let rel = project.check(IN_PROJECT)?;
+                match project.exists(&rel)? {
+                    true => Some(project.inner(&rel)?),
+                    false => None,
+                }
+            }
+            None => {
+                let dir = ctx.world.paths.notes()?;
+                match dir.exists() {
+                    true => Some(Root::open(&dir)?),
+                    false => None,
+                }
+            }
+        };
+        Ok(home.with(root))
+    }
+
+    /// The folder, made when it is not there.
+    ///
+    /// # Errors
+    /// As [`Home::open`], and when it cannot be made.
+    pub(crate) fn make(ctx: &Ctx) -> Outcome<Self> {
+        let home = Self::unopened(ctx);
+        let root = match ctx.world.project() {
+            Some(project) => made_in(&project)?,
+            None => {
+                let dir = ctx.world.paths.notes()?;
+                atomic::make_folder(&dir, atomic::Access::Usual)?;
+                Root::open(&dir)?
+            }
+        };
+        Ok(home.with(Some(root)))
+    }
+
+    fn unopened(ctx: &Ctx) -> Self {
+        let mut prefixes: Vec<String> = ["~/Notes", "$HOME/Notes", IN_PROJECT]
+            .map(str::to_owned)
+            .to_vec();
+        let own = ctx.world.paths.notes().ok();
+        let project = ctx.world.project();
+        let of_project = project.as_ref().map(|root| root.path().join(IN_PROJECT));
+        for path in [own, of_project].into_iter().flatten() {
+            prefixes.extend(path.canonicalize().ok().as_deref().and_then(text));
+            prefixes.extend(text(&path));
+        }
+        Self {
+            root: None,
+            project: project.is_some(),
+            prefixes,
+        }
+    }
+
+    fn with(mut self, root: Option<Root>) -> Self {
+        self.root = root.map(|root| root.called(CALLED));
+        self
+    }
+
+    /// The folder's fence.
+    ///
+    /// # Errors
+    /// There is no such folder yet.
+    pub(crate) fn root(&self) -> Outcome<&Root> {
+        self.root.as_ref().ok_or_else(|| {
+            let dir = self.shown(&Rel::here());
+            Problem::missing(format!(
+                "Not found: there are no notes yet ({dir} does not exist)."
+            ))
+            .next("write_note makes the first one.")
+        })
+    }
+
+    /// A path in words: from the home folder, or from the project.
+    pub(crate) fn shown(&self, rel: &Rel) -> String {
+        let dir = if self.project { IN_PROJECT } else { "~/Notes" };
+        match rel.is_here() {
+            true => dir.to_owned(),
+            false => format!("{dir}/{}", visible(rel.as_str())),
+        }
+    }
+
+    /// The note that a caller means, which must exist.
+    ///
+    /// # Errors
+    /// No note of that name, with the nearest; what the fence refuses.
+    pub(crate) fn existing(&self, text: &str) -> Outcome<Rel> {
+        let root = self.root()?;
+        let names = self.names(text);
+        for name in &names {
+            let rel = root.check(name)?;
+            if let Some(rel) = self.file(root, &rel)? {
+                return Ok(rel);
+            }
+        }
+        for name in &names {
+            if let Some(rel) = other_case(root, &root.check(name)?) {
+                return Ok(rel);
+            }
+        }
+        let meant = root.check(names.last().map_or(text, String::as_str))?;
+        match root.metadata(&meant) {
+            // A folder: reading it says so.
+            Ok(_) => Ok(meant),
+            Err(mut problem) => {
+                if problem.kind == Kind::Missing {
+                    problem.what = format!("Not found: {}", lower_first(&problem.what));
+                    let hinted = problem.next.iter().any(|hint| hint.starts_with("Did you"));
+                    if let Some(near) = near(root, &meant).filter(|_| !hinted) {
+                        problem = problem.next(format!("Did you mean \"{near}\"?"));
+                    }
+                }
+                Err(problem.next("notes_ls lists the notes, search_notes looks into them."))
+            }
+        }
+    }
+
+    /// Where a note of this name is written: over the one that exists, else a new one that ends in `.md`.
+    ///
+    /// # Errors
+    /// The name cannot be one, or the fence refuses it.
+    pub(crate) fn target(&self, text: &str) -> Outcome<Rel> {
+        let root = self.root()?;
+        let names = self.names(text);
+        for name in &names {
+            let rel = root.check_write(name)?;
+            if let Some(rel) = self.file(root, &rel)? {
+                return Ok(rel);
+            }
+        }
+        let name = names.last().map_or(text, String::as_str);
+        let rel = root.check_write(name)?;
+        nameable(&rel)?;
+        if has_ending(rel.name().unwrap_or_default()) {
+            return Ok(rel);
+        }
+        root.check_write(&format!("{rel}.md"))
+    }
+
+    /// The folder that a caller means; nothing is the whole.
+    ///
+    /// # Errors
+    /// The fence refuses it.
+    pub(crate) fn folder(&self, text: &str) -> Outcome<Rel> {
+        let root = self.root()?;
+        let bare = self.bare(text);
+        if matches!(bare, "" | "." | "/") {
+            return Ok(super::here());
+        }
+        let literal = root.check(bare)?;
+        let shorter = root.check(without_notes(bare))?;
+        let is_there = root.exists(&literal)?;
+        Ok(if is_there { literal } else { shorter })
+    }
+
+    /// The folder that a caller wants made.
+    ///
+    /// # Errors
+    /// The name cannot be one, or the fence refuses it.
+    pub(crate) fn new_folder(&self, text: &str) -> Outcome<Rel> {
+        let bare = self.bare(text);
+        let rel = self.root()?.check_write(without_notes(bare))?;
+        nameable(&rel)?;
+        Ok(rel)
+    }
+
+    /// Refuses to write where this process is restricted to named files.
+    ///
+    /// # Errors
+    /// The note is not among them.
+    pub(crate) fn may_write(&self, ctx: &Ctx, rel: &Rel) -> Outcome<()> {
+        if ctx.world.bounds.writable.is_none() {
+            return Ok(());
+        }
+        match ctx.world.project() {
+            Some(project) => {
+                let rel = project.check(&self.shown(rel))?;
+                write_allowlist::may_write(&ctx.world, &project, &rel)
+            }
+            None => Err(Problem::refused(
+                "This process may only write the files named in MARVIN_WRITABLE_FILES, and no notes.",
+            )),
+        }
+    }
+
+    /// The path without the folder's own name in front, in whatever spelling.
+    fn bare<'a>(&self, path: &'a str) -> &'a str {
+        let mut path = path.trim();
+        loop {
+            path = path.strip_prefix("./").unwrap_or(path);
+            let rest = self.prefixes.iter().find_map(|prefix| below(path, prefix));
+            match rest {
+                Some(rest) => path = rest,
+                None => return path,
+            }
+        }
+    }
+
+    /// What a name may mean, the likeliest first: as written, then without `Notes/`.
+    fn names(&self, text: &str) -> Vec<String> {
+        let bare = self.bare(text);
+        let shorter = without_notes(bare);
+        match bare == shorter {
+            true => vec![bare.to_owned()],
+            false => vec![bare.to_owned(), shorter.to_owned()],
+        }
+    }
+
+    /// The file at `rel`, or at `rel.md`.
+    fn file(&self, root: &Root, rel: &Rel) -> Outcome<Option<Rel>> {
+        let is_file = |rel: &Rel| -> Outcome<bool> {
+            Ok(root.exists(rel)? && root.metadata(rel)?.kind != FileKind::Folder)
+        };
+        if !rel.is_here() && is_file(rel)? {
+            return Ok(Some(rel.clone()));
+        }
+        let longer = root.check(&format!("{rel}.md"))?;
+        // A name that only its ending makes too long is no error of the one without.
+        let there = rel.name().is_some_and(|name| name.len() < 252) && is_file(&longer)?;
+        Ok(there.then_some(longer))
+    }
+}
+
+fn made_in(project: &Arc<Root>) -> Outcome<Root> {
+    let rel = project.check(IN_PROJECT)?;
+    project.make_folder(&rel)?;
+    project.inner(&rel)
+}
+
+fn text(path: impl Into<PathBuf>) -> Option<String> {
+    path.into().to_str().map(str::to_owned)
+}
+
+/// What follows `prefix` and a slash.
+fn below<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
+    let head = path.get(..prefix.len())?;
+    let rest = path.get(prefix.len()..)?;
+    let same = head.eq_ignore_ascii_case(prefix) && (rest.is_empty() || rest.starts_with('/'));
+    same.then(|| rest.trim_start_matches('/'))
+}
+
+/// The path without `Notes/` in front; the bare word stays, it may be a note's name.
+fn without_notes(path: &str) -> &str {
+    match below(path, "Notes") {
+        Some(rest) if !rest.is_empty() => rest,
+        _ => path,
+    }
+}
+
+/// A note of the same name in other letters, when it is the only one.
+fn other_case(root: &Root, rel: &Rel) -> Option<Rel> {
+    let name = rel.name()?.to_lowercase();
+    let parent = rel.parent();
+    let entries = root.list(&parent).ok()?;
+    let fits = |entry: &str| {
+        let entry = entry.to_lowercase();
+        entry == name || entry.strip_suffix(".md") == Some(&name)
+    };
+    let mut found = entries
+        .iter()
+        .filter(|entry| entry.kind == FileKind::File && fits(&entry.name));
+    let (Some(one), None) = (found.next(), found.next()) else {
+        return None;
+    };
+    match parent.is_here() {
+        true => root.check(&one.name).ok(),
+        false => root.check(&format!("{parent}/{}", one.name)).ok(),
+    }
+}
+
+/// The note in the same folder whose name, without its ending, is nearest.
+fn near(root: &Root, rel: &Rel) -> Option<String> {
+    let parent = rel.parent();
+    let entries = root.list(&parent).ok()?;
+    let stem = |name: &'_ str| {
+        name.strip_suffix(".md")
+            .map_or(name.to_owned(), str::to_owned)
+    };
+    let stems: Vec<(String, &str)> = entries
+        .iter()
+        .map(|entry| (stem(&entry.name), entry.name.as_str()))
+        .collect();
+    let wanted = stem(rel.name()?);
+    let best = *nearest(&wanted, stems.iter().map(|(stem, _)| stem.as_str())).first()?;
+    let (_, name) = stems.iter().find(|(stem, _)| stem == best)?;
+    Some(match parent.is_here() {
+        true => (*name).to_owned(),
+        false => format!("{parent}/{name}"),
+    })
+}
+
+/// Refuses names that no listing could show.
+fn nameable(rel: &Rel) -> Outcome<()> {
+    if rel.is_here() {
+        return Err(Problem::input("The note has no name.").next("For example ideas/garden.md."));
+    }
+    if rel.as_str().chars().any(char::is_control) {
+        return Err(Problem::refused(format!(
+            "The name \"{}\" holds control characters.",
+            visible(rel.as_str())
+                .replace('\n', "\\n")
+                .replace('\t', "\\t")
+        ))
+        .next("Use letters, digits, spaces and dashes."));
+    }
+    Ok(())
+}
+
+/// Whether a name ends like a file's: a dot and a few letters or digits, at least one of them a letter.
+fn has_ending(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(stem, end)| {
+        !stem.is_empty()
+            && (1..=ENDING).contains(&end.len())
+            && end.chars().all(|c| c.is_ascii_alphanumeric())
+            && end.chars().any(|c| c.is_ascii_alphabetic())
+    })
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_lowercase().chain(chars).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endings_are_told_from_dots() {
+        for (name, ends) in [
+            ("a.md", true),
+            ("a.markdown", true),
+            ("a", false),
+            ("v1.2", false),
+            ("to do. later", false),
+            (".hidden", false),
+            ("a.", false),
+            ("archive.7z", true),
+        ] {
+            assert_eq!(has_ending(name), ends, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_folders_own_name_is_taken_off_by_whole_parts() {
+        let home = Home {
+            root: None,
+            project: false,
+            prefixes: vec!["~/Notes".into(), "/home/ann/Notes".into()],
+        };
+        for (given, bare) in [
+            ("~/Notes/x.md", "x.md"),
+            ("~/notes//x.md", "x.md"),
+            ("/home/ann/Notes/a/x", "a/x"),
+            ("./~/Notes/./x", "x"),
+            ("~/Notesx/x", "~/Notesx/x"),
+            ("~/Notes", ""),
+            ("/home/ann/Notes2/x", "/home/ann/Notes2/x"),
+            ("é~/Notes/x", "é~/Notes/x"),
+        ] {
+            assert_eq!(home.bare(given), bare, "{given}");
+        }
+        assert_eq!(home.names("Notes/x"), ["Notes/x", "x"]);
+        assert_eq!(home.names("Notes"), ["Notes"]);
+        assert_eq!(home.names("Notesx/x"), ["Notesx/x"]);
+    }
+}

@@ -1,0 +1,227 @@
+//! Module `notes`: Markdown files that Marvin keeps for the person, or for a project in coding mode.
+
+mod find;
+pub(crate) mod home;
+
+use std::fmt::Write as _;
+
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, counted, plural, visible};
+use crate::disk::beneath::{Entry, FileKind, Rel, Root};
+use crate::tools::engine::context::Ctx;
+use crate::tools::{NOTES, READ};
+use home::{Home, LARGEST, lock};
+
+crate::tools! { "notes";
+    /// Write or extend a Markdown note.
+    write_note(WriteNote; NOTES.seconds(5)) {
+        /// path inside the notes directory; parents are created
+        path: String, example: "ideas/garden.md", alias: &["filename", "name", "file", "title"];
+        /// Markdown text
+        content: String, example: "# Garden\n", alias: &["text", "contents", "body"];
+        /// add to the end instead of replacing
+        append: bool = false;
+    } => write, says ["note: {content}{path=inbox.md}{append=true}", "note that {content}{path=inbox.md}{append=true}",
+        "note in {path}: {content}{append=true}"];
+
+    /// Read a note.
+    read_note(ReadNote; READ.seconds(5)) {
+        /// path inside the notes directory
+        path: String, example: "ideas/garden.md", alias: &["filename", "name", "file", "title"];
+    } => read, says ["read note {path}", "read my note {path}", "show note {path}"];
+
+    /// List the notes directory.
+    notes_ls(NotesLs; READ.seconds(5)) {
+        /// subdirectory; empty = root
+        path: String = "", alias: &["dir", "directory", "folder"];
+    } => list, says ["show my notes", "list my notes", "list notes", "my notes", "notes"];
+
+    /// Create a notes subdirectory.
+    notes_mkdir(NotesMkdir; NOTES.seconds(5)) {
+        /// directory inside the notes directory
+        path: String, example: "ideas", alias: &["name", "dir", "directory", "folder"];
+    } => make_folder;
+
+    /// Search inside notes.
+    search_notes(SearchNotes; READ.seconds(10)) {
+        /// text to find
+        query: String, example: "milk", alias: &["text", "pattern", "search"];
+    } => search, says ["search my notes for {query}", "search notes for {query}", "find {query} in my notes"];
+}
+
+/// Characters of a note that are handed out at once, however much room the context has.
+const WHOLE: usize = 200_000;
+/// Entries of a folder that are shown.
+const LISTED: usize = 500;
+
+fn write(ctx: &Ctx, args: WriteNote) -> Outcome<String> {
+    if args.content.is_empty() {
+        return Err(
+            Problem::input("write_note was called with an empty content.")
+                .next("Give the text itself; a note is emptied by hand, not by a slip."),
+        );
+    }
+    let home = Home::make(ctx)?;
+    let rel = home.target(&args.path)?;
+    home.may_write(ctx, &rel)?;
+    let _lock = lock(ctx)?;
+    let root = home.root()?;
+    let old = if root.exists(&rel)? {
+        Some(root.read(&rel, LARGEST)?)
+    } else {
+        None
+    };
+    let mut text = args.content;
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let shown = home.shown(&rel);
+    let had = old.as_ref().map(Vec::len);
+    if let (true, Some(mut bytes)) = (args.append, old) {
+        if bytes.last().is_some_and(|last| *last != b'\n') {
+            bytes.push(b'\n');
+        }
+        bytes.extend_from_slice(text.as_bytes());
+        root.put(&rel, &bytes)?;
+        return Ok(format!("Appended to {shown} ({} now).", size(bytes.len())));
+    }
+    root.put(&rel, text.as_bytes())?;
+    let before = match had {
+        Some(bytes) if !args.append => format!("; replaced {}", size(bytes)),
+        _ => String::new(),
+    };
+    Ok(format!("Wrote {shown} ({}{before}).", size(text.len())))
+}
+
+fn size(bytes: usize) -> String {
+    counted(bytes as u64, "byte")
+}
+
+fn read(ctx: &Ctx, args: ReadNote) -> Outcome<String> {
+    let home = Home::open(ctx)?;
+    let rel = home.existing(&args.path)?;
+    let bytes = home.root()?.read(&rel, LARGEST)?;
+    let text = String::from_utf8_lossy(&bytes);
+    if text.is_empty() {
+        return Ok(format!("{} is empty.", home.shown(&rel)));
+    }
+    Ok(within(ctx, text.into_owned(), "file_read_lines"))
+}
+
+/// As much of a text as the context has room for; `with` is the tool that reads the rest.
+pub(crate) fn within(ctx: &Ctx, text: String, with: &str) -> String {
+    let room = ctx
+        .world
+        .context
+        .room()
+        .map_or(WHOLE, |room| room.min(WHOLE));
+    if text.len() <= room {
+        ctx.world.context.add(text.len());
+        return text;
+    }
+    let total = text.chars().count();
+    let out = clip(&text, room);
+    ctx.world.context.add(out.len());
+    if total <= room {
+        return out;
+    }
+    format!(
+        "{out}\n[Cut after {room} of {total} characters. Read the rest with {with} and a range.]"
+    )
+}
+
+fn list(ctx: &Ctx, args: NotesLs) -> Outcome<String> {
+    let home = Home::open(ctx)?;
+    let rel = home.folder(&args.path)?;
+    let root = home.root()?;
+    let hidden = |entry: &Entry| entry.name.starts_with(".marvin-") && entry.name.ends_with(".tmp");
+    let (folders, others): (Vec<Entry>, Vec<Entry>) = root
+        .list(&rel)?
+        .into_iter()
+        .filter(|entry| !hidden(entry))
+        .partition(|entry| entry.kind == FileKind::Folder);
+    let mut out = String::new();
+    for folder in folders.iter().take(LISTED) {
+        let _ = writeln!(out, "📁 {}/", visible(&folder.name));
+    }
+    for entry in others.iter().take(LISTED.saturating_sub(folders.len())) {
+        let about = about(root, &rel, entry).unwrap_or_else(|_| "(cannot be read)".to_owned());
+        let _ = writeln!(out, "{} {about}", visible(&entry.name));
+    }
+    let notes = others.iter().filter(|entry| entry.kind == FileKind::File);
+    let (many, few) = (notes.count(), folders.len());
+    let rest = others.len() - many;
+    let _ = write!(
+        out,
+        "{}: {}, {}",
+        home.shown(&rel),
+        plural(few, "folder"),
+        plural(many, "note")
+    );
+    if rest > 0 {
+        let _ = write!(out, ", {}", plural(rest, "other"));
+    }
+    if others.len() + few > LISTED {
+        let _ = write!(out, "; the first {LISTED} are shown");
+    }
+    out.push('.');
+    Ok(out)
+}
+
+/// What an entry is: a note with its size, a link with where it points, or what is neither.
+fn about(root: &Root, folder: &Rel, entry: &Entry) -> Outcome<String> {
+    let rel = match folder.is_here() {
+        true => root.check(&entry.name)?,
+        false => root.check(&format!("{folder}/{}", entry.name))?,
+    };
+    Ok(match entry.kind {
+        FileKind::File | FileKind::Folder => {
+            format!("({})", counted(root.metadata(&rel)?.len, "byte"))
+        }
+        FileKind::Link => {
+            let target = root.link_target(&rel)?.unwrap_or_default();
+            format!(
+                "-> {} (link)",
+                clip(&visible(&target), 200).replace('\n', "\\n")
+            )
+        }
+        FileKind::Other => format!("({})", root.kind_name(&rel)?),
+    })
+}
+
+fn make_folder(ctx: &Ctx, args: NotesMkdir) -> Outcome<String> {
+    let home = Home::make(ctx)?;
+    let rel = home.new_folder(&args.path)?;
+    home.may_write(ctx, &rel)?;
+    let root = home.root()?;
+    let old = root.exists(&rel)?;
+    root.make_folder(&rel)?;
+    let shown = home.shown(&rel);
+    Ok(match old {
+        true => format!("{shown}/ exists already."),
+        false => format!("Made {shown}/."),
+    })
+}
+
+fn search(ctx: &Ctx, args: SearchNotes) -> Outcome<String> {
+    let query = args.query.trim();
+    if query.is_empty() {
+        return Err(Problem::input("The query is empty.").next("Give the words to look for."));
+    }
+    let home = Home::open(ctx)?;
+    let none = |more: &str| format!("No matches for \"{}\".{more}", clip(&visible(query), 100));
+    let Ok(root) = home.root() else {
+        return Ok(none(" There are no notes yet."));
+    };
+    let found = find::search(root, query, &ctx.stop)?;
+    if found.is_empty() {
+        return Ok(none(&found.named()));
+    }
+    let out = found.text();
+    Ok(within(ctx, out, "search_notes, with more words,"))
+}
+
+/// The folder itself, for paths that are left out.
+fn here() -> Rel {
+    Rel::here()
+}

@@ -1,0 +1,294 @@
+//! Module `ntfy`: push messages. Topics are public to whoever knows their name; messages go only where the person subscribed.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::text::{clip, did_you_mean, plural, visible};
+use crate::net::services::{NTFY, Service};
+use crate::store::subscriptions::{Reader, Seen, Subscription, is_name};
+use crate::tools::engine::context::{Ctx, Matter};
+use crate::tools::output::untrusted::fenced;
+use crate::tools::{MEMORY, OUTSIDE, RECORDS};
+
+/// Where messages go and come from.
+static SERVER: [&Service; 1] = [&NTFY];
+
+crate::tools! { "ntfy";
+    /// Invent a topic name and subscribe to it.
+    generate_ntfy_topic(GenerateNtfyTopic; RECORDS.seconds(5).service("ntfy.sh")) {
+        /// friendly name
+        label: String = "";
+    } => generate, says ["new ntfy topic"];
+
+    /// Subscribe to a topic.
+    ntfy_subscribe(NtfySubscribe; RECORDS.seconds(5).service("ntfy.sh")) {
+        /// topic
+        topic: String, example: "my-long-secret-topic";
+        /// friendly name
+        label: String = "";
+    } => subscribe, says ["subscribe to {topic}"];
+
+    /// Drop a subscription.
+    ntfy_unsubscribe(NtfyUnsubscribe; RECORDS.seconds(5).service("ntfy.sh")) {
+        /// topic
+        topic: String, example: "my-long-secret-topic";
+    } => unsubscribe, says ["unsubscribe from {topic}"];
+
+    /// Send a notification.
+    ntfy_publish(NtfyPublish; OUTSIDE.seconds(10).service("ntfy.sh").asks(&SERVER)) {
+        /// topic
+        topic: String, example: "my-long-secret-topic";
+        /// text
+        message: String, example: "Tests are green", alias: &["text", "body"];
+        /// title
+        title: String = "";
+    } => publish, says ["notify {topic}: {message}"];
+
+    /// List subscriptions and fetch news.
+    ntfy_list(NtfyList; MEMORY.seconds(15).service("ntfy.sh").asks(&SERVER)) {
+    } => list, says ["ntfy list", "list subscriptions", "any notifications"];
+}
+
+/// Bytes of a message; a longer one would become an attachment (docs.ntfy.sh/publish).
+const LONGEST: usize = 4_096;
+/// Messages of one topic in a list, and characters of all of them.
+const MESSAGES: usize = 30;
+const CHARACTERS: usize = 12_000;
+/// Characters of a title and of a label.
+const TITLE: usize = 200;
+
+fn path(ctx: &Ctx) -> Outcome<PathBuf> {
+    let profile = ctx.world.paths.profile(&ctx.world.profile())?;
+    Ok(profile.ntfy_subscriptions())
+}
+
+fn subscriptions(ctx: &Ctx) -> Outcome<(Vec<Subscription>, Vec<String>)> {
+    let mut warnings = Vec::new();
+    let found =
+        crate::store::subscriptions::read(&path(ctx)?, &ctx.world.clock, &mut |w| warnings.push(w));
+    Ok((found, warnings))
+}
+
+/// A topic as it was given, also with its address; nothing but a name is left of it.
+fn named(ctx: &Ctx, given: &str) -> Outcome<String> {
+    let given = given.trim();
+    let base = crate::alerts::ntfy::poll::base(&ctx.world.env);
+    let bare = given
+        .strip_prefix(base)
+        .map_or(given, |rest| rest.trim_matches('/'));
+    if is_name(bare) {
+        return Ok(bare.to_owned());
+    }
+    Err(Problem::input(format!(
+        "\"{}\" cannot be a topic.",
+        clip(&visible(given), 80)
+    ))
+    .next("Topics have letters, digits, hyphens and underscores, at most 64."))
+}
+
+fn label(given: &str) -> String {
+    let given: String = visible(given).replace(['\n', '\t'], " ");
+    clip(given.trim(), TITLE)
+}
+
+fn url(ctx: &Ctx, topic: &str) -> String {
+    format!(
+        "{}/{topic}",
+        crate::alerts::ntfy::poll::base(&ctx.world.env)
+    )
+}
+
+fn generate(ctx: &Ctx, args: GenerateNtfyTopic) -> Outcome<String> {
+    let topic = crate::alerts::ntfy::topic::invent()?;
+    let label = label(&args.label);
+    crate::store::subscriptions::add(&path(ctx)?, &topic, &label, &ctx.world.clock)?;
+    crate::alerts::ntfy::reminder_topic::allow(&ctx.world.alerts, &label)?;
+    let shown = if label.is_empty() { &topic } else { &label };
+    let url = url(ctx, &topic);
+    Ok(format!(
+        "New topic: {topic}\nLabel: {shown}\nAddress: {url}\nSubscribed. Whoever knows the name can read and write there.\n\
+         Example: curl -d \"Hello\" {url}"
+    ))
+}
+
+fn subscribe(ctx: &Ctx, args: NtfySubscribe) -> Outcome<String> {
+    let topic = named(ctx, &args.topic)?;
+    let label = label(&args.label);
+    // Messages go only to subscribed topics: without the person's word a model could name any.
+    ctx.approve(Matter::Topic {
+        name: topic.clone(),
+    })?;
+    let new = crate::store::subscriptions::add(&path(ctx)?, &topic, &label, &ctx.world.clock)?;
+    crate::alerts::ntfy::reminder_topic::allow(&ctx.world.alerts, &label)?;
+    let (all, _) = subscriptions(ctx)?;
+    let shown = match label.as_str() {
+        "" => String::new(),
+        label => format!(" ({label})"),
+    };
+    Ok(format!(
+        "{} to {topic}{shown}: {}. {} in all.",
+        if new {
+            "Subscribed"
+        } else {
+            "Already subscribed"
+        },
+        url(ctx, &topic),
+        plural(all.len(), "subscription")
+    ))
+}
+
+/// The subscription that is meant: by topic, by address, by label.
+fn meant(ctx: &Ctx, given: &str) -> Outcome<Result<Subscription, Vec<Subscription>>> {
+    let (all, _) = subscriptions(ctx)?;
+    let given = given.trim();
+    let topic = named(ctx, given).ok();
+    let found = all
+        .iter()
+        .find(|one| Some(&one.topic) == topic.as_ref())
+        .or_else(|| {
+            let mut labelled = all
+                .iter()
+                .filter(|one| one.label.eq_ignore_ascii_case(given));
+            labelled.next().filter(|_| labelled.next().is_none())
+        })
+        .cloned();
+    Ok(found.ok_or(all))
+}
+
+/// What is said of a topic that nobody subscribed to.
+fn not_subscribed(given: &str, all: &[Subscription]) -> Problem {
+    let shown = clip(&visible(given.trim()), 80);
+    let problem = Problem::refused(format!("\"{shown}\" is not among the subscriptions."));
+    let names = || all.iter().map(|one| one.topic.as_str());
+    match did_you_mean(given, names()) {
+        Some(hint) => problem.next(crate::base::text::capital(&hint)),
+        None if all.is_empty() => {
+            problem.next("There are none yet; generate_ntfy_topic makes one.")
+        }
+        None => problem.next(format!(
+            "Subscribed: {}.",
+            names().take(20).collect::<Vec<_>>().join(", ")
+        )),
+    }
+}
+
+fn unsubscribe(ctx: &Ctx, args: NtfyUnsubscribe) -> Outcome<String> {
+    let one = match meant(ctx, &args.topic)? {
+        Ok(one) => one,
+        Err(all) => {
+            let mut problem = not_subscribed(&args.topic, &all);
+            problem.kind = Kind::Missing;
+            return Err(problem);
+        }
+    };
+    // First: what is sent for reminders in between would begin a new topic.
+    let off = crate::alerts::ntfy::reminder_topic::end(&ctx.world.alerts, &one)?;
+    crate::store::subscriptions::drop_topic(&path(ctx)?, &one.topic, &ctx.world.clock)?;
+    let (left, _) = subscriptions(ctx)?;
+    Ok(format!(
+        "Unsubscribed from {}. {} left.{}",
+        one.topic,
+        plural(left.len(), "subscription"),
+        off.map_or_else(String::new, |words| format!("\n{words}"))
+    ))
+}
+
+fn publish(ctx: &Ctx, args: NtfyPublish) -> Outcome<String> {
+    let message = args.message.trim();
+    if message.is_empty() {
+        return Err(Problem::input("The message is empty.").next("Give the text to send."));
+    }
+    if message.len() > LONGEST {
+        return Err(Problem::limit(format!(
+            "The message has {} bytes; {LONGEST} are the most.",
+            message.len()
+        ))
+        .next("Send a shorter text."));
+    }
+    let one = match meant(ctx, &args.topic)? {
+        Ok(one) => one,
+        Err(all) => {
+            return Err(not_subscribed(&args.topic, &all).next(
+                "Messages go only to subscribed topics, so that nothing leaks to a stranger's; the person can subscribe first.",
+            ));
+        }
+    };
+    crate::alerts::ntfy::send::send(
+        &ctx.world.env,
+        &one.topic,
+        &label(&args.title),
+        message,
+        &ctx.stop,
+    )?;
+    Ok(format!("Sent to {} ({}).", one.label, one.topic))
+}
+
+fn list(ctx: &Ctx, _: NtfyList) -> Outcome<String> {
+    let (all, warnings) = subscriptions(ctx)?;
+    let mut out = warnings.iter().fold(String::new(), |out, w| out + w + "\n");
+    if all.is_empty() {
+        out.push_str(
+            "No subscriptions yet. generate_ntfy_topic makes a topic, ntfy_subscribe adds one.",
+        );
+        return Ok(out);
+    }
+    let _ = write!(out, "{}:", plural(all.len(), "subscription"));
+    for one in &all {
+        let _ = write!(out, "\n{} — {}", visible(&one.label), url(ctx, &one.topic));
+    }
+    let asked: Vec<Subscription> = all.iter().cloned().map(Subscription::for_list).collect();
+    let answers = crate::alerts::ntfy::poll::ask(
+        &ctx.world.env,
+        &asked,
+        crate::alerts::ntfy::TIMEOUT,
+        &ctx.stop,
+    );
+    ctx.stop.check()?;
+    let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
+    let (mut news, mut troubles) = (Vec::new(), Vec::new());
+    let mut room = CHARACTERS;
+    for one in &all {
+        match answers.get(&one.topic) {
+            Some(Ok(answer)) => {
+                let shown = answer.shown(&one.label, MESSAGES, room);
+                let length: usize = shown.notices.iter().map(|text| text.chars().count()).sum();
+                room = room.saturating_sub(length);
+                news.extend(shown.notices);
+                if shown.left > 0 {
+                    news.push(format!(
+                        "🔔 {}: … {} more; call ntfy_list again for them",
+                        one.label, shown.left
+                    ));
+                }
+                let last = shown.last.unwrap_or_else(|| one.seen.clone());
+                seen.insert(one.topic.clone(), last);
+            }
+            Some(Err(why)) => troubles.push(format!("{}: {why}", one.label)),
+            None => troubles.push(format!("{}: no answer in time", one.label)),
+        }
+    }
+    if !seen.is_empty() {
+        crate::store::subscriptions::remember(
+            &path(ctx)?,
+            &seen,
+            Reader::List,
+            &ctx.world.clock.utc(),
+        )?;
+    }
+    if news.is_empty() && troubles.is_empty() {
+        out.push_str("\n\nNo new messages.");
+    } else if !news.is_empty() {
+        out.push_str("\n\nNew messages, which strangers may have written:\n");
+        out.push_str(&fenced("ntfy", &visible(&news.join("\n"))));
+    }
+    if !troubles.is_empty() {
+        let _ = write!(
+            out,
+            "\n\nCould not be asked:\n{}",
+            visible(&troubles.join("\n"))
+        );
+    }
+    Ok(out)
+}

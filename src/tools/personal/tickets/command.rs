@@ -1,0 +1,407 @@
+//! The script's command line on our tickets: words in; what it prints and its exit status out (contract/tickets.md, Commands).
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::gate;
+use super::{show, tree, words};
+use crate::base::cancel::Cancel;
+use crate::base::clock::Clock;
+use crate::base::env::Env;
+use crate::base::problem::{Outcome, Problem};
+use crate::proc::capture::Keep;
+use crate::proc::child::{Ceiling, Run};
+use crate::proc::child_env::git_env;
+use crate::store::tickets::change::{self, STATUSES};
+use crate::store::tickets::folder::{Folder, pick};
+use crate::store::tickets::graph::Graph;
+use crate::store::tickets::location::Place;
+
+/// How long a filter of `query` may run, and what it may take of the machine.
+const FILTER_TIMEOUT: Duration = Duration::from_secs(20);
+const FILTER_CEILING: Ceiling = Ceiling {
+    cpu: FILTER_TIMEOUT,
+    memory: 4 << 30,
+};
+
+/// What a command prints, and how it ends.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+    /// Exit status.
+    pub status: u8,
+}
+
+impl Said {
+    fn line(text: String) -> Self {
+        Self {
+            out: text + "\n",
+            ..Self::default()
+        }
+    }
+
+    fn failed(text: &str) -> Self {
+        Self {
+            out: format!("{text}\n"),
+            status: 1,
+            ..Self::default()
+        }
+    }
+
+    fn usage(text: &str) -> Self {
+        Self {
+            err: format!("Usage: {text}\n"),
+            status: 1,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<String> for Said {
+    fn from(out: String) -> Self {
+        Self {
+            out,
+            ..Self::default()
+        }
+    }
+}
+
+/// What a command may ask of whoever called it.
+pub trait Caller {
+    /// The text of a note that was not given in words; nothing when there is nobody to ask.
+    fn note(&mut self) -> Outcome<Option<String>>;
+    /// Opens the file in an editor; false when that cannot be done here.
+    fn edit(&mut self, path: &Path) -> Outcome<bool>;
+    /// A ticket is about to be made.
+    fn before_create(&mut self) -> Outcome<()>;
+}
+
+/// Everything that commands work with.
+#[derive(Debug)]
+pub struct Desk<'a> {
+    /// Where the tickets are.
+    pub place: Place,
+    /// Where git is asked for the person's name.
+    pub current: PathBuf,
+    /// The caller's environment.
+    pub env: &'a Env,
+    /// What time it is.
+    pub clock: &'a Clock,
+    /// Ends the work.
+    pub stop: &'a Cancel,
+}
+
+/// What `help` prints.
+pub const HELP: &str = "tk - minimal ticket system with dependencies, in Markdown files
+
+Usage: tk <command> [words]
+
+  create [TITLE] [options]   make a ticket, print its id
+      -d, --description TEXT   --design TEXT        --acceptance TEXT
+      -p, --priority 0-4       -t, --type bug|feature|task|epic|chore
+      -a, --assignee NAME      --external-ref REF   --parent ID   --tags a,b
+  start|close|reopen ID      move a ticket on
+  status ID STATUS           open, in_progress or closed
+  dep ID DEP, undep ID DEP   ID waits for DEP, or no longer
+  dep tree [--full] ID       what ID waits for
+  dep cycle                  dependencies that go in circles
+  link ID ID [ID...]         tie tickets together; unlink ID ID
+  ls [--status=S] [-a NAME] [-T TAG]   all tickets (also: list)
+  ready, blocked             what can be worked on, what waits for what
+  closed [--limit=N]         what was closed last
+  show ID                    a ticket and what it has to do with others
+  edit ID                    open it in the editor
+  add-note ID [TEXT]         a note with the time (or from standard input)
+  query [FILTER]             tickets as JSON lines, filtered by jq
+  super COMMAND              the built-in command
+  help                       this text
+
+IDs may be shortened to any part that only one ticket has.
+Tickets are in .tickets/ here or in a folder above, or in TICKETS_DIR.
+";
+
+impl Desk<'_> {
+    /// Runs one command. A failure is said as the script says it.
+    pub fn run(&self, words: &[String], caller: &mut dyn Caller) -> Said {
+        self.attempt(words, caller).unwrap_or_else(|problem| {
+            let mut err = format!("Error: {}\n", problem.what);
+            if problem.what.starts_with("Unknown option") {
+                err = format!("{}\n", problem.what);
+            }
+            for hint in &problem.next {
+                err.push_str(hint);
+                err.push('\n');
+            }
+            Said {
+                err,
+                status: 1,
+                ..Said::default()
+            }
+        })
+    }
+
+    fn attempt(&self, words: &[String], caller: &mut dyn Caller) -> Outcome<Said> {
+        let Some((command, rest)) = words.split_first() else {
+            return Ok(HELP.to_owned().into());
+        };
+        match command.as_str() {
+            "help" | "--help" | "-h" => Ok(HELP.to_owned().into()),
+            "super" if rest.is_empty() => Ok(Said::usage("tk super <command> [words]")),
+            "super" => self.attempt(rest, caller),
+            "create" => self.create(rest, caller),
+            "start" | "close" | "reopen" | "status" => self.status(command, rest),
+            "dep" => self.dep(rest),
+            "dep-tree" => self.dep_tree(rest),
+            "undep" => self.undep(rest),
+            "link" => self.link(rest),
+            "unlink" => self.unlink(rest),
+            "ls" | "list" => {
+                let (filter, _) = words::filter(rest)?;
+                show::list(&self.folder()?, &filter, self.stop).map(Said::from)
+            }
+            "ready" | "blocked" => {
+                let (filter, _) = words::filter(rest)?;
+                let waiting = command == "blocked";
+                show::to_do(&self.folder()?, waiting, &filter, self.stop).map(Said::from)
+            }
+            "closed" => {
+                let (filter, limit) = words::filter(rest)?;
+                let limit = limit.unwrap_or(20);
+                show::closed(&self.folder()?, limit, &filter, self.stop).map(Said::from)
+            }
+            "show" => match rest {
+                [] => Ok(Said::usage("tk show <id>")),
+                [id, ..] => show::show(&self.folder()?, id, self.stop).map(Said::from),
+            },
+            "edit" => self.edit(rest, caller),
+            "add-note" => self.add_note(rest, caller),
+            "query" => self.query(rest),
+            _ => Ok(Said {
+                err: format!(
+                    "Unknown command: {}\n{HELP}",
+                    crate::base::text::visible(command)
+                ),
+                status: 1,
+                ..Said::default()
+            }),
+        }
+    }
+
+    fn folder(&self) -> Outcome<Folder> {
+        self.place.open()
+    }
+
+    fn create(&self, words: &[String], caller: &mut dyn Caller) -> Outcome<Said> {
+        let (mut new, assignee) = words::create(words)?;
+        caller.before_create()?;
+        new.parent = gate::parent(&self.place, self.env, &new.parent)?;
+        new.assignee = assignee.unwrap_or_else(|| self.git_name());
+        change::create(&self.place, new, self.clock).map(Said::line)
+    }
+
+    /// The name in git's configuration, as the caller's own git sees it; empty when there is none.
+    pub fn git_name(&self) -> String {
+        let mut env = git_env(self.env);
+        let own = self
+            .env
+            .all()
+            .filter(|(name, _)| name.starts_with("GIT_CONFIG"));
+        env.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let mut git = Run::new("git", ["config", "user.name"], env);
+        git.dir = Some(self.current.clone());
+        git.limit = Duration::from_secs(5);
+        match git.run(self.stop) {
+            Ok(done) if done.success() => done.stdout.text().trim().to_owned(),
+            Ok(_) | Err(_) => String::new(),
+        }
+    }
+
+    fn status(&self, command: &str, words: &[String]) -> Outcome<Said> {
+        let (id, status) = match (command, words) {
+            ("start", [id, ..]) => (id, "in_progress"),
+            ("close", [id, ..]) => (id, "closed"),
+            ("reopen", [id, ..]) => (id, "open"),
+            ("status", [id, status, ..]) => (id, status.as_str()),
+            ("status", _) => {
+                let valid = STATUSES.join("|");
+                return Ok(Said::usage(&format!("tk status <id> <{valid}>")));
+            }
+            _ => return Ok(Said::usage(&format!("tk {command} <id>"))),
+        };
+        let folder = self.folder()?;
+        let id = change::set_status(&folder, id, status, self.stop)?;
+        Ok(Said::line(format!("Updated {id} -> {status}")))
+    }
+
+    fn dep(&self, words: &[String]) -> Outcome<Said> {
+        match words {
+            [word, rest @ ..] if word == "tree" => self.dep_tree(rest),
+            [word, ..] if word == "cycle" => self.dep_cycle(),
+            [id, dep, ..] => {
+                let done = change::add_dep(&self.folder()?, id, dep, |_, _| Ok(()), self.stop)?;
+                Ok(Said::line(if done.changed {
+                    format!("Added dependency: {} -> {}", done.id, done.other)
+                } else {
+                    "Dependency already exists".to_owned()
+                }))
+            }
+            _ => Ok(Said::usage(
+                "tk dep <id> <dependency-id>\n       tk dep tree [--full] <id>\n       tk dep cycle",
+            )),
+        }
+    }
+
+    fn dep_tree(&self, words: &[String]) -> Outcome<Said> {
+        let full = words.iter().any(|word| word == "--full");
+        let mut plain = words.iter().filter(|word| *word != "--full");
+        match plain.next_back() {
+            None => Ok(Said::usage("tk dep tree [--full] <id>")),
+            Some(id) => draw(&self.folder()?, id, full, self.stop).map(Said::from),
+        }
+    }
+
+    fn dep_cycle(&self) -> Outcome<Said> {
+        let graph = Graph::new(self.folder()?.load(self.stop)?);
+        let mut out = String::new();
+        for (n, circle) in graph.cycles().iter().enumerate() {
+            if n > 0 {
+                out.push('\n');
+            }
+            let ids: Vec<&str> = circle.iter().map(|at| graph.id(*at)).collect();
+            let first = ids.first().copied().unwrap_or_default();
+            out.push_str(&format!(
+                "Cycle {}: {} -> {first}\n",
+                n + 1,
+                ids.join(" -> ")
+            ));
+            for ticket in circle.iter().filter_map(|at| graph.tickets.get(*at)) {
+                let (id, status) = (&ticket.id, &ticket.status);
+                out.push_str(&format!("  {id:<8} [{status}] {}\n", ticket.title));
+            }
+        }
+        if out.is_empty() {
+            out.push_str("No dependency cycles found\n");
+        }
+        Ok(out.into())
+    }
+
+    fn undep(&self, words: &[String]) -> Outcome<Said> {
+        let [id, dep, ..] = words else {
+            return Ok(Said::usage("tk undep <id> <dependency-id>"));
+        };
+        let done = change::remove_dep(&self.folder()?, id, dep, self.stop)?;
+        Ok(if done.changed {
+            Said::line(format!(
+                "Removed dependency: {} -/-> {}",
+                done.id, done.other
+            ))
+        } else {
+            Said::failed("Dependency not found")
+        })
+    }
+
+    fn link(&self, words: &[String]) -> Outcome<Said> {
+        if words.len() < 2 {
+            return Ok(Said::usage("tk link <id> <id> [id...]"));
+        }
+        let (links, tickets) = change::link(&self.folder()?, words, self.stop)?;
+        Ok(Said::line(if links > 0 {
+            format!("Added {links} link(s) between {tickets} tickets")
+        } else {
+            "All links already exist".to_owned()
+        }))
+    }
+
+    fn unlink(&self, words: &[String]) -> Outcome<Said> {
+        let [id, other, ..] = words else {
+            return Ok(Said::usage("tk unlink <id> <target-id>"));
+        };
+        let done = change::unlink(&self.folder()?, id, other, self.stop)?;
+        Ok(if done.changed {
+            Said::line(format!("Removed link: {} <-> {}", done.id, done.other))
+        } else {
+            Said::failed("Link not found")
+        })
+    }
+
+    fn edit(&self, words: &[String], caller: &mut dyn Caller) -> Outcome<Said> {
+        let [id, ..] = words else {
+            return Ok(Said::usage("tk edit <id>"));
+        };
+        let folder = self.folder()?;
+        let path = folder.file(&folder.resolve(id)?);
+        Ok(if caller.edit(&path)? {
+            Said::default()
+        } else {
+            Said::line(format!("Edit ticket file: {}", path.display()))
+        })
+    }
+
+    fn add_note(&self, words: &[String], caller: &mut dyn Caller) -> Outcome<Said> {
+        let Some((id, text)) = words.split_first() else {
+            return Ok(Said::usage("tk add-note <id> [note text]"));
+        };
+        let folder = self.folder()?;
+        // Before anybody is asked for the text.
+        folder.resolve(id)?;
+        let text = match text {
+            [] => caller.note()?.ok_or_else(|| {
+                Problem::input("no note provided").next("Give its text behind the id.")
+            })?,
+            words => words.join(" "),
+        };
+        let id = change::add_note(&folder, id, &text, self.clock, self.stop)?;
+        Ok(Said::line(format!("Note added to {id}")))
+    }
+
+    fn query(&self, words: &[String]) -> Outcome<Said> {
+        let lines = show::json_lines(&self.folder()?, self.stop)?;
+        let Some(filter) = words.first().filter(|filter| !filter.trim().is_empty()) else {
+            return Ok(lines.into());
+        };
+        let mut jq = Run::new(
+            "jq",
+            ["-c".to_owned(), format!("select({filter})")],
+            crate::proc::child_env::command_env(self.env),
+        );
+        jq.input = Some(lines.into_bytes());
+        jq.limit = FILTER_TIMEOUT;
+        jq.ceiling = Some(FILTER_CEILING);
+        jq.stdout = Keep::first(256 << 20);
+        let done = jq.run(self.stop).map_err(|problem| {
+            problem.next(
+                "Filters need the program jq (package jq); without a filter query needs none.",
+            )
+        })?;
+        let done = done.unless_cancelled()?;
+        let status = u8::from(!done.success());
+        let mut err = done.stderr.text();
+        // The system's own limit looks like a signal from elsewhere.
+        if done.timed_out || done.signal.is_some() {
+            err.push_str(&format!(
+                "Error: the filter did not end within {} s, or took more than {} GB of memory\n",
+                FILTER_TIMEOUT.as_secs(),
+                FILTER_CEILING.memory >> 30
+            ));
+        }
+        Ok(Said {
+            out: done.stdout.text(),
+            err,
+            status,
+        })
+    }
+}
+
+/// The tree of dependencies of the ticket whose `id:` is, or alone contains, `given`.
+///
+/// # Errors
+/// None or several do.
+pub fn draw(folder: &Folder, given: &str, full: bool, stop: &Cancel) -> Outcome<String> {
+    let graph = Graph::new(folder.load(stop)?);
+    let id = pick(given.trim(), graph.tickets.iter().map(|t| t.id.as_str()))?;
+    let root = graph.at(id).unwrap_or_default();
+    Ok(tree::draw(&graph, root, full))
+}

@@ -1,0 +1,77 @@
+//! What holds for tickets that a model makes: the first one is sent back once, and a child's tickets hang below its parent's
+//! (contract/pipeline.md 10).
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::base::env::Env;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, visible};
+use crate::store::tickets::change::descends;
+use crate::store::tickets::location::Place;
+
+/// What this process has done about tickets; in memory, so a retry begins anew.
+#[derive(Debug, Default)]
+pub struct TicketGate {
+    refused: AtomicBool,
+    open: AtomicBool,
+}
+
+impl TicketGate {
+    /// Refuses the first ticket of the process with what a good one has.
+    ///
+    /// # Errors
+    /// It is the first.
+    pub fn first(&self) -> Outcome<()> {
+        if self.refused.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
+        Err(Problem::refused(
+            "The first ticket of a run is sent back once, so that it is thought through. Nothing was created.",
+        )
+        .next("Check it, then create it again; it will be accepted:")
+        .next("- one clear deliverable in the title")
+        .next("- a detailed description (-d): what, why, how")
+        .next("- acceptance criteria that can be checked (--acceptance)")
+        .next("- the files it touches")
+        .next("- the parent ticket (--parent ID)")
+        .next("- the fitting type (-t bug, feature, task, epic or chore)"))
+    }
+
+    /// A ticket was made: the write tools may go on.
+    pub fn pass(&self) {
+        self.open.store(true, Ordering::SeqCst);
+    }
+
+    /// True when this process made a ticket.
+    pub fn is_open(&self) -> bool {
+        self.open.load(Ordering::SeqCst)
+    }
+}
+
+/// The parent of a new ticket: below `MARVIN_TICKET` where that is set.
+///
+/// # Errors
+/// The parent that was given lies elsewhere, or `MARVIN_TICKET` does not exist.
+pub fn parent(place: &Place, env: &Env, given: &str) -> Outcome<String> {
+    let Some(top) = env.get("MARVIN_TICKET") else {
+        return Ok(given.to_owned());
+    };
+    let folder = place.open()?;
+    let top = folder.resolve(top).map_err(|problem| {
+        problem.next("MARVIN_TICKET names the ticket of this process's task.")
+    })?;
+    if given.trim().is_empty() {
+        return Ok(top);
+    }
+    let id = folder.resolve(given)?;
+    if descends(&folder, &id, &top)? {
+        return Ok(id);
+    }
+    Err(Problem::refused(format!(
+        "The parent {} is not {top} or below it.",
+        clip(&visible(&id), 80)
+    ))
+    .next(format!(
+        "Use --parent {top}, the ticket of this process's task."
+    )))
+}

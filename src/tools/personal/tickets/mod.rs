@@ -1,0 +1,321 @@
+//! Module `tickets`: tasks in Markdown files, in the form of the `tk` script (contract/tickets.md).
+
+pub mod command;
+pub mod gate;
+pub mod show;
+pub mod tree;
+mod words;
+
+use std::path::Path;
+
+use self::command::{Caller, Desk};
+use self::show::Filter;
+use crate::base::problem::{Outcome, Problem};
+use crate::formats::front_matter::{New, tags};
+use crate::store::tickets::graph::Graph;
+use crate::store::tickets::location::Place;
+use crate::tools::engine::context::Ctx;
+use crate::tools::{MEMORY, READ};
+
+crate::choice! {
+    /// Kinds of tickets.
+    pub enum Kind {
+        /// Something is broken.
+        Bug = "bug",
+        /// Something new.
+        Feature = "feature",
+        /// Something to do.
+        Task = "task",
+        /// Something that has parts.
+        Epic = "epic",
+        /// Something that must be done too.
+        Chore = "chore",
+    }
+}
+
+crate::choice! {
+    /// What a list is limited to.
+    pub enum Status {
+        /// Everything.
+        Any = "",
+        /// Not begun.
+        Open = "open",
+        /// Begun.
+        InProgress = "in_progress",
+        /// Done.
+        Closed = "closed",
+    }
+}
+
+crate::tools! { "tickets";
+    /// Create a ticket.
+    create_ticket(CreateTicket; MEMORY.seconds(10).service("tk cli")) {
+        /// short title
+        title: String, example: "Mend the login form";
+        /// details
+        description: String = "";
+        /// kind
+        ticket_type: Kind = "task", alias: &["type"];
+        /// 0 highest
+        priority: i64 = 2, min: 0, max: 4;
+        /// comma-separated
+        tags: String = "";
+        /// parent id
+        parent: String = "";
+    } => create, says ["create a ticket {title}", "new ticket {title}"];
+
+    /// Mark in progress.
+    ticket_start(TicketStart; MEMORY.seconds(5).service("tk cli")) {
+        /// ticket id
+        ticket_id: String, example: "ma-x1y2", alias: &["id"];
+    } => start, says ["start ticket {ticket_id}"];
+
+    /// Mark closed.
+    ticket_close(TicketClose; MEMORY.seconds(5).service("tk cli")) {
+        /// ticket id
+        ticket_id: String, example: "ma-x1y2", alias: &["id"];
+    } => close, says ["close ticket {ticket_id}"];
+
+    /// Append a timestamped note.
+    ticket_add_note(TicketAddNote; MEMORY.seconds(5).service("tk cli")) {
+        /// ticket id
+        ticket_id: String, example: "ma-x1y2", alias: &["id"];
+        /// text
+        note: String, example: "Waits for the new server", alias: &["text"];
+    } => note;
+
+    /// Show a ticket.
+    ticket_show(TicketShow; READ.seconds(10).service("tk cli")) {
+        /// ticket id
+        ticket_id: String, example: "ma-x1y2", alias: &["id"];
+    } => shown, says ["show ticket {ticket_id}"];
+
+    /// List tickets.
+    ticket_list(TicketList; READ.seconds(10).service("tk cli")) {
+        /// filter
+        status: Status = "";
+        /// one tag
+        tags: String = "", alias: &["tag"];
+    } => list, says ["list tickets", "my tickets"];
+
+    /// Dependency tree.
+    ticket_dep_tree(TicketDepTree; READ.seconds(10).service("tk cli")) {
+        /// ticket id
+        ticket_id: String, example: "ma-x1y2", alias: &["id"];
+    } => dep_tree, says ["dependencies of ticket {ticket_id}"];
+
+    /// Make one ticket depend on another.
+    ticket_add_dep(TicketAddDep; MEMORY.seconds(5).service("tk cli")) {
+        /// ticket id
+        ticket_id: String, example: "ma-x1y2", alias: &["id"];
+        /// must be closed first
+        depends_on: String, example: "ma-z3w4";
+    } => add_dep;
+
+    /// Pass arguments to the ticket program.
+    tk(TkArgs; MEMORY.coding().seconds(10).service("tk cli")) {
+        /// e.g. create "title" -t epic --parent ID -d "..."; start ID; close ID; add-note ID "text"; show ID; ls --status=open; blocked; dep-tree ID
+        args: String, example: "ls --status=open";
+    } => pass;
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Bug => "bug",
+            Self::Feature => "feature",
+            Self::Task => "task",
+            Self::Epic => "epic",
+            Self::Chore => "chore",
+        }
+    }
+}
+
+impl Status {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Any => "",
+            Self::Open => "open",
+            Self::InProgress => "in_progress",
+            Self::Closed => "closed",
+        }
+    }
+}
+
+/// Where this session's tickets are: the project's in coding mode, else the person's own.
+fn desk(ctx: &Ctx) -> Outcome<Desk<'_>> {
+    let world = &ctx.world;
+    let (place, current) = match world.project() {
+        Some(root) => (
+            Place::from(&world.env, root.path()).inside()?,
+            root.path().to_owned(),
+        ),
+        None => {
+            let profile = world.paths.profile(&world.profile())?;
+            let dir = profile.dir().to_owned();
+            (Place::own(&world.env, profile.tickets(), &dir), dir)
+        }
+    };
+    // The profile's folder is made with its first file.
+    let current = if current.is_dir() {
+        current
+    } else {
+        "/".into()
+    };
+    Ok(Desk {
+        place,
+        current,
+        env: &world.env,
+        clock: &world.clock,
+        stop: &ctx.stop,
+    })
+}
+
+fn create(ctx: &Ctx, args: CreateTicket) -> Outcome<String> {
+    let desk = desk(ctx)?;
+    let new = New {
+        title: args.title.trim().to_owned(),
+        description: args.description,
+        kind: args.ticket_type.word().to_owned(),
+        priority: args.priority,
+        tags: tags(&args.tags),
+        parent: gate::parent(&desk.place, desk.env, &args.parent)?,
+        assignee: desk.git_name(),
+        ..New::default()
+    };
+    let id = crate::store::tickets::change::create(&desk.place, new, desk.clock)?;
+    ctx.world.ticket_gate.pass();
+    let text = show::show(&desk.place.open()?, &id, desk.stop)?;
+    Ok(format!("Created ticket {id}\n\n{text}"))
+}
+
+fn start(ctx: &Ctx, args: TicketStart) -> Outcome<String> {
+    moved(ctx, &args.ticket_id, "in_progress")
+}
+
+fn close(ctx: &Ctx, args: TicketClose) -> Outcome<String> {
+    moved(ctx, &args.ticket_id, "closed")
+}
+
+fn moved(ctx: &Ctx, id: &str, status: &str) -> Outcome<String> {
+    let desk = desk(ctx)?;
+    let id = crate::store::tickets::change::set_status(&desk.place.open()?, id, status, desk.stop)?;
+    Ok(format!("Updated {id} -> {status}"))
+}
+
+fn note(ctx: &Ctx, args: TicketAddNote) -> Outcome<String> {
+    let desk = desk(ctx)?;
+    let folder = desk.place.open()?;
+    let id = crate::store::tickets::change::add_note(
+        &folder,
+        &args.ticket_id,
+        &args.note,
+        desk.clock,
+        desk.stop,
+    )?;
+    Ok(format!("Note added to {id}"))
+}
+
+fn shown(ctx: &Ctx, args: TicketShow) -> Outcome<String> {
+    let desk = desk(ctx)?;
+    show::show(&desk.place.open()?, &args.ticket_id, desk.stop)
+}
+
+fn list(ctx: &Ctx, args: TicketList) -> Outcome<String> {
+    let desk = desk(ctx)?;
+    let filter = Filter {
+        status: args.status.word().to_owned(),
+        tag: args.tags.trim().to_owned(),
+        ..Filter::default()
+    };
+    let lines = if desk.place.is_new() {
+        String::new()
+    } else {
+        show::list(&desk.place.open()?, &filter, desk.stop)?
+    };
+    Ok(if lines.is_empty() {
+        "No tickets.".to_owned()
+    } else {
+        lines
+    })
+}
+
+fn dep_tree(ctx: &Ctx, args: TicketDepTree) -> Outcome<String> {
+    let desk = desk(ctx)?;
+    command::draw(&desk.place.open()?, &args.ticket_id, false, desk.stop)
+}
+
+fn add_dep(ctx: &Ctx, args: TicketAddDep) -> Outcome<String> {
+    let desk = desk(ctx)?;
+    let folder = desk.place.open()?;
+    let no_circle = |id: &str, dep: &str| {
+        let graph = Graph::new(folder.load(desk.stop)?);
+        let why = match (id == dep, graph.reaches(dep, id)) {
+            (true, _) => format!("{id} cannot depend on itself."),
+            (_, true) => format!("{dep} depends on {id} already, so that would be a circle."),
+            (false, false) => return Ok(()),
+        };
+        Err(Problem::refused(why).next("Look at the trees of both with ticket_dep_tree."))
+    };
+    let (id, dep) = (&args.ticket_id, &args.depends_on);
+    let done = crate::store::tickets::change::add_dep(&folder, id, dep, no_circle, desk.stop)?;
+    Ok(if done.changed {
+        format!("Added dependency: {} -> {}", done.id, done.other)
+    } else {
+        format!("{} depends on {} already.", done.id, done.other)
+    })
+}
+
+/// A model at the command line: nobody types a note, no editor opens, and its first ticket is sent back.
+struct Model<'a>(&'a Ctx);
+
+impl Caller for Model<'_> {
+    fn note(&mut self) -> Outcome<Option<String>> {
+        Ok(None)
+    }
+
+    fn edit(&mut self, _: &Path) -> Outcome<bool> {
+        Ok(false)
+    }
+
+    fn before_create(&mut self) -> Outcome<()> {
+        let world = &self.0.world;
+        // A reviewer, who may change nothing, reports by tickets and is not to be held up by one.
+        if world.bounds.readonly {
+            return Ok(());
+        }
+        // One call by hand is a process of its own and never gets to a second.
+        if self.0.by_hand && world.env.get("MARVIN_TICKET").is_none() {
+            return Ok(());
+        }
+        world.ticket_gate.first()
+    }
+}
+
+fn pass(ctx: &Ctx, args: TkArgs) -> Outcome<String> {
+    let mut words = shlex::split(&args.args).ok_or_else(|| {
+        Problem::input("A quotation mark in the arguments has no partner.")
+            .next("Close it, or put a backslash before it.")
+    })?;
+    if matches!(words.first().map(String::as_str), Some("tk" | "ticket")) {
+        words.remove(0);
+    }
+    let said = desk(ctx)?.run(&words, &mut Model(ctx));
+    let text = format!("{}{}", said.out, said.err);
+    if said.status != 0 {
+        let text = text.trim_end().trim_start_matches("Error: ");
+        return Err(Problem::input(text));
+    }
+    if words
+        .iter()
+        .find(|word| *word != "super")
+        .is_some_and(|word| word == "create")
+    {
+        ctx.world.ticket_gate.pass();
+    }
+    Ok(if text.is_empty() {
+        "Nothing to show.".to_owned()
+    } else {
+        text
+    })
+}

@@ -1,0 +1,346 @@
+//! The tree of what a ticket depends on, drawn as the script draws it (contract/tickets.md, `dep tree`).
+
+use crate::store::tickets::graph::Graph;
+
+/// Steps spent on measuring depths in circles exactly; more would take for ever, so the rest is measured without the edges that go back.
+const EXACT: usize = 100_000;
+/// Lines of a tree; `--full` repeats tickets, and their number can double with each level.
+const LINES: usize = 100_000;
+
+/// Where a ticket stands below the root.
+#[derive(Debug, Clone, Copy, Default)]
+struct Depth {
+    /// Longest way from the root; nothing when it cannot be reached.
+    own: Option<usize>,
+    /// The deepest place of it or anything below, counted from the root, as the script counts it.
+    below: usize,
+}
+
+/// The lines of the tree of the ticket at `root`; with `full` every occurrence, else each ticket at its deepest place.
+pub fn draw(graph: &Graph, root: usize, full: bool) -> String {
+    let depths = measure(graph, root);
+    let mut pen = Pen {
+        graph,
+        depths,
+        full,
+        printed: vec![false; graph.tickets.len()],
+        on_way: vec![false; graph.tickets.len()],
+        out: String::new(),
+    };
+    pen.draw(root);
+    pen.out
+}
+
+struct Pen<'a> {
+    graph: &'a Graph,
+    depths: Vec<Depth>,
+    full: bool,
+    printed: Vec<bool>,
+    on_way: Vec<bool>,
+    out: String,
+}
+
+/// A line to come.
+struct Line {
+    at: usize,
+    depth: usize,
+    /// Bytes of the prefix that belong to the line.
+    indent: usize,
+    last: bool,
+}
+
+impl Pen<'_> {
+    fn draw(&mut self, root: usize) {
+        let (mut way, mut prefix) = (Vec::new(), String::new());
+        let mut left = vec![Line {
+            at: root,
+            depth: 0,
+            indent: 0,
+            last: true,
+        }];
+        let mut count = 0;
+        while let Some(line) = left.pop() {
+            for node in way.drain(line.depth.min(way.len())..) {
+                set(&mut self.on_way, node, false);
+            }
+            prefix.truncate(line.indent);
+            if self.skips(line.at, line.depth) {
+                continue;
+            }
+            count += 1;
+            if count > LINES {
+                self.out
+                    .push_str("… cut here: the tree has more lines. Ask without --full.\n");
+                return;
+            }
+            let connector = match (line.depth, line.last) {
+                (0, _) => "",
+                (_, true) => "└── ",
+                (_, false) => "├── ",
+            };
+            if let Some(ticket) = self.graph.tickets.get(line.at) {
+                self.out.push_str(&prefix);
+                self.out.push_str(connector);
+                for part in [&ticket.id, " [", &ticket.status, "] ", &ticket.title, "\n"] {
+                    self.out.push_str(part);
+                }
+            }
+            if line.depth > 0 {
+                prefix.push_str(if line.last { "    " } else { "│   " });
+            }
+            set(&mut self.printed, line.at, true);
+            set(&mut self.on_way, line.at, true);
+            way.push(line.at);
+            let children = self.children(line.at, line.depth + 1);
+            let end = children.len();
+            for (i, at) in children.into_iter().enumerate().rev() {
+                left.push(Line {
+                    at,
+                    depth: line.depth + 1,
+                    indent: prefix.len(),
+                    last: i + 1 == end,
+                });
+            }
+        }
+    }
+
+    /// True when a ticket is not shown at this place: it would repeat, or its place is deeper.
+    fn skips(&self, at: usize, depth: usize) -> bool {
+        let own = self.depths.get(at).and_then(|depth| depth.own);
+        let again = self.printed.get(at) == Some(&true);
+        self.on_way.get(at) == Some(&true) || (!self.full && (again || own != Some(depth)))
+    }
+
+    fn children(&self, at: usize, depth: usize) -> Vec<usize> {
+        let mut children = self.graph.children(at);
+        children.retain(|child| !self.skips(*child, depth));
+        let below = |at: &usize| self.depths.get(*at).map_or(0, |depth| depth.below);
+        children.sort_by(|a, b| {
+            below(a)
+                .cmp(&below(b))
+                .then_with(|| self.graph.id(*a).cmp(self.graph.id(*b)))
+        });
+        children.dedup();
+        children
+    }
+}
+
+fn set(marks: &mut [bool], at: usize, to: bool) {
+    if let Some(mark) = marks.get_mut(at) {
+        *mark = to;
+    }
+}
+
+/// The depth of every ticket below `root`.
+fn measure(graph: &Graph, root: usize) -> Vec<Depth> {
+    let walk = Walk::new(graph, root);
+    let mut depths = vec![Depth::default(); graph.tickets.len()];
+    let exact = walk.goes_back && exactly(graph, root, &mut depths);
+    if !exact {
+        depths.fill(Depth::default());
+        put(&mut depths, root, 0);
+        for at in walk.finished.iter().rev() {
+            let own = own(&depths, *at).unwrap_or_default();
+            for child in walk.onward(graph, *at) {
+                put(&mut depths, child, own + 1);
+            }
+        }
+    }
+    // Deepest first, so that what lies below is known.
+    for at in &walk.finished {
+        let below = walk
+            .onward(graph, *at)
+            .filter_map(|child| depths.get(child).map(|depth| depth.below))
+            .chain(own(&depths, *at))
+            .max();
+        if let Some(depth) = depths.get_mut(*at) {
+            depth.below = below.unwrap_or_default();
+        }
+    }
+    depths
+}
+
+fn own(depths: &[Depth], at: usize) -> Option<usize> {
+    depths.get(at).and_then(|depth| depth.own)
+}
+
+fn put(depths: &mut [Depth], at: usize, own: usize) {
+    if let Some(depth) = depths.get_mut(at) {
+        depth.own = depth.own.max(Some(own));
+    }
+}
+
+/// Longest ways without repeats, by trying all; false when there are too many.
+fn exactly(graph: &Graph, root: usize, depths: &mut [Depth]) -> bool {
+    let (mut way, mut left) = (Vec::new(), vec![(root, 0)]);
+    let mut on_way = vec![false; graph.tickets.len()];
+    for _ in 0..EXACT {
+        let Some((at, depth)) = left.pop() else {
+            return true;
+        };
+        for node in way.drain(depth..) {
+            set(&mut on_way, node, false);
+        }
+        put(depths, at, depth);
+        set(&mut on_way, at, true);
+        way.push(at);
+        let children = graph.children(at).into_iter();
+        left.extend(
+            children
+                .filter(|child| on_way.get(*child) == Some(&false))
+                .map(|child| (child, depth + 1)),
+        );
+    }
+    false
+}
+
+/// One walk over everything below a root.
+struct Walk {
+    /// Tickets in the order in which all below them was seen.
+    finished: Vec<usize>,
+    /// Place of each in that order.
+    place: Vec<usize>,
+    /// Some dependency leads back to where the walk came from.
+    goes_back: bool,
+}
+
+impl Walk {
+    fn new(graph: &Graph, root: usize) -> Self {
+        const UNSEEN: usize = usize::MAX;
+        const ON_WAY: usize = usize::MAX - 1;
+        let mut walk = Self {
+            finished: Vec::new(),
+            place: vec![UNSEEN; graph.tickets.len()],
+            goes_back: false,
+        };
+        let mut way: Vec<(usize, std::vec::IntoIter<usize>)> = Vec::new();
+        let mut next = Some(root);
+        loop {
+            if let Some(at) = next.take() {
+                match walk.place.get_mut(at) {
+                    Some(place) if *place == UNSEEN => {
+                        *place = ON_WAY;
+                        way.push((at, graph.children(at).into_iter()));
+                    }
+                    Some(place) => walk.goes_back |= *place == ON_WAY,
+                    None => {}
+                }
+            }
+            let Some((at, deps)) = way.last_mut() else {
+                return walk;
+            };
+            next = deps.next();
+            if next.is_none() {
+                if let Some(place) = walk.place.get_mut(*at) {
+                    *place = walk.finished.len();
+                }
+                walk.finished.push(*at);
+                way.pop();
+            }
+        }
+    }
+
+    /// The dependencies of a ticket that do not lead back: all that were finished before it.
+    fn onward(&self, graph: &Graph, at: usize) -> impl Iterator<Item = usize> {
+        let own = self.place.get(at).copied().unwrap_or_default();
+        graph
+            .children(at)
+            .into_iter()
+            .filter(move |child| self.place.get(*child).is_some_and(|place| *place < own))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::tickets::graph::tests::graph;
+
+    fn tree(lines: &[&str], full: bool) -> String {
+        let graph = graph(lines);
+        draw(&graph, 0, full)
+    }
+
+    #[test]
+    fn the_known_shapes() {
+        let lines = ["a open z c", "z open c", "c closed"];
+        assert_eq!(
+            tree(&lines, false),
+            "a [open] A\n└── z [open] Z\n    └── c [closed] C\n"
+        );
+        assert_eq!(
+            tree(&lines, true),
+            "a [open] A\n├── c [closed] C\n└── z [open] Z\n    └── c [closed] C\n"
+        );
+    }
+
+    #[test]
+    fn shallow_children_come_first_and_missing_ones_not_at_all() {
+        let lines = [
+            "a open d gone b c",
+            "b open e",
+            "c open",
+            "d open",
+            "e open",
+        ];
+        let wanted =
+            "a [open] A\n├── c [open] C\n├── d [open] D\n└── b [open] B\n    └── e [open] E\n";
+        assert_eq!(tree(&lines, false), wanted);
+        let wanted =
+            "a [open] A\n├── b [open] B\n│   └── d [open] D\n└── c [open] C\n    └── e [open] E\n";
+        assert_eq!(
+            tree(
+                &["a open b c", "b open d", "c open e", "d open", "e open"],
+                false
+            ),
+            wanted
+        );
+    }
+
+    #[test]
+    fn a_dependency_written_twice_is_drawn_once() {
+        let lines = ["a open b b", "b open"];
+        let wanted = "a [open] A\n└── b [open] B\n";
+        assert_eq!(
+            (tree(&lines, false), tree(&lines, true)),
+            (wanted.into(), wanted.into())
+        );
+    }
+
+    #[test]
+    fn circles_end() {
+        let lines = ["a open a b", "b open a c", "c open b"];
+        let wanted = "a [open] A\n└── b [open] B\n    └── c [open] C\n";
+        assert_eq!(
+            (tree(&lines, false), tree(&lines, true)),
+            (wanted.into(), wanted.into())
+        );
+        // Everybody depends on everybody: measured roughly, and still an end.
+        let all: Vec<String> = (0..40).map(|i| format!("t{i}")).collect();
+        let lines: Vec<String> = all
+            .iter()
+            .map(|id| format!("{id} open {}", all.join(" ")))
+            .collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        assert!(tree(&lines, false).lines().count() > 1);
+    }
+
+    #[test]
+    fn a_tree_that_doubles_with_each_level_is_cut() {
+        let lines: Vec<String> = (0..40)
+            .map(|i| format!("t{i} open t{} t{}", i + 1, i + 1).replacen("t40 t40", "x", 1))
+            .collect();
+        let twice: Vec<String> = (0..40)
+            .flat_map(|i| {
+                [
+                    format!("l{i} open l{} r{}", i + 1, i + 1),
+                    format!("r{i} open l{} r{}", i + 1, i + 1),
+                ]
+            })
+            .collect();
+        for lines in [lines, twice] {
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            assert!(tree(&lines, true).lines().count() <= LINES + 1);
+            assert!(tree(&lines, false).lines().count() <= 80);
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! A parsed patch carried out beneath a working directory.
+
+use crate::base::problem::{Outcome, Problem};
+use crate::disk::beneath::{Rel, Root};
+use crate::formats::patch::edit::new_text;
+use crate::formats::patch::parse::{Patch, Section};
+
+/// Bytes of a file that is changed, at most.
+const CAP: u64 = 64 * 1024 * 1024;
+
+/// What was done, in the order of doing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Files added.
+    pub added: Vec<String>,
+    /// Files changed; a moved one under its new path.
+    pub modified: Vec<String>,
+    /// Files removed.
+    pub deleted: Vec<String>,
+}
+
+impl Done {
+    /// The answer for the model, as the released program prints it (contract/services/apply-patch.md).
+    pub fn text(&self) -> String {
+        format!(
+            "Success. Updated the following files:\n{}",
+            self.lines().join("\n")
+        ) + "\n"
+    }
+
+    /// `A path`, `M path`, `D path`.
+    fn lines(&self) -> Vec<String> {
+        let letter = |letter: char, paths: &[String]| -> Vec<String> {
+            paths
+                .iter()
+                .map(|path| format!("{letter} {path}"))
+                .collect()
+        };
+        [
+            letter('A', &self.added),
+            letter('M', &self.modified),
+            letter('D', &self.deleted),
+        ]
+        .concat()
+    }
+}
+
+/// A section whose paths were checked.
+enum Step<'a> {
+    Add(Rel, &'a str),
+    Delete(Rel),
+    Update {
+        from: Rel,
+        to: Option<Rel>,
+        section: &'a Section,
+    },
+}
+
+/// Carries out a patch. Every path of all sections goes through [`Root::check_write`] and `gate` before the first write; then
+/// sections are done one after another. One that fails ends it; the earlier ones stay.
+///
+/// # Errors
+/// A refused path (nothing was done), or a failed section: the problem lists what was done before.
+pub fn apply(root: &Root, patch: &Patch, gate: &dyn Fn(&Rel) -> Outcome<()>) -> Outcome<Done> {
+    let check = |path: &str| -> Outcome<Rel> {
+        let rel = root.check_write(path)?;
+        gate(&rel)?;
+        Ok(rel)
+    };
+    let mut steps = Vec::new();
+    for section in &patch.sections {
+        steps.push(match section {
+            Section::Add { path, text } => Step::Add(check(path)?, text),
+            Section::Delete { path } => Step::Delete(check(path)?),
+            Section::Update { path, to, .. } => Step::Update {
+                from: check(path)?,
+                to: to.as_deref().map(check).transpose()?,
+                section,
+            },
+        });
+    }
+    let mut done = Done::default();
+    for step in &steps {
+        take(root, step, &mut done).map_err(|problem| with_done(problem, &done))?;
+    }
+    Ok(done)
+}
+
+fn take(root: &Root, step: &Step<'_>, done: &mut Done) -> Outcome<()> {
+    match step {
+        Step::Add(rel, text) => {
+            root.put(rel, text.as_bytes())?;
+            done.added.push(rel.to_string());
+        }
+        Step::Delete(rel) => {
+            root.remove_file(rel)?;
+            done.deleted.push(rel.to_string());
+        }
+        Step::Update { from, to, section } => {
+            let Section::Update { chunks, .. } = section else {
+                return Ok(());
+            };
+            let old = String::from_utf8(root.read(from, CAP)?).map_err(|why| {
+                Problem::input(format!(
+                    "\"{from}\" is not UTF-8 text, so it cannot be patched."
+                ))
+                .because(why)
+            })?;
+            let new = new_text(&old, chunks, from.as_str())?;
+            match to {
+                // The same file under another name, through a link, is changed where it is.
+                Some(to) if !root.is_same_file(from, to)? => {
+                    root.put_like(to, new.as_bytes(), from)?;
+                    // From here on the target counts as changed, even if the source stays.
+                    done.modified.push(to.to_string());
+                    root.remove_file(from)?;
+                }
+                _ => {
+                    root.replace(from, new.as_bytes())?;
+                    done.modified.push(to.as_ref().unwrap_or(from).to_string());
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn with_done(problem: Problem, done: &Done) -> Problem {
+    let lines = done.lines();
+    if lines.is_empty() {
+        return problem.next("Nothing was changed.");
+    }
+    problem.next(format!(
+        "Done before that, and kept: {}. The sections after it were not tried; send only those that are missing.",
+        lines.join(", ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::patch::parse::parse;
+    use std::fs;
+
+    fn run(dir: &std::path::Path, body: &str) -> Outcome<Done> {
+        let patch = parse(&format!("*** Begin Patch\n{body}\n*** End Patch"))?;
+        apply(&Root::open(dir)?, &patch, &|_| Ok(()))
+    }
+
+    #[test]
+    fn every_path_is_checked_before_the_first_write() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("u"), "a\n").unwrap();
+        std::os::unix::fs::symlink("..", dir.path().join("up")).unwrap();
+        for path in [
+            "/tmp/x",
+            "../x",
+            ".tickets/x",
+            "a/../../x",
+            ".git/hooks/x",
+            "up/x",
+            ".marvin/upstream/x",
+            "x\0",
+        ] {
+            for section in [
+                format!("*** Add File: {path}\n+x"),
+                format!("*** Delete File: {path}"),
+                format!("*** Update File: {path}\n@@\n-a\n+b"),
+                format!("*** Update File: u\n*** Move to: {path}\n@@\n-a\n+b"),
+            ] {
+                let text = format!("*** Add File: first\n+x\n{section}");
+                assert!(run(dir.path(), &text).is_err(), "{text}");
+                assert!(!dir.path().join("first").exists(), "{text}");
+            }
+        }
+        let patch =
+            parse("*** Begin Patch\n*** Add File: first\n+x\n*** Delete File: u\n*** End Patch")
+                .unwrap();
+        let gate = |rel: &Rel| match rel.as_str() {
+            "u" => Err(Problem::refused("not this one")),
+            _ => Ok(()),
+        };
+        let problem = apply(&Root::open(dir.path()).unwrap(), &patch, &gate).unwrap_err();
+        assert_eq!(problem.what, "not this one");
+        assert!(!dir.path().join("first").exists());
+        assert_eq!(fs::read_to_string(dir.path().join("u")).unwrap(), "a\n");
+    }
+
+    #[test]
+    fn a_failure_tells_what_was_done_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let problem = run(
+            dir.path(),
+            "*** Add File: a/b\n+x\n*** Delete File: missing\n*** Add File: c\n+x",
+        )
+        .unwrap_err();
+        let text = problem.for_model();
+        assert!(text.contains("A a/b") && text.contains("missing"), "{text}");
+        assert!(dir.path().join("a/b").exists() && !dir.path().join("c").exists());
+        fs::write(dir.path().join("latin"), b"caf\xe9\n").unwrap();
+        let problem = run(dir.path(), "*** Update File: latin\n@@\n-x\n+y").unwrap_err();
+        assert!(
+            problem.one_line().contains("not UTF-8")
+                && problem.one_line().contains("Nothing was changed")
+        );
+    }
+
+    #[test]
+    fn moving_onto_itself_and_deleting_folders() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("f"), "a\n").unwrap();
+        fs::create_dir(dir.path().join("d")).unwrap();
+        let done = run(
+            dir.path(),
+            "*** Update File: f\n*** Move to: ./f\n@@\n-a\n+b",
+        )
+        .unwrap();
+        assert_eq!(done.text(), "Success. Updated the following files:\nM f\n");
+        assert_eq!(fs::read_to_string(dir.path().join("f")).unwrap(), "b\n");
+        assert!(run(dir.path(), "*** Delete File: d").is_err());
+        assert!(run(dir.path(), "*** Add File: d\n+x").is_err());
+    }
+}

@@ -1,0 +1,224 @@
+//! Module `coding`: the working directory, its tree, and searching it.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::base::problem::{Outcome, Problem};
+use crate::disk::beneath::{Look, Root};
+use crate::disk::search::{Search, search};
+use crate::tools::engine::context::{Ctx, Matter};
+use crate::tools::{Done, Effect, MEMORY, READ};
+
+crate::tools! { "coding";
+    /// Choose the directory all coding tools work in.
+    set_working_dir(SetWorkingDir; MEMORY.coding().seconds(5)) {
+        /// absolute path (the one place an absolute path is allowed); ~ expands
+        path: String, example: "~/src/project";
+    } => set_dir;
+
+    /// Report the working directory.
+    get_working_dir(GetWorkingDir; READ.coding().seconds(5)) {
+    } => get_dir, says ["where are you", "working directory", "pwd"];
+
+    /// Regular-expression search in the project.
+    code_grep(CodeGrep; READ.coding().seconds(30).service("ripgrep")) {
+        /// regular expression
+        pattern: String, example: "fn main";
+        /// file name glob
+        glob_filter: String = "*", example: "*.rs", alias: &["glob", "include"];
+        /// lines around a hit
+        context_lines: u32 = 2, min: 0, alias: &["context"];
+        /// cap on hits
+        max_results: u32 = 20, min: 1, alias: &["limit"];
+    } => grep, says ["find {pattern}", "grep {pattern}", "search for {pattern}"];
+
+    /// Show the directory tree.
+    tree(TreeArgs; READ.coding().seconds(15)) {
+        /// relative directory
+        path: String = ".", example: "src";
+        /// levels
+        max_depth: u32 = 3, min: 1, alias: &["depth"];
+        /// hide ignored files
+        respect_gitignore: bool = true;
+    } => show_tree, says ["show the tree", "show the files", "tree", "list files", "list files in {path}"];
+}
+
+/// Most lines of a tree.
+const TREE_LINES: usize = 1_000;
+
+fn set_dir(ctx: &Ctx, args: SetWorkingDir) -> Outcome<Done> {
+    let path = expand(ctx, &args.path);
+    if !path.is_absolute() {
+        return Err(
+            Problem::input(format!("{} is not an absolute path.", args.path))
+                .next("Give it from the root, or from ~."),
+        );
+    }
+    let root = Root::open(&path)?;
+    if let Some(bound) = ctx.world.place.bound()
+        && !bound.holds(&root)?
+    {
+        return Err(Problem::refused(format!(
+            "{} lies outside {}, to which this process is bound.",
+            root.path().display(),
+            bound.path().display()
+        ))
+        .next("Choose a directory inside it."));
+    }
+    if let Some(part) = closed_part(ctx, &root)? {
+        return Err(Problem::refused(format!(
+            "{} cannot be the working directory: it belongs to {part}, and the fence around it would be gone.",
+            root.path().display()
+        ))
+        .next("Stay in the project's folder; ticket tools, git tools and paths such as .marvin/spec.md reach what may be reached."));
+    }
+    let dir = root.path().to_owned();
+    let is_inside = match ctx.world.place.root() {
+        Some(now) => now.holds(&root)?,
+        None => false,
+    };
+    if !is_inside {
+        ctx.approve(Matter::WorkingDir { dir: dir.clone() })?;
+    }
+    let root = match ctx.world.place.first() {
+        Some(first) => root.keeping_closed(&first),
+        None => root,
+    };
+    ctx.world.place.set(root, false);
+    Ok(Done::from(format!("Working directory: {}", dir.display())).and(Effect::WorkingDir(dir)))
+}
+
+/// The part of a project with a fence of its own in which `root` lies: of this session's project by identity, of any other by its
+/// path. Links were followed when it was opened.
+fn closed_part(ctx: &Ctx, root: &Root) -> Outcome<Option<&'static str>> {
+    let place = &ctx.world.place;
+    let projects: Vec<Arc<Root>> = [place.root(), place.first(), place.bound()]
+        .into_iter()
+        .flatten()
+        .collect();
+    for project in &projects {
+        if let Some(part) = project.closed_part(root)? {
+            return Ok(Some(part));
+        }
+    }
+    // What lies above a project is no part of it: a checkout may stand in somebody's .marvin.
+    let below = projects
+        .iter()
+        .find_map(|project| root.path().strip_prefix(project.path()).ok())
+        .unwrap_or(root.path());
+    let named = |part: &&str| {
+        below
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(OsStr::new(part)))
+    };
+    Ok([".tickets", ".git", ".marvin"].into_iter().find(named))
+}
+
+fn expand(ctx: &Ctx, path: &str) -> PathBuf {
+    let home = || ctx.world.env.get("HOME").map(Path::new);
+    match path.strip_prefix('~') {
+        Some("") => home().map_or_else(|| PathBuf::from(path), Path::to_owned),
+        Some(rest) if rest.starts_with('/') => home().map_or_else(
+            || PathBuf::from(path),
+            |home| home.join(rest.trim_start_matches('/')),
+        ),
+        _ => PathBuf::from(path),
+    }
+}
+
+fn get_dir(ctx: &Ctx, _: GetWorkingDir) -> Outcome<String> {
+    Ok(match ctx.root() {
+        Ok(root) => root.path().display().to_string(),
+        Err(problem) => problem.one_line(),
+    })
+}
+
+fn grep(ctx: &Ctx, args: CodeGrep) -> Outcome<String> {
+    let root = ctx.root()?;
+    let what = Search {
+        pattern: &args.pattern,
+        glob: &args.glob_filter,
+        context: args.context_lines.min(50) as usize,
+        most: args.max_results.min(1_000) as usize,
+    };
+    search(&root, &what, &ctx.world.env, &ctx.stop)
+}
+
+fn show_tree(ctx: &Ctx, args: TreeArgs) -> Outcome<String> {
+    let root = ctx.root()?;
+    // Models that mean the whole project often say so with nothing.
+    let path = Some(args.path.as_str()).filter(|path| !path.is_empty());
+    let rel = root.check(path.unwrap_or("."))?;
+    root.listing(
+        &rel,
+        &Look {
+            depth: args.max_depth as usize,
+            max_entries: TREE_LINES,
+            marvin: false,
+            respect_gitignore: args.respect_gitignore,
+            count: true,
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::cancel::Cancel;
+    use crate::base::env::Env;
+    use crate::chat::event::Deaf;
+    use crate::tools::engine::context::World;
+    use crate::tools::engine::policy::Bounds;
+    use std::fs;
+
+    fn set(ctx: &Ctx, path: &Path) -> Outcome<Done> {
+        let path = path.display().to_string();
+        set_dir(ctx, SetWorkingDir { path })
+    }
+
+    fn ctx(dir: &Path, is_bound: bool) -> Ctx {
+        let world = World::new(Env::default(), Bounds::default());
+        world.place.set(Root::open(dir).unwrap(), is_bound);
+        Ctx::new(Arc::new(world), Cancel::new(), Arc::new(Deaf))
+    }
+
+    #[test]
+    fn a_bound_process_stays_below_its_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let work = dir.path().join("work");
+        fs::create_dir_all(work.join("sub/deep")).unwrap();
+        fs::create_dir_all(work.join(".git/hooks")).unwrap();
+        fs::create_dir(dir.path().join("work-next")).unwrap();
+        std::os::unix::fs::symlink("../../work-next", work.join("sub/out")).unwrap();
+        let ctx = ctx(&work, true);
+        for (path, is_allowed) in [
+            ("work/sub/deep", true),
+            ("work/sub", true),
+            ("work", true),
+            (".", false),
+            ("work-next", false),
+            ("work/sub/out", false),
+            ("work/.git/hooks", false),
+        ] {
+            let answer = set(&ctx, &dir.path().join(path));
+            assert_eq!(answer.is_ok(), is_allowed, "{path}: {answer:?}");
+        }
+        assert!(ctx.root().unwrap().path().ends_with("work"));
+    }
+
+    #[test]
+    fn the_folder_above_a_project_does_not_open_the_project() {
+        let dir = tempfile::tempdir().unwrap();
+        let work = dir.path().join("work");
+        fs::create_dir_all(work.join(".tickets")).unwrap();
+        fs::write(work.join(".tickets/t-1.md"), "a ticket").unwrap();
+        let ctx = ctx(&work, false);
+        set(&ctx, dir.path()).unwrap();
+        let root = ctx.root().unwrap();
+        let ticket = root.check("work/.tickets/t-1.md").unwrap();
+        assert!(root.read(&ticket, 99).is_err());
+        assert!(set(&ctx, &work.join(".tickets")).is_err());
+        set(&ctx, &work).unwrap();
+    }
+}

@@ -1,0 +1,320 @@
+//! Module `files`: reading and writing the project's files behind the fence.
+
+use std::borrow::Cow;
+use std::io::Read;
+
+use super::apply_patch;
+use crate::base::params::right_call;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text;
+use crate::disk::beneath::{Rel, Root};
+use crate::formats::patch;
+use crate::tools::engine::context::{Ctx, MAX_RANGE_CHARS, READ_STOP, READ_WARN};
+use crate::tools::engine::{arguments, write_allowlist};
+use crate::tools::project::scratch;
+use crate::tools::{Done, PROJECT_FILES, READ};
+
+crate::tools! { "files";
+    /// Read a project file with line numbers.
+    read_file(ReadFile; READ.coding().seconds(10)) {
+        /// relative path
+        path: String, example: "src/main.rs";
+        /// first line, 1-based
+        start_line: Option<u64>, min: 1, example: "1", alias: &["start", "from", "offset"];
+        /// last line, inclusive
+        end_line: Option<u64>, min: 1, example: "80", alias: &["end", "to"];
+    } => read, says ["read {path}", "what is in {path}", "show {path}"];
+
+    /// Create a new file.
+    create_file(CreateFile; PROJECT_FILES.coding().seconds(10)) {
+        /// relative path
+        path: String, example: "notes/plan.md";
+        /// full text; missing or empty is an actionable error
+        content: String, example: "# Plan\n", alias: &["text", "contents"];
+    } => create;
+
+    /// Add text to the end of an existing file.
+    append_file(AppendFile; PROJECT_FILES.coding().seconds(10)) {
+        /// relative path
+        path: String, example: "notes/plan.md";
+        /// text; missing or empty is an actionable error
+        content: String, example: "One more line\n", alias: &["text", "contents"];
+    } => append;
+
+    /// Replace one exact passage of a file.
+    apply_patch(ApplyPatch; PROJECT_FILES.coding().seconds(10)) {
+        /// relative path
+        path: String, example: "src/main.rs";
+        /// text that must occur exactly once
+        old_str: String, example: "let x = 1;", alias: &["old_string", "old", "old_text"];
+        /// replacement; empty deletes
+        new_str: String = "", example: "let x = 2;", alias: &["new_string", "new", "new_text"];
+    } => replace, whole apply, says ["replace {old_str} with {new_str} in {path}"];
+}
+
+/// A file above this many bytes is read only in ranges (contract/tools.json, `read_file`).
+const UNASKED: u64 = 10_240;
+/// Most bytes read of a file at all.
+const LARGEST: u64 = 512 << 20;
+/// Fewer characters of room than this are no room.
+const NO_ROOM: usize = 2_000;
+
+fn read(ctx: &Ctx, args: ReadFile) -> Outcome<String> {
+    let root = ctx.root()?;
+    let rel = root.check(&args.path)?;
+    let mut file = root.open_read(&rel)?;
+    let size = file
+        .metadata()
+        .map_err(|why| Problem::system(format!("Cannot read {}", rel.as_str()), why))?
+        .len();
+    let whole = args.start_line.is_none() && args.end_line.is_none();
+    if size > LARGEST {
+        return Err(Problem::limit(format!(
+            "{} has {} bytes, too many to read here.",
+            rel.as_str(),
+            text::thousands(size)
+        ))
+        .next("Use run_command with head, tail or sed -n, or code_grep."));
+    }
+    if whole && size > UNASKED {
+        return Err(too_long(&rel, size, count_lines(&mut file, ctx)));
+    }
+    if ctx.world.context.is_full() {
+        return Err(
+            Problem::limit("The context is full; nothing more can be read into it.")
+                .next("Write down what you have and answer."),
+        );
+    }
+    let from = args.start_line.unwrap_or(1);
+    let to = args.end_line.unwrap_or(u64::MAX);
+    if to < from {
+        return Err(
+            Problem::input(format!("end_line {to} is before start_line {from}."))
+                .next(format!("For example start_line {to}, end_line {from}.")),
+        );
+    }
+    let (shown, total) = numbered(file, from, to, ctx)?;
+    if shown.is_empty() && total > 0 {
+        return Err(Problem::input(format!(
+            "{} has {}; there is no line {from}.",
+            rel.as_str(),
+            text::plural(total, "line")
+        )));
+    }
+    if total == 0 {
+        return Ok(format!("{} is empty.", rel.as_str()));
+    }
+    within_budget(ctx, &root, &rel, shown, whole)
+}
+
+/// `N. text` for the lines of a range, and how many lines there are (as far as they were read).
+fn numbered(file: std::fs::File, from: u64, to: u64, ctx: &Ctx) -> Outcome<(String, usize)> {
+    use std::io::BufRead;
+    let mut reader = std::io::BufReader::with_capacity(64 * 1024, file);
+    let mut shown = String::new();
+    let mut bytes = Vec::new();
+    let mut number = 0u64;
+    loop {
+        bytes.clear();
+        let read = reader
+            .read_until(b'\n', &mut bytes)
+            .map_err(|why| Problem::system("Cannot read the file to its end", why))?;
+        if read == 0 || number >= to || shown.len() > READ_STOP * 4 {
+            break;
+        }
+        ctx.stop.check()?;
+        number += 1;
+        if number == 1 && bytes.iter().take(8_000).any(|byte| *byte == 0) {
+            return Err(Problem::input("The file is binary.")
+                .next("run_command with file, xxd or strings can look into it."));
+        }
+        if number >= from {
+            let line = String::from_utf8_lossy(&bytes);
+            shown.push_str(&format!(
+                "{number}. {}\n",
+                line.trim_end_matches(['\n', '\r'])
+            ));
+        }
+    }
+    Ok((shown, usize::try_from(number).unwrap_or(usize::MAX)))
+}
+
+fn count_lines(file: &mut std::fs::File, ctx: &Ctx) -> u64 {
+    let mut buffer = vec![0u8; 256 * 1024];
+    let mut lines = 0;
+    let mut open = false;
+    while let Ok(count) = file.read(&mut buffer) {
+        if count == 0 || ctx.stop.is_fired() {
+            break;
+        }
+        open = buffer.get(count - 1) != Some(&b'\n');
+        lines += buffer
+            .iter()
+            .take(count)
+            .filter(|byte| **byte == b'\n')
+            .count() as u64;
+    }
+    lines + u64::from(open)
+}
+
+fn too_long(rel: &Rel, size: u64, lines: u64) -> Problem {
+    let half = (lines / 2).max(1);
+    let plural = if lines == 1 { "" } else { "s" };
+    Problem::limit(format!("{} has {} bytes in {lines} line{plural}; files over 10 KB are read in ranges.", rel.as_str(), text::thousands(size)))
+        .next(format!("For example start_line 1, end_line 100; or start_line {half}, end_line {}. code_grep finds the place.", half + 100))
+}
+
+/// Keeps reading within the conversation's and the context's budget. Beyond the former a whole file is refused, and short ranges are
+/// still read until the context itself is full: what the work needs now must stay readable.
+fn within_budget(ctx: &Ctx, root: &Root, rel: &Rel, shown: String, whole: bool) -> Outcome<String> {
+    let mut spent = ctx.world.reading.lock();
+    let count = shown.chars().count();
+    let beyond = *spent >= READ_STOP;
+    if beyond && (whole || count > MAX_RANGE_CHARS) {
+        let name = format!(
+            ".marvin/memories/dump-{}.txt",
+            rel.as_str().replace('/', "_")
+        );
+        let dumped = if ctx.world.bounds.readonly {
+            None
+        } else {
+            scratch::hide(ctx);
+            root.check(&name)
+                .and_then(|to| root.put(&to, shown.as_bytes()))
+                .ok()
+        };
+        let problem = Problem::limit(format!(
+            "{} characters of files have been read already, so only ranges of up to {} characters are read now.",
+            text::thousands(READ_STOP as u64),
+            text::thousands(MAX_RANGE_CHARS as u64)
+        ))
+        .next(format!(
+            "Read a smaller range with start_line and end_line, for example start_line 1, end_line {}; code_grep finds the place.",
+            if whole { 200 } else { 100 }
+        ));
+        return Err(match dumped {
+            Some(()) => problem.next(format!(
+                "The text is also in {name}; run_command with grep searches it."
+            )),
+            None => problem,
+        });
+    }
+    let in_context = ctx.world.context.room().unwrap_or(usize::MAX);
+    if in_context < NO_ROOM.min(count) {
+        return Err(Problem::limit("The context has no room for this text.")
+            .next("Read fewer lines, or write down what you have and answer."));
+    }
+    let room = in_context.min(READ_STOP.saturating_sub(*spent).max(MAX_RANGE_CHARS));
+    let (mut out, cut) = if count > room {
+        (text::clip(&shown, room), true)
+    } else {
+        (shown, false)
+    };
+    let given = out.chars().count();
+    *spent += given;
+    ctx.world.context.add(out.len());
+    if cut {
+        out.push_str(&format!("\n[Cut after {given} of {count} characters to stay within the budget. Read a smaller range.]"));
+    }
+    if *spent > READ_WARN {
+        out.push_str(&format!(
+            "\n[{} of {} characters for reading files are used; beyond them only ranges of up to {} are read.]",
+            text::thousands(*spent as u64),
+            text::thousands(READ_STOP as u64),
+            text::thousands(MAX_RANGE_CHARS as u64)
+        ));
+    }
+    Ok(out)
+}
+
+/// The fence and the gates for a write to `path`.
+fn writable(ctx: &Ctx, root: &Root, path: &str) -> Outcome<Rel> {
+    let rel = root.check_write(path)?;
+    write_allowlist::may_write(&ctx.world, root, &rel)?;
+    Ok(rel)
+}
+
+fn some_text(tool: &str, content: &str) -> Outcome<()> {
+    if content.is_empty() {
+        return Err(Problem::input(format!("{tool} was called with an empty content.")).next("Give the text itself; long documents start with the first part, append_file adds the rest."));
+    }
+    Ok(())
+}
+
+fn create(ctx: &Ctx, args: CreateFile) -> Outcome<String> {
+    some_text("create_file", &args.content)?;
+    let root = ctx.root()?;
+    let rel = writable(ctx, &root, &args.path)?;
+    if root.exists(&rel)? {
+        return Err(
+            Problem::refused(format!("{} exists already.", rel.as_str()))
+                .next("Change it with apply_patch, or add to it with append_file."),
+        );
+    }
+    root.create_new(&rel, args.content.as_bytes())?;
+    Ok(format!(
+        "Created {} ({}, {}).",
+        rel.as_str(),
+        text::plural(args.content.len(), "byte"),
+        text::plural(args.content.lines().count(), "line")
+    ))
+}
+
+fn append(ctx: &Ctx, args: AppendFile) -> Outcome<String> {
+    some_text("append_file", &args.content)?;
+    let root = ctx.root()?;
+    let rel = writable(ctx, &root, &args.path)?;
+    let size = root.append(&rel, args.content.as_bytes())?;
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    Ok(format!(
+        "Appended to {} ({} now).",
+        rel.as_str(),
+        text::plural(size, "byte")
+    ))
+}
+
+/// Largest file that is patched.
+const PATCHED: u64 = 64 << 20;
+
+fn replace(ctx: &Ctx, args: ApplyPatch) -> Outcome<String> {
+    let root = ctx.root()?;
+    let rel = writable(ctx, &root, &args.path)?;
+    let bytes = root.read(&rel, PATCHED)?;
+    let before = String::from_utf8(bytes).map_err(|_| {
+        Problem::input(format!("{} is not UTF-8 text.", rel.as_str()))
+            .next("Change it with run_command.")
+    })?;
+    let (old, new) = as_meant(&before, &args.old_str, &args.new_str);
+    let after = patch::replace_once(&before, &old, &new, rel.as_str())?;
+    root.replace(&rel, after.as_bytes())?;
+    Ok(format!("Patched {}.", rel.as_str()))
+}
+
+/// The two texts without escapes that the model wrote twice. A text that stands in the file exactly as written was meant so, and then
+/// what comes in its place was, too.
+fn as_meant<'a>(before: &str, old: &'a str, new: &'a str) -> (Cow<'a, str>, Cow<'a, str>) {
+    let repaired =
+        |text: &'a str| arguments::without_escapes(text).map_or(Cow::Borrowed(text), Cow::Owned);
+    let plain = |text: &str| text.replace("\r\n", "\n");
+    match repaired(old) {
+        Cow::Owned(_) if plain(before).contains(&plain(old)) => (old.into(), new.into()),
+        meant => (meant, repaired(new)),
+    }
+}
+
+fn apply(ctx: &Ctx, text: &str) -> Outcome<Done> {
+    let root = ctx.root()?;
+    let Some(bare) = patch::unwrap_patch_text(text) else {
+        return Err(patch::explain_unified_diff(text).unwrap_or_else(|| {
+            Problem::input("This is no patch.").next(format!(
+                "A correct call: apply_patch {}",
+                right_call(ApplyPatch::FIELDS)
+            ))
+        }));
+    };
+    let patch = patch::parse(&bare)?;
+    let done = apply_patch::apply(&root, &patch, &|rel| {
+        write_allowlist::may_write(&ctx.world, &root, rel)
+    })?;
+    Ok(done.text().into())
+}

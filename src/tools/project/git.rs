@@ -1,0 +1,156 @@
+//! Module `git`: the repository in the working directory.
+
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text;
+use crate::disk::beneath::Root;
+use crate::proc::git::Git;
+use crate::tools::engine::context::Ctx;
+use crate::tools::engine::write_allowlist;
+use crate::tools::project::scratch;
+use crate::tools::{PROGRAMS, READ};
+
+crate::tools! { "git";
+    /// Short status with branch.
+    git_status(GitStatus; READ.coding().seconds(30).service("git")) {
+    } => status, says ["git status", "status"];
+
+    /// Show changes.
+    git_diff(GitDiff; READ.coding().seconds(30).service("git")) {
+        /// index instead of working tree
+        staged: bool = false, alias: &["cached"];
+        /// limit to one file
+        path: Option<String>, example: "src/main.rs";
+    } => diff, says ["git diff", "show the changes", "diff"];
+
+    /// Stage and commit.
+    git_commit(GitCommit; PROGRAMS.coding().seconds(60).service("git")) {
+        /// commit message
+        message: String, example: "Retry once when the connection was reset";
+        /// stage everything first
+        add_all: bool = true;
+    } => commit, says ["commit {message}"];
+
+    /// Recent commits.
+    git_log(GitLog; READ.coding().seconds(30).service("git")) {
+        /// how many
+        max_count: u64 = 10, min: 1, alias: &["count", "limit", "n"];
+        /// one line each
+        oneline: bool = true;
+    } => log, says ["git log", "show the log"];
+
+    /// Who last changed each line.
+    git_blame(GitBlame; READ.coding().seconds(30).service("git")) {
+        /// relative path
+        path: String, example: "src/main.rs";
+        /// optional range start
+        start_line: Option<u64>;
+        /// optional range end
+        end_line: Option<u64>;
+    } => blame;
+
+    /// List branches.
+    git_branch(GitBranch; READ.coding().seconds(30).service("git")) {
+    } => branches, says ["git branch", "list branches"];
+
+    /// Switch branch or commit, or restore a file.
+    git_checkout(GitCheckout; PROGRAMS.coding().seconds(30).service("git")) {
+        /// branch, commit or path
+        target: String, example: "main", alias: &["branch"];
+        /// make a new branch
+        create_branch: bool = false, alias: &["create", "new"];
+    } => checkout;
+}
+
+/// A file above this many bytes is blamed only in ranges.
+const UNASKED: u64 = 10_240;
+
+/// git in the working directory.
+fn git<'a>(ctx: &'a Ctx, root: &Root) -> Outcome<Git<'a>> {
+    Git::open(root.path(), &ctx.world.env, &ctx.stop)
+}
+
+fn status(ctx: &Ctx, _: GitStatus) -> Outcome<String> {
+    git(ctx, &*ctx.root()?)?.status()
+}
+
+fn diff(ctx: &Ctx, args: GitDiff) -> Outcome<String> {
+    let root = ctx.root()?;
+    let path = args
+        .path
+        .as_deref()
+        .filter(|path| !path.is_empty())
+        .map(|path| root.check(path))
+        .transpose()?;
+    git(ctx, &root)?.diff(args.staged, path.as_ref().map(|path| path.as_str()))
+}
+
+fn commit(ctx: &Ctx, args: GitCommit) -> Outcome<String> {
+    if args.message.trim().is_empty() {
+        return Err(
+            Problem::input("The commit message is empty.").next("Say what changed and why.")
+        );
+    }
+    // A sub-agent's commits carry its ticket (contract/pipeline.md 10).
+    let message = match ctx.world.env.get("MARVIN_TICKET") {
+        Some(ticket) if !args.message.contains(ticket) => {
+            format!("{}\n\nTicket: {ticket}", args.message.trim_end())
+        }
+        _ => args.message,
+    };
+    let root = ctx.root()?;
+    if args.add_all && root.path().join(".marvin").is_dir() {
+        // What was written before there was a repository.
+        scratch::hide(ctx);
+    }
+    git(ctx, &root)?.commit(&message, args.add_all)
+}
+
+fn log(ctx: &Ctx, args: GitLog) -> Outcome<String> {
+    git(ctx, &*ctx.root()?)?.log(args.max_count.min(1_000), args.oneline)
+}
+
+fn blame(ctx: &Ctx, args: GitBlame) -> Outcome<String> {
+    let root = ctx.root()?;
+    let rel = root.check(&args.path)?;
+    let size = root
+        .open_read(&rel)?
+        .metadata()
+        .map_or(0, |meta| meta.len());
+    let range = match (args.start_line, args.end_line) {
+        (None, None) if size > UNASKED => {
+            return Err(Problem::limit(format!(
+                "{} has {} bytes; files over 10 KB are blamed in ranges.",
+                rel.as_str(),
+                text::thousands(size)
+            ))
+            .next("For example start_line 1, end_line 50."));
+        }
+        (None, None) => None,
+        (from, to) => {
+            let from = from.unwrap_or(1).max(1);
+            Some((from, to.unwrap_or(from + 200).max(from)))
+        }
+    };
+    git(ctx, &root)?.blame(rel.as_str(), range)
+}
+
+fn branches(ctx: &Ctx, _: GitBranch) -> Outcome<String> {
+    git(ctx, &*ctx.root()?)?.branches()
+}
+
+fn checkout(ctx: &Ctx, args: GitCheckout) -> Outcome<String> {
+    let root = ctx.root()?;
+    if args.create_branch {
+        return git(ctx, &root)?.create_branch(&args.target);
+    }
+    // No branch and no commit: a path, which is a write to a file.
+    let path = root.check_write(&args.target).and_then(|rel| {
+        write_allowlist::may_write(&ctx.world, &root, &rel)?;
+        Ok(rel.as_str().to_owned())
+    });
+    match (git(ctx, &root), path) {
+        (Ok(git), path) => git.checkout(&args.target, || path),
+        // Without a repository nothing can be a branch; a way out of the working directory is told as that.
+        (Err(_), Err(problem)) | (Err(problem), Ok(_)) => Err(problem),
+    }
+}

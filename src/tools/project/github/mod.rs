@@ -1,0 +1,347 @@
+//! Module `github`: searching GitHub, and repositories cloned for reading. Nothing of a clone is ever run.
+
+mod name;
+mod search;
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, did_you_mean, plural, thousands, visible};
+use crate::disk::beneath::{FileKind, Look, Root};
+use crate::disk::search::{Search, hits};
+use crate::net::download::size;
+use crate::net::services;
+use crate::proc::git::Git;
+use crate::proc::git::clone::{Clone, is_there};
+use crate::proc::program::find_program;
+use crate::tools::engine::context::{Ctx, READ_WARN};
+use crate::tools::output::untrusted::fenced;
+use crate::tools::{OUTSIDE, READ};
+use name::Name;
+
+crate::choice! {
+    /// What to search.
+    pub(crate) enum SearchType { Repositories = "repositories", Code = "code", Issues = "issues", Commits = "commits", Users = "users" }
+}
+
+/// Where clones come from.
+static CLONES: [&services::Service; 1] = [&services::GITHUB];
+
+crate::tools! { "github";
+    /// Search GitHub.
+    github_search(GithubSearch; READ.seconds(30).service("gh cli")) {
+        /// search text with qualifiers
+        query: String, example: "language:rust terminal";
+        /// what to search
+        search_type: SearchType = "repositories";
+        /// how many
+        max_results: u64 = 10, min: 1, max: 30;
+    } => search::search, says ["search github for {query}"];
+
+    /// Clone a repository for reading.
+    github_clone(GithubClone; OUTSIDE.seconds(120).slow().service("gh cli, git").asks(&CLONES)) {
+        /// owner/name or a GitHub URL
+        repo: String, example: "rust-lang/rust";
+        /// depth 1
+        shallow: bool = true;
+    } => clone, says ["clone {repo}"];
+
+    /// Read a file of a cloned repository.
+    github_read_file(GithubReadFile; READ.seconds(10)) {
+        /// owner/name
+        repo: String, example: "rust-lang/rust";
+        /// file in the repository
+        path: String, example: "README.md";
+        /// first line, 0 = start
+        start: u64 = 0;
+        /// last line, 0 = end
+        end: u64 = 0;
+    } => read;
+
+    /// Search a cloned repository.
+    github_grep(GithubGrep; READ.seconds(30).service("ripgrep")) {
+        /// owner/name
+        repo: String, example: "rust-lang/rust";
+        /// regular expression
+        pattern: String, example: "fn main";
+        /// file glob
+        glob_filter: String = "";
+        /// cap
+        max_results: u64 = 30, min: 1, max: 100;
+    } => grep;
+}
+
+/// Longest clone; the call's own limit is a little longer.
+const LIMIT: Duration = Duration::from_secs(118);
+/// A file with more bytes is read in ranges.
+const UNASKED: u64 = 512_000;
+/// Most bytes read of a file at all.
+const LARGEST: u64 = 512 << 20;
+
+fn base(ctx: &Ctx) -> &str {
+    services::service("github").map_or("", |service| service.base_in(&ctx.world.env))
+}
+
+/// Where a repository's clone is or will be.
+fn place(ctx: &Ctx, repo: &str) -> Outcome<(Name, PathBuf)> {
+    let name = Name::parse(repo, base(ctx))?;
+    let dest = ctx.world.paths.clones()?.join(&name.owner).join(&name.repo);
+    Ok((name, dest))
+}
+
+fn clone(ctx: &Ctx, args: GithubClone) -> Outcome<String> {
+    let (name, dest) = place(ctx, &args.repo)?;
+    let present = || {
+        format!(
+            "{name} is already present: {}{}.",
+            dest.display(),
+            on(ctx, &dest)
+        )
+    };
+    // In this order: a clone of another call appears at once and whole.
+    if dest.symlink_metadata().is_ok() {
+        if is_there(&dest) {
+            return Ok(present());
+        }
+        return Err(
+            Problem::refused(format!("{} exists and is no clone.", dest.display()))
+                .next("Move or remove it, then clone again."),
+        );
+    }
+    let env = &ctx.world.env;
+    let base = base(ctx);
+    let url = format!("{base}/{name}.git");
+    let told = |bytes| ctx.progress(format!("{} received", size(bytes)));
+    let full = name.to_string();
+    let plain = Clone {
+        url: &url,
+        shallow: args.shallow,
+        limit: LIMIT,
+        gh: None,
+        gh_vars: Vec::new(),
+    };
+    // gh knows private repositories, when it is signed in and the clones come from GitHub itself.
+    let own = services::service("github").is_some_and(|service| service.base == base);
+    let gh = find_program("gh", env).filter(|gh| own && signed_in(ctx, gh));
+    let by_gh = gh.as_ref().map(|gh| {
+        let clone = Clone {
+            gh: Some((gh, &full)),
+            gh_vars: search::variables(env),
+            ..plain.clone()
+        };
+        clone.run(&dest, env, &ctx.stop, &told)
+    });
+    let done = match by_gh {
+        Some(Err(problem)) if !problem.is_cancelled() && !is_there(&dest) => None,
+        done => done,
+    };
+    let done = done.unwrap_or_else(|| plain.run(&dest, env, &ctx.stop, &told));
+    if let Err(problem) = done {
+        // Several calls at once: the first that is whole wins.
+        if !problem.is_cancelled() && is_there(&dest) {
+            return Ok(present());
+        }
+        drop(dest.parent().map(std::fs::remove_dir));
+        return Err(problem);
+    }
+    let depth = if args.shallow {
+        "only the newest commit"
+    } else {
+        "with its history"
+    };
+    let head = Git::open(&dest, env, &ctx.stop).and_then(|git| git.head());
+    if let Ok((_, false)) = head {
+        return Ok(format!(
+            "Cloned {name} to {}. The repository is empty: it has no commits yet.",
+            dest.display()
+        ));
+    }
+    Ok(format!(
+        "Cloned {name} to {} ({depth}{}). github_read_file and github_grep read it.",
+        dest.display(),
+        on(ctx, &dest)
+    ))
+}
+
+/// Which branch a clone is on, or that it has nothing yet.
+fn on(ctx: &Ctx, dest: &Path) -> String {
+    let head = Git::open(dest, &ctx.world.env, &ctx.stop).and_then(|git| git.head());
+    match head {
+        Ok((_, false)) => ", an empty repository".to_owned(),
+        Ok((Some(branch), true)) => format!(", branch {}", visible(&branch)),
+        Ok((None, true)) | Err(_) => String::new(),
+    }
+}
+
+fn signed_in(ctx: &Ctx, gh: &Path) -> bool {
+    let mut run = search::gh(gh, &ctx.world.env, vec!["auth".into(), "status".into()]);
+    run.limit = Duration::from_secs(10);
+    run.run(&ctx.stop).is_ok_and(|done| done.success())
+}
+
+/// The fence around a clone.
+fn opened(ctx: &Ctx, repo: &str) -> Outcome<(Name, Root)> {
+    let (name, dest) = place(ctx, repo)?;
+    if !is_there(&dest) {
+        let known = present(&ctx.world.paths.clones()?);
+        let problem = Problem::missing(format!("{name} is not cloned."));
+        let near = did_you_mean(&name.to_string(), known.iter().map(String::as_str));
+        let problem = match near {
+            Some(hint) => problem.next(crate::base::text::capital(&hint)),
+            None => problem,
+        };
+        return Err(problem.next(format!("Call github_clone with repo \"{name}\" first.")));
+    }
+    let root = Root::open(&dest)?.called(format!("clone of {name}"));
+    Ok((name, root))
+}
+
+/// The clones that are there.
+fn present(clones: &Path) -> Vec<String> {
+    let inside = |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut names = Vec::new();
+    for owner in inside(clones).take(1_000) {
+        for repo in inside(&owner.path()).take(1_000) {
+            let names_of =
+                |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+            if is_there(&repo.path()) {
+                names.push(format!("{}/{}", names_of(&owner), names_of(&repo)));
+            }
+        }
+    }
+    names
+}
+
+fn read(ctx: &Ctx, args: GithubReadFile) -> Outcome<String> {
+    let (name, root) = opened(ctx, &args.repo)?;
+    let rel = root.check(match args.path.trim() {
+        "" | "/" => ".",
+        path => path,
+    })?;
+    if rel.is_here() || root.metadata(&rel)?.kind == FileKind::Folder {
+        let look = Look {
+            max_entries: 200,
+            count: true,
+            ..Look::SHORT
+        };
+        return Ok(format!(
+            "{name}: {}\n{}",
+            rel.as_str(),
+            root.listing(&rel, &look)?
+        ));
+    }
+    if args.end != 0 && args.end < args.start {
+        return Err(Problem::input(format!(
+            "{name}: end {} is before start {}.",
+            args.end, args.start
+        )));
+    }
+    let file = root.open_read(&rel)?;
+    let bytes = file.metadata().map_or(0, |about| about.len());
+    if bytes > LARGEST || (bytes > UNASKED && args.start == 0 && args.end == 0) {
+        return Err(Problem::limit(format!(
+            "{name}: {} has {} bytes; files over {} are read in ranges.",
+            rel.as_str(),
+            thousands(bytes),
+            thousands(UNASKED)
+        ))
+        .next("For example start 1, end 200; github_grep finds the place."));
+    }
+    let from = args.start.max(1);
+    let to = if args.end == 0 { u64::MAX } else { args.end };
+    let mut out = String::new();
+    let mut reader = BufReader::new(file);
+    let mut line = Vec::new();
+    let (mut number, mut left) = (0u64, READ_WARN);
+    let mut cut = false;
+    while number < to {
+        line.clear();
+        let count = reader
+            .read_until(b'\n', &mut line)
+            .map_err(|why| Problem::system(format!("Cannot read {}", rel.as_str()), why))?;
+        if count == 0 {
+            break;
+        }
+        ctx.stop.check()?;
+        number += 1;
+        if number == 1 && line.iter().take(8_000).any(|byte| *byte == 0) {
+            return Err(Problem::input(format!(
+                "{name}: {} is binary.",
+                rel.as_str()
+            )));
+        }
+        if number >= from {
+            let text = String::from_utf8_lossy(&line);
+            let shown = format!(
+                "{number}. {}\n",
+                visible(text.trim_end_matches(['\n', '\r']))
+            );
+            if shown.len() > left {
+                cut = true;
+                break;
+            }
+            left -= shown.len();
+            out.push_str(&shown);
+        }
+    }
+    if out.is_empty() && !cut {
+        return Ok(match number {
+            0 => format!("{name}: {} is empty.", rel.as_str()),
+            _ => format!(
+                "{name}: {} has {}; there is no line {from}.",
+                rel.as_str(),
+                plural(usize::try_from(number).unwrap_or(usize::MAX), "line")
+            ),
+        });
+    }
+    let mut said = format!(
+        "{name}: {} ({} bytes)\n{}",
+        rel.as_str(),
+        thousands(bytes),
+        fenced(&format!("a file of {name}"), &out)
+    );
+    if cut {
+        said.push_str(&format!(
+            "\n[Cut before line {number}; go on with start {number}.]"
+        ));
+    }
+    Ok(said)
+}
+
+fn grep(ctx: &Ctx, args: GithubGrep) -> Outcome<String> {
+    let (name, root) = opened(ctx, &args.repo)?;
+    if args.pattern.is_empty() {
+        return Err(Problem::input("The pattern is empty.").next("For example: fn main"));
+    }
+    let glob = match args.glob_filter.trim() {
+        "" => "*",
+        glob => glob,
+    };
+    let what = Search {
+        pattern: &args.pattern,
+        glob,
+        context: 0,
+        most: usize::try_from(args.max_results).unwrap_or(30),
+    };
+    let (found, more) = hits(&root, &what, &ctx.world.env, &ctx.stop)?;
+    if found.is_empty() {
+        return Ok(format!(
+            "No hits for {} in {name}.",
+            clip(&visible(&args.pattern), 100)
+        ));
+    }
+    let lines: Vec<String> = found
+        .iter()
+        .map(|line| clip(line.trim_end(), 400))
+        .collect();
+    let mut out = fenced(&format!("files of {name}"), &visible(&lines.join("\n")));
+    if more {
+        out.push_str(&format!(
+            "\n[More than {}; narrow the pattern or the glob.]",
+            plural(found.len(), "hit")
+        ));
+    }
+    Ok(out)
+}

@@ -1,0 +1,293 @@
+//! Searching GitHub through `gh`, one hit a line (contract/services/gh.md).
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{GithubSearch, SearchType};
+use crate::base::env::Env;
+use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::text::{clip, thousands, visible};
+use crate::proc::child::{Done, Run};
+use crate::proc::child_env::command_env;
+use crate::proc::program::find_program;
+use crate::tools::engine::context::Ctx;
+use crate::tools::output::untrusted::fenced;
+
+/// Longest run.
+const LIMIT: Duration = Duration::from_secs(28);
+/// Characters of a description.
+const ABOUT: usize = 200;
+/// Variables by which gh knows who asks whom; only gh gets them.
+const OWN: [&str; 6] = [
+    "GH_TOKEN",
+    "GITHUB_TOKEN",
+    "GH_ENTERPRISE_TOKEN",
+    "GITHUB_ENTERPRISE_TOKEN",
+    "GH_HOST",
+    "GH_CONFIG_DIR",
+];
+
+/// gh's own variables and what keeps it from asking and decorating.
+pub(super) fn variables(env: &Env) -> Vec<(String, String)> {
+    let fixed = [
+        ("GH_PROMPT_DISABLED", "1"),
+        ("GH_NO_UPDATE_NOTIFIER", "1"),
+        ("NO_COLOR", "1"),
+        ("GH_PAGER", "cat"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+    ];
+    let own = OWN.iter().filter_map(|name| Some((*name, env.get(name)?)));
+    own.chain(fixed)
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// A run of gh.
+pub(super) fn gh(program: &Path, env: &Env, args: Vec<String>) -> Run {
+    let own = variables(env);
+    let mut vars = command_env(env);
+    vars.retain(|(set, _)| own.iter().all(|(name, _)| name != set));
+    vars.extend(own);
+    let mut run = Run::new(program, args, vars);
+    run.limit = LIMIT;
+    // Not in the project: gh would look at its repository.
+    run.dir = Some("/".into());
+    run
+}
+
+/// What to install, and what works without it.
+fn missing() -> Problem {
+    Problem::missing("The program gh was not found; searching GitHub needs it.")
+        .next("Install the package gh (GitHub CLI), then sign in with \"gh auth login\".")
+        .next("github_clone works without it.")
+}
+
+/// Searches and gives the hits.
+///
+/// # Errors
+/// gh is missing, is not signed in, or refuses.
+pub(super) fn search(ctx: &Ctx, args: GithubSearch) -> Outcome<String> {
+    let query = args.query.trim();
+    if query.is_empty() {
+        return Err(
+            Problem::input("The query is empty.").next("For example: language:rust terminal")
+        );
+    }
+    if query.len() > 1_000 {
+        return Err(Problem::input(
+            "The query is too long; GitHub takes 256 characters.",
+        ));
+    }
+    let env = &ctx.world.env;
+    let program = find_program("gh", env).ok_or_else(missing)?;
+    let words = shlex::split(query)
+        .filter(|words| !words.is_empty())
+        .unwrap_or_else(|| query.split_whitespace().map(str::to_owned).collect());
+    let limit = args.max_results.to_string();
+    let most = usize::try_from(args.max_results).unwrap_or(30);
+    let run = |args: Vec<String>| gh(&program, env, args).run(&ctx.stop)?.unless_cancelled();
+    let api = |what: &str| {
+        let args = [
+            "api",
+            "-X",
+            "GET",
+            what,
+            "-f",
+            &format!("q={query}"),
+            "-F",
+            &format!("per_page={limit}"),
+        ];
+        run(args.map(str::to_owned).to_vec())
+    };
+    let (kind, fields) = match args.search_type {
+        SearchType::Repositories => (
+            "repos",
+            "fullName,description,url,language,stargazersCount,updatedAt",
+        ),
+        SearchType::Issues => ("issues", "number,title,state,url,repository,updatedAt"),
+        SearchType::Commits => ("commits", "sha,commit,repository,url"),
+        SearchType::Code => ("code", "path,repository,url"),
+        SearchType::Users => ("users", ""),
+    };
+    let done = if kind == "users" {
+        api("search/users")?
+    } else {
+        let all = |json: bool| {
+            let mut args = vec!["search", kind, "--limit", &limit];
+            if json {
+                args.extend(["--json", fields]);
+            }
+            args.push("--");
+            args.into_iter()
+                .map(str::to_owned)
+                .chain(words.iter().cloned())
+                .collect::<Vec<_>>()
+        };
+        let done = run(all(true))?;
+        let said = done.stderr.text();
+        if kind == "code" && (said.contains("unknown command") || said.contains("unknown flag")) {
+            // gh before 2.24 has no search for code.
+            api("search/code")?
+        } else if said.contains("nknown JSON field") {
+            run(all(false))?
+        } else {
+            done
+        }
+    };
+    if !done.success() {
+        return Err(failed(&done));
+    }
+    let text = done.stdout.text();
+    let lines = lines(&text, most);
+    Ok(if lines.is_empty() {
+        format!(
+            "Nothing found for \"{}\" among GitHub's {kind}.",
+            clip(&visible(query), 100)
+        )
+    } else {
+        fenced("GitHub", &visible(&lines.join("\n")))
+    })
+}
+
+/// The hits in what gh said: a list, an answer of the API, or plain lines.
+pub(super) fn lines(text: &str, most: usize) -> Vec<String> {
+    let value: Value = match serde_json::from_str(text) {
+        Ok(value) => value,
+        Err(_) => {
+            let lines = text.lines().filter(|line| !line.trim().is_empty());
+            return lines
+                .take(most)
+                .map(|line| line.replace('\t', "  "))
+                .collect();
+        }
+    };
+    let list = value.as_array().or_else(|| value.get("items")?.as_array());
+    list.into_iter().flatten().take(most).map(line).collect()
+}
+
+fn line(hit: &Value) -> String {
+    let word = |path: &str| {
+        let found = path.split('.').try_fold(hit, |value, key| value.get(key));
+        found.and_then(Value::as_str).unwrap_or_default().trim()
+    };
+    let first = |texts: &[&str]| -> String {
+        let found = texts
+            .iter()
+            .map(|path| word(path))
+            .find(|text| !text.is_empty());
+        found.unwrap_or_default().to_owned()
+    };
+    let number = |key: &str| hit.get(key).and_then(Value::as_u64);
+    let repository = first(&[
+        "repository.nameWithOwner",
+        "repository.fullName",
+        "repository.full_name",
+    ]);
+    let url = first(&["html_url", "url"]);
+    let one_line = |text: &str| clip(text.lines().next().unwrap_or_default(), ABOUT);
+    let parts: Vec<String> = if let Some(login) = hit.get("login").and_then(Value::as_str) {
+        vec![login.to_owned(), word("type").to_owned(), url]
+    } else if !word("fullName").is_empty() {
+        let stars =
+            number("stargazersCount").map_or_else(String::new, |n| format!("★ {}", thousands(n)));
+        let day = word("updatedAt").get(..10).unwrap_or_default().to_owned();
+        vec![
+            word("fullName").to_owned(),
+            stars,
+            word("language").to_owned(),
+            day,
+            one_line(word("description")),
+            url,
+        ]
+    } else if !word("sha").is_empty() && !word("commit.message").is_empty() {
+        let short = word("sha").get(..9).unwrap_or(word("sha")).to_owned();
+        vec![repository, short, one_line(word("commit.message")), url]
+    } else if !word("path").is_empty() {
+        vec![format!("{repository}:{}", word("path")), url]
+    } else {
+        let numbered = number("number").map_or(repository.clone(), |n| format!("{repository}#{n}"));
+        let state = word("state").to_lowercase();
+        let state = if state.is_empty() {
+            state
+        } else {
+            format!("[{state}]")
+        };
+        vec![numbered, state, one_line(word("title")), url]
+    };
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join("  ")
+}
+
+/// gh's failure, sorted by what can be done about it.
+fn failed(done: &Done) -> Problem {
+    if done.timed_out {
+        return Problem::timeout(format!("gh {}.", done.ending()));
+    }
+    problem(done.code, &done.stderr.text())
+}
+
+pub(super) fn problem(code: Option<i32>, said: &str) -> Problem {
+    let lower = said.to_lowercase();
+    let words = clip(&visible(said.trim()), 500);
+    if code == Some(4) || lower.contains("gh auth login") {
+        Problem::new(Kind::Auth, "gh is not signed in to GitHub.")
+            .next("Run \"gh auth login\" once, or set GH_TOKEN.")
+    } else if lower.contains("rate limit") {
+        Problem::limit(format!(
+            "GitHub's limit of requests is reached. gh: {words}"
+        ))
+        .next("Wait a minute (searches: 30 a minute, code: 10), or sign in for a higher limit.")
+    } else if lower.contains("http 401") {
+        Problem::new(
+            Kind::Auth,
+            format!("GitHub refuses the sign-in of gh: {words}"),
+        )
+        .next("Sign in again with \"gh auth login\", or renew GH_TOKEN.")
+    } else if lower.contains("http 422") || lower.contains("invalid search query") {
+        Problem::input(format!("GitHub refuses the query: {words}")).next("Check its qualifiers.")
+    } else if lower.contains("error connecting")
+        || lower.contains("no such host")
+        || lower.contains("dial tcp")
+    {
+        Problem::network(format!("GitHub cannot be reached: {words}"))
+            .next("Check the network connection.")
+    } else {
+        Problem::network(format!("gh failed: {words}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hits_are_one_line_each_whatever_was_searched() {
+        let json = r#"[{"description":"A\nB","fullName":"a/b","language":"Python","stargazersCount":70000,"url":"https://g/a/b","updatedAt":"2026-08-01T00:00:00Z"}]"#;
+        assert_eq!(
+            lines(json, 5),
+            ["a/b  ★ 70,000  Python  2026-08-01  A  https://g/a/b"]
+        );
+        let json = r#"[{"number":3,"title":"T","state":"OPEN","url":"u","repository":{"nameWithOwner":"a/b"}}]"#;
+        assert_eq!(lines(json, 5), ["a/b#3  [open]  T  u"]);
+        let json = r#"[{"sha":"0123456789abc","commit":{"message":"m\n\nx"},"repository":{"fullName":"a/b"},"url":"u"}]"#;
+        assert_eq!(lines(json, 5), ["a/b  012345678  m  u"]);
+        let json = r#"{"items":[{"login":"ann","html_url":"u","type":"User"},{"path":"x.rs","repository":{"full_name":"a/b"},"html_url":"v","sha":"1"}]}"#;
+        assert_eq!(lines(json, 5), ["ann  User  u", "a/b:x.rs  v"]);
+        assert_eq!(lines("a\tb\n\nc\td\n", 1), ["a  b"]);
+        assert_eq!(lines("[]", 5), [] as [&str; 0]);
+        assert_eq!(lines("", 5), [] as [&str; 0]);
+        assert_eq!(lines("[{\"fullName\":null}, 3]", 5).len(), 2);
+    }
+
+    #[test]
+    fn what_gh_says_becomes_what_to_do() {
+        let kind = |code, said: &str| problem(Some(code), said).kind;
+        assert_eq!(kind(4, "To get started"), Kind::Auth);
+        assert_eq!(kind(1, "HTTP 401: Bad credentials"), Kind::Auth);
+        assert_eq!(kind(1, "HTTP 403: API rate limit exceeded"), Kind::Limit);
+        assert_eq!(kind(1, "Invalid search query \"x\"."), Kind::Input);
+        assert_eq!(kind(1, "error connecting to api.github.com"), Kind::Network);
+    }
+}

@@ -1,0 +1,438 @@
+//! Module `packages`: adding packages to the project in the working directory, by the manager that it uses.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use regex::Regex;
+
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, tail, visible};
+use crate::disk::beneath::Root;
+use crate::proc::capture::Keep;
+use crate::proc::child::{Done, Run};
+use crate::proc::child_env::command_env;
+use crate::proc::program::find_program;
+use crate::tools::PROGRAMS;
+use crate::tools::engine::context::{Ctx, Matter};
+
+crate::tools! { "packages";
+    /// Add packages to the project.
+    install_packages(InstallPackages; PROGRAMS.coding().seconds(900).slow().service("uv")) {
+        /// names with optional versions
+        packages: Vec<String>, example: "[\"requests\"]", alias: &["package", "names"];
+        /// development dependency
+        dev: bool = false;
+        /// auto, uv, npm, cargo, pip (later upstream idea)
+        manager: String = "auto";
+    } => install, says ["install {packages}"];
+}
+
+/// Longest run for one package.
+const LIMIT: Duration = Duration::from_secs(120);
+/// The interpreter that pip runs in.
+const VENV_PYTHON: &str = ".venv/bin/python";
+/// Most packages of one call.
+const MOST: usize = 20;
+/// Variables that say where packages come from; only the package manager gets them.
+const SOURCES: [&str; 12] = [
+    "UV_DEFAULT_INDEX",
+    "UV_INDEX_URL",
+    "UV_INDEX",
+    "UV_EXTRA_INDEX_URL",
+    "UV_OFFLINE",
+    "UV_PYTHON",
+    "UV_NATIVE_TLS",
+    "PIP_INDEX_URL",
+    "PIP_EXTRA_INDEX_URL",
+    "PIP_CONFIG_FILE",
+    "NPM_CONFIG_REGISTRY",
+    "NPM_CONFIG_USERCONFIG",
+];
+
+/// A program that adds packages, as a row.
+struct Manager {
+    name: &'static str,
+    /// File that shows that a project uses it.
+    sign: &'static str,
+    /// Files that are as before when it fails or is stopped.
+    files: &'static [&'static str],
+    /// How a package may be written.
+    form: &'static str,
+    args: &'static [&'static str],
+    dev: &'static [&'static str],
+    get: &'static str,
+}
+
+const PYTHON: &str = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9._, -]*\])?\s*((===?|~=|!=|<=|>=|<|>)\s*[A-Za-z0-9.*+!_-]+(\s*,\s*(===?|~=|!=|<=|>=|<|>)\s*[A-Za-z0-9.*+!_-]+)*)?$";
+
+static MANAGERS: [Manager; 4] = [
+    Manager {
+        name: "uv",
+        sign: "pyproject.toml",
+        files: &["pyproject.toml", "uv.lock"],
+        form: PYTHON,
+        args: &["add"],
+        dev: &["--dev"],
+        get: "Install it: see https://docs.astral.sh/uv/, or \"pipx install uv\".",
+    },
+    Manager {
+        name: "npm",
+        sign: "package.json",
+        files: &["package.json", "package-lock.json"],
+        form: r"^(@[a-z0-9][a-z0-9._-]*/)?[a-zA-Z0-9][a-zA-Z0-9._-]*(@[A-Za-z0-9^~<>=.*+_-]+)?$",
+        args: &["install", "--no-fund", "--no-audit"],
+        dev: &["--save-dev"],
+        get: "Install the package npm (Node.js).",
+    },
+    Manager {
+        name: "cargo",
+        sign: "Cargo.toml",
+        files: &["Cargo.toml", "Cargo.lock"],
+        form: r"^[A-Za-z0-9][A-Za-z0-9_-]*(@[A-Za-z0-9^~<>=.*+_-]+)?$",
+        args: &["add"],
+        dev: &["--dev"],
+        get: "Install Rust: the package cargo, or rustup.",
+    },
+    Manager {
+        name: "pip",
+        sign: "requirements.txt",
+        files: &[],
+        form: PYTHON,
+        args: &[
+            "-m",
+            "pip",
+            "install",
+            "--disable-pip-version-check",
+            "--no-input",
+        ],
+        dev: &[],
+        get: "Install the package python3-venv.",
+    },
+];
+
+fn install(ctx: &Ctx, args: InstallPackages) -> Outcome<String> {
+    let root = ctx.root()?;
+    let packages: Vec<&str> = args.packages.iter().map(|name| name.trim()).collect();
+    if packages.is_empty() || packages.iter().all(|name| name.is_empty()) {
+        return Err(
+            Problem::input("No packages are named.").next("For example packages [\"requests\"].")
+        );
+    }
+    if packages.len() > MOST {
+        return Err(Problem::limit(format!(
+            "{} packages are too many; {MOST} are the most.",
+            packages.len()
+        )));
+    }
+    let manager = chosen(&root, args.manager.trim())?;
+    for name in &packages {
+        check(manager, name)?;
+    }
+    let program = program(ctx, manager, &root)?;
+    let dir = root.path().to_owned();
+    let commands: Vec<String> = packages
+        .iter()
+        .map(|name| shown(manager, &words(manager, name, args.dev)))
+        .collect();
+    ctx.approve(Matter::Packages {
+        commands: commands.join("\n"),
+        dir,
+    })?;
+    let mut lines = Vec::new();
+    let mut worked = 0;
+    for (at, name) in packages.iter().enumerate() {
+        ctx.progress(format!("{name} ({} of {})", at + 1, packages.len()));
+        match one(ctx, manager, &program, &root, name, args.dev)? {
+            Ok(what) => {
+                worked += 1;
+                lines.push(format!("{name}: {what}"));
+            }
+            Err(why) => lines.push(format!("{name}: not installed. {why}")),
+        }
+    }
+    if worked == 0 {
+        return Err(Problem::input(format!(
+            "{} installed nothing.\n{}",
+            manager.name,
+            lines.join("\n")
+        )));
+    }
+    Ok(lines.join("\n"))
+}
+
+/// The manager that is asked for, or the one that the project's files show.
+fn chosen(root: &Root, asked: &str) -> Outcome<&'static Manager> {
+    let names: Vec<&str> = MANAGERS.iter().map(|one| one.name).collect();
+    let asked = asked.to_ascii_lowercase();
+    if !matches!(asked.as_str(), "" | "auto") {
+        return MANAGERS
+            .iter()
+            .find(|one| one.name == asked)
+            .ok_or_else(|| {
+                let problem = Problem::input(format!(
+                    "\"{}\" is no package manager here.",
+                    clip(&visible(&asked), 40)
+                ));
+                let hint = crate::base::text::did_you_mean(&asked, names.iter().copied());
+                hint.into_iter()
+                    .fold(problem, |problem, hint| {
+                        problem.next(crate::base::text::capital(&hint))
+                    })
+                    .next(format!(
+                        "One of: auto, {}. Nothing is installed with sudo.",
+                        names.join(", ")
+                    ))
+            });
+    }
+    // uv looks upwards by itself.
+    let above = root
+        .path()
+        .ancestors()
+        .any(|dir| dir.join("pyproject.toml").is_file());
+    let here = |one: &&Manager| root.path().join(one.sign).is_file();
+    let found = MANAGERS.iter().find(here);
+    let venv = root.path().join(".venv").is_dir();
+    match found {
+        Some(found) => Ok(found),
+        None if above => Ok(&MANAGERS[0]),
+        None if venv => Ok(&MANAGERS[3]),
+        None => Err(Problem::missing(format!(
+            "No project file was found in {} (pyproject.toml, package.json, Cargo.toml, requirements.txt).",
+            root.path().display()
+        ))
+        .next("For Python, run_command with \"uv init --bare\" makes a pyproject.toml; or name the manager.")),
+    }
+}
+
+fn check(manager: &Manager, name: &str) -> Outcome<()> {
+    let good = Regex::new(manager.form).is_ok_and(|form| form.is_match(name));
+    if good && name.len() <= 200 {
+        return Ok(());
+    }
+    let shown = clip(&visible(name), 80);
+    Err(Problem::refused(format!("\"{shown}\" is no name of a package for {}.", manager.name))
+        .next("Give a name with an optional version, such as \"requests>=2.31\" (Python) or \"left-pad@1.3.0\" (npm, cargo); no options, addresses or paths."))
+}
+
+fn program(ctx: &Ctx, manager: &Manager, root: &Root) -> Outcome<PathBuf> {
+    if manager.name == "pip" {
+        let python = root.path().join(VENV_PYTHON);
+        return if python.is_file() {
+            Ok(python)
+        } else {
+            Err(Problem::missing(format!(
+                "{} has no virtual environment in .venv.",
+                root.path().display()
+            ))
+            .next("run_command with \"python3 -m venv .venv\" makes one."))
+        };
+    }
+    find_program(manager.name, &ctx.world.env).ok_or_else(|| {
+        Problem::missing(format!("The program {} was not found.", manager.name)).next(manager.get)
+    })
+}
+
+/// The arguments that add one package.
+fn words<'a>(manager: &'a Manager, name: &'a str, dev: bool) -> Vec<&'a str> {
+    let mut words: Vec<&str> = manager.args.to_vec();
+    if dev {
+        words.extend(manager.dev);
+    }
+    words.extend(["--", name]);
+    words
+}
+
+/// The command line that adds one package, as a shell would take it.
+fn shown(manager: &Manager, words: &[&str]) -> String {
+    let program = if manager.name == "pip" {
+        VENV_PYTHON
+    } else {
+        manager.name
+    };
+    let all = std::iter::once(program).chain(words.iter().copied());
+    shlex::try_join(all).unwrap_or_else(|_| words.join(" "))
+}
+
+/// Installs one package; the inner error is what the manager said.
+fn one(
+    ctx: &Ctx,
+    manager: &Manager,
+    program: &Path,
+    root: &Root,
+    name: &str,
+    dev: bool,
+) -> Outcome<Result<String, String>> {
+    let env = &ctx.world.env;
+    let mut vars = command_env(env);
+    let fixed = [
+        ("UV_NO_PROGRESS", "1"),
+        ("NO_COLOR", "1"),
+        ("npm_config_yes", "true"),
+        ("CARGO_TERM_COLOR", "never"),
+    ];
+    let own = SOURCES
+        .iter()
+        .filter_map(|name| Some((*name, env.get(name)?)));
+    let more: Vec<(&str, &str)> = own.chain(fixed).collect();
+    vars.retain(|(set, _)| more.iter().all(|(name, _)| set != name));
+    vars.extend(
+        more.iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
+    );
+    let mut run = Run::new(program, words(manager, name, dev), vars);
+    run.dir = Some(root.path().to_owned());
+    run.limit = LIMIT;
+    run.stdout = Keep::ends(4096, 8192);
+    run.stderr = Keep::ends(4096, 16 * 1024);
+    let before = Before::of(manager, root);
+    let done = run.run(&ctx.stop)?;
+    if !done.success() {
+        before.restore();
+    }
+    let done = done.unless_cancelled()?;
+    Ok(if done.success() {
+        Ok(added(&done, name))
+    } else if done.timed_out {
+        Err(done.ending())
+    } else {
+        Err(why(&done))
+    })
+}
+
+/// The project's files as they were: a manager that is stopped leaves them half changed.
+struct Before(Vec<(PathBuf, Option<Vec<u8>>)>);
+
+impl Before {
+    fn of(manager: &Manager, root: &Root) -> Self {
+        let path = |name: &&'static str| root.path().join(name);
+        // Neither a link nor a FIFO, which would hang whoever reads it.
+        let plain = |path: &PathBuf| {
+            path.symlink_metadata()
+                .map_or(true, |about| about.is_file())
+        };
+        let files = manager.files.iter().map(path).filter(plain);
+        Self(
+            files
+                .map(|path| (path.clone(), fs::read(path).ok()))
+                .collect(),
+        )
+    }
+
+    fn restore(&self) {
+        for (path, bytes) in &self.0 {
+            let _ = match bytes {
+                Some(bytes) if fs::read(path).ok().as_ref() != Some(bytes) => {
+                    fs::write(path, bytes)
+                }
+                Some(_) => Ok(()),
+                None => fs::remove_file(path),
+            };
+        }
+    }
+}
+
+/// What was added, in the manager's words.
+fn added(done: &Done, name: &str) -> String {
+    let said = format!("{}\n{}", done.stderr.text(), done.stdout.text());
+    let bare: String = name
+        .chars()
+        .take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        .collect();
+    let same = |text: &str| {
+        let plain = |text: &str| text.replace(['_', '.'], "-").to_lowercase();
+        plain(text) == plain(&bare)
+    };
+    let line = said.lines().find_map(|line| {
+        let added = line.trim().strip_prefix("+ ")?;
+        let (own, version) = added.split_once("==")?;
+        same(own).then(|| format!("{own} {version}"))
+    });
+    match line {
+        Some(line) => format!("installed ({}).", visible(&line)),
+        None => "installed.".to_owned(),
+    }
+}
+
+/// Why nothing was added: the lines that explain, else the end of what was said.
+fn why(done: &Done) -> String {
+    let said = format!("{}\n{}", done.stdout.text(), done.stderr.text());
+    if said.contains("No `pyproject.toml` found") {
+        return "There is no pyproject.toml here or above; run_command with \"uv init --bare\" makes one.".to_owned();
+    }
+    let signs = [
+        "cause:",
+        "hint:",
+        "error",
+        "ERROR",
+        "npm error",
+        "× ",
+        "╰─▶",
+        "Because",
+    ];
+    let lines: Vec<&str> = said
+        .lines()
+        .map(str::trim)
+        .filter(|line| signs.iter().any(|sign| line.contains(sign)))
+        .take(8)
+        .collect();
+    let words = if lines.is_empty() {
+        said.trim().to_owned()
+    } else {
+        lines.join(" ")
+    };
+    visible(tail(&words, 600)).replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_names_and_nothing_else() {
+        let ok = |manager: usize, name: &str| check(&MANAGERS[manager], name).is_ok();
+        for name in [
+            "six",
+            "requests>=2.31,<3",
+            "uvicorn[standard]==0.30.*",
+            "a",
+            "zope.interface",
+            "x ~= 1.0",
+        ] {
+            assert!(ok(0, name) && ok(3, name), "{name}");
+        }
+        for name in ["left-pad", "@types/node@20", "react@^18.2.0"] {
+            assert!(ok(1, name), "{name}");
+        }
+        assert!(ok(2, "serde@1.0"));
+        for name in [
+            "",
+            "-r",
+            "--index-url=x",
+            "six; rm -rf /",
+            "x @ https://evil.test/x.whl",
+            "git+https://e/x",
+            "./x",
+            "/x",
+            "../x",
+            "a b",
+            "x\0",
+            "$(id)",
+            "six\n--pre",
+            "https://e/x",
+            "@",
+            "x@file:../y",
+            "x@git+ssh://e",
+            "\u{e9}",
+            "x>=$(id)",
+        ] {
+            for manager in &MANAGERS {
+                assert!(
+                    check(manager, name).is_err(),
+                    "{name:?} for {}",
+                    manager.name
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Marvin's own scratch in a project stays out of its commits (contract/pipeline.md 13).
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::base::problem::Outcome;
+use crate::disk::atomic::{self, Access};
+use crate::disk::lock::Lock;
+use crate::proc::git::{Git, place};
+use crate::tools::engine::context::Ctx;
+
+/// Folders below the working directory that hold nothing of the project.
+const SCRATCH: [&str; 2] = [".marvin/logs/", ".marvin/memories/"];
+/// Another process adds its two lines in no time.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Adds the scratch folders to the repository's own list of ignored files, once. Where there is no repository, it is not
+/// this directory's, or the list cannot be written, nothing happens: whoever writes scratch has something better to do
+/// than to fail over that.
+pub fn hide(ctx: &Ctx) {
+    if let Some(root) = ctx.world.place.root() {
+        let _ = hide_in(ctx, root.path());
+    }
+}
+
+fn hide_in(ctx: &Ctx, dir: &Path) -> Outcome<()> {
+    // A look at two files before a process is started.
+    let Some(found) = place::find(dir)? else {
+        return Ok(());
+    };
+    let list = found.common().join("info/exclude");
+    let lines = lines_for(found.top() == Some(dir));
+    if !is_inside(found.common(), &list)
+        || added(atomic::read(&list, atomic::STATE_CAP)?, &lines).is_none()
+    {
+        return Ok(());
+    }
+    // Refuses a repository that does not know this directory.
+    Git::open(dir, &ctx.world.env, &ctx.stop)?;
+    // The repository's folder itself is locked: a lock file beside the list would be one more name in somebody else's folder.
+    let _lock = Lock::folder(found.common(), PATIENCE, &ctx.stop)?;
+    match added(atomic::read(&list, atomic::STATE_CAP)?, &lines) {
+        Some(text) => atomic::write(&list, &text, Access::Usual),
+        None => Ok(()),
+    }
+}
+
+/// Patterns with a slash count from the repository's top.
+fn lines_for(at_top: bool) -> [String; 2] {
+    SCRATCH.map(|folder| {
+        if at_top {
+            folder.to_owned()
+        } else {
+            format!("**/{folder}")
+        }
+    })
+}
+
+/// The list with the lines that it lacks at its end; nothing when it lacks none.
+fn added(old: Option<Vec<u8>>, lines: &[String]) -> Option<Vec<u8>> {
+    let mut text = old.unwrap_or_default();
+    let missing: Vec<&String> = lines
+        .iter()
+        .filter(|line| {
+            !text
+                .split(|byte| *byte == b'\n')
+                .any(|has| has.trim_ascii_end() == line.as_bytes())
+        })
+        .collect();
+    if missing.is_empty() {
+        return None;
+    }
+    if text.last().is_some_and(|last| *last != b'\n') {
+        text.push(b'\n');
+    }
+    for line in missing {
+        text.extend_from_slice(line.as_bytes());
+        text.push(b'\n');
+    }
+    Some(text)
+}
+
+/// No link leads from the repository's folder to a file elsewhere, which would get the lines.
+fn is_inside(common: &Path, list: &Path) -> bool {
+    let folder = list.parent().unwrap_or(common);
+    let there = |path: &Path| path.symlink_metadata().is_ok();
+    [list, folder].into_iter().all(|path| {
+        !there(path)
+            || path
+                .canonicalize()
+                .is_ok_and(|real| real.starts_with(common))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(old: &[u8]) -> Option<String> {
+        added(Some(old.to_vec()), &lines_for(true)).map(|text| String::from_utf8(text).unwrap())
+    }
+
+    #[test]
+    fn only_lines_that_lack_are_added_and_the_rest_stays() {
+        let both = ".marvin/logs/\n.marvin/memories/\n";
+        assert_eq!(added(None, &lines_for(true)).unwrap(), both.as_bytes());
+        assert_eq!(
+            after(b"# mine\r\n*.o").unwrap(),
+            format!("# mine\r\n*.o\n{both}")
+        );
+        assert_eq!(after(both.as_bytes()), None);
+        assert_eq!(after(b".marvin/memories/  \r\n.marvin/logs/"), None);
+        assert_eq!(
+            after(b".marvin/memories/\n#.marvin/logs/\n").unwrap(),
+            ".marvin/memories/\n#.marvin/logs/\n.marvin/logs/\n"
+        );
+        assert_eq!(lines_for(false)[0], "**/.marvin/logs/");
+    }
+}

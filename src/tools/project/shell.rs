@@ -1,0 +1,93 @@
+//! Module `shell`: commands in the working directory.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::base::problem::{Outcome, Problem};
+use crate::chat::event::CallEnd;
+use crate::disk::beneath::Root;
+use crate::proc::shell::{self, Ran};
+use crate::tools::engine::context::{Ctx, Matter};
+use crate::tools::project::scratch;
+use crate::tools::{Done, PROGRAMS};
+
+crate::tools! { "shell";
+    /// Run a shell command in the working directory.
+    run_command(RunCommand; PROGRAMS.coding().seconds(60).long("timeout")) {
+        /// shell text
+        command: String, example: "cargo test", alias: &["cmd"];
+        /// seconds
+        timeout: u64 = 60, min: 1, alias: &["timeout_s", "seconds"];
+    } => run, says ["run {command}"];
+}
+
+/// The project's log folder.
+const LOGS: &str = ".marvin/logs";
+
+/// Words that delete at once; a nudge towards care, not protection (contract/sharp-edges.md, Processes).
+const NUDGED: [&str; 3] = ["rm", "rmdir", "unlink"];
+
+/// Where long output goes: the project's log folder, or the profile's when a link leads the former out of the project.
+fn logs(ctx: &Ctx, root: &Root) -> Outcome<PathBuf> {
+    let inside = root.check(LOGS).and_then(|rel| root.exists(&rel)).is_ok();
+    if inside {
+        return Ok(root.path().join(LOGS));
+    }
+    let profile = ctx.world.paths.profile(&ctx.world.profile())?;
+    Ok(profile.logs())
+}
+
+fn run(ctx: &Ctx, args: RunCommand) -> Outcome<Done> {
+    let command = args.command.trim();
+    let first = command.split_whitespace().next().unwrap_or_default();
+    if first.is_empty() {
+        return Err(Problem::input("The command is empty.").next("For example: cargo test"));
+    }
+    if NUDGED.contains(&first) {
+        return Err(Problem::refused(format!("{first} as the first word of a command is refused, because agents have deleted the wrong files with it."))
+            .next("Restore files with git_checkout, or leave them and say so."));
+    }
+    if first == "tk" && ctx.world.env.get("MARVIN_TICKET").is_some() {
+        return Err(
+            Problem::refused("Tickets are not handled through the shell.")
+                .next("Use the ticket tools."),
+        );
+    }
+    let root = ctx.root()?;
+    ctx.approve(Matter::Command {
+        command: command.to_owned(),
+        dir: root.path().to_owned(),
+    })?;
+    let spill = logs(ctx, &root)?;
+    let ran = shell::run(
+        command,
+        root.path(),
+        &ctx.world.env,
+        Duration::from_secs(args.timeout.min(24 * 3600)),
+        &spill,
+        &ctx.stop,
+    );
+    // Long output has made the folder.
+    if spill.is_dir() {
+        scratch::hide(ctx);
+    }
+    let ran = ran?;
+    if ran.cancelled {
+        // A failure, so that nobody takes it for the whole output.
+        return Err(Problem::cancelled().facts(ran.text));
+    }
+    Ok(Done {
+        end: end(&ran),
+        ..ran.text.into()
+    })
+}
+
+fn end(ran: &Ran) -> CallEnd {
+    match (ran.timed_out, ran.code, ran.signal) {
+        (true, _, _) => CallEnd::Timeout,
+        (false, Some(0), _) => CallEnd::Success,
+        (false, Some(code), _) => CallEnd::ExitCode(code),
+        (false, None, Some(signal)) => CallEnd::Signal(signal),
+        (false, None, None) => CallEnd::Failure,
+    }
+}

@@ -1,0 +1,179 @@
+//! `search_arxiv`: the preprint server, asked in its query language and read from its Atom (contract/services/arxiv.md).
+
+use std::time::Duration;
+
+use super::atom::{Feed, Paper, read};
+use super::terms::{Terms, terms};
+use super::{SearchArxiv, SortBy, authors, found, listed, shortened};
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::thousands;
+use crate::net::service::Answer;
+use crate::net::services::ARXIV;
+use crate::tools::engine::context::Ctx;
+use crate::tools::output::untrusted::line;
+
+/// What the terms of use keep between two requests; the second try waits as long.
+const PAUSE: Duration = Duration::from_secs(3);
+/// The longest wait for a second try.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) fn search(ctx: &Ctx, args: SearchArxiv) -> Outcome<String> {
+    let terms = terms(&args.query)?;
+    let mut answer = ask(ctx, &args, &terms)?;
+    let mut feed = read(&answer.text());
+    if let Some(wait) = wait(&answer, feed.as_ref()) {
+        if !ctx.stop.sleep(wait) {
+            return Err(Problem::cancelled());
+        }
+        answer = ask(ctx, &args, &terms)?;
+        feed = read(&answer.text());
+    }
+    let feed = judge(&answer, feed)?;
+    let shown = line(&args.query);
+    if feed.papers.is_empty() {
+        return match feed.total {
+            Some(total) if total > 0 => Err(Problem::network(format!(
+                "arXiv found {} and sent none, twice.",
+                match total {
+                    1 => "1 paper".to_owned(),
+                    total => format!("{} papers", thousands(total)),
+                }
+            ))
+            .next("Try again later.")),
+            _ => Ok(format!("arXiv has no papers for \"{shown}\".")),
+        };
+    }
+    let order = match args.sort_by {
+        SortBy::Relevance => "by relevance",
+        SortBy::Updated => "last updated first",
+        SortBy::Submitted => "newest first",
+    };
+    let heading = found("arXiv", feed.papers.len(), feed.total, &shown);
+    let papers: Vec<String> = feed.papers.iter().map(entry).collect();
+    Ok(format!("{heading}, {order}:\n{}", listed("arXiv", &papers)))
+}
+
+fn ask(ctx: &Ctx, args: &SearchArxiv, terms: &Terms) -> Outcome<Answer> {
+    let ask = ctx.ask(&ARXIV).path("/api/query");
+    let ask = match terms {
+        Terms::Ids(ids) => ask.query("id_list", ids),
+        Terms::Query(query) => ask.query("search_query", query),
+    };
+    // The one second try is made here, where an empty page counts as a failure too.
+    ask.query("start", 0)
+        .query("max_results", args.max_results)
+        .query(
+            "sortBy",
+            match args.sort_by {
+                SortBy::Relevance => "relevance",
+                SortBy::Updated => "lastUpdatedDate",
+                SortBy::Submitted => "submittedDate",
+            },
+        )
+        .query("sortOrder", "descending")
+        .only_once()
+        .get()
+}
+
+/// How long to wait before the second try; none for an answer that stands.
+fn wait(answer: &Answer, feed: Option<&Feed>) -> Option<Duration> {
+    let again = match feed {
+        Some(feed) if feed.error.is_some() => false,
+        Some(feed) => {
+            answer.is_ok() && feed.papers.is_empty() && feed.total.is_some_and(|total| total > 0)
+        }
+        None => answer.is_ok() || answer.status == 429 || answer.status >= 500,
+    };
+    let wait = answer.retry_after().unwrap_or(PAUSE).max(PAUSE);
+    (again && wait <= PATIENCE).then_some(wait)
+}
+
+fn judge(answer: &Answer, feed: Option<Feed>) -> Outcome<Feed> {
+    let words = |text: &str| (!text.is_empty() && text.len() < 200).then(|| line(text));
+    match feed {
+        Some(Feed {
+            error: Some(why), ..
+        }) if answer.status >= 500 => Err(answer.refused(Some(&why))),
+        Some(Feed {
+            error: Some(why), ..
+        }) => {
+            let why = answer.said(&why);
+            Err(Problem::input(match why.trim_end_matches('.') {
+                "" => "arXiv refused the query without a reason.".to_owned(),
+                why => format!("arXiv refused the query: {why}."),
+            })
+            .next("Use plain words, or its fields: ti, au, abs, cat, all, with AND, OR, ANDNOT."))
+        }
+        Some(feed) if answer.is_ok() => Ok(feed),
+        Some(_) => Err(answer.refused(None)),
+        None if !answer.is_ok() && !answer.is_page() => {
+            let text = answer.text();
+            let text = text.trim();
+            let plain = !text.starts_with(['<', '{']);
+            Err(answer.refused(words(text).filter(|_| plain).as_deref()))
+        }
+        None if !answer.is_ok() => Err(answer.refused(None)),
+        None => match answer.text().trim() {
+            said if said.starts_with("Rate exceeded") => {
+                Err(Problem::limit("arXiv is asked too often: Rate exceeded.")
+                    .next("Wait some minutes, or use search_papers."))
+            }
+            _ => Err(answer.unreadable()),
+        },
+    }
+}
+
+fn entry(paper: &Paper) -> String {
+    let mark = if paper.is_withdrawn() {
+        " (withdrawn)"
+    } else {
+        ""
+    };
+    let title = match paper.title.as_str() {
+        "" => "(no title)",
+        title => title,
+    };
+    let (published, updated) = (day(&paper.published), day(&paper.updated));
+    let date = match (published, updated) {
+        (Some(first), Some(last)) if first != last => Some(format!("{first}, updated {last}")),
+        (first, last) => first.or(last).map(str::to_owned),
+    };
+    let facts: Vec<String> = [
+        authors(&paper.authors),
+        date,
+        (!paper.categories.is_empty()).then(|| paper.categories.join(", ")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let pdf = match paper.pdf.as_str() {
+        "" if paper.page.is_empty() => String::new(),
+        "" => "No PDF".to_owned(),
+        pdf => format!("PDF: {pdf}"),
+    };
+    let labelled = |label: &str, text: &str| match text {
+        "" => String::new(),
+        text => format!("{label}: {text}"),
+    };
+    let lines = [
+        format!("{title}{mark}"),
+        facts.join(" · "),
+        paper.page.clone(),
+        pdf,
+        labelled("DOI", &paper.doi),
+        labelled("Published in", &paper.journal),
+        shortened(&paper.summary),
+    ];
+    let lines: Vec<String> = lines.into_iter().filter(|line| !line.is_empty()).collect();
+    lines.join("\n   ")
+}
+
+/// The day of a time stamp, when it begins with one.
+fn day(stamp: &str) -> Option<&str> {
+    let day = stamp.get(..10)?;
+    let fits = day.char_indices().all(|(i, c)| match i {
+        4 | 7 => c == '-',
+        _ => c.is_ascii_digit(),
+    });
+    fits.then_some(day)
+}

@@ -1,0 +1,98 @@
+//! Module `academic`: papers, by Semantic Scholar and by arXiv.
+
+mod arxiv;
+mod atom;
+mod scholar;
+mod terms;
+
+use crate::base::problem::Outcome;
+use crate::base::text::{clip, thousands};
+use crate::net::services::{ARXIV, SEMANTIC_SCHOLAR, Service};
+use crate::tools::READ;
+use crate::tools::engine::context::Ctx;
+use crate::tools::output::untrusted::{fenced, line};
+
+const SCHOLAR: &[&Service] = &[&SEMANTIC_SCHOLAR];
+const PREPRINTS: &[&Service] = &[&ARXIV];
+
+crate::tools! { "academic";
+    /// Search Semantic Scholar.
+    search_papers(SearchPapers; READ.seconds(15).service("semantic-scholar").asks(SCHOLAR)) {
+        /// topic
+        query: String, example: "graph neural networks";
+        /// how many
+        max_results: u32 = 5, min: 1, max: 20, alias: &["limit"];
+        /// from year, 0 = any
+        year_min: i64 = 0;
+        /// to year, 0 = any
+        year_max: i64 = 0;
+        /// only with a free PDF
+        open_access_only: bool = false;
+    } => papers, says ["search papers on {query}", "papers on {query} since {year_min}", "find papers about {query}"];
+
+    /// Search arXiv.
+    search_arxiv(SearchArxiv; READ.seconds(15).service("arxiv").asks(PREPRINTS)) {
+        /// topic
+        query: String, example: "attention mechanism";
+        /// how many
+        max_results: u32 = 5, min: 1, max: 20, alias: &["limit"];
+        /// order
+        sort_by: SortBy = "relevance";
+    } => arxiv, says ["search arxiv for {query}", "latest on arxiv about {query} {sort_by=submittedDate}"];
+}
+
+crate::choice! {
+    /// What arXiv's list begins with.
+    pub(crate) enum SortBy {
+        /// What fits best.
+        Relevance = "relevance",
+        /// What was changed last.
+        Updated = "lastUpdatedDate",
+        /// What is newest.
+        Submitted = "submittedDate",
+    }
+}
+
+/// Names of authors that are shown.
+const NAMES: usize = 4;
+/// Characters of an abstract that are shown.
+const ABSTRACT: usize = 200;
+
+fn papers(ctx: &Ctx, args: SearchPapers) -> Outcome<String> {
+    scholar::search(ctx, args)
+}
+
+fn arxiv(ctx: &Ctx, args: SearchArxiv) -> Outcome<String> {
+    arxiv::search(ctx, args)
+}
+
+/// The first authors and how many more there are.
+fn authors(names: &[String]) -> Option<String> {
+    let first = names.get(..NAMES.min(names.len()))?.join(", ");
+    match names.len().saturating_sub(NAMES) {
+        _ if first.is_empty() => None,
+        0 => Some(first),
+        more => Some(format!("{first} and {more} more")),
+    }
+}
+
+/// The papers, numbered.
+fn listed(source: &str, papers: &[String]) -> String {
+    let papers = papers.iter().zip(1..);
+    let papers: Vec<String> = papers.map(|(paper, n)| format!("{n}. {paper}")).collect();
+    fenced(source, &papers.join("\n\n"))
+}
+
+fn shortened(text: &str) -> String {
+    clip(&line(text), ABSTRACT)
+}
+
+/// The first words of a list: where from, how many of how many, for what.
+fn found(source: &str, shown: usize, total: Option<u64>, query: &str) -> String {
+    let count = match total.filter(|total| *total > shown as u64) {
+        Some(total) => format!("{shown} of {} papers", thousands(total)),
+        None if shown == 1 => "1 paper".to_owned(),
+        None => format!("{shown} papers"),
+    };
+    format!("{source}: {count} for \"{query}\"")
+}

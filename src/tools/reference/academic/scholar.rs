@@ -1,0 +1,264 @@
+//! `search_papers`: Semantic Scholar's graph (contract/services/semantic-scholar.md). Without a key it is often busy, and said to be.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{SearchPapers, authors, found, listed, shortened};
+use crate::base::json::Pick;
+use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::text::thousands;
+use crate::net::service::Answer;
+use crate::net::services::SEMANTIC_SCHOLAR;
+use crate::tools::engine::context::Ctx;
+use crate::tools::output::untrusted::line;
+use crate::tools::output::web_links::arxiv_page;
+
+const FIELDS: &str =
+    "title,authors,year,citationCount,abstract,url,openAccessPdf,externalIds,venue";
+/// Waits before the second and the third try of a busy pool: the service's page names both, against the one retry elsewhere, because
+/// a first refusal is the normal case without a key and all three tries fit the call's limit.
+const WAITS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
+
+pub(super) fn search(ctx: &Ctx, args: SearchPapers) -> Outcome<String> {
+    // A hyphen can lose hits.
+    let query = line(&args.query.replace('-', " "));
+    if !query.chars().any(char::is_alphanumeric) {
+        return Err(Problem::input("There is nothing to search papers for.")
+            .next("Give words, for example \"graph neural networks\"."));
+    }
+    let years = years(args.year_min, args.year_max)?;
+    let mut answer = ask(ctx, &args, &query, years.as_deref())?;
+    for (n, wait) in WAITS.into_iter().enumerate() {
+        let busy = answer.status == 429 || (answer.status >= 500 && n == 0);
+        // An answer that named its wait was tried again already.
+        if !busy || answer.retry_after().is_some() {
+            break;
+        }
+        ctx.progress(format!(
+            "Semantic Scholar is busy, trying again in {} s",
+            wait.as_secs()
+        ));
+        if !ctx.stop.sleep(wait) {
+            return Err(Problem::cancelled());
+        }
+        answer = ask(ctx, &args, &query, years.as_deref())?;
+    }
+    let value = judge(&answer, SEMANTIC_SCHOLAR.key_in(&ctx.world.env).is_some())?;
+    let papers: Vec<String> = value.list("data").iter().filter_map(paper).collect();
+    let total = value
+        .whole("total")
+        .and_then(|total| u64::try_from(total).ok());
+    let limits = limits(&args);
+    let sent = value
+        .at("data")
+        .is_some_and(|data| data != &Value::Array(Vec::new()));
+    if papers.is_empty() && (sent || total.is_some_and(|total| total > 0)) {
+        return Err(Problem::network(
+            "Semantic Scholar found papers and sent none that can be read.",
+        )
+        .next("Try again later, or use search_arxiv."));
+    }
+    if papers.is_empty() {
+        return Ok(format!(
+            "Semantic Scholar has no papers for \"{query}\"{limits}."
+        ));
+    }
+    let mut out = found("Semantic Scholar", papers.len(), total, &query);
+    out.push_str(&limits);
+    out.push_str(":\n");
+    out.push_str(&listed("Semantic Scholar", &papers));
+    Ok(out)
+}
+
+fn ask(ctx: &Ctx, args: &SearchPapers, query: &str, years: Option<&str>) -> Outcome<Answer> {
+    let mut ask = ctx
+        .ask(&SEMANTIC_SCHOLAR)
+        .path("/graph/v1/paper/search")
+        .query("query", query)
+        .query("limit", args.max_results)
+        .query("fields", FIELDS)
+        .query_if("year", years)
+        // The server filters; filtering what a small limit left would leave nothing.
+        .flag_if("openAccessPdf", args.open_access_only);
+    if let Some(key) = SEMANTIC_SCHOLAR.key_in(&ctx.world.env) {
+        ask = ask.secret_header("x-api-key", &key, key.clone());
+    }
+    ask.get()
+}
+
+/// The years in the service's form: `2016-2020`, `2010-`, `-2015`, `2019`; none for any.
+fn years(min: i64, max: i64) -> Outcome<Option<String>> {
+    for year in [min, max] {
+        if !(0..=9999).contains(&year) {
+            return Err(Problem::input(format!("{year} is no year of a paper."))
+                .next("Give a year such as 2019, or 0 for any."));
+        }
+    }
+    Ok(Some(match (min, max) {
+        (0, 0) => return Ok(None),
+        (min, 0) => format!("{min}-"),
+        (0, max) => format!("-{max}"),
+        (min, max) if min == max => min.to_string(),
+        (min, max) if min < max => format!("{min}-{max}"),
+        _ => {
+            return Err(
+                Problem::input(format!("No year is from {min} on and until {max}."))
+                    .next("The two may have been swapped: year_min is the earlier one."),
+            );
+        }
+    }))
+}
+
+/// What the search was limited to, as the end of a sentence.
+fn limits(args: &SearchPapers) -> String {
+    let years = match (args.year_min, args.year_max) {
+        (0, 0) => String::new(),
+        (min, 0) => format!(" since {min}"),
+        (0, max) => format!(" until {max}"),
+        (min, max) if min == max => format!(" of {min}"),
+        (min, max) => format!(" from {min} to {max}"),
+    };
+    let open = if args.open_access_only {
+        " with a free PDF"
+    } else {
+        ""
+    };
+    format!("{years}{open}")
+}
+
+fn judge(answer: &Answer, keyed: bool) -> Outcome<Value> {
+    let said = |value: &Value| {
+        let words = value.text("message").or_else(|| value.text("error"));
+        words.map(str::to_owned)
+    };
+    if answer.status == 429 {
+        let problem = answer.refused(answer.value().as_ref().and_then(said).as_deref());
+        if keyed {
+            return Err(problem.next("Try search_arxiv meanwhile."));
+        }
+        return Err(Problem::new(
+            Kind::Limit,
+            "Semantic Scholar is rate limiting keyless use (429): all who have no key share one allowance.",
+        )
+        .next("Try search_arxiv, or set SEMANTIC_SCHOLAR_API_KEY to a free key, or ask again in some minutes."));
+    }
+    let value = answer.json(said)?;
+    let known = value.at("data").is_some() || value.whole("total").is_some();
+    match said(&value) {
+        _ if known => Ok(value),
+        Some(words) => Err(answer.refused(Some(&words))),
+        None => Err(answer.unreadable()),
+    }
+}
+
+/// One paper in a few lines; none for what is none.
+fn paper(value: &Value) -> Option<String> {
+    value.as_object()?;
+    let title = value.text("title").map_or("(no title)".to_owned(), line);
+    let year = value.whole("year").filter(|year| *year > 0);
+    let names: Vec<String> = value
+        .list("authors")
+        .iter()
+        .filter_map(|author| author.text("name"))
+        .map(line)
+        .collect();
+    let cited = value
+        .whole("citationCount")
+        .and_then(|count| u64::try_from(count).ok());
+    let facts: Vec<String> = [
+        authors(&names),
+        value.text("venue").map(line),
+        cited.map(|count| match count {
+            1 => "1 citation".to_owned(),
+            count => format!("{} citations", thousands(count)),
+        }),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let page = match value.text("url") {
+        Some(url) => Some(line(url)),
+        None => value
+            .text("paperId")
+            .map(|id| format!("Paper id: {}", line(id))),
+    };
+    let pdf = value.text("openAccessPdf/url");
+    let lines = [
+        Some(match year {
+            Some(year) => format!("{title} ({year})"),
+            None => title,
+        }),
+        (!facts.is_empty()).then(|| facts.join(" · ")),
+        page,
+        pdf.map(|url| format!("PDF: {}", line(url))),
+        value
+            .word("externalIds/ArXiv")
+            .map(|id| format!("arXiv: {}", arxiv_page(&line(&id)))),
+        value.text("abstract").map(shortened),
+    ];
+    Some(
+        lines
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join("\n   "),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn years_have_the_forms_of_the_service() {
+        for (min, max, wanted) in [
+            (0, 0, None),
+            (2019, 2019, Some("2019")),
+            (2016, 2020, Some("2016-2020")),
+            (2010, 0, Some("2010-")),
+            (0, 2015, Some("-2015")),
+        ] {
+            assert_eq!(years(min, max).unwrap().as_deref(), wanted);
+        }
+        for (min, max) in [(2020, 2019), (-5, 0), (0, 10_000)] {
+            assert!(years(min, max).is_err(), "{min} {max}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_leaves_no_trace() {
+        assert_eq!(
+            paper(
+                &json!({"title": null, "year": null, "abstract": null, "openAccessPdf": {"url": "", "status": "CLOSED"},
+                "authors": [], "venue": "", "citationCount": null, "externalIds": null, "url": null})
+            ),
+            Some("(no title)".to_owned())
+        );
+        let five = ["A", "B", "C", "D", "E"].map(|name| json!({"name": name}));
+        assert_eq!(
+            paper(&json!({"paperId": "p1", "title": "T\n x", "year": 2020, "citationCount": 1, "authors": five, "venue": "V",
+                "externalIds": {"ArXiv": "2301.10035"}, "openAccessPdf": {"url": "https://x.test/a.pdf"}, "abstract": "a".repeat(300)}))
+            .unwrap(),
+            format!(
+                "T x (2020)\n   A, B, C, D and 1 more · V · 1 citation\n   Paper id: p1\n   PDF: https://x.test/a.pdf\n   \
+                 arXiv: https://arxiv.org/abs/2301.10035\n   {}…",
+                "a".repeat(200)
+            )
+        );
+        assert_eq!(paper(&json!("text")), None);
+    }
+
+    proptest! {
+        #[test]
+        fn papers_never_show_what_is_not_there(
+            text in proptest::option::of(".{0,20}"), year in proptest::option::of(any::<i32>()), cites in proptest::option::of(any::<i64>()),
+        ) {
+            let shown = paper(&json!({"title": text, "year": year, "citationCount": cites, "abstract": text, "venue": text})).unwrap();
+            prop_assert!(!shown.contains("null") || text.is_some_and(|text| text.contains("null")));
+            prop_assert!(shown.lines().all(|line| !line.trim().is_empty()), "{:?}", shown);
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! Module `recipes`: dishes at TheMealDB (contract/services/themealdb.md).
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::base::json::Pick;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, plural, visible};
+use crate::net::service::Answer;
+use crate::net::services::{Service, THEMEALDB};
+use crate::tools::READ;
+use crate::tools::engine::context::Ctx;
+use crate::tools::output::untrusted::fenced;
+
+/// Who is asked.
+const ASKS: &[&Service] = &[&THEMEALDB];
+
+crate::choice! {
+    /// How to search.
+    pub(crate) enum By { Name = "name", Ingredient = "ingredient" }
+}
+
+crate::tools! { "recipes";
+    /// Search TheMealDB by dish or main ingredient.
+    recipe_search(RecipeSearch; READ.seconds(10).service("themealdb").asks(ASKS)) {
+        /// dish or ingredient
+        query: String, example: "Arrabiata";
+        /// how to search
+        search_type: By = "name", alias: &["type"];
+    } => search, says ["find a recipe for {query}", "recipe for {query}", "recipes with {query}{search_type=ingredient}"];
+
+    /// One full recipe.
+    recipe_lookup(RecipeLookup; READ.seconds(10).service("themealdb").asks(ASKS)) {
+        /// TheMealDB id
+        meal_id: String, example: "52771", alias: &["id"];
+    } => lookup, says ["show recipe {meal_id}"];
+}
+
+/// The folder of the public key.
+const ROOT: &str = "/api/json/v1/1/";
+/// Hits at most.
+const MOST: usize = 10;
+/// Numbered fields of ingredients.
+const FIELDS: usize = 20;
+/// Characters of a method in a search.
+const START: usize = 200;
+/// How long an answer is taken again.
+const KEEP: Duration = Duration::from_secs(600);
+/// How long the service is waited for; a call has ten seconds, and is to end with a sentence about the service.
+const WITHIN: Duration = Duration::from_secs(8);
+
+/// What came back under "meals".
+enum Meals {
+    /// Recipes.
+    Some(Vec<Value>),
+    /// Nothing found.
+    None,
+    /// Words instead, as for an id that cannot be one.
+    Said(String),
+}
+
+fn search(ctx: &Ctx, args: RecipeSearch) -> Outcome<String> {
+    let query = args.query.split_whitespace().collect::<Vec<_>>().join(" ");
+    if query.is_empty() {
+        return Err(Problem::input("The query is empty.").next("Give a dish or an ingredient."));
+    }
+    let ask = ctx.ask(&THEMEALDB).path(ROOT).keep(KEEP).within(WITHIN);
+    let (answer, what) = match args.search_type {
+        By::Name => (ask.path("search.php").query("s", &query), "dish"),
+        // The service writes ingredients with underscores.
+        By::Ingredient => {
+            let name = query.replace(' ', "_");
+            (ask.path("filter.php").query("i", name), "main ingredient")
+        }
+    };
+    let asked = clip(&visible(&query), 100);
+    let found = match meals(&answer.get()?)? {
+        Meals::Some(found) => found,
+        Meals::Said(words) if !is_miss(&words) => {
+            return Err(
+                Problem::network(format!("TheMealDB refused: {words}.")).next("Try other words.")
+            );
+        }
+        Meals::None | Meals::Said(_) => {
+            let other = match args.search_type {
+                By::Name => "search_type ingredient looks for what is in a dish",
+                By::Ingredient => "search_type name looks for dishes",
+            };
+            return Ok(format!(
+                "No recipes found at TheMealDB for the {what} \"{asked}\"; {other}."
+            ));
+        }
+    };
+    let hits: Vec<String> = found
+        .iter()
+        .take(MOST)
+        .enumerate()
+        .map(|(at, meal)| hit(at + 1, meal))
+        .collect();
+    let head = if found.len() > MOST {
+        format!("{MOST} of {}", plural(found.len(), "recipe"))
+    } else {
+        plural(found.len(), "recipe")
+    };
+    Ok(format!(
+        "{head} at TheMealDB for the {what} \"{asked}\" (whole recipe: recipe_lookup with the id):\n{}",
+        hits.join("\n")
+    ))
+}
+
+/// One hit: a line, and below it what a search by name tells besides.
+fn hit(at: usize, meal: &Value) -> String {
+    let parts = [
+        word(meal, "strMeal").or(Some("(without a name)".to_owned())),
+        meal.word("idMeal").map(|id| format!("id {}", line(&id))),
+        word(meal, "strCategory"),
+        word(meal, "strArea"),
+    ];
+    let mut text = format!(
+        "{at:>2}. {}",
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    );
+    let all: Vec<String> = ingredients(meal)
+        .into_iter()
+        .map(|(measure, name)| {
+            if measure.is_empty() {
+                name
+            } else {
+                format!("{measure} {name}")
+            }
+        })
+        .collect();
+    if !all.is_empty() {
+        text.push_str(&format!("\n    {}", all.join(", ")));
+    }
+    if let Some(method) = meal.text("strInstructions") {
+        let method = method.split_whitespace().collect::<Vec<_>>().join(" ");
+        text.push_str(&format!("\n    {}", clip(&visible(&method), START)));
+    }
+    text
+}
+
+fn lookup(ctx: &Ctx, args: RecipeLookup) -> Outcome<String> {
+    let id = args.meal_id.trim();
+    let shown = clip(&visible(id), 60);
+    let unknown = || {
+        Problem::missing(format!("TheMealDB has no recipe with the id \"{shown}\"."))
+            .next("recipe_search finds ids, such as 52771.")
+    };
+    if id.is_empty() {
+        return Err(
+            Problem::input("The id is empty.").next("recipe_search finds ids, such as 52771.")
+        );
+    }
+    let answer = ctx.ask(&THEMEALDB).path(ROOT).path("lookup.php");
+    let found = match meals(&answer.query("i", id).keep(KEEP).within(WITHIN).get()?)? {
+        Meals::Some(found) => found,
+        Meals::None | Meals::Said(_) => return Err(unknown()),
+    };
+    let meal = found.first().ok_or_else(unknown)?;
+    let mut lines = vec![word(meal, "strMeal").unwrap_or_else(|| "(without a name)".to_owned())];
+    let mut row = |label: &str, value: Option<String>| {
+        if let Some(value) = value {
+            lines.push(format!("{label}: {value}"));
+        }
+    };
+    row(
+        "Id",
+        Some(meal.word("idMeal").map_or(shown.clone(), |id| line(&id))),
+    );
+    row(
+        "Also called",
+        word(meal, "strMealAlternate").or_else(|| word(meal, "strDrinkAlternate")),
+    );
+    row("Category", word(meal, "strCategory"));
+    row("Cuisine", word(meal, "strArea"));
+    row("Tags", tags(meal));
+    row("Source", word(meal, "strSource"));
+    let video = word(meal, "strYoutube").filter(|link| link.starts_with("http"));
+    row("Video", video);
+    let all = ingredients(meal);
+    if !all.is_empty() {
+        lines.push(format!("\nIngredients ({}):", all.len()));
+        let wide = all.iter().map(|(measure, _)| measure.chars().count()).max();
+        let wide = wide.unwrap_or(0).min(20);
+        lines.extend(
+            all.into_iter()
+                .map(|(measure, name)| format!("  {measure:<wide$}  {name}")),
+        );
+    }
+    match steps(meal.text("strInstructions").unwrap_or_default()) {
+        steps if steps.is_empty() => lines.push("\nTheMealDB has no method for it.".to_owned()),
+        steps => lines.push(format!(
+            "\nMethod:\n{}",
+            fenced("the recipe at TheMealDB", &steps)
+        )),
+    }
+    Ok(lines.join("\n"))
+}
+
+/// What the answer holds, judged in the order of the contract.
+fn meals(answer: &Answer) -> Outcome<Meals> {
+    let page = answer.is_page() && answer.status != 429;
+    if answer.status >= 500 || page || answer.is_ok() && answer.bytes.trim_ascii().is_empty() {
+        let why = if !answer.is_ok() {
+            format!("status {}", answer.status)
+        } else if page {
+            "it sent a web page where recipes were promised".to_owned()
+        } else {
+            "it sent nothing".to_owned()
+        };
+        return Err(
+            Problem::network(format!("TheMealDB is not answering: {why}."))
+                .next("Try again later."),
+        );
+    }
+    let said = |value: &Value| {
+        let words = value.text("error").or_else(|| value.text("message"));
+        words.map(str::to_owned)
+    };
+    let value = answer.json(said)?;
+    match value.get("meals") {
+        Some(Value::Array(list)) => {
+            let meals: Vec<Value> = list
+                .iter()
+                .filter(|meal| meal.is_object())
+                .cloned()
+                .collect();
+            if meals.is_empty() && !list.is_empty() {
+                return Err(answer.unreadable());
+            }
+            Ok(if meals.is_empty() {
+                Meals::None
+            } else {
+                Meals::Some(meals)
+            })
+        }
+        Some(Value::Null) => Ok(Meals::None),
+        Some(Value::String(words)) => Ok(Meals::Said(answer.said(words))),
+        _ => match said(&value) {
+            Some(words) => Err(Problem::network(format!(
+                "TheMealDB refused: {}.",
+                answer.said(&words).trim_end_matches('.')
+            ))
+            .next("Try again later.")),
+            None => Err(answer.unreadable()),
+        },
+    }
+}
+
+/// True for words that say that nothing was found.
+fn is_miss(words: &str) -> bool {
+    let words = words.to_lowercase();
+    words.is_empty()
+        || ["no data", "not found", "no meal", "none"]
+            .iter()
+            .any(|miss| words.contains(miss))
+}
+
+fn line(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    clip(&visible(&text), 300)
+}
+
+fn word(meal: &Value, key: &str) -> Option<String> {
+    meal.text(key).map(line)
+}
+
+/// Tags, which come as one text with commas.
+fn tags(meal: &Value) -> Option<String> {
+    let tags: Vec<String> = meal.text("strTags")?.split(',').map(line).collect();
+    let tags: Vec<String> = tags.into_iter().filter(|tag| !tag.is_empty()).collect();
+    (!tags.is_empty()).then(|| tags.join(", "))
+}
+
+/// Measure and name of each ingredient: unused fields may stand before used ones.
+fn ingredients(meal: &Value) -> Vec<(String, String)> {
+    let field = |name: &str, at: usize| {
+        let word = meal.word(&format!("{name}{at}"));
+        word.map(|word| line(&word)).unwrap_or_default()
+    };
+    (1..=FIELDS)
+        .map(|at| (field("strMeasure", at), field("strIngredient", at)))
+        .filter(|(_, name)| !name.is_empty())
+        .collect()
+}
+
+/// The method, a paragraph a step; numbers that the text brings are kept, and a number alone on its line goes to what it counts.
+fn steps(text: &str) -> String {
+    let mut steps: Vec<String> = Vec::new();
+    let mut label: Option<String> = None;
+    for paragraph in text.split(['\r', '\n']) {
+        let words = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = visible(&words);
+        if words.is_empty() {
+            continue;
+        }
+        if is_label(&words) {
+            label = Some(words.trim_end_matches(['.', ':', ')']).to_owned());
+            continue;
+        }
+        steps.push(match label.take() {
+            Some(number) if number.bytes().all(|b| b.is_ascii_digit()) => {
+                format!("{number}. {words}")
+            }
+            Some(label) => format!("{label}: {words}"),
+            None => words,
+        });
+    }
+    steps.join("\n")
+}
+
+/// "STEP 1", "2", "3." on a line of their own.
+fn is_label(words: &str) -> bool {
+    let lower = words.to_lowercase();
+    let rest = lower.strip_prefix("step").unwrap_or(&lower).trim();
+    let digits = rest.trim_end_matches(['.', ':', ')']);
+    !digits.is_empty() && digits.len() <= 2 && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_gap_before_an_ingredient_is_passed_over() {
+        let meal = json!({"strIngredient1": "flour", "strMeasure1": " 200 g ", "strIngredient2": " ", "strMeasure2": "1",
+            "strIngredient3": null, "strIngredient20": "salt", "strMeasure20": null, "strIngredient21": "no"});
+        assert_eq!(
+            ingredients(&meal),
+            [
+                ("200 g".into(), "flour".into()),
+                (String::new(), "salt".into())
+            ]
+        );
+    }
+
+    #[test]
+    fn a_method_is_read_a_step_a_line() {
+        assert_eq!(
+            steps("STEP 1\r\nBoil  water.\r\n\r\n2.\r\nAdd salt.\r\nServe.\r\n"),
+            "STEP 1: Boil water.\n2. Add salt.\nServe."
+        );
+        assert_eq!(steps(" \r\n "), "");
+    }
+
+    #[test]
+    fn tags_lose_their_empty_ones() {
+        assert_eq!(
+            tags(&json!({"strTags": "Pasta,,Curry, "})).as_deref(),
+            Some("Pasta, Curry")
+        );
+        assert_eq!(tags(&json!({"strTags": ","})), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_method_keeps_its_words(text in "[a-zé .\r\n]{0,80}") {
+            let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+            prop_assert_eq!(plain(&steps(&text)), plain(&text));
+        }
+
+        #[test]
+        fn any_meal_is_read(value in ".{0,40}", n in 1usize..=20) {
+            let meal = json!({format!("strIngredient{n}"): value, "strTags": value, "strMeal": value, "strInstructions": value});
+            let text = hit(1, &meal);
+            prop_assert!(!text.contains("null"));
+            prop_assert!(ingredients(&meal).len() <= 1);
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! One request to Stack Exchange and the judgement of its answer: errors by name, pauses, and what is left of the day's allowance.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::pauses;
+use crate::base::json::Pick;
+use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::text::{plural, thousands};
+use crate::net::service::Ask;
+use crate::net::services::{STACKEXCHANGE, variable};
+use crate::tools::engine::context::Ctx;
+
+/// The version of the API.
+const VERSION: &str = "/2.3";
+/// Wait before the one second try of a failed server.
+const PAUSE: Duration = Duration::from_secs(1);
+/// From here on the rest of the day's requests is a warning.
+const FEW: i64 = 10;
+
+/// A request to `method`: its name for pauses, and its path.
+pub(super) struct Method<'a> {
+    pub(super) name: &'static str,
+    pub(super) path: &'a str,
+}
+
+/// Asks; `fill` adds the query. The answer is the wrapper with its items.
+pub(super) fn get(
+    ctx: &Ctx,
+    method: &Method<'_>,
+    fill: impl for<'a> Fn(Ask<'a>) -> Ask<'a>,
+) -> Outcome<Value> {
+    let name = format!("{}{}", STACKEXCHANGE.base_in(&ctx.world.env), method.name);
+    if let Some(left) = pauses::left(&name) {
+        return Err(Problem::limit(format!(
+            "Stack Exchange asked for a pause of this search; it lasts another {} s.",
+            left.as_secs() + 1
+        ))
+        .next("Ask again then, or use web_search."));
+    }
+    let key = STACKEXCHANGE.key_in(&ctx.world.env);
+    let ask = || {
+        let ask = ctx.ask(&STACKEXCHANGE).path(VERSION).path(method.path);
+        let ask = fill(ask).only_once();
+        match &key {
+            Some(key) => ask.secret_query("key", key),
+            None => ask,
+        }
+        .get()
+    };
+    let mut answer = ask()?;
+    // A throttled request says so under 502 as well; a second one would only lengthen the ban.
+    if answer.status >= 500
+        && answer.retry_after().is_none()
+        && !answer.value().as_ref().is_some_and(is_error)
+    {
+        if !ctx.stop.sleep(PAUSE) {
+            return Err(Problem::cancelled());
+        }
+        answer = ask()?;
+    }
+    let value = answer.value();
+    if let Some(value) = value.as_ref().filter(|value| is_error(value)) {
+        let words = value.text("error_message").or(value.text("error_name"));
+        let said = answer.said(words.unwrap_or("no reason given"));
+        return Err(refusal(ctx, value, &said).unwrap_or_else(|| {
+            let plain = answer.is_ok();
+            match plain {
+                true => Problem::input(format!("Stack Exchange cannot use the request: {said}.")),
+                false => answer.refused(words),
+            }
+        }));
+    }
+    let value = answer.json(|_| None)?;
+    if let Some(seconds) = value.whole("backoff").and_then(|n| u64::try_from(n).ok()) {
+        pauses::pause(&name, seconds);
+    }
+    if value.whole("quota_remaining") == Some(0) {
+        ctx.world.outside.rest(&STACKEXCHANGE, until_midnight());
+    }
+    let items = value.at("items").and_then(Value::as_array);
+    // An empty list is an answer; one of which nothing is an item is none.
+    if items.is_none_or(|items| !items.is_empty() && !items.iter().any(Value::is_object)) {
+        return Err(answer.unreadable());
+    }
+    Ok(value)
+}
+
+/// True when the person has a key.
+pub(super) fn is_keyed(ctx: &Ctx) -> bool {
+    STACKEXCHANGE.key_in(&ctx.world.env).is_some()
+}
+
+fn is_error(value: &Value) -> bool {
+    value.at("error_id").is_some() || value.at("error_name").is_some()
+}
+
+/// The refusals that have a name of their own.
+fn refusal(ctx: &Ctx, value: &Value, said: &str) -> Option<Problem> {
+    let said = said.trim_end_matches('.');
+    let name = value.text("error_name").unwrap_or_default();
+    let id = value.whole("error_id");
+    Some(match (name, id) {
+        ("throttle_violation", _) => {
+            let wait = seconds(said);
+            if let Some(wait) = wait {
+                ctx.world
+                    .outside
+                    .rest(&STACKEXCHANGE, Duration::from_secs(wait));
+            }
+            let problem = Problem::limit(format!("Stack Exchange is asked too often: {said}."));
+            let problem = match wait {
+                Some(wait) => problem.next(format!("It may be asked again in {}.", spoken(wait))),
+                None => problem.next("Wait some minutes, or use web_search."),
+            };
+            match STACKEXCHANGE.key_in(&ctx.world.env) {
+                Some(_) => problem,
+                None => problem.next(
+                    "A free key in STACKEXCHANGE_KEY allows 10,000 requests a day instead of 300.",
+                ),
+            }
+        }
+        ("no_method", _) => {
+            Problem::missing(format!("Stack Exchange does not know the request: {said}."))
+                .next(format!("Check {}.", variable(STACKEXCHANGE.id)))
+        }
+        ("bad_parameter", _) => {
+            Problem::input(format!("Stack Exchange cannot use the request: {said}."))
+                .next("Check the site, the tags and the question's id.")
+        }
+        (_, Some(401..=403)) => Problem::new(
+            Kind::Auth,
+            format!("Stack Exchange refused the request ({name}): {said}."),
+        )
+        .next("Check STACKEXCHANGE_KEY."),
+        _ => return None,
+    })
+}
+
+/// The seconds in "more requests available in 67194 seconds".
+fn seconds(text: &str) -> Option<u64> {
+    let (before, _) = text.split_once(" second")?;
+    before.rsplit(' ').next()?.parse().ok()
+}
+
+/// A time as a person says it.
+fn spoken(seconds: u64) -> String {
+    let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    match seconds {
+        0..120 => plural(count(seconds), "second"),
+        120..7_200 => plural(count(seconds.div_ceil(60)), "minute"),
+        _ => plural(count(seconds.div_ceil(3_600)), "hour"),
+    }
+}
+
+/// The allowance begins anew at midnight UTC.
+fn until_midnight() -> Duration {
+    let now = jiff::Timestamp::now().as_second();
+    let day = 24 * 3_600;
+    Duration::from_secs(u64::try_from(day - now.rem_euclid(day)).unwrap_or_default())
+}
+
+/// What is left of the day's requests, as a line; a warning when that is little.
+pub(super) fn allowance(value: &Value, keyed: bool) -> Option<String> {
+    let more = if keyed {
+        ""
+    } else {
+        "; set STACKEXCHANGE_KEY for more"
+    };
+    let left = value.whole("quota_remaining").filter(|left| *left >= 0)?;
+    let shown = |n: i64| thousands(n.unsigned_abs());
+    Some(match (left, value.whole("quota_max")) {
+        (0, _) => {
+            "No requests are left today; the allowance begins anew at midnight UTC.".to_owned()
+        }
+        (1..FEW, _) => format!(
+            "Only {} left today{more}.",
+            match left {
+                1 => "1 request is".to_owned(),
+                left => format!("{left} requests are"),
+            }
+        ),
+        (left, Some(most)) if most >= left => {
+            format!("Requests left today: {} of {}", shown(left), shown(most))
+        }
+        (left, _) => format!("Requests left today: {}", shown(left)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn waits_are_read_out_of_words() {
+        assert_eq!(
+            seconds("too many requests from this IP, more requests available in 67194 seconds"),
+            Some(67_194)
+        );
+        assert_eq!(seconds("available in 1 second"), Some(1));
+        assert_eq!((seconds("soon"), seconds("in a few seconds")), (None, None));
+        for (wait, wanted) in [
+            (1, "1 second"),
+            (119, "119 seconds"),
+            (120, "2 minutes"),
+            (67_194, "19 hours"),
+        ] {
+            assert_eq!(spoken(wait), wanted);
+        }
+        assert!(until_midnight() <= Duration::from_secs(86_400));
+    }
+
+    #[test]
+    fn the_allowance_is_told() {
+        let told = |left: Value, most: Value| {
+            allowance(&json!({"quota_remaining": left, "quota_max": most}), false)
+        };
+        assert_eq!(
+            told(json!(9_870), json!(10_000)).unwrap(),
+            "Requests left today: 9,870 of 10,000"
+        );
+        assert_eq!(
+            told(json!(10), Value::Null).unwrap(),
+            "Requests left today: 10"
+        );
+        assert!(
+            told(json!(9), json!(300))
+                .unwrap()
+                .contains("Only 9 requests are left")
+        );
+        assert!(
+            told(json!(1), json!(300))
+                .unwrap()
+                .contains("Only 1 request is left")
+        );
+        assert!(told(json!(0), json!(300)).unwrap().contains("midnight UTC"));
+        assert_eq!(told(Value::Null, json!(300)), None);
+        assert_eq!(told(json!(-1), json!(300)), None);
+    }
+}

@@ -1,0 +1,154 @@
+//! The HTML of a post as text: code as it stands, links as "text (address)", entities decoded once (contract/services/stackexchange.md).
+
+use crate::formats::html::{self, Piece};
+
+/// The text of a post on `site`, whose relative links are completed.
+pub(super) fn text(body: &str, site: &str) -> String {
+    let mut out = String::with_capacity(body.len() + body.len() / 8);
+    // The link that is open: its address and where its text begins in `out`.
+    let mut link: Option<(String, usize)> = None;
+    html::read(body, |piece| match piece {
+        Piece::Open(tag) if tag.name() == "a" => {
+            finish(&mut out, link.take());
+            let address = tag.attribute("href").and_then(|href| whole(href, site));
+            link = address.map(|address| (address, out.len()));
+        }
+        Piece::Close("a") => finish(&mut out, link.take()),
+        Piece::Open(tag) if tag.name() == "img" => {
+            let alt = tag.attribute("alt").unwrap_or_default().trim();
+            let alt = if alt.is_empty() { "image" } else { alt };
+            push(&mut out, &format!("[{alt}]"));
+        }
+        Piece::Open(tag) => {
+            out.push('<');
+            out.push_str(tag.name());
+            out.push('>');
+        }
+        Piece::Close(name) => {
+            out.push_str("</");
+            out.push_str(name);
+            out.push('>');
+        }
+        Piece::Text(words) => push(&mut out, words),
+    });
+    finish(&mut out, link);
+    html::text(&out)
+}
+
+/// Ends a link: its address follows its text, unless the text says it already.
+fn finish(out: &mut String, link: Option<(String, usize)>) {
+    let Some((address, from)) = link else {
+        return;
+    };
+    let shown = html::line(out.get(from..).unwrap_or_default());
+    let bare = |text: &str| {
+        let text = text.trim_start_matches("https://");
+        let text = text.trim_start_matches("http://");
+        text.trim_end_matches('/').to_owned()
+    };
+    if shown.is_empty() {
+        push(out, &address);
+    } else if bare(&shown) != bare(&address) {
+        push(out, &format!(" ({address})"));
+    }
+}
+
+/// The address that a link goes to; none for places in the post itself and for what is no address.
+fn whole(href: &str, site: &str) -> Option<String> {
+    let href = href.split_whitespace().collect::<String>();
+    let lower = href.to_ascii_lowercase();
+    if ["http://", "https://", "mailto:", "ftp://"]
+        .iter()
+        .any(|scheme| lower.starts_with(scheme))
+    {
+        Some(href)
+    } else if href.starts_with("//") {
+        Some(format!("https:{href}"))
+    } else if href.starts_with('/') {
+        Some(format!("{site}{href}"))
+    } else {
+        None
+    }
+}
+
+/// Adds text to HTML.
+fn push(out: &mut String, text: &str) {
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            c => out.push(c),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SITE: &str = "https://x.test";
+
+    #[test]
+    fn posts_become_text() {
+        for (body, wanted) in [
+            (
+                "<p>See <a href=\"https://a.test/b?c=1&amp;d=2\" rel=\"x\">the <b>page</b></a>.</p>",
+                "See the page (https://a.test/b?c=1&d=2).",
+            ),
+            (
+                "<p><a href=\"https://a.test/b/\">https://a.test/b</a> <a href=\"http://a.test\">a.test</a></p>",
+                "https://a.test/b a.test",
+            ),
+            (
+                "<a href=\"/q/1\">one</a> <a href=\"//c.test/2\">two</a> <a href=\"#x\">three</a> <a href=\"javascript:a()\">four</a> <a>five</a>",
+                "one (https://x.test/q/1) two (https://c.test/2) three four five",
+            ),
+            (
+                "<a href=\"https://i.test/1.png\"><img src=\"https://i.test/1.png\" alt=\"a chart\"></a> <img src=\"y\"/>",
+                "[a chart] (https://i.test/1.png) [image]",
+            ),
+            ("<a href=\"https://a.test/\"></a>", "https://a.test/"),
+            (
+                "<a href=\"https://a.test/1\">open",
+                "open (https://a.test/1)",
+            ),
+            (
+                "<p>Vec&lt;T&gt; &amp;amp; it&#x27;s&hellip;&nbsp;ok</p>",
+                "Vec<T> &amp; it's… ok",
+            ),
+            (
+                "<p>Do:</p><pre class=\"lang-c\"><code>if (a &lt; b)\n    go(&amp;a);\n\nend\n</code></pre><p>Done</p>",
+                "Do:\n\nif (a < b)\n    go(&a);\n\nend\n\nDone",
+            ),
+            ("<ul><li>one</li><li>two</li></ul>", "- one\n- two"),
+            ("<script>no()</script>yes", "yes"),
+            ("a < b & c", "a < b & c"),
+        ] {
+            let got = text(body, SITE).replace('\u{a0}', " ");
+            let lines = got
+                .lines()
+                .map(str::trim_end)
+                .collect::<Vec<_>>()
+                .join("\n");
+            assert_eq!(lines, wanted, "{body}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn code_survives(code in "[a-z<>&\" ]{1,20}(\n {0,4}[a-z<>&;]{1,9}){0,4}") {
+            let mut escaped = String::new();
+            push(&mut escaped, &code);
+            let got = text(&format!("<p>x</p><pre><code>{escaped}</code></pre>"), SITE);
+            let wanted = format!("x\n\n{code}");
+            prop_assert_eq!(got.trim_end(), wanted.trim_end());
+        }
+
+        #[test]
+        fn anything_becomes_text(body in "(<(a href='/x'|/a|pre|/pre|img|p)?>?|&[a-z#0-9]{0,5};?|.{0,8}){0,30}") {
+            let _ = text(&body, SITE);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Module `stack`: questions and answers of Stack Exchange.
+
+mod answers;
+mod api;
+mod body;
+mod pauses;
+mod questions;
+
+use crate::net::services::{STACKEXCHANGE, Service};
+use crate::tools::READ;
+use answers::answers;
+use questions::search;
+
+const ASKED: &[&Service] = &[&STACKEXCHANGE];
+
+crate::tools! { "stack";
+    /// Search Stack Exchange questions.
+    stack_search(StackSearch; READ.seconds(10).service("stackexchange").asks(ASKED)) {
+        /// text
+        query: String, example: "reverse a list";
+        /// site
+        site: Site = "stackoverflow";
+        /// tags separated by semicolons
+        tagged: Option<String>;
+        /// order
+        sort: Sort = "relevance";
+        /// how many
+        max_results: u32 = 5, min: 1, max: 10, alias: &["limit"];
+    } => search, says [
+        "search stack overflow for {query}", "stack overflow {query}", "ask ubuntu {query} {site=askubuntu}",
+        "super user {query} {site=superuser}", "server fault {query} {site=serverfault}"
+    ];
+
+    /// Top answers of a question.
+    stack_answers(StackAnswers; READ.seconds(10).service("stackexchange").asks(ASKED)) {
+        /// id
+        question_id: i64, example: "11227809";
+        /// site
+        site: Site = "stackoverflow";
+    } => answers, says ["answers to stack overflow question {question_id}", "stack answers {question_id}"];
+}
+
+crate::choice! {
+    /// A site, by its name in the API.
+    pub(crate) enum Site {
+        /// Stack Overflow.
+        StackOverflow = "stackoverflow",
+        /// Server Fault.
+        ServerFault = "serverfault",
+        /// Super User.
+        SuperUser = "superuser",
+        /// Ask Ubuntu.
+        AskUbuntu = "askubuntu",
+        /// Unix & Linux.
+        Unix = "unix",
+        /// Mathematics.
+        Math = "math",
+        /// Physics.
+        Physics = "physics",
+        /// Arqade.
+        Gaming = "gaming",
+    }
+}
+
+crate::choice! {
+    /// What a list begins with.
+    pub(crate) enum Sort {
+        /// What fits best.
+        Relevance = "relevance",
+        /// The highest score.
+        Votes = "votes",
+        /// The newest.
+        Creation = "creation",
+        /// What was active last.
+        Activity = "activity",
+    }
+}
+
+impl Site {
+    /// Its name in the API, and the one that people use.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::StackOverflow => ("stackoverflow", "Stack Overflow"),
+            Self::ServerFault => ("serverfault", "Server Fault"),
+            Self::SuperUser => ("superuser", "Super User"),
+            Self::AskUbuntu => ("askubuntu", "Ask Ubuntu"),
+            Self::Unix => ("unix", "Unix & Linux"),
+            Self::Math => ("math", "Mathematics"),
+            Self::Physics => ("physics", "Physics"),
+            Self::Gaming => ("gaming", "Arqade"),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Long text in pieces that a service takes: cut between sentences, else between words, never inside a character.
+
+use unicode_segmentation::UnicodeSegmentation as _;
+
+/// A piece of a text, and the white space that stands behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Piece<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) gap: &'a str,
+}
+
+/// The pieces of a text, each of at most `most` bytes of UTF-8 (8 or more). Joined with their gaps they are the text again,
+/// without the white space at its start.
+pub(crate) fn pieces(text: &str, most: usize) -> Vec<Piece<'_>> {
+    let mut found = Vec::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let end = match rest.trim_end().len() <= most {
+            true => rest.len(),
+            false => cut(rest, most),
+        };
+        let (piece, later) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        let body = piece.trim_end();
+        let next = later.trim_start();
+        let gap = rest.get(body.len()..rest.len() - next.len());
+        found.push(Piece {
+            text: body,
+            gap: gap.unwrap_or_default(),
+        });
+        rest = next;
+    }
+    found
+}
+
+/// Where to cut a text that is too long: behind the last paragraph, sentence or word that fits, and not too early.
+fn cut(text: &str, most: usize) -> usize {
+    let window = text.get(..text.floor_char_boundary(most)).unwrap_or(text);
+    // A cut in the first third would make many small pieces.
+    let late = |at: &usize| *at * 3 >= most;
+    let paragraph = window.rfind("\n\n").filter(late);
+    let sentence = || sentence_end(text, window).filter(late);
+    let words = || window.rfind(char::is_whitespace).filter(|at| *at > 0);
+    paragraph
+        .or_else(sentence)
+        .or_else(words)
+        .unwrap_or_else(|| whole_characters(text, window.len()))
+}
+
+/// Behind the last sentence that ends in the window.
+fn sentence_end(text: &str, window: &str) -> Option<usize> {
+    let mut found = None;
+    for (at, c) in window.char_indices() {
+        let end = at + c.len_utf8();
+        let after = text.get(end..)?;
+        let ends = match c {
+            '。' | '！' | '？' | '｡' | '\n' | '।' | '۔' | '؟' => true,
+            '.' | '!' | '?' | '…' => {
+                let after = after.trim_start_matches(['"', '\'', ')', ']', '»', '”', '’']);
+                after.is_empty() || after.starts_with(char::is_whitespace)
+            }
+            _ => false,
+        };
+        if ends {
+            let closing = after.len()
+                - after
+                    .trim_start_matches(['"', '\'', ')', ']', '»', '”', '’', '」', '』'])
+                    .len();
+            found = Some(end + closing)
+                .filter(|end| *end <= window.len())
+                .or(found);
+        }
+    }
+    found
+}
+
+/// The last boundary between what a person calls characters; inside one that is longer than the window, between two of its parts.
+fn whole_characters(text: &str, most: usize) -> usize {
+    let mut end = 0;
+    for (at, cluster) in text.grapheme_indices(true) {
+        if at + cluster.len() > most {
+            break;
+        }
+        end = at + cluster.len();
+    }
+    if end == 0 { most } else { end }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn texts(text: &str, most: usize) -> Vec<&str> {
+        pieces(text, most).iter().map(|piece| piece.text).collect()
+    }
+
+    #[test]
+    fn cuts_are_where_a_reader_pauses() {
+        assert_eq!(
+            texts("One. Two! Three? Four.", 10),
+            ["One. Two!", "Three?", "Four."]
+        );
+        assert_eq!(
+            texts("He said \"No.\" Then 3.5 more.", 18),
+            ["He said \"No.\"", "Then 3.5 more."]
+        );
+        assert_eq!(texts("一つ。二つ。三つ。", 20), ["一つ。二つ。", "三つ。"]);
+        assert_eq!(texts("aaaa bbbb cccc", 10), ["aaaa bbbb", "cccc"]);
+        assert_eq!(texts("aaaaaaaaaaaa", 8), ["aaaaaaaa", "aaaa"]);
+        assert_eq!(texts("éééééé", 9), ["éééé", "éé"]);
+        assert_eq!(texts("👩‍👩‍👧👩‍👩‍👧", 20), ["👩‍👩‍👧", "👩‍👩‍👧"]);
+        assert_eq!(
+            texts("One one one.\n\nTwo. Three three.", 22),
+            ["One one one.", "Two. Three three."]
+        );
+        assert_eq!(texts("short text", 500), ["short text"]);
+        assert!(texts("  \n ", 500).is_empty());
+        let gaps = pieces("One one.\n\n  Two two.", 10);
+        assert_eq!(gaps[0].gap, "\n\n  ");
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_joined_are_the_text(text in "([a-z]{1,12}[ .!?。\n]{1,3}|\\PC{0,10}|é{1,20}){0,60}", most in 8usize..120) {
+            let found = pieces(&text, most);
+            let joined: String = found.iter().map(|piece| format!("{}{}", piece.text, piece.gap)).collect();
+            prop_assert_eq!(joined, text.trim_start());
+            for piece in &found {
+                prop_assert!(piece.text.len() <= most && !piece.text.is_empty(), "{:?}", piece);
+                prop_assert!(piece.gap.chars().all(char::is_whitespace));
+            }
+        }
+    }
+}

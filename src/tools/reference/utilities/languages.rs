@@ -1,0 +1,179 @@
+//! Languages by code or name (ISO 639-1, names in English and a few of their own).
+
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, did_you_mean, visible};
+
+/// Codes and names; the first name is the one that is shown.
+#[rustfmt::skip]
+const LANGUAGES: &[(&str, &[&str])] = &[
+    ("af", &["Afrikaans"]), ("am", &["Amharic"]), ("ar", &["Arabic", "العربية"]), ("as", &["Assamese"]), ("az", &["Azerbaijani"]),
+    ("be", &["Belarusian"]), ("bg", &["Bulgarian", "български"]), ("bn", &["Bengali", "Bangla"]), ("bo", &["Tibetan"]), ("br", &["Breton"]),
+    ("bs", &["Bosnian"]), ("ca", &["Catalan", "català"]), ("co", &["Corsican"]), ("cs", &["Czech", "čeština"]), ("cy", &["Welsh", "Cymraeg"]),
+    ("da", &["Danish", "dansk"]), ("de", &["German", "Deutsch"]), ("dv", &["Maldivian", "Dhivehi"]), ("dz", &["Dzongkha"]), ("el", &["Greek", "ελληνικά"]),
+    ("en", &["English"]), ("eo", &["Esperanto"]), ("es", &["Spanish", "español", "Castilian"]), ("et", &["Estonian", "eesti"]), ("eu", &["Basque", "euskara"]),
+    ("fa", &["Persian", "Farsi", "فارسی"]), ("fi", &["Finnish", "suomi"]), ("fj", &["Fijian"]), ("fo", &["Faroese"]), ("fr", &["French", "français"]),
+    ("fy", &["Frisian", "West Frisian"]), ("ga", &["Irish", "Gaeilge"]), ("gd", &["Scottish Gaelic", "Scots Gaelic"]), ("gl", &["Galician", "galego"]), ("gn", &["Guarani"]),
+    ("gu", &["Gujarati"]), ("gv", &["Manx"]), ("ha", &["Hausa"]), ("he", &["Hebrew", "עברית"]), ("hi", &["Hindi", "हिन्दी"]), ("hr", &["Croatian", "hrvatski"]),
+    ("ht", &["Haitian Creole", "Haitian"]), ("hu", &["Hungarian", "magyar"]), ("hy", &["Armenian"]), ("id", &["Indonesian", "Bahasa Indonesia"]), ("ig", &["Igbo"]),
+    ("is", &["Icelandic", "íslenska"]), ("it", &["Italian", "italiano"]), ("ja", &["Japanese", "日本語"]), ("jv", &["Javanese"]), ("ka", &["Georgian"]),
+    ("kk", &["Kazakh"]), ("kl", &["Greenlandic"]), ("km", &["Khmer"]), ("kn", &["Kannada"]), ("ko", &["Korean", "한국어"]), ("ku", &["Kurdish"]),
+    ("ky", &["Kyrgyz"]), ("la", &["Latin"]), ("lb", &["Luxembourgish"]), ("ln", &["Lingala"]), ("lo", &["Lao"]), ("lt", &["Lithuanian", "lietuvių"]),
+    ("lv", &["Latvian", "latviešu"]), ("mg", &["Malagasy"]), ("mi", &["Maori", "Māori"]), ("mk", &["Macedonian"]), ("ml", &["Malayalam"]), ("mn", &["Mongolian"]),
+    ("mr", &["Marathi"]), ("ms", &["Malay", "Bahasa Melayu"]), ("mt", &["Maltese"]), ("my", &["Burmese"]), ("nb", &["Norwegian Bokmål", "Bokmål", "bokmal"]),
+    ("ne", &["Nepali"]), ("nl", &["Dutch", "Nederlands", "Flemish"]), ("nn", &["Norwegian Nynorsk", "Nynorsk"]), ("no", &["Norwegian", "norsk"]), ("ny", &["Chichewa", "Nyanja"]),
+    ("oc", &["Occitan"]), ("or", &["Odia", "Oriya"]), ("pa", &["Punjabi", "Panjabi"]), ("pl", &["Polish", "polski"]), ("ps", &["Pashto"]), ("pt", &["Portuguese", "português"]),
+    ("qu", &["Quechua"]), ("ro", &["Romanian", "română", "Moldovan"]), ("ru", &["Russian", "русский"]), ("rw", &["Kinyarwanda"]), ("sa", &["Sanskrit"]), ("sd", &["Sindhi"]),
+    ("si", &["Sinhala", "Sinhalese"]), ("sk", &["Slovak", "slovenčina"]), ("sl", &["Slovenian", "Slovene", "slovenščina"]), ("sm", &["Samoan"]), ("sn", &["Shona"]),
+    ("so", &["Somali"]), ("sq", &["Albanian", "shqip"]), ("sr", &["Serbian", "српски", "srpski"]), ("st", &["Sesotho"]), ("su", &["Sundanese"]), ("sv", &["Swedish", "svenska"]),
+    ("sw", &["Swahili", "Kiswahili"]), ("ta", &["Tamil"]), ("te", &["Telugu"]), ("tg", &["Tajik"]), ("th", &["Thai", "ไทย"]), ("ti", &["Tigrinya"]), ("tk", &["Turkmen"]),
+    ("tl", &["Tagalog", "Filipino"]), ("tn", &["Tswana"]), ("to", &["Tongan"]), ("tr", &["Turkish", "Türkçe"]), ("tt", &["Tatar"]), ("ug", &["Uyghur"]),
+    ("uk", &["Ukrainian", "українська"]), ("ur", &["Urdu"]), ("uz", &["Uzbek"]), ("vi", &["Vietnamese", "Tiếng Việt"]), ("wo", &["Wolof"]), ("xh", &["Xhosa"]),
+    ("yi", &["Yiddish"]), ("yo", &["Yoruba"]), ("zh", &["Chinese", "Mandarin", "中文", "汉语", "漢語"]), ("zu", &["Zulu"]),
+    ("en-GB", &["British English"]), ("en-US", &["American English"]), ("pt-BR", &["Brazilian Portuguese", "Brazilian"]), ("pt-PT", &["European Portuguese"]),
+    ("zh-CN", &["Simplified Chinese", "Chinese (simplified)", "简体中文"]), ("zh-TW", &["Traditional Chinese", "Chinese (traditional)", "繁體中文"]),
+];
+/// Codes that are no longer in use, and countries that are often written for a language.
+const OTHERWISE: [(&str, &str); 9] = [
+    ("iw", "he"),
+    ("ji", "yi"),
+    ("in", "id"),
+    ("jp", "ja"),
+    ("cn", "zh"),
+    ("gr", "el"),
+    ("ua", "uk"),
+    ("cz", "cs"),
+    ("dk", "da"),
+];
+
+/// A language that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Language {
+    /// Its code: `en`, `pt-BR`, `zh-Hant`, `ceb`.
+    pub(super) code: String,
+}
+
+impl Language {
+    /// Its English name, else its code.
+    pub(super) fn name(&self) -> &str {
+        named(&self.code).unwrap_or(&self.code)
+    }
+}
+
+fn named(code: &str) -> Option<&'static str> {
+    let (_, names) = LANGUAGES.iter().find(|(own, _)| *own == code)?;
+    names.first().copied()
+}
+
+/// The language that a code or a name means.
+///
+/// # Errors
+/// An unknown one, with the nearest.
+pub(super) fn language(text: &str) -> Outcome<Language> {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lower = line.to_lowercase();
+    let by_name = LANGUAGES
+        .iter()
+        .find(|(_, names)| names.iter().any(|name| name.to_lowercase() == lower));
+    if let Some((code, _)) = by_name {
+        return Ok(Language {
+            code: (*code).to_owned(),
+        });
+    }
+    if let Some(code) = tag(&line) {
+        return Ok(Language { code });
+    }
+    let shown = clip(&visible(&line), 40);
+    let problem = Problem::input(format!("\"{shown}\" is no language that is known here."));
+    let names = LANGUAGES
+        .iter()
+        .flat_map(|(_, names)| names.iter().copied());
+    let near = did_you_mean(&clip(&line, 40), names);
+    Err(problem.next(near.map_or_else(
+        || "Give a code such as en, it or pt-BR, or an English name such as Italian.".to_owned(),
+        |near| crate::base::text::capital(&near),
+    )))
+}
+
+/// A language tag in its usual letters (BCP 47): known in two letters, any in three.
+fn tag(text: &str) -> Option<String> {
+    let mut parts = text.split(['-', '_']);
+    let first = parts.next()?.to_ascii_lowercase();
+    let other = OTHERWISE.iter().find(|(own, _)| *own == first);
+    let first = other.map_or(first, |(_, code)| (*code).to_owned());
+    let letters = first.bytes().all(|b| b.is_ascii_lowercase());
+    if !letters || (named(&first).is_none() && first.len() != 3) {
+        return None;
+    }
+    let mut out = first;
+    for part in parts {
+        if !(2..=8).contains(&part.len()) || !part.bytes().all(|b| b.is_ascii_alphanumeric()) {
+            return None;
+        }
+        out.push('-');
+        match part.len() {
+            2 => out.push_str(&part.to_ascii_uppercase()),
+            4 => out.push_str(&crate::base::text::capital(&part.to_ascii_lowercase())),
+            _ => out.push_str(&part.to_ascii_lowercase()),
+        }
+    }
+    (out.len() <= 20).then_some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn codes_and_names() {
+        for (text, code) in [
+            ("en", "en"),
+            ("IT", "it"),
+            ("Italian", "it"),
+            (" brazilian  portuguese ", "pt-BR"),
+            ("pt_br", "pt-BR"),
+            ("zh-hant", "zh-Hant"),
+            ("中文", "zh"),
+            ("Deutsch", "de"),
+            ("ceb", "ceb"),
+            ("iw", "he"),
+            ("jp", "ja"),
+        ] {
+            assert_eq!(language(text).unwrap().code, code, "{text}");
+        }
+        assert_eq!(language("pt-BR").unwrap().name(), "Brazilian Portuguese");
+        assert_eq!(language("ceb").unwrap().name(), "ceb");
+        let said = |text: &str| language(text).unwrap_err().one_line();
+        assert!(
+            said("Italien").contains("Did you mean \"Italian\""),
+            "{}",
+            said("Italien")
+        );
+        for text in ["xx", "", "en|fr", "e", "en-", "en-<x>", "klingonese"] {
+            assert!(said(text).contains("is no language"), "{text}");
+        }
+        assert!(said(&"x".repeat(1_000_000)).len() < 300);
+    }
+
+    #[test]
+    fn no_name_means_two() {
+        let mut names: Vec<String> = LANGUAGES
+            .iter()
+            .flat_map(|(code, names)| names.iter().copied().chain([*code]))
+            .map(str::to_lowercase)
+            .collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    proptest! {
+        #[test]
+        fn a_code_never_holds_anything_else(text in "\\PC{0,12}|[a-zA-Z_-]{0,12}") {
+            if let Ok(found) = language(&text) {
+                prop_assert!(found.code.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-'));
+            }
+        }
+    }
+}

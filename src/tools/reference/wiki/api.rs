@@ -1,0 +1,124 @@
+//! Asking a MediaWiki (contract/services/wikipedia.md): its errors come under status 200, and a server that lags is asked once more.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::title::base;
+use crate::base::json::Pick;
+use crate::base::problem::{Outcome, Problem};
+use crate::formats::html;
+use crate::net::service::{Answer, Ask};
+use crate::net::services::WIKIPEDIA;
+use crate::tools::engine::context::Ctx;
+
+/// Wait before the second try when the service names none.
+const PAUSE: Duration = Duration::from_secs(2);
+/// The longest wait for it.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Errors that pass by themselves.
+const BUSY: [&str; 3] = ["maxlag", "ratelimited", "readonly"];
+
+/// Asks the Action API of the Wikipedia in `language`; `fill` adds the query.
+pub(super) fn action(
+    ctx: &Ctx,
+    language: Option<&str>,
+    fill: impl for<'a> Fn(Ask<'a>) -> Ask<'a>,
+) -> Outcome<Value> {
+    // The one second try is made here, where an error under success counts as a refusal too.
+    let ask = || {
+        let ask = ctx.ask(&WIKIPEDIA).base(&base(language)).path("/w/api.php");
+        fill(
+            ask.query("action", "query")
+                .query("format", "json")
+                .query("formatversion", 2)
+                .query("utf8", 1)
+                .query("maxlag", 5),
+        )
+        .only_once()
+        .get()
+    };
+    let mut answer = ask()?;
+    if let Some(wait) = lag(&answer) {
+        if !ctx.stop.sleep(wait) {
+            return Err(Problem::cancelled());
+        }
+        answer = ask()?;
+    }
+    judge(ctx, &answer)
+}
+
+/// How long to wait before the second try; none for an answer that stands.
+fn lag(answer: &Answer) -> Option<Duration> {
+    let value = answer.value();
+    let code = value.as_ref().and_then(|value| value.text("error/code"));
+    let failed = answer.status == 429 || answer.status >= 500;
+    let busy = failed || code.is_some_and(|code| BUSY.contains(&code));
+    let wait = answer.retry_after().unwrap_or(PAUSE);
+    (busy && wait <= PATIENCE).then_some(wait)
+}
+
+/// The answer's value, or its error.
+pub(super) fn judge(ctx: &Ctx, answer: &Answer) -> Outcome<Value> {
+    match answer.value() {
+        Some(value) => match fault(answer, &value) {
+            Some(problem) => Err(problem),
+            None if answer.is_ok() && value.is_object() => Ok(value),
+            None if answer.is_ok() => Err(answer.unreadable()),
+            None => Err(answer.refused(value.text("detail").or(value.text("title")))),
+        },
+        None if answer.is_ok() => Err(answer.unreadable()),
+        None => Err(refused(ctx, answer)),
+    }
+}
+
+/// A refusal that is no JSON: most often of a User-Agent without a contact.
+fn refused(ctx: &Ctx, answer: &Answer) -> Problem {
+    let text = answer.text();
+    let plain = (!answer.is_page() && text.len() < 1_000).then_some(text.as_str());
+    let problem = answer.refused(plain);
+    match answer.status {
+        403 if ctx.world.contact().is_none() => problem.next(
+            "Wikipedia wants programs to name a contact: set MARVIN_CONTACT (or contact: in the preferences) to an e-mail or web address of yours.",
+        ),
+        403 => problem.next("The contact that Marvin names, or this network, is not accepted; try again later."),
+        _ => problem,
+    }
+}
+
+/// The error object of the Action API.
+fn fault(answer: &Answer, value: &Value) -> Option<Problem> {
+    let error = value.at("error")?;
+    let Some(code) = error.text("code") else {
+        // Not the Action API's form: its status says more.
+        let words = error.as_str().or(error.text("message"));
+        return Some(match answer.is_ok() {
+            true => answer
+                .refused(words)
+                .next("Try again later, or use another source."),
+            false => answer.refused(words),
+        });
+    };
+    let info = html::line(error.text("info").unwrap_or_default());
+    let said = answer.said(&info);
+    let said = match said.trim_end_matches('.') {
+        "" => code,
+        said => said,
+    };
+    let wait = answer.retry_after().unwrap_or(PATIENCE).as_secs().max(1);
+    Some(match code {
+        "maxlag" => Problem::limit(format!("Wikipedia's servers lag behind: {said}."))
+            .next(format!("Try again in {wait} s.")),
+        "ratelimited" => Problem::limit(format!("Wikipedia is asked too often: {said}."))
+            .next(format!("Try again in {wait} s.")),
+        "readonly" => Problem::network(format!("Wikipedia cannot answer at the moment: {said}."))
+            .next("Try again later."),
+        code if code.starts_with("internal_api_error") => {
+            Problem::network(format!("Wikipedia failed ({code}): {said}.")).next("Try again later.")
+        }
+        code => Problem::input(format!(
+            "Wikipedia cannot use the request ({code}): {said}."
+        ))
+        .next("Change the words of the request."),
+    })
+}

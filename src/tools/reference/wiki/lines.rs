@@ -1,0 +1,194 @@
+//! Lines of a saved article that hold something, with the lines around them.
+
+use regex::{Regex, RegexBuilder};
+
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, plural};
+
+/// Lines that are shown, at most.
+const HITS: usize = 15;
+/// Characters of a line that are shown: around the place in one that fits, from the start in one beside it.
+const AROUND: usize = 300;
+const BESIDE: usize = 160;
+/// Characters of a pattern, at most.
+const LONGEST: usize = 1_000;
+/// Bytes that a pattern may take when it is built.
+const BUILT: usize = 1 << 20;
+
+/// A pattern, and why it is taken as plain text when it is no regular expression.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    regex: Regex,
+    pub(super) plain: Option<String>,
+}
+
+impl Pattern {
+    /// Reads a pattern; case does not count.
+    ///
+    /// # Errors
+    /// `Input` for an empty one and for one that is too long.
+    pub(super) fn new(text: &str) -> Outcome<Self> {
+        if text.is_empty() {
+            return Err(Problem::input("The pattern is empty.")
+                .next("Give text or a regular expression to look for."));
+        }
+        if text.chars().nth(LONGEST).is_some() {
+            return Err(
+                Problem::input(format!("The pattern has more than {LONGEST} characters."))
+                    .next("Look for less."),
+            );
+        }
+        let build = |pattern: &str| {
+            RegexBuilder::new(pattern)
+                .case_insensitive(true)
+                .size_limit(BUILT)
+                .build()
+        };
+        match build(text) {
+            Ok(regex) => Ok(Self { regex, plain: None }),
+            Err(why) => {
+                let why = why.to_string();
+                let why = why.lines().last().unwrap_or_default();
+                let why = why.trim().trim_start_matches("error: ").to_owned();
+                let regex = build(&regex::escape(text)).map_err(|_| {
+                    Problem::input("The pattern cannot be searched for.").next("Look for less.")
+                })?;
+                Ok(Self {
+                    regex,
+                    plain: Some(why),
+                })
+            }
+        }
+    }
+}
+
+/// What was found: how many lines fit, and the first of them as text; nothing when none does.
+pub(super) fn matching(text: &str, pattern: &Pattern) -> Option<(usize, String)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let hits: Vec<usize> = (0..lines.len())
+        .filter(|n| {
+            lines
+                .get(*n)
+                .is_some_and(|line| pattern.regex.is_match(line))
+        })
+        .collect();
+    let width = lines.len().to_string().len();
+    let mut out = String::new();
+    let mut next = 0;
+    for (at, hit) in hits.iter().take(HITS).enumerate() {
+        let after = hits.get(at + 1).filter(|_| at + 1 < HITS);
+        let from = hit.saturating_sub(1).max(next);
+        if from > next && !out.is_empty() {
+            out.push_str("…\n");
+        }
+        for n in from..=hit + 1 {
+            let Some(line) = lines.get(n) else {
+                continue;
+            };
+            // The line behind is shown as a hit of its own.
+            if n > *hit && after == Some(&n) {
+                break;
+            }
+            let (mark, shown) = match n == *hit {
+                true => (">", around(line, &pattern.regex)),
+                false => (" ", clip(line, BESIDE)),
+            };
+            let row = format!("{mark} {:>width$}  {shown}", n + 1);
+            out.push_str(row.trim_end());
+            out.push('\n');
+            next = n + 1;
+        }
+    }
+    (!hits.is_empty()).then_some((hits.len(), out))
+}
+
+/// How many lines fit, in words.
+pub(super) fn counted(count: usize) -> String {
+    let lines = plural(count, "line");
+    match count > HITS {
+        true => format!("{lines}, the first {HITS} are shown"),
+        false => lines,
+    }
+}
+
+/// A long line around the place that fits.
+fn around(line: &str, regex: &Regex) -> String {
+    if line.chars().nth(AROUND).is_none() {
+        return line.to_owned();
+    }
+    let at = regex.find(line).map_or(0, |found| found.start());
+    let before = line.get(..at).unwrap_or_default();
+    let lead = before.chars().rev().take(AROUND / 3);
+    let start = at - lead.map(char::len_utf8).sum::<usize>();
+    let cut = if start > 0 { "…" } else { "" };
+    format!(
+        "{cut}{}",
+        clip(line.get(start..).unwrap_or_default(), AROUND)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn shown(text: &str, pattern: &str) -> Option<(usize, String)> {
+        matching(text, &Pattern::new(pattern).unwrap())
+    }
+
+    #[test]
+    fn hits_come_with_a_line_on_either_side() {
+        let text = "one\ntwo\nthree\nfour\nfive\nsix\nTwo\nTWO two";
+        assert_eq!(
+            shown(text, "tw[o]").unwrap(),
+            (
+                3,
+                "  1  one\n> 2  two\n  3  three\n…\n  6  six\n> 7  Two\n> 8  TWO two\n".to_owned()
+            )
+        );
+        assert_eq!(shown(text, "seven"), None);
+        assert_eq!(
+            shown("a\nb\na\nb", "a").unwrap().1,
+            "> 1  a\n  2  b\n> 3  a\n  4  b\n"
+        );
+    }
+
+    #[test]
+    fn at_most_fifteen_are_shown_and_all_are_counted() {
+        let text = "x\n".repeat(40);
+        let (count, out) = shown(&text, "x").unwrap();
+        assert_eq!((count, out.matches('>').count()), (40, 15));
+        assert_eq!(counted(40), "40 lines, the first 15 are shown");
+        assert_eq!(counted(1), "1 line");
+    }
+
+    #[test]
+    fn what_is_no_expression_is_plain_text() {
+        let pattern = Pattern::new("C++ (").unwrap();
+        assert!(pattern.plain.as_deref().is_some_and(|why| !why.is_empty()));
+        assert_eq!(matching("in c++ (and\nC", &pattern).unwrap().0, 1);
+        assert!(Pattern::new("a{1000}{1000}{1000}").unwrap().plain.is_some());
+        assert!(Pattern::new("").is_err() && Pattern::new(&"a".repeat(1_001)).is_err());
+        assert!(Pattern::new("über").unwrap().regex.is_match("ÜBER"));
+    }
+
+    #[test]
+    fn long_lines_are_shown_around_the_place() {
+        let text = format!("{}needle{}", "é".repeat(2_000), "z".repeat(2_000));
+        let (_, out) = shown(&text, "needle").unwrap();
+        assert!(
+            out.contains("éneedlez") && out.chars().count() < 330,
+            "{out}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn anything_is_searched(text in "([a-c\u{e9}]{0,4}\n?){0,40}", pattern in "[a-c.*+(\\[\\\\]{1,6}") {
+            if let Some((count, out)) = shown(&text, &pattern) {
+                prop_assert!(count > 0);
+                prop_assert_eq!(out.lines().filter(|line| line.starts_with('>')).count(), count.min(15));
+            }
+        }
+    }
+}

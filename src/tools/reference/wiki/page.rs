@@ -1,0 +1,211 @@
+//! One article out of an answer of the Action API, in both of its forms (pages as a list, or by their ids).
+
+use serde_json::Value;
+
+use super::title::Title;
+use crate::base::json::Pick;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, visible};
+use crate::tools::output::untrusted::line;
+
+/// An article.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Page {
+    /// Its own title, behind redirects.
+    pub(super) title: Title,
+    /// Its text; empty for one that has none.
+    pub(super) extract: String,
+    /// A few words on what it is about.
+    pub(super) about: Option<String>,
+    /// Its address.
+    pub(super) url: Option<String>,
+    /// A list of articles that could be meant.
+    pub(super) choices: bool,
+}
+
+/// The page that an answer holds for the title that was asked for.
+///
+/// # Errors
+/// `Missing` with what to do, when there is no such article; `Input` for a title that the service refuses.
+pub(super) fn page(asked: &Title, value: &Value) -> Outcome<Page> {
+    let resolved = renamed(value, &asked.text);
+    let Some(found) = find(value, &resolved) else {
+        return Err(match is_garbled(value) {
+            true => Problem::network("Wikipedia answered with pages that cannot be read.")
+                .next("Try again later."),
+            false => missing(asked, value),
+        });
+    };
+    let said = |flag: &str| {
+        found
+            .get(flag)
+            .is_some_and(|own| own != &Value::Bool(false))
+    };
+    if said("invalid") {
+        let why = found.text("invalidreason").map(line);
+        let why = why.unwrap_or_else(|| "it is not allowed".to_owned());
+        return Err(Problem::input(format!(
+            "\"{}\" cannot be an article's title: {}.",
+            shown(asked),
+            visible(why.trim_end_matches('.'))
+        ))
+        .next("Find the title with wiki_search."));
+    }
+    if said("missing") || said("special") {
+        return Err(missing(asked, value));
+    }
+    let url = found.text("canonicalurl").or(found.text("fullurl"));
+    let choices = found
+        .at("pageprops")
+        .is_some_and(|props| props.get("disambiguation").is_some());
+    Ok(Page {
+        title: asked.resolved(found.text("title").unwrap_or(&asked.text)),
+        extract: found.text("extract").unwrap_or_default().to_owned(),
+        about: found
+            .text("description")
+            .or(found.text("pageprops/wikibase-shortdesc"))
+            .map(line),
+        url: url.map(line),
+        choices,
+    })
+}
+
+/// The title that a name leads to, by the maps of the answer.
+fn renamed(value: &Value, name: &str) -> String {
+    let mut name = name.to_owned();
+    for map in ["converted", "normalized", "redirects"] {
+        // A redirect may lead to another one.
+        for _ in 0..4 {
+            let pairs = value.at("query").map_or(&[][..], |query| query.list(map));
+            let next = pairs
+                .iter()
+                .find(|pair| pair.text("from") == Some(&name))
+                .and_then(|pair| pair.text("to"));
+            match next {
+                Some(next) if next != name => name = next.to_owned(),
+                _ => break,
+            }
+        }
+    }
+    name
+}
+
+/// The page of that title; when only one came, that one.
+fn find<'a>(value: &'a Value, title: &str) -> Option<&'a Value> {
+    let pages: Vec<&Value> = match value.at("query/pages")? {
+        Value::Array(pages) => pages.iter().collect(),
+        Value::Object(pages) => pages.values().collect(),
+        _ => return None,
+    };
+    let pages: Vec<&Value> = pages.into_iter().filter(|page| page.is_object()).collect();
+    match pages.as_slice() {
+        [one] => Some(one),
+        pages => pages
+            .iter()
+            .find(|page| page.text("title") == Some(title))
+            .copied(),
+    }
+}
+
+/// True when there is something in the place of pages and none of it is one.
+fn is_garbled(value: &Value) -> bool {
+    match value.at("query").and_then(|query| query.get("pages")) {
+        None => false,
+        Some(Value::Array(pages)) => !pages.is_empty() && !pages.iter().any(Value::is_object),
+        Some(Value::Object(pages)) => !pages.is_empty() && !pages.values().any(Value::is_object),
+        Some(_) => true,
+    }
+}
+
+/// The problem of an article that is not there.
+pub(super) fn missing(asked: &Title, value: &Value) -> Problem {
+    let other = value.text("query/interwiki/0/iw").map(line);
+    match other {
+        Some(wiki) => Problem::missing(format!(
+            "\"{}\" is an article of another wiki ({wiki}).",
+            shown(asked)
+        ))
+        .next("Ask for it there with browse_web, or find one here with wiki_search."),
+        None => Problem::missing(format!("Wikipedia has no article \"{}\".", shown(asked)))
+            .next("Find its title with wiki_search; case and spelling count."),
+    }
+}
+
+fn shown(title: &Title) -> String {
+    clip(&title.to_string(), 100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn asked(text: &str) -> Title {
+        Title::new(text).unwrap()
+    }
+
+    #[test]
+    fn both_forms_are_read_and_redirects_followed() {
+        for value in [
+            json!({"query": {"redirects": [{"from": "Foo", "to": "Bar baz"}], "pages": [{"pageid": 1, "title": "Bar baz", "extract": "text"}]}}),
+            json!({"query": {"normalized": [{"from": "foo", "to": "Foo"}], "pages": {"1": {"pageid": 1, "title": "Bar baz", "extract": "text"}}}}),
+        ] {
+            let page = page(&asked("foo"), &value).unwrap();
+            assert_eq!(
+                (page.title.text.as_str(), page.extract.as_str()),
+                ("Bar baz", "text")
+            );
+        }
+        let several = json!({"query": {"normalized": [{"from": "b", "to": "B"}], "pages": {
+            "-1": {"title": "A", "missing": ""}, "7": {"title": "B", "extract": "right"}, "-2": {"title": "C", "missing": ""}}}});
+        assert_eq!(page(&asked("b"), &several).unwrap().extract, "right");
+        assert!(page(&asked("C"), &several).is_err());
+        let choice = json!({"query": {"pages": [{"title": "X", "pageprops": {"disambiguation": ""}, "canonicalurl": "https://w.test/X"}]}});
+        let page = page(&asked("X"), &choice).unwrap();
+        assert!(page.choices && page.extract.is_empty());
+        assert_eq!(page.url.as_deref(), Some("https://w.test/X"));
+    }
+
+    #[test]
+    fn what_is_not_there_is_said_to_be_missing() {
+        for (value, wanted) in [
+            (
+                json!({"query": {"pages": [{"title": "X", "missing": true}]}}),
+                "no article",
+            ),
+            (
+                json!({"query": {"pages": {"-1": {"title": "X", "missing": ""}}}}),
+                "no article",
+            ),
+            (
+                json!({"query": {"pages": [{"title": "Special:X", "special": true}]}}),
+                "no article",
+            ),
+            (
+                json!({"query": {"interwiki": [{"title": "xx:X", "iw": "xx"}]}}),
+                "another wiki (xx)",
+            ),
+            (json!({"batchcomplete": true}), "no article"),
+            (
+                json!({"query": {"pages": [{"title": "X", "invalid": true, "invalidreason": "It holds \"%58\"."}]}}),
+                "title: It holds \"%58\".",
+            ),
+        ] {
+            let problem = page(&asked("X"), &value).unwrap_err();
+            assert!(problem.what.contains(wanted), "{}", problem.what);
+            assert!(problem.one_line().contains("wiki_search"));
+        }
+        let kept =
+            json!({"query": {"pages": [{"title": "X", "missing": false, "extract": "here"}]}});
+        assert_eq!(page(&asked("X"), &kept).unwrap().extract, "here");
+    }
+
+    proptest! {
+        #[test]
+        fn loops_of_redirects_end(names in proptest::collection::vec(("[ab]", "[ab]"), 0..6)) {
+            let pairs: Vec<Value> = names.iter().map(|(from, to)| json!({"from": from, "to": to})).collect();
+            let _ = page(&asked("a"), &json!({"query": {"redirects": pairs, "pages": []}}));
+        }
+    }
+}

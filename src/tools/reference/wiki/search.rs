@@ -1,0 +1,116 @@
+//! `wiki_search`: articles by their words.
+
+use serde_json::Value;
+
+use super::api::action;
+use super::title::split;
+use super::{LICENCE, WikiSearch};
+use crate::base::json::Pick;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, plural, thousands};
+use crate::formats::html;
+use crate::tools::engine::context::Ctx;
+use crate::tools::output::untrusted::{fenced, line};
+
+/// What a search found.
+pub(super) struct Found {
+    total: Option<u64>,
+    suggestion: Option<String>,
+    /// Titles and snippets.
+    pub(super) hits: Vec<(String, String)>,
+}
+
+pub(super) fn search(ctx: &Ctx, args: WikiSearch) -> Outcome<String> {
+    let (language, query) = split(&args.query);
+    let query = line(query);
+    if query.is_empty() {
+        return Err(Problem::input("There is nothing to search Wikipedia for.")
+            .next("Give words, for example \"tide mill\"."));
+    }
+    let found = find(ctx, language.as_deref(), &query, args.max_results)?;
+    let shown = clip(&query, 200);
+    if found.hits.is_empty() {
+        let mut out = format!("Wikipedia has no articles for \"{shown}\".");
+        if let Some(better) = found.suggestion {
+            out.push_str(&format!(" It suggests \"{better}\"."));
+        }
+        return Ok(out);
+    }
+    let count = match found.total.filter(|total| *total > found.hits.len() as u64) {
+        Some(total) => format!("{} of {} articles", found.hits.len(), thousands(total)),
+        None => plural(found.hits.len(), "article"),
+    };
+    let mut out = String::new();
+    for (n, (title, snippet)) in found.hits.iter().enumerate() {
+        let title = match &language {
+            Some(language) if language != "en" => format!("{language}:{title}"),
+            _ => title.clone(),
+        };
+        out.push_str(&format!("{}. {title}\n", n + 1));
+        if !snippet.is_empty() {
+            out.push_str(&format!("   {snippet}\n"));
+        }
+    }
+    Ok(format!(
+        "Wikipedia: {count} for \"{shown}\":\n{}\n{LICENCE}. wiki_summary reads one by its title.",
+        fenced("Wikipedia", &out)
+    ))
+}
+
+/// Searches the Wikipedia in `language`.
+pub(super) fn find(ctx: &Ctx, language: Option<&str>, query: &str, most: u32) -> Outcome<Found> {
+    let value = action(ctx, language, |ask| {
+        ask.query("list", "search")
+            .query("srsearch", query)
+            .query("srlimit", most)
+            .query("srprop", "snippet")
+            .query("srinfo", "totalhits|suggestion")
+    })?;
+    let sound = |found: &Found| !found.hits.is_empty() || found.total.unwrap_or_default() == 0;
+    read(&value).filter(sound).ok_or_else(|| {
+        Problem::network("Wikipedia answered a search with something that is none.")
+            .next("Try again later.")
+    })
+}
+
+/// Hits of an answer; none when it answers something else.
+fn read(value: &Value) -> Option<Found> {
+    let search = value.at("query/search")?.as_array()?;
+    let hits = search.iter().filter_map(|hit| {
+        let title = line(hit.text("title")?);
+        Some((
+            title,
+            line(&html::line(hit.text("snippet").unwrap_or_default())),
+        ))
+    });
+    Some(Found {
+        total: value
+            .whole("query/searchinfo/totalhits")
+            .and_then(|total| u64::try_from(total).ok()),
+        suggestion: value.text("query/searchinfo/suggestion").map(line),
+        hits: hits.collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn snippets_lose_their_markup_and_then_their_entities() {
+        let found = read(&json!({"query": {"searchinfo": {"totalhits": 2}, "search": [
+            {"title": "A &amp; B", "snippet": "<span class='searchmatch'>A</span> &lt;b&gt; &amp;amp; c&#039;s"},
+            {"title": "C"}, {"snippet": "no title"}, null,
+        ]}}))
+        .unwrap();
+        assert_eq!(
+            found.hits,
+            [
+                ("A &amp; B".to_owned(), "A <b> &amp; c's".to_owned()),
+                ("C".to_owned(), String::new())
+            ]
+        );
+        assert!(read(&json!({"query": {}})).is_none());
+    }
+}

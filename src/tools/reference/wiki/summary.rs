@@ -1,0 +1,130 @@
+//! `wiki_summary`: the first words of an article, by the REST interface where there is one, else by the Action API.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::api::{action, judge};
+use super::page::{Page, missing, page};
+use super::search::find;
+use super::title::{Title, base};
+use super::{LICENCE, WikiSummary};
+use crate::base::json::Pick;
+use crate::base::problem::Outcome;
+use crate::net::services::WIKIPEDIA;
+use crate::tools::engine::context::Ctx;
+use crate::tools::output::untrusted::{fenced, line};
+
+/// Articles that are listed where a title could mean several.
+const CHOICES: u32 = 8;
+
+pub(super) fn summary(ctx: &Ctx, args: WikiSummary) -> Outcome<String> {
+    let asked = Title::new(&args.title)?;
+    let page = read(ctx, &asked)?;
+    if page.choices {
+        return Ok(choices(ctx, &page));
+    }
+    let mut out = heading(&asked, &page);
+    if page.extract.is_empty() {
+        out.push_str(&format!(
+            "\nThe article has no summary. wiki_full saves its whole text, wiki_search finds others.\n{LICENCE}"
+        ));
+        return Ok(out);
+    }
+    let text = super::whole::tidy(&page.extract);
+    out.push_str(&format!("\n{LICENCE}\n\n{}", fenced("Wikipedia", &text)));
+    Ok(out)
+}
+
+/// The title, what it is about, where it is.
+pub(super) fn heading(asked: &Title, page: &Page) -> String {
+    let mut out = page.title.to_string();
+    if let Some(about) = &page.about {
+        out.push_str(&format!(": {about}"));
+    }
+    if asked.folded() != page.title.folded() {
+        out.push_str(&format!(" (asked for as \"{asked}\")"));
+    }
+    if let Some(url) = &page.url {
+        out.push_str(&format!("\n{url}"));
+    }
+    out
+}
+
+/// The REST interface's answer, or that of the Action API on a server that has no such interface.
+fn read(ctx: &Ctx, asked: &Title) -> Outcome<Page> {
+    let answer = ctx
+        .ask(&WIKIPEDIA)
+        .base(&base(asked.language.as_deref()))
+        .path("/api/rest_v1/page/summary")
+        .segment(&asked.underscored())
+        .again_after(Duration::from_secs(2))
+        .get()?;
+    match answer.value() {
+        // Back ends word it differently; the status is the same.
+        Some(value) if answer.status == 404 => Err(missing(asked, &value)),
+        Some(value) if answer.is_ok() && value.text("title").is_some() => Ok(rest(asked, &value)),
+        Some(value) if answer.is_ok() && value.at("query").is_some() => page(asked, &value),
+        // An error object under success: the Action API is known to pass, or to say why not.
+        Some(value) if answer.is_ok() && value.at("error").is_some() => by_action(ctx, asked),
+        Some(_) => judge(ctx, &answer).and(Err(answer.unreadable())),
+        None if answer.status == 404 || (answer.is_ok() && answer.is_page()) => {
+            by_action(ctx, asked)
+        }
+        None => judge(ctx, &answer).and(Err(answer.unreadable())),
+    }
+}
+
+fn by_action(ctx: &Ctx, asked: &Title) -> Outcome<Page> {
+    let value = action(ctx, asked.language.as_deref(), |ask| {
+        ask.query("prop", "extracts|pageprops|info")
+            .query("inprop", "url")
+            .query("exintro", 1)
+            .query("explaintext", 1)
+            .query("redirects", 1)
+            .query("titles", &asked.text)
+    })?;
+    page(asked, &value)
+}
+
+/// A page as the REST interface gives it.
+fn rest(asked: &Title, value: &Value) -> Page {
+    Page {
+        title: asked.resolved(value.text("title").unwrap_or(&asked.text)),
+        extract: value.text("extract").unwrap_or_default().to_owned(),
+        about: value.text("description").map(line),
+        url: value.text("content_urls/desktop/page").map(line),
+        choices: value.text("type") == Some("disambiguation"),
+    }
+}
+
+/// The articles that an ambiguous title could mean.
+fn choices(ctx: &Ctx, page: &Page) -> String {
+    let title = &page.title;
+    let mut out = format!("\"{title}\" could mean several articles.");
+    // The search only helps; without it the user searches.
+    let words = title.text.trim_end_matches("(disambiguation)").trim();
+    let hits = find(ctx, title.language.as_deref(), words, CHOICES).map(|found| found.hits);
+    let hits: Vec<String> = hits
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|(own, _)| *own != title.text)
+        .map(|(own, snippet)| {
+            let own = title.resolved(&own);
+            match snippet.is_empty() {
+                true => format!("- {own}"),
+                false => format!("- {own}: {snippet}"),
+            }
+        })
+        .collect();
+    if hits.is_empty() {
+        out.push_str(" Find the one that is meant with wiki_search.");
+    } else {
+        out.push_str(&format!(
+            " Call wiki_summary with one of these titles:\n{}",
+            hits.join("\n")
+        ));
+    }
+    out.push_str(&format!("\n{LICENCE}"));
+    out
+}

@@ -1,0 +1,264 @@
+//! Titles of articles: what a person or a link gave, judged by MediaWiki's rules before anybody is asked.
+
+use std::fmt;
+
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, head, visible};
+use crate::formats::address::decoded;
+use crate::formats::filename;
+use crate::net::services::{Service, WIKIPEDIA, wikipedia_in};
+use crate::tools::output::untrusted::line;
+
+/// The most bytes of a title (MediaWiki's limit).
+const LONGEST: usize = 255;
+/// Bytes of a file's name without its extension, before what tells it from others is added.
+const STEM: usize = 180;
+/// Codes that a title may begin with to mean the Wikipedia in that language: "de:Berlin".
+#[rustfmt::skip]
+const LANGUAGES: [&str; 72] = [
+    "af", "ar", "ast", "az", "be", "bg", "bn", "bs", "ca", "ceb", "cs", "cy", "da", "de", "el", "en", "eo", "es", "et", "eu", "fa", "fi",
+    "fr", "ga", "gl", "he", "hi", "hr", "hu", "hy", "id", "is", "it", "ja", "ka", "kk", "ko", "la", "lb", "lt", "lv", "mk", "ml", "mr",
+    "ms", "my", "nl", "nn", "no", "pl", "pt", "ro", "ru", "sh", "simple", "sk", "sl", "sq", "sr", "sv", "sw", "ta", "te", "th", "tr", "tt",
+    "uk", "ur", "uz", "vi", "yo", "zh",
+];
+
+/// An article's title, and the Wikipedia it is meant in when that is another than the usual one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Title {
+    pub(super) language: Option<String>,
+    pub(super) text: String,
+}
+
+impl Title {
+    /// Reads a title, or the address of an article. A section behind `#` is left out.
+    ///
+    /// # Errors
+    /// `Input` for what no article can be called.
+    pub(super) fn new(given: &str) -> Outcome<Self> {
+        let (language, text) = match from_address(given.trim()) {
+            Some((language, text)) => (Some(language), text),
+            None => {
+                let (language, text) = split(given);
+                (language, text.to_owned())
+            }
+        };
+        let text = text.split('#').next().unwrap_or_default();
+        let text = tidy(text);
+        let title = Self {
+            language: language.filter(|own| own != "en"),
+            text,
+        };
+        match title.fault() {
+            None => Ok(title),
+            Some(why) => Err(Problem::input(format!(
+                "\"{}\" cannot be an article's title: {why}.",
+                clip(&visible(given.trim()), 80)
+            ))
+            .next("Find the title with wiki_search.")),
+        }
+    }
+
+    /// A title that the service gave for this one.
+    pub(super) fn resolved(&self, text: &str) -> Self {
+        Self {
+            language: self.language.clone(),
+            text: line(text),
+        }
+    }
+
+    /// Why MediaWiki would refuse it.
+    fn fault(&self) -> Option<String> {
+        let text = self.text.as_str();
+        let bad = |c: &char| {
+            matches!(c, '|' | '[' | ']' | '{' | '}' | '<' | '>')
+                || c.is_control()
+                || *c == '\u{fffd}'
+        };
+        if text.is_empty() {
+            Some("it is empty".to_owned())
+        } else if let Some(c) = text.chars().find(bad) {
+            Some(format!("it holds \"{}\"", visible(&c.to_string())))
+        } else if text.len() > LONGEST {
+            Some(format!("it has more than {LONGEST} bytes"))
+        } else if text.split('/').any(|part| part == "." || part == "..") {
+            Some("it holds a path".to_owned())
+        } else if text.contains("~~~") {
+            Some("it holds \"~~~\"".to_owned())
+        } else {
+            None
+        }
+    }
+
+    /// As a part of an article's address.
+    pub(super) fn underscored(&self) -> String {
+        self.text.replace(' ', "_")
+    }
+
+    /// The name of its file: the title where that can be a file's name, else something near it that no other title gets.
+    pub(super) fn file(&self) -> String {
+        let title = self.to_string();
+        let plain = title.replace(['/', '\\'], "_");
+        let name = filename::safe(&format!("{plain}.txt")).unwrap_or_default();
+        if name == format!("{title}.txt") && name.len() <= 200 {
+            return name;
+        }
+        let stem = name.strip_suffix(".txt").unwrap_or(&name);
+        format!("{} {:08x}.txt", head(stem, STEM).trim_end(), mark(&title))
+    }
+
+    /// What is the same for titles that mean one article: case and underscores do not count.
+    pub(super) fn folded(&self) -> String {
+        self.to_string().to_lowercase()
+    }
+}
+
+impl fmt::Display for Title {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.language {
+            Some(language) => write!(f, "{language}:{}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
+/// The base of the Wikipedia that is meant.
+pub(super) fn base(language: Option<&str>) -> String {
+    language.map_or(WIKIPEDIA.base.to_owned(), wikipedia_in)
+}
+
+/// A language in front of a title or a query, and the rest.
+pub(super) fn split(given: &str) -> (Option<String>, &str) {
+    let given = given.trim().trim_start_matches(':');
+    match given.split_once(':') {
+        Some((code, rest)) if !rest.trim().is_empty() => {
+            let code = code.trim().to_lowercase();
+            match LANGUAGES.contains(&code.as_str()) {
+                true => (Some(code), rest.trim()),
+                false => (None, given),
+            }
+        }
+        _ => (None, given),
+    }
+}
+
+/// Language and title in the address of an article.
+fn from_address(given: &str) -> Option<(String, String)> {
+    let rest = given
+        .strip_prefix("https://")
+        .or_else(|| given.strip_prefix("http://"))?;
+    let (host, path) = rest.split_once("/wiki/")?;
+    let language = host.strip_suffix(domain(&WIKIPEDIA)?)?;
+    let language = language.strip_suffix(".m").unwrap_or(language);
+    let plain =
+        !language.is_empty() && language.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    plain.then(|| (language.to_owned(), decoded(path)))
+}
+
+/// What follows the language in the host of a Wikipedia.
+fn domain(service: &Service) -> Option<&'static str> {
+    service.base.strip_prefix("https://en")
+}
+
+/// Underscores are spaces, white space is one space; marks of writing direction are left out, as MediaWiki does.
+fn tidy(text: &str) -> String {
+    let text = text.replace('_', " ");
+    let mark = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}');
+    let text = text.replace(mark, "");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Thirty-two bits of a title (FNV-1a), the same for ever.
+fn mark(text: &str) -> u32 {
+    let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    text.bytes().fold(0x811c_9dc5, step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn marks_of_direction_are_no_part_of_a_title() {
+        let title = Title::new("\u{202e}Tide\u{200e} mill").unwrap();
+        assert_eq!(title.to_string(), "Tide mill");
+        assert!(Title::new("\u{200f}").is_err());
+    }
+
+    #[test]
+    fn titles_are_tidied_and_addresses_understood() {
+        for (given, wanted) in [
+            ("  Tide_mill ", "Tide mill"),
+            (
+                "Python (programming language)#History",
+                "Python (programming language)",
+            ),
+            ("C++", "C++"),
+            ("AC/DC", "AC/DC"),
+            ("de:Bonn", "de:Bonn"),
+            (":FR:Élan vital", "fr:Élan vital"),
+            ("en:Odin", "Odin"),
+            ("Re:Zero", "Re:Zero"),
+            ("2001: A Space Odyssey", "2001: A Space Odyssey"),
+            ("https://en.wikipedia.org/wiki/Tide_mill#Use", "Tide mill"),
+            (
+                "https://de.m.wikipedia.org/wiki/K%C3%B6ln?oldid=1",
+                "de:Köln",
+            ),
+            ("地球", "地球"),
+        ] {
+            assert_eq!(Title::new(given).unwrap().to_string(), wanted, "{given}");
+        }
+    }
+
+    #[test]
+    fn what_no_article_is_called_is_refused() {
+        for given in [
+            "", " _ ", "#History", "a|b", "[[a]]", "{a}", "<b>", "a\u{0}b", "..", "a/../b", "./a",
+            "~~~~", "de: ",
+        ] {
+            // "de:" alone is a title with a colon.
+            if given == "de: " {
+                assert_eq!(Title::new(given).unwrap().to_string(), "de:");
+                continue;
+            }
+            let problem = Title::new(given).unwrap_err();
+            assert!(problem.one_line().contains("wiki_search"), "{given}");
+        }
+        let problem = Title::new(&"é".repeat(500_000)).unwrap_err();
+        assert!(problem.what.len() < 400, "{}", problem.what);
+    }
+
+    #[test]
+    fn file_names_are_near_the_title_and_never_shared() {
+        let name = |text: &str| Title::new(text).unwrap().file();
+        assert_eq!(name("Tide mill"), "Tide mill.txt");
+        assert_eq!(name("Vol. 2"), "Vol. 2.txt");
+        assert!(name("AC/DC").starts_with("AC_DC ") && name("AC/DC") != name("AC\\DC"));
+        assert!(name(".hack").starts_with("hack "));
+        assert_ne!(name("de:Bonn"), name("de Bonn"));
+        let long = "空".repeat(85);
+        assert!(name(&long).len() <= 200 && name(&long) != name(&"空".repeat(84)));
+    }
+
+    proptest! {
+        #[test]
+        fn names_are_safe_and_short(text in "([^\\p{C}|\\[\\]{}<>#~]|[./\\\\ :-]){1,80}") {
+            if let Ok(title) = Title::new(&text) {
+                let name = title.file();
+                prop_assert!(name.len() <= 200 && name.ends_with(".txt"), "{}", name);
+                prop_assert!(!name.starts_with('.') && !name.contains(['/', '\\', '\0', '\n']), "{}", name);
+            }
+        }
+
+        #[test]
+        fn anything_is_a_title_or_refused(text in ".{0,60}") {
+            if let Ok(title) = Title::new(&text) {
+                prop_assert!(!title.text.contains(['|', '#', '<', '\n']));
+                // A title that was understood is understood again.
+                prop_assert_eq!(Title::new(&title.to_string()).map(|again| again.text.is_empty()).ok(), Some(false));
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! `wiki_full` and `wiki_grep`: a whole article into a file, and the lines of it that hold something.
+
+use super::api::action;
+use super::lines::{Pattern, counted, matching};
+use super::page::page;
+use super::saved;
+use super::summary::heading;
+use super::title::Title;
+use super::{LICENCE, WikiFull, WikiGrep};
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, thousands};
+use crate::tools::engine::context::Ctx;
+use crate::tools::output::untrusted::{fenced, line};
+
+/// Characters of the text that are shown when it is saved.
+const PREVIEW: usize = 300;
+
+pub(super) fn full(ctx: &Ctx, args: WikiFull) -> Outcome<String> {
+    let asked = Title::new(&args.title)?;
+    let dir = ctx.world.paths.wiki()?;
+    let value = action(ctx, asked.language.as_deref(), |ask| {
+        ask.query("prop", "extracts|pageprops|info")
+            .query("inprop", "url")
+            .query("explaintext", 1)
+            .query("exsectionformat", "wiki")
+            .query("redirects", 1)
+            .query("titles", &asked.text)
+    })?;
+    let page = page(&asked, &value)?;
+    let text = tidy(&page.extract);
+    if text.is_empty() {
+        return Err(Problem::missing(format!(
+            "The article \"{}\" has no text that could be saved.",
+            page.title
+        ))
+        .next("It may be a redirect or a list; find others with wiki_search."));
+    }
+    ctx.stop.check()?;
+    let path = saved::save(&dir, &asked, &page.title, page.url.as_deref(), &text)?;
+    let words = text.split_whitespace().count() as u64;
+    let note = match page.choices {
+        true => "\nIt is a list of articles that the title could mean.",
+        false => "",
+    };
+    Ok(format!(
+        "{}\n{LICENCE}\nSaved: {} ({} {}){note}\n\nIt begins: {}\n\nSearch it with wiki_grep, title \"{}\" and a pattern.",
+        heading(&asked, &page),
+        path.display(),
+        thousands(words),
+        if words == 1 { "word" } else { "words" },
+        clip(&line(&text), PREVIEW),
+        page.title
+    ))
+}
+
+pub(super) fn grep(ctx: &Ctx, args: WikiGrep) -> Outcome<String> {
+    let asked = Title::new(&args.title)?;
+    let pattern = Pattern::new(&args.pattern)?;
+    let saved = saved::find(&ctx.world.paths.wiki()?, &asked)?;
+    let shown = clip(&line(&args.pattern), 100);
+    let note = match &pattern.plain {
+        Some(why) => format!(
+            "\nThe pattern is no regular expression ({why}); it was looked for as plain text."
+        ),
+        None => String::new(),
+    };
+    let title = &saved.title;
+    let Some((count, lines)) = matching(&saved.text, &pattern) else {
+        return Ok(format!("No line of \"{title}\" holds \"{shown}\".{note}"));
+    };
+    let source = saved.url.map_or(String::new(), |url| format!(" {url}"));
+    Ok(format!(
+        "\"{shown}\" in \"{title}\": {}.{note}\n{LICENCE}.{source}\n\n{}",
+        counted(count),
+        fenced("Wikipedia", &lines)
+    ))
+}
+
+/// A text as it is saved: no line ends in spaces, and no empty lines in a row; characters that a terminal obeys are gone.
+pub(super) fn tidy(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut empty = 0;
+    for row in text.lines() {
+        let row: String = row
+            .chars()
+            .map(|c| if c == '\t' { ' ' } else { c })
+            .filter(|c| !c.is_control())
+            .collect();
+        let row = row.trim_end();
+        empty = if row.is_empty() { empty + 1 } else { 0 };
+        if empty < 2 && !(out.is_empty() && row.is_empty()) {
+            out.push_str(row);
+            out.push('\n');
+        }
+    }
+    let end = out.trim_end().len();
+    out.truncate(end);
+    if end > 0 {
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tidy;
+
+    #[test]
+    fn runs_of_empty_lines_become_one() {
+        assert_eq!(
+            tidy("\n\nOne. \n\n\n== Two ==\n  three\u{1b}[1m\n\n\n"),
+            "One.\n\n== Two ==\n  three[1m\n"
+        );
+        assert_eq!(tidy(" \n\n"), "");
+    }
+}

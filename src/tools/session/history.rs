@@ -1,0 +1,356 @@
+//! Module `history`: the stored conversation: shrinking it and finding what was shrunk away.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::base::clock::Clock;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, counted, plural, tail, thousands};
+use crate::chat::budget;
+use crate::chat::tokens::estimate;
+use crate::disk::atomic::{self, Access, STATE_CAP};
+use crate::disk::beneath::{FileKind, Rel, Root};
+use crate::disk::lock;
+use crate::tools::engine::context::Ctx;
+use crate::tools::{Done, Effect, MEMORY, READ};
+
+crate::tools! { "history";
+    /// Shrink the stored conversation.
+    compact_history(CompactHistory; MEMORY.seconds(60)) {
+        /// budget
+        target_tokens: u64 = 50000, min: 1;
+    } => compact, says ["compact the history"];
+
+    /// Search compacted-away messages.
+    search_history_backups(SearchHistoryBackups; READ.seconds(10)) {
+        /// text
+        query: String, example: "retry";
+        /// how many
+        max_results: u32 = 20, min: 1, max: 50, alias: &["limit"];
+    } => search, says ["search the history for {query}"];
+}
+
+/// Newest entries kept word for word.
+const KEEP: usize = 20;
+/// Characters that older entries are shortened to before any is dropped.
+const SHORT: usize = 400;
+/// Waiting for another Marvin that writes the log.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// Where a project keeps backups of contexts, and how their names begin.
+const LOGS: &str = ".marvin/logs";
+const CONTEXT: &str = "context-backup-";
+
+type Entry = Map<String, Value>;
+
+fn compact(ctx: &Ctx, args: CompactHistory) -> Outcome<Done> {
+    let profile = ctx.world.paths.profile(&ctx.world.profile())?;
+    let path = profile.chat_log();
+    // The model is asked before the lock is taken: nobody who writes to the log is to wait for it.
+    let summary = match atomic::read(&path, STATE_CAP)? {
+        Some(bytes) => summarized(ctx, entries_in(&path, &bytes)?, args.target_tokens)?,
+        None => None,
+    };
+    let mut report = String::from("There is no stored conversation.");
+    let mut compacted = false;
+    lock::update(&path, WAIT, |before| {
+        let Some(before) = before else {
+            return Ok(None);
+        };
+        let entries = entries_in(&path, &before)?;
+        let tokens = weigh(&entries);
+        if tokens <= args.target_tokens {
+            report = format!(
+                "Nothing to do: {} with about {}, within {}.",
+                plural(entries.len(), "message"),
+                counted(tokens, "token"),
+                thousands(args.target_tokens)
+            );
+            return Ok(None);
+        }
+        // Without a backup nothing is dropped.
+        let backup = unused(&profile.chat_log_backup(&ctx.world.clock.stamp()));
+        atomic::write(&backup, &before, Access::Private)?;
+        let count = entries.len();
+        let written = summary
+            .as_ref()
+            .filter(|summary| entries.starts_with(&summary.of))
+            .and_then(|summary| summary.text.as_ref().ok());
+        let (kept, how) = match (written, &summary) {
+            (Some(text), Some(summary)) => (
+                replaced(entries, summary.of.len(), text, &ctx.world.clock),
+                format!("the {} older ones are summarised in one", summary.of.len()),
+            ),
+            (None, summary) => {
+                let kept = shrink(entries, args.target_tokens);
+                let dropped = plural(count - kept.len(), "message");
+                let why = match summary.as_ref().map(|summary| &summary.text) {
+                    Some(Err(why)) => format!(" (shortened without the model: {why})"),
+                    Some(Ok(_)) => {
+                        " (shortened without the model: another Marvin changed the log)".to_owned()
+                    }
+                    None => String::new(),
+                };
+                (kept, format!("{dropped} dropped{why}"))
+            }
+            (Some(_), None) => return Ok(None),
+        };
+        report = format!(
+            "Compacted {} (about {}) to {} (about {}); {how}. Backup: {}",
+            plural(count, "message"),
+            counted(tokens, "token"),
+            kept.len(),
+            thousands(weigh(&kept)),
+            backup.display()
+        );
+        compacted = true;
+        let bytes = serde_json::to_vec(&kept)
+            .map_err(|why| Problem::internal(format!("The log cannot be written: {why}.")))?;
+        Ok(Some(bytes))
+    })?;
+    let done = Done::from(report);
+    Ok(if compacted {
+        done.and(Effect::HistoryCompacted)
+    } else {
+        done
+    })
+}
+
+fn entries_in(path: &Path, bytes: &[u8]) -> Outcome<Vec<Entry>> {
+    serde_json::from_slice(bytes).map_err(|why| {
+        Problem::system(format!("{} is not a chat log", path.display()), why.into())
+            .next("Nothing was changed.")
+    })
+}
+
+/// What the model made of the older entries.
+struct Summary {
+    /// Those entries.
+    of: Vec<Entry>,
+    /// Its text, or why there is none.
+    text: Result<String, String>,
+}
+
+/// Has the session's model summarise what is older than the newest entries; nothing where there is no model or no need.
+///
+/// # Errors
+/// The call was stopped.
+fn summarized(ctx: &Ctx, mut entries: Vec<Entry>, target: u64) -> Outcome<Option<Summary>> {
+    let older = entries.len().saturating_sub(KEEP);
+    let Some(summarizer) = ctx.world.summarizer() else {
+        return Ok(None);
+    };
+    if older == 0 || weigh(&entries) <= target {
+        return Ok(None);
+    }
+    entries.truncate(older);
+    let each = (summarizer.max_chars() / older).clamp(100, 8_000);
+    let lines = entries.iter().map(|entry| {
+        let role = entry
+            .get("role")
+            .and_then(Value::as_str)
+            .unwrap_or("system");
+        format!("{role}: {}\n\n", clip(text_of(entry), each))
+    });
+    let record: String = lines.collect();
+    // A log of many thousand entries: the newest of them matter most.
+    let record = tail(&record, summarizer.max_chars());
+    ctx.progress("writing a summary");
+    let text = summarizer.summarize(ctx, record);
+    ctx.stop.check()?;
+    Ok(Some(Summary {
+        of: entries,
+        text: text.map_err(|why| why.what.trim_end_matches('.').to_owned()),
+    }))
+}
+
+/// The entries with one in the place of the first `older`.
+fn replaced(mut entries: Vec<Entry>, older: usize, text: &str, clock: &Clock) -> Vec<Entry> {
+    let newest = entries.split_off(older.min(entries.len()));
+    let text = format!("{}:\n{text}", budget::SUMMARY);
+    let summary = Entry::from_iter([
+        ("role".to_owned(), Value::from("system")),
+        ("text".to_owned(), Value::from(text)),
+        ("time".to_owned(), Value::from(clock.hour_minute())),
+    ]);
+    std::iter::once(summary).chain(newest).collect()
+}
+
+fn text_of(entry: &Entry) -> &str {
+    entry
+        .get("text")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+fn weigh(entries: &[Entry]) -> u64 {
+    entries
+        .iter()
+        .map(|entry| estimate(text_of(entry).len()) + 4)
+        .sum()
+}
+
+/// Shortens the older entries, then drops the oldest, until the budget holds or only the newest are left.
+fn shrink(mut entries: Vec<Entry>, target: u64) -> Vec<Entry> {
+    let older = entries.len().saturating_sub(KEEP);
+    for entry in entries.iter_mut().take(older) {
+        let short = clip(text_of(entry), SHORT);
+        entry.insert("text".to_owned(), Value::from(short));
+    }
+    let mut weight = weigh(&entries);
+    let mut drop = 0;
+    for entry in entries.iter().take(older) {
+        if weight <= target {
+            break;
+        }
+        weight -= estimate(text_of(entry).len()) + 4;
+        drop += 1;
+    }
+    entries.split_off(drop)
+}
+
+/// `path`, or `path-2` and so on when it is taken: backups are never overwritten.
+fn unused(path: &Path) -> PathBuf {
+    let numbered = |n: u32| {
+        if n == 1 {
+            path.to_owned()
+        } else {
+            PathBuf::from(format!("{}-{n}", path.display()))
+        }
+    };
+    (1..)
+        .map(numbered)
+        .find(|path| !path.exists())
+        .unwrap_or_else(|| path.to_owned())
+}
+
+fn search(ctx: &Ctx, args: SearchHistoryBackups) -> Outcome<String> {
+    let query = args.query.trim().to_lowercase();
+    if query.is_empty() {
+        return Err(Problem::input("The query is empty.")
+            .next("Give a word or phrase of the lost message."));
+    }
+    let most = args.max_results as usize;
+    let mut hits = Vec::new();
+    let mut troubles = Vec::new();
+    for backup in backups(ctx)? {
+        ctx.stop.check()?;
+        match backup.entries() {
+            Ok(entries) => {
+                let found = entries.iter().flat_map(|entry| texts(entry, &query));
+                hits.extend(found.map(|(entry, said)| hit(&backup.name, entry, &said)));
+            }
+            Err(problem) => troubles.push(problem.one_line()),
+        }
+        if hits.len() >= most {
+            break;
+        }
+    }
+    hits.truncate(most);
+    let mut out = if hits.is_empty() {
+        format!("No backup holds \"{}\".", args.query)
+    } else {
+        hits.join("\n")
+    };
+    for trouble in troubles.iter().take(3) {
+        out.push_str(&format!("\nNot searched: {trouble}"));
+    }
+    Ok(out)
+}
+
+/// A file of messages that were dropped.
+struct Backup {
+    name: String,
+    place: BackupPlace,
+}
+
+enum BackupPlace {
+    /// In the user's own folders.
+    Profile(PathBuf),
+    /// In a project, whose author may have put a link there: read through the fence.
+    Project(Arc<Root>, Rel),
+}
+
+/// Backups of the chat log and of contexts, newest first.
+fn backups(ctx: &Ctx) -> Outcome<Vec<Backup>> {
+    let profile = ctx.world.paths.profile(&ctx.world.profile())?;
+    let mut found = Vec::new();
+    for (dir, prefix) in [
+        (profile.dir().to_owned(), "chat_log.json.backup."),
+        (profile.logs(), CONTEXT),
+    ] {
+        let names = fs::read_dir(dir).into_iter().flatten().flatten();
+        found.extend(names.filter_map(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let place = BackupPlace::Profile(entry.path());
+            name.starts_with(prefix).then_some(Backup { name, place })
+        }));
+    }
+    if let Some(root) = ctx.world.place.root() {
+        let logs = root.check(LOGS)?;
+        for entry in root.list(&logs).unwrap_or_default() {
+            if entry.kind == FileKind::File && entry.name.starts_with(CONTEXT) {
+                let rel = root.check(&format!("{LOGS}/{}", entry.name))?;
+                found.push(Backup {
+                    name: entry.name,
+                    place: BackupPlace::Project(Arc::clone(&root), rel),
+                });
+            }
+        }
+    }
+    let stamp = |name: &str| -> String { name.chars().filter(char::is_ascii_digit).collect() };
+    found.sort_by_key(|backup| std::cmp::Reverse(stamp(&backup.name)));
+    Ok(found)
+}
+
+impl Backup {
+    /// Its entries: one array, or one object a line.
+    fn entries(&self) -> Outcome<Vec<Entry>> {
+        let bytes = match &self.place {
+            BackupPlace::Profile(path) => atomic::read(path, STATE_CAP)?.unwrap_or_default(),
+            BackupPlace::Project(root, rel) => root.read(rel, STATE_CAP)?,
+        };
+        if let Ok(entries) = serde_json::from_slice(&bytes) {
+            return Ok(entries);
+        }
+        Ok(bytes
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| serde_json::from_slice(line).ok())
+            .collect())
+    }
+}
+
+/// What an entry holds of the words: what was said, and what tools were called with.
+fn texts<'a>(entry: &'a Entry, query: &'a str) -> impl Iterator<Item = (&'a Entry, String)> {
+    let calls = entry.get("calls").and_then(Value::as_array);
+    let calls = calls.into_iter().flatten().map(|call| {
+        let field = |key: &str| call.get(key).and_then(Value::as_str).unwrap_or_default();
+        (format!("called {} ", field("name")), field("args"))
+    });
+    std::iter::once((String::new(), text_of(entry)))
+        .chain(calls)
+        .filter_map(move |(before, text)| {
+            let text = before + text;
+            let lower = text.to_lowercase();
+            let at = lower.find(query)?;
+            // Lower case can have other lengths; the snippet is then a little off, never between characters.
+            let from = text.floor_char_boundary(at.saturating_sub(80));
+            // A call is only understood from its beginning.
+            let from = if text.starts_with("called ") && from < 160 {
+                0
+            } else {
+                from
+            };
+            let shown = text.get(from..).unwrap_or_default().replace('\n', " ");
+            Some((entry, clip(&shown, 240 + query.chars().count())))
+        })
+}
+
+fn hit(name: &str, entry: &Entry, said: &str) -> String {
+    let field = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or("?");
+    format!("{name} [{}] {}: {said}", field("time"), field("role"))
+}

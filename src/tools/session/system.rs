@@ -1,0 +1,311 @@
+//! Module `system`: this machine, this run, and leaving.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+
+use jiff::{Span, Timestamp};
+use serde_json::Value;
+
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::thousands;
+use crate::chat::usage::Logged;
+use crate::disk::{atomic, swap};
+use crate::tools::engine::context::Ctx;
+use crate::tools::{Done, Effect, MEMORY, READ};
+
+crate::tools! { "system";
+    /// End the application.
+    exit_app(ExitApp; MEMORY.seconds(5)) {
+        /// farewell
+        message: String = "Goodbye!";
+    } => exit;
+
+    /// Facts about this machine.
+    system_info(SystemInfo; READ.seconds(5)) {
+    } => facts, says ["system info", "about this machine"];
+
+    /// Tokens, turns and estimated cost.
+    get_usage(GetUsage; READ.seconds(5)) {
+        /// add lifetime totals
+        include_lifetime: bool = false, alias: &["lifetime"];
+        /// optional window: session, today, 24h, 7d, 30d, all or ISO date (later upstream)
+        period: String = "session";
+    } => usage, says ["usage", "what did it cost"];
+}
+
+fn exit(_: &Ctx, args: ExitApp) -> Outcome<Done> {
+    Ok(Done::from(args.message.clone()).and(Effect::Exit(args.message)))
+}
+
+fn facts(ctx: &Ctx, _: SystemInfo) -> Outcome<String> {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let mut out = String::new();
+    let release = read("/etc/os-release");
+    let name = release
+        .lines()
+        .find_map(|line| line.strip_prefix("PRETTY_NAME="))
+        .map(|name| name.trim_matches('"').to_owned());
+    let kernel = read("/proc/sys/kernel/osrelease");
+    let _ = writeln!(
+        out,
+        "System: {} ({} {}, kernel {})",
+        name.unwrap_or_else(|| std::env::consts::OS.to_owned()),
+        std::env::consts::OS,
+        std::env::consts::ARCH,
+        or_unknown(kernel.trim())
+    );
+    let cpu = read("/proc/cpuinfo");
+    let model = cpu
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
+        .map(|(_, model)| model.trim().to_owned());
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let load = read("/proc/loadavg")
+        .split_whitespace()
+        .take(3)
+        .collect::<Vec<_>>()
+        .join(" ");
+    let _ = writeln!(
+        out,
+        "Processor: {}, {cores} cores, load {}",
+        or_unknown(&model.unwrap_or_default()),
+        or_unknown(&load)
+    );
+    let memory = read("/proc/meminfo");
+    let kilobytes = |key: &str| {
+        memory.lines().find_map(|line| {
+            line.strip_prefix(key)?
+                .trim()
+                .strip_suffix(" kB")?
+                .parse::<u64>()
+                .ok()
+        })
+    };
+    if let (Some(total), Some(free)) = (kilobytes("MemTotal:"), kilobytes("MemAvailable:")) {
+        let _ = writeln!(
+            out,
+            "Memory: {:.1} GiB, {:.1} GiB available",
+            gib(total * 1024),
+            gib(free * 1024)
+        );
+    }
+    let place = ctx
+        .root()
+        .map_or_else(|_| "/".into(), |root| root.path().to_owned());
+    if let (Ok(total), Ok(free)) = (fs2::total_space(&place), fs2::available_space(&place)) {
+        let _ = writeln!(
+            out,
+            "Disk at {}: {:.1} GiB, {:.1} GiB free",
+            place.display(),
+            gib(total),
+            gib(free)
+        );
+    }
+    if let Some(up) = read("/proc/uptime")
+        .split('.')
+        .next()
+        .and_then(|seconds| seconds.parse::<u64>().ok())
+    {
+        let _ = writeln!(
+            out,
+            "Up: {} d {} h {} min",
+            up / 86_400,
+            up / 3_600 % 24,
+            up / 60 % 60
+        );
+    }
+    for name in ["BAT0", "BAT1"] {
+        let at = |what: &str| {
+            read(&format!("/sys/class/power_supply/{name}/{what}"))
+                .trim()
+                .to_owned()
+        };
+        if !at("capacity").is_empty() {
+            let _ = writeln!(
+                out,
+                "Battery: {} %, {}",
+                at("capacity"),
+                at("status").to_lowercase()
+            );
+        }
+    }
+    Ok(out.trim_end().to_owned())
+}
+
+fn or_unknown(text: &str) -> &str {
+    if text.is_empty() { "unknown" } else { text }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn gib(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 30)
+}
+
+fn usage(ctx: &Ctx, args: GetUsage) -> Outcome<String> {
+    let period = args.period.trim().to_lowercase();
+    let mut out = match period.as_str() {
+        "session" | "" => session(ctx),
+        "all" | "lifetime" => return lifetime(ctx),
+        _ => window(ctx, &period)?,
+    };
+    if args.include_lifetime {
+        let _ = write!(out, "\n\n{}", lifetime(ctx)?);
+    }
+    Ok(out)
+}
+
+fn session(ctx: &Ctx) -> String {
+    let totals = ctx.world.ledger.totals();
+    let mut out = format!(
+        "This session: ${:.4}, {} model calls",
+        totals.cost, totals.turns
+    );
+    for (model, turns) in &totals.model_turns {
+        let _ = write!(
+            out,
+            "\n  {model}: {turns} calls, ${:.4}",
+            totals.model_cost.get(model).copied().unwrap_or_default()
+        );
+    }
+    for (provider, tokens) in &totals.provider_tokens {
+        let mark = if tokens.estimated {
+            " (partly estimated)"
+        } else {
+            ""
+        };
+        let _ = write!(
+            out,
+            "\n  {provider}: {} tokens in, {} out{mark}",
+            thousands(tokens.input),
+            thousands(tokens.output)
+        );
+    }
+    if !totals.tool_calls.is_empty() {
+        let calls: Vec<String> = totals
+            .tool_calls
+            .iter()
+            .map(|(tool, count)| format!("{tool} {count}"))
+            .collect();
+        let _ = write!(out, "\n  tools: {}", calls.join(", "));
+    }
+    out
+}
+
+/// The lifetime totals on disk with this session's added, which are not there yet.
+fn lifetime(ctx: &Ctx) -> Outcome<String> {
+    let map: Value = match swap::read(&ctx.world.paths.usage()?, atomic::STATE_CAP)? {
+        Some(bytes) => serde_json::from_slice(&bytes).map_err(|_| {
+            Problem::system(
+                "usage.json cannot be read",
+                std::io::ErrorKind::InvalidData.into(),
+            )
+        })?,
+        None => Value::Null,
+    };
+    let now = ctx.world.ledger.totals();
+    let number = |key: &str| map.get(key).and_then(Value::as_f64).unwrap_or_default();
+    let count = |key: &str| map.get(key).and_then(Value::as_u64).unwrap_or_default();
+    let mut out = format!(
+        "Lifetime: ${:.4}, {} model calls",
+        number("total_cost") + now.cost,
+        count("total_llm_turns") + now.turns
+    );
+    for (model, turns) in map
+        .get("total_model_turns")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
+        let cost = map
+            .get("total_model_cost")
+            .and_then(|costs| costs.get(model))
+            .and_then(Value::as_f64)
+            .unwrap_or_default();
+        let _ = write!(out, "\n  {model}: {turns} calls, ${cost:.4}");
+    }
+    Ok(out)
+}
+
+/// Totals since a moment, from the log of single calls.
+fn window(ctx: &Ctx, period: &str) -> Outcome<String> {
+    let since = since(ctx, period)?;
+    let path = ctx.world.paths.profile(&ctx.world.profile())?.cost_log();
+    let bytes = atomic::read(&path, atomic::STATE_CAP)?.unwrap_or_default();
+    let mut models: BTreeMap<String, (u64, f64)> = BTreeMap::new();
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let Ok(line) = serde_json::from_slice::<Value>(line) else {
+            continue;
+        };
+        let Some(ts) = line
+            .get("ts")
+            .and_then(Value::as_str)
+            .and_then(|ts| ts.parse::<Timestamp>().ok())
+        else {
+            continue;
+        };
+        if ts >= since {
+            let model = line.get("model").and_then(Value::as_str).unwrap_or("?");
+            let entry = models.entry(model.to_owned()).or_default();
+            entry.0 += 1;
+            entry.1 += line.get("cost").and_then(Value::as_f64).unwrap_or_default();
+        }
+    }
+    // This session's calls are in no file yet.
+    for Logged { ts, turn } in ctx.world.ledger.turns() {
+        if ts.parse::<Timestamp>().is_ok_and(|ts| ts >= since) {
+            let entry = models.entry(turn.model).or_default();
+            entry.0 += 1;
+            entry.1 += turn.cost;
+        }
+    }
+    let (calls, cost) = models
+        .values()
+        .fold((0, 0.0), |(calls, cost), (more, price)| {
+            (calls + more, cost + price)
+        });
+    let mut out = format!(
+        "Since {}: ${cost:.4}, {calls} model calls",
+        since
+            .to_zoned(ctx.world.clock.now().time_zone().clone())
+            .strftime("%Y-%m-%d %H:%M")
+    );
+    for (model, (calls, cost)) in &models {
+        let _ = write!(out, "\n  {model}: {calls} calls, ${cost:.4}");
+    }
+    Ok(out)
+}
+
+fn since(ctx: &Ctx, period: &str) -> Outcome<Timestamp> {
+    let now = ctx.world.clock.now();
+    let wrong = || {
+        Problem::input(format!("\"{period}\" is no period."))
+            .next("One of: session, today, 24h, 7d, 30d, all, or a date such as 2026-11-01.")
+    };
+    let back = |span: Span| {
+        now.checked_sub(span)
+            .map(|then| then.timestamp())
+            .map_err(|_| wrong())
+    };
+    if period == "today" {
+        return now
+            .start_of_day()
+            .map(|day| day.timestamp())
+            .map_err(|_| wrong());
+    }
+    let number = |text: &str| {
+        text.parse::<i64>()
+            .ok()
+            .filter(|n| (1..=10_000).contains(n))
+    };
+    if let Some(hours) = period.strip_suffix('h').and_then(number) {
+        return back(Span::new().hours(hours));
+    }
+    if let Some(days) = period.strip_suffix('d').and_then(number) {
+        return back(Span::new().days(days));
+    }
+    let date: jiff::civil::Date = period.parse().map_err(|_| wrong())?;
+    date.to_zoned(now.time_zone().clone())
+        .map(|day| day.timestamp())
+        .map_err(|_| wrong())
+}

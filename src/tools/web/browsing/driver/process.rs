@@ -1,0 +1,285 @@
+//! A driver's process: in a group of its own that is killed on every way out, in a folder of its own that goes away.
+
+use std::fs;
+use std::io;
+use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use tempfile::TempDir;
+
+use super::Pair;
+use crate::base::cancel::{Cancel, OnFire};
+use crate::base::env::Env;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, visible};
+use crate::proc::capture::Keep;
+use crate::proc::child::Run;
+use crate::proc::child_env::command_env;
+
+/// Until a driver says where it listens.
+const START: Duration = Duration::from_secs(10);
+/// Longest life; the call's own limit is shorter.
+const LIFE: Duration = Duration::from_secs(120);
+/// Between TERM and KILL: a session that may end by itself has been ended before.
+const GRACE: Duration = Duration::ZERO;
+/// Bytes of the path of the folder for temporary files, at most. The path of a Unix socket has at most 107 bytes on Linux and 103 on
+/// macOS, and Chromium's adds `/marvin-browser-XXXXXX/.org.chromium.Chromium.XXXXXX/SingletonSocket` to it.
+const MAX_TEMP_DIR_BYTES: usize = 34;
+/// What its folder's name begins with.
+const PREFIX: &str = "marvin-browser-";
+/// How long the end of a call waits for its folder to be removed, the same when it was stopped, and the pause between two tries.
+const REMOVE: Duration = Duration::from_secs(3);
+const HURRY: Duration = Duration::from_millis(80);
+const AGAIN: Duration = Duration::from_millis(5);
+
+/// A running driver; dropping it ends it and its browser.
+pub(in super::super) struct Process {
+    /// Where it listens on loopback.
+    pub(super) port: u16,
+    stop: Cancel,
+    thread: Option<JoinHandle<()>>,
+    folder: Option<TempDir>,
+    _linked: OnFire,
+}
+
+/// What is heard of a driver that starts.
+enum Heard {
+    Port(u16),
+    Ended(String),
+    Stopped,
+}
+
+impl Process {
+    /// Starts the driver of `pair` on a free port.
+    ///
+    /// # Errors
+    /// `System` or `Network` when it does not start or says no port; `Cancelled`.
+    pub(in super::super) fn start(pair: &Pair, env: &Env, stop: &Cancel) -> Outcome<Self> {
+        let folder = own_folder(env)
+            .map_err(|why| Problem::system("Cannot make a folder for the browser", why))?;
+        let mut run = Run::new(
+            pair.driver.as_os_str(),
+            ["--port=0"],
+            variables(env, &folder.path().to_string_lossy()),
+        );
+        run.dir = Some(folder.path().to_owned());
+        run.limit = LIFE;
+        run.grace = GRACE;
+        run.cancel_grace = GRACE;
+        run.stderr = Keep::ends(2048, 2048);
+        let (stop, linked) = stop.child();
+        let (tell, told) = bounded(4);
+        let thread = {
+            let (stop, tell) = (stop.clone(), tell.clone());
+            thread::Builder::new()
+                .name("driver".into())
+                .spawn(move || serve(&run, &stop, &tell))
+                .map_err(|why| Problem::system("Cannot start a driver", why))?
+        };
+        let mut process = Self {
+            port: 0,
+            stop,
+            thread: Some(thread),
+            folder: Some(folder),
+            _linked: linked,
+        };
+        process.port = process.listen(tell, &told, pair)?;
+        Ok(process)
+    }
+
+    fn listen(&self, tell: Sender<Heard>, told: &Receiver<Heard>, pair: &Pair) -> Outcome<u16> {
+        let _wake = self
+            .stop
+            .on_fire(move || drop(tell.try_send(Heard::Stopped)));
+        let name = pair.driver.display();
+        match told.recv_timeout(START) {
+            Ok(Heard::Port(port)) => Ok(port),
+            Ok(Heard::Stopped) => Err(Problem::cancelled()),
+            Ok(Heard::Ended(words)) => {
+                self.stop.check()?;
+                Err(Problem::network(format!("{name} does not start: {words}")))
+            }
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                Err(Problem::network(format!(
+                    "{name} did not say within {} s that it listens.",
+                    START.as_secs()
+                )))
+            }
+        }
+    }
+}
+
+/// A new folder for one browser, where its path leaves room for the sockets that Chromium makes in it.
+fn own_folder(env: &Env) -> io::Result<TempDir> {
+    let absolute = |name: &str| env.get(name).filter(|dir| dir.starts_with('/'));
+    let wanted = absolute("TMPDIR").unwrap_or("/tmp");
+    let others = [absolute("XDG_RUNTIME_DIR"), Some("/tmp"), Some("/var/tmp")];
+    let short = std::iter::once(Some(wanted))
+        .chain(others)
+        .flatten()
+        .filter(|dir| dir.len() <= MAX_TEMP_DIR_BYTES);
+    // The long one is better than none: Firefox does not mind.
+    let mut made = Err(io::ErrorKind::NotFound.into());
+    for above in short.chain([wanted]) {
+        sweep(Path::new(above));
+        made = tempfile::Builder::new().prefix(PREFIX).tempdir_in(above);
+        if made.is_ok() {
+            break;
+        }
+    }
+    made
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let hurry = self.stop.is_fired();
+        self.stop.fire();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        if let Some(folder) = self.folder.take() {
+            remove(folder.keep(), if hurry { HURRY } else { REMOVE });
+        }
+    }
+}
+
+/// Removes a browser's folder, and waits a moment for it: there are many files in it, and a process that is dying may still write one.
+/// What is left is for the next call.
+fn remove(folder: PathBuf, patience: Duration) {
+    let (tell, told) = bounded(1);
+    let removing = thread::Builder::new()
+        .name("removing".into())
+        .spawn(move || {
+            for _ in 0..20 {
+                match fs::remove_dir_all(&folder) {
+                    Err(why) if why.kind() != io::ErrorKind::NotFound => thread::sleep(AGAIN),
+                    _ => break,
+                }
+            }
+            let _ = tell.send(());
+        });
+    if removing.is_ok() {
+        let _ = told.recv_timeout(patience);
+    }
+}
+
+/// Removes folders that a call left which was killed or had to hurry.
+fn sweep(above: &Path) {
+    let old = |entry: &fs::DirEntry| {
+        let named = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        let about = entry
+            .metadata()
+            .ok()
+            .filter(|about| named && about.is_dir())?;
+        let own = about.uid() == rustix::process::geteuid().as_raw();
+        let age = about.modified().ok()?.elapsed().ok()?;
+        Some(own && age > LIFE * 10)
+    };
+    for entry in fs::read_dir(above).into_iter().flatten().flatten() {
+        if old(&entry) == Some(true) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn serve(run: &Run, stop: &Cancel, tell: &Sender<Heard>) {
+    let done = run.run_split(stop, b'\n', &mut |line| {
+        if let Some(port) = port(&String::from_utf8_lossy(line)) {
+            let _ = tell.try_send(Heard::Port(port));
+        }
+        ControlFlow::Continue(())
+    });
+    let words = match done {
+        Ok(done) => {
+            let said = done.stderr.text();
+            let said = said.lines().rfind(|line| !line.trim().is_empty());
+            let said = clip(&visible(said.unwrap_or_default().trim()), 200);
+            format!("{} {said}", done.ending())
+        }
+        Err(problem) => problem.what,
+    };
+    let _ = tell.try_send(Heard::Ended(words.trim().to_owned()));
+}
+
+/// The port that a line names: `Listening on 127.0.0.1:PORT`, `… was started successfully on port PORT.`
+fn port(line: &str) -> Option<u16> {
+    let after = match line.split_once("Listening on ") {
+        Some((_, place)) => place.rsplit_once(':')?.1,
+        None => line.split_once("started successfully on port ")?.1,
+    };
+    let digits = after.trim().trim_end_matches('.');
+    digits.parse().ok().filter(|port| *port > 0)
+}
+
+/// The environment of a browser that knows nothing of its user: no files of theirs, no desktop, no proxies.
+fn variables(env: &Env, folder: &str) -> Vec<(String, String)> {
+    const ITS_OWN: [&str; 7] = [
+        "HOME",
+        "TMPDIR",
+        "XDG_CONFIG_HOME",
+        "XDG_CACHE_HOME",
+        "XDG_DATA_HOME",
+        "XDG_STATE_HOME",
+        "XDG_RUNTIME_DIR",
+    ];
+    let kept = |name: &str| {
+        name.starts_with("LC_")
+            || matches!(
+                name,
+                "PATH" | "LANG" | "LANGUAGE" | "TZ" | "LD_LIBRARY_PATH" | "XDG_DATA_DIRS"
+            )
+    };
+    let mut vars: Vec<(String, String)> = command_env(env)
+        .into_iter()
+        .filter(|(name, _)| kept(name))
+        .collect();
+    vars.extend(ITS_OWN.map(|name| (name.to_owned(), folder.to_owned())));
+    // A reporter of crashes would outlive its browser.
+    vars.push(("MOZ_CRASHREPORTER_DISABLE".to_owned(), "1".to_owned()));
+    vars
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_driver_says_its_port() {
+        for (line, want) in [
+            (
+                "1700000000000\tgeckodriver\tINFO\tListening on 127.0.0.1:4444",
+                Some(4444),
+            ),
+            (
+                "ChromeDriver was started successfully on port 45727.",
+                Some(45727),
+            ),
+            ("ChromeDriver was started successfully.", None),
+            ("Starting ChromeDriver 1 on port 0", None),
+            ("Listening on nothing", None),
+            ("Listening on 127.0.0.1:0", None),
+        ] {
+            assert_eq!(port(line), want, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_browser_gets_a_folder_whose_path_has_room_for_sockets() {
+        let long = tempfile::Builder::new()
+            .prefix(&"x".repeat(60))
+            .tempdir()
+            .unwrap();
+        let env = Env::from([("TMPDIR", long.path().to_str().unwrap())]);
+        let folder = own_folder(&env).unwrap();
+        let above = folder.path().parent().unwrap();
+        assert!(
+            above.as_os_str().len() <= MAX_TEMP_DIR_BYTES,
+            "{}",
+            above.display()
+        );
+    }
+}

@@ -1,0 +1,242 @@
+//! One WebDriver session: its requests as JSON over HTTP on loopback, and what their answers mean (contract/services/webdriver.md).
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::options::capabilities;
+use super::{Pair, Patience, Process};
+use crate::base::cancel::Cancel;
+use crate::base::problem::Problem;
+use crate::base::text::{clip, visible};
+use crate::net::http::{Client, Limits, NetError, Response, Setup};
+use crate::net::proxies::Route;
+use crate::net::service::body;
+
+/// Bytes of an answer at most.
+const MOST: usize = 32 << 20;
+/// Until a driver is ready, and a browser has started.
+const READY: Duration = Duration::from_secs(5);
+const START: Duration = Duration::from_secs(25);
+/// Between two looks at a driver that is not ready.
+const LOOK: Duration = Duration::from_millis(20);
+/// What a driver takes besides the time that it is given.
+const SLACK: Duration = Duration::from_secs(5);
+/// For the end of a session.
+const END: Duration = Duration::from_secs(3);
+
+/// How a request failed.
+#[derive(Debug)]
+pub(in super::super) enum Failed {
+    /// The driver said so: its error, and the first line of its message.
+    Said(String, String),
+    /// Something else.
+    Problem(Problem),
+}
+
+impl Failed {
+    /// In words.
+    pub(in super::super) fn problem(self) -> Problem {
+        match self {
+            Self::Said(error, message) if message.is_empty() || message == error => {
+                Problem::network(format!("The browser says: {error}."))
+            }
+            Self::Said(error, message) if message.starts_with(&error) => Problem::network(format!(
+                "The browser says: {}.",
+                message.trim_end_matches('.')
+            )),
+            Self::Said(error, message) => Problem::network(format!(
+                "The browser says: {error}: {}.",
+                message.trim_end_matches('.')
+            )),
+            Self::Problem(problem) => problem,
+        }
+    }
+
+    /// True when the driver named this error.
+    pub(in super::super) fn is(&self, error: &str) -> bool {
+        matches!(self, Self::Said(own, _) if own == error)
+    }
+}
+
+impl From<Problem> for Failed {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+/// A session; dropping it ends it, unless the call was stopped: then its process is killed.
+pub(in super::super) struct Session {
+    base: String,
+    id: String,
+    patience: Patience,
+    stop: Cancel,
+}
+
+impl Session {
+    /// Opens a session whose browser is led through `gateway`.
+    ///
+    /// # Errors
+    /// The driver is not ready, or its browser does not start; `Cancelled`.
+    pub(in super::super) fn open(
+        process: &Process,
+        pair: &Pair,
+        gateway: SocketAddr,
+        patience: Patience,
+        stop: &Cancel,
+    ) -> Result<Self, Failed> {
+        let mut session = Self {
+            base: format!("http://127.0.0.1:{}", process.port),
+            id: String::new(),
+            patience,
+            stop: stop.clone(),
+        };
+        session.wait()?;
+        let wanted = capabilities(pair, gateway, patience);
+        let value = session.post("/session", &wanted, START)?;
+        let id = value
+            .get("sessionId")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        if id.is_empty() || !id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
+            return Err(Problem::network("The driver opened a session without an id.").into());
+        }
+        id.clone_into(&mut session.id);
+        Ok(session)
+    }
+
+    /// Goes to `url` and waits until it has loaded.
+    ///
+    /// # Errors
+    /// `timeout` when that takes too long; what came so far can be read all the same.
+    pub(in super::super) fn go(&self, url: &str) -> Result<(), Failed> {
+        let limit = self.patience.load + SLACK;
+        self.post(&self.own("/url"), &json!({"url": url}), limit)
+            .map(drop)
+    }
+
+    /// Runs `script` in the page and returns what it returns.
+    ///
+    /// # Errors
+    /// The script failed, or took too long.
+    pub(in super::super) fn script(&self, script: &str, args: &Value) -> Result<Value, Failed> {
+        let limit = self.patience.script + SLACK;
+        let body = json!({"script": script, "args": args});
+        self.post(&self.own("/execute/sync"), &body, limit)
+    }
+
+    /// Where the page came from at last.
+    ///
+    /// # Errors
+    /// The session is gone.
+    pub(in super::super) fn place(&self) -> Result<String, Failed> {
+        self.get(&self.own("/url"))
+    }
+
+    /// The page as HTML, as it is by now.
+    ///
+    /// # Errors
+    /// The session is gone.
+    pub(in super::super) fn source(&self) -> Result<String, Failed> {
+        self.get(&self.own("/source"))
+    }
+
+    fn get(&self, path: &str) -> Result<String, Failed> {
+        let url = format!("{}{path}", self.base);
+        let answer = client(self.patience.script + SLACK).get(&url, &[], &self.stop);
+        let value = value(answer.map_err(Failed::net)?)?;
+        Ok(value.as_str().unwrap_or_default().to_owned())
+    }
+
+    fn own(&self, path: &str) -> String {
+        format!("/session/{}{path}", self.id)
+    }
+
+    /// Waits until the driver is ready.
+    fn wait(&self) -> Result<(), Failed> {
+        let begun = Instant::now();
+        loop {
+            let client = client(READY);
+            let answer = client.get(&format!("{}/status", self.base), &[], &self.stop);
+            let ready = answer.map_err(Failed::net).and_then(value);
+            let failed = match ready {
+                Ok(value) if value.get("ready") != Some(&Value::Bool(false)) => return Ok(()),
+                Ok(_) => Problem::network("The driver is not ready for a session.").into(),
+                Err(failed) => failed,
+            };
+            if begun.elapsed() > READY || !self.stop.sleep(LOOK) {
+                self.stop.check()?;
+                return Err(failed);
+            }
+        }
+    }
+
+    fn post(&self, path: &str, body: &Value, limit: Duration) -> Result<Value, Failed> {
+        let url = format!("{}{path}", self.base);
+        let body = body.to_string();
+        let answer = client(limit).post(&url, &[], &[body.as_bytes()], &self.stop);
+        value(answer.map_err(Failed::net)?)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.id.is_empty() || self.stop.is_fired() {
+            return;
+        }
+        let url = format!("{}{}", self.base, self.own(""));
+        if let Ok(mut response) = client(END).delete(&url, &self.stop) {
+            let _ = response.read_some(1024);
+        }
+    }
+}
+
+impl Failed {
+    fn net(error: NetError) -> Self {
+        Self::Problem(error.problem("The browser's driver"))
+    }
+}
+
+fn client(limit: Duration) -> Client {
+    Client::new(Setup {
+        limits: Limits {
+            connect: Duration::from_secs(2),
+            first_byte: limit,
+            silence: limit,
+        },
+        agent: "Marvin".to_owned(),
+        // Loopback, whatever proxies there are.
+        route: Route::default(),
+    })
+}
+
+/// The value of an answer.
+fn value(mut response: Response) -> Result<Value, Failed> {
+    let status = response.status;
+    let bytes = body(&mut response, MOST).map_err(|why| why.problem("The browser's driver"))?;
+    let mut answer: Value = serde_json::from_slice(&bytes).map_err(|_| {
+        // Paths that it does not know are told in plain words.
+        let said = String::from_utf8_lossy(&bytes).into_owned();
+        Problem::network(format!(
+            "The browser's driver answered {status} with what is no JSON: {}",
+            clip(&visible(said.trim()), 200)
+        ))
+    })?;
+    let value = answer.get_mut("value").map(Value::take).unwrap_or_default();
+    let word = |key: &str| {
+        let text = value.get(key).and_then(Value::as_str).unwrap_or_default();
+        clip(&visible(text.lines().next().unwrap_or_default()), 300)
+    };
+    // Every failure has a status of its own; a page's own object with such a key is none.
+    if status >= 400 {
+        let error = word("error");
+        let error = if error.is_empty() {
+            format!("status {status}")
+        } else {
+            error
+        };
+        return Err(Failed::Said(error, word("message")));
+    }
+    Ok(value)
+}

@@ -1,0 +1,191 @@
+//! Asking DuckDuckGo without JavaScript: the html edition, then the lite one when the first cannot be used. A bot check is a ban of
+//! the address for both, and longer for those who keep asking: it is left alone (contract/services/duckduckgo.md).
+
+use std::time::Duration;
+
+use super::limit::within;
+use super::query;
+use super::results::{self, Hit};
+use crate::base::problem::{Outcome, Problem};
+use crate::net::service::{Answer, Ask};
+use crate::net::services::{DUCKDUCKGO, DUCKDUCKGO_LITE, DUCKDUCKGO_NEWS, Service};
+use crate::tools::engine::context::Ctx;
+
+/// How long DuckDuckGo is left alone after a bot check.
+pub(super) const REST: Duration = Duration::from_secs(600);
+/// Bytes of a page; a usual one has forty thousand.
+pub(super) const MOST: usize = 2 << 20;
+
+/// An edition: where it is, the fields that only it has, and how long it is waited for. Both fit into a call.
+struct Edition {
+    service: &'static Service,
+    path: &'static str,
+    fields: &'static [(&'static str, &'static str)],
+    limit: Duration,
+}
+
+const HTML: Edition = Edition {
+    service: &DUCKDUCKGO,
+    path: "/html/",
+    fields: &[("b", "")],
+    limit: Duration::from_secs(7),
+};
+const LITE: Edition = Edition {
+    service: &DUCKDUCKGO_LITE,
+    path: "/lite/",
+    fields: &[],
+    limit: Duration::from_secs(4),
+};
+
+/// The results for `query`, none when DuckDuckGo says that there are none; `recency` is empty or d, w, m, y.
+///
+/// # Errors
+/// `Input` for a query that is empty or too long; `Limit` for a bot check and while DuckDuckGo is left alone; `Network`; `Cancelled`.
+pub(crate) fn search(ctx: &Ctx, query: &str, recency: &str) -> Outcome<Vec<Hit>> {
+    let query = query::for_duckduckgo(query)?;
+    let first = match HTML.ask(ctx, &query, recency) {
+        Ok(said) => return said.judge(ctx),
+        Err(problem) if problem.is_cancelled() => return Err(problem),
+        Err(problem) => problem,
+    };
+    match LITE.ask(ctx, &query, recency) {
+        Ok(said) => said.judge(ctx),
+        Err(second) if second.is_cancelled() => Err(second),
+        Err(second) => {
+            let what = match second.what == first.what {
+                true => first.what,
+                false => format!("{} Its lite edition: {}", first.what, second.what),
+            };
+            Err(Problem::new(first.kind, what)
+                .next("Try again in a moment, or use another source."))
+        }
+    }
+}
+
+/// Leaves every edition alone for a while.
+pub(super) fn rest(ctx: &Ctx) {
+    for service in [&DUCKDUCKGO, &DUCKDUCKGO_LITE, &DUCKDUCKGO_NEWS] {
+        ctx.world.outside.rest(service, REST);
+    }
+}
+
+/// The problem with a page that asks for a human.
+pub(super) fn bot_check() -> Problem {
+    Problem::limit("DuckDuckGo refused this search (bot check).")
+        .next("Wait some minutes before the next search, or use another source.")
+}
+
+/// A request as a browser's form makes it.
+pub(super) fn headed<'a>(ask: Ask<'a>, service: &Service) -> Ask<'a> {
+    ask.header("accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+        .header("accept-language", "en-US,en;q=0.7")
+        .header("referer", format!("{}/", service.base))
+        .header("sec-fetch-dest", "document")
+        .header("sec-fetch-mode", "navigate")
+        .header("sec-fetch-site", "same-origin")
+        .header("sec-fetch-user", "?1")
+        .most(MOST)
+        // An overloaded DuckDuckGo is not asked twice.
+        .patience(Duration::ZERO)
+}
+
+/// What a page that was understood says.
+enum Said {
+    Found(Vec<Hit>),
+    BotCheck,
+}
+
+impl Said {
+    fn judge(self, ctx: &Ctx) -> Outcome<Vec<Hit>> {
+        match self {
+            Self::Found(hits) => Ok(hits),
+            Self::BotCheck => {
+                rest(ctx);
+                Err(bot_check())
+            }
+        }
+    }
+}
+
+impl Edition {
+    fn ask(&self, ctx: &Ctx, query: &str, recency: &str) -> Outcome<Said> {
+        let mut form = vec![("q", query)];
+        form.extend(self.fields);
+        form.push(("kl", "wt-wt"));
+        if !recency.is_empty() {
+            form.push(("df", recency));
+        }
+        within(ctx, self.limit, self.service.name, |ctx| {
+            let ask = headed(ctx.ask(self.service), self.service);
+            said(&ask.path(self.path).form(&form)?)
+        })
+    }
+}
+
+/// Judges an answer by what is on its page first, by its status then.
+fn said(answer: &Answer) -> Outcome<Said> {
+    let page = results::read(&answer.text());
+    if !page.hits.is_empty() {
+        return Ok(Said::Found(page.hits));
+    }
+    if page.robot || matches!(answer.status, 202 | 403 | 429) {
+        return Ok(Said::BotCheck);
+    }
+    if page.none && answer.is_ok() {
+        return Ok(Said::Found(Vec::new()));
+    }
+    let name = answer.service.name;
+    Err(match answer.status {
+        300..=399 => Problem::network(format!("{name} leads this search to another page.")),
+        200..=299 if answer.bytes.trim_ascii().is_empty() => answer.unreadable(),
+        200..=299 => Problem::network(format!(
+            "{name} answered with a page that cannot be understood as results."
+        ))
+        .next("Try again in a moment, or use another source."),
+        _ => answer.refused(None),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(status: u16, body: &str) -> Result<usize, String> {
+        match said(&Answer::new(&DUCKDUCKGO, status, body.as_bytes().to_vec())) {
+            Ok(Said::Found(hits)) => Ok(hits.len()),
+            Ok(Said::BotCheck) => Err("bot check".to_owned()),
+            Err(problem) => Err(problem.what),
+        }
+    }
+
+    #[test]
+    fn the_page_decides_before_the_status() {
+        let hit = "<a class=result__a href=https://a.test>A</a>";
+        let robot = "<form id=challenge-form></form>";
+        let none = "<p class=no-results>";
+        for status in [200, 202, 403, 500] {
+            assert_eq!(judged(status, hit), Ok(1));
+            assert_eq!(judged(status, &format!("{robot}{hit}")), Ok(1));
+            assert_eq!(
+                judged(status, &format!("{robot}{none}")),
+                Err("bot check".to_owned())
+            );
+        }
+        for status in [202, 403, 429] {
+            assert_eq!(judged(status, none), Err("bot check".to_owned()));
+            assert_eq!(judged(status, ""), Err("bot check".to_owned()));
+        }
+        assert_eq!(judged(200, none), Ok(0));
+        for (status, body, wanted) in [
+            (200, "<p>new layout", "cannot be understood"),
+            (200, "{\"results\": []}", "cannot be understood"),
+            (200, " ", "answered with nothing"),
+            (303, "", "leads this search to another page"),
+            (500, none, "DuckDuckGo failed (500)"),
+            (404, "", "does not have this (404)"),
+        ] {
+            let problem = judged(status, body).unwrap_err();
+            assert!(problem.contains(wanted), "{status} {body}: {problem}");
+        }
+    }
+}

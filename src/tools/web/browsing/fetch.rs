@@ -1,0 +1,349 @@
+//! A page fetched by our own guarded client, and what it is: HTML, plain text, or nothing to read (contract/services/lynx.md).
+
+use serde::de::IgnoredAny;
+
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, visible};
+use crate::formats::address::Address;
+use crate::formats::charset::decoded;
+use crate::net::download::size;
+use crate::net::guarded_client::Visit;
+use crate::net::service::{Unread, body};
+use crate::tools::engine::context::Ctx;
+
+/// Bytes of a page at most, decompressed.
+const MOST: usize = 10_000_000;
+/// Bytes that tell what a body is.
+const HEAD: usize = 1024;
+
+/// What a page is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// HTML.
+    Html,
+    /// Text as it stands.
+    Text,
+}
+
+/// A page.
+#[derive(Debug)]
+pub(super) struct Fetched {
+    /// Where it came from at last.
+    pub(super) address: Address,
+    /// The answer's status.
+    pub(super) status: u16,
+    /// What it is.
+    pub(super) kind: Kind,
+    /// Its text.
+    pub(super) text: String,
+}
+
+/// Fetches what is at `address`.
+///
+/// # Errors
+/// `Refused` for private addresses, on the way too; `Input` for what is no text; `Limit` for too much; `Network`; `Cancelled`.
+pub(super) fn fetch(ctx: &Ctx, address: &Address) -> Outcome<Fetched> {
+    let headers = [
+        (
+            "accept",
+            "text/html,application/xhtml+xml,text/plain;q=0.9,*/*;q=0.5".to_owned(),
+        ),
+        ("accept-encoding", "gzip".to_owned()),
+    ];
+    let visit = ctx.visitor()?.open(address, &headers, &ctx.stop)?;
+    read(visit)
+}
+
+fn read(visit: Visit) -> Outcome<Fetched> {
+    let Visit {
+        mut response,
+        address,
+    } = visit;
+    let named = response.header_text("content-type").unwrap_or_default();
+    let status = response.status;
+    let told = judged(&named);
+    if told == Some(Told::Data) {
+        let length = response
+            .header("content-length")
+            .and_then(|n| n.parse().ok());
+        return Err(no_text(&address, essence(&named), length));
+    }
+    let bytes = body(&mut response, MOST).map_err(|why| match why {
+        Unread::TooLarge(_) => too_large(&address),
+        why => why.problem(&address.host.to_string()),
+    })?;
+    let kind = match told {
+        _ if is_data(&bytes, &named) => {
+            return Err(no_text(
+                &address,
+                signature(&bytes),
+                Some(bytes.len() as u64),
+            ));
+        }
+        Some(Told::Html) => Kind::Html,
+        Some(Told::Text) => Kind::Text,
+        Some(Told::Data) | None if looks_like_html(&bytes) => Kind::Html,
+        Some(Told::Data) | None => Kind::Text,
+    };
+    let text = decoded(&bytes, &named);
+    Ok(Fetched {
+        address,
+        status,
+        kind,
+        text,
+    })
+}
+
+/// What a content type promises.
+#[derive(Debug, PartialEq, Eq)]
+enum Told {
+    Html,
+    Text,
+    Data,
+}
+
+/// What a content type promises; nothing when it says nothing.
+fn judged(named: &str) -> Option<Told> {
+    let essence = essence(named).to_ascii_lowercase();
+    let (kind, sub) = essence.split_once('/').unwrap_or_default();
+    match (kind, sub) {
+        ("text", "html") | ("application", "xhtml+xml") => Some(Told::Html),
+        ("text", _) | ("message", _) => Some(Told::Text),
+        _ if sub.ends_with("+json") || sub.ends_with("+xml") && kind != "image" => Some(Told::Text),
+        (
+            "application",
+            "json"
+            | "xml"
+            | "javascript"
+            | "x-javascript"
+            | "ecmascript"
+            | "ld+json"
+            | "x-ndjson"
+            | "yaml"
+            | "x-yaml"
+            | "toml"
+            | "x-sh"
+            | "sql"
+            | "rtf"
+            | "x-www-form-urlencoded"
+            | "x-tex"
+            | "x-latex"
+            | "graphql"
+            | "json5"
+            | "jsonl",
+        ) => Some(Told::Text),
+        ("", _)
+        | ("application", "octet-stream" | "binary" | "unknown" | "x-unknown")
+        | ("binary" | "unknown", _) => None,
+        _ => Some(Told::Data),
+    }
+}
+
+fn essence(named: &str) -> &str {
+    named.split([';', ',']).next().unwrap_or_default().trim()
+}
+
+/// Bytes that no text has, unless it is in UTF-16 or UTF-32 and says so.
+fn is_data(bytes: &[u8], named: &str) -> bool {
+    let head = bytes.get(..HEAD).unwrap_or(bytes);
+    let wide = named.to_ascii_lowercase().contains("utf-16")
+        || head.starts_with(&[0xff, 0xfe])
+        || head.starts_with(&[0xfe, 0xff]);
+    head.starts_with(b"%PDF-") || !wide && head.contains(&0)
+}
+
+/// What the first bytes of data say about it.
+fn signature(bytes: &[u8]) -> &'static str {
+    let known: [(&[u8], &str); 8] = [
+        (b"%PDF-", "application/pdf"),
+        (b"\x89PNG", "image/png"),
+        (b"\xff\xd8\xff", "image/jpeg"),
+        (b"GIF8", "image/gif"),
+        (b"PK\x03\x04", "application/zip"),
+        (b"\x7fELF", "a program"),
+        (b"ID3", "audio/mpeg"),
+        (b"\x1a\x45\xdf\xa3", "video/webm"),
+    ];
+    let found = known.iter().find(|(start, _)| bytes.starts_with(start));
+    found.map_or("binary data", |(_, name)| name)
+}
+
+fn looks_like_html(bytes: &[u8]) -> bool {
+    let head = bytes.get(..HEAD).unwrap_or(bytes);
+    let head = String::from_utf8_lossy(head).to_ascii_lowercase();
+    let start = head.trim_start_matches('\u{feff}').trim_start();
+    [
+        "<!doctype html",
+        "<html",
+        "<head",
+        "<body",
+        "<title",
+        "<!--",
+        "<meta",
+        "<script",
+        "<style",
+        "<div",
+        "<h1",
+        "<table",
+        "<p>",
+        "<br",
+    ]
+    .iter()
+    .any(|tag| start.starts_with(tag))
+        || start.starts_with('<') && head.contains("<html")
+}
+
+fn no_text(address: &Address, kind: &str, length: Option<u64>) -> Problem {
+    let size = length.map_or_else(String::new, |length| format!(", {}", size(length)));
+    Problem::input(format!(
+        "{} is no page to read: it is {}{size}.",
+        clip(&visible(&address.to_string()), 300),
+        clip(&visible(kind), 80)
+    ))
+    .next("download_file saves it to ~/Downloads.")
+}
+
+fn too_large(address: &Address) -> Problem {
+    Problem::limit(format!(
+        "{} sent more than {}, the most that is read of a page.",
+        address.host,
+        size(MOST as u64)
+    ))
+    .next("download_file saves it to ~/Downloads; search_code and read_file read a part of a file.")
+}
+
+/// What a status of 400 and more means.
+pub(super) fn status_words(status: u16) -> &'static str {
+    match status {
+        300..=399 => " (it redirects without saying where to)",
+        401 => " (it wants a sign-in)",
+        403 => " (not allowed)",
+        404 | 410 => " (not found)",
+        429 => " (too many requests)",
+        451 => " (withheld for legal reasons)",
+        500..=599 => " (the server failed)",
+        _ => "",
+    }
+}
+
+/// Plain text to be read: JSON that stands on one line gets lines, and control characters are made visible.
+pub(super) fn plain(text: &str) -> String {
+    let text = text.trim_start_matches('\u{feff}');
+    let long = text.lines().any(|line| line.len() > 160);
+    if long
+        && text.trim_start().starts_with(['{', '['])
+        && serde_json::from_str::<IgnoredAny>(text).is_ok()
+    {
+        return visible(&in_lines(text));
+    }
+    visible(&text.replace("\r\n", "\n").replace('\r', "\n"))
+}
+
+/// Valid JSON, a value a line, its numbers and words as they were written.
+fn in_lines(json: &str) -> String {
+    let mut out = String::with_capacity(json.len() * 2);
+    let mut depth = 0usize;
+    let (mut quoted, mut escaped) = (false, false);
+    let mut rest = json
+        .trim()
+        .chars()
+        .filter(|c| !matches!(c, '\n' | '\r' | '\t'))
+        .peekable();
+    let line = |out: &mut String, depth: usize| {
+        out.push('\n');
+        out.extend(std::iter::repeat_n("  ", depth));
+    };
+    while let Some(c) = rest.next() {
+        if quoted {
+            out.push(c);
+            quoted = escaped || c != '"';
+            escaped = !escaped && c == '\\';
+            continue;
+        }
+        match c {
+            ' ' => {}
+            '{' | '[' => {
+                out.push(c);
+                while rest.next_if_eq(&' ').is_some() {}
+                if let Some(end) = rest.next_if(|c| matches!(c, '}' | ']')) {
+                    out.push(end);
+                } else {
+                    depth += 1;
+                    line(&mut out, depth);
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                line(&mut out, depth);
+                out.push(c);
+            }
+            ',' => {
+                out.push(c);
+                line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            _ => {
+                quoted = c == '"';
+                out.push(c);
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_content_type_tells_what_is_read() {
+        for (named, want) in [
+            ("text/html; charset=utf-8", Some(Told::Html)),
+            ("Application/XHTML+XML", Some(Told::Html)),
+            ("text/csv", Some(Told::Text)),
+            ("application/problem+json", Some(Told::Text)),
+            ("application/atom+xml;x=y", Some(Told::Text)),
+            ("image/svg+xml", Some(Told::Data)),
+            ("image/png", Some(Told::Data)),
+            ("application/pdf", Some(Told::Data)),
+            ("application/octet-stream", None),
+            ("", None),
+            ("nonsense", None),
+        ] {
+            assert_eq!(judged(named), want, "{named}");
+        }
+        assert!(is_data(b"%PDF-1.7", "text/html") && is_data(b"a\0b", "text/plain"));
+        assert!(!is_data(b"\xff\xfea\0", "") && !is_data(b"a\0", "text/html; charset=UTF-16LE"));
+        assert!(
+            looks_like_html(b"\n<!DOCTYPE HTML><p>")
+                && looks_like_html(b"<?xml version='1.0'?><html>")
+        );
+        assert!(!looks_like_html(b"<rss>") && !looks_like_html(b"x <html>"));
+    }
+
+    #[test]
+    fn json_on_one_line_gets_lines_and_keeps_its_words() {
+        let long = format!(
+            r#"{{"a":[1e400,12345678901234567890123,{{}},[ ]],"b, c":"x\"{{,}}\\","d":"{}"}}"#,
+            "y".repeat(200)
+        );
+        let shown = plain(&long);
+        assert!(
+            shown.starts_with("{\n  \"a\": [\n    1e400,\n    12345678901234567890123,\n    {},\n    []\n  ],\n  \"b, c\": \"x\\\"{,}\\\\\",\n"),
+            "{shown}"
+        );
+        assert_eq!(plain("{\"a\":1}\r\nb\u{1b}"), "{\"a\":1}\nb\\x1b");
+        let deep = "[".repeat(10_000);
+        assert_eq!(plain(&deep), deep);
+    }
+
+    proptest! {
+        #[test]
+        fn json_in_lines_is_the_same_json(words in proptest::collection::vec(".{0,12}", 0..8), number: i64) {
+            let value = serde_json::json!({"a": words, "b": {"n": number, "e": [], "o": {}}});
+            let shown = in_lines(&value.to_string());
+            prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).ok(), Some(value));
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! HTML shown by lynx, from its standard input: lynx itself fetches nothing (contract/services/lynx.md).
+
+use std::time::Duration;
+
+use crate::base::problem::Outcome;
+use crate::formats::address::Address;
+use crate::proc::capture::Keep;
+use crate::proc::child::Run;
+use crate::proc::child_env::command_env;
+use crate::proc::program::find_program;
+use crate::tools::engine::context::Ctx;
+
+/// Longest run; a page of a megabyte takes a fraction of a second.
+const LIMIT: Duration = Duration::from_secs(6);
+/// Bytes of text that are kept.
+const MOST: usize = 20 << 20;
+
+/// `html`, which came from `address`, as lynx shows it; nothing when there is no lynx or it fails.
+///
+/// # Errors
+/// `Cancelled`.
+pub(super) fn shown(ctx: &Ctx, html: &str, address: &Address) -> Outcome<Option<String>> {
+    let env = &ctx.world.env;
+    let Some(program) = find_program("lynx", env) else {
+        return Ok(None);
+    };
+    let words = [
+        "-cfg=/dev/null",
+        "-stdin",
+        "-dump",
+        "-nolist",
+        "-nonumbers",
+        "-width=120",
+        "-force_html",
+        "-assume_charset=utf-8",
+        "-display_charset=utf-8",
+    ];
+    let mut vars = command_env(env);
+    // Its own settings, and whatever would lead it outside, are not for this.
+    vars.retain(|(name, _)| {
+        !name.starts_with("LC_") && !matches!(name.as_str(), "LANG" | "LANGUAGE" | "HOME" | "TERM")
+    });
+    vars.push(("LC_ALL".to_owned(), "C.UTF-8".to_owned()));
+    vars.push(("HOME".to_owned(), "/nonexistent".to_owned()));
+    let mut run = Run::new(program, words, vars);
+    // The page's own declarations come second: the bytes are UTF-8 by now.
+    let before = format!("<meta charset=\"utf-8\"><base href=\"{address}\">\n");
+    run.input = Some([before.as_bytes(), html.as_bytes()].concat());
+    run.limit = LIMIT;
+    run.stdout = Keep::first(MOST);
+    let done = match run.run(&ctx.stop) {
+        Ok(done) => done.unless_cancelled()?,
+        Err(problem) if problem.is_cancelled() => return Err(problem),
+        Err(_) => return Ok(None),
+    };
+    // Its status is no judgement of the text: an error page is shown with status 1.
+    let text = led_on(tidy(&done.stdout.text()), address);
+    Ok((done.code.is_some() && !done.timed_out && !text.is_empty()).then_some(text))
+}
+
+/// The first line may say where the page leads on to, which lynx takes from a file of its own: it is from `address`.
+fn led_on(text: String, address: &Address) -> String {
+    let (line, rest) = text.split_once('\n').unwrap_or((&text, ""));
+    let Some((when, file)) = line.split_once("): file://localhost") else {
+        return text;
+    };
+    if !when.starts_with("REFRESH(") {
+        return text;
+    }
+    let place = match file.split_once("/lynxXXXX") {
+        Some((_, file)) => file.split_once('/').map_or("", |(_, place)| place),
+        None => file,
+    };
+    let is_own = place.starts_with('L') && place.ends_with("TMP.html");
+    match address.join(place) {
+        Ok(next) if !is_own && !place.is_empty() => format!("{when}): {next}\n{rest}"),
+        _ => rest.trim_start().to_owned(),
+    }
+}
+
+/// Without the margin that all lines have, and without runs of empty lines.
+pub(super) fn tidy(text: &str) -> String {
+    let lines = || text.lines().map(str::trim_end);
+    let margin = lines()
+        .filter(|line| !line.is_empty())
+        .map(|line| line.len() - line.trim_start_matches(' ').len())
+        .min()
+        .unwrap_or_default();
+    let mut out = String::with_capacity(text.len());
+    let mut empty = false;
+    for line in lines() {
+        if line.is_empty() {
+            empty = !out.is_empty();
+            continue;
+        }
+        if empty {
+            out.push('\n');
+        }
+        empty = false;
+        let kept = line.get(margin..).unwrap_or(line);
+        out.extend(kept.chars().filter(|c| *c == '\t' || !c.is_control()));
+        out.push('\n');
+    }
+    out.truncate(out.trim_end().len());
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::formats::address::Address;
+
+    #[test]
+    fn a_page_that_leads_on_names_no_file_of_ours() {
+        let address = Address::parse("https://a.test/b/c").unwrap();
+        let text = |line: &str| super::led_on(format!("{line}\n\nmoved"), &address);
+        for (file, wanted) in [
+            ("/next?x", "REFRESH(0 sec): https://a.test/next?x\n\nmoved"),
+            (
+                "/tmp/lynxXXXX3837NK/d/n.html",
+                "REFRESH(0 sec): https://a.test/b/d/n.html\n\nmoved",
+            ),
+            ("/tmp/lynxXXXXYQHKZy/L3536-5136TMP.html", "moved"),
+        ] {
+            assert_eq!(
+                text(&format!("REFRESH(0 sec): file://localhost{file}")),
+                wanted
+            );
+        }
+        for other in [
+            "REFRESH(5 sec): https://b.test/",
+            "a): file://localhost/x",
+            "",
+        ] {
+            assert_eq!(text(other), format!("{other}\n\nmoved"));
+        }
+    }
+
+    #[test]
+    fn margins_and_empty_lines_are_taken_away() {
+        let text = "\n\n      Title\n\n\n   a  b\u{1b}[1m  \n\n     - c\n";
+        assert_eq!(super::tidy(text), "   Title\n\na  b[1m\n\n  - c");
+        assert_eq!(super::tidy(" \n\n"), "");
+    }
+}

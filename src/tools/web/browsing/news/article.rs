@@ -1,0 +1,249 @@
+//! An article of any source, and many of them as one list without repetitions.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::fmt;
+
+use jiff::Timestamp;
+
+use super::super::link;
+use crate::base::text::{clip, visible};
+use crate::formats::html;
+
+/// Characters of a title, of an outlet's name and of a description.
+const TITLE: usize = 300;
+const OUTLET: usize = 80;
+const ABOUT: usize = 600;
+/// Parameters of an address that only say who sent the reader; also all that begin with `utm_`.
+const TRACKING: [&str; 14] = [
+    "fbclid", "gclid", "dclid", "msclkid", "yclid", "igshid", "mc_cid", "mc_eid", "cmpid", "ocid",
+    "ref", "ref_src", "smid", "taid",
+];
+
+/// One article.
+#[derive(Debug)]
+pub(super) struct Article {
+    pub(super) title: String,
+    pub(super) outlet: Option<String>,
+    pub(super) time: Option<Timestamp>,
+    /// The source that has it.
+    pub(super) source: &'static str,
+    pub(super) url: Option<String>,
+    pub(super) about: String,
+}
+
+/// An article's fields as a source has them: HTML, or nothing.
+pub(super) struct Raw<'a> {
+    pub(super) title: Option<&'a str>,
+    pub(super) outlet: Option<&'a str>,
+    pub(super) time: Option<Timestamp>,
+    pub(super) url: Option<&'a str>,
+    pub(super) about: Option<&'a str>,
+}
+
+impl Raw<'_> {
+    /// The article, under its description when it has an address and no title; none without both, and for one that its outlet took back.
+    pub(super) fn article(self, source: &'static str) -> Option<Article> {
+        let line = |text: Option<&str>, most| {
+            let line = html::line(text.unwrap_or_default());
+            clip(&visible(&line), most)
+        };
+        let about = line(self.about, ABOUT);
+        let title = match line(self.title, TITLE) {
+            title if title.is_empty() && self.url.is_some() => clip(&about, TITLE),
+            title => title,
+        };
+        if title.is_empty() || title == "[Removed]" {
+            return None;
+        }
+        Some(Article {
+            about: if about == title { String::new() } else { about },
+            title,
+            outlet: Some(line(self.outlet, OUTLET)).filter(|name| !name.is_empty()),
+            time: self.time,
+            source,
+            url: self.url.and_then(link::whole),
+        })
+    }
+}
+
+impl fmt::Display for Article {
+    /// Title, outlet, date and source, address, description, each on a line; what is unknown is left out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n   ", self.title)?;
+        if let Some(outlet) = &self.outlet {
+            write!(f, "{outlet} · ")?;
+        }
+        if let Some(time) = self.time {
+            write!(f, "{} UTC · ", time.strftime("%Y-%m-%d %H:%M"))?;
+        }
+        f.write_str(self.source)?;
+        let url = self.url.as_deref().unwrap_or_default();
+        for line in [url, &self.about] {
+            if !line.is_empty() {
+                write!(f, "\n   {line}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The articles without those that another has already, newest first, those without a date last.
+pub(super) fn merged(articles: Vec<Article>) -> Vec<Article> {
+    let mut addresses = BTreeSet::new();
+    let mut titles: Vec<BTreeSet<String>> = Vec::new();
+    let mut kept = Vec::new();
+    for article in articles {
+        let words = words(&article.title);
+        if titles.iter().any(|other| are_alike(other, &words)) {
+            continue;
+        }
+        if let Some(url) = &article.url
+            && !addresses.insert(plain(url))
+        {
+            continue;
+        }
+        titles.push(words);
+        kept.push(article);
+    }
+    kept.sort_by_key(|article| Reverse(article.time));
+    kept
+}
+
+fn words(title: &str) -> BTreeSet<String> {
+    title
+        .to_lowercase()
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// True when over 60 % of the words of the longer title are in the other too.
+fn are_alike(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
+    let shared = one.intersection(other).count();
+    shared * 10 > one.len().max(other.len()) * 6
+}
+
+/// An address as two sources would both have it.
+fn plain(url: &str) -> String {
+    let (_, rest) = url.split_once("://").unwrap_or(("", url));
+    let rest = rest.split('#').next().unwrap_or_default();
+    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (host, path) = place.split_once('/').unwrap_or((place, ""));
+    let host = host.to_lowercase();
+    let host = host.strip_prefix("www.").unwrap_or(&host);
+    let own = |pair: &&str| {
+        let name = pair.split('=').next().unwrap_or_default().to_lowercase();
+        !name.is_empty() && !name.starts_with("utm_") && !TRACKING.contains(&name.as_str())
+    };
+    let query: Vec<&str> = query.split('&').filter(own).collect();
+    format!("{host}/{}?{}", path.trim_end_matches('/'), query.join("&"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn article(title: &str, url: &str, time: &str) -> Article {
+        let raw = Raw {
+            title: Some(title),
+            outlet: None,
+            time: time.parse().ok(),
+            url: Some(url),
+            about: None,
+        };
+        raw.article("Test").unwrap()
+    }
+
+    #[test]
+    fn an_article_shows_what_is_known() {
+        let raw = Raw {
+            title: Some("Tides &amp; <b>currents</b>"),
+            outlet: Some(" The\nCoast "),
+            time: "2026-11-20T23:59:30+01:00".parse().ok(),
+            url: Some("https://a.test/1\n2"),
+            about: Some("<p>Two</p><p>parts</p>"),
+        };
+        assert_eq!(
+            raw.article("GNews").unwrap().to_string(),
+            "Tides & currents\n   The Coast · 2026-11-20 22:59 UTC · GNews\n   https://a.test/1%0A2\n   Two parts"
+        );
+        let bare = Raw {
+            title: Some("Tides"),
+            outlet: Some(" "),
+            time: None,
+            url: Some("javascript:alert(1)"),
+            about: Some("Tides"),
+        };
+        assert_eq!(
+            bare.article("GNews").unwrap().to_string(),
+            "Tides\n   GNews"
+        );
+        for title in [None, Some(" "), Some("<b></b>"), Some("[Removed]")] {
+            let raw = Raw {
+                title,
+                outlet: None,
+                time: None,
+                url: None,
+                about: Some("x"),
+            };
+            assert!(raw.article("GNews").is_none(), "{title:?}");
+        }
+    }
+
+    #[test]
+    fn repetitions_are_dropped_and_the_newest_come_first() {
+        let all = vec![
+            article("Undated", "https://a.test/0", ""),
+            article(
+                "Old tide",
+                "http://www.A.test/1/?utm_source=x&id=2#top",
+                "2026-11-01T00:00:00Z",
+            ),
+            article(
+                "Another name",
+                "https://a.test/1?id=2&FBCLID=3",
+                "2026-11-02T00:00:00Z",
+            ),
+            article(
+                "Another page",
+                "https://a.test/1?id=3",
+                "2026-11-03T00:00:00Z",
+            ),
+            article(
+                "Council backs tidal barrage",
+                "https://b.test/",
+                "2026-11-04T00:00:00Z",
+            ),
+            // Three of five words, and four of six.
+            article(
+                "Council rejects tidal barrage plan",
+                "https://c.test/",
+                "2026-11-05T00:00:00Z",
+            ),
+            article(
+                "COUNCIL backs a tidal barrage: live",
+                "https://d.test/",
+                "2026-11-06T00:00:00Z",
+            ),
+            article("潮汐発電", "https://e.test/", "2026-11-07T00:00:00Z"),
+            article("!?", "https://f.test/", "2026-11-08T00:00:00Z"),
+            article("?!", "https://g.test/", "2026-11-09T00:00:00Z"),
+        ];
+        let titles: Vec<String> = merged(all).into_iter().map(|a| a.title).collect();
+        assert_eq!(
+            titles,
+            [
+                "?!",
+                "!?",
+                "潮汐発電",
+                "Council rejects tidal barrage plan",
+                "Council backs tidal barrage",
+                "Another page",
+                "Old tide",
+                "Undated"
+            ]
+        );
+    }
+}

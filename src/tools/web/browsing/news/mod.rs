@@ -1,0 +1,198 @@
+//! `search_news`: several sources at once, their articles as one list; an ordinary web search when none of them can be used.
+
+mod article;
+mod sources;
+
+use std::fmt::Write as _;
+use std::thread;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::limit::within;
+use super::{NewsAge, SearchNews, duckduckgo, query, search};
+use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::text::plural;
+use crate::net::services::DUCKDUCKGO_NEWS;
+use crate::tools::engine::context::Ctx;
+use crate::tools::output::untrusted::fenced;
+use article::Article;
+use sources::{SOURCES, Source};
+
+/// How long one source is waited for.
+const LIMIT: Duration = Duration::from_secs(8);
+
+/// What every source is asked for.
+struct Asked {
+    /// On one line.
+    query: String,
+    /// Articles of each source at most.
+    most: usize,
+    age: NewsAge,
+    /// When the oldest article may have appeared.
+    from: Timestamp,
+}
+
+/// A source and what came of asking it.
+type Answered = (&'static Source, Outcome<Vec<Article>>);
+
+impl NewsAge {
+    fn hours(self) -> i64 {
+        match self {
+            Self::Usual => 48,
+            Self::Day => 24,
+            Self::Week => 7 * 24,
+            Self::Month => 30 * 24,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Usual => "the past two days",
+            Self::Day => "the past day",
+            Self::Week => "the past week",
+            Self::Month => "the past month",
+        }
+    }
+
+    /// The recency of the web search that stands in for news: one that includes the time asked for.
+    fn of_the_web(self) -> &'static str {
+        match self {
+            Self::Day => "d",
+            Self::Usual | Self::Week => "w",
+            Self::Month => "m",
+        }
+    }
+}
+
+pub(super) fn search(ctx: &Ctx, args: SearchNews) -> Outcome<String> {
+    let now = ctx.world.clock.now().timestamp();
+    let span = SignedDuration::from_hours(args.time_filter.hours());
+    let asked = Asked {
+        query: query::checked(&args.query)?,
+        most: args.max_results,
+        age: args.time_filter,
+        from: now.checked_sub(span).unwrap_or(now),
+    };
+    let answers = ask(ctx, &asked);
+    ctx.stop.check()?;
+    let refused = answers
+        .iter()
+        .any(|(source, answer)| source.service.id == DUCKDUCKGO_NEWS.id && is_refusal(answer));
+    let failures: Vec<String> = answers
+        .iter()
+        .filter_map(|(source, answer)| Some(failure(source.service.name, answer.as_ref().err()?)))
+        .collect();
+    let done = match failures.len() == answers.len() {
+        true => instead(ctx, &asked, &failures),
+        false => Ok(told(&asked, answers, &failures)),
+    };
+    // Only now: the web search may live on the same host.
+    if refused {
+        ctx.world.outside.rest(&DUCKDUCKGO_NEWS, duckduckgo::REST);
+    }
+    done
+}
+
+/// A problem on one line that begins with whose it is.
+fn failure(name: &str, problem: &Problem) -> String {
+    let line = problem.one_line();
+    match line.starts_with(name) {
+        true => line,
+        false => format!("{name}: {line}"),
+    }
+}
+
+fn is_refusal(answer: &Outcome<Vec<Article>>) -> bool {
+    matches!(answer, Err(problem) if problem.kind == Kind::Refused)
+}
+
+/// Asks every source that can be asked, all at once.
+fn ask(ctx: &Ctx, asked: &Asked) -> Vec<Answered> {
+    let usable = SOURCES
+        .iter()
+        .filter(|source| source.is_usable(&ctx.world.env));
+    thread::scope(|scope| {
+        let running: Vec<_> = usable
+            .map(|source| {
+                let work = move || {
+                    within(ctx, LIMIT, source.service.name, |ctx| {
+                        (source.ask)(ctx, asked)
+                    })
+                };
+                (source, scope.spawn(work))
+            })
+            .collect();
+        let ended = running.into_iter().map(|(source, thread)| {
+            let lost = |_| Err(Problem::internal("The request ended without a result."));
+            (source, thread.join().unwrap_or_else(lost))
+        });
+        ended.collect()
+    })
+}
+
+/// The articles of the sources that answered, and a line for each that did not.
+fn told(asked: &Asked, answers: Vec<Answered>, failures: &[String]) -> String {
+    let mut used = Vec::new();
+    let mut articles = Vec::new();
+    for (source, answer) in answers {
+        if let Ok(found) = answer {
+            used.push(source.service.name);
+            articles.extend(found);
+        }
+    }
+    let (used, age) = (used.join(", "), asked.age.words());
+    let articles = article::merged(articles);
+    let mut text = if articles.is_empty() {
+        format!(
+            "No articles about \"{}\" of {age} (asked: {used}).\nTry other words, a longer time_filter, or web_search.",
+            asked.query
+        )
+    } else {
+        let count = plural(articles.len(), "article");
+        format!("{count} about \"{}\" of {age} (from {used}):", asked.query)
+    };
+    let shown = articles.iter().zip(1..);
+    let shown: Vec<String> = shown
+        .map(|(article, n)| format!("{n}. {article}"))
+        .collect();
+    if !shown.is_empty() {
+        let _ = write!(text, "\n{}", fenced("the articles", &shown.join("\n\n")));
+    }
+    if !failures.is_empty() {
+        let _ = write!(text, "\n\nNot included:\n{}", failures.join("\n"));
+    }
+    text
+}
+
+/// A web search, because every source failed.
+fn instead(ctx: &Ctx, asked: &Asked, failures: &[String]) -> Outcome<String> {
+    let query = format!("{} news latest", asked.query);
+    let hint = "Set GNEWS_API_KEY or NEWSAPI_KEY to have a source of news that answers.";
+    let keyed = SOURCES
+        .iter()
+        .any(|source| source.service.key.is_some() && source.is_usable(&ctx.world.env));
+    let hint = (!keyed).then(|| hint.to_owned());
+    match duckduckgo::search(ctx, &query, asked.age.of_the_web()) {
+        Ok(hits) => {
+            let found = match hits.is_empty() {
+                true => format!(
+                    "No source of news could be used, and the web has no results for \"{query}\"."
+                ),
+                false => format!(
+                    "No source of news could be used; this is what a web search for \"{query}\" finds:\n{}",
+                    search::listed(&hits, asked.most)
+                ),
+            };
+            let lines: Vec<String> = failures.iter().cloned().chain(hint).collect();
+            Ok(format!("{found}\n\n{}", lines.join("\n")))
+        }
+        Err(problem) if problem.is_cancelled() => Err(problem),
+        Err(problem) => {
+            let web = format!("Web search: {}", problem.one_line());
+            let what = "No source of news could be used, and the web search failed too.";
+            let lines = failures.iter().cloned().chain([web]).chain(hint);
+            Err(lines.fold(Problem::new(problem.kind, what), Problem::next))
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! The sources of news: how each is asked, and what its answers mean (contract/services/gnews.md, newsapi.md, duckduckgo.md).
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::super::{NewsAge, duckduckgo, query, results};
+use super::Asked;
+use super::article::{Article, Raw};
+use crate::base::env::Env;
+use crate::base::json::Pick as _;
+use crate::base::problem::{Outcome, Problem};
+use crate::net::service::Answer;
+use crate::net::services::{DUCKDUCKGO_NEWS, GNEWS, NEWSAPI, Service};
+use crate::tools::engine::context::Ctx;
+
+/// A source.
+pub(super) struct Source {
+    pub(super) service: &'static Service,
+    pub(super) ask: fn(&Ctx, &Asked) -> Outcome<Vec<Article>>,
+}
+
+/// All of them; of two that have the same article the first one shows it.
+pub(super) static SOURCES: [Source; 3] = [
+    Source {
+        service: &GNEWS,
+        ask: gnews,
+    },
+    Source {
+        service: &NEWSAPI,
+        ask: newsapi,
+    },
+    Source {
+        service: &DUCKDUCKGO_NEWS,
+        ask: duckduckgo_news,
+    },
+];
+
+impl Source {
+    /// True when it needs no key, or has one.
+    pub(super) fn is_usable(&self, env: &Env) -> bool {
+        self.service.key.is_none() || self.service.key_in(env).is_some()
+    }
+}
+
+/// The language to ask for: both keyed sources mix all of them otherwise, and a query in another script is in another language.
+fn language(query: &str) -> Option<&'static str> {
+    query.is_ascii().then_some("en")
+}
+
+fn gnews(ctx: &Ctx, asked: &Asked) -> Outcome<Vec<Article>> {
+    let key = GNEWS.key_in(&ctx.world.env).unwrap_or_default();
+    let query = query::for_gnews(&asked.query)?;
+    let answer = ctx
+        .ask(&GNEWS)
+        .path("/api/v4/search")
+        .secret_header("x-api-key", &key, key.clone())
+        .query("q", &query)
+        .query_if("lang", language(&query))
+        .query("max", asked.most)
+        .query("from", asked.from.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        .query("sortby", "publishedAt")
+        .get()?;
+    read_gnews(&answer, asked.most)
+}
+
+fn read_gnews(answer: &Answer, most: usize) -> Outcome<Vec<Article>> {
+    let said = answer.value().as_ref().and_then(gnews_said);
+    let said = said.filter(|said| !said.is_empty());
+    // A page with this status is the block of somebody on the way.
+    let is_quota = said.as_deref().map_or(!answer.is_page(), is_about_quota);
+    if answer.status == 403 && is_quota {
+        return Err(used_up(answer, said));
+    }
+    let value = answer.json(gnews_said)?;
+    if let Some(said) = said {
+        let said = answer.said(&said);
+        return Err(Problem::network(format!("It refused the request: {said}")));
+    }
+    match value.at("articles") {
+        Some(Value::Array(_)) => {}
+        // An absent list is an empty one.
+        None if value.at("totalArticles").is_some() => {}
+        _ => return Err(answer.unreadable()),
+    }
+    let article = |item: &Value| {
+        let raw = Raw {
+            title: item.text("title"),
+            outlet: item.text("source/name"),
+            time: item.text("publishedAt").and_then(moment),
+            url: item.text("url"),
+            about: item.text("description"),
+        };
+        raw.article(GNEWS.name)
+    };
+    let articles = value.list("articles").iter().filter_map(article);
+    Ok(articles.take(most).collect())
+}
+
+/// The errors of an answer, a list or an object by parameter.
+fn gnews_said(value: &Value) -> Option<String> {
+    value.at("errors").map(words)
+}
+
+/// The words of a value, whatever lists and objects they stand in.
+fn words(value: &Value) -> String {
+    let all: Vec<String> = match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(list) => list.iter().map(words).collect(),
+        Value::Object(map) => {
+            let named = map.iter().map(|(name, value)| (name, words(value)));
+            named
+                .filter(|(_, words)| !words.is_empty())
+                .map(|(name, words)| format!("{name}: {words}"))
+                .collect()
+        }
+        _ => Vec::new(),
+    };
+    let all: Vec<String> = all.into_iter().filter(|words| !words.is_empty()).collect();
+    all.join("; ")
+}
+
+fn is_about_quota(said: &str) -> bool {
+    let said = said.to_lowercase();
+    let marks = [
+        "limit", "quota", "exceed", "reset", "too many", "per day", "today",
+    ];
+    marks.iter().any(|mark| said.contains(mark))
+}
+
+fn used_up(answer: &Answer, said: Option<String>) -> Problem {
+    let said = said.map(|said| format!(": {}", answer.said(&said)));
+    let said = said.unwrap_or_default();
+    Problem::limit(format!(
+        "The requests of today are used up (403){}.",
+        said.trim_end_matches('.')
+    ))
+    .next("They begin anew at 00:00 UTC.")
+}
+
+fn newsapi(ctx: &Ctx, asked: &Asked) -> Outcome<Vec<Article>> {
+    let key = NEWSAPI.key_in(&ctx.world.env).unwrap_or_default();
+    let answer = ctx
+        .ask(&NEWSAPI)
+        .path("/v2/everything")
+        .secret_header("x-api-key", &key, key.clone())
+        .query("q", &asked.query)
+        .query("pageSize", asked.most)
+        .query_if("language", language(&asked.query))
+        .query("sortBy", "publishedAt")
+        .query("from", asked.from.strftime("%Y-%m-%dT%H:%M:%S"))
+        .get()?;
+    read_newsapi(&answer, asked.most)
+}
+
+fn read_newsapi(answer: &Answer, most: usize) -> Outcome<Vec<Article>> {
+    let said = |value: &Value| {
+        value
+            .text("message")
+            .or(value.text("code"))
+            .map(str::to_owned)
+    };
+    if answer.status == 426 {
+        let said = answer.value().as_ref().and_then(said);
+        let said = said.map_or_else(
+            || ".".to_owned(),
+            |said| format!(": {}", answer.said(&said)),
+        );
+        return Err(
+            Problem::limit(format!("Its plan does not allow this (426){said}"))
+                .next("A shorter time_filter or fewer results may be allowed."),
+        );
+    }
+    let code = |value: &Value| value.text("code").unwrap_or_default().to_owned();
+    let is_spent = |value: &Value| code(value) == "apiKeyExhausted";
+    if let Some(value) = answer.value().filter(is_spent) {
+        let words = answer.said(&said(&value).unwrap_or_default());
+        let what = format!("The requests of its key are used up: {words}");
+        return Err(Problem::limit(what).next("Wait until they begin anew."));
+    }
+    let value = answer.json(said)?;
+    match (value.text("status"), value.at("articles")) {
+        (Some("ok"), None) | (Some("ok") | None, Some(Value::Array(_))) => {}
+        (Some("ok"), Some(_)) => return Err(answer.unreadable()),
+        (Some(_), _) => {
+            let words = said(&value).unwrap_or_else(|| "it does not say why.".to_owned());
+            let words = answer.said(&words);
+            let problem = Problem::network(format!("It refused the request: {words}"));
+            return Err(match code(&value).as_str() {
+                "rateLimited" => problem.next("Wait some minutes, or use another source."),
+                code if code.starts_with("apiKey") => problem.next("Check NEWSAPI_KEY."),
+                _ => problem,
+            });
+        }
+        (None, _) => return Err(answer.unreadable()),
+    }
+    let article = |item: &Value| {
+        let raw = Raw {
+            title: item.text("title"),
+            outlet: item.text("source/name"),
+            time: item.text("publishedAt").and_then(moment),
+            url: item.text("url"),
+            about: item.text("description"),
+        };
+        raw.article(NEWSAPI.name)
+    };
+    let articles = value.list("articles").iter().filter_map(article);
+    Ok(articles.take(most).collect())
+}
+
+/// Best effort: plain programs are refused most of the time.
+fn duckduckgo_news(ctx: &Ctx, asked: &Asked) -> Outcome<Vec<Article>> {
+    let query = query::for_duckduckgo(&asked.query)?;
+    let ask = || duckduckgo::headed(ctx.ask(&DUCKDUCKGO_NEWS), &DUCKDUCKGO_NEWS);
+    let page = ask().path("/").query("q", &query).get()?;
+    let Some(token) = token(&page.text()) else {
+        return Err(unusable(ctx, &page));
+    };
+    let recency = match asked.age {
+        // There is none of two days; the keyed sources, which are a day behind, have the other one.
+        NewsAge::Usual | NewsAge::Day => "d",
+        NewsAge::Week => "w",
+        NewsAge::Month => "m",
+    };
+    let answer = ask()
+        .path("/news.js")
+        .query("l", "wt-wt")
+        .query("o", "json")
+        .query("noamp", 1)
+        .query("q", &query)
+        .query("vqd", token)
+        .query("p", -1)
+        .query("df", recency)
+        .get()?;
+    read_duckduckgo(&answer, asked.most).unwrap_or_else(|| Err(unusable(ctx, &answer)))
+}
+
+/// The token that a page gives for its query: `vqd="4-123…"`, in any quotes or none.
+fn token(page: &str) -> Option<String> {
+    page.match_indices("vqd=").find_map(|(at, mark)| {
+        let rest = page.get(at + mark.len()..)?;
+        let rest = rest.strip_prefix(['"', '\'']).unwrap_or(rest);
+        let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '-'));
+        let token = rest.get(..end.unwrap_or(rest.len()))?;
+        (token.len() > 2 && token.contains('-')).then(|| token.to_owned())
+    })
+}
+
+/// The articles; none for an answer that is not what was asked for.
+fn read_duckduckgo(answer: &Answer, most: usize) -> Option<Outcome<Vec<Article>>> {
+    let value = answer.value().filter(|_| answer.is_ok())?;
+    value.at("results").and_then(Value::as_array)?;
+    let article = |item: &Value| {
+        let seconds = item.whole("date");
+        let raw = Raw {
+            title: item.text("title"),
+            outlet: item.text("source"),
+            time: seconds.and_then(|seconds| Timestamp::from_second(seconds).ok()),
+            url: item.text("url"),
+            about: item.text("excerpt"),
+        };
+        raw.article(DUCKDUCKGO_NEWS.name)
+    };
+    let articles = value.list("results").iter().filter_map(article);
+    Some(Ok(articles.take(most).collect()))
+}
+
+/// The problem with an answer that has no news. The refusal of every plain program is no ban; a bot check is one.
+fn unusable(ctx: &Ctx, answer: &Answer) -> Problem {
+    if answer.status == 403 {
+        return Problem::refused("It refuses programs that are no browser (403).");
+    }
+    let page = results::read(&answer.text());
+    if page.robot || matches!(answer.status, 202 | 429) {
+        duckduckgo::rest(ctx);
+        return duckduckgo::bot_check();
+    }
+    match answer.is_ok() {
+        true => answer.unreadable(),
+        false => answer.refused(None),
+    }
+}
+
+/// A time as RFC 3339 has it; without a zone it is UTC.
+fn moment(text: &str) -> Option<Timestamp> {
+    let time = text.parse().or_else(|_| format!("{text}Z").parse());
+    time.ok()
+}
+
+#[cfg(test)]
+mod tests;

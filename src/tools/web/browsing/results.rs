@@ -1,0 +1,192 @@
+//! A result page of DuckDuckGo, of its html or its lite edition: what was found, and what it says instead
+//! (contract/services/duckduckgo.md). Title and snippet are paired inside one block.
+
+use std::mem;
+
+use super::link;
+use crate::base::text::{clip, visible};
+use crate::formats::html::{self, Open, Piece};
+
+/// Results that are read at most; a page has ten or thirty.
+const MOST: usize = 60;
+/// Characters of a title and of a snippet.
+const TITLE: usize = 200;
+const SNIPPET: usize = 600;
+/// Elements whose content is no text.
+const SILENT: [&str; 5] = ["script", "style", "template", "textarea", "title"];
+/// What a page says that found nothing.
+const NOTHING: [&str; 2] = ["No results.", "No more results."];
+
+/// What a page says.
+#[derive(Debug, Default)]
+pub struct Page {
+    /// The results, in order.
+    pub hits: Vec<Hit>,
+    /// It wants to know whether a human asks.
+    pub robot: bool,
+    /// It says that there is nothing.
+    pub none: bool,
+}
+
+/// One result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    /// Its title, on one line; its address when it has none.
+    pub title: String,
+    /// Its address, without DuckDuckGo's wrapper.
+    pub url: String,
+    /// What it says, on one line; may be empty.
+    pub snippet: String,
+}
+
+/// Reads a page, whatever is broken in it.
+pub fn read(page: &str) -> Page {
+    let mut reader = Reader::default();
+    html::read(page, |piece| reader.see(piece));
+    reader.end_block();
+    reader.page
+}
+
+#[derive(Default)]
+struct Reader {
+    page: Page,
+    block: Block,
+    /// The part of the block that text belongs to, and the element that it is.
+    part: Option<(Part, String)>,
+    /// Inside a table row that somebody pays for (lite).
+    paid_row: bool,
+    /// The element that is open and has no text.
+    silent: Option<String>,
+}
+
+/// One result while it is read.
+#[derive(Default)]
+struct Block {
+    paid: bool,
+    href: Option<String>,
+    title: String,
+    snippet: Option<String>,
+}
+
+#[derive(Clone, Copy)]
+enum Part {
+    Title,
+    Snippet,
+}
+
+impl Reader {
+    fn see(&mut self, piece: Piece<'_>) {
+        match (&self.silent, piece) {
+            (Some(name), Piece::Close(closed)) if name == closed => self.silent = None,
+            (Some(_), _) => {}
+            (None, Piece::Open(tag)) => self.open(&tag),
+            (None, Piece::Close(name)) => {
+                if self.is_in(name) {
+                    self.part = None;
+                }
+            }
+            (None, Piece::Text(text)) => self.text(text),
+        }
+    }
+
+    fn open(&mut self, tag: &Open<'_>) {
+        let name = tag.name();
+        self.page.robot |= is_bot_check(tag);
+        self.page.none |= tag.is("no-results") || tag.is("result--no-result");
+        // An end tag may be missing.
+        if self.is_in(name) || name == "tr" {
+            self.part = None;
+        }
+        if SILENT.contains(&name) {
+            self.silent = Some(name.to_owned());
+        } else if name == "tr" {
+            self.paid_row = tag.is("result-sponsored");
+            if self.paid_row && !self.block.paid {
+                self.begin(true);
+            }
+        } else if tag.is("result") || tag.is("web-result") || tag.is("result--ad") {
+            self.begin(tag.is("result--ad"));
+        } else if tag.is("badge--ad") {
+            self.block.paid = true;
+        } else if tag.is("result__a") || tag.is("result-link") {
+            let other = tag.is("result-link") && self.block.paid != self.paid_row;
+            if self.block.href.is_some() || other {
+                self.begin(self.paid_row);
+            }
+            self.block.href = tag.attribute("href").map(str::to_owned);
+            self.part = Some((Part::Title, name.to_owned()));
+        } else if tag.is("result__snippet") || tag.is("result-snippet") {
+            if self.block.snippet.is_none() {
+                self.block.snippet = Some(String::new());
+                self.part = Some((Part::Snippet, name.to_owned()));
+            }
+        } else if matches!(name, "br" | "p" | "div" | "li") {
+            self.text(" ");
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        match self.part {
+            Some((Part::Title, _)) => self.block.title.push_str(text),
+            Some((Part::Snippet, _)) => {
+                let snippet = self.block.snippet.get_or_insert_default();
+                snippet.push_str(text);
+            }
+            None => self.page.none |= NOTHING.contains(&one_line(text).as_str()),
+        }
+    }
+
+    fn is_in(&self, name: &str) -> bool {
+        self.part.as_ref().is_some_and(|(_, own)| own == name)
+    }
+
+    fn begin(&mut self, paid: bool) {
+        self.end_block();
+        self.block.paid = paid;
+    }
+
+    fn end_block(&mut self) {
+        self.part = None;
+        let block = mem::take(&mut self.block);
+        let hits = &mut self.page.hits;
+        let Some(url) = block.href.as_deref().and_then(link::target) else {
+            return;
+        };
+        if block.paid || hits.len() >= MOST || hits.iter().any(|hit| hit.url == url) {
+            return;
+        }
+        let title = one_line(&block.title);
+        hits.push(Hit {
+            title: match title.is_empty() {
+                true => url.clone(),
+                false => clip(&title, TITLE),
+            },
+            url,
+            snippet: clip(&one_line(&block.snippet.unwrap_or_default()), SNIPPET),
+        });
+    }
+}
+
+/// True for the elements of a page that asks for a human.
+fn is_bot_check(tag: &Open<'_>) -> bool {
+    let has = |name: &str, mark: &str| tag.attribute(name).is_some_and(|own| own.contains(mark));
+    match tag.name() {
+        "form" | "script" | "img" | "iframe" => {
+            has("id", "challenge-form") || has("action", "/anomaly.js") || has("src", "/anomaly.js")
+        }
+        "a" => has("href", "mailto:error-lite"),
+        _ => tag
+            .attribute("class")
+            .unwrap_or_default()
+            .split_ascii_whitespace()
+            .any(|class| class.starts_with("anomaly-modal")),
+    }
+}
+
+/// On one line, without characters that a terminal obeys.
+fn one_line(text: &str) -> String {
+    visible(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests;

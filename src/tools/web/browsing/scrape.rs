@@ -1,0 +1,398 @@
+//! `scrape_page`: a page as it is after its scripts have run in a browser, or, without one, as it came.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::browse::{head, shown};
+use super::driver::{Failed, Pair, Patience, Process, Session, installed};
+use super::fetch::{Fetched, Kind, fetch, plain, status_words};
+use super::lynx::tidy;
+use super::menu::prices;
+use super::{Extract, ScrapePage, window};
+use crate::base::problem::{Kind as Why, Outcome, Problem};
+use crate::base::text::{clip, thousands, visible};
+use crate::formats::address::Address;
+use crate::formats::html::{self, Selector};
+use crate::net::filtering_proxy::Gateway;
+use crate::net::guard::Guard;
+use crate::net::proxies::Route;
+use crate::tools::engine::context::Ctx;
+use crate::tools::output::untrusted::fenced;
+
+/// Between two pages.
+const GAP: Duration = Duration::from_secs(3);
+/// What a page is given.
+const PATIENCE: Patience = Patience {
+    load: Duration::from_secs(30),
+    script: Duration::from_secs(5),
+};
+/// For scripts that go on when a page has loaded.
+const SETTLE: Duration = Duration::from_secs(2);
+/// Looking up the last address.
+const LOOK_UP: Duration = Duration::from_secs(10);
+/// Links that are listed.
+const LINKS: usize = 100;
+/// Ids that are named when a selector fits nothing.
+const IDS: usize = 40;
+/// Characters that are taken out of a browser.
+const TEXT: usize = 400_000;
+/// What frames a page's text.
+const FRAME: [&str; 6] = ["script", "style", "nav", "header", "footer", "iframe"];
+/// Takes a page apart inside the browser.
+const SCRIPT: &str = include_str!("scrape.js");
+
+/// What was taken from a page.
+struct Taken {
+    address: Address,
+    title: Option<String>,
+    text: String,
+    links: Vec<(String, String)>,
+    /// Things to know about it, a sentence each.
+    notes: Vec<String>,
+}
+
+/// Loads the page that `args` name and takes from it what is asked for.
+///
+/// # Errors
+/// As [`fetch`]; `Refused` when the browser is led to a private address; `Input` for a selector that fits nothing; `Cancelled`.
+pub(super) fn page(ctx: &Ctx, args: ScrapePage) -> Outcome<String> {
+    let address = Address::parse(&args.url)?;
+    let host = address.host.to_string();
+    ctx.world
+        .outside
+        .turn("scrape_page", &host, GAP, &ctx.stop)?;
+    // Asked here first: a browser tells neither the status nor what is no page, and shows errors as pages.
+    let fetched = fetch(ctx, &address)?;
+    let status = fetched.status;
+    let mut taken = match fetched.kind {
+        Kind::Text => Taken {
+            text: plain(&fetched.text),
+            address: fetched.address,
+            title: None,
+            links: Vec::new(),
+            notes: vec!["It is plain text, without scripts.".to_owned()],
+        },
+        Kind::Html => by_browser(ctx, &args, &address, fetched)?,
+    };
+    if status >= 400 {
+        taken.notes.push(format!(
+            "The server answered {status}{}: this is its error page.",
+            status_words(status)
+        ));
+    }
+    Ok(told(&args, &address, taken))
+}
+
+/// By the first browser that starts, else without one.
+fn by_browser(ctx: &Ctx, args: &ScrapePage, address: &Address, fetched: Fetched) -> Outcome<Taken> {
+    let mut why = "No browser with a driver was found (geckodriver and Firefox, or chromedriver and Chromium), so its scripts were not run; \
+                   the packages firefox-esr and geckodriver, or chromium and chromium-driver, have them."
+        .to_owned();
+    for pair in installed(&ctx.world.env) {
+        let begun = Browser::start(ctx, &pair, PATIENCE);
+        let started = begun.is_ok();
+        let mut taken = begun.and_then(|browser| browsed(ctx, args, address, &fetched, browser));
+        // A session that died is begun anew, once.
+        if taken
+            .as_ref()
+            .is_err_and(|failed| failed.is("invalid session id"))
+        {
+            taken = Browser::start(ctx, &pair, PATIENCE)
+                .and_then(|browser| browsed(ctx, args, address, &fetched, browser));
+        }
+        let problem = match taken {
+            Ok(taken) => return Ok(taken),
+            Err(failed) => failed.problem(),
+        };
+        if matches!(problem.kind, Why::Cancelled | Why::Input | Why::Refused) {
+            return Err(problem);
+        }
+        ctx.stop.check()?;
+        why = format!("{} So its scripts were not run.", problem.what);
+        if started {
+            break;
+        }
+    }
+    without(args, fetched, why)
+}
+
+/// A browser that runs, and the only way it has to the network; ended in this order.
+struct Browser {
+    session: Session,
+    _process: Process,
+    gateway: Gateway,
+    guard: Guard,
+    patience: Patience,
+}
+
+impl Browser {
+    fn start(ctx: &Ctx, pair: &Pair, patience: Patience) -> Result<Self, Failed> {
+        let env = &ctx.world.env;
+        let guard = Guard::new(env)?;
+        let gateway = Gateway::open_to_user(env, guard.clone(), &ctx.stop)?;
+        ctx.progress("starting the browser");
+        let process = Process::start(pair, env, &ctx.stop)?;
+        let session = Session::open(&process, pair, gateway.address(), patience, &ctx.stop)?;
+        Ok(Self {
+            session,
+            _process: process,
+            gateway,
+            guard,
+            patience,
+        })
+    }
+}
+
+/// Loads the page in `browser`.
+fn browsed(
+    ctx: &Ctx,
+    args: &ScrapePage,
+    address: &Address,
+    fetched: &Fetched,
+    browser: Browser,
+) -> Result<Taken, Failed> {
+    let Browser {
+        session,
+        gateway,
+        guard,
+        patience,
+        ..
+    } = &browser;
+    ctx.progress(format!("loading {}", clip(&shown(address), 60)));
+    let mut notes = Vec::new();
+    match session.go(&address.to_string()) {
+        Ok(()) => {}
+        Err(failed) if failed.is("timeout") => notes.push(format!(
+            "The page did not finish loading within {} s; this is what was there by then.",
+            patience.load.as_secs()
+        )),
+        Err(failed) => return Err(blocked(gateway, address).map_or(failed, Failed::Problem)),
+    }
+    let busy = session.script("return document.scripts.length > 0", &json!([]));
+    if busy.as_ref().is_ok_and(|value| value == &Value::Bool(true)) && !ctx.stop.sleep(SETTLE) {
+        return Err(Problem::cancelled().into());
+    }
+    let words = json!([args.css_selector.trim(), TEXT, LINKS, IDS, FRAME]);
+    let value = match session.script(SCRIPT, &words) {
+        Ok(value) if value.get("href").is_some() => Some(value),
+        // A page may have spoilt what scripts stand on; its source can be had all the same.
+        Ok(_) | Err(Failed::Said(..)) => None,
+        Err(failed) => return Err(failed),
+    };
+    let href = match &value {
+        Some(value) => word(value, "href").to_owned(),
+        None => session.place()?,
+    };
+    let late = !notes.is_empty();
+    let last = Address::parse(&href).map_err(|_| {
+        // A page of the browser's own: it could not load what it was led to.
+        let shows = match late {
+            true => format!(" within {} s", patience.load.as_secs()),
+            false => format!("; it shows {}", clip(&visible(&href), 100)),
+        };
+        blocked(gateway, address).unwrap_or_else(|| {
+            Problem::network(format!(
+                "The browser could not load {}{shows}.",
+                shown(address)
+            ))
+        })
+    })?;
+    if last != *address && last != fetched.address {
+        let proxied = Route::to(&ctx.world.env, &last.to_string())?
+            .proxy
+            .is_some();
+        let judged = guard.judge(&last, proxied, LOOK_UP, &ctx.stop);
+        judged.map_err(|mut problem| {
+            problem.what = format!("The page leads elsewhere: {}", problem.what);
+            problem
+        })?;
+    }
+    let mut taken = match value {
+        Some(value) => by_script(args, &value, last)?,
+        None => from_source(args, &session.source()?, last, None)?,
+    };
+    let barred = gateway.barred();
+    if let Some(first) = barred.first() {
+        notes.push(format!(
+            "{} of the page could not be made: {first}",
+            crate::base::text::plural(barred.len(), "request")
+        ));
+    }
+    taken.notes = notes;
+    Ok(taken)
+}
+
+/// What our script found.
+fn by_script(args: &ScrapePage, value: &Value, address: Address) -> Outcome<Taken> {
+    if value.get("bad") == Some(&Value::Bool(true)) {
+        return Err(no_selector(&args.css_selector));
+    }
+    if value.get("missing") == Some(&Value::Bool(true)) {
+        let ids: Vec<String> = list(value, "ids").filter_map(text_of).collect();
+        return Err(no_element(&args.css_selector, &ids));
+    }
+    Ok(Taken {
+        title: Some(word(value, "title").to_owned()).filter(|title| !title.is_empty()),
+        text: tidy(word(value, "text")),
+        links: list(value, "links")
+            .filter_map(|link| Some((text_of(link.get(0)?)?, text_of(link.get(1)?)?)))
+            .collect(),
+        address,
+        notes: Vec::new(),
+    })
+}
+
+fn word<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    value
+        .get(key)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+}
+
+fn text_of(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+/// The page led the browser to where the guard lets nobody.
+fn blocked(gateway: &Gateway, address: &Address) -> Option<Problem> {
+    let barred = gateway.barred().into_iter().next()?;
+    Some(
+        Problem::refused(format!("{} leads elsewhere: {barred}", address.host))
+            .next("Use an address on the public internet."),
+    )
+}
+
+/// The page as it came.
+fn without(args: &ScrapePage, fetched: Fetched, why: String) -> Outcome<Taken> {
+    let mut taken = from_source(args, &fetched.text, fetched.address, Some(&why))?;
+    taken.notes.push(why);
+    Ok(taken)
+}
+
+/// What is asked for, out of HTML; `why` no browser could take it.
+fn from_source(
+    args: &ScrapePage,
+    source: &str,
+    address: Address,
+    why: Option<&str>,
+) -> Outcome<Taken> {
+    let selector = match args.css_selector.trim() {
+        "" => None,
+        text => Some(Selector::parse(text).ok_or_else(|| {
+            Problem::input(format!(
+                "Only a plain selector works without a browser's help (main, #id, .class, div.class), not \"{}\".",
+                clip(&visible(text), 100)
+            ))
+            .next(why.unwrap_or("The page has spoilt what scripts stand on."))
+        })?),
+    };
+    let whole = |frame: &[&str]| html::page_part(source, selector.as_ref(), frame);
+    let mut part =
+        whole(&FRAME).ok_or_else(|| no_element(&args.css_selector, &html::ids(source, IDS)))?;
+    if part.text.is_empty() && part.links.is_empty() {
+        part = whole(&[]).unwrap_or(part);
+    }
+    let links = part.links.into_iter().filter(|link| {
+        !link.href.starts_with('#') && !link.href.to_ascii_lowercase().starts_with("javascript:")
+    });
+    let links = links.map(|link| {
+        let place = address.join(&link.href);
+        let place = place.map_or(link.href, |place| place.to_string());
+        (link.words, place)
+    });
+    Ok(Taken {
+        links: links.collect(),
+        title: part.title.or_else(|| html::title(source)),
+        text: part.text,
+        address,
+        notes: Vec::new(),
+    })
+}
+
+fn no_element(selector: &str, ids: &[String]) -> Problem {
+    let problem = Problem::input(format!(
+        "No element of the page fits \"{}\".",
+        clip(&visible(selector.trim()), 100)
+    ));
+    if ids.is_empty() {
+        return problem.next("The page has no ids; leave css_selector out.");
+    }
+    let ids: Vec<String> = ids.iter().map(|id| clip(&visible(id), 60)).collect();
+    problem.next(format!("Ids on the page: {}.", ids.join(", ")))
+}
+
+fn no_selector(selector: &str) -> Problem {
+    Problem::input(format!(
+        "\"{}\" is no CSS selector.",
+        clip(&visible(selector.trim()), 100)
+    ))
+    .next("Give one such as main, #menu, .price or table tr.")
+}
+
+/// The result in words.
+fn told(args: &ScrapePage, asked: &Address, mut taken: Taken) -> String {
+    let text = match args.extract {
+        Extract::Text => taken.text,
+        Extract::Menu => prices(&taken.text).unwrap_or_else(|| {
+            taken
+                .notes
+                .push("No line of it has a price; this is all of its text.".to_owned());
+            taken.text
+        }),
+        Extract::Links => links(&mut taken),
+    };
+    let mut out = head(asked, &taken.address, taken.title.as_deref());
+    for note in &taken.notes {
+        out.push_str(note);
+        out.push('\n');
+    }
+    let source = shown(&taken.address);
+    if text.trim().is_empty() {
+        let what = match args.extract {
+            Extract::Links => "no links",
+            Extract::Text | Extract::Menu => "no text",
+        };
+        return format!("{out}{source} has {what}.");
+    }
+    let most = usize::try_from(args.max_length).unwrap_or(usize::MAX);
+    let (first, total) = window(&text, 0, most);
+    out.push_str(&fenced(&source, first));
+    let count = first.chars().count();
+    if count < total {
+        out.push_str(&format!(
+            "\nThese are the first {} of {} characters. A css_selector limits it to one element; max_length takes up to 8,000.",
+            thousands(count as u64),
+            thousands(total as u64)
+        ));
+    }
+    out
+}
+
+fn links(taken: &mut Taken) -> String {
+    let mut out = String::new();
+    for (words, place) in taken.links.iter().take(LINKS) {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let words = clip(&visible(&words.join(" ")), 120);
+        let words = if words.is_empty() {
+            "(no words)"
+        } else {
+            &words
+        };
+        out.push_str(&format!("{words} -> {}\n", clip(&visible(place), 500)));
+    }
+    if taken.links.len() > LINKS {
+        taken.notes.push(format!(
+            "It has more than {LINKS} links; these are the first."
+        ));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+//! A real browser with little patience, where one is installed.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, unbounded};
+
+use super::super::driver::Family;
+use super::*;
+use crate::base::cancel::Cancel;
+use crate::base::env::Env;
+use crate::chat::event::{Event, Listener};
+use crate::tools::engine::context::World;
+use crate::tools::engine::policy::Bounds;
+
+struct Deaf;
+
+impl Listener for Deaf {
+    fn hear(&self, _event: Event) {}
+}
+
+/// A server whose page waits for a script that never comes, and a word each time that it is asked for.
+fn slow() -> (u16, Receiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (tell, told) = unbounded();
+    thread::spawn(move || {
+        while let Ok((mut socket, _)) = listener.accept() {
+            let tell = tell.clone();
+            thread::spawn(move || {
+                let mut buffer = [0u8; 4096];
+                let count = socket.read(&mut buffer).unwrap_or(0);
+                if buffer[..count].starts_with(b"GET / ") {
+                    let page = "<title>Slow</title><p>There already.</p><script src=/never></script><p>behind</p>";
+                    let _ = write!(
+                        socket,
+                        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{page}",
+                        page.len()
+                    );
+                } else {
+                    let _ = tell.send(());
+                    thread::sleep(Duration::from_secs(60));
+                }
+            });
+        }
+    });
+    (port, told)
+}
+
+/// Past the test harness, which would keep it to itself.
+fn skip(why: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED scrape: {why}");
+}
+
+/// What is installed here; the tests' own environment is read for nothing else.
+fn pairs() -> (Vec<Pair>, String) {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let env = Env::from([("PATH", path.as_str())]);
+    (installed(&env), path)
+}
+
+fn context(port: u16, path: &str) -> Ctx {
+    let allowed = format!("127.0.0.1:{port}");
+    let env = Env::from([("PATH", path), ("MARVIN_ALLOW_PRIVATE", allowed.as_str())]);
+    let world = World::new(env, Bounds::default());
+    Ctx::new(Arc::new(world), Cancel::new(), Arc::new(Deaf))
+}
+
+/// Loads the page of `port` with less patience.
+fn load(ctx: &Ctx, port: u16, pair: &Pair, patience: Patience) -> Outcome<String> {
+    let url = format!("http://127.0.0.1:{port}/");
+    let args = ScrapePage {
+        url: url.clone(),
+        extract: Extract::Text,
+        css_selector: String::new(),
+        max_length: 4000,
+    };
+    let address = Address::parse(&url)?;
+    let fetched = Fetched {
+        address: address.clone(),
+        status: 200,
+        kind: Kind::Html,
+        text: String::new(),
+    };
+    Browser::start(ctx, pair, patience)
+        .and_then(|browser| browsed(ctx, &args, &address, &fetched, browser))
+        .map(|taken| told(&args, &address, taken))
+        .map_err(Failed::problem)
+}
+
+/// Processes that have `folder` in their environment or arguments and are not dead.
+fn left(marks: &[String]) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.path())
+        .filter(|path| {
+            let read = |name: &str| std::fs::read(path.join(name)).unwrap_or_default();
+            let line = [read("cmdline"), read("environ")].concat();
+            let line = String::from_utf8_lossy(&line).into_owned();
+            marks.iter().any(|mark| line.contains(mark.as_str()))
+        })
+        .collect()
+}
+
+#[test]
+fn a_page_that_never_finishes_is_read_as_far_as_it_came() {
+    let (pairs, path) = pairs();
+    let Some(pair) = pairs.iter().find(|pair| pair.family == Family::Chromium) else {
+        skip("a slow page: chromedriver and chromium are not installed");
+        return;
+    };
+    let (port, _waiting) = slow();
+    let ctx = context(port, &path);
+    let patience = Patience {
+        load: Duration::from_millis(3_500),
+        script: Duration::from_secs(5),
+    };
+    let text = load(&ctx, port, pair, patience).unwrap();
+    assert!(text.contains("did not finish loading within 3 s"), "{text}");
+    assert!(
+        text.contains("There already.") && !text.contains("behind"),
+        "{text}"
+    );
+}
+
+fn until_something_runs(mark: &str) {
+    let begun = Instant::now();
+    while left(&[mark.to_owned()]).is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "nothing started");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_stopped_call_leaves_no_process_and_no_folder() {
+    let (pairs, path) = pairs();
+    if pairs.is_empty() {
+        skip("a stopped call: no driver with a browser is installed");
+        return;
+    }
+    let (port, waiting) = slow();
+    for pair in &pairs {
+        // Stopped while the browser starts, and while the page loads.
+        for loading in [false, true] {
+            let ctx = context(port, &path);
+            let folder = tempfile::tempdir().unwrap();
+            let mark = folder.path().to_string_lossy().into_owned();
+            let env = Env::from([
+                ("PATH", path.as_str()),
+                ("TMPDIR", mark.as_str()),
+                ("MARVIN_ALLOW_PRIVATE", "127.0.0.1"),
+            ]);
+            let world = World::new(env, Bounds::default());
+            let ctx = Ctx {
+                world: Arc::new(world),
+                ..ctx
+            };
+            let stop = ctx.stop.clone();
+            let (problem, ended) = thread::scope(|scope| {
+                let running = scope.spawn(|| {
+                    let problem = load(&ctx, port, pair, PATIENCE).unwrap_err();
+                    (problem, Instant::now())
+                });
+                match loading {
+                    true => waiting.recv_timeout(Duration::from_secs(20)).unwrap(),
+                    false => until_something_runs(&mark),
+                }
+                assert!(!left(std::slice::from_ref(&mark)).is_empty());
+                let fired = Instant::now();
+                stop.fire();
+                let (problem, ended) = running.join().unwrap();
+                (problem, ended - fired)
+            });
+            assert!(problem.is_cancelled(), "{problem:?}");
+            assert!(ended < Duration::from_millis(600), "{ended:?}");
+            let begun = Instant::now();
+            while !left(std::slice::from_ref(&mark)).is_empty() {
+                assert!(
+                    begun.elapsed() < Duration::from_secs(2),
+                    "{:?}",
+                    left(&[mark])
+                );
+                thread::sleep(Duration::from_millis(10));
+            }
+            // The last files may take a moment longer.
+            while std::fs::read_dir(&mark).unwrap().count() > 0 {
+                assert!(begun.elapsed() < Duration::from_secs(3));
+                thread::sleep(Duration::from_millis(10));
+            }
+            eprintln!(
+                "{:?} stopped (loading: {loading}) in {ended:?}",
+                pair.family
+            );
+        }
+    }
+}

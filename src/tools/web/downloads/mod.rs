@@ -1,0 +1,66 @@
+//! Module `downloads`: files and videos from the web into `~/Downloads`.
+
+mod video;
+
+use crate::base::problem::Outcome;
+use crate::formats::address::Address;
+use crate::formats::filename::chosen;
+use crate::net::download::{Target, download, size};
+use crate::net::guarded_client::Visitor;
+use crate::tools::OUTSIDE;
+use crate::tools::engine::context::Ctx;
+
+crate::tools! { "downloads";
+    /// Download to ~/Downloads.
+    download_file(DownloadFile; OUTSIDE.seconds(120).slow()) {
+        /// address
+        url: String, example: "https://example.org/report.pdf";
+        /// default from the URL
+        filename: String = "";
+    } => file, says ["download {url}"];
+
+    /// Download video or audio.
+    yt_dlp_download(YtDlpDownload; OUTSIDE.seconds(600).slow().service("yt-dlp")) {
+        /// address
+        url: String, example: "https://example.org/watch?v=1";
+        /// extract mp3
+        audio_only: bool = false;
+        /// subdirectory of ~/Downloads/yt-dlp
+        output_dir: String = "";
+    } => video::fetch, says ["download the video {url}"];
+}
+
+/// Most bytes of a file.
+const MOST: u64 = 8 << 30;
+
+fn file(ctx: &Ctx, args: DownloadFile) -> Outcome<String> {
+    let address = Address::parse(&args.url)?;
+    let name = match args.filename.trim() {
+        "" => None,
+        name => Some(chosen(name)?),
+    };
+    let folder = ctx.world.paths.downloads()?;
+    let target = Target {
+        folder: &folder,
+        name,
+        most: MOST,
+    };
+    let mut told = |bytes, whole: Option<u64>| {
+        ctx.progress(match whole {
+            Some(whole) => format!("{} of {}", size(bytes), size(whole)),
+            None => size(bytes),
+        });
+    };
+    let visitor = Visitor::new(&ctx.world.env)?;
+    let saved = download(&visitor, &address, &target, &mut told, &ctx.stop)?;
+    let from = if saved.address == address {
+        String::new()
+    } else {
+        format!("\nIt came from {}.", saved.address)
+    };
+    Ok(format!(
+        "Saved {} ({}).{from}",
+        saved.path.display(),
+        size(saved.bytes)
+    ))
+}

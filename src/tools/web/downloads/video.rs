@@ -1,0 +1,215 @@
+//! yt-dlp: led through a gateway of our own, its partial files in a folder that goes away (contract/services/yt-dlp.md).
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use super::YtDlpDownload;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::{clip, tail, visible};
+use crate::disk::beneath::Root;
+use crate::formats::address::Address;
+use crate::net::download::{PARTIAL, size, sweep};
+use crate::net::filtering_proxy::Gateway;
+use crate::net::guard::Guard;
+use crate::proc::capture::Keep;
+use crate::proc::child::{Done, Run};
+use crate::proc::child_env::command_env;
+use crate::proc::program::find_program;
+use crate::tools::engine::context::Ctx;
+
+/// Longest run.
+const LIMIT: Duration = Duration::from_secs(600);
+/// Transfers that yt-dlp does by itself; ffmpeg's own would go past the gateway.
+const OWN: &str = "[protocol~='^(https?|m3u8_native|http_dash_segments)([+]|$)']";
+
+/// Downloads what `args` ask for.
+///
+/// # Errors
+/// The address is refused, a program is missing, or yt-dlp fails; nothing partial is left.
+pub(super) fn fetch(ctx: &Ctx, args: YtDlpDownload) -> Outcome<String> {
+    let env = &ctx.world.env;
+    let address = Address::parse(&args.url)?;
+    let folder = folder(&ctx.world.paths.videos()?, &args.output_dir)?;
+    let program = find_program("yt-dlp", env).ok_or_else(|| {
+        Problem::missing("The program yt-dlp was not found.").next(
+            "Install it: the package yt-dlp of the system, or \"uv tool install yt-dlp\", or \"pipx install yt-dlp\".",
+        )
+    })?;
+    let ffmpeg = find_program("ffmpeg", env).is_some();
+    if args.audio_only && !ffmpeg {
+        return Err(
+            Problem::missing("The program ffmpeg was not found; extracting mp3 needs it.")
+                .next("Install the package ffmpeg, or download the video without audio_only."),
+        );
+    }
+    let guard = Guard::new(env)?;
+    // Asked here already, so that a refused address is told as one.
+    let proxied = crate::net::proxies::Route::to(env, &address.to_string())?
+        .proxy
+        .is_some();
+    guard.judge(&address, proxied, Duration::from_secs(10), &ctx.stop)?;
+    let gateway = Gateway::open(env, guard, &ctx.stop)?;
+
+    let cannot = |why| Problem::system(format!("Cannot write into {}", folder.display()), why);
+    sweep(&folder);
+    let partial = tempfile::Builder::new()
+        .prefix(PARTIAL.0)
+        .suffix(PARTIAL.1)
+        .tempdir_in(&folder)
+        .map_err(cannot)?;
+    let format = match (args.audio_only, ffmpeg) {
+        (true, _) => format!("ba{OWN}/b{OWN}"),
+        (false, true) => format!("bv*{OWN}+ba{OWN}/b{OWN}/bv*{OWN}"),
+        (false, false) => format!("b{OWN}/bv*{OWN}"),
+    };
+    let mut words: Vec<String> = [
+        "--ignore-config",
+        "--no-playlist",
+        "--newline",
+        "--no-color",
+        "--restrict-filenames",
+        "--no-mtime",
+        "--no-overwrites",
+        "--no-cache-dir",
+        "--socket-timeout",
+        "30",
+        "--paths",
+        "home:.",
+        "-o",
+        "%(title).150B.%(ext)s",
+        "--print",
+        "after_move:filepath",
+        "--progress",
+        "--progress-template",
+        "download:PROG %(progress._percent_str)s",
+        "-f",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    words.push(format);
+    let inner = partial.path().file_name().unwrap_or_default();
+    words.extend([
+        "--paths".to_owned(),
+        format!("temp:{}", inner.to_string_lossy()),
+    ]);
+    if args.audio_only {
+        words.extend(["-x", "--audio-format", "mp3"].map(str::to_owned));
+    }
+    words.extend(["--".to_owned(), address.to_string()]);
+    let mut vars = command_env(env);
+    vars.retain(|(name, _)| !name.to_ascii_lowercase().ends_with("_proxy"));
+    vars.extend(gateway.variables());
+    let mut run = Run::new(program, words, vars);
+    run.dir = Some(folder.clone());
+    run.limit = LIMIT;
+    run.stderr = Keep::ends(1024, 8 * 1024);
+
+    let mut last = String::new();
+    let done = run.run_split(&ctx.stop, b'\n', &mut |line| {
+        let line = String::from_utf8_lossy(line);
+        let line = line.trim();
+        match line.strip_prefix("PROG") {
+            Some(percent) => ctx.progress(percent.trim().to_owned()),
+            None if !line.is_empty() => line.clone_into(&mut last),
+            None => {}
+        }
+        ControlFlow::Continue(())
+    })?;
+    drop(partial);
+    let done = done.unless_cancelled()?;
+    if !done.success() {
+        return Err(failed(&done, &gateway.refused(), &address));
+    }
+    let path = folder.join(&last);
+    let kind = if args.audio_only { "audio" } else { "video" };
+    match fs::metadata(&path) {
+        Ok(about) if !last.is_empty() && about.is_file() => Ok(format!(
+            "Downloaded {kind}: {} ({}).",
+            path.display(),
+            size(about.len())
+        )),
+        // What stands in brackets is told on the way, no path.
+        _ if !last.is_empty() && !last.starts_with('[') => Err(Problem::missing(format!(
+            "yt-dlp says that the {kind} is at {}, but there is no such file.",
+            visible(&path.to_string_lossy())
+        ))),
+        _ => Ok(format!(
+            "yt-dlp has nothing new to download; the {kind} is already in {}.",
+            folder.display()
+        )),
+    }
+}
+
+/// The folder below `base` that is meant; every part of the way is a real one.
+fn folder(base: &Path, sub: &str) -> Outcome<PathBuf> {
+    let sub = sub.trim();
+    let refused = || {
+        Problem::refused(format!(
+            "\"{}\" is no folder inside {}.",
+            clip(&visible(sub), 80),
+            base.display()
+        ))
+        .next("Give a plain name such as \"talks\", without .. and without a leading slash.")
+    };
+    let plain = Path::new(sub)
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if !plain || sub.contains('\0') || sub.starts_with('-') || sub.len() > 1_000 {
+        return Err(refused());
+    }
+    let cannot = |why| Problem::system(format!("Cannot make the folder {}", base.display()), why);
+    fs::create_dir_all(base).map_err(cannot)?;
+    let folder = base.join(sub);
+    // A link on the way could lead out.
+    let root = Root::open(base)?;
+    if !sub.is_empty() {
+        let rel = root.check_write(sub)?;
+        fs::create_dir_all(&folder).map_err(|why| {
+            Problem::system(format!("Cannot make the folder {}", folder.display()), why)
+        })?;
+        root.list(&rel)?;
+    }
+    let (real, inside) = (folder.canonicalize(), root.path());
+    real.ok()
+        .filter(|real| real.starts_with(inside))
+        .ok_or_else(refused)
+}
+
+fn failed(done: &Done, refused: &[String], address: &Address) -> Problem {
+    if done.timed_out {
+        return Problem::timeout(format!("yt-dlp {}.", done.ending()));
+    }
+    if let Some(why) = refused.first() {
+        return Problem::refused(format!("{} leads elsewhere: {why}", address.host))
+            .next("Use an address on the public internet.");
+    }
+    let said = done.stderr.text();
+    let words: Vec<&str> = said
+        .lines()
+        .filter(|line| line.starts_with("ERROR"))
+        .map(|line| {
+            line.split("; please report this issue")
+                .next()
+                .unwrap_or(line)
+        })
+        .collect();
+    let words = if words.is_empty() {
+        said.trim().to_owned()
+    } else {
+        words.join("\n")
+    };
+    let problem = Problem::network(format!(
+        "yt-dlp failed ({}): {}",
+        done.ending(),
+        visible(tail(&words, 500))
+    ));
+    if words.contains("Unsupported URL") {
+        problem.next("There is no video that yt-dlp knows at this address; download_file fetches plain files.")
+    } else if words.contains("ffmpeg not found") || words.contains("ffprobe") {
+        problem.next("Install the package ffmpeg.")
+    } else {
+        problem
+    }
+}
