@@ -10,6 +10,10 @@ build:
 test:
     cargo test
 
+# The tests on machines unlike this one: other users, zones, locales, programs; wants root. `just machines user zone` for some of them.
+machines *names:
+    scripts/machines.sh {{names}}
+
 # Formats the source.
 fmt:
     cargo fmt

@@ -5,7 +5,7 @@
 pub use crate::base::cancel::Cancel;
 pub use crate::base::clock::Clock;
 pub use crate::base::env::Env;
-pub use crate::base::problem::Kind;
+pub use crate::base::problem::{Kind, Problem};
 pub use crate::base::zones::ZoneFiles;
 pub use crate::chat::event::NullSink;
 pub use crate::chat::message::ToolCall;

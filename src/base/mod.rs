@@ -2,6 +2,8 @@
 
 pub(crate) mod cancel;
 pub(crate) mod clock;
+#[cfg(test)]
+pub(crate) mod cpu_time;
 pub(crate) mod env;
 pub(crate) mod ids;
 pub(crate) mod json;

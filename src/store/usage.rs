@@ -44,7 +44,11 @@ pub(crate) fn add(paths: &Paths, clock: &Clock, totals: &Totals) -> Outcome<Opti
     let mut notice = None;
     let _lock = Lock::take(&path, WAIT, &Cancel::new())?;
     let before = atomic::read(&path, STATE_CAP)?;
-    let mut map = match before.as_deref().map(serde_json::from_slice::<Value>) {
+    // An empty file, as a machine that lost power leaves it, holds nothing that could be set aside.
+    let text = before
+        .as_deref()
+        .filter(|text| !text.trim_ascii().is_empty());
+    let mut map = match text.map(serde_json::from_slice::<Value>) {
         Some(Ok(Value::Object(map))) if can_add(&map) => map,
         None => Map::new(),
         Some(_) => {

@@ -409,9 +409,9 @@ fn a_long_command_is_read_to_its_end_before_a_key_approves_it() {
             "{width}x{height}:\n{seen}"
         );
         let place = home.work().display().to_string();
-        // On the smallest screen it has more rows than can be seen at once.
+        // Rows that are seen twice part a long path, but none of its names. On the smallest screen even those are parted.
         assert!(
-            width < 30 || together.contains(&place),
+            width < 30 || place.split('/').all(|name| together.contains(name)),
             "no {place} at {width}x{height}:\n{seen}"
         );
         pty.send("y");

@@ -40,10 +40,14 @@ fn the_size_is_known_and_changes() {
 #[test]
 fn control_c_reaches_the_program_as_a_signal() {
     let home = Home::new();
-    // A background job starts its programs with SIGINT ignored; GNU's env takes that back.
-    let cat =
-        "env --default-signal=INT true 2>/dev/null && exec env --default-signal=INT cat; exec cat";
-    let mut pty = shell(&home, &format!("echo ready; {cat}"));
+    // A background job starts its programs with SIGINT ignored; GNU's env takes that back, before the program says that it is ready.
+    let program = "sh -c 'echo ready; exec cat'";
+    let mut pty = shell(
+        &home,
+        &format!(
+            "env --default-signal=INT true 2>/dev/null && exec env --default-signal=INT {program}; exec {program}"
+        ),
+    );
     pty.wait_text("ready");
     pty.control('c');
     assert_eq!(pty.wait().signal(), Some(2));

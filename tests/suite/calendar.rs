@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
@@ -557,16 +557,24 @@ fn a_damaged_calendar_is_shown_as_far_as_it_goes_and_never_written() {
 }
 
 #[test]
-fn the_sample_files_keep_every_byte() {
-    let Some(shared) = shared("calendar samples") else {
-        return;
-    };
+fn the_fixtures_keep_every_byte() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/calendars");
+    let files = fs::read_dir(folder)
+        .unwrap()
+        .map(|case| case.unwrap().path().join("calendar.ics"));
+    keep_every_byte(files, 11);
+}
+
+fn keep_every_byte(files: impl Iterator<Item = PathBuf>, count: usize) {
     let event = "BEGIN:VEVENT\r\nUID:ours\r\nEND:VEVENT\r\n";
     let mut seen = 0;
-    for entry in fs::read_dir(shared.join("services/ics")).unwrap() {
-        let bytes = fs::read(entry.unwrap().path()).unwrap();
+    for file in files {
+        let bytes = fs::read(file).unwrap();
         seen += 1;
-        if let Ok(more) = with_event(&bytes, event, "x") {
+        // A file of nothing becomes a calendar.
+        if let Ok(more) = with_event(&bytes, event, "x")
+            && !bytes.is_empty()
+        {
             assert_eq!(without(&more, "ours").unwrap(), (bytes.clone(), 1));
         }
         let from = "1999-01-01T00:00:00+01:00[Europe/Berlin]".parse().unwrap();
@@ -576,7 +584,18 @@ fn the_sample_files_keep_every_byte() {
         let lines = Lines::new(&bytes, 0..bytes.len());
         assert!(lines.map(|line| unfold(&bytes, &line).len()).sum::<usize>() <= bytes.len());
     }
-    assert!(seen >= 5);
+    assert!(seen >= count, "{seen}");
+}
+
+#[test]
+fn the_sample_files_keep_every_byte() {
+    let Some(shared) = shared("calendar samples") else {
+        return;
+    };
+    let files = fs::read_dir(shared.join("services/ics"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    keep_every_byte(files, 5);
     let bytes = fs::read(shared.join("services/ics/several-components.ics")).unwrap();
     let from = "2003-12-01T00:00:00+00:00[UTC]".parse().unwrap();
     let until = "2004-01-01T00:00:00+00:00[UTC]".parse().unwrap();

@@ -1,5 +1,7 @@
 //! The bodies the wire constructors make have the shapes that were asked for.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use crate::support::shared::shared;
@@ -110,18 +112,34 @@ fn ollama_lines_are_objects_and_the_last_is_done() {
 }
 
 #[test]
+fn shapes_have_the_keys_of_the_fixtures() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/wires");
+    let body = |path: &str| std::fs::read_to_string(fixtures.join(path)).unwrap();
+    same_keys(
+        &body("openai/one-call/body.sse"),
+        &body("ollama/one-call/body.ndjson"),
+    );
+}
+
+#[test]
 fn shapes_have_the_keys_of_real_recordings() {
     let Some(shared) = shared("wire_selftest::shapes_have_the_keys_of_real_recordings") else {
         return;
     };
     let body = |path: &str| std::fs::read_to_string(shared.join("recordings").join(path)).unwrap();
-    let real = payloads(&[body("openai/one-tool-in-pieces-gpt-4o-mini.sse")]);
+    same_keys(
+        &body("openai/one-tool-in-pieces-gpt-4o-mini.sse"),
+        &body("ollama/ndjson-one-tool-whole-qwen3-4b.ndjson"),
+    );
+}
+
+fn same_keys(chunks: &str, lines: &str) {
+    let real = payloads(&[chunks.to_owned()]);
     let ours = payloads(&openai::call("call_a", "tree", json!({})));
     for key in keys(&ours[0]) {
         assert!(keys(&real[0]).contains(&key), "no {key} in a real chunk");
     }
-    let real = body("ollama/ndjson-one-tool-whole-qwen3-4b.ndjson");
-    let real: Vec<Value> = real
+    let real: Vec<Value> = lines
         .lines()
         .map(|l| serde_json::from_str(l).unwrap())
         .collect();

@@ -537,7 +537,7 @@ mod tests {
         let start: DateTime = "2026-01-01T00:00:00".parse().unwrap();
         let mut budget = Budget::new(3_000_000);
         let mut count = 0;
-        let begun = std::time::Instant::now();
+        let begun = crate::base::cpu_time::CpuTime::now();
         occurrences(&rule, start, start, DateTime::MAX, &mut budget, &mut |_| {
             count += 1;
         });

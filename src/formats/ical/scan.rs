@@ -358,7 +358,7 @@ mod tests {
     #[test]
     fn ends_that_fit_nothing_cost_no_time() {
         let file = "BEGIN:A\n".repeat(30_000) + &"END:B\n".repeat(30_000);
-        let begun = std::time::Instant::now();
+        let begun = crate::base::cpu_time::CpuTime::now();
         let found = scan(file.as_bytes());
         assert!(found.fault.unwrap().contains("A is ended by END:B"));
         let odd = scan(b"BEGIN:A\nEND:A\x1b[31m\n").fault.unwrap();

@@ -30,6 +30,7 @@ struct Command {
 
 /// True when the text begins with a command.
 pub fn is_commands(text: &str) -> bool {
+    let text = super::wrap::fence(text.trim()).unwrap_or(text);
     text.lines()
         .find(|line| !matches!(line.trim(), "" | "---"))
         .is_some_and(|line| command(line).is_some())

@@ -194,7 +194,7 @@ fn with_breaks_of(old: &str, new: &str) -> String {
 #[test]
 fn a_page_of_empty_lines_behind_a_hunk_costs_no_time() {
     let old = "a\n".to_owned() + &"\n".repeat(20_000) + "x\n";
-    let begun = std::time::Instant::now();
+    let begun = crate::base::cpu_time::CpuTime::now();
     let done = apply_hunks(
         &old,
         &format!("@@\n-x\n+y\n{}", "\n".repeat(20_000)),

@@ -1,4 +1,6 @@
-//! Every recorded body decodes to its expected result: whole, byte by byte, and cut in two at every position.
+//! Every body decodes to its expected result: whole, byte by byte, and cut in two at every position. Ours stand in `fixtures/wires`, a
+//! folder for each case with the body and what must come of it; bodies that public projects recorded are read where they lie beside the
+//! checkout.
 
 // Tests say that they skip, and how much they did.
 #![allow(clippy::print_stderr)]
@@ -12,9 +14,9 @@ use serde_json::Value;
 use super::decode::Decoder;
 use super::draft::Draft;
 use super::framing::Reading;
-use crate::llm::catalog::row;
-use crate::llm::failure::Why;
-use crate::llm::provider::Delta;
+use crate::llm::catalog::{ROWS, Row, row};
+use crate::llm::failure::{Failure, Why};
+use crate::llm::provider::{Delta, Finish, Reply};
 use crate::llm::wire::errors::{self, Code, Said};
 use crate::llm::wire::{Asked, Wire};
 
@@ -28,10 +30,15 @@ struct Recording {
     file: String,
     status: u16,
     expected: Expected,
+    /// The dialect; without it the file's name tells.
+    #[serde(skip)]
+    wire: Option<Wire>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default)]
 struct Expected {
+    /// `complete`, `error`, `truncated`, or `broken`: it is no reply.
     outcome: String,
     text: String,
     reasoning: String,
@@ -42,6 +49,25 @@ struct Expected {
     signatures: Vec<String>,
     done_marker: bool,
     events: usize,
+    #[serde(flatten)]
+    seen: Seen,
+}
+
+/// What the rest of the program sees; only our own cases say it.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Seen {
+    /// What the case shows, for a reader.
+    about: String,
+    /// The provider that is asked.
+    provider: Option<String>,
+    status: Option<u16>,
+    /// Why the reply ended.
+    finish: Option<String>,
+    /// The sort of failure.
+    why: Option<String>,
+    /// Words that the user reads.
+    says: String,
 }
 
 #[derive(Deserialize, Debug, PartialEq)]
@@ -62,6 +88,7 @@ struct Counts {
 #[derive(Deserialize)]
 struct Error {
     message: String,
+    #[serde(default)]
     code: Value,
     #[serde(rename = "type")]
     kind: Option<String>,
@@ -83,11 +110,61 @@ fn index() -> Option<(PathBuf, Index)> {
     found
 }
 
-fn wire(file: &str) -> Wire {
-    if file.ends_with(".ndjson") {
-        Wire::Ollama
-    } else {
-        Wire::OpenAi
+/// The dialects by the names of their folders.
+const WIRES: [(&str, Wire); 3] = [
+    ("anthropic", Wire::Anthropic),
+    ("ollama", Wire::Ollama),
+    ("openai", Wire::OpenAi),
+];
+
+/// Our own cases; a folder without a body or an expectation fails.
+fn ours() -> (PathBuf, Index) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/wires");
+    let mut recordings = Vec::new();
+    for (name, wire) in WIRES {
+        for case in std::fs::read_dir(folder.join(name)).expect(name) {
+            let case = case.unwrap().path();
+            let text = std::fs::read(case.join("expected.json")).expect("an expected.json");
+            let expected: Expected = serde_json::from_slice(&text)
+                .unwrap_or_else(|why| panic!("{}: {why}", case.display()));
+            assert!(!expected.seen.about.is_empty(), "{}", case.display());
+            let bodies: Vec<PathBuf> = std::fs::read_dir(&case)
+                .unwrap()
+                .map(|entry| entry.unwrap().path())
+                .filter(|path| path.file_stem().is_some_and(|stem| stem == "body"))
+                .collect();
+            let [body] = bodies.as_slice() else {
+                panic!("{}: {bodies:?}", case.display());
+            };
+            recordings.push(Recording {
+                file: body.strip_prefix(&folder).unwrap().display().to_string(),
+                status: expected.seen.status.unwrap_or(200),
+                expected,
+                wire: Some(wire),
+            });
+        }
+    }
+    (folder, Index { recordings })
+}
+
+impl Recording {
+    fn wire(&self) -> Wire {
+        let by_name = match self.file.ends_with(".ndjson") {
+            true => Wire::Ollama,
+            false => Wire::OpenAi,
+        };
+        self.wire.unwrap_or(by_name)
+    }
+
+    /// Who is asked: whom the case names, else whom its folder is called after.
+    fn row(&self) -> &'static Row {
+        let folder = self.file.split('/').next().and_then(row);
+        let named = self.expected.seen.provider.as_deref();
+        named
+            .map(|name| row(name).unwrap_or_else(|| panic!("no provider {name}")))
+            .or(folder)
+            .or(row("openai-compat"))
+            .unwrap()
     }
 }
 
@@ -158,11 +235,19 @@ fn same_draft(want: &Expected, draft: &Draft) {
     if draft.calls.slots().iter().any(|slot| slot.extra.is_some()) {
         signatures.push("tool_calls.extra_content");
     }
+    if draft.blocks.to_keep().is_some() {
+        signatures.push("thinking_blocks");
+    }
     assert_eq!(signatures, want.signatures);
     assert_eq!(draft.done, want.done_marker, "done marker");
     assert_eq!(draft.events, want.events, "events");
     let complete = draft.error.is_none() && (draft.done || draft.finish.is_some());
     assert_eq!(complete, want.outcome == "complete");
+}
+
+/// Whether both read the rest alike. Behind the end marker nothing is read, so a line break that only one of them took makes no difference.
+fn alike(one: &Reading, other: &Reading) -> bool {
+    one == other || one.draft.done && one.draft == other.draft
 }
 
 /// The state after a line does not depend on where the line was cut; equal states read the rest alike.
@@ -178,7 +263,7 @@ fn every_cut(wire: Wire, body: &[u8], chosen: &dyn Fn(usize) -> bool) -> usize {
             let mut other = before.clone();
             feed(&mut other, &line[..cut]);
             feed(&mut other, &line[cut..]);
-            assert!(other == after, "cut at {}", at + cut);
+            assert!(alike(&other, &after), "cut at {}", at + cut);
             cuts += 1;
         }
         before = after;
@@ -202,9 +287,20 @@ fn check(recording: &Recording, body: &[u8]) -> usize {
     let want = &recording.expected;
     if recording.status >= 400 {
         same_error(want.error.as_ref(), Some(&Said::from_body(body)));
+        let asked = Asked::new(recording.row());
+        let failure = errors::from_response(&asked, recording.status, &|_| None, body);
+        same_failure(&want.seen, &failure);
         return 0;
     }
-    let wire = wire(&recording.file);
+    let wire = recording.wire();
+    if want.outcome == "broken" {
+        for size in [usize::MAX, 1] {
+            let failure = decode(recording, body, size).unwrap_err();
+            assert_eq!(failure.so_far.text, want.text, "{size}");
+            same_failure(&want.seen, &failure);
+        }
+        return 0;
+    }
     let (reading, text, thinking) = read(wire, std::iter::once(body));
     same_draft(want, &reading.draft);
     assert_eq!(
@@ -212,24 +308,27 @@ fn check(recording: &Recording, body: &[u8]) -> usize {
         (want.text.as_str(), want.reasoning.as_str())
     );
     let (bytes, text, thinking) = read(wire, body.chunks(1));
-    assert!(bytes == reading, "byte by byte");
+    assert!(alike(&bytes, &reading), "byte by byte");
     assert_eq!(
         (text.as_str(), thinking.as_str()),
         (want.text.as_str(), want.reasoning.as_str())
     );
-    outcome(recording, wire, body);
+    outcome(recording, body);
     every_cut(wire, body, &chosen(body.len()))
 }
 
+fn decode(recording: &Recording, body: &[u8], size: usize) -> Result<Reply, Failure> {
+    let mut decoder = Decoder::new(recording.wire(), Asked::new(recording.row()));
+    for bytes in body.chunks(size) {
+        decoder.feed(bytes, &mut |_| {})?;
+    }
+    decoder.finish(&mut |_| {})
+}
+
 /// What the rest of the program sees.
-fn outcome(recording: &Recording, wire: Wire, body: &[u8]) {
+fn outcome(recording: &Recording, body: &[u8]) {
     let want = &recording.expected;
-    let mut decoder = Decoder::new(wire, Asked::new(row("openai-compat").unwrap()));
-    let result = match decoder.feed(body, &mut |_| {}) {
-        Ok(_) => decoder.finish(&mut |_| {}),
-        Err(failure) => Err(failure),
-    };
-    match (result, want.outcome.as_str()) {
+    match (decode(recording, body, usize::MAX), want.outcome.as_str()) {
         (Ok(reply), "complete") => {
             assert_eq!(reply.text, want.text);
             let runnable = want
@@ -244,20 +343,96 @@ fn outcome(recording: &Recording, wire: Wire, body: &[u8]) {
                 assert!(!call.id.is_empty());
                 serde_json::from_str::<serde_json::Map<String, Value>>(&call.args).unwrap();
             }
+            if let Some(finish) = &want.seen.finish {
+                assert_eq!(&finish_word(&reply.finish), finish);
+            }
         }
-        (Err(failure), "error") => {
+        (Err(failure), "error" | "truncated") => {
             assert_eq!(failure.so_far.text, want.text);
             assert!(failure.so_far.calls.is_empty());
+            same_failure(&want.seen, &failure);
         }
         (other, _) => panic!("{other:?}"),
     }
 }
 
+fn same_failure(want: &Seen, failure: &Failure) {
+    if let Some(why) = &want.why {
+        assert_eq!(why_word(&failure.why), why, "{failure:?}");
+    }
+    let line = failure.problem.for_model();
+    assert!(line.contains(&want.says), "no {:?} in {line}", want.says);
+}
+
+fn finish_word(finish: &Finish) -> String {
+    match finish {
+        Finish::Unsaid => "unsaid".to_owned(),
+        Finish::Done => "done".to_owned(),
+        Finish::Length => "length".to_owned(),
+        Finish::Filtered => "filtered".to_owned(),
+        Finish::Other(word) => format!("other: {word}"),
+    }
+}
+
+fn why_word(why: &Why) -> &'static str {
+    match why {
+        Why::Auth => "auth",
+        Why::RateLimited { .. } => "rate-limited",
+        Why::Quota => "quota",
+        Why::TooLarge => "too-large",
+        Why::TooLong => "too-long",
+        Why::NoTools => "no-tools",
+        Why::BadCall { wrote } if !wrote.is_empty() => "bad-call",
+        Why::NoSuchPath => "no-such-path",
+        Why::Refused => "refused",
+        Why::Server => "server",
+        Why::Cut => "cut",
+        Why::Protocol => "protocol",
+        _ => "another",
+    }
+}
+
+/// What a reader of replies must know of every dialect.
+const EVERYWHERE: [&str; 11] = [
+    "text",
+    "thinking",
+    "one-call",
+    "parallel-calls",
+    "whole",
+    "empty-reply",
+    "empty-body",
+    "cut",
+    "broken-json",
+    "error-in-stream",
+    "error-401",
+];
+
+#[test]
+fn our_own_bodies_decode_as_expected_wherever_they_are_cut() {
+    let (folder, index) = ours();
+    for (wire, case) in WIRES
+        .iter()
+        .flat_map(|wire| EVERYWHERE.map(|case| (wire.0, case)))
+    {
+        let start = format!("{wire}/{case}/");
+        let has = |recording: &Recording| recording.file.starts_with(&start);
+        assert!(index.recordings.iter().any(has), "no {start}");
+    }
+    for provider in ROWS {
+        let asked = |recording: &Recording| recording.row().name == provider.name;
+        assert!(index.recordings.iter().any(asked), "{}", provider.name);
+    }
+    all(&folder, &index);
+}
+
 #[test]
 fn every_recording_decodes_as_expected_wherever_it_is_cut() {
-    let Some((folder, index)) = index() else {
-        return;
-    };
+    if let Some((folder, index)) = index() {
+        all(&folder, &index);
+    }
+}
+
+fn all(folder: &Path, index: &Index) {
     let (next, cuts) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let failed = std::sync::Mutex::new(Vec::new());
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
@@ -322,8 +497,7 @@ fn recorded_errors_are_sorted() {
             continue;
         };
         let body = std::fs::read(folder.join(&recording.file)).unwrap();
-        let provider = recording.file.split('/').next().and_then(row);
-        let asked = Asked::new(provider.or(row("openai-compat")).unwrap());
+        let asked = Asked::new(recording.row());
         let failure = errors::from_response(&asked, recording.status, &|_| None, &body);
         assert!(right(&failure.why), "{}: {failure:?}", recording.file);
         assert!(failure.problem.what.contains(asked.row.name), "{failure:?}");

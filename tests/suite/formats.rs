@@ -1,0 +1,267 @@
+//! Files from `fixtures`: calendars, feeds and pages of other programs, and the homes of users, whole, empty and torn; what is said of
+//! each, and what stays of them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::home::Home;
+use crate::support::run::{Done, Marvin};
+use crate::support::samples::tool;
+use crate::support::server::{Answer, Server};
+use crate::support::wire::openai;
+
+const CALENDAR: &str = "config/profiles/main/calendar.ics";
+
+/// The folders of cases below `fixtures/NAME`, `count` of them at least; an empty and a broken file must be among them.
+fn cases(name: &str, count: usize) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures")
+        .join(name);
+    for case in ["empty", "nothing", "broken"] {
+        assert!(folder.join(case).is_dir(), "there is no {name}/{case}");
+    }
+    let mut found: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert!(found.len() >= count, "only {} {name}", found.len());
+    found.sort();
+    found
+}
+
+/// Compares what was said with `says.txt`, or, for a refusal, with `error.txt`; `MARVIN_BLESS=1` writes them.
+fn same(case: &Path, done: &Done, address: &str) -> Result<(), String> {
+    let (file, said) = match done.code() {
+        Some(0) => ("says.txt", done.text().to_owned()),
+        _ => ("error.txt", done.errors()),
+    };
+    let said = without_marks(&said.replace(address, "http://site.test"));
+    kept(&case.join(file), &said)
+}
+
+fn kept(file: &Path, said: &str) -> Result<(), String> {
+    if std::env::var_os("MARVIN_BLESS").is_some() {
+        fs::write(file, said).unwrap();
+    }
+    match fs::read_to_string(file) {
+        Ok(wanted) if wanted == said => Ok(()),
+        Ok(wanted) => Err(format!("{}:\n{said}instead of\n{wanted}", file.display())),
+        Err(why) => Err(format!("{}: {why}; it said\n{said}", file.display())),
+    }
+}
+
+/// The marks around text from outside are new each time.
+fn without_marks(said: &str) -> String {
+    let mark = said
+        .split_once("between the two marks ")
+        .and_then(|(_, rest)| rest.split_once('.'));
+    match mark {
+        Some((mark, _)) => said.replace(mark, "MARK"),
+        None => said.to_owned(),
+    }
+}
+
+fn none_of(failures: &[String]) {
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn calendars_of_every_kind_are_listed() {
+    let mut failures = Vec::new();
+    for case in cases("calendars", 11) {
+        let home = Home::new();
+        home.write(CALENDAR, fs::read(case.join("calendar.ics")).unwrap());
+        let done = home
+            .marvin()
+            .env("PATH", "/nowhere")
+            .env("MARVIN_NOW", "2026-11-22T14:30:05+01:00[Europe/Berlin]")
+            .args(["tool", "calendar_list_upcoming", "days=14"])
+            .run();
+        failures.extend(same(&case, &done, "http://127.0.0.1").err());
+    }
+    none_of(&failures);
+}
+
+#[test]
+fn an_event_comes_and_goes_and_every_other_byte_stays() {
+    let mut written = 0;
+    for case in cases("calendars", 11) {
+        let home = Home::new();
+        let before = fs::read(case.join("calendar.ics")).unwrap();
+        home.write(CALENDAR, &before);
+        let run = |words: &[&str]| -> Marvin {
+            home.marvin()
+                .env("PATH", "/nowhere")
+                .env("MARVIN_NOW", "2026-11-22T14:30:05+01:00[Europe/Berlin]")
+                .arg("tool")
+                .args(words.iter().copied())
+        };
+        let added = run(&["calendar_add_event", "title=Ours", "start=2026-12-01T10:00"]).run();
+        if added.code() == Some(0) {
+            let during = fs::read(home.path().join(CALENDAR)).unwrap();
+            let during = String::from_utf8_lossy(&during);
+            assert!(during.contains("SUMMARY:Ours"), "{}", case.display());
+            run(&["calendar_delete_event", "title=Ours"])
+                .run()
+                .expect(0);
+            written += 1;
+        }
+        let after = fs::read(home.path().join(CALENDAR)).unwrap();
+        // A file of nothing becomes a calendar without events.
+        assert!(after == before || before.is_empty(), "{}", case.display());
+    }
+    // All but the one that is cut off and the one that is no calendar.
+    assert_eq!(written, 9);
+}
+
+/// A server of `file`, as the type that `type.txt` names.
+fn serve(case: &Path, file: &str, media_type: &str) -> Server {
+    let body = fs::read(case.join(file)).unwrap();
+    let own = fs::read_to_string(case.join("type.txt")).unwrap_or_default();
+    let media_type = match own.trim() {
+        "" => media_type.to_owned(),
+        own => own.to_owned(),
+    };
+    Server::answering(move |_, _| Answer::text(&media_type, body.clone())).lenient()
+}
+
+fn read(name: &str, count: usize, file: &str, media_type: &str, by: &str) {
+    let mut failures = Vec::new();
+    for case in cases(name, count) {
+        let server = serve(&case, file, media_type);
+        let home = Home::new();
+        let args = serde_json::json!({"url": server.url(&format!("/{file}"))});
+        let done = tool(&home, &[], "", by, &args)
+            // Without lynx, so that pages look the same everywhere.
+            .env("PATH", "/nowhere")
+            .env("MARVIN_ALLOW_PRIVATE", server.address().to_string())
+            .run();
+        failures.extend(same(&case, &done, &server.url("")).err());
+        if name == "feeds" {
+            let text = format!("{}{}", done.text(), done.errors());
+            assert!(!text.contains('\u{fffd}'), "{}: {text}", case.display());
+        }
+    }
+    none_of(&failures);
+}
+
+#[test]
+fn feeds_of_every_kind_are_read() {
+    read("feeds", 12, "feed.xml", "application/xml", "read_rss");
+}
+
+#[test]
+fn pages_of_every_kind_are_read() {
+    read("pages", 10, "page.html", "text/html", "browse_web");
+}
+
+/// Everything below `folder`, by its path in it.
+fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            let below = tree(&path);
+            let name = Path::new(path.file_name().unwrap());
+            found.extend(
+                below
+                    .into_iter()
+                    .map(|(file, bytes)| (name.join(file), bytes)),
+            );
+        } else {
+            found.insert(path.file_name().unwrap().into(), fs::read(&path).unwrap());
+        }
+    }
+    found
+}
+
+/// What reads the files of a user, each by its tool.
+const READERS: [&[&str]; 9] = [
+    &["list_places"],
+    &["bookmark_list"],
+    &["list_alarms"],
+    &["calendar_list_upcoming"],
+    &["get_usage"],
+    &["tk", "args=ls"],
+    &["ticket_show", "id=anna-1a2b"],
+    &["notes_ls"],
+    &["read_note", "path=boat.md"],
+];
+
+/// A session after these: how it begins, what of the log the model sees, and what the preferences say.
+fn converse(home: &Home, server: &Server) -> String {
+    let done = home
+        .marvin()
+        .env("PATH", "/nowhere")
+        .env("MARVIN_NOW", "2026-11-22T14:30:05+01:00[Europe/Berlin]")
+        .env("OPENAI_COMPAT_URL", server.url("/v1"))
+        .env("OPENAI_COMPAT_API_KEY", "test-key")
+        .args(["--plain", "--provider", "openai-compat"])
+        .args(["--model", "test-model"])
+        .stdin("hi\n")
+        .run();
+    let asked = server
+        .requests()
+        .into_iter()
+        .find(|asked| asked.path.ends_with("/chat/completions"));
+    let asked = asked.map_or_else(String::new, |asked| asked.json()["messages"].to_string());
+    let knows = |words: &str| format!("the model sees {words:?}: {}\n", asked.contains(words));
+    let words = ["At 13:20.", "Grüße 🌊", "vegetarian", "Tea, not coffee."];
+    let seen: String = words.iter().map(|words| knows(words)).collect();
+    let warnings: String = done
+        .errors()
+        .lines()
+        .filter(|line| !line.starts_with("MARVIN_COST"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    format!(
+        "== a session [{:?}]\n{}{warnings}{seen}",
+        done.code(),
+        done.text()
+    )
+}
+
+#[test]
+fn the_files_of_a_user_are_read_whole_empty_and_torn() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/homes");
+    let mut failures = Vec::new();
+    for case in ["good", "empty", "broken"] {
+        let home = Home::new();
+        let files = tree(&folder.join(case));
+        assert!(files.len() >= 13, "{case}: {:?}", files.keys());
+        for (path, bytes) in &files {
+            home.write(&path.display().to_string(), bytes);
+        }
+        let server = Server::answering(|request, _| match request.path.ends_with("/completions") {
+            true => Answer::sse(openai::text(&["Hello."])),
+            false => Answer::text("application/x-ndjson", ""),
+        })
+        .lenient();
+        let run = |words: &[&str]| {
+            let done = home
+                .marvin()
+                .env("PATH", "/nowhere")
+                .env("MARVIN_NOW", "2026-11-22T14:30:05+01:00[Europe/Berlin]")
+                .env("MARVIN_URL_NTFY", server.url(""))
+                .arg("tool")
+                .args(words.iter().copied())
+                .run();
+            let (text, errors) = (done.text(), done.errors());
+            format!("== {} [{:?}]\n{text}{errors}", words[0], done.code())
+        };
+        let mut said: String = READERS.iter().map(|words| run(words)).collect();
+        // Reading changes nothing, whatever state a file is in.
+        for (path, bytes) in &files {
+            let now = fs::read(home.path().join(path)).unwrap_or_default();
+            assert!(now == *bytes, "{case}: {} changed", path.display());
+        }
+        // This one notes what it has shown.
+        said += &run(&["ntfy_list"]);
+        said += &converse(&home, &server);
+        let said = said.replace(&home.path().display().to_string(), "HOME");
+        let said = said.replace(&server.address().to_string(), "site.test");
+        failures.extend(kept(&folder.join(format!("{case}.txt")), &said).err());
+    }
+    none_of(&failures);
+}

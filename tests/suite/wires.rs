@@ -1,0 +1,170 @@
+//! The bodies of `fixtures/wires` through the real binary: over a socket, in small pieces, from every provider of the table.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::support::home::Home;
+use crate::support::run::Done;
+use crate::support::server::{Answer, Server};
+use crate::support::wire::{anthropic, ollama, openai};
+
+/// Bytes of a piece: small enough to cut lines, characters and line breaks.
+const PIECE: usize = 11;
+
+/// A body and what must come of it.
+struct Case {
+    wire: String,
+    name: String,
+    body: PathBuf,
+    expected: Value,
+}
+
+impl Case {
+    fn text(&self, key: &str) -> &str {
+        self.expected[key].as_str().unwrap_or_default()
+    }
+
+    fn provider(&self) -> &str {
+        match self.text("provider") {
+            "" if self.wire == "openai" => "openai-compat",
+            "" => &self.wire,
+            named => named,
+        }
+    }
+
+    fn answer(&self) -> Answer {
+        let media_type = match self.body.extension().and_then(|end| end.to_str()) {
+            Some("sse") => "text/event-stream",
+            Some("ndjson") => "application/x-ndjson",
+            Some("json") => "application/json",
+            Some("html") => "text/html",
+            _ => "text/plain",
+        };
+        let body = fs::read(&self.body).unwrap();
+        let status = self.expected["status"].as_u64().unwrap_or(200);
+        let pieces: Vec<Vec<u8>> = body.chunks(PIECE).map(<[u8]>::to_vec).collect();
+        Answer::stream(media_type, pieces).with_status(u16::try_from(status).unwrap())
+    }
+
+    /// Asks with the case as first answer and, where it calls tools, a last word as second.
+    fn play(&self) -> (Done, Server) {
+        let answers = [self.answer(), last_word(&self.wire)];
+        let calls = !self.calls().is_empty();
+        let server =
+            Server::answering(move |_, n| answers[usize::from(calls && n > 0)].clone()).lenient();
+        let home = Home::new();
+        home.write("work/a.txt", "a\n");
+        let base = match self.wire.as_str() {
+            "openai" => server.url("/v1"),
+            _ => server.url(""),
+        };
+        let id = self.provider().to_uppercase().replace('-', "_");
+        let done = home
+            .marvin()
+            .env(&format!("MARVIN_URL_{id}"), base)
+            .env(&format!("{id}_API_KEY"), "test-key")
+            .args(["--non-interactive", "--provider", self.provider()])
+            .args(["--model", "test-model", "--prompt", "hi"])
+            .run();
+        (done, server)
+    }
+
+    fn calls(&self) -> &[Value] {
+        self.expected["tool_calls"]
+            .as_array()
+            .map_or(&[], Vec::as_slice)
+    }
+}
+
+fn last_word(wire: &str) -> Answer {
+    match wire {
+        "anthropic" => Answer::sse(anthropic::text(&["Finished."])),
+        "ollama" => Answer::ndjson(ollama::text(&["Finished."])),
+        _ => Answer::sse(openai::text(&["Finished."])),
+    }
+}
+
+fn cases(wire: &str) -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/wires");
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder.join(wire)).unwrap() {
+        let dir = entry.unwrap().path();
+        let text = fs::read(dir.join("expected.json")).unwrap();
+        let body = ["sse", "ndjson", "json", "html", "txt"]
+            .iter()
+            .map(|end| dir.join(format!("body.{end}")))
+            .find(|path| path.exists());
+        found.push(Case {
+            wire: wire.to_owned(),
+            name: dir.file_name().unwrap().display().to_string(),
+            body: body.unwrap_or_else(|| panic!("no body in {}", dir.display())),
+            expected: serde_json::from_slice(&text).unwrap(),
+        });
+    }
+    found
+}
+
+/// Plays the cases that end without another try: whole replies, and failures that waiting does not cure.
+fn all(wire: &str) {
+    let (mut texts, mut rounds, mut failures) = (0, 0, 0);
+    for case in cases(wire) {
+        let name = format!("{wire}/{}", case.name);
+        let is_whole =
+            case.text("outcome") == "complete" && ["done", "unsaid"].contains(&case.text("finish"));
+        if is_whole && !case.calls().is_empty() {
+            let (done, server) = case.play();
+            let done = done.expect(0);
+            let said = done.text();
+            assert!(
+                said.contains(case.text("text")) && said.ends_with("Finished.\n"),
+                "{name}: {said}"
+            );
+            let second = server.request(1).json()["messages"].to_string();
+            for call in case.calls() {
+                for key in ["id", "name"] {
+                    let value = call[key].as_str().unwrap_or_default();
+                    assert!(second.contains(value), "{name}: no {value} in {second}");
+                }
+            }
+            rounds += 1;
+        } else if is_whole && !case.text("text").is_empty() {
+            let done = case.play().0.expect(0);
+            assert_eq!(
+                done.text().trim_end(),
+                case.text("text").trim_end(),
+                "{name}"
+            );
+            texts += 1;
+        } else if ["auth", "quota", "too-large", "refused", "protocol"].contains(&case.text("why"))
+        {
+            let done = case.play().0.expect(1);
+            let message = case.expected["error"]["message"].as_str();
+            for words in [message.unwrap_or_default(), case.text("says")] {
+                let words = words.trim_end_matches('.');
+                assert!(done.errors().contains(words), "{name}: {}", done.errors());
+            }
+            failures += 1;
+        }
+    }
+    assert!(
+        texts >= 3 && rounds >= 3 && failures >= 3,
+        "{texts} texts, {rounds} rounds, {failures} failures"
+    );
+}
+
+#[test]
+fn every_reply_in_anthropics_dialect_arrives() {
+    all("anthropic");
+}
+
+#[test]
+fn every_reply_in_ollamas_dialect_arrives() {
+    all("ollama");
+}
+
+#[test]
+fn every_reply_in_the_dialect_of_chat_completions_arrives() {
+    all("openai");
+}
