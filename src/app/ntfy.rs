@@ -60,5 +60,5 @@ pub fn ended(env: &Env, topic: &str, patience: Duration, well: bool, took: Durat
         std::thread::sleep(patience);
         late.fire();
     });
-    let _ = client.post(&url, &headers, &[words.as_bytes()], &stop);
+    let _ = client.post(&url, &headers, words.as_bytes(), &stop);
 }

@@ -16,7 +16,6 @@ pub mod lines;
 pub mod links;
 mod neighbour;
 pub mod outside;
-mod pieces;
 pub mod route;
 pub mod services;
 pub mod sse;
