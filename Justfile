@@ -43,10 +43,6 @@ bench-decode:
 size: build
     scripts/size.sh
 
-# Lists anew what a start executes, for the linker; wants valgrind.
-startup:
-    scripts/startup.sh
-
 # The static binary.
 musl:
     scripts/musl.sh

@@ -67,5 +67,5 @@ pub(crate) fn ended(
         std::thread::sleep(patience);
         late.fire();
     });
-    let _ = client.post(&url, &headers, &[words.as_bytes()], &stop);
+    let _ = client.post(&url, &headers, words.as_bytes(), &stop);
 }

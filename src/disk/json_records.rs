@@ -22,19 +22,18 @@ pub(crate) fn read(path: &Path) -> Outcome<Option<Vec<u8>>> {
     atomic::read(path, atomic::STATE_CAP)
 }
 
-/// The records in a file's bytes, unread.
+/// The records in a file's bytes, each as it stands there.
 ///
 /// # Errors
 /// The bytes are no JSON array, with the place.
 pub(crate) fn raw<'a>(path: &Path, bytes: &'a [u8]) -> Outcome<Vec<&'a str>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    // Once for the whole file: it would be asked again for each record.
+    if bytes.trim_ascii().is_empty() {
+        return Ok(Vec::new());
+    }
     let records: Result<Vec<&RawValue>, _> = match std::str::from_utf8(bytes) {
-        Ok(text) if text.trim_ascii().is_empty() => return Ok(Vec::new()),
-        Ok(text) => match by_lines(text).or_else(|| by_indent(text)) {
-            Some(records) => return Ok(records),
-            None => serde_json::from_str(text),
-        },
+        // Text is asked only once whether it is UTF-8, bytes again for each record.
+        Ok(text) => serde_json::from_str(text),
         Err(_) => serde_json::from_slice(bytes),
     };
     match records {
@@ -43,62 +42,10 @@ pub(crate) fn raw<'a>(path: &Path, bytes: &'a [u8]) -> Outcome<Vec<&'a str>> {
     }
 }
 
-/// The part of `bytes` from the first of some `records` that stand in it to the last.
-pub(crate) fn stretch<'a>(bytes: &'a [u8], records: &[&str]) -> &'a [u8] {
-    let place = |text: &str| (text.as_ptr().addr()).saturating_sub(bytes.as_ptr().addr());
-    let (Some(first), Some(last)) = (records.first(), records.last()) else {
-        return &[];
-    };
-    bytes
-        .get(place(first)..place(last) + last.len())
-        .unwrap_or(bytes)
-}
-
 fn ununderstood(path: &Path, why: serde_json::Error) -> Problem {
     Problem::config(format!("{} cannot be understood: {why}.", path.display()))
         .next("Mend the file; otherwise the next change moves it aside and begins anew.")
         .because(why)
-}
-
-/// The records of a file in the form of [`text`], found by their lines alone: ten times as fast as reading them all. Nothing for a file
-/// in another form.
-fn by_lines(text: &str) -> Option<Vec<&str>> {
-    let body = text.strip_prefix("[\n")?.strip_suffix("\n]\n")?;
-    let mut records = Vec::new();
-    let mut lines = body.split('\n').peekable();
-    while let Some(line) = lines.next() {
-        let line = line.strip_prefix("  ")?;
-        let record = match lines.peek() {
-            Some(_) => line.strip_suffix(',')?,
-            None => line,
-        };
-        if !record.starts_with('{') || !record.ends_with('}') {
-            return None;
-        }
-        records.push(record);
-    }
-    Some(records)
-}
-
-/// The records of a file that another program wrote with two spaces a level, found in the same way: text in JSON has no line breaks, so
-/// a brace that ends a record is the only one two spaces from its line's beginning. Nothing for a file in another form.
-fn by_indent(text: &str) -> Option<Vec<&str>> {
-    const END: &str = "\n  }";
-    let body = text.strip_prefix("[\n")?.trim_end().strip_suffix("\n]")?;
-    let mut records = Vec::new();
-    let mut start = 0;
-    for end in memchr::memmem::find_iter(body.as_bytes(), END) {
-        let record = body.get(start..end + END.len())?.strip_prefix("  ")?;
-        if !record.starts_with("{\n") {
-            return None;
-        }
-        records.push(record);
-        start = end + END.len();
-        if body.get(start..)?.starts_with(",\n") {
-            start += 2;
-        }
-    }
-    (start == body.len()).then_some(records)
 }
 
 /// A record as an object; what is none is empty.
@@ -221,58 +168,18 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_one_record_a_line_is_split_as_it_is_read() {
+    fn records_that_spread_over_lines_become_one_line_each() {
         let path = Path::new("a.json");
-        let own = "[\n  {\"a\": \"},\"},\n  {}\n]\n";
-        assert_eq!(by_lines(own).unwrap(), raw(path, own.as_bytes()).unwrap());
-        assert_eq!(by_lines(own).unwrap(), ["{\"a\": \"},\"}", "{}"]);
-        for other in [
-            "[{}]",
-            "[\n  {}\n  {}\n]\n",
-            "[\n  {\n    \"a\": 1\n  }\n]\n",
-            "[\n  7\n]\n",
-            "[\n]\n",
-        ] {
-            assert_eq!(by_lines(other), None, "{other}");
-        }
-        let pretty = b"[\n  {\n    \"a\": [\n      1\n    ]\n  }\n]\n";
+        let pretty = b"[\n  {\n    \"a\": [\n      1\n    ]\n  },\n  {}\n]\n";
         let records = parsed(path, pretty).unwrap();
-        assert_eq!(records[0].get(), "{ \"a\": [ 1 ] }");
-        assert!(by_lines(std::str::from_utf8(&text(&records)).unwrap()).is_some());
-        assert!(parsed(path, b"[\n  {\"a\"}\n]\n").is_err());
-    }
-
-    #[test]
-    fn a_file_of_indented_records_is_split_as_it_is_read() {
-        let path = Path::new("a.json");
-        let pretty = "[\n  {\n    \"a\": \"},\",\n    \"b\": [\n      {\n        \"c\": 1\n      }\n    ]\n  },\n  {\n    \"a\": {}\n  }\n]\n";
-        let found = by_indent(pretty).unwrap();
-        assert_eq!(found.len(), 2);
-        let read: Vec<&RawValue> = serde_json::from_str(pretty).unwrap();
-        let read: Vec<&str> = read.into_iter().map(RawValue::get).collect();
         assert_eq!(
-            (&found, raw(path, pretty.as_bytes()).unwrap()),
-            (&read, read.clone())
+            text(&records),
+            b"[\n  { \"a\": [ 1 ] },\n  {}\n]\n".as_slice()
         );
-        for other in [
-            "[{}]",
-            "[\n  {},\n  {\n    \"a\": 1\n  }\n]",
-            "[\n  {\n    \"a\": 1\n  },\n  7\n]",
-            "[\n  {\n    \"a\": 1\n  }\n  {\n    \"a\": 1\n  }\n",
-            "[\n  [\n  {\n  }\n  ]\n]",
-            "[\n  {\n  }",
-        ] {
-            assert_eq!(by_indent(other), None, "{other}");
-        }
-    }
-
-    #[test]
-    fn a_stretch_holds_its_records_and_no_other() {
-        let bytes = b"\xef\xbb\xbf[ {\"a\":1} , 2,[3] ]";
-        let records = raw(Path::new("a.json"), bytes).unwrap();
-        assert_eq!(stretch(bytes, &records), b"{\"a\":1} , 2,[3]");
-        assert_eq!(stretch(bytes, &records[1..2]), b"2");
-        assert_eq!(stretch(bytes, &[]), b"");
+        assert!(parsed(path, b"[\n  {\"a\"}\n]\n").is_err());
+        assert!(raw(path, b"[\n  {\"a\"}\n]\n").is_err());
+        assert!(raw(path, b"[\n  {\n    \"a\"\n  }\n]\n").is_err());
+        assert!(raw(path, b"[\"\xff\"]").is_err());
     }
 
     #[test]

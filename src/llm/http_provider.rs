@@ -71,7 +71,7 @@ impl HttpProvider {
     }
 
     /// Posts the request; a connection that was kept and died is replaced once.
-    fn post(&self, dialect: Dialect, body: &[&[u8]], stop: &Cancel) -> Result<Response, Failure> {
+    fn post(&self, dialect: Dialect, body: &[u8], stop: &Cancel) -> Result<Response, Failure> {
         let url = dialect.url(&self.remote.base);
         let headers = dialect.headers(self.remote.key.as_deref());
         let mut result = self.client.post(&url, &headers, body, stop);
@@ -101,7 +101,7 @@ impl HttpProvider {
             secrets: self.remote.key.iter().cloned().collect(),
             schema_tokens: request.offer.tokens(),
         };
-        let mut response = self.post(dialect, &body.pieces(), stop)?;
+        let mut response = self.post(dialect, &body, stop)?;
         drop(body);
         if response.status >= 300 {
             let body = response.read_some(ERROR_BODY);

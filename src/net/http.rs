@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ureq::unversioned::transport::{Connector, DefaultConnector};
-use ureq::{Agent, Body, SendBody, Timeout, http};
+use ureq::{Agent, Body, Timeout, http};
 
-use super::pieces::Pieces;
 use super::transport::{Lookup, Silence, Watch};
 use crate::base::cancel::{Cancel, OnFire};
 use crate::base::problem::Problem;
@@ -154,7 +153,7 @@ impl Client {
         }
     }
 
-    /// Posts the pieces of `body` as one, as JSON unless the headers say otherwise, and returns when the response's headers have come.
+    /// Posts `body`, as JSON unless the headers say otherwise, and returns when the response's headers have come.
     ///
     /// # Errors
     /// See [`NetError`]; statuses of 400 and more are responses, and redirects are not followed, so that no key goes astray.
@@ -162,16 +161,15 @@ impl Client {
         &self,
         url: &str,
         headers: &[(&str, String)],
-        body: &[&[u8]],
+        body: &[u8],
         stop: &Cancel,
     ) -> Result<Response, NetError> {
-        let mut body = Pieces::new(body);
         self.send(stop, |agent| {
-            let mut request = agent.post(url).header("content-length", body.len());
+            let mut request = agent.post(url);
             if headers.iter().all(|(name, _)| *name != "content-type") {
                 request = request.header("content-type", "application/json");
             }
-            with_headers(request, headers).send(SendBody::from_reader(&mut body))
+            with_headers(request, headers).send(body)
         })
     }
 

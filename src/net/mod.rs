@@ -8,7 +8,6 @@ pub(crate) mod http;
 mod http_proxy;
 pub(crate) mod keys;
 mod peer_owner;
-mod pieces;
 pub(crate) mod proxies;
 pub(crate) mod retry_after;
 pub(crate) mod service;

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use marvin::testing::services::{SERVICES, variable};
 use marvin::testing::tools::{Bounds, Ctx, World, run_one};
-use marvin::testing::{Cancel, NullSink, Env, ToolCall};
+use marvin::testing::{Cancel, Env, NullSink, ToolCall};
 use serde_json::{Value, json};
 use support::samples::{Sample, samples};
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use marvin::testing::tools::{self, Bounds, Ctx, World};
-use marvin::testing::{Cancel, NullSink, Env, ToolCall};
+use marvin::testing::{Cancel, Env, NullSink, ToolCall};
 use serde_json::{Value, json};
 
 use crate::support::home::Home;

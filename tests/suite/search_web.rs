@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use marvin::testing::tools::{Bounds, Ctx, World};
-use marvin::testing::{Cancel, NullSink, Env};
+use marvin::testing::{Cancel, Env, NullSink};
 use serde_json::{Value, json};
 
 use crate::support::home::Home;

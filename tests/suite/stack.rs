@@ -5,7 +5,7 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use marvin::testing::tools::{Bounds, Ctx, World};
-use marvin::testing::{Cancel, NullSink, Env};
+use marvin::testing::{Cancel, Env, NullSink};
 use serde_json::{Value, json};
 
 use crate::support::home::Home;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use marvin::testing::tools::{Bounds, Ctx, World};
-use marvin::testing::{Cancel, NullSink, Env};
+use marvin::testing::{Cancel, Env, NullSink};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 

@@ -199,6 +199,19 @@ fn the_newest_bookmark_is_the_one_saved_last() {
 }
 
 #[test]
+fn a_bookmark_without_a_date_is_as_old_as_the_one_before_it_also_in_a_search() {
+    let home = Home::new();
+    let all = json!([
+        {"url": "https://unlike.net", "title": "unlike", "saved_at": "2026-03-01T10:00:00.000Z"},
+        {"url": "https://undated.org", "title": "undated"},
+        {"url": "https://dated.org", "title": "dated", "saved_at": "2026-02-01T10:00:00.000Z"},
+    ]);
+    home.write(BOOKMARKS, all.to_string());
+    let found = said(&home, "bookmark_search", json!({"query": ".org"}));
+    assert!(found.starts_with("undated\n"), "{found}");
+}
+
+#[test]
 fn what_is_no_bookmark_or_place_is_kept_and_not_shown() {
     let home = Home::new();
     let marks = r#"[7, "s", {}, {"url": "https://a.org"}, {"title": "No address"}]"#;

@@ -27,7 +27,7 @@ pub(crate) fn send(
     }
     let address = format!("{base}/{topic}");
     let mut response = client
-        .post(&address, &headers, &[message.as_bytes()], stop)
+        .post(&address, &headers, message.as_bytes(), stop)
         .map_err(|error| error.problem(&base))?;
     if (200..300).contains(&response.status) {
         return Ok(());

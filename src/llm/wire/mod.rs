@@ -7,7 +7,6 @@ pub(crate) mod write;
 use super::catalog::Row;
 use super::provider::Request;
 use read::Decoder;
-use write::Body;
 
 /// A dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +99,7 @@ impl Dialect {
     }
 
     /// The request's body.
-    pub fn body<'a>(self, request: &Request<'a>) -> Body<'a> {
+    pub fn body(self, request: &Request<'_>) -> Vec<u8> {
         write::body(self, request)
     }
 

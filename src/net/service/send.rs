@@ -183,7 +183,7 @@ impl Ask<'_> {
     fn request(&self, client: &Client, url: &str, sent: &Sent<'_>) -> Result<Response, NetError> {
         match sent {
             Sent::Nothing => client.get(url, &self.headers, &self.stop),
-            Sent::Body(_, body) => client.post(url, &self.headers, &[body], &self.stop),
+            Sent::Body(_, body) => client.post(url, &self.headers, body, &self.stop),
         }
     }
 

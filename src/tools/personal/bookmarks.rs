@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use regex::bytes::{Regex, RegexBuilder};
+use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
 mod age;
@@ -45,9 +45,6 @@ crate::tools! { "bookmarks";
         limit: u32 = 10, min: 1, alias: &["count", "max_results"];
     } => search, says ["search my bookmarks for {query}", "search bookmarks for {query}", "find {query} in my bookmarks"];
 }
-
-/// Records that are looked at together at first.
-const STRETCH: usize = 256;
 
 /// Bytes of an address at most.
 const LONGEST: usize = 8_000;
@@ -124,7 +121,7 @@ impl Bookmark {
     }
 
     fn holds(&self, words: &Regex) -> bool {
-        let is_in = |text: &String| words.is_match(text.as_bytes());
+        let is_in = |text: &String| words.is_match(text);
         is_in(&self.title) || is_in(&self.url) || is_in(&self.notes) || self.tags.iter().any(is_in)
     }
 
@@ -173,7 +170,7 @@ fn save(ctx: &Ctx, args: BookmarkSave) -> Outcome<String> {
         let old = records
             .iter()
             .map(|raw| raw.get())
-            .filter(|raw| may_hold(raw.as_bytes(), &words))
+            .filter(|raw| may_hold(raw, &words))
             .map(Bookmark::of)
             .find(|old| self::key(&old.url) == key);
         if let Some(old) = old {
@@ -271,9 +268,9 @@ fn pattern(words: &str) -> Outcome<Regex> {
         .map_err(|why| too_long().because(why))
 }
 
-/// False when records cannot hold the words: most are never read further. Escapes may spell them in another way.
-fn may_hold(raw: &[u8], words: &Regex) -> bool {
-    words.is_match(raw) || memchr::memchr(b'\\', raw).is_some()
+/// False when a record cannot hold the words: most are never read further. Escapes may spell them in another way.
+fn may_hold(raw: &str, words: &Regex) -> bool {
+    words.is_match(raw) || raw.contains('\\')
 }
 
 /// The newest `limit` links that fit, how many that are (one more than `limit` when there are more), and how many there are in all.
@@ -294,22 +291,15 @@ fn newest(
     let all = json_records::raw(&path, &bytes)?;
     let limit = limit as usize;
     let (mut out, mut count) = (String::new(), 0);
-    // Many records at once are passed over faster than one by one.
-    let candidates = all
-        .rchunks(STRETCH)
-        .filter(|some| {
-            words.is_none_or(|words| may_hold(json_records::stretch(&bytes, some), words))
-        })
-        .flat_map(|some| some.iter().rev())
-        .filter(|raw| words.is_none_or(|words| may_hold(raw.as_bytes(), words)))
-        .copied();
-    let candidates: Box<dyn Iterator<Item = &str>> = if age::in_order(&all) {
-        Box::new(candidates)
+    let last_first = all.iter().rev().copied();
+    // All of them, also for a search: one without a date is as old as the one before it, whether that fits or not.
+    let newest_first: Box<dyn Iterator<Item = &str>> = if age::in_order(&all) {
+        Box::new(last_first)
     } else {
         let zone = ctx.world.clock.now().time_zone().clone();
-        Box::new(age::newest_first(candidates.collect(), &zone).into_iter())
+        Box::new(age::newest_first(last_first.collect(), &zone).into_iter())
     };
-    for raw in candidates {
+    for raw in newest_first.filter(|raw| words.is_none_or(|words| may_hold(raw, words))) {
         ctx.stop.check()?;
         let bookmark = Bookmark::of(raw);
         if bookmark.is_blank() || !fits(&bookmark) {

@@ -86,7 +86,7 @@ fn text(provider: &str, model: &str, messages: &[Message], offer: &Offer) -> Str
         effort: Effort::High,
     };
     let dialect = Dialect::of(row(provider).unwrap(), "");
-    String::from_utf8(dialect.body(&request).pieces().concat()).unwrap()
+    String::from_utf8(dialect.body(&request)).unwrap()
 }
 
 fn body(provider: &str, model: &str, messages: &[Message], offer: &Offer) -> Value {

@@ -175,7 +175,7 @@ impl Session {
     fn post(&self, path: &str, body: &Value, limit: Duration) -> Result<Value, Failed> {
         let url = format!("{}{path}", self.base);
         let body = body.to_string();
-        let answer = client(limit).post(&url, &[], &[body.as_bytes()], &self.stop);
+        let answer = client(limit).post(&url, &[], body.as_bytes(), &self.stop);
         value(answer.map_err(Failed::net)?)
     }
 }
