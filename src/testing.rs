@@ -79,7 +79,7 @@ pub mod patch {
 
 pub mod services {
     pub use crate::net::service::{Answer, Outside};
-    pub use crate::net::services::{NOMINATIM, OMDB, SERVICES, STACKEXCHANGE, service, variable};
+    pub use crate::net::services::{SERVICES, service, variable};
 }
 
 pub mod sse {

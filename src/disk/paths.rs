@@ -335,29 +335,9 @@ impl ProjectPaths {
         Self(dir.to_owned())
     }
 
-    /// The project's folder.
-    pub(crate) fn dir(&self) -> &Path {
-        &self.0
-    }
-
     /// `.marvin`.
     pub(crate) fn marvin(&self) -> PathBuf {
         self.0.join(".marvin")
-    }
-
-    /// The specification.
-    pub(crate) fn spec(&self) -> PathBuf {
-        self.marvin().join("spec.md")
-    }
-
-    /// The user experience document.
-    pub(crate) fn ux(&self) -> PathBuf {
-        self.marvin().join("ux.md")
-    }
-
-    /// The design.
-    pub(crate) fn design(&self) -> PathBuf {
-        self.marvin().join("design.md")
     }
 
     /// `.marvin-instructions`, the second place of project instructions.
@@ -368,52 +348,6 @@ impl ProjectPaths {
     /// `.marvin/instructions.md`, the third place of project instructions.
     pub(crate) fn instructions(&self) -> PathBuf {
         self.marvin().join("instructions.md")
-    }
-
-    /// The phase that the pipeline is in.
-    pub(crate) fn pipeline_state(&self) -> PathBuf {
-        self.marvin().join("pipeline_state")
-    }
-
-    /// Notes of the project.
-    pub(crate) fn notes(&self) -> PathBuf {
-        self.marvin().join("notes")
-    }
-
-    /// Logs and backups of contexts.
-    pub(crate) fn logs(&self) -> PathBuf {
-        self.marvin().join("logs")
-    }
-
-    /// What was dumped or summarised for later.
-    pub(crate) fn memories(&self) -> PathBuf {
-        self.marvin().join("memories")
-    }
-
-    /// The index of the memories.
-    pub(crate) fn memories_index(&self) -> PathBuf {
-        self.memories().join("INDEX.md")
-    }
-
-    /// Read-only documents (contract/pipeline.md 12).
-    pub(crate) fn upstream(&self) -> PathBuf {
-        self.marvin().join("upstream")
-    }
-
-    /// Background jobs.
-    pub(crate) fn jobs(&self) -> PathBuf {
-        self.marvin().join("jobs")
-    }
-
-    /// The history of one review.
-    pub(crate) fn review_history(&self, name: &str) -> Outcome<PathBuf> {
-        let name = file_name("review name", name)?;
-        Ok(self.marvin().join(format!("review-history-{name}.md")))
-    }
-
-    /// Tickets.
-    pub(crate) fn tickets(&self) -> PathBuf {
-        self.0.join(".tickets")
     }
 }
 
@@ -464,10 +398,6 @@ mod tests {
                 "/home/ann/work/app/.marvin/instructions.md",
             ]
             .map(PathBuf::from)
-        );
-        assert_eq!(
-            ProjectPaths::new(project).memories_index(),
-            project.join(".marvin/memories/INDEX.md")
         );
     }
 

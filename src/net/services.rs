@@ -61,7 +61,7 @@ impl Service {
 /// Declares services: a constant for those who ask, and its row in the table.
 macro_rules! services {
     ($($name:ident = $row:expr;)*) => {
-        $( #[doc = concat!("The row of ", stringify!($name), ".")] pub static $name: Service = $row; )*
+        $( #[doc = concat!("The row of ", stringify!($name), ".")] pub(crate) static $name: Service = $row; )*
         /// Every service besides the language models' providers.
         pub static SERVICES: &[&Service] = &[$(&$name),*];
     };
