@@ -75,24 +75,9 @@ impl Paths {
         self.base("config.yaml")
     }
 
-    /// Settings of the reply flow.
-    pub fn reply(&self) -> Outcome<PathBuf> {
-        self.base("reply.json")
-    }
-
-    /// MCP servers.
-    pub fn mcp(&self) -> Outcome<PathBuf> {
-        self.base("mcp.json")
-    }
-
     /// What a crash left.
     pub fn crash_log(&self) -> Outcome<PathBuf> {
         self.base("crash.log")
-    }
-
-    /// Output that was kept off the full screen.
-    pub fn screen_log(&self) -> Outcome<PathBuf> {
-        self.base("curses.log")
     }
 
     /// The bookmarks file that all profiles once shared; imported once.
@@ -103,16 +88,6 @@ impl Paths {
     /// The Spotify token file of the original; imported once.
     pub fn old_spotify_token(&self) -> Outcome<PathBuf> {
         self.base("spotify_token.json")
-    }
-
-    /// Which messages of ntfy were seen.
-    pub fn ntfy_seen(&self) -> Outcome<PathBuf> {
-        self.base("ntfy/seen.json")
-    }
-
-    /// The script that watches ntfy.
-    pub fn ntfy_watcher(&self) -> Outcome<PathBuf> {
-        self.base("ntfy/ntfy_watcher.sh")
     }
 
     /// Scripts and records of alarms.
@@ -304,16 +279,6 @@ impl ProfilePaths {
         self.0.join("cost-log.jsonl")
     }
 
-    /// Debug log of tool calls, off by default.
-    pub fn tool_calls(&self) -> PathBuf {
-        self.0.join("tool-calls.jsonl")
-    }
-
-    /// Memory of the reply flow.
-    pub fn memory(&self) -> PathBuf {
-        self.0.join("memory")
-    }
-
     /// Backups of contexts without a project.
     pub fn logs(&self) -> PathBuf {
         self.0.join("logs")
@@ -385,7 +350,6 @@ mod tests {
             (paths.last_profile().unwrap(), "last_profile"),
             (paths.settings().unwrap(), "config.yaml"),
             (paths.alarm_script("tea").unwrap(), "alarms/tea.sh"),
-            (paths.ntfy_seen().unwrap(), "ntfy/seen.json"),
         ] {
             assert_eq!(path, base.join(name));
         }

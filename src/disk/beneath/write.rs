@@ -131,29 +131,6 @@ impl Root {
             .map_err(|stop| self.problem("append to", rel, stop))
     }
 
-    /// Renames a file; an existing file at `to` is replaced, folders above it are made.
-    ///
-    /// # Errors
-    /// `from` is missing or no ordinary file, `to` is a folder, or the fence refuses one of them.
-    pub fn rename(&self, from: &Rel, to: &Rel) -> Outcome<()> {
-        let source = self
-            .writable(from, Last::Keep)
-            .and_then(|spot| plain(&spot.stat()?).map(|()| spot))
-            .map_err(|stop| self.problem("move", from, stop))?;
-        self.parents(to)
-            .and_then(|()| self.writable(to, Last::Keep))
-            .and_then(|target| {
-                let (old, new) = (source.name()?, target.name()?);
-                Ok(renameat(
-                    &source.dir,
-                    old.as_bytes(),
-                    &target.dir,
-                    new.as_bytes(),
-                )?)
-            })
-            .map_err(|stop| self.problem("write", to, stop))
-    }
-
     /// Removes a file or a link (not what it points at).
     ///
     /// # Errors
