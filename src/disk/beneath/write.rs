@@ -12,12 +12,12 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::engine::Stop;
+use super::engine::{Stop, id};
 use super::read::{open_name, plain};
 use super::root::Root;
 use crate::base::ids;
 use crate::base::problem::Outcome;
-use crate::disk::beneath::located::{Last, Spot, id};
+use crate::disk::beneath::located::{Last, Spot};
 use crate::disk::beneath::rel_path::{Guarded, Rel};
 
 /// Modes before the umask.
