@@ -32,7 +32,7 @@ pub mod calendar {
     pub use crate::formats::ical::rule::Rule;
     pub use crate::formats::ical::scan::{scan, with_event, without};
     pub use crate::formats::ical::text::escape;
-    pub use crate::formats::ical::zone::Zones;
+    pub use crate::formats::ical::zones::Zones;
     pub use crate::store::calendar::occurrence::{Occurrence, between};
     pub use crate::tools::personal::calendar::new::{New, When};
 }
@@ -61,7 +61,8 @@ pub mod html {
 
 pub mod llm {
     pub use crate::llm::catalog::{Row, row};
-    pub use crate::llm::provider::{Delta, Reply};
+    pub use crate::llm::provider::Delta;
+    pub use crate::llm::reply::Reply;
     pub use crate::llm::wire::{Asked, Dialect};
 }
 
@@ -79,7 +80,7 @@ pub mod patch {
 
 pub mod services {
     pub use crate::net::service::{Answer, Outside};
-    pub use crate::net::services::{NOMINATIM, OMDB, SERVICES, STACKEXCHANGE, service, variable};
+    pub use crate::net::services::{SERVICES, service, variable};
 }
 
 pub mod sse {

@@ -12,7 +12,7 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::atomic::{self, Access};
 use crate::disk::lock::Lock;
-use crate::proc::cron::{Mark, changed, daemon_runs};
+use crate::proc::cron::{Mark, daemon_runs};
 use crate::proc::{at, cron};
 
 /// Variables that a notice needs and that a scheduler does not give; none is a secret, but for a proxy's with a password in it.
@@ -257,11 +257,6 @@ fn executable(path: &std::path::Path) -> Outcome<()> {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700))
         .map_err(|why| Problem::system(format!("Cannot make {} executable", path.display()), why))
-}
-
-/// Whether a crontab holds a line of this record: for tests and reports.
-pub(crate) fn is_in(table: &[u8], record: &Record) -> bool {
-    mark(record).is_some_and(|mark| changed(table, &[mark], "") != table)
 }
 
 #[cfg(test)]

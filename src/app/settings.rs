@@ -36,22 +36,14 @@ pub(crate) struct Low {
     pub working_dir: Option<PathBuf>,
     /// `--provider`.
     pub provider: Option<String>,
-    /// `--model MODEL`.
+    /// `--model`.
     pub model: Option<String>,
-    /// `--model TIER=MODEL`.
-    pub tiers: Vec<(String, String)>,
     /// `--tools`.
     pub tools: Option<String>,
     /// `--max-cost`.
     pub max_cost: Option<f64>,
     /// `--ntfy`; empty when the topic is to be made up.
     pub ntfy: Option<String>,
-    /// `--design-first`.
-    pub design_first: bool,
-    /// `--allow-dirty`.
-    pub allow_dirty: bool,
-    /// `--branch`.
-    pub branch: Option<String>,
     /// `--plain`, `--curses`.
     pub face: Option<Face>,
     /// `--verbose`.
@@ -69,12 +61,6 @@ impl Low {
     pub(crate) fn into_env(&self, env: &mut Env) {
         if let Some(tools) = &self.tools {
             env.set("MARVIN_TOOLS", tools.clone());
-        }
-        for (tier, model) in &self.tiers {
-            env.set(
-                &format!("MARVIN_CODE_MODEL_{}", tier.to_uppercase()),
-                model.clone(),
-            );
         }
     }
 

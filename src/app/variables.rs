@@ -25,20 +25,6 @@ pub(crate) struct Variable {
 const OWN: &[(&str, &str)] = &[
     ("LLM_PROVIDER", "provider, when --provider does not say"),
     ("MARVIN_MODEL", "model in non-interactive mode"),
-    ("MARVIN_CHAT_MODEL", "Copilot's chat model"),
-    ("MARVIN_CODE_MODEL_HIGH", "model of the tier opus"),
-    ("MARVIN_CODE_MODEL_LOW", "model of the tier codex"),
-    ("MARVIN_CODE_MODEL_PLAN", "model of the tier plan"),
-    ("MARVIN_CODE_MODEL_PLAN_GEN", "model of the tier plan_gen"),
-    (
-        "MARVIN_CODE_MODEL_TEST_WRITER",
-        "model of the tier test_writer",
-    ),
-    (
-        "MARVIN_CODE_MODEL_AUX_REVIEWER",
-        "model of the tier aux_reviewer",
-    ),
-    ("MARVIN_CODE_MODEL_FALLBACK", "model of the tier fallback"),
     ("MARVIN_DEPTH", "how many Marvins stand above this one"),
     ("MARVIN_TICKET", "parent ticket of a child"),
     (
@@ -54,19 +40,12 @@ const OWN: &[(&str, &str)] = &[
         "the only files that may be written, separated by commas",
     ),
     ("MARVIN_SUBAGENT_LOG", "file for one JSON line a tool call"),
-    ("MARVIN_DEBUG_ROUNDS", "rounds of pipeline phase 4a"),
-    ("MARVIN_E2E_ROUNDS", "rounds of pipeline phase 4b"),
-    ("MARVIN_FE_ROUNDS", "rounds of pipeline phase 4c"),
-    ("MARVIN_QA_ROUNDS", "rounds of pipeline phase 5"),
-    ("WHISPER_MODEL", "model for speech to text"),
     ("EDITOR", "editor for preferences (nano)"),
     ("VISUAL", "editor for preferences, when EDITOR is not set"),
     (
         "MARVIN_SHELL",
         "shell that runs commands with -c, instead of bash or sh",
     ),
-    ("BLENDER_MCP_HOST", "where Blender listens"),
-    ("BLENDER_MCP_PORT", "the port Blender listens at"),
     (
         "MARVIN_CONFIG_DIR",
         "folder of settings and profiles instead of ~/.config/local-finder",
@@ -100,18 +79,6 @@ const OWN: &[(&str, &str)] = &[
         "MARVIN_SPOTIFY_PORT",
         "port of the address that the sign-in to Spotify comes back to (8888)",
     ),
-    ("MARVIN_RECORD_COMMAND", "command that records speech"),
-    ("MARVIN_SPEAK_COMMAND", "command that speaks"),
-    ("MARVIN_COPILOT_CLI", "the Copilot CLI's program"),
-    (
-        "MARVIN_COPILOT_BASE_URL",
-        "base address for the Copilot CLI's own provider",
-    ),
-    (
-        "MARVIN_NO_FALLBACK",
-        "1 keeps Copilot from taking over after a failure",
-    ),
-    ("MARVIN_LEASH", "set by Marvin for its children"),
     ("MARVIN_NOW", "stops the clock, for tests"),
     ("NO_COLOR", "no colours"),
     ("HTTP_PROXY", "proxy for http addresses"),
@@ -126,10 +93,6 @@ const OWN: &[(&str, &str)] = &[
 /// Variables that hold secrets and stand in no other table.
 const OWN_SECRETS: &[(&str, &str)] = &[
     ("SPOTIFY_CLIENT_SECRET", "secret of the Spotify application"),
-    (
-        "MARVIN_COPILOT_API_KEY",
-        "key for the Copilot CLI's own provider",
-    ),
     ("NTFY_TOKEN", "token for ntfy"),
 ];
 
@@ -261,7 +224,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(
             dir.path().join("config.yaml"),
-            "LLM_PROVIDER: groq\nMARVIN_DEPTH: 2\nMARVIN_TOLS: git\nOPENAI_API_KEY: x\n",
+            "LLM_PROVIDER: groq\nMARVIN_DEPTH: 2\nMARVIN_TOLS: git\nOPENAI_API_KEY: x\nMARVIN_QA_ROUNDS: 3\n",
         )
         .unwrap();
         let mut env = Env::from([
@@ -278,7 +241,10 @@ mod tests {
             (Some("groq"), Some("1"), None)
         );
         assert!(
-            warnings.len() == 2
+            warnings.len() == 3
+                && warnings
+                    .concat()
+                    .contains("no setting \"MARVIN_QA_ROUNDS\"")
                 && warnings.concat().contains("\"MARVIN_TOOLS\"")
                 && warnings.concat().contains("keys are not read"),
             "{warnings:?}"

@@ -85,19 +85,6 @@ impl Flag {
     }
 }
 
-/// Tiers that `--model TIER=MODEL` knows, with their other names.
-const TIERS: [(&str, &str); 9] = [
-    ("low", "low"),
-    ("codex", "low"),
-    ("high", "high"),
-    ("opus", "high"),
-    ("plan", "plan"),
-    ("plan_gen", "plan_gen"),
-    ("test_writer", "test_writer"),
-    ("aux_reviewer", "aux_reviewer"),
-    ("fallback", "fallback"),
-];
-
 /// The flags of `marvin`.
 pub(crate) static FLAGS: &[Flag] = &[
     flag(
@@ -159,31 +146,15 @@ pub(crate) static FLAGS: &[Flag] = &[
     .complete(Complete::Provider),
     flag(
         "model",
-        Takes::Value("[TIER=]MODEL"),
-        "The model, or the model of a tier; may be given again.",
+        Takes::Value("MODEL"),
+        "The model.",
         |low, value| {
             let value = text(value, "--model")?;
-            match value.split_once('=') {
-                None => low.model = Some(value),
-                Some((tier, model)) => {
-                    let known = TIERS.iter().find(|(name, _)| *name == tier);
-                    let (_, tier) = known.ok_or_else(|| {
-                        let near = crate::base::text::did_you_mean(
-                            tier,
-                            TIERS.iter().map(|(name, _)| *name),
-                        );
-                        Problem::input(format!(
-                            "There is no model tier \"{tier}\"{}",
-                            near.map_or_else(|| ".".to_owned(), |near| format!("; {near}"))
-                        ))
-                        .next(format!(
-                            "Tiers: {}.",
-                            TIERS.map(|(name, _)| name).join(", ")
-                        ))
-                    })?;
-                    low.tiers.push(((*tier).to_owned(), model.to_owned()));
-                }
+            if let Some((_, model)) = value.split_once('=') {
+                return Err(Problem::input(format!("There is no model \"{value}\"."))
+                    .next(format!("Give a model's name alone: --model {model}")));
             }
+            low.model = Some(value);
             Ok(())
         },
     ),
@@ -221,33 +192,6 @@ pub(crate) static FLAGS: &[Flag] = &[
         "Send one message to this ntfy topic when the run ends; without a topic one is made up.",
         |low, value| {
             low.ntfy = Some(text(value, "--ntfy")?);
-            Ok(())
-        },
-    ),
-    flag(
-        "design-first",
-        Takes::Nothing,
-        "Run the design pipeline on the working directory.",
-        |low, _| {
-            low.design_first = true;
-            Ok(())
-        },
-    ),
-    flag(
-        "allow-dirty",
-        Takes::Nothing,
-        "With --design-first: begin with uncommitted changes.",
-        |low, _| {
-            low.allow_dirty = true;
-            Ok(())
-        },
-    ),
-    flag(
-        "branch",
-        Takes::Value("NAME"),
-        "With --design-first: the branch to work on.",
-        |low, value| {
-            low.branch = Some(text(value, "--branch")?);
             Ok(())
         },
     ),

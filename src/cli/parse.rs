@@ -160,32 +160,19 @@ mod tests {
     }
 
     #[test]
-    fn models_and_tiers() {
-        let got = low(&[
-            "--model",
-            "m",
-            "--model",
-            "opus=x",
-            "--model",
-            "plan_gen=y=z",
-        ])
-        .unwrap();
-        assert_eq!(
-            (got.model.as_deref(), got.tiers),
-            (
-                Some("m"),
-                vec![
-                    ("high".into(), "x".into()),
-                    ("plan_gen".into(), "y=z".into())
-                ]
-            )
-        );
-        assert!(
-            low(&["--model", "opsu=x"])
-                .unwrap_err()
-                .one_line()
-                .contains("\"opus\"")
-        );
+    fn the_last_model_wins_and_a_pair_is_none() {
+        let got = low(&["--model", "m", "--model", "openai/gpt:free"]).unwrap();
+        assert_eq!(got.model.as_deref(), Some("openai/gpt:free"));
+        let problem = low(&["--model", "opus=x"]).unwrap_err().one_line();
+        assert!(problem.contains("--model x"), "{problem}");
+    }
+
+    #[test]
+    fn flags_of_what_is_not_built_are_unknown() {
+        for flag in ["--design-first", "--allow-dirty", "--branch"] {
+            let problem = low(&[flag]).unwrap_err().one_line();
+            assert!(problem.contains(&format!("\"{flag}\"")), "{problem}");
+        }
     }
 
     #[test]

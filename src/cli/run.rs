@@ -77,31 +77,12 @@ fn warn(warnings: Vec<String>) {
 }
 
 fn talk(mut low: Box<Low>, env: Env) -> Next {
-    if let Some(problem) = refusal(&low) {
-        say(&format!("Error: {}", problem.one_line()));
-        if low.non_interactive {
-            say(&Totals::default().cost_line());
-        }
-        return Next::Done(1);
-    }
     low.ntfy = low.ntfy.map(|topic| run_notice::topic(&topic));
     if low.non_interactive {
         Next::Done(headless::run(*low, start(env)))
     } else {
         Next::Talk(low, start(env))
     }
-}
-
-fn refusal(low: &Low) -> Option<Problem> {
-    if !low.design_first {
-        return None;
-    }
-    Some(if low.working_dir.is_none() {
-        Problem::input("--design-first needs --working-dir DIR.")
-    } else {
-        Problem::config("The design pipeline is not part of this version.")
-            .next("Leave --design-first away and say what to build.")
-    })
 }
 
 /// The facts about this process that are asked of the operating system once.

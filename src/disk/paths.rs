@@ -75,24 +75,9 @@ impl Paths {
         self.base("config.yaml")
     }
 
-    /// Settings of the reply flow.
-    pub fn reply(&self) -> Outcome<PathBuf> {
-        self.base("reply.json")
-    }
-
-    /// MCP servers.
-    pub fn mcp(&self) -> Outcome<PathBuf> {
-        self.base("mcp.json")
-    }
-
     /// What a crash left.
     pub fn crash_log(&self) -> Outcome<PathBuf> {
         self.base("crash.log")
-    }
-
-    /// Output that was kept off the full screen.
-    pub fn screen_log(&self) -> Outcome<PathBuf> {
-        self.base("curses.log")
     }
 
     /// The bookmarks file that all profiles once shared; imported once.
@@ -103,16 +88,6 @@ impl Paths {
     /// The Spotify token file of the original; imported once.
     pub fn old_spotify_token(&self) -> Outcome<PathBuf> {
         self.base("spotify_token.json")
-    }
-
-    /// Which messages of ntfy were seen.
-    pub fn ntfy_seen(&self) -> Outcome<PathBuf> {
-        self.base("ntfy/seen.json")
-    }
-
-    /// The script that watches ntfy.
-    pub fn ntfy_watcher(&self) -> Outcome<PathBuf> {
-        self.base("ntfy/ntfy_watcher.sh")
     }
 
     /// Scripts and records of alarms.
@@ -304,16 +279,6 @@ impl ProfilePaths {
         self.0.join("cost-log.jsonl")
     }
 
-    /// Debug log of tool calls, off by default.
-    pub fn tool_calls(&self) -> PathBuf {
-        self.0.join("tool-calls.jsonl")
-    }
-
-    /// Memory of the reply flow.
-    pub fn memory(&self) -> PathBuf {
-        self.0.join("memory")
-    }
-
     /// Backups of contexts without a project.
     pub fn logs(&self) -> PathBuf {
         self.0.join("logs")
@@ -335,29 +300,9 @@ impl ProjectPaths {
         Self(dir.to_owned())
     }
 
-    /// The project's folder.
-    pub(crate) fn dir(&self) -> &Path {
-        &self.0
-    }
-
     /// `.marvin`.
     pub(crate) fn marvin(&self) -> PathBuf {
         self.0.join(".marvin")
-    }
-
-    /// The specification.
-    pub(crate) fn spec(&self) -> PathBuf {
-        self.marvin().join("spec.md")
-    }
-
-    /// The user experience document.
-    pub(crate) fn ux(&self) -> PathBuf {
-        self.marvin().join("ux.md")
-    }
-
-    /// The design.
-    pub(crate) fn design(&self) -> PathBuf {
-        self.marvin().join("design.md")
     }
 
     /// `.marvin-instructions`, the second place of project instructions.
@@ -368,52 +313,6 @@ impl ProjectPaths {
     /// `.marvin/instructions.md`, the third place of project instructions.
     pub(crate) fn instructions(&self) -> PathBuf {
         self.marvin().join("instructions.md")
-    }
-
-    /// The phase that the pipeline is in.
-    pub(crate) fn pipeline_state(&self) -> PathBuf {
-        self.marvin().join("pipeline_state")
-    }
-
-    /// Notes of the project.
-    pub(crate) fn notes(&self) -> PathBuf {
-        self.marvin().join("notes")
-    }
-
-    /// Logs and backups of contexts.
-    pub(crate) fn logs(&self) -> PathBuf {
-        self.marvin().join("logs")
-    }
-
-    /// What was dumped or summarised for later.
-    pub(crate) fn memories(&self) -> PathBuf {
-        self.marvin().join("memories")
-    }
-
-    /// The index of the memories.
-    pub(crate) fn memories_index(&self) -> PathBuf {
-        self.memories().join("INDEX.md")
-    }
-
-    /// Read-only documents (contract/pipeline.md 12).
-    pub(crate) fn upstream(&self) -> PathBuf {
-        self.marvin().join("upstream")
-    }
-
-    /// Background jobs.
-    pub(crate) fn jobs(&self) -> PathBuf {
-        self.marvin().join("jobs")
-    }
-
-    /// The history of one review.
-    pub(crate) fn review_history(&self, name: &str) -> Outcome<PathBuf> {
-        let name = file_name("review name", name)?;
-        Ok(self.marvin().join(format!("review-history-{name}.md")))
-    }
-
-    /// Tickets.
-    pub(crate) fn tickets(&self) -> PathBuf {
-        self.0.join(".tickets")
     }
 }
 
@@ -451,7 +350,6 @@ mod tests {
             (paths.last_profile().unwrap(), "last_profile"),
             (paths.settings().unwrap(), "config.yaml"),
             (paths.alarm_script("tea").unwrap(), "alarms/tea.sh"),
-            (paths.ntfy_seen().unwrap(), "ntfy/seen.json"),
         ] {
             assert_eq!(path, base.join(name));
         }
@@ -464,10 +362,6 @@ mod tests {
                 "/home/ann/work/app/.marvin/instructions.md",
             ]
             .map(PathBuf::from)
-        );
-        assert_eq!(
-            ProjectPaths::new(project).memories_index(),
-            project.join(".marvin/memories/INDEX.md")
         );
     }
 

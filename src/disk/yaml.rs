@@ -92,23 +92,11 @@ pub(crate) fn text(value: &Value) -> Outcome<String> {
         .map_err(|why| Problem::internal("Cannot write a value as YAML.").because(why))
 }
 
-/// Changes the keys of a file under its lock; a missing or empty file starts without keys. Nothing is written when `change`
+/// Changes the keys of a file under its lock; a missing one starts from the text `beginning`. Nothing is written when `change`
 /// leaves all as it was.
 ///
 /// # Errors
 /// The file is no YAML mapping, `change` fails, or the disk does; the file is then as it was.
-pub(crate) fn update(
-    path: &Path,
-    limit: Duration,
-    change: impl FnOnce(&mut Map<String, Value>) -> Outcome<()>,
-) -> Outcome<()> {
-    update_from(path, limit, || Ok(String::new()), change)
-}
-
-/// [`update`] with the text that a missing file starts from.
-///
-/// # Errors
-/// As [`update`].
 pub(crate) fn update_from(
     path: &Path,
     limit: Duration,
@@ -205,6 +193,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
+
+    fn update(
+        path: &Path,
+        limit: Duration,
+        change: impl FnOnce(&mut Map<String, Value>) -> Outcome<()>,
+    ) -> Outcome<()> {
+        update_from(path, limit, || Ok(String::new()), change)
+    }
 
     #[test]
     fn values_and_places_of_errors() {

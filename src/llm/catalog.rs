@@ -1,6 +1,15 @@
 //! The providers as a table: one row adds one.
 
-use super::wire::Wire;
+/// A dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wire {
+    /// Chat completions, as OpenAI and everyone compatible with it speak it.
+    OpenAi,
+    /// Ollama's own `/api/chat`.
+    Ollama,
+    /// Anthropic's messages.
+    Anthropic,
+}
 
 /// One provider.
 #[derive(Debug)]

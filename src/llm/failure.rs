@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::provider::Reply;
+use super::reply::Reply;
 use crate::base::problem::Problem;
 
 /// The sort of failure; decides retry and fallback (contract/interfaces.md 8, provider-quirks.md 8-16).

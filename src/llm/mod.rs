@@ -8,4 +8,5 @@ pub(crate) mod http_provider;
 pub(crate) mod models;
 pub(crate) mod offline;
 pub(crate) mod provider;
+pub(crate) mod reply;
 pub(crate) mod wire;

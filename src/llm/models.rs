@@ -7,10 +7,6 @@ use serde::Deserialize;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::usage::Tokens;
 
-/// When the prices were looked up (decisions.md 8).
-pub(crate) const PRICES_OF: &str = "2026-11";
-/// US dollars of one premium request of Copilot (contract/interfaces.md 17).
-pub(crate) const PREMIUM_REQUEST: f64 = 0.04;
 /// Tools that a request may hold where nothing else is known (contract/provider-quirks.md 38).
 const TOOLS: usize = 128;
 
@@ -287,16 +283,6 @@ impl Prices {
     }
 }
 
-/// US dollars of one request to Copilot (contract/interfaces.md 17).
-pub(crate) fn premium(model: &str) -> f64 {
-    let times = if model.to_lowercase().contains("opus") {
-        3.0
-    } else {
-        1.0
-    };
-    PREMIUM_REQUEST * times
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -414,13 +400,5 @@ mod tests {
                 "{line}"
             );
         }
-    }
-
-    #[test]
-    fn premium_requests() {
-        assert_eq!(
-            (premium("claude-haiku-4.5"), premium("claude-opus-4.6")),
-            (0.04, 0.12)
-        );
     }
 }

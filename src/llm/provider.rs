@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 use serde_json::value::RawValue;
 
 use super::failure::Failure;
+pub(crate) use super::reply::{Finish, Reply};
 use crate::base::cancel::Cancel;
-use crate::chat::message::{Assistant, Kept, Message, ToolCall};
-use crate::chat::usage::Tokens;
+use crate::chat::message::Message;
 
 /// Something that answers a conversation.
 ///
@@ -123,50 +123,4 @@ pub enum Delta<'a> {
     Text(&'a str),
     /// Thinking, kept apart from the answer.
     Thinking(&'a str),
-}
-
-/// Why the model stopped.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Finish {
-    /// The provider did not say.
-    #[default]
-    Unsaid,
-    /// It was done, or asked for tools.
-    Done,
-    /// It hit the limit of tokens.
-    Length,
-    /// A content filter ended it.
-    Filtered,
-    /// Something else, in the provider's word.
-    Other(String),
-}
-
-/// A reply, whole or as far as it came.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reply {
-    /// Visible text.
-    pub text: String,
-    /// Thinking.
-    pub thinking: String,
-    /// Tool calls in order of first sight.
-    pub calls: Vec<ToolCall>,
-    /// Calls that the limit of tokens cut off: never run, but answered, because the model believes that it made them.
-    pub cut_calls: Vec<ToolCall>,
-    /// What must go back with this message.
-    pub keep: Option<Kept>,
-    /// Tokens, when the provider said.
-    pub usage: Option<Tokens>,
-    /// Why it ended.
-    pub finish: Finish,
-}
-
-impl Reply {
-    /// The message to keep in the conversation.
-    pub fn into_message(self) -> Message {
-        Message::Assistant(Assistant {
-            text: self.text,
-            calls: self.calls,
-            keep: self.keep,
-        })
-    }
 }

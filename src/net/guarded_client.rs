@@ -55,8 +55,9 @@ impl Visitor {
     }
 
     /// The same with another guard.
+    #[cfg(test)]
     #[must_use]
-    pub fn with_guard(mut self, guard: Guard) -> Self {
+    pub(crate) fn with_guard(mut self, guard: Guard) -> Self {
         self.guard = guard;
         self
     }

@@ -61,7 +61,7 @@ impl Service {
 /// Declares services: a constant for those who ask, and its row in the table.
 macro_rules! services {
     ($($name:ident = $row:expr;)*) => {
-        $( #[doc = concat!("The row of ", stringify!($name), ".")] pub static $name: Service = $row; )*
+        $( #[doc = concat!("The row of ", stringify!($name), ".")] pub(crate) static $name: Service = $row; )*
         /// Every service besides the language models' providers.
         pub static SERVICES: &[&Service] = &[$(&$name),*];
     };
@@ -69,7 +69,6 @@ macro_rules! services {
 
 #[rustfmt::skip]
 services! {
-    GROQ_WHISPER = Service::new("groq-whisper", "Groq", "https://api.groq.com/openai/v1", "speech to text").key("GROQ_API_KEY");
     IP_API = Service::new("ip-api", "ip-api.com", "http://ip-api.com", "location by address");
     IPAPI_CO = Service::new("ipapi-co", "ipapi.co", "https://ipapi.co", "location by address");
     IPINFO = Service::new("ipinfo", "ipinfo.io", "https://ipinfo.io", "location by address");

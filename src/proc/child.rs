@@ -37,8 +37,6 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 pub(crate) enum Leftovers {
     /// The whole group is killed.
     Kill,
-    /// Those that still hold an output pipe are killed (with their group); a daemon that has let go of them stays.
-    KillHolders,
     /// They stay.
     Leave,
 }
@@ -185,7 +183,6 @@ impl Run {
         let course = self.serve(&mut pump, &group, begun);
         let clear = course.as_ref().map_or(true, |course| match self.leftovers {
             Leftovers::Kill => true,
-            Leftovers::KillHolders => course.ended || course.held_open,
             Leftovers::Leave => course.ended,
         });
         if clear {
@@ -210,10 +207,8 @@ impl Run {
             timed_out: course.timed_out,
             // The end of a child may be seen before the word that it was ended.
             cancelled: course.cancelled || (signal.is_some() && stop.is_fired()),
-            stopped: course.stopped,
             held_open: course.held_open,
             limit: self.limit,
-            elapsed: begun.elapsed(),
         })
     }
 
@@ -298,7 +293,6 @@ impl Run {
                 kill_at = Some(kill_at.map_or(soon, |at| at.min(soon)));
             }
             if seen.enough && killed.is_none() {
-                course.stopped = true;
                 group.signal(Signal::KILL);
                 killed = Some(now);
             }
@@ -340,7 +334,6 @@ struct Course {
     ended: bool,
     timed_out: bool,
     cancelled: bool,
-    stopped: bool,
     held_open: bool,
 }
 
@@ -359,14 +352,10 @@ pub(crate) struct Done {
     pub timed_out: bool,
     /// The stop sign fired and the group was killed.
     pub cancelled: bool,
-    /// The reader of its output had enough.
-    pub stopped: bool,
     /// It ended, but something it had started kept its output open.
     pub held_open: bool,
     /// The limit it ran under.
     pub limit: Duration,
-    /// From start to end.
-    pub elapsed: Duration,
 }
 
 impl Done {

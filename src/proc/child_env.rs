@@ -222,7 +222,7 @@ mod tests {
             "DB_PASSWORD",
             "NEWSAPI_KEY",
             "MARVIN_DEPTH",
-            "MARVIN_COPILOT_API_KEY",
+            "NTFY_TOKEN",
             "XDG_SESSION_TOKEN",
             "LC_API_KEY",
             "BASH_ENV",

@@ -37,9 +37,6 @@ fn lists_are_shown() {
         ("!model", "openai-compat answers, with test-model."),
         ("profiles", "* main"),
         ("saved", "The office"),
-        ("!voice", "Voice is not built yet."),
-        ("!blender", "Blender is not built yet."),
-        ("!pro hm", "not built yet."),
     ] {
         pty.send(format!("{line}\r"));
         pty.wait_text(shown);

@@ -117,10 +117,6 @@ fn every_command_works_in_a_pipe() {
         "preferences",
         "usage",
         "saved",
-        "!voice",
-        "!v",
-        "!blender",
-        "!pro something",
         "a message",
         "!undo",
         "usage of the word marvin",
@@ -154,8 +150,6 @@ fn every_command_works_in_a_pipe() {
         "[System] Shell mode is off.",
         "[System] Preferences are as you left them.",
         "The office",
-        "[System] Voice is not built yet.",
-        "[System] Blender is not built yet.",
         "Marvin: An answer.",
         "[System] Taken back: a message",
         "Marvin: About usage.",
@@ -166,7 +160,6 @@ fn every_command_works_in_a_pipe() {
     }
     assert!(!text.contains("never read"));
     assert!(!text.contains('\x1b'), "{text:?}");
-    assert_eq!(text.matches("is not built yet.").count(), 4);
     // The message that was taken back is gone for the model too.
     assert_eq!(last_sent(&server, 1), "usage of the word marvin");
     assert!(!server.request(1).text().contains("a message"));

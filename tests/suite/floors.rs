@@ -35,7 +35,7 @@ fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// Every source file with its path from src.
-fn all() -> Vec<(String, String)> {
+pub(super) fn all() -> Vec<(String, String)> {
     let mut found = Vec::new();
     sources(&src(), &mut found);
     found.sort();
@@ -49,7 +49,7 @@ fn all() -> Vec<(String, String)> {
 }
 
 /// The code without comments, and without what only tests see: `#[cfg(test)]` before a block or a statement.
-fn product(text: &str) -> String {
+pub(super) fn product(text: &str) -> String {
     let mut out = String::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {

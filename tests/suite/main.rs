@@ -16,6 +16,7 @@ mod bad_input;
 mod calendar;
 mod calendar_files;
 mod catalogue;
+mod circles;
 mod coding_task;
 mod commands;
 mod completions;

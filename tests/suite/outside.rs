@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
-use marvin::testing::services::{Answer as Got, NOMINATIM, OMDB, Outside, STACKEXCHANGE};
+use marvin::testing::services::{Answer as Got, Outside, service};
 use marvin::testing::{Cancel, Env};
 use serde_json::json;
 
@@ -27,7 +27,7 @@ fn out(server: &Server) -> Outside {
 }
 
 fn get(out: &Outside, path: &str) -> Got {
-    out.ask(&OMDB, None, &Cancel::new())
+    out.ask(service("omdb").unwrap(), None, &Cancel::new())
         .path(path)
         .get()
         .unwrap()
@@ -45,7 +45,11 @@ fn requests_name_marvin_and_its_contact_and_share_a_connection() {
     let out = out(&server);
     for _ in 0..3 {
         let stop = Cancel::new();
-        let ask = out.ask(&OMDB, Some("me@x.test".to_owned()), &stop);
+        let ask = out.ask(
+            service("omdb").unwrap(),
+            Some("me@x.test".to_owned()),
+            &stop,
+        );
         ask.path("/").query("s", "a b").get().unwrap();
     }
     assert_eq!(server.connections(), 1);
@@ -65,7 +69,7 @@ fn parallel_requests_to_one_host_keep_their_distance() {
     thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
-                out.ask(&NOMINATIM, None, &Cancel::new())
+                out.ask(service("nominatim").unwrap(), None, &Cancel::new())
                     .path("/search")
                     .get()
                     .unwrap()
@@ -97,7 +101,10 @@ fn a_second_try_is_made_once_and_only_when_the_wait_is_known_and_short() {
         assert_eq!(get(&out, "/").status, 503);
         assert_eq!(server.requests().len(), tries, "{wait:?}");
         if wait == Some("600") {
-            let problem = out.ask(&OMDB, None, &Cancel::new()).get().unwrap_err();
+            let problem = out
+                .ask(service("omdb").unwrap(), None, &Cancel::new())
+                .get()
+                .unwrap_err();
             assert!(
                 problem.what.contains("asked for a pause"),
                 "{}",
@@ -116,7 +123,7 @@ fn good_answers_are_kept_and_refusals_are_not() {
     let out = out(&server);
     let kept = |path| {
         let stop = Cancel::new();
-        out.ask(&OMDB, None, &stop)
+        out.ask(service("omdb").unwrap(), None, &stop)
             .path(path)
             .keep(Duration::from_secs(60))
             .get()
@@ -164,7 +171,7 @@ fn bodies_are_unpacked_and_bounded() {
     ] {
         let stop = Cancel::new();
         let problem = out
-            .ask(&STACKEXCHANGE, None, &stop)
+            .ask(service("stackexchange").unwrap(), None, &stop)
             .path(path)
             .get()
             .unwrap_err();
@@ -184,7 +191,7 @@ fn redirects_stay_with_the_service_or_are_judged_like_any_address() {
     });
     let out = out(&server);
     let stop = Cancel::new();
-    let ask = || out.ask(&OMDB, None, &stop);
+    let ask = || out.ask(service("omdb").unwrap(), None, &stop);
     let moved = ask()
         .path("/v1/moved")
         .secret_query("apikey", "hunter2hunter2")
@@ -212,7 +219,7 @@ fn a_key_that_a_service_repeats_is_hidden() {
     let out = out(&server);
     let stop = Cancel::new();
     let answer = out
-        .ask(&OMDB, None, &stop)
+        .ask(service("omdb").unwrap(), None, &stop)
         .secret_query("apikey", "hunter2hunter2")
         .get()
         .unwrap();
@@ -244,7 +251,11 @@ fn a_cancelled_request_ends_alone() {
     server.wait_requests(1, Duration::from_secs(5));
     let stop = Cancel::new();
     let (mine, own) = (Arc::clone(&out), stop.clone());
-    let stalled = thread::spawn(move || mine.ask(&OMDB, None, &own).path("/stalled").get());
+    let stalled = thread::spawn(move || {
+        mine.ask(service("omdb").unwrap(), None, &own)
+            .path("/stalled")
+            .get()
+    });
     server.wait_requests(2, Duration::from_secs(5));
     stop.fire();
     assert!(stalled.join().unwrap().unwrap_err().is_cancelled());
@@ -266,7 +277,7 @@ fn a_refusal_under_success_is_not_kept() {
     for (path, asked) in [("/page", 2), ("/error", 3), ("/message", 3), ("/empty", 3)] {
         let before = server.requests().len();
         for _ in 0..3 {
-            let ask = out.ask(&OMDB, None, &stop).path(path);
+            let ask = out.ask(service("omdb").unwrap(), None, &stop).path(path);
             ask.keep(Duration::from_secs(60)).get().unwrap();
         }
         assert_eq!(server.requests().len() - before, asked, "{path}");
@@ -282,7 +293,7 @@ fn a_redirect_to_what_is_no_web_address_is_the_services_fault() {
         let server = Server::answering(move |_, _| Answer::status(302).header("Location", to));
         let out = out(&server);
         let stop = Cancel::new();
-        let ask = out.ask(&OMDB, None, &stop);
+        let ask = out.ask(service("omdb").unwrap(), None, &stop);
         let problem = ask
             .secret_query("apikey", "hunter2hunter2")
             .get()

@@ -14,13 +14,10 @@ use crate::support::samples::PROGRAMS;
 use crate::support::samples::cases::{Case, CaseKind, cases, folder};
 
 /// Services without fixtures, and why.
-const WITHOUT_FIXTURES: [(&str, &str); 2] = [
-    ("groq-whisper", "nothing reads its answers yet"),
-    (
-        "github",
-        "answers git, not HTTP: world.rs clones from a repository of its own",
-    ),
-];
+const WITHOUT_FIXTURES: [(&str, &str); 1] = [(
+    "github",
+    "answers git, not HTTP: world.rs clones from a repository of its own",
+)];
 
 /// Folders that belong to no service of the table, and why.
 const EXTRA_FOLDERS: [(&str, &str); 2] = [

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::support::home::Home;
 
@@ -21,23 +21,35 @@ const SYSTEM: [&str; 8] = [
 /// What Marvin sets for the git that it starts.
 const INTERNAL: [&str; 2] = ["MARVIN_GIT_EMPTY", "MARVIN_GIT_FALSE"];
 
+/// The table, which reads nothing.
+const TABLE: &str = "app/variables.rs";
+
+fn src() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+fn is_name(text: &str) -> bool {
+    text.len() > 3
+        && !text.ends_with('_')
+        && text
+            .bytes()
+            .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == b'_')
+}
+
 /// Names in the sources below `dir`: Marvin's own anywhere, others where the environment is asked for them.
 fn read_in(dir: &Path, found: &mut BTreeSet<String>) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             read_in(&path, found);
-        } else if path.extension().is_some_and(|ext| ext == "rs") {
+        } else if path.extension().is_some_and(|ext| ext == "rs") && !path.ends_with(TABLE) {
             let text = fs::read_to_string(&path).unwrap();
             let parts: Vec<&str> = text.split('"').collect();
             for pair in parts.windows(2) {
                 let [before, name] = pair else { continue };
-                let is_name = name.len() > 3
-                    && !name.ends_with('_')
-                    && name
-                        .bytes()
-                        .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == b'_');
-                if is_name && (name.starts_with("MARVIN_") || before.trim_end().ends_with("get(")) {
+                if is_name(name)
+                    && (name.starts_with("MARVIN_") || before.trim_end().ends_with("get("))
+                {
                     found.insert((*name).to_owned());
                 }
             }
@@ -48,8 +60,7 @@ fn read_in(dir: &Path, found: &mut BTreeSet<String>) {
 #[test]
 fn every_variable_that_the_code_reads_is_in_the_help_and_the_manual() {
     let mut names = BTreeSet::new();
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    read_in(&src, &mut names);
+    read_in(&src(), &mut names);
     assert!(
         names.contains("MARVIN_SHELL") && names.len() > 20,
         "{names:?}"
@@ -69,4 +80,43 @@ fn every_variable_that_the_code_reads_is_in_the_help_and_the_manual() {
         assert!(missing.is_empty(), "{page}: {missing:?}");
         assert!(done.text().contains("none when there is none"), "{page}");
     }
+}
+
+/// The code without comments and what follows the first line that only tests see, of every file but the table.
+fn code(dir: &Path, out: &mut String) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let tests = path.ends_with("tests") || path.ends_with("tests.rs");
+        if tests || path.ends_with(TABLE) {
+            continue;
+        }
+        if path.is_dir() {
+            code(&path, out);
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let product = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+        let lines = product
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
+        lines.for_each(|line| out.push_str(line));
+    }
+}
+
+#[test]
+fn every_variable_of_the_table_is_read() {
+    let mut others = String::new();
+    code(&src(), &mut others);
+    let table = fs::read_to_string(src().join(TABLE)).unwrap();
+    let rows = table
+        .split("/// Every variable that Marvin obeys.")
+        .next()
+        .unwrap();
+    let listed: Vec<&str> = rows.split('"').filter(|text| is_name(text)).collect();
+    assert!(listed.len() > 20, "{listed:?}");
+    let unread: Vec<&&str> = listed
+        .iter()
+        .filter(|name| !others.contains(&format!("\"{name}\"")))
+        .collect();
+    assert!(unread.is_empty(), "nothing reads {unread:?}");
 }

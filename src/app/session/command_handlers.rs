@@ -56,10 +56,6 @@ impl Session {
             }
             Command::Tool(words) => self.call_tool(&words),
             Command::Model(words) => self.model(words),
-            Command::NotBuilt(what) => {
-                let words = format!("{what} is not built yet.");
-                self.shows.push(Show::System(words));
-            }
             Command::Stop => self.stop_background(),
             Command::Quit => self.shows.push(Show::Leave(String::new())),
         }

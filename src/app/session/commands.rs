@@ -38,8 +38,6 @@ pub(crate) enum Command {
     Tool(Vec<String>),
     /// Show the model, or choose provider and model.
     Model(Vec<String>),
-    /// Something that a later version brings, by name.
-    NotBuilt(&'static str),
     /// Stop the commands in the background.
     Stop,
     /// Leave.
@@ -148,26 +146,6 @@ pub(crate) static ROWS: &[Row] = &[
     bare(&["usage"], "what was used and what it cost", |_| {
         Ok(Command::Usage)
     }),
-    bare(&["!voice"], "listen continuously (not built yet)", |_| {
-        Ok(Command::NotBuilt("Voice"))
-    }),
-    taking(
-        &["!v"],
-        "[SECONDS]",
-        "record and transcribe (not built yet)",
-        |_| Ok(Command::NotBuilt("Voice")),
-    ),
-    bare(
-        &["!blender"],
-        "test the Blender connection (not built yet)",
-        |_| Ok(Command::NotBuilt("Blender")),
-    ),
-    taking(
-        &["!pro"],
-        "TEXT",
-        "ask Copilot once (not built yet)",
-        |_| Ok(Command::NotBuilt("Copilot")),
-    ),
     bare(&["quit", "exit"], "leave", |_| Ok(Command::Quit)),
 ];
 
@@ -259,8 +237,6 @@ mod tests {
         assert_eq!(command("quit smoking"), None);
         assert_eq!(command("EXIT"), Some(Command::Quit));
         assert_eq!(command("what does !ls do"), None);
-        assert_eq!(command("!voice"), Some(Command::NotBuilt("Voice")));
-        assert_eq!(command("!v 7"), Some(Command::NotBuilt("Voice")));
         assert_eq!(command("!sh"), Some(Command::ShellMode));
         assert_eq!(command("!shell"), Some(Command::ShellMode));
         assert_eq!(

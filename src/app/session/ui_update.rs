@@ -1,7 +1,7 @@
 //! What a session tells the face that a person looks at: the one vocabulary of the full screen and of the plain interface.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crossbeam_channel::Sender;
 
@@ -122,11 +122,4 @@ pub(crate) struct Running {
     pub since: Instant,
     /// It goes on beside the conversation.
     pub background: bool,
-}
-
-impl Running {
-    /// How long it has run.
-    pub(crate) fn took(&self) -> Duration {
-        self.since.elapsed()
-    }
 }

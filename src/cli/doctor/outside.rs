@@ -28,7 +28,6 @@ fn without(id: &str) -> Without {
         "google-places" => Without::Unused("OpenStreetMap is asked instead"),
         "gnews" | "newsapi" => Without::Unused("other news sources are asked instead"),
         "omdb" | "rawg" => Without::Unused("the web is searched instead"),
-        "groq-whisper" => Without::Unused("speech is not written down"),
         _ => Without::Unused("it is not asked"),
     }
 }

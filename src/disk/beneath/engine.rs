@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path};
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, openat, readlinkat};
+use rustix::fs::{Mode, OFlags, Stat, openat, readlinkat};
 use rustix::io::Errno;
 
 use crate::disk::beneath::rel_path::Guarded;
@@ -21,6 +21,17 @@ pub(super) enum Engine {
     Kernel,
     #[cfg_attr(target_os = "linux", allow(dead_code))]
     Walk,
+}
+
+/// Device and inode: the same folder under whatever name.
+pub(super) type Id = (u64, u64);
+
+#[allow(
+    clippy::unnecessary_cast,
+    reason = "the fields' types differ by system"
+)]
+pub(super) fn id(stat: &Stat) -> Id {
+    (stat.st_dev as u64, stat.st_ino as u64)
 }
 
 /// Why a path was not opened.

@@ -8,13 +8,10 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, Stat, fstat, openat, statat};
 use rustix::io::Errno;
 
-use super::engine::{self, FOLDER, HOPS, Stop};
+use super::engine::{self, FOLDER, HOPS, Id, Stop, id};
 use super::root::Root;
 use crate::base::problem::Outcome;
 use crate::disk::beneath::rel_path::{Guarded, Rel};
-
-/// Device and inode: the same folder under whatever name.
-pub(super) type Id = (u64, u64);
 
 /// Parts of a path at most; deeper ones would take a handle for each part.
 pub(super) const DEEPEST: usize = 256;
@@ -65,14 +62,6 @@ impl Spot {
 pub(super) enum Last {
     Follow,
     Keep,
-}
-
-#[allow(
-    clippy::unnecessary_cast,
-    reason = "the fields' types differ by system"
-)]
-pub(super) fn id(stat: &Stat) -> Id {
-    (stat.st_dev as u64, stat.st_ino as u64)
 }
 
 impl Rel {

@@ -10,6 +10,7 @@ mod ignored;
 mod listing;
 mod located;
 mod read;
+mod refusal;
 mod rel_path;
 mod root;
 mod walk;

@@ -4,7 +4,6 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::time::{Duration, SystemTime};
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, openat, statat};
@@ -39,10 +38,6 @@ pub struct Meta {
     pub kind: FileKind,
     /// Bytes.
     pub len: u64,
-    /// Permission bits.
-    pub mode: u32,
-    /// Last change of the content.
-    pub modified: SystemTime,
 }
 
 /// One entry of a folder.
@@ -245,18 +240,9 @@ fn kind(from: FileType) -> FileKind {
     }
 }
 
-#[allow(
-    clippy::unnecessary_cast,
-    clippy::cast_lossless,
-    reason = "the fields' types differ by system"
-)]
 fn meta(stat: &Stat) -> Meta {
-    let since = Duration::from_secs(u64::try_from(stat.st_mtime).unwrap_or_default())
-        + Duration::from_nanos(stat.st_mtime_nsec as u64);
     Meta {
         kind: kind(FileType::from_raw_mode(stat.st_mode)),
         len: u64::try_from(stat.st_size).unwrap_or_default(),
-        mode: stat.st_mode as u32 & 0o7777,
-        modified: SystemTime::UNIX_EPOCH + since,
     }
 }

@@ -17,11 +17,11 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
 
-use super::engine::Stop;
+use super::engine::{Id, Stop, id};
 use super::ignored::Rules;
 use super::read::open_name;
 use super::root::Root;
-use crate::disk::beneath::located::{DEEPEST, Id, id};
+use crate::disk::beneath::located::DEEPEST;
 use crate::disk::beneath::rel_path::{Guarded, Rel};
 
 /// Entries read between two looks at whether to go on.

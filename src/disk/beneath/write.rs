@@ -12,12 +12,12 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::engine::Stop;
+use super::engine::{Stop, id};
 use super::read::{open_name, plain};
 use super::root::Root;
 use crate::base::ids;
 use crate::base::problem::Outcome;
-use crate::disk::beneath::located::{Last, Spot, id};
+use crate::disk::beneath::located::{Last, Spot};
 use crate::disk::beneath::rel_path::{Guarded, Rel};
 
 /// Modes before the umask.
@@ -129,29 +129,6 @@ impl Root {
     pub fn append(&self, rel: &Rel, bytes: &[u8]) -> Outcome<u64> {
         self.append_or_stop(rel, bytes)
             .map_err(|stop| self.problem("append to", rel, stop))
-    }
-
-    /// Renames a file; an existing file at `to` is replaced, folders above it are made.
-    ///
-    /// # Errors
-    /// `from` is missing or no ordinary file, `to` is a folder, or the fence refuses one of them.
-    pub fn rename(&self, from: &Rel, to: &Rel) -> Outcome<()> {
-        let source = self
-            .writable(from, Last::Keep)
-            .and_then(|spot| plain(&spot.stat()?).map(|()| spot))
-            .map_err(|stop| self.problem("move", from, stop))?;
-        self.parents(to)
-            .and_then(|()| self.writable(to, Last::Keep))
-            .and_then(|target| {
-                let (old, new) = (source.name()?, target.name()?);
-                Ok(renameat(
-                    &source.dir,
-                    old.as_bytes(),
-                    &target.dir,
-                    new.as_bytes(),
-                )?)
-            })
-            .map_err(|stop| self.problem("write", to, stop))
     }
 
     /// Removes a file or a link (not what it points at).

@@ -5,8 +5,8 @@ mod part;
 mod tokens;
 
 use flow::Flow;
-pub use part::{Link, Selector, ids};
-pub(crate) use part::{Links, part};
+pub(crate) use part::{Link, Links, part};
+pub use part::{Selector, ids};
 pub use tokens::entities;
 pub(crate) use tokens::{Open, Piece, read};
 

@@ -7,7 +7,7 @@ use super::moment::{Length, Moment};
 use super::rule::Rule;
 use super::scan::{Place, Scan};
 use super::text::unescape;
-use super::zone::Zones;
+use super::zones::Zones;
 
 /// How an event's end is said.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,3 +8,4 @@ pub(crate) mod rule;
 pub(crate) mod scan;
 pub(crate) mod text;
 pub(crate) mod zone;
+pub(crate) mod zones;

@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use jiff::{Span, Zoned};
 
 use super::line::Property;
-use super::zone::{Zone, Zones};
+use super::zone::{Zone, ZoneSource};
 
 /// A point in time as a file says it.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,7 +18,7 @@ pub enum Moment {
 
 impl Moment {
     /// Every value of a property (EXDATE holds several); those that are no times are left out.
-    pub fn list(property: &Property, zones: &Zones<'_>) -> Vec<Self> {
+    pub fn list(property: &Property, zones: &dyn ZoneSource) -> Vec<Self> {
         let zone = property.param("TZID");
         property
             .value
@@ -28,7 +28,7 @@ impl Moment {
     }
 
     /// `20261203`, `20261203T180000`, `20261203T170000Z`, with a TZID.
-    pub fn read(text: &str, zone: Option<&str>, zones: &Zones<'_>) -> Option<Self> {
+    pub fn read(text: &str, zone: Option<&str>, zones: &dyn ZoneSource) -> Option<Self> {
         let text = text.trim();
         let (date, time) = match text.split_once(['T', 't']) {
             None => return day(text).map(Self::Day),
@@ -170,10 +170,11 @@ impl Length {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::formats::ical::zone::NoZones;
 
     #[test]
     fn only_times_that_exist_are_read() {
-        let zones = Zones::none();
+        let zones = NoZones;
         let read = |text| Moment::read(text, None, &zones);
         assert!(read("20260229").is_none() && read("20261301").is_none());
         assert!(read("20260101T250000").is_none() && read("2026-01-01").is_none());

@@ -4,7 +4,7 @@ use jiff::civil::{DateTime, Weekday};
 use jiff::tz::TimeZone;
 
 use super::moment::Moment;
-use super::zone::{Zone, Zones};
+use super::zone::{NoZones, Zone};
 
 /// How often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,7 +104,7 @@ impl Rule {
                     rule.count = u64::try_from(number).ok();
                 }
                 "UNTIL" => {
-                    rule.until = Some(Moment::read(value, None, &Zones::none()).ok_or_else(wrong)?);
+                    rule.until = Some(Moment::read(value, None, &NoZones).ok_or_else(wrong)?);
                 }
                 "BYMONTH" => rule.months = within(1, 12)?,
                 "BYWEEKNO" => rule.weeks = within(-53, 53)?,

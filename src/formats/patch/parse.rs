@@ -36,17 +36,6 @@ pub enum Section {
     },
 }
 
-impl Section {
-    /// The paths it touches.
-    pub fn paths(&self) -> impl Iterator<Item = &str> {
-        let (path, to) = match self {
-            Self::Add { path, .. } | Self::Delete { path } => (path, None),
-            Self::Update { path, to, .. } => (path, to.as_deref()),
-        };
-        std::iter::once(path.as_str()).chain(to)
-    }
-}
-
 /// One place of change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {

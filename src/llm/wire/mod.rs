@@ -5,19 +5,9 @@ pub(crate) mod read;
 pub(crate) mod write;
 
 use super::catalog::Row;
+pub(crate) use super::catalog::Wire;
 use super::provider::Request;
 use read::Decoder;
-
-/// A dialect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wire {
-    /// Chat completions, as OpenAI and everyone compatible with it speak it.
-    OpenAi,
-    /// Ollama's own `/api/chat`.
-    Ollama,
-    /// Anthropic's messages.
-    Anthropic,
-}
 
 /// Version of Anthropic's interface that is spoken.
 const ANTHROPIC_VERSION: &str = "2023-06-01";

@@ -46,7 +46,7 @@ pub(crate) type Names = Arc<dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + S
 
 /// Judges addresses.
 #[derive(Clone)]
-pub struct Guard {
+pub(crate) struct Guard {
     allowed: Vec<Allowed>,
     names: Names,
 }
@@ -64,7 +64,7 @@ impl Guard {
     ///
     /// # Errors
     /// `Config` when the variable has an entry that cannot be read.
-    pub fn new(env: &Env) -> Outcome<Self> {
+    pub(crate) fn new(env: &Env) -> Outcome<Self> {
         Ok(Self {
             allowed: allow::entries(env.get("MARVIN_ALLOW_PRIVATE").unwrap_or_default())?,
             names: Arc::new(|name, port| Ok((name, port).to_socket_addrs()?.collect())),
@@ -72,8 +72,9 @@ impl Guard {
     }
 
     /// The same with another way to look names up.
+    #[cfg(test)]
     #[must_use]
-    pub fn with_names(mut self, names: Names) -> Self {
+    pub(crate) fn with_names(mut self, names: Names) -> Self {
         self.names = names;
         self
     }
@@ -82,7 +83,7 @@ impl Guard {
     ///
     /// # Errors
     /// `Refused` for a private address; `Network` when the name cannot be looked up and there is no proxy; `Cancelled`.
-    pub fn judge(
+    pub(crate) fn judge(
         &self,
         address: &Address,
         proxied: bool,

@@ -131,7 +131,8 @@ impl Unread {
 
 impl Answer {
     /// An answer without headers.
-    pub fn new(service: &'static Service, status: u16, bytes: Vec<u8>) -> Self {
+    #[cfg(test)]
+    pub(crate) fn new(service: &'static Service, status: u16, bytes: Vec<u8>) -> Self {
         Self {
             service,
             status,

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::Outside;
 use super::answer::Answer;
-use super::send::Sent;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
 use crate::net::services::Service;
@@ -17,6 +16,12 @@ use crate::net::services::Service;
 const MOST: usize = 8 << 20;
 /// The longest wait for a second try, unless a request says otherwise.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is sent besides the head.
+pub(super) enum Sent<'a> {
+    Nothing,
+    Body(&'static str, &'a [u8]),
+}
 
 /// Ids of the services that answered, each once, in the order of their first answers; shared by the requests of a call.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use crate::formats::address::Address;
 use crate::net::guarded_client::Visitor;
 use crate::net::http::{Client, Limits, NetError, Response, Setup};
 use crate::net::proxies::Route;
-use crate::net::service::request::Ask;
+use crate::net::service::request::{Ask, Sent};
 use crate::net::service::{REST, time_limit};
 use crate::net::services::variable;
 use crate::net::user_agent::agent;
@@ -24,12 +24,6 @@ const LIMITS: Limits = Limits {
 const LONGEST: usize = 8_000;
 /// Redirects that are followed.
 const HOPS: usize = 3;
-
-/// What is sent besides the head.
-pub(super) enum Sent<'a> {
-    Nothing,
-    Body(&'static str, &'a [u8]),
-}
 
 impl Ask<'_> {
     /// True when the service may be asked: its contact is set where its public server wants one.

@@ -103,11 +103,6 @@ impl<'a> Git<'a> {
         })
     }
 
-    /// Where the repository is.
-    pub(crate) fn place(&self) -> &Place {
-        &self.place
-    }
-
     /// Short status with branch.
     pub(crate) fn status(&self) -> Outcome<String> {
         let status = self.short_status()?;

@@ -15,7 +15,7 @@ use crate::formats::ical::moment::{Length, Moment};
 use crate::formats::ical::rule::Rule;
 use crate::formats::ical::scan::{Place, Scan, scan};
 use crate::formats::ical::text::one_line;
-use crate::formats::ical::zone::Zones;
+use crate::formats::ical::zones::Zones;
 use crate::store::calendar::short_uid::Short;
 use crate::store::calendar::this_and_future::Overrides;
 
@@ -325,7 +325,7 @@ impl Search<'_> {
         let short = if self.list.is_empty() {
             Short::default()
         } else {
-            Short::of(self.file, &self.list)
+            Short::of(self.file, self.list.iter().map(|one| one.uid.as_str()))
         };
         Found {
             list: self.list,

@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::occurrence::Occurrence;
 use crate::base::text::visible;
 use crate::formats::ical::scan::Scan;
 
@@ -11,9 +10,9 @@ use crate::formats::ical::scan::Scan;
 pub struct Short(HashMap<String, Option<String>>);
 
 impl Short {
-    /// Looks at every event of a file, and reads those whose UID begins like one of `list`.
-    pub fn of(file: &Scan<'_>, list: &[Occurrence]) -> Self {
-        let heads: HashSet<&[u8]> = list.iter().map(|one| head(one.uid.as_bytes())).collect();
+    /// Looks at every event of a file, and reads those whose UID begins like one of `shown`.
+    pub fn of<'a>(file: &Scan<'_>, shown: impl Iterator<Item = &'a str>) -> Self {
+        let heads: HashSet<&[u8]> = shown.map(|uid| head(uid.as_bytes())).collect();
         let mut map: HashMap<String, Option<String>> = HashMap::new();
         for place in &file.events {
             if !file.begins(place, |uid| heads.contains(head(uid))) {

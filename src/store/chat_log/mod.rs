@@ -23,8 +23,9 @@ use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::jsonl::{Tail, tail_array};
 use crate::disk::lock::Lock;
 
+pub(crate) use entry::Entry;
+pub use entry::Role;
 pub(crate) use entry::messages;
-pub use entry::{Entry, Role};
 use style::{Said, Style};
 
 /// How long another Marvin's writing is waited for.

@@ -93,11 +93,6 @@ impl Folder {
         Self { dir: dir.into() }
     }
 
-    /// Where it is.
-    pub(crate) fn dir(&self) -> &Path {
-        &self.dir
-    }
-
     /// The file of the ticket `name` (a name that [`Folder::names`] or [`Folder::resolve`] gave).
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.dir.join(format!("{name}.md"))

@@ -193,7 +193,7 @@ mod tests {
         assert!(Place::from(&none, &deep).open().is_err());
         std::fs::create_dir(dir.path().join(".tickets")).unwrap();
         let found = Place::from(&none, &deep).open().unwrap();
-        assert_eq!(found.dir(), dir.path().join(".tickets"));
+        assert_eq!(found.file("a"), dir.path().join(".tickets/a.md"));
         let env = Env::from([("TICKETS_DIR", "other")]);
         let said = Place::from(&env, &deep).open().unwrap_err().one_line();
         assert!(

@@ -83,11 +83,6 @@ impl Editor {
         self.buffer.text().is_empty()
     }
 
-    /// Where the cursor is in [`Editor::text`], in bytes; always between two characters as people see them.
-    pub(crate) fn cursor(&self) -> usize {
-        self.buffer.cursor()
-    }
-
     /// Which rows of the key table hold now, questions aside.
     pub(crate) fn situation(&self) -> Situation {
         if self.is_empty() && self.search.is_none() {

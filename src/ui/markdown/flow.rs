@@ -3,7 +3,7 @@
 use super::highlight::State;
 use super::split::given;
 use super::table::Table;
-use super::{code, layout, lines};
+use super::{code, lines};
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
 use crate::ui::text::wrap::{Hang, words};
@@ -14,6 +14,11 @@ use std::ops::Range;
 
 /// Bullets by depth.
 const BULLETS: [&str; 3] = ["• ", "◦ ", "▪ "];
+
+/// A line across.
+pub(super) fn rule(width: usize, theme: &Theme) -> Line<'static> {
+    Line::from(Span::styled("─".repeat(width), theme.dim))
+}
 
 /// Writes one block.
 pub(super) struct Flow<'t> {
@@ -128,7 +133,7 @@ impl<'t> Flow<'t> {
             Event::Rule => {
                 self.air(range.start, source);
                 let (columns, hang) = self.hang();
-                self.place(vec![layout::rule(columns, self.theme)], &hang);
+                self.place(vec![rule(columns, self.theme)], &hang);
             }
             Event::TaskListMarker(done) => {
                 let mark = if done { "[x] " } else { "[ ] " };

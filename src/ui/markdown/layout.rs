@@ -3,13 +3,13 @@
 //! Markup signs go, everything else the model wrote stays: HTML, footnotes and references are shown as written. Line breaks
 //! inside a paragraph are kept, because models mean them.
 
-use super::flow::Flow;
+use super::flow::{Flow, rule};
 use super::split::{Block, Kind};
 use super::{code, lines};
 use crate::ui::text::clean::clean;
 use crate::ui::text::theme::Theme;
 use crate::ui::text::wrap::Hang;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 /// The rows of a block at a width. No row is wider, from two columns on. An empty row stands first where the block has a gap.
 pub fn lay_out(block: &Block, width: usize, theme: &Theme) -> Vec<Line<'static>> {
@@ -116,10 +116,6 @@ pub fn lay_out_all(text: &str, width: usize, theme: &Theme) -> Vec<Line<'static>
     splitter.finish(&mut blocks);
     let rows = blocks.iter().flat_map(|block| lay_out(block, width, theme));
     rows.collect()
-}
-
-pub(super) fn rule(width: usize, theme: &Theme) -> Line<'static> {
-    Line::from(Span::styled("─".repeat(width), theme.dim))
 }
 
 fn dedented(text: &str, columns: usize) -> String {

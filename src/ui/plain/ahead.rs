@@ -12,13 +12,22 @@ use rustix::io::Errno;
 use rustix::stdio;
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
 
-use super::read::Line;
 use crate::ui::editor::paste;
 
 /// Keys typed so soon after a question were under way before it.
 const SETTLE: Duration = Duration::from_millis(500);
 /// Longest answer that is taken.
 const ANSWER_BYTES: usize = 64 << 10;
+
+/// What came of reading.
+pub(super) enum Line {
+    /// A line, without its end.
+    Text(String),
+    /// There is no more.
+    End,
+    /// Ctrl-C.
+    Interrupted,
+}
 
 /// Lines and the beginning of one, typed before they were asked for.
 #[derive(Debug, Default)]

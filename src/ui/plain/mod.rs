@@ -23,9 +23,10 @@ use crate::base::problem::Problem;
 use crate::proc::editor;
 use crate::ui::interrupt::{INTERRUPTED, Interrupts, Pressed};
 use crate::ui::term::Caught;
+use ahead::Line;
 use ahead::TypedAhead;
 use print::Printer;
-use read::{Line, Reader};
+use read::Reader;
 use watch::Watch;
 
 /// Runs the conversation to its end; returns the exit status.

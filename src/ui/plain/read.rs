@@ -16,7 +16,7 @@ use rustyline::{
     EventHandler, Helper, KeyEvent, RepeatCount,
 };
 
-use super::ahead::TypedAhead;
+use super::ahead::{Line, TypedAhead};
 use super::print::Printer;
 use crate::tools::engine::context::World;
 use crate::ui::editor::complete::{Whole, word};
@@ -24,16 +24,6 @@ use crate::ui::sources::Candidates;
 
 /// Longest line that is taken from a pipe.
 const LINE: u64 = 64 << 20;
-
-/// What came of reading.
-pub(super) enum Line {
-    /// A line, without its end.
-    Text(String),
-    /// There is no more.
-    End,
-    /// Ctrl-C.
-    Interrupted,
-}
 
 /// What stood in the line when a key ended it that is not Enter.
 #[derive(Debug, Default, Clone)]

@@ -29,17 +29,6 @@ pub struct Guard {
     crashes: Arc<Crashes>,
 }
 
-/// Gives the terminal back from any thread; see [`Guard::restorer`].
-#[derive(Debug, Clone)]
-pub struct Restorer(Arc<Terminal>);
-
-impl Restorer {
-    /// Gives the terminal back if it is taken.
-    pub fn restore(&self) {
-        self.0.give_back();
-    }
-}
-
 impl Guard {
     /// Takes the terminal on standard input and output. A panic is reported to `crash_file`, or on standard error without one.
     ///
@@ -59,11 +48,6 @@ impl Guard {
     /// Gives the terminal back; nothing happens when it was already.
     pub fn restore(&self) {
         self.terminal.give_back();
-    }
-
-    /// A way to give the terminal back from another thread, for a watchdog that ends a process whose drawing thread hangs.
-    pub fn restorer(&self) -> Restorer {
-        Restorer(Arc::clone(&self.terminal))
     }
 
     /// Takes the terminal again, whatever somebody did to it: after SIGCONT. The screen must be painted anew.

@@ -32,22 +32,6 @@ pub(crate) struct Drawn {
     pub lines: Vec<Line<'static>>,
 }
 
-impl Drawn {
-    /// `+3 −1`.
-    pub(crate) fn counts(&self) -> String {
-        format!("+{} −{}", self.added, self.removed)
-    }
-
-    /// The counts in the colours of the change.
-    pub(crate) fn counts_spans(&self, theme: &Theme) -> Vec<Span<'static>> {
-        vec![
-            Span::styled(format!("+{}", self.added), theme.added),
-            Span::raw(" "),
-            Span::styled(format!("−{}", self.removed), theme.removed),
-        ]
-    }
-}
-
 /// Where a change is shown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame<'a> {
@@ -452,7 +436,7 @@ mod tests {
             .replace("line 25\n", "");
         let theme = theme();
         let drawn = between(&old, &new, Some(1), frame(&theme, 40, 100));
-        assert_eq!(drawn.counts(), "+1 −2");
+        assert_eq!((drawn.added, drawn.removed), (1, 2));
         assert_eq!(
             rows(&drawn),
             [
@@ -499,7 +483,7 @@ mod tests {
                 "… 27 more lines"
             ]
         );
-        assert_eq!(drawn.counts(), "+30 −0");
+        assert_eq!((drawn.added, drawn.removed), (30, 0));
         let exact = between("", "a\nb\n", Some(1), frame(&theme, 40, 2));
         assert_eq!(rows(&exact), ["+ 1  a", "+ 2  b"]);
         assert_eq!(
@@ -522,7 +506,7 @@ mod tests {
         let theme = theme();
         let codex = "*** Begin Patch\n*** Update File: src/a.rs\n@@ fn a\n same\n-old\n+new\n*** Add File: b\n+x\n+y\n*** End Patch\n";
         let drawn = patch(codex, frame(&theme, 40, 100));
-        assert_eq!(drawn.counts(), "+3 −1");
+        assert_eq!((drawn.added, drawn.removed), (3, 1));
         assert_eq!(
             rows(&drawn),
             [

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use ratatui::text::{Line, Span};
 
-use super::piece::{LONG, Piece, Sheet, Tone, Who, running, spinner, texts};
+use super::piece::{Piece, Tone, Who, texts};
+use super::sheet::{LONG, Sheet, running, spinner};
 use super::tool::Call;
 use crate::app::session::ui_update::{End, Show};
 use crate::chat::event::{CallEnd, Event};

@@ -10,6 +10,7 @@ mod chat;
 mod clipboard;
 mod help;
 mod piece;
+mod sheet;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -38,7 +39,7 @@ use crate::ui::term::{Caught, Input};
 use crate::ui::text::clean::clean;
 use crate::ui::text::theme::{ColorMode, Theme};
 use app::{App, Wish};
-use piece::SPIN;
+use sheet::SPIN;
 
 /// Between two frames while an answer streams.
 const FRAME: Duration = Duration::from_millis(33);

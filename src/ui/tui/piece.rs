@@ -1,22 +1,12 @@
 //! The pieces of a conversation on the screen: bounded parts that are laid out by themselves, whatever the length of the talk.
 
-use std::time::{Duration, Instant};
-
-use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::sheet::Sheet;
 use super::tool::{self, Call};
 use crate::ui::markdown::layout::lay_out;
 use crate::ui::markdown::split::{BYTES, Block, LINES};
-use crate::ui::text::theme::Theme;
 use crate::ui::text::wrap::{self, Hang};
-
-/// Frames of the sign that something runs.
-const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-/// How long each frame stands.
-pub(super) const SPIN: Duration = Duration::from_millis(125);
-/// From here on a wait says which key ends it.
-pub(super) const LONG: Duration = Duration::from_secs(10);
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,14 +43,6 @@ pub(super) enum Piece {
     Text { tone: Tone, text: String },
     /// A tool call.
     Tool(Box<Call>),
-}
-
-/// What laying out depends on.
-#[derive(Clone, Copy)]
-pub(super) struct Sheet<'a> {
-    pub(super) width: usize,
-    pub(super) theme: &'a Theme,
-    pub(super) now: Instant,
 }
 
 impl Piece {
@@ -146,45 +128,6 @@ pub(super) fn texts(tone: Tone, text: &str) -> Vec<Piece> {
     pieces
 }
 
-/// The sign that something has run since `since`.
-pub(super) fn spinner(since: Instant, now: Instant) -> &'static str {
-    let frame = now.saturating_duration_since(since).as_millis() / SPIN.as_millis();
-    let at = usize::try_from(frame).unwrap_or_default() % SPINNER.len();
-    SPINNER.get(at).copied().unwrap_or("·")
-}
-
-/// A time as a person reads it: `0.4s`, `12s`, `3m 05s`.
-pub(super) fn took(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match seconds {
-        0..10 => format!("{:.1}s", time.as_secs_f64()),
-        10..60 => format!("{seconds}s"),
-        60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
-        _ => format!("{}h {:02}m", seconds / 3600, seconds / 60 % 60),
-    }
-}
-
-/// The same for something that runs: whole seconds, so that it changes once in each.
-pub(super) fn running(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ 0..60 => format!("{seconds}s"),
-        _ => took(time),
-    }
-}
-
-/// `left` and, at the end of the row, `right`; the left is cut when both do not fit.
-pub(super) fn two_ends(left: (&str, Style), right: (&str, Style), width: usize) -> Line<'static> {
-    use crate::ui::text::width;
-    let room = width.saturating_sub(width::of(right.0) + 1);
-    let shown = width::clip(left.0, room);
-    let gap = room.saturating_sub(width::of(&shown)) + 1;
-    Line::from(vec![
-        Span::styled(shown, left.1),
-        Span::raw(" ".repeat(gap)),
-        Span::styled(right.0.to_owned(), right.1),
-    ])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,12 +154,5 @@ mod tests {
         assert_eq!(joined(&text).len(), 4);
         let wide = "é".repeat(20_000);
         assert_eq!(joined(&wide).concat(), wide);
-    }
-
-    #[test]
-    fn times_read_well() {
-        assert_eq!(took(Duration::from_millis(412)), "0.4s");
-        assert_eq!(took(Duration::from_secs(185)), "3m 05s");
-        assert_eq!(running(Duration::from_millis(6900)), "6s");
     }
 }

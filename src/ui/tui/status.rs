@@ -5,7 +5,7 @@ use std::time::Instant;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::piece::{running, spinner};
+use super::sheet::{running, spinner};
 use crate::app::session::ui_update::Status;
 use crate::ui::text::clean::clean_line;
 use crate::ui::text::theme::Theme;

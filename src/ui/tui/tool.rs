@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use serde_json::Value;
 
-use super::piece::{LONG, Sheet, running, spinner, took, two_ends};
+use super::sheet::{LONG, Sheet, running, spinner, took, two_ends};
 use crate::base::params::{Field, Type};
 use crate::chat::event::{CallEnd, CallState};
 use crate::chat::message::ToolCall;

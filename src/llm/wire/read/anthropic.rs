@@ -1,78 +1,15 @@
 //! Anthropic's messages: one event, or one whole message, into the draft.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::calls::{Args, Piece};
 use super::draft::{Draft, Usage};
 use super::template::Place;
+use super::thinking::Thought;
 use crate::llm::provider::Delta;
 use crate::llm::wire::errors::Said;
 use crate::llm::wire::read::lenient::{Count, Text};
-
-/// The thinking blocks of a message: signed, and refused by the server when they do not come back as they were.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Blocks(Vec<Thought>);
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-struct Thought {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    #[serde(skip)]
-    index: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    thinking: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    signature: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<String>,
-}
-
-impl Blocks {
-    /// The blocks as a JSON list; `None` without any.
-    pub(super) fn to_keep(&self) -> Option<String> {
-        let whole: Vec<&Thought> = self
-            .0
-            .iter()
-            .filter(|block| block.signature.is_some() || block.data.is_some())
-            .collect();
-        (!whole.is_empty())
-            .then(|| serde_json::to_string(&whole).ok())
-            .flatten()
-    }
-
-    fn begin(&mut self, index: u64, block: &Block<'_>) {
-        let owned = |text: &Text<'_>| text.0.as_deref().map(str::to_owned);
-        self.0.push(if block.kind.filled() == Some("thinking") {
-            Thought {
-                kind: "thinking",
-                index,
-                thinking: Some(owned(&block.thinking).unwrap_or_default()),
-                signature: owned(&block.signature).filter(|text| !text.is_empty()),
-                data: None,
-            }
-        } else {
-            Thought {
-                kind: "redacted_thinking",
-                index,
-                data: owned(&block.data),
-                ..Thought::default()
-            }
-        });
-    }
-
-    fn add(&mut self, index: u64, thinking: &str, signature: &str) {
-        let Some(block) = self.0.iter_mut().rfind(|block| block.index == index) else {
-            return;
-        };
-        if let Some(text) = &mut block.thinking {
-            text.push_str(thinking);
-        }
-        if !signature.is_empty() {
-            block.signature.get_or_insert_default().push_str(signature);
-        }
-    }
-}
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -120,6 +57,26 @@ struct Block<'a> {
     input: Option<&'a RawValue>,
     #[serde(borrow)]
     stop_reason: Text<'a>,
+}
+
+fn thought(index: u64, block: &Block<'_>) -> Thought {
+    let owned = |text: &Text<'_>| text.0.as_deref().map(str::to_owned);
+    if block.kind.filled() == Some("thinking") {
+        Thought {
+            kind: "thinking",
+            index,
+            thinking: Some(owned(&block.thinking).unwrap_or_default()),
+            signature: owned(&block.signature).filter(|text| !text.is_empty()),
+            data: None,
+        }
+    } else {
+        Thought {
+            kind: "redacted_thinking",
+            index,
+            data: owned(&block.data),
+            ..Thought::default()
+        }
+    }
 }
 
 #[derive(Deserialize, Default)]
@@ -207,7 +164,7 @@ fn begin(index: u64, block: &Block<'_>, draft: &mut Draft, on: &mut dyn FnMut(De
             extra: None,
         }),
         "thinking" | "redacted_thinking" => {
-            draft.blocks.begin(index, block);
+            draft.blocks.push(thought(index, block));
             draft.think(block.thinking.filled().unwrap_or_default(), on);
         }
         _ => {}

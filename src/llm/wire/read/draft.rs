@@ -12,7 +12,7 @@ use crate::chat::usage::Tokens;
 use crate::llm::catalog::Row;
 use crate::llm::provider::{Delta, Finish, Reply};
 use crate::llm::wire::errors::Said;
-use crate::llm::wire::read::{anthropic, details, repair_json};
+use crate::llm::wire::read::{details, repair_json, thinking};
 
 /// Tokens as the provider counts them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(super) struct Draft {
     pub(super) extra: Option<String>,
     /// The lists of `reasoning_details`, as JSON.
     pub(super) details: Vec<String>,
-    pub(super) blocks: anthropic::Blocks,
+    pub(super) blocks: thinking::Blocks,
     /// The end marker came.
     pub(super) done: bool,
     /// The body ended in the middle of an event.

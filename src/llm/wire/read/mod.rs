@@ -12,6 +12,7 @@ mod openai;
 mod repair_json;
 mod template;
 mod think;
+mod thinking;
 
 pub(crate) use decode::{Decoder, Progress};
 

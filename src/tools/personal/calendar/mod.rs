@@ -15,7 +15,7 @@ use crate::base::zones::ZoneFiles;
 use crate::formats::ical::event::Event;
 use crate::formats::ical::scan::scan;
 use crate::formats::ical::text::one_line;
-use crate::formats::ical::zone::Zones;
+use crate::formats::ical::zones::Zones;
 use crate::store::calendar::files::Files;
 use crate::store::calendar::occurrence::{Found, Occurrence, between};
 use crate::store::calendar::versions::Versions;

@@ -41,11 +41,6 @@ impl TicketGate {
     pub fn pass(&self) {
         self.open.store(true, Ordering::SeqCst);
     }
-
-    /// True when this process made a ticket.
-    pub fn is_open(&self) -> bool {
-        self.open.load(Ordering::SeqCst)
-    }
 }
 
 /// The parent of a new ticket: below `MARVIN_TICKET` where that is set.

@@ -23,6 +23,21 @@ pub(super) struct Page {
     pub(super) choices: bool,
 }
 
+/// The title, what it is about, where it is.
+pub(super) fn heading(asked: &Title, page: &Page) -> String {
+    let mut out = page.title.to_string();
+    if let Some(about) = &page.about {
+        out.push_str(&format!(": {about}"));
+    }
+    if asked.folded() != page.title.folded() {
+        out.push_str(&format!(" (asked for as \"{asked}\")"));
+    }
+    if let Some(url) = &page.url {
+        out.push_str(&format!("\n{url}"));
+    }
+    out
+}
+
 /// The page that an answer holds for the title that was asked for.
 ///
 /// # Errors

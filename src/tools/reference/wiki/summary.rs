@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::api::{action, judge};
-use super::page::{Page, missing, page};
+use super::page::{Page, heading, missing, page};
 use super::search::find;
 use super::title::{Title, base};
 use super::{LICENCE, WikiSummary};
@@ -34,21 +34,6 @@ pub(super) fn summary(ctx: &Ctx, args: WikiSummary) -> Outcome<String> {
     let text = super::whole::tidy(&page.extract);
     out.push_str(&format!("\n{LICENCE}\n\n{}", fenced("Wikipedia", &text)));
     Ok(out)
-}
-
-/// The title, what it is about, where it is.
-pub(super) fn heading(asked: &Title, page: &Page) -> String {
-    let mut out = page.title.to_string();
-    if let Some(about) = &page.about {
-        out.push_str(&format!(": {about}"));
-    }
-    if asked.folded() != page.title.folded() {
-        out.push_str(&format!(" (asked for as \"{asked}\")"));
-    }
-    if let Some(url) = &page.url {
-        out.push_str(&format!("\n{url}"));
-    }
-    out
 }
 
 /// The REST interface's answer, or that of the Action API on a server that has no such interface.

@@ -2,9 +2,8 @@
 
 use super::api::action;
 use super::lines::{Pattern, counted, matching};
-use super::page::page;
+use super::page::{heading, page};
 use super::saved;
-use super::summary::heading;
 use super::title::Title;
 use super::{LICENCE, WikiFull, WikiGrep};
 use crate::base::problem::{Outcome, Problem};

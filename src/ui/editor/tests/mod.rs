@@ -20,7 +20,7 @@ fn at(text: &str) -> Editor {
 /// The text with `|` at the cursor.
 fn shown(editor: &Editor) -> String {
     let mut text = editor.text().to_owned();
-    text.insert(editor.cursor(), '|');
+    text.insert(editor.buffer.cursor(), '|');
     text
 }
 

@@ -92,7 +92,7 @@ impl Sources for Few {
 }
 
 fn is_sound(editor: &mut Editor, width: usize, rows: usize) -> Result<(), TestCaseError> {
-    let (text, cursor) = (editor.text().to_owned(), editor.cursor());
+    let (text, cursor) = (editor.text().to_owned(), editor.buffer.cursor());
     prop_assert!(
         cursor == text.len() || text.grapheme_indices(true).any(|(at, _)| at == cursor),
         "{cursor} cuts a character of {text:?}"
@@ -190,12 +190,12 @@ proptest! {
         let near: Vec<usize> = places.iter().rev().take(60).copied().collect();
         for place in near {
             editor.act(Action::Left, &());
-            prop_assert_eq!(editor.cursor(), place);
+            prop_assert_eq!(editor.buffer.cursor(), place);
         }
         editor.buffer.go(0);
         for place in places.iter().skip(1).take(60) {
             editor.act(Action::Right, &());
-            prop_assert_eq!(editor.cursor(), *place);
+            prop_assert_eq!(editor.buffer.cursor(), *place);
         }
     }
 }

@@ -1,0 +1,52 @@
+//! The thinking of a message that must go back to its server as it came.
+
+use serde::Serialize;
+
+/// The thinking blocks of a message: signed, and refused by the server when they do not come back as they were.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Blocks(Vec<Thought>);
+
+/// One of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Thought {
+    #[serde(rename = "type")]
+    pub(super) kind: &'static str,
+    #[serde(skip)]
+    pub(super) index: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) thinking: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) signature: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) data: Option<String>,
+}
+
+impl Blocks {
+    /// The blocks as a JSON list; `None` without any.
+    pub(super) fn to_keep(&self) -> Option<String> {
+        let whole: Vec<&Thought> = self
+            .0
+            .iter()
+            .filter(|block| block.signature.is_some() || block.data.is_some())
+            .collect();
+        (!whole.is_empty())
+            .then(|| serde_json::to_string(&whole).ok())
+            .flatten()
+    }
+
+    pub(super) fn push(&mut self, thought: Thought) {
+        self.0.push(thought);
+    }
+
+    pub(super) fn add(&mut self, index: u64, thinking: &str, signature: &str) {
+        let Some(block) = self.0.iter_mut().rfind(|block| block.index == index) else {
+            return;
+        };
+        if let Some(text) = &mut block.thinking {
+            text.push_str(thinking);
+        }
+        if !signature.is_empty() {
+            block.signature.get_or_insert_default().push_str(signature);
+        }
+    }
+}
