@@ -5,6 +5,7 @@
 pub(crate) mod engine {
     //! Finding a tool, judging a call, running it: what every tool goes through.
 
+    pub(crate) mod approval;
     pub(crate) mod arguments;
     pub(crate) mod batch;
     pub(crate) mod call_log;

@@ -19,6 +19,7 @@ use crate::chat::event::Deaf;
 use crate::chat::message::Message;
 use crate::llm::choose;
 use crate::store::chat_log::{ChatLog, Role};
+use crate::tools::engine::approval::Approval;
 use crate::tools::engine::batch;
 use crate::tools::engine::context::Ctx;
 
@@ -183,7 +184,7 @@ impl Session {
         let id = self.number();
         let (stop, with_session) = self.all.child();
         let ctx = Ctx {
-            by_hand: true,
+            approval: Approval::UserInvoked,
             ..Ctx::new(Arc::clone(&self.world), stop.clone(), Arc::new(Deaf))
         };
         let call = direct_call::call(tool.name, args);

@@ -46,6 +46,7 @@ use crate::llm::models::Prices;
 use crate::llm::provider::Offer;
 use crate::store::chat_log::ChatLog;
 use crate::store::input_history::InputHistory;
+use crate::tools::engine::approval::Approval;
 use crate::tools::engine::context::World;
 use approve::{Asker, Asking};
 use commands::Command;
@@ -163,7 +164,10 @@ impl Session {
         let mut shows = Vec::new();
         let mut warn = |words: String| shows.push(Show::System(words));
         let mut world = setup::world(&start, low.working_dir.as_deref(), &mut warn)?;
-        world.approve = Some(Box::new(Asker::new(asking, Arc::clone(&inbox))));
+        world.approval = match asking {
+            Asking::Person => Approval::Ask(Arc::new(Asker::new(Arc::clone(&inbox)))),
+            Asking::Nobody => Approval::Deny,
+        };
         let herald = Arc::clone(&inbox);
         world.set_coding(low.working_dir.is_some());
         world

@@ -274,7 +274,8 @@ mod tests {
     use crate::base::env::Env;
     use crate::chat::event::{CallEnd, CallState, Listener};
     use crate::disk::beneath::Root;
-    use crate::tools::engine::context::{Approve, Matter, World};
+    use crate::tools::engine::approval::{Approval, ApprovalRequest, Approver};
+    use crate::tools::engine::context::World;
     use crate::tools::engine::policy::Bounds;
     use std::sync::{Mutex, PoisonError};
 
@@ -284,8 +285,8 @@ mod tests {
         thought: Arc<Mutex<Duration>>,
     }
 
-    impl Approve for User {
-        fn ask(&self, _: Matter, _: &Cancel) -> Outcome<()> {
+    impl Approver for User {
+        fn ask(&self, _: ApprovalRequest, _: &Cancel) -> Outcome<()> {
             let since = Instant::now();
             thread::sleep(Duration::from_millis(300));
             *self.thought.lock().unwrap_or_else(PoisonError::into_inner) += since.elapsed();
@@ -332,7 +333,7 @@ mod tests {
             let mut world = World::new(env, Bounds::default());
             world.place.set(Root::open(dir.path()).unwrap(), true);
             let thought = Arc::new(Mutex::default());
-            world.approve = Some(Box::new(User {
+            world.approval = Approval::Ask(Arc::new(User {
                 verdict,
                 thought: Arc::clone(&thought),
             }));

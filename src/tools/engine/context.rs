@@ -1,6 +1,6 @@
 //! What a tool may use: the world of its session, and the call it is part of.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -10,7 +10,6 @@ use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::visible;
 use crate::chat::event::{CallState, Event, Listener};
 use crate::chat::usage::Ledger;
 use crate::disk::beneath::Root;
@@ -22,6 +21,7 @@ use crate::net::user_agent::contact;
 use crate::store::preferences;
 use crate::store::profiles::ActiveProfile;
 use crate::store::usage;
+use crate::tools::engine::approval::{Approval, ApprovalRequest};
 use crate::tools::engine::policy::Bounds;
 use crate::tools::web::browsing::pages::Pages;
 
@@ -53,8 +53,8 @@ pub struct World {
     pub secrets: Secrets,
     /// Timers, alarms and reminders.
     pub alerts: Arc<Alerts>,
-    /// Asks the user before something that they may not want; `None` approves (non-interactive mode).
-    pub approve: Option<Box<dyn Approve>>,
+    /// Who decides about the acts of the model's calls that the user may not want.
+    pub approval: Approval,
     /// Shortens conversations with the session's model, where there is one.
     pub summarizer: RwLock<Option<Arc<dyn Summarizer>>>,
     /// The way to outside services.
@@ -68,94 +68,6 @@ pub struct World {
 /// Secrets that are looked up once, by the floor that knows their names.
 pub(crate) type Secrets = LazyLock<Vec<String>, Box<dyn FnOnce() -> Vec<String> + Send>>;
 
-/// What a tool wants the person to agree to.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Matter {
-    /// Running a command.
-    Command {
-        /// The shell text, as the model wrote it.
-        command: String,
-        /// Where it would run.
-        dir: PathBuf,
-    },
-    /// Sending a file from outside the working directory to the model.
-    Attach {
-        /// The file, free of links.
-        file: PathBuf,
-    },
-    /// Adding packages to the project, whose installers run code of strangers.
-    Packages {
-        /// The commands, one a line.
-        commands: String,
-        /// Where they would run.
-        dir: PathBuf,
-    },
-    /// Leaving the working directory for another.
-    WorkingDir {
-        /// The other one.
-        dir: PathBuf,
-    },
-    /// Listening to a topic, to which messages may then be published.
-    Topic {
-        /// Its name.
-        name: String,
-    },
-    /// Signing in to Google and enabling a service in the person's project there.
-    GoogleSetup,
-}
-
-impl Matter {
-    /// What is asked.
-    pub fn question(&self) -> &'static str {
-        match self {
-            Self::Command { .. } => "Run this command?",
-            Self::Attach { .. } => "Send this file, outside the working directory, to the model?",
-            Self::Packages { .. } => "Install these packages?",
-            Self::WorkingDir { .. } => "Work in this directory?",
-            Self::Topic { .. } => "Subscribe to this ntfy topic?",
-            Self::GoogleSetup => "Set up Google's places with gcloud?",
-        }
-    }
-
-    /// What the person would agree to, as the end of a sentence.
-    pub fn act(&self) -> &'static str {
-        match self {
-            Self::Command { .. } => "run this command",
-            Self::Attach { .. } => "attach this file",
-            Self::Packages { .. } => "install these packages",
-            Self::WorkingDir { .. } => "change the working directory",
-            Self::Topic { .. } => "subscribe to this topic",
-            Self::GoogleSetup => "set up Google's places with gcloud",
-        }
-    }
-
-    /// The thing itself, with control characters made visible.
-    pub fn text(&self) -> String {
-        match self {
-            Self::Command { command, .. } => visible(command),
-            Self::Attach { file: path } | Self::WorkingDir { dir: path } => {
-                visible(&path.display().to_string())
-            }
-            Self::Packages { commands, .. } => visible(commands),
-            Self::Topic { name } => visible(name),
-            Self::GoogleSetup => {
-                "sign in to Google in the browser if need be, and enable the Places API in the project that gcloud has set".to_owned()
-            }
-        }
-    }
-
-    /// Where it would happen, for what happens somewhere.
-    pub fn place(&self) -> Option<&Path> {
-        match self {
-            Self::Command { dir, .. } | Self::Packages { dir, .. } => Some(dir),
-            Self::Attach { .. }
-            | Self::WorkingDir { .. }
-            | Self::Topic { .. }
-            | Self::GoogleSetup => None,
-        }
-    }
-}
-
 /// Shortens a conversation in words, with a model.
 pub trait Summarizer: Send + Sync {
     /// Longest text that it takes.
@@ -166,12 +78,6 @@ pub trait Summarizer: Send + Sync {
     /// # Errors
     /// The model failed, or took too long.
     fn summarize(&self, ctx: &Ctx, text: &str) -> Outcome<String>;
-}
-
-/// Asks whoever can agree.
-pub trait Approve: Send + Sync {
-    /// `Ok` when the user agrees; the problem says what they answered. Waits until they do or `stop` fires.
-    fn ask(&self, matter: Matter, stop: &Cancel) -> Outcome<()>;
 }
 
 impl World {
@@ -200,7 +106,7 @@ impl World {
             profile,
             secrets: Secrets::new(Box::new(Vec::new)),
             alerts,
-            approve: None,
+            approval: Approval::Approve,
             summarizer: RwLock::default(),
             remembered: Default::default(),
             pages: Pages::default(),
@@ -280,8 +186,8 @@ pub struct Ctx {
     pub answered_by: Arc<AnsweredBy>,
     /// Time that the call spent waiting for the person, which its limit does not count.
     pub pauses: Arc<Pauses>,
-    /// The user called the tool and need not be asked.
-    pub by_hand: bool,
+    /// Who decides about the acts of this call that the user may not want: the world's, unless the user made the call.
+    pub approval: Approval,
     /// Id of the call; empty outside calls.
     pub call: String,
 }
@@ -320,31 +226,32 @@ impl Pauses {
 }
 
 impl Ctx {
-    /// Asks the person about `matter`, where there is one to ask; the call's time stands still meanwhile.
+    /// Asks for the user's agreement to `request`, where they are to be asked; the call's time stands still meanwhile.
     ///
     /// # Errors
-    /// The user does not want it, or the call was stopped.
-    pub fn approve(&self, matter: Matter) -> Outcome<()> {
-        match &self.world.approve {
-            Some(approve) if !self.by_hand => {
+    /// The user does not want it or cannot be asked, or the call was stopped.
+    pub fn approve(&self, request: ApprovalRequest) -> Outcome<()> {
+        match &self.approval {
+            Approval::UserInvoked | Approval::Approve => Ok(()),
+            Approval::Deny => Err(request.refused_unasked()),
+            Approval::Ask(approver) => {
                 self.say_state(CallState::Waiting);
-                let answer = self.pauses.during(|| approve.ask(matter, &self.stop));
+                let answer = self.pauses.during(|| approver.ask(request, &self.stop));
                 self.say_state(CallState::Running);
                 answer
             }
-            Some(_) | None => Ok(()),
         }
     }
 
     /// A view of `world` for work outside any call.
     pub fn new(world: Arc<World>, stop: Cancel, listener: Arc<dyn Listener>) -> Self {
         Self {
+            approval: world.approval.clone(),
             world,
             stop,
             listener,
             answered_by: Arc::default(),
             pauses: Arc::default(),
-            by_hand: false,
             call: String::new(),
         }
     }

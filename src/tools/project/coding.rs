@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::beneath::{Look, Root};
-use crate::tools::engine::context::{Ctx, Matter};
+use crate::tools::engine::approval::ApprovalRequest;
+use crate::tools::engine::context::Ctx;
 use crate::tools::project::search::{Search, search};
 use crate::tools::{Done, Effect, MEMORY, READ};
 
@@ -79,7 +80,11 @@ fn set_dir(ctx: &Ctx, args: SetWorkingDir) -> Outcome<Done> {
         None => false,
     };
     if !is_inside {
-        ctx.approve(Matter::WorkingDir { dir: dir.clone() })?;
+        ctx.approve(ApprovalRequest::new(
+            "Work in this directory?",
+            "change the working directory",
+            &dir,
+        ))?;
     }
     let root = match ctx.world.place.first() {
         Some(first) => root.keeping_closed(&first),

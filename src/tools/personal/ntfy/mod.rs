@@ -8,7 +8,8 @@ use crate::base::problem::{Kind, Outcome, Problem};
 use crate::base::text::{clip, did_you_mean, plural, visible};
 use crate::net::services::{NTFY, Service};
 use crate::store::subscriptions::{Reader, Seen, Subscription, is_name};
-use crate::tools::engine::context::{Ctx, Matter};
+use crate::tools::engine::approval::ApprovalRequest;
+use crate::tools::engine::context::Ctx;
 use crate::tools::output::untrusted::fenced;
 use crate::tools::{MEMORY, OUTSIDE, RECORDS};
 
@@ -117,9 +118,11 @@ fn subscribe(ctx: &Ctx, args: NtfySubscribe) -> Outcome<String> {
     let topic = named(ctx, &args.topic)?;
     let label = label(&args.label);
     // Messages go only to subscribed topics: without the person's word a model could name any.
-    ctx.approve(Matter::Topic {
-        name: topic.clone(),
-    })?;
+    ctx.approve(ApprovalRequest::new(
+        "Subscribe to this ntfy topic?",
+        "subscribe to this topic",
+        &topic,
+    ))?;
     let new = crate::store::subscriptions::add(&path(ctx)?, &topic, &label, &ctx.world.clock)?;
     crate::alerts::ntfy::reminder_topic::allow(&ctx.world.alerts, &label)?;
     let (all, _) = subscriptions(ctx)?;

@@ -285,7 +285,7 @@ impl Caller for Model<'_> {
             return Ok(());
         }
         // One call by hand is a process of its own and never gets to a second.
-        if self.0.by_hand && world.env.get("MARVIN_TICKET").is_none() {
+        if self.0.approval.is_user_invoked() && world.env.get("MARVIN_TICKET").is_none() {
             return Ok(());
         }
         world.ticket_gate.first()
