@@ -13,7 +13,8 @@ use crate::base::problem::io_words;
 use crate::base::text;
 use crate::disk::beneath::{FileKind, Rel, Root};
 use crate::tools::engine::approval::ApprovalRequest;
-use crate::tools::engine::context::{Ctx, READ_STOP, READ_WARN, World};
+use crate::tools::engine::context::{Ctx, World};
+use crate::tools::engine::read_budget::{READ_STOP, READ_WARN};
 
 /// Most bytes of one file.
 const EACH: usize = 100_000;

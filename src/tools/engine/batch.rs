@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, never, select, unbounded};
 
-use super::context::{Ctx, Pauses};
+use super::call_pauses::Pauses;
+use super::context::Ctx;
 use super::registry::{self, Ended};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};

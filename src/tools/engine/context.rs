@@ -1,9 +1,7 @@
 //! What a tool may use: the world of its session, and the call it is part of.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use crate::alerts::Alerts;
 use crate::base::cancel::Cancel;
@@ -22,8 +20,12 @@ use crate::store::preferences;
 use crate::store::profiles::ActiveProfile;
 use crate::store::usage;
 use crate::tools::engine::approval::{Approval, ApprovalRequest};
+use crate::tools::engine::call_pauses::Pauses;
+use crate::tools::engine::context_gauge::ContextGauge;
+use crate::tools::engine::module_state::ModuleState;
 use crate::tools::engine::policy::Bounds;
-use crate::tools::web::browsing::pages::Pages;
+use crate::tools::engine::read_budget::ReadBudget;
+use crate::tools::engine::working_dir::Place;
 
 /// Everything that the tools of one session share.
 pub struct World {
@@ -39,8 +41,6 @@ pub struct World {
     pub place: Place,
     /// Coding mode: with a working directory, notes are the project's (contract/interfaces.md 14). True unless a session says otherwise.
     pub coding: AtomicBool,
-    /// What this process has done about tickets.
-    pub ticket_gate: crate::tools::personal::tickets::gate::TicketGate,
     /// How much text `read_file` has handed out.
     pub reading: ReadBudget,
     /// How full the model's context is.
@@ -59,10 +59,8 @@ pub struct World {
     pub summarizer: RwLock<Option<Arc<dyn Summarizer>>>,
     /// The way to outside services.
     pub outside: Outside,
-    /// Where the user is and what gcloud said, found out once.
-    pub remembered: crate::tools::geo::location::remembered::Remembered,
-    /// Pages that were read a while ago.
-    pub pages: Pages,
+    /// What single tool modules keep for the session.
+    pub modules: ModuleState,
 }
 
 /// Secrets that are looked up once, by the floor that knows their names.
@@ -99,7 +97,6 @@ impl World {
             bounds,
             place: Place::default(),
             coding: AtomicBool::new(true),
-            ticket_gate: crate::tools::personal::tickets::gate::TicketGate::default(),
             reading: ReadBudget::default(),
             context: ContextGauge::default(),
             ledger: Ledger::default(),
@@ -108,8 +105,7 @@ impl World {
             alerts,
             approval: Approval::Approve,
             summarizer: RwLock::default(),
-            remembered: Default::default(),
-            pages: Pages::default(),
+            modules: ModuleState::default(),
             env,
         }
     }
@@ -192,39 +188,6 @@ pub struct Ctx {
     pub call: String,
 }
 
-/// How long a call waited for an answer of the person.
-#[derive(Debug, Default)]
-pub struct Pauses(Mutex<Paused>);
-
-#[derive(Debug, Default)]
-struct Paused {
-    total: Duration,
-    since: Option<Instant>,
-}
-
-impl Pauses {
-    /// Runs `wait` with the call's time standing still.
-    pub fn during<T>(&self, wait: impl FnOnce() -> T) -> T {
-        self.lock().since = Some(Instant::now());
-        let answer = wait();
-        let mut paused = self.lock();
-        if let Some(since) = paused.since.take() {
-            paused.total += since.elapsed();
-        }
-        answer
-    }
-
-    /// All such time until now.
-    pub fn total(&self) -> Duration {
-        let paused = self.lock();
-        paused.total + paused.since.map_or(Duration::ZERO, |since| since.elapsed())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Paused> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Ctx {
     /// Asks for the user's agreement to `request`, where they are to be asked; the call's time stands still meanwhile.
     ///
@@ -294,172 +257,5 @@ impl Ctx {
             Problem::config(format!("No working directory is set{}.", self.world.place.unset_because()))
                 .next("Start Marvin in a project's folder or with --working-dir DIR, or call set_working_dir with an absolute path.")
         })
-    }
-}
-
-/// The working directory.
-#[derive(Default)]
-pub struct Place {
-    state: RwLock<PlaceState>,
-}
-
-#[derive(Default, Clone)]
-struct PlaceState {
-    root: Option<Arc<Root>>,
-    /// The first one of the process.
-    first: Option<Arc<Root>>,
-    /// The directory given at start: a target outside is refused later.
-    bound: Option<Arc<Root>>,
-    /// The current directory, when it was not taken (home or `/`).
-    untaken: Option<PathBuf>,
-}
-
-impl Place {
-    /// Takes `root`; `given` when it came from `--working-dir` or a parent, so that it cannot be left.
-    pub fn set(&self, root: Root, given: bool) {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        let root = Arc::new(root);
-        if given {
-            state.bound = Some(Arc::clone(&root));
-        }
-        state.first.get_or_insert_with(|| Arc::clone(&root));
-        state.root = Some(root);
-    }
-
-    /// Remembers the current directory that is no project (home or `/`).
-    pub fn leave_unset(&self, current: PathBuf) {
-        self.state
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .untaken = Some(current);
-    }
-
-    /// The fence of the working directory.
-    pub fn root(&self) -> Option<Arc<Root>> {
-        self.state
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .root
-            .clone()
-    }
-
-    /// The directory that cannot be left, when one was given.
-    pub fn bound(&self) -> Option<Arc<Root>> {
-        self.state
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .bound
-            .clone()
-    }
-
-    /// The directory that the process began in, whichever it works in now.
-    pub fn first(&self) -> Option<Arc<Root>> {
-        self.state
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .first
-            .clone()
-    }
-
-    fn unset_because(&self) -> String {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        state.untaken.as_ref().map_or_else(String::new, |dir| {
-            format!(
-                " (the current directory, {}, is not taken for one)",
-                dir.display()
-            )
-        })
-    }
-}
-
-/// Characters of files that were read into the conversation since the user's last message or the last compaction: a guard for long
-/// runs, which forget more than they keep when they read everything.
-#[derive(Debug, Default)]
-pub struct ReadBudget(Mutex<usize>);
-
-/// From here a result is cut and a warning added.
-pub(crate) const READ_WARN: usize = 200_000;
-/// From here whole files are refused and their text goes to a file; ranges are still read.
-pub(crate) const READ_STOP: usize = 300_000;
-/// Longest range that is read beyond [`READ_STOP`].
-pub(crate) const MAX_RANGE_CHARS: usize = 20_000;
-
-impl ReadBudget {
-    /// The count, locked so that parallel reads share the budget exactly.
-    pub fn lock(&self) -> MutexGuard<'_, usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Counts anew: what was read before is answered, or no longer in the conversation.
-    pub fn reset(&self) {
-        *self.lock() = 0;
-    }
-}
-
-/// Tokens in the model's context and the thresholds of its window; the loop writes, tools read.
-#[derive(Debug, Default)]
-pub struct ContextGauge {
-    used: AtomicU64,
-    /// Of these, what goes with every request beside the messages.
-    beside: AtomicU64,
-    warn: AtomicU64,
-    hard: AtomicU64,
-}
-
-impl ContextGauge {
-    /// Records the state before a round; `beside` of the tokens are the system prompt and the tools.
-    pub fn set(&self, used: u64, beside: u64, warn: u64, hard: u64) {
-        self.used.store(used, Ordering::Relaxed);
-        self.beside.store(beside, Ordering::Relaxed);
-        self.warn.store(warn, Ordering::Relaxed);
-        self.hard.store(hard, Ordering::Relaxed);
-    }
-
-    /// Records that the messages come to so many tokens now; the rest stays as it was.
-    pub fn set_messages(&self, tokens: u64) {
-        let beside = self.beside.load(Ordering::Relaxed);
-        self.used.store(tokens + beside, Ordering::Relaxed);
-    }
-
-    /// Records what goes with every request beside the messages; it counts from the next [`ContextGauge::set_messages`] on.
-    pub fn set_beside(&self, tokens: u64) {
-        self.beside.store(tokens, Ordering::Relaxed);
-    }
-
-    /// Characters that fit below the warning threshold, at a careful three bytes a token; `None` when nobody counts.
-    pub fn room(&self) -> Option<usize> {
-        let warn = self.warn.load(Ordering::Relaxed);
-        let left = warn
-            .saturating_sub(self.used.load(Ordering::Relaxed))
-            .saturating_mul(3);
-        (warn > 0).then(|| usize::try_from(left).unwrap_or(usize::MAX))
-    }
-
-    /// Bytes that one result may have so that an empty context would hold it; `None` when nobody counts.
-    pub fn largest_result(&self) -> Option<usize> {
-        let warn = self.warn.load(Ordering::Relaxed);
-        (warn > 0).then(|| usize::try_from(warn.saturating_mul(3)).unwrap_or(usize::MAX))
-    }
-
-    /// Tokens in use.
-    pub fn used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed)
-    }
-
-    /// Percent of the hard limit in use; `None` when nobody counts.
-    pub fn percent(&self) -> Option<u64> {
-        let hard = self.hard.load(Ordering::Relaxed);
-        (hard > 0).then(|| self.used().saturating_mul(100) / hard)
-    }
-
-    /// True when the hard limit is reached.
-    pub fn is_full(&self) -> bool {
-        let hard = self.hard.load(Ordering::Relaxed);
-        hard > 0 && self.used.load(Ordering::Relaxed) >= hard
-    }
-
-    /// Adds the tokens of a result that was just handed out, so that calls of one round see each other.
-    pub fn add(&self, bytes: usize) {
-        self.used.fetch_add(bytes as u64 / 3, Ordering::Relaxed);
     }
 }

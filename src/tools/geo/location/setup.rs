@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::gcloud::{self, Said};
+use super::remembered;
 use crate::base::problem::{Kind, Outcome, Problem};
 use crate::tools::engine::approval::ApprovalRequest;
 use crate::tools::engine::context::Ctx;
@@ -42,7 +43,7 @@ pub(super) fn run(ctx: &Ctx) -> Outcome<String> {
         done: String::new(),
     };
     let outcome = steps.walk();
-    ctx.world.remembered.token.forget();
+    remembered(ctx).token.forget();
     match outcome {
         Ok(()) => Ok(steps.done.trim_end().to_owned()),
         Err(problem) if steps.done.is_empty() || problem.is_cancelled() => Err(problem),

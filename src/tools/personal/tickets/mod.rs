@@ -9,6 +9,7 @@ mod words;
 use std::path::Path;
 
 use self::command::{Caller, Desk};
+use self::gate::TicketGate;
 use self::show::Filter;
 use crate::base::problem::{Outcome, Problem};
 use crate::formats::front_matter::{New, tags};
@@ -184,7 +185,7 @@ fn create(ctx: &Ctx, args: CreateTicket) -> Outcome<String> {
         ..New::default()
     };
     let id = crate::store::tickets::change::create(&desk.place, new, desk.clock)?;
-    ctx.world.ticket_gate.pass();
+    ctx.world.modules.get::<TicketGate>().pass();
     let text = show::show(&desk.place.open()?, &id, desk.stop)?;
     Ok(format!("Created ticket {id}\n\n{text}"))
 }
@@ -288,7 +289,7 @@ impl Caller for Model<'_> {
         if self.0.approval.is_user_invoked() && world.env.get("MARVIN_TICKET").is_none() {
             return Ok(());
         }
-        world.ticket_gate.first()
+        world.modules.get::<TicketGate>().first()
     }
 }
 
@@ -311,7 +312,7 @@ fn pass(ctx: &Ctx, args: TkArgs) -> Outcome<String> {
         .find(|word| *word != "super")
         .is_some_and(|word| word == "create")
     {
-        ctx.world.ticket_gate.pass();
+        ctx.world.modules.get::<TicketGate>().pass();
     }
     Ok(if text.is_empty() {
         "Nothing to show.".to_owned()

@@ -9,7 +9,7 @@ mod link;
 mod lynx;
 mod menu;
 mod news;
-pub(crate) mod pages;
+mod pages;
 mod query;
 pub(crate) mod results;
 mod scrape;
