@@ -18,7 +18,8 @@ use crate::llm::models;
 use crate::llm::provider::{Effort, Offer, Reply, Request};
 use crate::tools::Effect;
 use crate::tools::engine::context::Ctx;
-use crate::tools::engine::{arguments, batch, registry};
+use crate::tools::engine::registry::{NAMELESS, Registry};
+use crate::tools::engine::{arguments, batch};
 
 /// Characters of a call's arguments that go back to its model after they were cut.
 const CUT_ARGUMENTS: usize = 1_000;
@@ -100,7 +101,11 @@ impl Talk<'_> {
                 self.remark_calls(ctx, &reply);
                 (Vec::new(), Vec::new())
             } else {
-                in_own_words(reply.calls.clone(), reply.cut_calls.clone())
+                in_own_words(
+                    &ctx.world.registry,
+                    reply.calls.clone(),
+                    reply.cut_calls.clone(),
+                )
             };
             if calls.is_empty() && cut.is_empty() {
                 let failure = ending::failure(self.asked, &reply, now.shown);
@@ -115,7 +120,7 @@ impl Talk<'_> {
             cut_rounds = if calls.is_empty() { cut_rounds + 1 } else { 0 };
             now.wrote |= calls
                 .iter()
-                .any(|call| !registry::plan(call).effect.is_none());
+                .any(|call| !ctx.world.registry.plan(call).effect.is_none());
             if !calls.is_empty() {
                 ctx.listener.hear(Event::ToolsStarted(calls.clone()));
             }
@@ -244,15 +249,16 @@ impl Talk<'_> {
 /// Gives calls whose id is missing or taken one of their own, so that every call gets exactly one answer, and tools that were
 /// called by more than their name that name.
 fn in_own_words(
+    registry: &Registry,
     mut calls: Vec<ToolCall>,
     mut cut: Vec<ToolCall>,
 ) -> (Vec<ToolCall>, Vec<ToolCall>) {
     let mut seen = HashSet::new();
     for call in calls.iter_mut().chain(&mut cut) {
         if call.name.trim().is_empty() {
-            registry::NAMELESS.clone_into(&mut call.name);
-        } else if let Some(name) = registry::meant(&call.name) {
-            name.clone_into(&mut call.name);
+            NAMELESS.clone_into(&mut call.name);
+        } else if let Some(tool) = registry.find_canonical(&call.name) {
+            tool.name().clone_into(&mut call.name);
         } else {
             // What a model made up may be a page long; it is shown and told.
             call.name = clip(&call.name, 100);
@@ -300,7 +306,11 @@ mod tests {
             keep: None,
         };
         let names = ["functions.tree", " tree\n", "tool:tree", "a.tree.b", "tree"];
-        let (calls, _) = in_own_words(names.into_iter().map(call).collect(), Vec::new());
+        let (calls, _) = in_own_words(
+            &Registry::default(),
+            names.into_iter().map(call).collect(),
+            Vec::new(),
+        );
         let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
         assert_eq!(names, ["tree", "tree", "tree", "a.tree.b", "tree"]);
         let ids: HashSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();

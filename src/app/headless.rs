@@ -25,7 +25,6 @@ use crate::chat::tokens::Meter;
 use crate::chat::usage::Totals;
 use crate::llm::models;
 use crate::tools::engine::context::{Ctx, World};
-use crate::tools::engine::registry;
 
 /// What the end of the run needs, from whichever thread it comes.
 struct Run {
@@ -145,7 +144,7 @@ fn work(run: &Run) -> Outcome<()> {
             .map_err(|why| Problem::system("Cannot write to standard output", why))?,
     );
     let ctx = Ctx::new(Arc::clone(&world), stop.clone(), stream.clone());
-    let offer = registry::offer(&world.bounds, facts.tools);
+    let offer = world.registry.offer(&world.bounds, facts.tools);
     let mut talk = Talk {
         asked: Asked {
             provider: answering.provider.as_ref(),

@@ -11,7 +11,6 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::visible;
 use crate::chat::event::Event;
 use crate::llm::models;
-use crate::tools::engine::registry;
 
 impl Session {
     pub(super) fn note(&mut self, note: Note) {
@@ -98,7 +97,7 @@ impl Session {
                 self.world.set_summarizer(summarizer);
                 self.brain = Brain::Ready {
                     answering,
-                    offer: Arc::new(registry::offer(&self.world.bounds, most)),
+                    offer: Arc::new(self.world.registry.offer(&self.world.bounds, most)),
                 };
             }
             Err(problem) => {

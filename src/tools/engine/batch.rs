@@ -31,7 +31,7 @@ pub(crate) fn run(ctx: &Ctx, calls: &[ToolCall]) -> Vec<Ended> {
     while !rest.is_empty() {
         let readers = rest
             .iter()
-            .take_while(|call| registry::plan(call).effect.is_none())
+            .take_while(|call| ctx.world.registry.plan(call).effect.is_none())
             .count();
         let (phase, later) = rest.split_at(readers.max(1));
         ended.extend(Phase::new(ctx, phase).run());
@@ -154,7 +154,7 @@ impl<'a> Phase<'a> {
 
     /// Starts one call on a thread of its own, with a stop sign that fires with the turn's.
     fn start(&self, at: usize, call: ToolCall) -> Outcome<Running> {
-        let limit = registry::plan(&call).limit;
+        let limit = self.ctx.world.registry.plan(&call).limit;
         let (stop, with_turn) = self.ctx.stop.child();
         let pauses = Arc::new(Pauses::default());
         let answered_by = Arc::new(AnsweredBy::default());

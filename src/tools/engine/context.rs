@@ -25,6 +25,7 @@ use crate::tools::engine::context_gauge::ContextGauge;
 use crate::tools::engine::module_state::ModuleState;
 use crate::tools::engine::policy::Bounds;
 use crate::tools::engine::read_budget::ReadBudget;
+use crate::tools::engine::registry::Registry;
 use crate::tools::engine::working_dir::Place;
 
 /// Everything that the tools of one session share.
@@ -35,6 +36,8 @@ pub struct World {
     pub paths: Paths,
     /// What time it is.
     pub clock: Clock,
+    /// Which tools there are.
+    pub registry: Registry,
     /// Which tools are allowed.
     pub bounds: Bounds,
     /// The working directory and its fence.
@@ -94,6 +97,7 @@ impl World {
             outside: Outside::new(&env, paths.gates().ok()),
             paths,
             clock,
+            registry: Registry::default(),
             bounds,
             place: Place::default(),
             coding: AtomicBool::new(true),
