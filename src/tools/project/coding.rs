@@ -13,7 +13,7 @@ use crate::tools::{Done, Effect, MEMORY, READ};
 
 crate::tools! { "coding";
     /// Choose the directory all coding tools work in.
-    set_working_dir(SetWorkingDir; MEMORY.coding().seconds(5)) {
+    set_working_dir(SetWorkingDir; MEMORY.coding().seconds(5).idempotent()) {
         /// absolute path (the one place an absolute path is allowed); ~ expands
         path: String, example: "~/src/project";
     } => set_dir;

@@ -27,7 +27,7 @@ crate::tools! { "files";
     } => read, says ["read {path}", "what is in {path}", "show {path}"];
 
     /// Create a new file.
-    create_file(CreateFile; PROJECT_FILES.coding().seconds(10)) {
+    create_file(CreateFile; PROJECT_FILES.coding().seconds(10).additive()) {
         /// relative path
         path: String, example: "notes/plan.md";
         /// full text; missing or empty is an actionable error
@@ -35,7 +35,7 @@ crate::tools! { "files";
     } => create;
 
     /// Add text to the end of an existing file.
-    append_file(AppendFile; PROJECT_FILES.coding().seconds(10)) {
+    append_file(AppendFile; PROJECT_FILES.coding().seconds(10).additive()) {
         /// relative path
         path: String, example: "notes/plan.md";
         /// text; missing or empty is an actionable error

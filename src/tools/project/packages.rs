@@ -19,7 +19,7 @@ use crate::tools::engine::context::Ctx;
 
 crate::tools! { "packages";
     /// Add packages to the project.
-    install_packages(InstallPackages; PROGRAMS.coding().seconds(900).slow().service("uv")) {
+    install_packages(InstallPackages; PROGRAMS.coding().seconds(900).slow().service("uv").additive()) {
         /// names with optional versions
         packages: Vec<String>, example: "[\"requests\"]", alias: &["package", "names"];
         /// development dependency

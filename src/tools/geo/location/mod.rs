@@ -65,7 +65,7 @@ crate::tools! { "location";
     } => search::nearby, says ["find {included_types} near {latitude}, {longitude}", "{included_types} near {latitude}, {longitude}"];
 
     /// Walk through gcloud login and enable the Places API.
-    setup_google_auth(SetupGoogleAuth; OUTSIDE.seconds(120).slow().service("gcloud cli")) {
+    setup_google_auth(SetupGoogleAuth; OUTSIDE.seconds(120).slow().service("gcloud cli").additive().idempotent()) {
     } => set_up, says ["set up google places", "setup google auth"];
 }
 

@@ -24,7 +24,7 @@ crate::tools! { "ntfy";
     } => generate, says ["new ntfy topic"];
 
     /// Subscribe to a topic.
-    ntfy_subscribe(NtfySubscribe; RECORDS.seconds(5).service("ntfy.sh")) {
+    ntfy_subscribe(NtfySubscribe; RECORDS.seconds(5).service("ntfy.sh").idempotent()) {
         /// topic
         topic: String, example: "my-long-secret-topic";
         /// friendly name
@@ -32,13 +32,13 @@ crate::tools! { "ntfy";
     } => subscribe, says ["subscribe to {topic}"];
 
     /// Drop a subscription.
-    ntfy_unsubscribe(NtfyUnsubscribe; RECORDS.seconds(5).service("ntfy.sh")) {
+    ntfy_unsubscribe(NtfyUnsubscribe; RECORDS.seconds(5).service("ntfy.sh").destructive().idempotent()) {
         /// topic
         topic: String, example: "my-long-secret-topic";
     } => unsubscribe, says ["unsubscribe from {topic}"];
 
     /// Send a notification.
-    ntfy_publish(NtfyPublish; OUTSIDE.seconds(10).service("ntfy.sh").asks(&SERVER)) {
+    ntfy_publish(NtfyPublish; OUTSIDE.seconds(10).service("ntfy.sh").asks(&SERVER).additive()) {
         /// topic
         topic: String, example: "my-long-secret-topic";
         /// text

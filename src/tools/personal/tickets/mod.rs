@@ -66,13 +66,13 @@ crate::tools! { "tickets";
     } => create, says ["create a ticket {title}", "new ticket {title}"];
 
     /// Mark in progress.
-    ticket_start(TicketStart; MEMORY.seconds(5).service("tk cli")) {
+    ticket_start(TicketStart; MEMORY.seconds(5).service("tk cli").idempotent()) {
         /// ticket id
         ticket_id: String, example: "ma-x1y2", alias: &["id"];
     } => start, says ["start ticket {ticket_id}"];
 
     /// Mark closed.
-    ticket_close(TicketClose; MEMORY.seconds(5).service("tk cli")) {
+    ticket_close(TicketClose; MEMORY.seconds(5).service("tk cli").idempotent()) {
         /// ticket id
         ticket_id: String, example: "ma-x1y2", alias: &["id"];
     } => close, says ["close ticket {ticket_id}"];
@@ -106,7 +106,7 @@ crate::tools! { "tickets";
     } => dep_tree, says ["dependencies of ticket {ticket_id}"];
 
     /// Make one ticket depend on another.
-    ticket_add_dep(TicketAddDep; MEMORY.seconds(5).service("tk cli")) {
+    ticket_add_dep(TicketAddDep; MEMORY.seconds(5).service("tk cli").idempotent()) {
         /// ticket id
         ticket_id: String, example: "ma-x1y2", alias: &["id"];
         /// must be closed first
@@ -114,7 +114,7 @@ crate::tools! { "tickets";
     } => add_dep;
 
     /// Pass arguments to the ticket program.
-    tk(TkArgs; MEMORY.coding().seconds(10).service("tk cli")) {
+    tk(TkArgs; MEMORY.coding().seconds(10).service("tk cli").destructive()) {
         /// e.g. create "title" -t epic --parent ID -d "..."; start ID; close ID; add-note ID "text"; show ID; ls --status=open; blocked; dep-tree ID
         args: String, example: "ls --status=open";
     } => pass;

@@ -32,7 +32,7 @@ static CLONES: [&services::Service; 1] = [&services::GITHUB];
 
 crate::tools! { "github";
     /// Search GitHub.
-    github_search(GithubSearch; READ.seconds(30).service("gh cli")) {
+    github_search(GithubSearch; READ.seconds(30).service("gh cli").open_world(true)) {
         /// search text with qualifiers
         query: String, example: "language:rust terminal";
         /// what to search
@@ -42,7 +42,7 @@ crate::tools! { "github";
     } => search::search, says ["search github for {query}"];
 
     /// Clone a repository for reading.
-    github_clone(GithubClone; OUTSIDE.seconds(120).slow().service("gh cli, git").asks(&CLONES)) {
+    github_clone(GithubClone; OUTSIDE.seconds(120).slow().service("gh cli, git").asks(&CLONES).additive()) {
         /// owner/name or a GitHub URL
         repo: String, example: "rust-lang/rust";
         /// depth 1
