@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::ask::{Asked, ask};
+use super::ask::ask;
+use super::model_target::ModelTarget;
 use super::system::{self, Person};
 use super::{compact, ending, prompts};
 use crate::base::ids;
@@ -57,7 +58,7 @@ impl Limits {
 /// A conversation and all that answering it needs.
 pub(crate) struct Talk<'a> {
     /// Who answers.
-    pub asked: Asked<'a>,
+    pub target: &'a ModelTarget,
     /// Tools offered, rendered once for the whole session.
     pub offer: &'a Offer,
     /// Works in coding mode.
@@ -74,7 +75,27 @@ pub(crate) struct Talk<'a> {
     pub effects: Vec<Effect>,
 }
 
-impl Talk<'_> {
+impl<'a> Talk<'a> {
+    /// A conversation of `messages` that `target` answers, with the limits of its mode.
+    pub(crate) fn new(
+        target: &'a ModelTarget,
+        offer: &'a Offer,
+        person: &'a Person,
+        messages: Vec<Message>,
+        coding: bool,
+    ) -> Self {
+        Self {
+            target,
+            offer,
+            coding,
+            limits: Limits::new(coding),
+            person,
+            messages,
+            meter: Meter::default(),
+            effects: Vec::new(),
+        }
+    }
+
     /// Answers the conversation's last message; returns the text of the last reply.
     ///
     /// # Errors
@@ -108,12 +129,12 @@ impl Talk<'_> {
                 )
             };
             if calls.is_empty() && cut.is_empty() {
-                let failure = ending::failure(self.asked, &reply, now.shown);
+                let failure = ending::failure(self.target, &reply, now.shown);
                 self.keep(reply, &[], &[]);
                 failure.map_or(Ok(()), Err)?;
                 break;
             }
-            if let Some(words) = ending::remark(self.asked, &reply, &cut) {
+            if let Some(words) = ending::remark(self.target, &reply, &cut) {
                 ctx.listener.hear(Event::Notice(Level::Warning, words));
             }
             self.keep(reply, &calls, &cut);
@@ -141,7 +162,7 @@ impl Talk<'_> {
                 return Err(Failure::cancelled());
             }
             if cut_rounds == ending::MAX_CUT_ROUNDS {
-                return Err(ending::cut_again_and_again(self.asked));
+                return Err(ending::cut_again_and_again(self.target));
             }
             if self.limits.until_switch && self.effects.iter().any(Effect::switches) {
                 break;
@@ -166,7 +187,7 @@ impl Talk<'_> {
         // The schemas take their part of the window too; before the first request nobody knows how much.
         self.fit(ctx, system.len() + 4 * offer.tokens());
         let request = Request {
-            model: self.asked.model,
+            model: &self.target.model,
             system: &system,
             messages: &self.messages,
             offer,
@@ -176,7 +197,7 @@ impl Talk<'_> {
                 Effort::Low
             },
         };
-        let reply = ask(ctx, self.asked, &request, now);
+        let reply = ask(ctx, self.target, &request, now);
         // The first request has made known what the schemas come to; those of the next one, not of a last round without any.
         let beside = system.len() + 4 * self.offer.tokens();
         ctx.world.context.set_beside(estimate(beside));
@@ -204,7 +225,7 @@ impl Talk<'_> {
     }
 
     fn budget(&self) -> Budget {
-        Budget::for_window(models::facts(self.asked.local, self.asked.model).window)
+        Budget::for_window(models::facts(self.target.local, &self.target.model).window)
     }
 
     /// The words for a context that is nearly full, now that a round's results of `said` bytes have come.
@@ -219,7 +240,7 @@ impl Talk<'_> {
         if asks && !reply.text.is_empty() {
             let words = format!(
                 "{} still asks for tools after {} rounds; they were not run.",
-                self.asked.model, self.limits.rounds
+                self.target.model, self.limits.rounds
             );
             ctx.listener.hear(Event::Notice(Level::Warning, words));
         }

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::PathBuf;
 
+use super::setup::ModelChoice;
 use crate::base::env::Env;
 use crate::base::marks::enclosed;
 use crate::base::problem::{Outcome, Problem};
@@ -75,6 +76,18 @@ impl Low {
                 &format!("MARVIN_CODE_MODEL_{}", tier.to_uppercase()),
                 model.clone(),
             );
+        }
+    }
+
+    /// Which model is to answer. `MARVIN_MODEL` is a caller's word to a run that nobody watches.
+    pub(crate) fn model_choice(&self, env: &Env) -> ModelChoice {
+        let of_caller = || env.get("MARVIN_MODEL").filter(|_| self.non_interactive);
+        ModelChoice {
+            provider: self.provider.clone(),
+            model: self
+                .model
+                .clone()
+                .or_else(|| of_caller().map(str::to_owned)),
         }
     }
 

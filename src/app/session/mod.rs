@@ -31,7 +31,8 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::Receiver;
 
 use super::settings::Low;
-use super::setup::{self, Answering, Start};
+use super::setup::{self, Spending, Start};
+use crate::agent::model_target::ModelTarget;
 use crate::alerts;
 use crate::alerts::ntfy_inbox::News;
 use crate::app::run_notice;
@@ -42,7 +43,6 @@ use crate::base::problem::Outcome;
 use crate::chat::message::Message;
 use crate::chat::tokens::Meter;
 use crate::disk::yaml;
-use crate::llm::models::Prices;
 use crate::llm::provider::Offer;
 use crate::store::chat_log::ChatLog;
 use crate::store::input_history::InputHistory;
@@ -69,7 +69,7 @@ enum Brain {
     Choosing,
     /// This one.
     Ready {
-        answering: Arc<Answering>,
+        target: Arc<ModelTarget>,
         offer: Arc<Offer>,
     },
     /// None can, and why.
@@ -112,7 +112,7 @@ pub(crate) struct Session {
     scribe: Scribe,
     log_writer: LogWriter,
     brain: Brain,
-    prices: Arc<Prices>,
+    spending: Spending,
     messages: Vec<Message>,
     meter: Meter,
     /// Messages as they were typed, newest last: what `!undo` takes back.
@@ -173,7 +173,7 @@ impl Session {
         world
             .alerts
             .set_announce(Box::new(move |words| herald.put(Note::Call(words))));
-        let prices = setup::prices(&start.env)?;
+        let spending = setup::spending(&start.env, low.max_cost)?;
         let past = match world.paths.profile(&world.profile()) {
             Ok(profile) => ChatLog::new(profile.chat_log(), &world.clock).seed(SEED, &mut warn),
             Err(problem) => {
@@ -192,7 +192,7 @@ impl Session {
             scribe: Scribe::default(),
             log_writer: LogWriter::default(),
             brain: Brain::Choosing,
-            prices: Arc::new(prices),
+            spending,
             messages: Vec::new(),
             meter: Meter::default(),
             said: Vec::new(),
@@ -225,7 +225,7 @@ impl Session {
         if !past.is_empty() {
             session.shows.push(Show::Past(past));
         }
-        session.choose(session.low.provider.clone(), session.low.model.clone());
+        session.choose(session.low.model_choice(&session.world.env));
         Ok((session, bell))
     }
 
@@ -430,9 +430,7 @@ impl Session {
     /// The state for a status line.
     pub(crate) fn status(&self) -> Status {
         let (provider, model) = match &self.brain {
-            Brain::Ready { answering, .. } => {
-                (Some(answering.provider.name()), answering.model.clone())
-            }
+            Brain::Ready { target, .. } => (Some(target.provider.name()), target.model.clone()),
             Brain::Choosing | Brain::Failed(_) => (None, String::new()),
         };
         let turn = self.turn.iter().map(|turn| Running {
