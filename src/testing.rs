@@ -106,8 +106,9 @@ pub mod tools {
     pub use crate::tools::all;
     pub use crate::tools::engine::batch::run_one;
     pub use crate::tools::engine::context::{Ctx, World};
+    pub use crate::tools::engine::owned_tool::OwnedTool;
     pub use crate::tools::engine::policy::Bounds;
-    pub use crate::tools::engine::registry::named;
+    pub use crate::tools::engine::registry::{Registry, named};
 }
 
 pub mod web_results {

@@ -1,36 +1,21 @@
 //! One model call with everything around it: the cost ceiling, waiting and repeating, counting what it used.
 
+use super::model_target::ModelTarget;
 use crate::base::problem::Problem;
 use crate::chat::event::{Event, Level};
 use crate::chat::tokens::estimate;
 use crate::chat::usage::{Tokens, Turn};
 use crate::llm::failure::{Failure, Why};
 use crate::llm::fallback::{Decision, Situation, decide};
-use crate::llm::models;
-use crate::llm::provider::{Delta, Offer, Provider, Reply, Request};
+use crate::llm::provider::{Delta, Offer, Reply, Request};
 use crate::tools::engine::context::Ctx;
-
-/// The provider and model that answer, and what they may cost.
-#[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
-    /// Who answers.
-    pub provider: &'a dyn Provider,
-    /// Name of the model at the provider.
-    pub model: &'a str,
-    /// It runs on this machine.
-    pub local: bool,
-    /// Prices of the user.
-    pub prices: &'a models::Prices,
-    /// US dollars after which no further call is made.
-    pub max_cost: Option<f64>,
-}
 
 /// Sends `request` until a reply is complete or nothing more can be done.
 ///
 /// `before` is what the turn did so far; pieces of the reply go to the listener as they arrive.
 pub(crate) fn ask(
     ctx: &Ctx,
-    asked: Asked<'_>,
+    target: &ModelTarget,
     request: &Request<'_>,
     before: Situation,
 ) -> Result<Reply, Failure> {
@@ -38,7 +23,7 @@ pub(crate) fn ask(
     let no_tools = Offer::none();
     let mut offer = request.offer;
     loop {
-        check_cost(ctx, asked.max_cost)?;
+        check_cost(ctx, target.max_cost)?;
         now.tools = !offer.tools.is_empty();
         let request = Request { offer, ..*request };
         let mut on = |delta: Delta<'_>| {
@@ -47,15 +32,15 @@ pub(crate) fn ask(
                 Delta::Thinking(text) => Event::Thinking(text.to_owned()),
             });
         };
-        let failure = match asked.provider.stream(&request, &mut on, &ctx.stop) {
+        let failure = match target.provider.stream(&request, &mut on, &ctx.stop) {
             Ok(reply) => {
-                count(ctx, asked, &request, &reply);
+                count(ctx, target, &request, &reply);
                 return Ok(reply);
             }
             Err(failure) => failure,
         };
         if failure.so_far.usage.is_some() || !failure.nothing_shown() {
-            count(ctx, asked, &request, &failure.so_far);
+            count(ctx, target, &request, &failure.so_far);
         }
         match decide(&failure, now) {
             Decision::Wait(wait) => {
@@ -63,7 +48,7 @@ pub(crate) fn ask(
                 let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
                 let words = format!(
                     "⚠️ Rate limited by {}. Waiting {seconds}s...",
-                    asked.provider.name()
+                    target.provider.name()
                 );
                 ctx.listener.hear(Event::Notice(Level::Warning, words));
                 if !ctx.stop.sleep(wait) {
@@ -98,8 +83,8 @@ fn check_cost(ctx: &Ctx, max: Option<f64>) -> Result<(), Failure> {
 }
 
 /// Records the call's tokens and cost; without numbers from the provider they are estimated and marked.
-fn count(ctx: &Ctx, asked: Asked<'_>, request: &Request<'_>, reply: &Reply) {
-    if !asked.provider.is_model() {
+fn count(ctx: &Ctx, target: &ModelTarget, request: &Request<'_>, reply: &Reply) {
+    if !target.provider.is_model() {
         return;
     }
     let tokens = reply.usage.unwrap_or_else(|| {
@@ -119,10 +104,10 @@ fn count(ctx: &Ctx, asked: Asked<'_>, request: &Request<'_>, reply: &Reply) {
             estimated: true,
         }
     });
-    let (cost, estimated) = asked.prices.cost(asked.model, asked.local, tokens);
+    let (cost, estimated) = target.prices.cost(&target.model, target.local, tokens);
     let turn = Turn {
-        provider: asked.provider.name().to_owned(),
-        model: asked.model.to_owned(),
+        provider: target.provider.name().to_owned(),
+        model: target.model.clone(),
         tokens: Tokens {
             estimated,
             ..tokens
@@ -131,6 +116,6 @@ fn count(ctx: &Ctx, asked: Asked<'_>, request: &Request<'_>, reply: &Reply) {
     };
     ctx.world
         .ledger
-        .add_turn(turn.clone(), asked.local, ctx.world.clock.utc());
+        .add_turn(turn.clone(), target.local, ctx.world.clock.utc());
     ctx.listener.hear(Event::Turn(turn));
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::ask::Asked;
+use super::model_target::ModelTarget;
 use crate::base::problem::Problem;
 use crate::base::text::{clip, plural, visible};
 use crate::chat::message::ToolCall;
@@ -15,56 +15,56 @@ use crate::tools::engine::registry::{self, Ended};
 pub(super) const MAX_CUT_ROUNDS: usize = 3;
 
 /// What the user should know of a reply whose calls are answered, so that the turn goes on.
-pub(super) fn remark(asked: Asked<'_>, reply: &Reply, cut: &[ToolCall]) -> Option<String> {
+pub(super) fn remark(target: &ModelTarget, reply: &Reply, cut: &[ToolCall]) -> Option<String> {
     match reply.finish {
-        Finish::Length if cut.is_empty() => Some(limit_reached(asked)),
+        Finish::Length if cut.is_empty() => Some(limit_reached(target)),
         Finish::Length => {
             let names: Vec<&str> = cut.iter().map(|call| call.name.as_str()).collect();
             Some(format!(
                 "{} A tool call was cut and not run ({}); the model is told to call again in smaller pieces.",
-                limit_reached(asked),
+                limit_reached(target),
                 names.join(", ")
             ))
         }
-        Finish::Filtered => Some(filtered(asked)),
+        Finish::Filtered => Some(filtered(target)),
         Finish::Unsaid | Finish::Done | Finish::Other(_) => None,
     }
 }
 
 /// Why a reply without calls, which ends the turn, is no answer; `shown` says that the turn has said something.
-pub(super) fn failure(asked: Asked<'_>, reply: &Reply, shown: bool) -> Option<Failure> {
+pub(super) fn failure(target: &ModelTarget, reply: &Reply, shown: bool) -> Option<Failure> {
     let problem = match &reply.finish {
         Finish::Length => {
-            Problem::limit(limit_reached(asked)).next("Ask it to go on, or for less at once.")
+            Problem::limit(limit_reached(target)).next("Ask it to go on, or for less at once.")
         }
         Finish::Filtered => {
-            Problem::refused(filtered(asked)).next("Ask in other words, or choose another model.")
+            Problem::refused(filtered(target)).next("Ask in other words, or choose another model.")
         }
         _ if !reply.text.trim().is_empty() => return None,
         // The last round is without tools; a model may ask for some all the same.
         _ if !reply.calls.is_empty() || !reply.cut_calls.is_empty() => Problem::limit(format!(
             "{} asks for more tools than the rounds of one turn allow, and gives no answer.",
-            asked.model
+            target.model
         ))
         .next("Ask it to go on."),
         Finish::Other(why) => Problem::refused(format!(
             "{} answered nothing ({}).",
-            asked.model,
+            target.model,
             visible(&clip(why, 600))
         )),
         Finish::Unsaid | Finish::Done if shown => return None,
         Finish::Unsaid | Finish::Done => {
-            Problem::network(format!("{} answered nothing.", asked.model)).next("Ask again.")
+            Problem::network(format!("{} answered nothing.", target.model)).next("Ask again.")
         }
     };
     Some(Failure::new(Why::Unfinished, problem))
 }
 
 /// The failure of a turn whose calls are cut again and again.
-pub(super) fn cut_again_and_again(asked: Asked<'_>) -> Failure {
+pub(super) fn cut_again_and_again(target: &ModelTarget) -> Failure {
     let problem = Problem::limit(format!(
         "The tool calls of {} were cut by its limit of tokens {MAX_CUT_ROUNDS} times in a row, so nothing was done.",
-        asked.model
+        target.model
     ))
     .next("Ask for the work in smaller steps, or choose a model that may write longer replies: --model NAME.");
     Failure::new(Why::Unfinished, problem)
@@ -80,16 +80,16 @@ pub(super) fn answer_cut(ctx: &Ctx, call: &ToolCall) -> Ended {
     registry::end(ctx, call, Err(problem), Duration::ZERO)
 }
 
-fn limit_reached(asked: Asked<'_>) -> String {
+fn limit_reached(target: &ModelTarget) -> String {
     format!(
         "The reply hit {}'s limit of tokens and is cut.",
-        asked.model
+        target.model
     )
 }
 
-fn filtered(asked: Asked<'_>) -> String {
+fn filtered(target: &ModelTarget) -> String {
     format!(
         "A content filter of {} ended the reply.",
-        asked.provider.name()
+        target.provider.name()
     )
 }

@@ -4,6 +4,7 @@ pub(crate) mod ask;
 pub(crate) mod compact;
 mod ending;
 pub(crate) mod instructions;
+pub(crate) mod model_target;
 pub(crate) mod prompts;
 pub(crate) mod system;
 pub(crate) mod turn;

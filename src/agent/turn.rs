@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::ask::{Asked, ask};
+use super::ask::ask;
+use super::model_target::ModelTarget;
 use super::system::{self, Person};
 use super::{compact, ending, prompts};
 use crate::base::ids;
@@ -18,7 +19,8 @@ use crate::llm::models;
 use crate::llm::provider::{Effort, Offer, Reply, Request};
 use crate::tools::Effect;
 use crate::tools::engine::context::Ctx;
-use crate::tools::engine::{arguments, batch, registry};
+use crate::tools::engine::registry::{NAMELESS, Registry};
+use crate::tools::engine::{arguments, batch};
 
 /// Characters of a call's arguments that go back to its model after they were cut.
 const CUT_ARGUMENTS: usize = 1_000;
@@ -56,7 +58,7 @@ impl Limits {
 /// A conversation and all that answering it needs.
 pub(crate) struct Talk<'a> {
     /// Who answers.
-    pub asked: Asked<'a>,
+    pub target: &'a ModelTarget,
     /// Tools offered, rendered once for the whole session.
     pub offer: &'a Offer,
     /// Works in coding mode.
@@ -73,7 +75,27 @@ pub(crate) struct Talk<'a> {
     pub effects: Vec<Effect>,
 }
 
-impl Talk<'_> {
+impl<'a> Talk<'a> {
+    /// A conversation of `messages` that `target` answers, with the limits of its mode.
+    pub(crate) fn new(
+        target: &'a ModelTarget,
+        offer: &'a Offer,
+        person: &'a Person,
+        messages: Vec<Message>,
+        coding: bool,
+    ) -> Self {
+        Self {
+            target,
+            offer,
+            coding,
+            limits: Limits::new(coding),
+            person,
+            messages,
+            meter: Meter::default(),
+            effects: Vec::new(),
+        }
+    }
+
     /// Answers the conversation's last message; returns the text of the last reply.
     ///
     /// # Errors
@@ -100,22 +122,26 @@ impl Talk<'_> {
                 self.remark_calls(ctx, &reply);
                 (Vec::new(), Vec::new())
             } else {
-                in_own_words(reply.calls.clone(), reply.cut_calls.clone())
+                in_own_words(
+                    &ctx.world.registry,
+                    reply.calls.clone(),
+                    reply.cut_calls.clone(),
+                )
             };
             if calls.is_empty() && cut.is_empty() {
-                let failure = ending::failure(self.asked, &reply, now.shown);
+                let failure = ending::failure(self.target, &reply, now.shown);
                 self.keep(reply, &[], &[]);
                 failure.map_or(Ok(()), Err)?;
                 break;
             }
-            if let Some(words) = ending::remark(self.asked, &reply, &cut) {
+            if let Some(words) = ending::remark(self.target, &reply, &cut) {
                 ctx.listener.hear(Event::Notice(Level::Warning, words));
             }
             self.keep(reply, &calls, &cut);
             cut_rounds = if calls.is_empty() { cut_rounds + 1 } else { 0 };
             now.wrote |= calls
                 .iter()
-                .any(|call| !registry::plan(call).effect.is_none());
+                .any(|call| !ctx.world.registry.plan(call).effect.is_none());
             if !calls.is_empty() {
                 ctx.listener.hear(Event::ToolsStarted(calls.clone()));
             }
@@ -136,7 +162,7 @@ impl Talk<'_> {
                 return Err(Failure::cancelled());
             }
             if cut_rounds == ending::MAX_CUT_ROUNDS {
-                return Err(ending::cut_again_and_again(self.asked));
+                return Err(ending::cut_again_and_again(self.target));
             }
             if self.limits.until_switch && self.effects.iter().any(Effect::switches) {
                 break;
@@ -161,7 +187,7 @@ impl Talk<'_> {
         // The schemas take their part of the window too; before the first request nobody knows how much.
         self.fit(ctx, system.len() + 4 * offer.tokens());
         let request = Request {
-            model: self.asked.model,
+            model: &self.target.model,
             system: &system,
             messages: &self.messages,
             offer,
@@ -171,7 +197,7 @@ impl Talk<'_> {
                 Effort::Low
             },
         };
-        let reply = ask(ctx, self.asked, &request, now);
+        let reply = ask(ctx, self.target, &request, now);
         // The first request has made known what the schemas come to; those of the next one, not of a last round without any.
         let beside = system.len() + 4 * self.offer.tokens();
         ctx.world.context.set_beside(estimate(beside));
@@ -199,7 +225,7 @@ impl Talk<'_> {
     }
 
     fn budget(&self) -> Budget {
-        Budget::for_window(models::facts(self.asked.local, self.asked.model).window)
+        Budget::for_window(models::facts(self.target.local, &self.target.model).window)
     }
 
     /// The words for a context that is nearly full, now that a round's results of `said` bytes have come.
@@ -214,7 +240,7 @@ impl Talk<'_> {
         if asks && !reply.text.is_empty() {
             let words = format!(
                 "{} still asks for tools after {} rounds; they were not run.",
-                self.asked.model, self.limits.rounds
+                self.target.model, self.limits.rounds
             );
             ctx.listener.hear(Event::Notice(Level::Warning, words));
         }
@@ -244,15 +270,16 @@ impl Talk<'_> {
 /// Gives calls whose id is missing or taken one of their own, so that every call gets exactly one answer, and tools that were
 /// called by more than their name that name.
 fn in_own_words(
+    registry: &Registry,
     mut calls: Vec<ToolCall>,
     mut cut: Vec<ToolCall>,
 ) -> (Vec<ToolCall>, Vec<ToolCall>) {
     let mut seen = HashSet::new();
     for call in calls.iter_mut().chain(&mut cut) {
         if call.name.trim().is_empty() {
-            registry::NAMELESS.clone_into(&mut call.name);
-        } else if let Some(name) = registry::meant(&call.name) {
-            name.clone_into(&mut call.name);
+            NAMELESS.clone_into(&mut call.name);
+        } else if let Some(tool) = registry.find_canonical(&call.name) {
+            tool.name().clone_into(&mut call.name);
         } else {
             // What a model made up may be a page long; it is shown and told.
             call.name = clip(&call.name, 100);
@@ -300,7 +327,11 @@ mod tests {
             keep: None,
         };
         let names = ["functions.tree", " tree\n", "tool:tree", "a.tree.b", "tree"];
-        let (calls, _) = in_own_words(names.into_iter().map(call).collect(), Vec::new());
+        let (calls, _) = in_own_words(
+            &Registry::default(),
+            names.into_iter().map(call).collect(),
+            Vec::new(),
+        );
         let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
         assert_eq!(names, ["tree", "tree", "tree", "a.tree.b", "tree"]);
         let ids: HashSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();

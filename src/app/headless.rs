@@ -15,17 +15,14 @@ use super::setup::{self, Start};
 use super::stream::{Stream, say};
 use super::summarize::summarizer;
 use super::watch::Watch;
-use crate::agent::ask::Asked;
-use crate::agent::turn::{Limits, Talk};
+use crate::agent::turn::Talk;
 use crate::app::run_notice;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::message::Message;
-use crate::chat::tokens::Meter;
 use crate::chat::usage::Totals;
 use crate::llm::models;
 use crate::tools::engine::context::{Ctx, World};
-use crate::tools::engine::registry;
 
 /// What the end of the run needs, from whichever thread it comes.
 struct Run {
@@ -135,33 +132,22 @@ fn work(run: &Run) -> Outcome<()> {
     let prompt = low.prompt(start.stdin_is_terminal)?;
     let world = Arc::new(setup::world(start, low.working_dir.as_deref(), &mut warn)?);
     let _ = run.world.set(Arc::clone(&world));
-    let answering = Arc::new(setup::answering(low, &start.env, &mut warn)?);
-    let prices = Arc::new(setup::prices(&start.env)?);
-    world.set_summarizer(summarizer(&answering, &prices, low.max_cost));
-    let facts = models::facts(answering.local, &answering.model);
+    let spending = setup::spending(&start.env, low.max_cost)?;
+    let choice = low.model_choice(&start.env);
+    let target = Arc::new(setup::model_target(
+        &choice, &spending, &start.env, &mut warn,
+    )?);
+    world.set_summarizer(summarizer(&target));
+    let facts = models::facts(target.local, &target.model);
     let person = setup::person(&world, None, &mut warn);
     let stream = Arc::new(
         Stream::new(stop.clone(), low.verbose)
             .map_err(|why| Problem::system("Cannot write to standard output", why))?,
     );
     let ctx = Ctx::new(Arc::clone(&world), stop.clone(), stream.clone());
-    let offer = registry::offer(&world.bounds, facts.tools);
-    let mut talk = Talk {
-        asked: Asked {
-            provider: answering.provider.as_ref(),
-            model: &answering.model,
-            local: answering.local,
-            prices: &prices,
-            max_cost: low.max_cost,
-        },
-        offer: &offer,
-        coding: true,
-        limits: Limits::new(true),
-        person: &person,
-        messages: vec![Message::user(prompt)],
-        meter: Meter::default(),
-        effects: Vec::new(),
-    };
+    let offer = world.registry.offer(&world.bounds, facts.tools);
+    let messages = vec![Message::user(prompt)];
+    let mut talk = Talk::new(&target, &offer, &person, messages, true);
     let answer = talk.answer(&ctx);
     let written = stream.finish();
     match written {

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::PathBuf;
 
+use super::setup::ModelChoice;
 use crate::base::env::Env;
 use crate::base::marks::enclosed;
 use crate::base::problem::{Outcome, Problem};
@@ -61,6 +62,18 @@ impl Low {
     pub(crate) fn into_env(&self, env: &mut Env) {
         if let Some(tools) = &self.tools {
             env.set("MARVIN_TOOLS", tools.clone());
+        }
+    }
+
+    /// Which model is to answer. `MARVIN_MODEL` is a caller's word to a run that nobody watches.
+    pub(crate) fn model_choice(&self, env: &Env) -> ModelChoice {
+        let of_caller = || env.get("MARVIN_MODEL").filter(|_| self.non_interactive);
+        ModelChoice {
+            provider: self.provider.clone(),
+            model: self
+                .model
+                .clone()
+                .or_else(|| of_caller().map(str::to_owned)),
         }
     }
 

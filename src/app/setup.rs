@@ -1,9 +1,10 @@
 //! Opening a session: its world, its provider, the person it talks to.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::settings::Low;
 use super::{profile, variables};
+use crate::agent::model_target::ModelTarget;
 use crate::agent::system::Person;
 use crate::base::env::Env;
 use crate::base::open;
@@ -80,59 +81,68 @@ pub(crate) fn person(world: &World, sent: Option<&str>, warn: &mut dyn FnMut(Str
     profile::person(world, sent, warn)
 }
 
-/// Who answers, and with which model.
-pub(crate) struct Answering {
+/// What the user wants to answer; what is not said is chosen.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ModelChoice {
     /// The provider.
-    pub provider: Box<dyn Provider>,
-    /// The model's name.
-    pub model: String,
-    /// Runs on this machine.
-    pub local: bool,
+    pub provider: Option<String>,
+    /// The model.
+    pub model: Option<String>,
 }
 
-impl Answering {
-    /// Who answers, in words.
-    pub(crate) fn words(&self) -> String {
-        if self.provider.is_model() {
-            format!("{} answers, with {}.", self.provider.name(), self.model)
-        } else {
-            "No model answers; only what works offline.".to_owned()
-        }
-    }
+/// What model calls may cost, the same for every model of a run.
+#[derive(Debug, Clone)]
+pub(crate) struct Spending {
+    /// Prices of the user.
+    pub prices: Arc<models::Prices>,
+    /// US dollars after which no further call is made.
+    pub max_cost: Option<f64>,
 }
 
-/// Chooses provider and model: flags, environment, defaults (contract/interfaces.md 2, 6).
-pub(crate) fn answering(low: &Low, env: &Env, warn: &mut dyn FnMut(String)) -> Outcome<Answering> {
-    let chosen = choose::choose(env, low.provider.as_deref())?;
-    let own = low
-        .model
-        .as_deref()
-        .or_else(|| env.get("MARVIN_MODEL").filter(|_| low.non_interactive));
-    match chosen {
-        Chosen::Offline => Ok(Answering {
-            provider: Box::new(Offline),
-            model: own.unwrap_or("offline").to_owned(),
-            local: true,
-        }),
-        Chosen::Remote(remote) => {
-            let model = own
-                .unwrap_or_else(|| choose::model(env, remote.row))
-                .to_owned();
-            let local = remote.row.local;
-            Ok(Answering {
-                provider: Box::new(HttpProvider::new(remote, env, agent(env, None), warn)?),
-                model,
-                local,
-            })
-        }
-    }
+/// The model that answers: what `choice` says, else the environment, else the first that can work.
+///
+/// # Errors
+/// The provider is unknown, has no key, or cannot be reached as it is set up.
+pub(crate) fn model_target(
+    choice: &ModelChoice,
+    spending: &Spending,
+    env: &Env,
+    warn: &mut dyn FnMut(String),
+) -> Outcome<ModelTarget> {
+    let own = choice.model.as_deref();
+    let (provider, model, local): (Box<dyn Provider>, _, _) =
+        match choose::choose(env, choice.provider.as_deref())? {
+            Chosen::Offline => (Box::new(Offline), own.unwrap_or("offline"), true),
+            Chosen::Remote(remote) => {
+                let row = remote.row;
+                let model = own.unwrap_or_else(|| choose::model(env, row));
+                let provider = HttpProvider::new(remote, env, agent(env, None), warn)?;
+                (Box::new(provider), model, row.local)
+            }
+        };
+    Ok(ModelTarget {
+        provider,
+        model: model.to_owned(),
+        local,
+        prices: Arc::clone(&spending.prices),
+        max_cost: spending.max_cost,
+    })
 }
 
 /// Bytes of a list of prices, at most.
 const PRICES_CAP: u64 = 16 << 20;
 
+/// The user's prices with the ceiling that they set.
+///
+/// # Errors
+/// The file of prices cannot be read.
+pub(crate) fn spending(env: &Env, max_cost: Option<f64>) -> Outcome<Spending> {
+    let prices = Arc::new(prices(env)?);
+    Ok(Spending { prices, max_cost })
+}
+
 /// The user's prices, when `MARVIN_PRICES` names a file with them.
-pub(crate) fn prices(env: &Env) -> Outcome<models::Prices> {
+fn prices(env: &Env) -> Outcome<models::Prices> {
     let Some(path) = env.get("MARVIN_PRICES") else {
         return Ok(models::Prices::default());
     };

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::setup::Answering;
-use crate::agent::ask::{Asked, ask};
+use crate::agent::ask::ask;
+use crate::agent::model_target::ModelTarget;
 use crate::agent::prompts;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::{Event, Listener};
 use crate::chat::message::Message;
 use crate::llm::fallback::Situation;
-use crate::llm::models::{self, Prices};
+use crate::llm::models;
 use crate::llm::provider::{Effort, Offer, Request};
 use crate::net::service::time_limit::limited;
 use crate::tools::engine::context::{Ctx, Summarizer};
@@ -20,66 +20,48 @@ const LIMIT: Duration = Duration::from_secs(45);
 
 /// The model of a session, for [`Summarizer`].
 struct ModelSummarizer {
-    /// Who answers.
-    answering: Arc<Answering>,
-    /// What it costs.
-    prices: Arc<Prices>,
-    /// US dollars after which no further call is made.
-    max_cost: Option<f64>,
+    target: Arc<ModelTarget>,
 }
 
-/// Makes the model of `answering` shorten conversations in `world`; without a model nothing does.
-pub(super) fn summarizer(
-    answering: &Arc<Answering>,
-    prices: &Arc<Prices>,
-    max_cost: Option<f64>,
-) -> Option<Arc<dyn Summarizer>> {
-    answering.provider.is_model().then(|| {
-        Arc::new(ModelSummarizer {
-            answering: Arc::clone(answering),
-            prices: Arc::clone(prices),
-            max_cost,
-        }) as Arc<dyn Summarizer>
+/// Makes the model of `target` shorten conversations; without a model nothing does.
+pub(super) fn summarizer(target: &Arc<ModelTarget>) -> Option<Arc<dyn Summarizer>> {
+    target.provider.is_model().then(|| {
+        let target = Arc::clone(target);
+        Arc::new(ModelSummarizer { target }) as Arc<dyn Summarizer>
     })
 }
 
 impl Summarizer for ModelSummarizer {
     fn max_chars(&self) -> usize {
         // Two characters a token and half of the window leave room in any language.
-        let window = models::facts(self.answering.local, &self.answering.model).window;
+        let window = models::facts(self.target.local, &self.target.model).window;
         usize::try_from(window).unwrap_or(usize::MAX)
     }
 
     fn summarize(&self, ctx: &Ctx, text: &str) -> Outcome<String> {
-        let asked = Asked {
-            provider: self.answering.provider.as_ref(),
-            model: &self.answering.model,
-            local: self.answering.local,
-            prices: &self.prices,
-            max_cost: self.max_cost,
-        };
+        let target = &*self.target;
         let messages = [Message::user(text)];
         let offer = Offer::none();
         let request = Request {
-            model: asked.model,
+            model: &target.model,
             system: prompts::SUMMARY.trim_end(),
             messages: &messages,
             offer: &offer,
             effort: Effort::Low,
         };
-        let reply = limited(&ctx.stop, LIMIT, asked.model, |stop| {
+        let reply = limited(&ctx.stop, LIMIT, &target.model, |stop| {
             let ctx = Ctx {
                 stop: stop.clone(),
                 listener: Arc::new(Aside(Arc::clone(&ctx.listener))),
                 ..ctx.clone()
             };
-            ask(&ctx, asked, &request, Situation::default()).map_err(|failure| *failure.problem)
+            ask(&ctx, target, &request, Situation::default()).map_err(|failure| *failure.problem)
         })?;
         let text = reply.text.trim();
         if text.is_empty() {
             return Err(Problem::network(format!(
                 "{} wrote no summary.",
-                asked.model
+                target.model
             )));
         }
         Ok(text.to_owned())

@@ -72,7 +72,7 @@ fn find(offer: &Offer, said: &str) -> Option<(String, Map<String, Value>)> {
     let fitting = offer
         .tools
         .iter()
-        .flat_map(|tool| tool.phrases.iter().map(move |phrase| (tool, *phrase)));
+        .flat_map(|tool| tool.phrases.iter().map(move |phrase| (tool, phrase)));
     let best = fitting
         .filter_map(|(tool, phrase)| {
             let (words, fixed) = parted(phrase);
@@ -200,14 +200,14 @@ fn unmatched(offer: &Offer, said: &str) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::provider::{Offered, Params};
+    use crate::llm::provider::{Offered, Params, Phrases};
 
     fn offer() -> Offer {
-        let tool = |name: &'static str, phrases| Offered {
+        let tool = |name: &'static str, phrases: &'static [&'static str]| Offered {
             name: name.into(),
             about: "".into(),
             params: Params::Declared("{}"),
-            phrases,
+            phrases: Phrases::BuiltIn(phrases),
         };
         Offer::new(vec![
             tool("tree", &["show the tree", "list files in {path}"]),

@@ -1,7 +1,7 @@
 //! The provider trait, and what goes in and out of it.
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::value::RawValue;
 
@@ -104,7 +104,30 @@ pub struct Offered {
     /// Its parameters.
     pub params: Params,
     /// Phrases that call it without a model (decisions.md 4).
-    pub phrases: &'static [&'static str],
+    pub phrases: Phrases,
+}
+
+/// Phrases that call a tool without a model.
+#[derive(Debug, Clone)]
+pub enum Phrases {
+    /// Of a tool of the table.
+    BuiltIn(&'static [&'static str]),
+    /// Of a tool that came at run time.
+    Owned(Arc<[String]>),
+}
+
+impl Phrases {
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        let (built_in, owned): (&[&str], &[String]) = match self {
+            Self::BuiltIn(phrases) => (phrases, &[]),
+            Self::Owned(phrases) => (&[], phrases),
+        };
+        built_in
+            .iter()
+            .copied()
+            .chain(owned.iter().map(String::as_str))
+    }
 }
 
 /// Parameters of an offered tool.

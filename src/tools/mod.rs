@@ -5,16 +5,23 @@
 pub(crate) mod engine {
     //! Finding a tool, judging a call, running it: what every tool goes through.
 
+    pub(crate) mod approval;
     pub(crate) mod arguments;
     pub(crate) mod batch;
     pub(crate) mod call_log;
+    pub(crate) mod call_pauses;
     pub(crate) mod context;
+    pub(crate) mod context_gauge;
+    pub(crate) mod module_state;
+    pub(crate) mod owned_tool;
     pub(crate) mod policy;
+    pub(crate) mod read_budget;
     pub(crate) mod registry;
     pub(crate) mod result;
     pub(crate) mod result_cap;
     pub(crate) mod rules;
     pub(crate) mod tool;
+    pub(crate) mod working_dir;
     pub(crate) mod write_allowlist;
 }
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::base::params::right_call;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
+use crate::tools::engine::rules::Annotations;
 use crate::tools::{Tool, all};
 
 /// What one tool does and takes.
@@ -48,6 +49,7 @@ struct Row {
     summary: &'static str,
     parameters: Value,
     flags: Flags,
+    annotations: Annotations,
     service: Option<&'static str>,
 }
 
@@ -128,6 +130,7 @@ fn row(tool: &Tool) -> Row {
         summary: tool.about(),
         parameters: serde_json::from_str(tool.schema).unwrap_or_default(),
         flags,
+        annotations: tool.rules.annotations(),
         service: tool.rules.service,
     }
 }

@@ -16,6 +16,7 @@ use crate::base::problem::Outcome;
 use crate::chat::event::{Event, Listener};
 use crate::chat::message::{ToolCall, ToolOutput};
 use crate::disk::beneath::Root;
+use crate::tools::engine::approval::Approval;
 use crate::tools::engine::batch;
 use crate::tools::engine::context::Ctx;
 
@@ -49,7 +50,7 @@ pub(crate) fn run(
     // Only a directory that was named makes notes and tickets those of the project (decisions.md, command line).
     world.set_coding(given.is_some());
     let mut ctx = Ctx::new(Arc::new(world), stop.clone(), Arc::new(Aloud));
-    ctx.by_hand = true;
+    ctx.approval = Approval::UserInvoked;
     let call = call(name, args);
     Ok(batch::run_one(&ctx, &call).output)
 }

@@ -6,7 +6,7 @@ use super::values;
 use crate::base::problem::{Outcome, Problem};
 use crate::tools::Tool;
 use crate::tools::engine::policy::Bounds;
-use crate::tools::engine::registry::{named, unknown};
+use crate::tools::engine::registry::{Registry, named};
 
 /// What the words mean.
 pub(crate) enum Asked {
@@ -32,7 +32,7 @@ pub(crate) fn read(words: &[String]) -> Outcome<Asked> {
         Problem::input("Which tool? None was named.")
             .next("marvin tools lists them; marvin tool NAME --help shows one.")
     })?;
-    let tool = named(name).ok_or_else(|| unknown(name, &Bounds::default()))?;
+    let tool = named(name).ok_or_else(|| Registry::default().unknown(name, &Bounds::default()))?;
     let mut pairs = Vec::new();
     let (mut json, mut dir) = (None, None);
     let mut rest = words.iter().skip(1);

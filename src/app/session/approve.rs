@@ -9,7 +9,7 @@ use super::inbox::{Inbox, Note};
 use crate::app::session::ui_update::{Question, Verdict};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Kind, Outcome, Problem};
-use crate::tools::engine::context::{Approve, Matter};
+use crate::tools::engine::approval::{ApprovalRequest, Approver};
 
 /// Whether there is a user who can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,32 +22,27 @@ pub(crate) enum Asking {
 
 /// Asks through the session.
 pub(super) struct Asker {
-    asking: Asking,
     inbox: Arc<Inbox>,
-    always: Mutex<HashSet<Matter>>,
+    always: Mutex<HashSet<ApprovalRequest>>,
 }
 
 impl Asker {
-    pub(super) fn new(asking: Asking, inbox: Arc<Inbox>) -> Self {
+    pub(super) fn new(inbox: Arc<Inbox>) -> Self {
         Self {
-            asking,
             inbox,
             always: Mutex::default(),
         }
     }
 
-    fn always(&self, matter: &Matter) -> bool {
+    fn always(&self, request: &ApprovalRequest) -> bool {
         let always = self.always.lock().unwrap_or_else(PoisonError::into_inner);
-        always.contains(matter)
+        always.contains(request)
     }
 }
 
-impl Approve for Asker {
-    fn ask(&self, matter: Matter, stop: &Cancel) -> Outcome<()> {
-        if self.asking == Asking::Nobody {
-            return Err(refused_unasked(&matter));
-        }
-        if self.always(&matter) {
+impl Approver for Asker {
+    fn ask(&self, request: ApprovalRequest, stop: &Cancel) -> Outcome<()> {
+        if self.always(&request) {
             return Ok(());
         }
         let (reply, answer) = bounded(1);
@@ -56,7 +51,7 @@ impl Approve for Asker {
             let _ = wake.try_send(());
         });
         self.inbox.put(Note::Question(Question {
-            matter: matter.clone(),
+            request: request.clone(),
             reply,
         }));
         let verdict = select! {
@@ -67,42 +62,29 @@ impl Approve for Asker {
             Verdict::Once => Ok(()),
             Verdict::Always => {
                 let mut always = self.always.lock().unwrap_or_else(PoisonError::into_inner);
-                always.insert(matter);
+                always.insert(request);
                 Ok(())
             }
-            Verdict::No => Err(declined(&matter).next(
+            Verdict::No => Err(declined(&request).next(
                 "Do not try it again in other words. Ask what they want, or go on without it.",
             )),
-            Verdict::NoBecause(why) => Err(declined(&matter).next(format!("They say: {why}"))),
+            Verdict::NoBecause(why) => Err(declined(&request).next(format!("They say: {why}"))),
         }
     }
 }
 
-fn declined(matter: &Matter) -> Problem {
-    let what = format!("The user declined to {}.", matter.act());
+fn declined(request: &ApprovalRequest) -> Problem {
+    let what = format!("The user declined to {}.", request.act());
     Problem::new(Kind::Declined, what)
-}
-
-/// Nobody can be asked, and silence is not consent.
-fn refused_unasked(matter: &Matter) -> Problem {
-    Problem::refused(format!(
-        "To {} needs the user's agreement, and standard input is no terminal to ask on.",
-        matter.act()
-    ))
-    .next("Run Marvin on a terminal, or with --non-interactive, which approves everything.")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
     use std::thread;
 
-    fn command(text: &str) -> Matter {
-        Matter::Command {
-            command: text.to_owned(),
-            dir: PathBuf::from("/"),
-        }
+    fn command(text: &str) -> ApprovalRequest {
+        ApprovalRequest::new("Run this command?", "run this command", text)
     }
 
     fn answer(inbox: &Inbox, verdict: Option<Verdict>) {
@@ -131,7 +113,7 @@ mod tests {
     #[test]
     fn yes_no_a_word_and_a_dropped_question() {
         let (inbox, rung) = Inbox::new();
-        let asker = Asker::new(Asking::Person, Arc::clone(&inbox));
+        let asker = Asker::new(Arc::clone(&inbox));
         assert!(asked(&asker, &inbox, &rung, Some(Verdict::Once)).is_ok());
         let no = asked(&asker, &inbox, &rung, Some(Verdict::No)).unwrap_err();
         assert!(no.one_line().contains("declined"));
@@ -148,14 +130,11 @@ mod tests {
     }
 
     #[test]
-    fn a_fired_stop_sign_ends_the_wait_and_a_pipe_is_refused() {
+    fn a_fired_stop_sign_ends_the_wait() {
         let (inbox, _rung) = Inbox::new();
         let stop = Cancel::new();
         stop.fire();
-        let asker = Asker::new(Asking::Person, Arc::clone(&inbox));
+        let asker = Asker::new(Arc::clone(&inbox));
         assert!(asker.ask(command("x"), &stop).unwrap_err().is_cancelled());
-        let nobody = Asker::new(Asking::Nobody, inbox);
-        let refused = nobody.ask(command("x"), &Cancel::new()).unwrap_err();
-        assert!(refused.one_line().contains("--non-interactive"));
     }
 }

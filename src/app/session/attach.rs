@@ -12,7 +12,9 @@ use crate::base::marks::enclosed;
 use crate::base::problem::io_words;
 use crate::base::text;
 use crate::disk::beneath::{FileKind, Rel, Root};
-use crate::tools::engine::context::{Ctx, Matter, READ_STOP, READ_WARN, World};
+use crate::tools::engine::approval::ApprovalRequest;
+use crate::tools::engine::context::{Ctx, World};
+use crate::tools::engine::read_budget::{READ_STOP, READ_WARN};
 
 /// Most bytes of one file.
 const EACH: usize = 100_000;
@@ -44,7 +46,11 @@ fn approved(place: &Place, ctx: &Ctx) -> Result<(), String> {
     match place {
         Place::Inside(..) => Ok(()),
         Place::Outside(file) => ctx
-            .approve(Matter::Attach { file: file.clone() })
+            .approve(ApprovalRequest::new(
+                "Send this file, outside the working directory, to the model?",
+                "attach this file",
+                file,
+            ))
             .map_err(|problem| problem.what),
     }
 }
@@ -224,16 +230,16 @@ mod tests {
     use crate::base::env::Env;
     use crate::base::problem::{Outcome, Problem};
     use crate::chat::event::NullSink;
-    use crate::tools::engine::context::Approve;
+    use crate::tools::engine::approval::{Approval, Approver};
     use crate::tools::engine::policy::Bounds;
     use std::sync::Mutex;
 
     /// Agrees or not, and remembers what was asked.
     struct Answers(bool, Arc<Mutex<Vec<String>>>);
 
-    impl Approve for Answers {
-        fn ask(&self, matter: Matter, _: &Cancel) -> Outcome<()> {
-            self.1.lock().unwrap().push(matter.text());
+    impl Approver for Answers {
+        fn ask(&self, request: ApprovalRequest, _: &Cancel) -> Outcome<()> {
+            self.1.lock().unwrap().push(request.text());
             match self.0 {
                 true => Ok(()),
                 false => Err(Problem::refused("The user declined to attach this file.")),
@@ -245,7 +251,7 @@ mod tests {
         let env = Env::from([("HOME", home.to_str().unwrap())]);
         let mut world = World::new(env, Bounds::default());
         let asked = Arc::default();
-        world.approve = Some(Box::new(Answers(agrees, Arc::clone(&asked))));
+        world.approval = Approval::Ask(Arc::new(Answers(agrees, Arc::clone(&asked))));
         world.place.set(Root::open(dir).unwrap(), false);
         (
             Ctx::new(Arc::new(world), Cancel::new(), Arc::new(NullSink)),

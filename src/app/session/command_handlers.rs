@@ -9,9 +9,9 @@ use super::inbox::{Note, Switched};
 use super::{Brain, Queued, SEED, Session, listing, shell, usage};
 use crate::app::direct_call::words::{self, Asked};
 use crate::app::direct_call::{self, catalogue};
+use crate::app::profile;
 use crate::app::session::ui_update::Show;
-use crate::app::settings::Low;
-use crate::app::{profile, setup};
+use crate::app::setup::{self, ModelChoice};
 use crate::base::marks::enclosed;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
@@ -19,6 +19,7 @@ use crate::chat::event::NullSink;
 use crate::chat::message::Message;
 use crate::llm::choose;
 use crate::store::chat_log::{ChatLog, Role};
+use crate::tools::engine::approval::Approval;
 use crate::tools::engine::batch;
 use crate::tools::engine::context::Ctx;
 
@@ -179,7 +180,7 @@ impl Session {
         let id = self.number();
         let (stop, with_session) = self.all.child();
         let ctx = Ctx {
-            by_hand: true,
+            approval: Approval::UserInvoked,
             ..Ctx::new(Arc::clone(&self.world), stop.clone(), Arc::new(NullSink))
         };
         let call = direct_call::call(tool.name, args);
@@ -206,39 +207,35 @@ impl Session {
         match (words.next(), words.next()) {
             (None, _) => {
                 let now = match &self.brain {
-                    Brain::Ready { answering, .. } => answering.words(),
+                    Brain::Ready { target, .. } => target.words(),
                     Brain::Choosing => "Nobody answers yet.".to_owned(),
                     Brain::Failed(why) => why.clone(),
                 };
                 self.list(move |world| Ok(listing::models(world, &now)));
             }
             (Some(word), None) if !choose::names().any(|name| name == word) => {
-                let provider = match &self.brain {
-                    Brain::Ready { answering, .. } if answering.provider.is_model() => {
-                        Some(answering.provider.name().to_owned())
+                let (provider, model) = match &self.brain {
+                    Brain::Ready { target, .. } if target.provider.is_model() => {
+                        (Some(target.provider.name().to_owned()), Some(word))
                     }
                     // Without a provider the word can only be meant as the name of one.
-                    _ => return self.choose(Some(word), None),
+                    _ => (Some(word), None),
                 };
-                self.choose(provider, Some(word));
+                self.choose(ModelChoice { provider, model });
             }
-            (Some(provider), model) => self.choose(Some(provider), model),
+            (provider, model) => self.choose(ModelChoice { provider, model }),
         }
     }
 
     /// Chooses who answers, on a thread: a local server may take its time to say that it is there.
-    pub(super) fn choose(&mut self, provider: Option<String>, model: Option<String>) {
-        let low = Low {
-            provider,
-            model,
-            ..Low::default()
-        };
+    pub(super) fn choose(&mut self, choice: ModelChoice) {
+        let spending = self.spending.clone();
         let (world, inbox) = (Arc::clone(&self.world), Arc::clone(&self.inbox));
         self.holding += 1;
         let begun = self.work("choose", move || {
             let mut warn = |words: String| inbox.put(Note::Notice(words));
-            let answering = setup::answering(&low, &world.env, &mut warn);
-            inbox.put(Note::Chosen(answering.map(Box::new)));
+            let target = setup::model_target(&choice, &spending, &world.env, &mut warn);
+            inbox.put(Note::Chosen(target.map(Box::new)));
         });
         if !begun {
             self.holding -= 1;

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
+use crate::agent::model_target::ModelTarget;
 use crate::app::session::ui_update::Question;
-use crate::app::setup::Answering;
 use crate::base::problem::Outcome;
 use crate::chat::event::{Event, Listener};
 use crate::chat::message::Message;
@@ -28,7 +28,7 @@ pub(super) enum Note {
     /// The turn is over.
     Ended(u64, Box<TurnEnd>),
     /// A provider was chosen, or cannot be.
-    Chosen(Outcome<Box<Answering>>),
+    Chosen(Outcome<Box<ModelTarget>>),
     /// A command of the person ended.
     Command {
         /// Which.

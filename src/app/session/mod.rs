@@ -31,7 +31,8 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::Receiver;
 
 use super::settings::Low;
-use super::setup::{self, Answering, Start};
+use super::setup::{self, Spending, Start};
+use crate::agent::model_target::ModelTarget;
 use crate::alerts;
 use crate::alerts::ntfy_inbox::News;
 use crate::app::run_notice;
@@ -42,10 +43,10 @@ use crate::base::problem::Outcome;
 use crate::chat::message::Message;
 use crate::chat::tokens::Meter;
 use crate::disk::yaml;
-use crate::llm::models::Prices;
 use crate::llm::provider::Offer;
 use crate::store::chat_log::ChatLog;
 use crate::store::input_history::InputHistory;
+use crate::tools::engine::approval::Approval;
 use crate::tools::engine::context::World;
 use approve::{Asker, Asking};
 use commands::Command;
@@ -68,7 +69,7 @@ enum Brain {
     Choosing,
     /// This one.
     Ready {
-        answering: Arc<Answering>,
+        target: Arc<ModelTarget>,
         offer: Arc<Offer>,
     },
     /// None can, and why.
@@ -111,7 +112,7 @@ pub(crate) struct Session {
     scribe: Scribe,
     log_writer: LogWriter,
     brain: Brain,
-    prices: Arc<Prices>,
+    spending: Spending,
     messages: Vec<Message>,
     meter: Meter,
     /// Messages as they were typed, newest last: what `!undo` takes back.
@@ -163,13 +164,16 @@ impl Session {
         let mut shows = Vec::new();
         let mut warn = |words: String| shows.push(Show::System(words));
         let mut world = setup::world(&start, low.working_dir.as_deref(), &mut warn)?;
-        world.approve = Some(Box::new(Asker::new(asking, Arc::clone(&inbox))));
+        world.approval = match asking {
+            Asking::Person => Approval::Ask(Arc::new(Asker::new(Arc::clone(&inbox)))),
+            Asking::Nobody => Approval::Deny,
+        };
         let herald = Arc::clone(&inbox);
         world.set_coding(low.working_dir.is_some());
         world
             .alerts
             .set_announce(Box::new(move |words| herald.put(Note::Call(words))));
-        let prices = setup::prices(&start.env)?;
+        let spending = setup::spending(&start.env, low.max_cost)?;
         let past = match world.paths.profile(&world.profile()) {
             Ok(profile) => ChatLog::new(profile.chat_log(), &world.clock).seed(SEED, &mut warn),
             Err(problem) => {
@@ -188,7 +192,7 @@ impl Session {
             scribe: Scribe::default(),
             log_writer: LogWriter::default(),
             brain: Brain::Choosing,
-            prices: Arc::new(prices),
+            spending,
             messages: Vec::new(),
             meter: Meter::default(),
             said: Vec::new(),
@@ -221,7 +225,7 @@ impl Session {
         if !past.is_empty() {
             session.shows.push(Show::Past(past));
         }
-        session.choose(session.low.provider.clone(), session.low.model.clone());
+        session.choose(session.low.model_choice(&session.world.env));
         Ok((session, bell))
     }
 
@@ -426,9 +430,7 @@ impl Session {
     /// The state for a status line.
     pub(crate) fn status(&self) -> Status {
         let (provider, model) = match &self.brain {
-            Brain::Ready { answering, .. } => {
-                (Some(answering.provider.name()), answering.model.clone())
-            }
+            Brain::Ready { target, .. } => (Some(target.provider.name()), target.model.clone()),
             Brain::Choosing | Brain::Failed(_) => (None, String::new()),
         };
         let turn = self.turn.iter().map(|turn| Running {

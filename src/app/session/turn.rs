@@ -9,17 +9,15 @@ use crossbeam_channel::Receiver;
 
 use super::attach;
 use super::inbox::{Inbox, Note, Relay, TurnEnd};
-use crate::agent::ask::Asked;
-use crate::agent::turn::{Limits, Talk};
+use crate::agent::model_target::ModelTarget;
+use crate::agent::turn::Talk;
 use crate::app::setup;
-use crate::app::setup::Answering;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
 use crate::chat::event::{Event, Level, Listener};
 use crate::chat::message::Message;
 use crate::chat::tokens::Meter;
 use crate::llm::failure::{Failure, Why};
-use crate::llm::models::Prices;
 use crate::llm::provider::Offer;
 use crate::tools::engine::context::{Ctx, World};
 
@@ -30,10 +28,8 @@ const SAVED: Duration = Duration::from_secs(6);
 pub(super) struct Job {
     pub(super) id: u64,
     pub(super) world: Arc<World>,
-    pub(super) answering: Arc<Answering>,
+    pub(super) target: Arc<ModelTarget>,
     pub(super) offer: Arc<Offer>,
-    pub(super) prices: Arc<Prices>,
-    pub(super) max_cost: Option<f64>,
     pub(super) coding: bool,
     /// The conversation before the message.
     pub(super) messages: Vec<Message>,
@@ -90,25 +86,9 @@ impl Job {
         self.world.reading.reset();
         let said = attach::with_files(&self.text, &ctx, &mut |words| notice(words));
         messages.push(Message::user(said));
-        let mut talk = Talk {
-            asked: Asked {
-                provider: self.answering.provider.as_ref(),
-                model: &self.answering.model,
-                local: self.answering.local,
-                prices: &self.prices,
-                max_cost: self.max_cost,
-            },
-            offer: &self.offer,
-            coding: self.coding,
-            limits: Limits {
-                until_switch: true,
-                ..Limits::new(self.coding)
-            },
-            person: &person,
-            messages,
-            meter: self.meter,
-            effects: Vec::new(),
-        };
+        let mut talk = Talk::new(&self.target, &self.offer, &person, messages, self.coding);
+        talk.limits.until_switch = true;
+        talk.meter = self.meter;
         let failure = talk.answer(&ctx).err();
         if let Some(so_far) = failure.as_ref().map(|failure| &failure.so_far)
             && !so_far.text.trim().is_empty()

@@ -6,8 +6,8 @@ use std::time::Instant;
 use super::inbox::TurnEnd;
 use super::turn;
 use super::{Brain, Queued, Session, Turn};
+use crate::agent::model_target::ModelTarget;
 use crate::app::session::ui_update::{End, Show};
-use crate::app::setup::Answering;
 use crate::base::problem::Problem;
 use crate::chat::message::Message;
 use crate::llm::provider::Offer;
@@ -34,16 +34,16 @@ impl Session {
                     self.shows.push(Show::Failed(problem));
                 }
             }
-            Brain::Ready { answering, offer } => {
-                let (answering, offer) = (Arc::clone(answering), Arc::clone(offer));
+            Brain::Ready { target, offer } => {
+                let (target, offer) = (Arc::clone(target), Arc::clone(offer));
                 if let Some(queued) = self.queue.pop_front() {
-                    self.begin(queued, answering, offer);
+                    self.begin(queued, target, offer);
                 }
             }
         }
     }
 
-    pub(super) fn begin(&mut self, queued: Queued, answering: Arc<Answering>, offer: Arc<Offer>) {
+    pub(super) fn begin(&mut self, queued: Queued, target: Arc<ModelTarget>, offer: Arc<Offer>) {
         let Queued { text, resent } = queued;
         let id = self.number();
         let (stop, with_session) = self.all.child();
@@ -57,10 +57,8 @@ impl Session {
         let job = turn::Job {
             id,
             world: Arc::clone(&self.world),
-            answering,
+            target,
             offer,
-            prices: Arc::clone(&self.prices),
-            max_cost: self.low.max_cost,
             coding: self.world.coding(),
             messages: self.messages.clone(),
             meter: std::mem::take(&mut self.meter),

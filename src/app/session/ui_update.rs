@@ -8,7 +8,7 @@ use crossbeam_channel::Sender;
 use crate::base::problem::Problem;
 use crate::chat::event::Event;
 use crate::store::chat_log::Entry;
-use crate::tools::engine::context::Matter;
+use crate::tools::engine::approval::ApprovalRequest;
 
 /// One thing to show, in order.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ pub(crate) enum Show {
 #[derive(Debug)]
 pub(crate) struct Question {
     /// What it is about.
-    pub matter: Matter,
+    pub request: ApprovalRequest,
     /// Where the answer goes.
     pub reply: Sender<Verdict>,
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::app::setup::Answering;
+use crate::agent::model_target::ModelTarget;
 use crate::base::env::Env;
 use crate::llm::catalog::{ROWS, Row};
 use crate::llm::choose;
@@ -11,13 +11,13 @@ use crate::llm::choose;
 const NAMED: [&str; 5] = ["ollama", "openai", "gemini", "groq", "anthropic"];
 
 /// The welcome: what works, and without a model what would bring one. `new` when nothing was said here before.
-pub(super) fn words(env: &Env, answering: &Answering, new: bool) -> String {
-    if !answering.provider.is_model() {
+pub(super) fn words(env: &Env, target: &ModelTarget, new: bool) -> String {
+    if !target.provider.is_model() {
         return offline(env, new);
     }
     format!(
         "Here I am. {}\nSay what you want done. !help lists the commands.\n",
-        answering.words()
+        target.words()
     )
 }
 

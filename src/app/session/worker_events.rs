@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use super::inbox::Note;
 use super::{Brain, Session, advice, welcome};
+use crate::agent::model_target::ModelTarget;
 use crate::app::session::ui_update::Show;
-use crate::app::setup::Answering;
 use crate::app::summarize::summarizer;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::visible;
 use crate::chat::event::Event;
 use crate::llm::models;
-use crate::tools::engine::registry;
 
 impl Session {
     pub(super) fn note(&mut self, note: Note) {
@@ -82,23 +81,23 @@ impl Session {
         self.shows.push(Show::Event(event));
     }
 
-    pub(super) fn chosen(&mut self, outcome: Outcome<Box<Answering>>) {
+    pub(super) fn chosen(&mut self, outcome: Outcome<Box<ModelTarget>>) {
         self.holding -= 1;
         match outcome {
-            Ok(answering) => {
-                let most = models::facts(answering.local, &answering.model).tools;
-                let words = answering.words();
+            Ok(target) => {
+                let most = models::facts(target.local, &target.model).tools;
+                let words = target.words();
                 if self.greeted {
                     self.shows.push(Show::System(words));
                 } else {
-                    self.greet(&answering);
+                    self.greet(&target);
                 }
-                let answering = Arc::from(answering);
-                let summarizer = summarizer(&answering, &self.prices, self.low.max_cost);
+                let target = Arc::from(target);
+                let summarizer = summarizer(&target);
                 self.world.set_summarizer(summarizer);
                 self.brain = Brain::Ready {
-                    answering,
-                    offer: Arc::new(registry::offer(&self.world.bounds, most)),
+                    target,
+                    offer: Arc::new(self.world.registry.offer(&self.world.bounds, most)),
                 };
             }
             Err(problem) => {
@@ -115,17 +114,17 @@ impl Session {
         self.go_on();
     }
 
-    pub(super) fn greet(&mut self, answering: &Answering) {
-        let offline = !answering.provider.is_model();
+    pub(super) fn greet(&mut self, target: &ModelTarget) {
+        let offline = !target.provider.is_model();
         if self.said.is_empty() || offline {
-            let words = welcome::words(&self.world.env, answering, self.said.is_empty());
+            let words = welcome::words(&self.world.env, target, self.said.is_empty());
             self.shows.push(Show::Listing(words));
         } else {
             let profile = self.world.profile();
             let words = format!(
                 "Resumed: profile {profile}, {} ({}).",
-                answering.provider.name(),
-                answering.model
+                target.provider.name(),
+                target.model
             );
             self.shows.push(Show::System(words));
         }

@@ -53,6 +53,18 @@ pub fn understand(tool: &Tool, raw: &str) -> Outcome<Args> {
         })
 }
 
+/// Reads the raw argument text of a call of a tool that came at run time: only an object, since its schema is not ours to explain.
+pub(super) fn understand_owned(name: &str, raw: &str) -> Outcome<Args> {
+    let mut map = object(raw.trim(), 0).map_err(|got| {
+        Problem::input(format!(
+            "The arguments of {name} must be a JSON object; {got}."
+        ))
+        .next("Call again with an object that fits the tool's schema.")
+    })?;
+    map.values_mut().for_each(mend_unicode);
+    Ok(Args::Named(map))
+}
+
 /// Characters of arguments that are no JSON, as they go back to their model with every later request.
 const MAX_BROKEN_CHARS: usize = 10_000;
 

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, never, select, unbounded};
 
-use super::context::{Ctx, Pauses};
+use super::call_pauses::Pauses;
+use super::context::Ctx;
 use super::registry::{self, Ended};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
@@ -30,7 +31,7 @@ pub(crate) fn run(ctx: &Ctx, calls: &[ToolCall]) -> Vec<Ended> {
     while !rest.is_empty() {
         let readers = rest
             .iter()
-            .take_while(|call| registry::plan(call).effect.is_none())
+            .take_while(|call| ctx.world.registry.plan(call).effect.is_none())
             .count();
         let (phase, later) = rest.split_at(readers.max(1));
         ended.extend(Phase::new(ctx, phase).run());
@@ -153,7 +154,7 @@ impl<'a> Phase<'a> {
 
     /// Starts one call on a thread of its own, with a stop sign that fires with the turn's.
     fn start(&self, at: usize, call: ToolCall) -> Outcome<Running> {
-        let limit = registry::plan(&call).limit;
+        let limit = self.ctx.world.registry.plan(&call).limit;
         let (stop, with_turn) = self.ctx.stop.child();
         let pauses = Arc::new(Pauses::default());
         let answered_by = Arc::new(AnsweredBy::default());
@@ -274,7 +275,8 @@ mod tests {
     use crate::base::env::Env;
     use crate::chat::event::{CallEnd, CallState, Listener};
     use crate::disk::beneath::Root;
-    use crate::tools::engine::context::{Approve, Matter, World};
+    use crate::tools::engine::approval::{Approval, ApprovalRequest, Approver};
+    use crate::tools::engine::context::World;
     use crate::tools::engine::policy::Bounds;
     use std::sync::{Mutex, PoisonError};
 
@@ -284,8 +286,8 @@ mod tests {
         thought: Arc<Mutex<Duration>>,
     }
 
-    impl Approve for User {
-        fn ask(&self, _: Matter, _: &Cancel) -> Outcome<()> {
+    impl Approver for User {
+        fn ask(&self, _: ApprovalRequest, _: &Cancel) -> Outcome<()> {
             let since = Instant::now();
             thread::sleep(Duration::from_millis(300));
             *self.thought.lock().unwrap_or_else(PoisonError::into_inner) += since.elapsed();
@@ -332,7 +334,7 @@ mod tests {
             let mut world = World::new(env, Bounds::default());
             world.place.set(Root::open(dir.path()).unwrap(), true);
             let thought = Arc::new(Mutex::default());
-            world.approve = Some(Box::new(User {
+            world.approval = Approval::Ask(Arc::new(User {
                 verdict,
                 thought: Arc::clone(&thought),
             }));

@@ -1,16 +1,13 @@
 //! What a tool may use: the world of its session, and the call it is part of.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use crate::alerts::Alerts;
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::visible;
 use crate::chat::event::{CallState, Event, Listener};
 use crate::chat::usage::Ledger;
 use crate::disk::beneath::Root;
@@ -22,8 +19,14 @@ use crate::net::user_agent::contact;
 use crate::store::preferences;
 use crate::store::profiles::ActiveProfile;
 use crate::store::usage;
+use crate::tools::engine::approval::{Approval, ApprovalRequest};
+use crate::tools::engine::call_pauses::Pauses;
+use crate::tools::engine::context_gauge::ContextGauge;
+use crate::tools::engine::module_state::ModuleState;
 use crate::tools::engine::policy::Bounds;
-use crate::tools::web::browsing::pages::Pages;
+use crate::tools::engine::read_budget::ReadBudget;
+use crate::tools::engine::registry::Registry;
+use crate::tools::engine::working_dir::Place;
 
 /// Everything that the tools of one session share.
 pub struct World {
@@ -33,14 +36,14 @@ pub struct World {
     pub paths: Paths,
     /// What time it is.
     pub clock: Clock,
+    /// Which tools there are.
+    pub registry: Registry,
     /// Which tools are allowed.
     pub bounds: Bounds,
     /// The working directory and its fence.
     pub place: Place,
     /// Coding mode: with a working directory, notes are the project's (contract/interfaces.md 14). True unless a session says otherwise.
     pub coding: AtomicBool,
-    /// What this process has done about tickets.
-    pub ticket_gate: crate::tools::personal::tickets::gate::TicketGate,
     /// How much text `read_file` has handed out.
     pub reading: ReadBudget,
     /// How full the model's context is.
@@ -53,108 +56,18 @@ pub struct World {
     pub secrets: Secrets,
     /// Timers, alarms and reminders.
     pub alerts: Arc<Alerts>,
-    /// Asks the user before something that they may not want; `None` approves (non-interactive mode).
-    pub approve: Option<Box<dyn Approve>>,
+    /// Who decides about the acts of the model's calls that the user may not want.
+    pub approval: Approval,
     /// Shortens conversations with the session's model, where there is one.
     pub summarizer: RwLock<Option<Arc<dyn Summarizer>>>,
     /// The way to outside services.
     pub outside: Outside,
-    /// Where the user is and what gcloud said, found out once.
-    pub remembered: crate::tools::geo::location::remembered::Remembered,
-    /// Pages that were read a while ago.
-    pub pages: Pages,
+    /// What single tool modules keep for the session.
+    pub modules: ModuleState,
 }
 
 /// Secrets that are looked up once, by the floor that knows their names.
 pub(crate) type Secrets = LazyLock<Vec<String>, Box<dyn FnOnce() -> Vec<String> + Send>>;
-
-/// What a tool wants the person to agree to.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Matter {
-    /// Running a command.
-    Command {
-        /// The shell text, as the model wrote it.
-        command: String,
-        /// Where it would run.
-        dir: PathBuf,
-    },
-    /// Sending a file from outside the working directory to the model.
-    Attach {
-        /// The file, free of links.
-        file: PathBuf,
-    },
-    /// Adding packages to the project, whose installers run code of strangers.
-    Packages {
-        /// The commands, one a line.
-        commands: String,
-        /// Where they would run.
-        dir: PathBuf,
-    },
-    /// Leaving the working directory for another.
-    WorkingDir {
-        /// The other one.
-        dir: PathBuf,
-    },
-    /// Listening to a topic, to which messages may then be published.
-    Topic {
-        /// Its name.
-        name: String,
-    },
-    /// Signing in to Google and enabling a service in the person's project there.
-    GoogleSetup,
-}
-
-impl Matter {
-    /// What is asked.
-    pub fn question(&self) -> &'static str {
-        match self {
-            Self::Command { .. } => "Run this command?",
-            Self::Attach { .. } => "Send this file, outside the working directory, to the model?",
-            Self::Packages { .. } => "Install these packages?",
-            Self::WorkingDir { .. } => "Work in this directory?",
-            Self::Topic { .. } => "Subscribe to this ntfy topic?",
-            Self::GoogleSetup => "Set up Google's places with gcloud?",
-        }
-    }
-
-    /// What the person would agree to, as the end of a sentence.
-    pub fn act(&self) -> &'static str {
-        match self {
-            Self::Command { .. } => "run this command",
-            Self::Attach { .. } => "attach this file",
-            Self::Packages { .. } => "install these packages",
-            Self::WorkingDir { .. } => "change the working directory",
-            Self::Topic { .. } => "subscribe to this topic",
-            Self::GoogleSetup => "set up Google's places with gcloud",
-        }
-    }
-
-    /// The thing itself, with control characters made visible.
-    pub fn text(&self) -> String {
-        match self {
-            Self::Command { command, .. } => visible(command),
-            Self::Attach { file: path } | Self::WorkingDir { dir: path } => {
-                visible(&path.display().to_string())
-            }
-            Self::Packages { commands, .. } => visible(commands),
-            Self::Topic { name } => visible(name),
-            Self::GoogleSetup => {
-                "sign in to Google in the browser if need be, and enable the Places API in the project that gcloud has set".to_owned()
-            }
-        }
-    }
-
-    /// Where it would happen, for what happens somewhere.
-    pub fn place(&self) -> Option<&Path> {
-        match self {
-            Self::Command { dir, .. } | Self::Packages { dir, .. } => Some(dir),
-            Self::Attach { .. }
-            | Self::WorkingDir { .. }
-            | Self::Topic { .. }
-            | Self::GoogleSetup => None,
-        }
-    }
-}
 
 /// Shortens a conversation in words, with a model.
 pub trait Summarizer: Send + Sync {
@@ -166,12 +79,6 @@ pub trait Summarizer: Send + Sync {
     /// # Errors
     /// The model failed, or took too long.
     fn summarize(&self, ctx: &Ctx, text: &str) -> Outcome<String>;
-}
-
-/// Asks whoever can agree.
-pub trait Approve: Send + Sync {
-    /// `Ok` when the user agrees; the problem says what they answered. Waits until they do or `stop` fires.
-    fn ask(&self, matter: Matter, stop: &Cancel) -> Outcome<()>;
 }
 
 impl World {
@@ -190,20 +97,19 @@ impl World {
             outside: Outside::new(&env, paths.gates().ok()),
             paths,
             clock,
+            registry: Registry::default(),
             bounds,
             place: Place::default(),
             coding: AtomicBool::new(true),
-            ticket_gate: crate::tools::personal::tickets::gate::TicketGate::default(),
             reading: ReadBudget::default(),
             context: ContextGauge::default(),
             ledger: Ledger::default(),
             profile,
             secrets: Secrets::new(Box::new(Vec::new)),
             alerts,
-            approve: None,
+            approval: Approval::Approve,
             summarizer: RwLock::default(),
-            remembered: Default::default(),
-            pages: Pages::default(),
+            modules: ModuleState::default(),
             env,
         }
     }
@@ -280,71 +186,39 @@ pub struct Ctx {
     pub answered_by: Arc<AnsweredBy>,
     /// Time that the call spent waiting for the person, which its limit does not count.
     pub pauses: Arc<Pauses>,
-    /// The user called the tool and need not be asked.
-    pub by_hand: bool,
+    /// Who decides about the acts of this call that the user may not want: the world's, unless the user made the call.
+    pub approval: Approval,
     /// Id of the call; empty outside calls.
     pub call: String,
 }
 
-/// How long a call waited for an answer of the person.
-#[derive(Debug, Default)]
-pub struct Pauses(Mutex<Paused>);
-
-#[derive(Debug, Default)]
-struct Paused {
-    total: Duration,
-    since: Option<Instant>,
-}
-
-impl Pauses {
-    /// Runs `wait` with the call's time standing still.
-    pub fn during<T>(&self, wait: impl FnOnce() -> T) -> T {
-        self.lock().since = Some(Instant::now());
-        let answer = wait();
-        let mut paused = self.lock();
-        if let Some(since) = paused.since.take() {
-            paused.total += since.elapsed();
-        }
-        answer
-    }
-
-    /// All such time until now.
-    pub fn total(&self) -> Duration {
-        let paused = self.lock();
-        paused.total + paused.since.map_or(Duration::ZERO, |since| since.elapsed())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Paused> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Ctx {
-    /// Asks the person about `matter`, where there is one to ask; the call's time stands still meanwhile.
+    /// Asks for the user's agreement to `request`, where they are to be asked; the call's time stands still meanwhile.
     ///
     /// # Errors
-    /// The user does not want it, or the call was stopped.
-    pub fn approve(&self, matter: Matter) -> Outcome<()> {
-        match &self.world.approve {
-            Some(approve) if !self.by_hand => {
+    /// The user does not want it or cannot be asked, or the call was stopped.
+    pub fn approve(&self, request: ApprovalRequest) -> Outcome<()> {
+        match &self.approval {
+            Approval::UserInvoked | Approval::Approve => Ok(()),
+            Approval::Deny => Err(request.refused_unasked()),
+            Approval::Ask(approver) => {
                 self.say_state(CallState::Waiting);
-                let answer = self.pauses.during(|| approve.ask(matter, &self.stop));
+                let answer = self.pauses.during(|| approver.ask(request, &self.stop));
                 self.say_state(CallState::Running);
                 answer
             }
-            Some(_) | None => Ok(()),
         }
     }
 
     /// A view of `world` for work outside any call.
     pub fn new(world: Arc<World>, stop: Cancel, listener: Arc<dyn Listener>) -> Self {
         Self {
+            approval: world.approval.clone(),
             world,
             stop,
             listener,
             answered_by: Arc::default(),
             pauses: Arc::default(),
-            by_hand: false,
             call: String::new(),
         }
     }
@@ -387,172 +261,5 @@ impl Ctx {
             Problem::config(format!("No working directory is set{}.", self.world.place.unset_because()))
                 .next("Start Marvin in a project's folder or with --working-dir DIR, or call set_working_dir with an absolute path.")
         })
-    }
-}
-
-/// The working directory.
-#[derive(Default)]
-pub struct Place {
-    state: RwLock<PlaceState>,
-}
-
-#[derive(Default, Clone)]
-struct PlaceState {
-    root: Option<Arc<Root>>,
-    /// The first one of the process.
-    first: Option<Arc<Root>>,
-    /// The directory given at start: a target outside is refused later.
-    bound: Option<Arc<Root>>,
-    /// The current directory, when it was not taken (home or `/`).
-    untaken: Option<PathBuf>,
-}
-
-impl Place {
-    /// Takes `root`; `given` when it came from `--working-dir` or a parent, so that it cannot be left.
-    pub fn set(&self, root: Root, given: bool) {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        let root = Arc::new(root);
-        if given {
-            state.bound = Some(Arc::clone(&root));
-        }
-        state.first.get_or_insert_with(|| Arc::clone(&root));
-        state.root = Some(root);
-    }
-
-    /// Remembers the current directory that is no project (home or `/`).
-    pub fn leave_unset(&self, current: PathBuf) {
-        self.state
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .untaken = Some(current);
-    }
-
-    /// The fence of the working directory.
-    pub fn root(&self) -> Option<Arc<Root>> {
-        self.state
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .root
-            .clone()
-    }
-
-    /// The directory that cannot be left, when one was given.
-    pub fn bound(&self) -> Option<Arc<Root>> {
-        self.state
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .bound
-            .clone()
-    }
-
-    /// The directory that the process began in, whichever it works in now.
-    pub fn first(&self) -> Option<Arc<Root>> {
-        self.state
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .first
-            .clone()
-    }
-
-    fn unset_because(&self) -> String {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        state.untaken.as_ref().map_or_else(String::new, |dir| {
-            format!(
-                " (the current directory, {}, is not taken for one)",
-                dir.display()
-            )
-        })
-    }
-}
-
-/// Characters of files that were read into the conversation since the user's last message or the last compaction: a guard for long
-/// runs, which forget more than they keep when they read everything.
-#[derive(Debug, Default)]
-pub struct ReadBudget(Mutex<usize>);
-
-/// From here a result is cut and a warning added.
-pub(crate) const READ_WARN: usize = 200_000;
-/// From here whole files are refused and their text goes to a file; ranges are still read.
-pub(crate) const READ_STOP: usize = 300_000;
-/// Longest range that is read beyond [`READ_STOP`].
-pub(crate) const MAX_RANGE_CHARS: usize = 20_000;
-
-impl ReadBudget {
-    /// The count, locked so that parallel reads share the budget exactly.
-    pub fn lock(&self) -> MutexGuard<'_, usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Counts anew: what was read before is answered, or no longer in the conversation.
-    pub fn reset(&self) {
-        *self.lock() = 0;
-    }
-}
-
-/// Tokens in the model's context and the thresholds of its window; the loop writes, tools read.
-#[derive(Debug, Default)]
-pub struct ContextGauge {
-    used: AtomicU64,
-    /// Of these, what goes with every request beside the messages.
-    beside: AtomicU64,
-    warn: AtomicU64,
-    hard: AtomicU64,
-}
-
-impl ContextGauge {
-    /// Records the state before a round; `beside` of the tokens are the system prompt and the tools.
-    pub fn set(&self, used: u64, beside: u64, warn: u64, hard: u64) {
-        self.used.store(used, Ordering::Relaxed);
-        self.beside.store(beside, Ordering::Relaxed);
-        self.warn.store(warn, Ordering::Relaxed);
-        self.hard.store(hard, Ordering::Relaxed);
-    }
-
-    /// Records that the messages come to so many tokens now; the rest stays as it was.
-    pub fn set_messages(&self, tokens: u64) {
-        let beside = self.beside.load(Ordering::Relaxed);
-        self.used.store(tokens + beside, Ordering::Relaxed);
-    }
-
-    /// Records what goes with every request beside the messages; it counts from the next [`ContextGauge::set_messages`] on.
-    pub fn set_beside(&self, tokens: u64) {
-        self.beside.store(tokens, Ordering::Relaxed);
-    }
-
-    /// Characters that fit below the warning threshold, at a careful three bytes a token; `None` when nobody counts.
-    pub fn room(&self) -> Option<usize> {
-        let warn = self.warn.load(Ordering::Relaxed);
-        let left = warn
-            .saturating_sub(self.used.load(Ordering::Relaxed))
-            .saturating_mul(3);
-        (warn > 0).then(|| usize::try_from(left).unwrap_or(usize::MAX))
-    }
-
-    /// Bytes that one result may have so that an empty context would hold it; `None` when nobody counts.
-    pub fn largest_result(&self) -> Option<usize> {
-        let warn = self.warn.load(Ordering::Relaxed);
-        (warn > 0).then(|| usize::try_from(warn.saturating_mul(3)).unwrap_or(usize::MAX))
-    }
-
-    /// Tokens in use.
-    pub fn used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed)
-    }
-
-    /// Percent of the hard limit in use; `None` when nobody counts.
-    pub fn percent(&self) -> Option<u64> {
-        let hard = self.hard.load(Ordering::Relaxed);
-        (hard > 0).then(|| self.used().saturating_mul(100) / hard)
-    }
-
-    /// True when the hard limit is reached.
-    pub fn is_full(&self) -> bool {
-        let hard = self.hard.load(Ordering::Relaxed);
-        hard > 0 && self.used.load(Ordering::Relaxed) >= hard
-    }
-
-    /// Adds the tokens of a result that was just handed out, so that calls of one round see each other.
-    pub fn add(&self, bytes: usize) {
-        self.used.fetch_add(bytes as u64 / 3, Ordering::Relaxed);
     }
 }

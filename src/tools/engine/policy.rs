@@ -4,6 +4,7 @@ use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::tools::Tool;
+use crate::tools::engine::rules::Rules;
 
 /// Modules that a child process is offered (contract/pipeline.md 9).
 const CHILD_MODULES: [&str; 6] = ["files", "coding", "git", "shell", "packages", "tickets"];
@@ -41,24 +42,22 @@ impl Bounds {
 
     /// True when `tool` is offered in this process.
     pub fn offers(&self, tool: &Tool) -> bool {
-        self.refusal(tool).is_none()
+        self.refusal(tool.name, tool.module, &tool.rules).is_none()
     }
 
-    /// Why `tool` may not run here, when it may not.
-    pub fn refusal(&self, tool: &Tool) -> Option<Problem> {
+    /// Why the tool `name` of `module` may not run here, when it may not.
+    pub(super) fn refusal(&self, name: &str, module: &str, rules: &Rules) -> Option<Problem> {
         let refused = |why: &str, next: &str| {
-            Some(
-                Problem::refused(format!("{} is not available here: {why}.", tool.name)).next(next),
-            )
+            Some(Problem::refused(format!("{} is not available here: {why}.", name)).next(next))
         };
-        if self.readonly && !tool.rules.effect.is_read_only() {
+        if self.readonly && !rules.effect.is_read_only() {
             return refused(
                 "this process is read-only (MARVIN_READONLY)",
                 "Report what you would change instead.",
             );
         }
         if let Some(files) = &self.writable
-            && !tool.rules.effect.keeps_to_named_files()
+            && !rules.effect.keeps_to_named_files()
         {
             return refused(
                 "this process may only write the files named in MARVIN_WRITABLE_FILES",
@@ -69,7 +68,7 @@ impl Bounds {
             );
         }
         match &self.groups {
-            Some(groups) if !groups.contains(&tool.module) => refused(
+            Some(groups) if !groups.contains(&module) => refused(
                 "its group was not chosen with --tools",
                 &format!(
                     "Offered groups: {}.",
@@ -81,8 +80,8 @@ impl Bounds {
                 ),
             ),
             None if self.depth > 0
-                && !CHILD_MODULES.contains(&tool.module)
-                && !CHILD_TOOLS.contains(&tool.name) =>
+                && !CHILD_MODULES.contains(&module)
+                && !CHILD_TOOLS.contains(&name) =>
             {
                 refused(
                     "a sub-agent has only file, search, git, shell, package and ticket tools",

@@ -1,16 +1,19 @@
-//! Finding a tool by name and running one call of it; whatever goes wrong becomes the call's result.
+//! The tools of a session, found by name, and running one call of one; whatever goes wrong becomes the call's result.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use super::context::Ctx;
+use super::owned_tool::{OwnedTool, ToolRef};
 use super::result_cap::capped;
+use super::rules::Rules;
 use crate::base::problem::{Kind, Outcome, Problem};
 use crate::base::text;
 use crate::chat::event::CallEnd;
 use crate::chat::message::{ToolCall, ToolOutput};
-use crate::llm::provider::{Offer, Offered, Params};
-use crate::tools::engine::arguments::{Args, understand};
+use crate::llm::provider::Offer;
+use crate::tools::engine::arguments::{Args, understand, understand_owned};
 use crate::tools::engine::call_log;
 use crate::tools::engine::policy::Bounds;
 use crate::tools::{Done, Effect, SideEffect, Tool, all};
@@ -18,32 +21,132 @@ use crate::tools::{Done, Effect, SideEffect, Tool, all};
 /// What a call without a name is called.
 pub(crate) const NAMELESS: &str = "unnamed";
 
-/// The tool called `name`.
+/// The built-in tool called `name`.
 pub fn named(name: &str) -> Option<&'static Tool> {
     all().find(|tool| tool.name == name)
 }
 
-/// The name of the tool that a model means by `name`: some put a namespace before it ("functions.read_file"), or white space
-/// around it. `None` when there is no such tool.
-pub(crate) fn meant(name: &str) -> Option<&'static str> {
-    let bare = name.trim();
-    let last = bare.rsplit(['.', ':', '/']).next().unwrap_or_default();
-    named(bare).or_else(|| named(last)).map(|tool| tool.name)
+/// The tools of a session: the table, and those that come at run time. Costs nothing to make.
+#[derive(Debug, Default)]
+pub struct Registry {
+    owned: RwLock<Vec<Arc<OwnedTool>>>,
 }
 
-/// What a process may offer its model: the tools within `bounds`, at most `most` of them
-/// (contract/provider-quirks.md 38).
-pub(crate) fn offer(bounds: &Bounds, most: usize) -> Offer {
-    let offered = all()
-        .filter(|tool| bounds.offers(tool))
-        .take(most)
-        .map(|tool| Offered {
-            name: tool.name.into(),
-            about: tool.about().into(),
-            params: Params::Declared(tool.schema),
-            phrases: tool.phrases,
-        });
-    Offer::new(offered.collect())
+impl Registry {
+    /// Adds a tool to those of the session.
+    ///
+    /// # Errors
+    /// Its name is taken, or no provider accepts it.
+    pub fn register(&self, tool: OwnedTool) -> Outcome<()> {
+        let is_accepted = (1..=64).contains(&tool.name.len())
+            && tool
+                .name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+        let shown = || text::clip(&text::visible(&tool.name), 64);
+        if !is_accepted {
+            return Err(
+                Problem::input(format!("\"{}\" cannot be the name of a tool.", shown()))
+                    .next("Use 1 to 64 of the characters A-Z, a-z, 0-9, _ and -."),
+            );
+        }
+        let mut owned = self.owned.write().unwrap_or_else(PoisonError::into_inner);
+        if named(&tool.name).is_some() || owned.iter().any(|own| own.name == tool.name) {
+            return Err(
+                Problem::input(format!("There is already a tool \"{}\".", shown()))
+                    .next("Register it under another name."),
+            );
+        }
+        owned.push(Arc::new(tool));
+        Ok(())
+    }
+
+    fn owned(&self) -> RwLockReadGuard<'_, Vec<Arc<OwnedTool>>> {
+        self.owned.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tool called `name`.
+    pub fn find(&self, name: &str) -> Option<ToolRef> {
+        named(name).map(ToolRef::BuiltIn).or_else(|| {
+            let owned = self.owned();
+            let tool = owned.iter().find(|tool| tool.name == name)?;
+            Some(ToolRef::Owned(Arc::clone(tool)))
+        })
+    }
+
+    /// The tool that a model means by `name`: some put a namespace before it ("functions.read_file"), or white space around it.
+    pub(crate) fn find_canonical(&self, name: &str) -> Option<ToolRef> {
+        let bare = name.trim();
+        let last = bare.rsplit(['.', ':', '/']).next().unwrap_or_default();
+        self.find(bare).or_else(|| self.find(last))
+    }
+
+    /// What a process may offer its model: the tools within `bounds`, at most `most` of them, since providers take a limited number.
+    pub(crate) fn offer(&self, bounds: &Bounds, most: usize) -> Offer {
+        let owned = self.owned();
+        let owned = owned.iter().map(|tool| ToolRef::Owned(Arc::clone(tool)));
+        let offered = all()
+            .map(ToolRef::BuiltIn)
+            .chain(owned)
+            .filter(|tool| tool.refusal(bounds).is_none())
+            .take(most)
+            .map(|tool| tool.offered());
+        Offer::new(offered.collect())
+    }
+
+    /// Looks a call up without running it.
+    pub(crate) fn plan(&self, call: &ToolCall) -> Plan {
+        let Some(tool) = self.find(&call.name) else {
+            return Plan {
+                effect: SideEffect::None,
+                limit: Duration::from_secs(5),
+            };
+        };
+        let rules = tool.rules();
+        let asked = rules
+            .limit_from
+            .and_then(|field| match understood(&tool, &call.args) {
+                Ok(Args::Named(map)) => map
+                    .get(field)
+                    .and_then(<u64 as crate::base::params::Param>::read),
+                _ => None,
+            });
+        // The tool ends itself at the time it was given; the batch only steps in when it does not.
+        let limit = asked.map_or(rules.limit, Duration::from_secs)
+            + Duration::from_secs(if rules.limit_from.is_some() { 5 } else { 0 });
+        Plan {
+            effect: rules.effect,
+            limit: limit.min(Duration::from_secs(24 * 3600)),
+        }
+    }
+
+    /// The answer to a name that no tool has.
+    pub(crate) fn unknown(&self, name: &str, bounds: &Bounds) -> Problem {
+        let owned = self.owned();
+        let offered =
+            |name: &str, module: &str, rules: &Rules| bounds.refusal(name, module, rules).is_none();
+        let built_in = all()
+            .filter(|tool| offered(tool.name, tool.module, &tool.rules))
+            .map(|tool| tool.name);
+        let own = owned
+            .iter()
+            .filter(|tool| offered(&tool.name, &tool.module, &tool.rules))
+            .map(|tool| tool.name.as_str());
+        let names: Vec<&str> = built_in.chain(own).collect();
+        if name.is_empty() || name == NAMELESS {
+            return Problem::input("The call has no tool name, so nothing was run.")
+                .next("Call again with the name of a tool.");
+        }
+        let problem = Problem::missing(format!(
+            "There is no tool \"{}\".",
+            text::clip(&text::visible(name), 64)
+        ));
+        match text::did_you_mean(name, names.iter().copied()) {
+            Some(hint) => problem.next(text::capital(&hint)),
+            None if names.is_empty() => problem.next("No tools are offered here; answer in words."),
+            None => problem.next(format!("The tools are: {}.", names.join(", "))),
+        }
+    }
 }
 
 /// A call that ended.
@@ -68,33 +171,11 @@ pub(crate) struct Plan {
     pub limit: Duration,
 }
 
-/// Looks a call up without running it.
-pub(crate) fn plan(call: &ToolCall) -> Plan {
-    let Some(tool) = named(&call.name) else {
-        return Plan {
-            effect: SideEffect::None,
-            limit: Duration::from_secs(5),
-        };
-    };
-    let asked = tool
-        .rules
-        .limit_from
-        .and_then(|field| match understand(tool, &call.args) {
-            Ok(Args::Named(map)) => map
-                .get(field)
-                .and_then(<u64 as crate::base::params::Param>::read),
-            _ => None,
-        });
-    // The tool ends itself at the time it was given; the batch only steps in when it does not.
-    let limit = asked.map_or(tool.rules.limit, Duration::from_secs)
-        + Duration::from_secs(if tool.rules.limit_from.is_some() {
-            5
-        } else {
-            0
-        });
-    Plan {
-        effect: tool.rules.effect,
-        limit: limit.min(Duration::from_secs(24 * 3600)),
+/// The arguments of a call of `tool`.
+fn understood(tool: &ToolRef, raw_args: &str) -> Outcome<Args> {
+    match tool {
+        ToolRef::BuiltIn(tool) => understand(tool, raw_args),
+        ToolRef::Owned(tool) => understand_owned(&tool.name, raw_args),
     }
 }
 
@@ -140,44 +221,39 @@ pub(crate) fn end(ctx: &Ctx, call: &ToolCall, outcome: Outcome<Done>, took: Dura
 /// Finds, checks and runs a tool: the one way in, for models and for `marvin tool`.
 pub(crate) fn dispatch(ctx: &Ctx, name: &str, raw_args: &str) -> Outcome<Done> {
     ctx.stop.check()?;
-    let tool = named(name).ok_or_else(|| unknown(name, &ctx.world.bounds))?;
-    if let Some(refusal) = ctx.world.bounds.refusal(tool) {
+    let (registry, bounds) = (&ctx.world.registry, &ctx.world.bounds);
+    let tool = registry
+        .find(name)
+        .ok_or_else(|| registry.unknown(name, bounds))?;
+    if let Some(refusal) = tool.refusal(bounds) {
         return Err(refusal);
     }
-    match (understand(tool, raw_args)?, tool.whole) {
-        (Args::Named(map), _) => (tool.run)(ctx, &map),
-        (Args::Whole(text), Some(whole)) => whole(ctx, &text),
-        (Args::Whole(_), None) => Err(Problem::internal(format!("{name} takes no text."))),
-    }
-}
-
-/// The answer to a name that no tool has.
-pub(crate) fn unknown(name: &str, bounds: &Bounds) -> Problem {
-    let names: Vec<&str> = all()
-        .filter(|tool| bounds.offers(tool))
-        .map(|tool| tool.name)
-        .collect();
-    if name.is_empty() || name == NAMELESS {
-        return Problem::input("The call has no tool name, so nothing was run.")
-            .next("Call again with the name of a tool.");
-    }
-    let problem = Problem::missing(format!(
-        "There is no tool \"{}\".",
-        text::clip(&text::visible(name), 64)
-    ));
-    match text::did_you_mean(name, names.iter().copied()) {
-        Some(hint) => problem.next(text::capital(&hint)),
-        None if names.is_empty() => problem.next("No tools are offered here; answer in words."),
-        None => problem.next(format!("The tools are: {}.", names.join(", "))),
+    match (understood(&tool, raw_args)?, tool) {
+        (Args::Named(map), ToolRef::BuiltIn(tool)) => (tool.run)(ctx, &map),
+        (Args::Named(map), ToolRef::Owned(tool)) => (tool.run)(ctx, &map),
+        (
+            Args::Whole(text),
+            ToolRef::BuiltIn(Tool {
+                whole: Some(whole), ..
+            }),
+        ) => whole(ctx, &text),
+        (Args::Whole(_), _) => Err(Problem::internal(format!("{name} takes no text."))),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::cancel::Cancel;
+    use crate::base::env::Env;
+    use crate::chat::event::NullSink;
+    use crate::llm::provider::Params;
+    use crate::tools::engine::batch;
+    use crate::tools::engine::context::World;
+    use crate::tools::{OUTSIDE, READ};
 
     fn names(bounds: &Bounds, most: usize) -> Vec<String> {
-        let offer = offer(bounds, most);
+        let offer = Registry::default().offer(bounds, most);
         offer
             .tools
             .iter()
@@ -213,5 +289,160 @@ mod tests {
         assert!(allowed.len() < whole.len());
         // The limit counts what is offered, not what is passed over.
         assert_eq!(names(&readonly, allowed.len()), allowed);
+    }
+
+    /// A registered tool in a session within `bounds`: waits for its stop sign when told to, else says what it got.
+    fn with_lamp(bounds: Bounds, effect: Rules) -> Ctx {
+        let world = World::new(Env::default(), bounds);
+        world
+            .registry
+            .register(lamp("lamp_switch", effect))
+            .unwrap();
+        Ctx::new(Arc::new(world), Cancel::new(), Arc::new(NullSink))
+    }
+
+    fn lamp(name: &str, rules: Rules) -> OwnedTool {
+        let schema = r#"{"type":"object","properties":{"on":{"type":"boolean"}}}"#;
+        OwnedTool {
+            name: name.to_owned(),
+            module: "lamps".to_owned(),
+            summary: "Switches the lamp.".to_owned(),
+            schema: serde_json::value::RawValue::from_string(schema.to_owned()).unwrap(),
+            rules,
+            phrases: Arc::new(["switch the lamp to {on}".to_owned()]),
+            run: Box::new(|ctx, args| {
+                while args.contains_key("wait") {
+                    ctx.stop.check()?;
+                    std::thread::yield_now();
+                }
+                Ok(Done::from(
+                    serde_json::Value::from(args.clone()).to_string(),
+                ))
+            }),
+        }
+    }
+
+    fn call(name: &str, args: &str) -> ToolCall {
+        ToolCall {
+            id: "a".to_owned(),
+            name: name.to_owned(),
+            args: args.to_owned(),
+            keep: None,
+        }
+    }
+
+    #[test]
+    fn a_registered_tool_is_offered_called_and_logged_like_a_built_in_one() {
+        let ctx = with_lamp(Bounds::default(), OUTSIDE);
+        let offer = ctx.world.registry.offer(&ctx.world.bounds, usize::MAX);
+        assert_eq!(offer.tools.len(), all().count() + 1);
+        let offered = offer.tools.last().unwrap();
+        assert_eq!(
+            (&*offered.name, &*offered.about),
+            ("lamp_switch", "Switches the lamp.")
+        );
+        assert!(
+            matches!(&offered.params, Params::Foreign(schema) if schema.get().contains("boolean"))
+        );
+        assert_eq!(
+            offered.phrases.iter().collect::<Vec<_>>(),
+            ["switch the lamp to {on}"]
+        );
+        // A string that holds an object is understood as for every tool.
+        for args in [r#"{"on":true}"#, r#""{\"on\":true}""#] {
+            let ended = batch::run_one(&ctx, &call("lamp_switch", args));
+            assert_eq!(ended.output.text, r#"{"on":true}"#);
+            assert_eq!(ended.end, CallEnd::Success);
+        }
+        let ended = batch::run_one(&ctx, &call("lamp_switch", "on"));
+        assert!(ended.output.failed && ended.output.text.contains("must be a JSON object"));
+        assert!(
+            !ended.output.text.contains("Parameters: none"),
+            "{}",
+            ended.output.text
+        );
+        let plan = ctx.world.registry.plan(&call("lamp_switch", "{}"));
+        assert_eq!(
+            (plan.effect, plan.limit),
+            (SideEffect::Outside, OUTSIDE.limit)
+        );
+    }
+
+    #[test]
+    fn a_registered_tool_is_found_by_what_a_model_makes_of_its_name() {
+        let ctx = with_lamp(Bounds::default(), READ);
+        let registry = &ctx.world.registry;
+        for name in ["lamp_switch", " lamp_switch\n", "functions.lamp_switch"] {
+            assert_eq!(registry.find_canonical(name).unwrap().name(), "lamp_switch");
+        }
+        assert!(registry.find_canonical("lamp").is_none());
+        let hint = registry
+            .unknown("lamp_swich", &Bounds::default())
+            .one_line();
+        assert!(hint.contains("Did you mean \"lamp_switch\"?"), "{hint}");
+    }
+
+    #[test]
+    fn a_registered_tool_is_refused_by_its_effect_its_group_and_in_a_child() {
+        let readonly = || Bounds {
+            readonly: true,
+            ..Bounds::default()
+        };
+        let named_files = Bounds {
+            writable: Some(Vec::new()),
+            ..Bounds::default()
+        };
+        let groups = Bounds {
+            groups: Some(vec!["files"]),
+            ..Bounds::default()
+        };
+        let child = Bounds {
+            depth: 1,
+            ..Bounds::default()
+        };
+        for (bounds, rules, is_refused) in [
+            (readonly(), OUTSIDE, true),
+            (readonly(), READ, false),
+            (named_files, OUTSIDE, true),
+            (groups, READ, true),
+            (child, READ, true),
+        ] {
+            let ctx = with_lamp(bounds, rules);
+            let offer = ctx.world.registry.offer(&ctx.world.bounds, usize::MAX);
+            let is_offered = offer.tools.iter().any(|tool| tool.name == "lamp_switch");
+            assert_eq!(is_offered, !is_refused);
+            let ended = batch::run_one(&ctx, &call("lamp_switch", "{}"));
+            assert_eq!(ended.output.failed, is_refused, "{}", ended.output.text);
+            assert_eq!(ended.output.text.contains("not available here"), is_refused);
+        }
+    }
+
+    #[test]
+    fn a_registered_tool_is_cancelled_with_the_turn_and_stopped_at_its_limit() {
+        let ctx = with_lamp(Bounds::default(), READ);
+        let stop = ctx.stop.clone();
+        let ended = std::thread::scope(|scope| {
+            let running =
+                scope.spawn(|| batch::run_one(&ctx, &call("lamp_switch", r#"{"wait":1}"#)));
+            stop.fire();
+            running.join().unwrap()
+        });
+        assert_eq!(ended.end, CallEnd::Stopped);
+        let ctx = with_lamp(Bounds::default(), READ.seconds(0));
+        let ended = batch::run_one(&ctx, &call("lamp_switch", r#"{"wait":1}"#));
+        assert_eq!(ended.end, CallEnd::Timeout);
+    }
+
+    #[test]
+    fn a_name_is_registered_once_and_only_if_providers_accept_it() {
+        let registry = Registry::default();
+        registry.register(lamp("lamp-1_x", READ)).unwrap();
+        for name in ["lamp-1_x", "read_file", "", "a b", "lämp", &"x".repeat(65)] {
+            assert!(registry.register(lamp(name, READ)).is_err(), "{name}");
+        }
+        assert_eq!(
+            registry.offer(&Bounds::default(), usize::MAX).tools.len(),
+            all().count() + 1
+        );
     }
 }

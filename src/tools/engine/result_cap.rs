@@ -1,6 +1,6 @@
 //! The one limit that every tool's result passes on its way to a model, whichever tool made it.
 
-use super::context::ContextGauge;
+use super::context_gauge::ContextGauge;
 use crate::base::text::{head, tail, thousands};
 use crate::tools::Tool;
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::net::services::Service;
 
 /// What a tool changes, at most. Which processes may use it, and which calls of a round run side by side, is read from this.
@@ -64,6 +66,29 @@ pub struct Rules {
     pub service: Option<&'static str>,
     /// Rows of the services' table that it asks.
     pub asks: &'static [&'static Service],
+    /// Where the effect does not decide: whether it may remove or replace what was there.
+    destructive: Option<bool>,
+    /// Where the effect does not decide: whether a second equal call changes nothing more.
+    idempotent: Option<bool>,
+    /// Where effect and services do not decide: whether it reaches beyond this machine.
+    open_world: Option<bool>,
+}
+
+/// What a client may be told of a tool, in the words of the Model Context Protocol (2025-06-18, `ToolAnnotations`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Annotations {
+    /// It changes nothing.
+    #[serde(rename = "readOnlyHint")]
+    pub read_only: bool,
+    /// It may remove or replace what was there, instead of only adding.
+    #[serde(rename = "destructiveHint")]
+    pub destructive: bool,
+    /// A second equal call changes nothing more.
+    #[serde(rename = "idempotentHint")]
+    pub idempotent: bool,
+    /// It reaches beyond this machine.
+    #[serde(rename = "openWorldHint")]
+    pub open_world: bool,
 }
 
 /// Changes nothing.
@@ -93,7 +118,56 @@ impl Rules {
             limit_from: None,
             service: None,
             asks: &[],
+            destructive: None,
+            idempotent: None,
+            open_world: None,
         }
+    }
+
+    /// What a client may be told of the tool. An effect that says nothing certain counts as the worse one.
+    pub fn annotations(&self) -> Annotations {
+        use SideEffect::{
+            Memory, None, Notes, Outside, Programs, ProjectFiles, Records, UserFiles,
+        };
+        let (destructive, open_world) = match self.effect {
+            None | Memory | Records => (false, !self.asks.is_empty()),
+            Notes | ProjectFiles | UserFiles => (true, !self.asks.is_empty()),
+            Programs | Outside => (true, true),
+        };
+        Annotations {
+            read_only: self.effect.is_none(),
+            destructive: self.destructive.unwrap_or(destructive),
+            idempotent: self.idempotent.unwrap_or(self.effect.is_none()),
+            open_world: self.open_world.unwrap_or(open_world),
+        }
+    }
+
+    /// Only adds, other than its effect says.
+    #[must_use]
+    pub const fn additive(mut self) -> Self {
+        self.destructive = Some(false);
+        self
+    }
+
+    /// May remove or replace what was there, other than its effect says.
+    #[must_use]
+    pub const fn destructive(mut self) -> Self {
+        self.destructive = Some(true);
+        self
+    }
+
+    /// A second equal call changes nothing more.
+    #[must_use]
+    pub const fn idempotent(mut self) -> Self {
+        self.idempotent = Some(true);
+        self
+    }
+
+    /// Reaches beyond this machine, or does not, other than effect and services say.
+    #[must_use]
+    pub const fn open_world(mut self, is_open: bool) -> Self {
+        self.open_world = Some(is_open);
+        self
     }
 
     /// Works in the working directory.
@@ -137,5 +211,115 @@ impl Rules {
         self.long = true;
         self.limit_from = Some(name);
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tools::all;
+
+    /// Which of destructive, idempotent and open world hold.
+    fn hints(of: &crate::tools::Tool) -> String {
+        let hints = of.rules.annotations();
+        let words = [
+            (hints.destructive, "destructive"),
+            (hints.idempotent, "idempotent"),
+            (hints.open_world, "open"),
+        ];
+        let held = words
+            .iter()
+            .filter(|(holds, _)| *holds)
+            .map(|(_, word)| *word);
+        held.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn what_changes_nothing_destroys_nothing_and_may_be_repeated() {
+        for tool in all() {
+            let hints = tool.rules.annotations();
+            assert_eq!(
+                hints.read_only,
+                tool.rules.effect.is_none(),
+                "{}",
+                tool.name
+            );
+            assert!(
+                !hints.read_only || !hints.destructive && hints.idempotent,
+                "{}",
+                tool.name
+            );
+            assert!(
+                tool.rules.asks.is_empty() || hints.open_world,
+                "{}",
+                tool.name
+            );
+        }
+    }
+
+    #[test]
+    fn readers_without_a_service_of_the_table_that_reach_outside_say_so() {
+        let readers =
+            all().filter(|tool| tool.rules.effect.is_none() && tool.rules.asks.is_empty());
+        let open = readers.filter(|tool| tool.rules.annotations().open_world);
+        let names: Vec<&str> = open.map(|tool| tool.name).collect();
+        assert_eq!(
+            names,
+            ["browse_web", "scrape_page", "github_search", "read_rss"]
+        );
+    }
+
+    #[test]
+    fn every_tool_that_changes_something_says_how() {
+        let table: Vec<(&str, String)> = all()
+            .filter(|tool| !tool.rules.effect.is_none())
+            .map(|tool| (tool.name, hints(tool)))
+            .collect();
+        let expected = [
+            ("setup_google_auth", "idempotent open"),
+            ("save_place", "destructive idempotent"),
+            ("remove_place", "destructive idempotent"),
+            ("write_note", "destructive"),
+            ("notes_mkdir", "idempotent"),
+            ("create_file", ""),
+            ("append_file", ""),
+            ("apply_patch", "destructive"),
+            ("file_apply_patch", "destructive"),
+            ("set_working_dir", "idempotent"),
+            ("git_commit", ""),
+            ("git_checkout", "destructive"),
+            ("run_command", "destructive open"),
+            ("github_clone", "open"),
+            ("calendar_add_event", "open"),
+            ("calendar_delete_event", "destructive"),
+            ("wiki_full", "idempotent open"),
+            ("exit_app", "idempotent"),
+            ("set_alarm", "open"),
+            ("cancel_alarm", "destructive idempotent"),
+            ("timer_start", ""),
+            ("timer_stop", "idempotent"),
+            ("generate_ntfy_topic", ""),
+            ("ntfy_subscribe", "idempotent"),
+            ("ntfy_unsubscribe", "destructive idempotent"),
+            ("ntfy_publish", "open"),
+            ("ntfy_list", "open"),
+            ("spotify_auth", "open"),
+            ("spotify_create_playlist", "open"),
+            ("spotify_add_tracks", "open"),
+            ("create_ticket", ""),
+            ("ticket_start", "idempotent"),
+            ("ticket_close", "idempotent"),
+            ("ticket_add_note", ""),
+            ("ticket_add_dep", "idempotent"),
+            ("tk", "destructive"),
+            ("bookmark_save", ""),
+            ("download_file", "open"),
+            ("yt_dlp_download", "open"),
+            ("compact_history", "destructive"),
+            ("switch_profile", "idempotent"),
+            ("update_preferences", "destructive idempotent"),
+            ("install_packages", "open"),
+        ];
+        let table: Vec<(&str, &str)> = table.iter().map(|(name, held)| (*name, &**held)).collect();
+        assert_eq!(table, expected);
     }
 }

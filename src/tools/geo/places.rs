@@ -13,7 +13,7 @@ use crate::tools::{READ, RECORDS};
 
 crate::tools! { "places";
     /// Add or update an address-book entry of the active profile.
-    save_place(SavePlace; RECORDS.seconds(5)) {
+    save_place(SavePlace; RECORDS.seconds(5).destructive().idempotent()) {
         /// short nickname; stored lower-case and trimmed
         label: String, example: "home";
         /// place or business name
@@ -33,7 +33,7 @@ crate::tools! { "places";
     } => save, says ["save place {label}: {address}", "remember that {label} is at {address}"];
 
     /// Delete an address-book entry by label.
-    remove_place(RemovePlace; RECORDS.seconds(5)) {
+    remove_place(RemovePlace; RECORDS.seconds(5).destructive().idempotent()) {
         /// label to delete
         label: String, example: "home", alias: &["name"];
     } => remove, says ["forget the place {label}", "remove place {label}"];

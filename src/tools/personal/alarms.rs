@@ -20,7 +20,7 @@ use crate::tools::{OUTSIDE, READ};
 
 crate::tools! { "alarms";
     /// Schedule an alarm through cron.
-    set_alarm(SetAlarm; OUTSIDE.seconds(10).service("cron, notify-send, ntfy.sh")) {
+    set_alarm(SetAlarm; OUTSIDE.seconds(10).service("cron, notify-send, ntfy.sh").additive()) {
         /// HH:MM (today or tomorrow), YYYY-MM-DD HH:MM, or relative such as 30m, 2h, 1h30m
         time: String, example: "18:30";
         /// what to show
@@ -34,7 +34,7 @@ crate::tools! { "alarms";
     } => list, says ["list alarms", "show alarms"];
 
     /// Remove an alarm.
-    cancel_alarm(CancelAlarm; OUTSIDE.seconds(5).service("cron")) {
+    cancel_alarm(CancelAlarm; OUTSIDE.seconds(5).service("cron").idempotent().open_world(false)) {
         /// label from list_alarms
         label: String, example: "tea", alias: &["name"];
     } => cancel, says ["cancel alarm {label}"];

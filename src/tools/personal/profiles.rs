@@ -13,13 +13,13 @@ use crate::tools::{Done, Effect, RECORDS};
 
 crate::tools! { "profiles";
     /// Switch user profile, creating it if new.
-    switch_profile(SwitchProfile; RECORDS.seconds(10)) {
+    switch_profile(SwitchProfile; RECORDS.seconds(10).idempotent()) {
         /// name; lower-cased, spaces to underscores
         profile_name: String, example: "ann", alias: &["name", "profile"];
     } => switch, says ["switch to profile {profile_name}", "switch profile to {profile_name}"];
 
     /// Change one preference.
-    update_preferences(UpdatePreferences; RECORDS.seconds(5)) {
+    update_preferences(UpdatePreferences; RECORDS.seconds(5).destructive().idempotent()) {
         /// preference name
         key: Key, example: "dietary";
         /// set, add or remove

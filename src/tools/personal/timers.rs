@@ -29,7 +29,7 @@ crate::tools! { "timers";
     } => check, says ["show timers", "check timer {name}"];
 
     /// Stop a timer.
-    timer_stop(TimerStop; MEMORY.seconds(5)) {
+    timer_stop(TimerStop; MEMORY.seconds(5).idempotent()) {
         /// timer
         name: String, example: "tea";
     } => stop, says ["stop timer {name}"];

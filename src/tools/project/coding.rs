@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::beneath::{Look, Root};
-use crate::tools::engine::context::{Ctx, Matter};
+use crate::tools::engine::approval::ApprovalRequest;
+use crate::tools::engine::context::Ctx;
 use crate::tools::project::search::{Search, search};
 use crate::tools::{Done, Effect, MEMORY, READ};
 
 crate::tools! { "coding";
     /// Choose the directory all coding tools work in.
-    set_working_dir(SetWorkingDir; MEMORY.coding().seconds(5)) {
+    set_working_dir(SetWorkingDir; MEMORY.coding().seconds(5).idempotent()) {
         /// absolute path (the one place an absolute path is allowed); ~ expands
         path: String, example: "~/src/project";
     } => set_dir;
@@ -79,7 +80,11 @@ fn set_dir(ctx: &Ctx, args: SetWorkingDir) -> Outcome<Done> {
         None => false,
     };
     if !is_inside {
-        ctx.approve(Matter::WorkingDir { dir: dir.clone() })?;
+        ctx.approve(ApprovalRequest::new(
+            "Work in this directory?",
+            "change the working directory",
+            &dir,
+        ))?;
     }
     let root = match ctx.world.place.first() {
         Some(first) => root.keeping_closed(&first),

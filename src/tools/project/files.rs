@@ -9,7 +9,8 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::disk::beneath::{Rel, Root};
 use crate::formats::patch;
-use crate::tools::engine::context::{Ctx, MAX_RANGE_CHARS, READ_STOP, READ_WARN};
+use crate::tools::engine::context::Ctx;
+use crate::tools::engine::read_budget::{MAX_RANGE_CHARS, READ_STOP, READ_WARN};
 use crate::tools::engine::{arguments, write_allowlist};
 use crate::tools::project::scratch;
 use crate::tools::{Done, PROJECT_FILES, READ};
@@ -26,7 +27,7 @@ crate::tools! { "files";
     } => read, says ["read {path}", "what is in {path}", "show {path}"];
 
     /// Create a new file.
-    create_file(CreateFile; PROJECT_FILES.coding().seconds(10)) {
+    create_file(CreateFile; PROJECT_FILES.coding().seconds(10).additive()) {
         /// relative path
         path: String, example: "notes/plan.md";
         /// full text; missing or empty is an actionable error
@@ -34,7 +35,7 @@ crate::tools! { "files";
     } => create;
 
     /// Add text to the end of an existing file.
-    append_file(AppendFile; PROJECT_FILES.coding().seconds(10)) {
+    append_file(AppendFile; PROJECT_FILES.coding().seconds(10).additive()) {
         /// relative path
         path: String, example: "notes/plan.md";
         /// text; missing or empty is an actionable error

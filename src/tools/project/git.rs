@@ -23,7 +23,7 @@ crate::tools! { "git";
     } => diff, says ["git diff", "show the changes", "diff"];
 
     /// Stage and commit.
-    git_commit(GitCommit; PROGRAMS.coding().seconds(60).service("git")) {
+    git_commit(GitCommit; PROGRAMS.coding().seconds(60).service("git").additive().open_world(false)) {
         /// commit message
         message: String, example: "Retry once when the connection was reset";
         /// stage everything first
@@ -53,7 +53,7 @@ crate::tools! { "git";
     } => branches, says ["git branch", "list branches"];
 
     /// Switch branch or commit, or restore a file.
-    git_checkout(GitCheckout; PROGRAMS.coding().seconds(30).service("git")) {
+    git_checkout(GitCheckout; PROGRAMS.coding().seconds(30).service("git").open_world(false)) {
         /// branch, commit or path
         target: String, example: "main", alias: &["branch"];
         /// make a new branch

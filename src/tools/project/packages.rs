@@ -14,11 +14,12 @@ use crate::proc::child::{Done, Run};
 use crate::proc::child_env::command_env;
 use crate::proc::program::find_program;
 use crate::tools::PROGRAMS;
-use crate::tools::engine::context::{Ctx, Matter};
+use crate::tools::engine::approval::ApprovalRequest;
+use crate::tools::engine::context::Ctx;
 
 crate::tools! { "packages";
     /// Add packages to the project.
-    install_packages(InstallPackages; PROGRAMS.coding().seconds(900).slow().service("uv")) {
+    install_packages(InstallPackages; PROGRAMS.coding().seconds(900).slow().service("uv").additive()) {
         /// names with optional versions
         packages: Vec<String>, example: "[\"requests\"]", alias: &["package", "names"];
         /// development dependency
@@ -130,15 +131,17 @@ fn install(ctx: &Ctx, args: InstallPackages) -> Outcome<String> {
         check(manager, name)?;
     }
     let program = program(ctx, manager, &root)?;
-    let dir = root.path().to_owned();
     let commands: Vec<String> = packages
         .iter()
         .map(|name| shown(manager, &words(manager, name, args.dev)))
         .collect();
-    ctx.approve(Matter::Packages {
-        commands: commands.join("\n"),
-        dir,
-    })?;
+    // Their installers run code of strangers.
+    let request = ApprovalRequest::new(
+        "Install these packages?",
+        "install these packages",
+        commands.join("\n"),
+    );
+    ctx.approve(request.in_dir(root.path()))?;
     let mut lines = Vec::new();
     let mut worked = 0;
     for (at, name) in packages.iter().enumerate() {

@@ -7,7 +7,8 @@ use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::CallEnd;
 use crate::disk::beneath::Root;
 use crate::proc::shell::{self, Ran};
-use crate::tools::engine::context::{Ctx, Matter};
+use crate::tools::engine::approval::ApprovalRequest;
+use crate::tools::engine::context::Ctx;
 use crate::tools::project::scratch;
 use crate::tools::{Done, PROGRAMS};
 
@@ -54,10 +55,8 @@ fn run(ctx: &Ctx, args: RunCommand) -> Outcome<Done> {
         );
     }
     let root = ctx.root()?;
-    ctx.approve(Matter::Command {
-        command: command.to_owned(),
-        dir: root.path().to_owned(),
-    })?;
+    let request = ApprovalRequest::new("Run this command?", "run this command", command);
+    ctx.approve(request.in_dir(root.path()))?;
     let spill = logs(ctx, &root)?;
     let ran = shell::run(
         command,

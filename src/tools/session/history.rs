@@ -20,7 +20,7 @@ use crate::tools::{Done, Effect, MEMORY, READ};
 
 crate::tools! { "history";
     /// Shrink the stored conversation.
-    compact_history(CompactHistory; MEMORY.seconds(60)) {
+    compact_history(CompactHistory; MEMORY.seconds(60).destructive()) {
         /// budget
         target_tokens: u64 = 50000, min: 1;
     } => compact, says ["compact the history"];

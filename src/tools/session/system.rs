@@ -16,7 +16,7 @@ use crate::tools::{Done, Effect, MEMORY, READ};
 
 crate::tools! { "system";
     /// End the application.
-    exit_app(ExitApp; MEMORY.seconds(5)) {
+    exit_app(ExitApp; MEMORY.seconds(5).idempotent()) {
         /// farewell
         message: String = "Goodbye!";
     } => exit;

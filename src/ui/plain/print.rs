@@ -88,14 +88,14 @@ impl Printer {
 
     /// What Marvin wants to do, before the person is asked.
     pub(super) fn question(&mut self, question: &Question) {
-        let matter = &question.matter;
+        let request = &question.request;
         // The directory stands on Marvin's own line: a command could hold a line that looks like one.
-        let place = matter.place().map_or_else(String::new, |dir| {
+        let place = request.place().map_or_else(String::new, |dir| {
             let dir = text::visible(&dir.display().to_string()).replace('\n', "\\n");
             format!(" in {dir}")
         });
-        self.system(&format!("Marvin wants to {}{place}:", matter.act()));
-        self.block(&matter.text());
+        self.system(&format!("Marvin wants to {}{place}:", request.act()));
+        self.block(&request.text());
     }
 
     /// Asks for an answer, which is typed behind it; then [`Printer::answered`].

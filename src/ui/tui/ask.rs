@@ -94,7 +94,7 @@ pub(super) fn rows(
 ) -> Vec<Line<'static>> {
     let mut rows = Vec::new();
     if room > 3 {
-        let title = asked.question.matter.question();
+        let title = asked.question.request.question();
         rows.push(rule(title, columns, theme));
     }
     let keys_rows = keys(asked, columns, room, theme).len();
@@ -129,14 +129,14 @@ pub(super) fn rows(
 /// What the user is to know before they agree. Only the command is set in from the edge: none of its lines can pass for the
 /// directory or the reason.
 fn body(asked: &Asked, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let matter = &asked.question.matter;
+    let request = &asked.question.request;
     let mut rows = Vec::new();
-    for line in matter.text().lines() {
+    for line in request.text().lines() {
         let line = Span::styled(line.to_owned(), theme.code);
         rows.extend(wrap::hard(&[line], columns, &Hang::blanks(1)));
     }
     let flush = Hang::blanks(0);
-    if let Some(dir) = matter.place() {
+    if let Some(dir) = request.place() {
         let place = format!("in {}", clean_line(&dir.display().to_string()));
         let place = Span::styled(place, theme.dim);
         rows.extend(wrap::hard(&[place], columns, &flush));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::chat::message::{Assistant, Kept, Message, ToolCall, ToolOutput};
 use crate::llm::catalog::row;
-use crate::llm::provider::{Effort, Offer, Offered, Params, Request};
+use crate::llm::provider::{Effort, Offer, Offered, Params, Phrases, Request};
 use crate::llm::wire::Dialect;
 
 const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string","description":"where"}},"required":["path"]}"#;
@@ -17,13 +17,13 @@ fn offer() -> Offer {
             name: "tree".into(),
             about: "Show the tree.".into(),
             params: Params::Declared(SCHEMA),
-            phrases: &[],
+            phrases: Phrases::BuiltIn(&[]),
         },
         Offered {
             name: "ask".into(),
             about: "Ask.".into(),
             params: Params::Foreign(RawValue::from_string(foreign).unwrap()),
-            phrases: &[],
+            phrases: Phrases::BuiltIn(&[]),
         },
     ])
 }

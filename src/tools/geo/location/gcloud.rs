@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use super::remembered;
 use super::remembered::Token;
 use crate::base::problem::{Outcome, Problem};
 use crate::proc::child::Run;
@@ -30,7 +31,7 @@ const VARIABLES: [&str; 6] = [
 /// # Errors
 /// `Cancelled`.
 pub(super) fn token(ctx: &Ctx) -> Outcome<Option<Token>> {
-    ctx.world.remembered.token.get(|| ask(ctx))
+    remembered(ctx).token.get(|| ask(ctx))
 }
 
 fn ask(ctx: &Ctx) -> Outcome<Option<Token>> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::entry::Entry;
-use super::gcloud;
+use super::{gcloud, remembered};
 use crate::base::json::Pick;
 use crate::base::problem::{Outcome, Problem};
 use crate::net::service::Answer;
@@ -80,7 +80,7 @@ fn with_token(ctx: &Ctx, path: &str, body: &Value) -> Outcome<Option<Answer>> {
         if answer.status != 401 {
             return Ok(Some(answer));
         }
-        ctx.world.remembered.token.forget();
+        remembered(ctx).token.forget();
         last = Some(answer);
     }
     Ok(last)

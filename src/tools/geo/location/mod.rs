@@ -5,13 +5,15 @@ mod device;
 mod entry;
 mod gcloud;
 mod google;
-pub(crate) mod remembered;
+mod remembered;
 mod search;
 mod setup;
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use self::remembered::Remembered;
 use crate::base::problem::Outcome;
 use crate::net::services::{
     GOOGLE_PLACES, IP_API, IPAPI_CO, IPINFO, NOMINATIM, OPEN_METEO_GEOCODING, OVERPASS,
@@ -63,16 +65,21 @@ crate::tools! { "location";
     } => search::nearby, says ["find {included_types} near {latitude}, {longitude}", "{included_types} near {latitude}, {longitude}"];
 
     /// Walk through gcloud login and enable the Places API.
-    setup_google_auth(SetupGoogleAuth; OUTSIDE.seconds(120).slow().service("gcloud cli")) {
+    setup_google_auth(SetupGoogleAuth; OUTSIDE.seconds(120).slow().service("gcloud cli").additive().idempotent()) {
     } => set_up, says ["set up google places", "setup google auth"];
 }
 
 /// The longest that anything is waited for, a little less than the call's limit.
 const LIMIT: Duration = Duration::from_secs(14);
 
+/// What this session found out about where it is.
+fn remembered(ctx: &Ctx) -> Arc<Remembered> {
+    ctx.world.modules.get()
+}
+
 fn here(ctx: &Ctx, _: GetMyLocation) -> Outcome<String> {
     let until = Instant::now() + LIMIT;
-    ctx.world.remembered.place.get(|| {
+    remembered(ctx).place.get(|| {
         Ok(match device::fix(ctx)? {
             Some(fix) => from_device(&fix, Unit::of(&ctx.world)),
             None => from_address(&by_ip::place(ctx, until)?),

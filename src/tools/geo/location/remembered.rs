@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::base::problem::Outcome;
 
-/// Lives in the `World`.
+/// The module's state of the session.
 #[derive(Default)]
 pub struct Remembered {
     /// Where the user is, as it was told.

@@ -4,8 +4,10 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::gcloud::{self, Said};
+use super::remembered;
 use crate::base::problem::{Kind, Outcome, Problem};
-use crate::tools::engine::context::{Ctx, Matter};
+use crate::tools::engine::approval::ApprovalRequest;
+use crate::tools::engine::context::Ctx;
 use crate::tools::geo::osm::shown;
 
 /// Longest sign-in in a browser; the call's own limit is a little longer than all steps together.
@@ -31,13 +33,17 @@ pub(super) fn run(ctx: &Ctx) -> Outcome<String> {
             .next("Install the Google Cloud CLI, or set GOOGLE_PLACES_API_KEY to a key of yours.")
             .next("Without either, places are searched in OpenStreetMap."));
     }
-    ctx.approve(Matter::GoogleSetup)?;
+    ctx.approve(ApprovalRequest::new(
+        "Set up Google's places with gcloud?",
+        "set up Google's places with gcloud",
+        "sign in to Google in the browser if need be, and enable the Places API in the project that gcloud has set",
+    ))?;
     let mut steps = Steps {
         ctx,
         done: String::new(),
     };
     let outcome = steps.walk();
-    ctx.world.remembered.token.forget();
+    remembered(ctx).token.forget();
     match outcome {
         Ok(()) => Ok(steps.done.trim_end().to_owned()),
         Err(problem) if steps.done.is_empty() || problem.is_cancelled() => Err(problem),
@@ -102,7 +108,7 @@ impl Steps<'_> {
     fn sign_in(&self) -> Outcome<String> {
         const BY_HAND: &str = "gcloud auth login --update-adc";
         let ctx = self.ctx;
-        if !ctx.by_hand && ctx.world.approve.is_none() {
+        if !ctx.approval.is_attended() {
             let problem = Problem::new(
                 Kind::Auth,
                 "gcloud is not signed in, and nobody is here who could sign in.",

@@ -32,7 +32,7 @@ crate::choice! {
 
 crate::tools! { "spotify";
     /// Connect a Spotify account.
-    spotify_auth(SpotifyAuth; OUTSIDE.slow().seconds(130).service("spotify").asks(ACCOUNTS)) {
+    spotify_auth(SpotifyAuth; OUTSIDE.slow().seconds(130).service("spotify").asks(ACCOUNTS).additive()) {
         /// code or pasted redirect URL; empty starts the flow
         auth_code: String = "", alias: &["code", "url"];
     } => sign_in, says ["connect spotify", "sign in to spotify"];
@@ -48,7 +48,7 @@ crate::tools! { "spotify";
     } => search, says ["search spotify for {query}", "find {query} on spotify"];
 
     /// Create a playlist.
-    spotify_create_playlist(SpotifyCreatePlaylist; OUTSIDE.seconds(10).service("spotify").asks(BOTH)) {
+    spotify_create_playlist(SpotifyCreatePlaylist; OUTSIDE.seconds(10).service("spotify").asks(BOTH).additive()) {
         /// name
         name: String, example: "Road trip";
         /// text
@@ -58,7 +58,7 @@ crate::tools! { "spotify";
     } => create, says ["create the spotify playlist {name}", "make a spotify playlist called {name}"];
 
     /// Search tracks and add the best matches.
-    spotify_add_tracks(SpotifyAddTracks; OUTSIDE.seconds(60).service("spotify").asks(BOTH)) {
+    spotify_add_tracks(SpotifyAddTracks; OUTSIDE.seconds(60).service("spotify").asks(BOTH).additive()) {
         /// playlist id or URL
         playlist_id: String, example: "37i9dQZF1DX0XUsuxWHRQd", alias: &["playlist"];
         /// one query per track

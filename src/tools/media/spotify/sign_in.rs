@@ -32,7 +32,7 @@ pub(super) fn sign_in(ctx: &Ctx, args: SpotifyAuth) -> Outcome<String> {
     }
     let id = client(ctx)?;
     // Where nobody sits, nobody can come back within the call.
-    let somebody = ctx.by_hand || ctx.world.approve.is_some();
+    let somebody = ctx.approval.is_attended();
     let wanted = port(&ctx.world.env);
     if !somebody {
         let begun = begin(&store, &id, wanted)?;

@@ -26,7 +26,7 @@ use new::{New, When, uuid};
 
 crate::tools! { "calendar";
     /// Add an event and its reminders.
-    calendar_add_event(AddEvent; OUTSIDE.seconds(15).service("local .ics, cron, ntfy.sh")) {
+    calendar_add_event(AddEvent; OUTSIDE.seconds(15).service("local .ics, cron, ntfy.sh").additive()) {
         /// summary
         title: String, example: "Dinner with Ann", alias: &["summary"];
         /// ISO date-time, e.g. 2026-02-14T18:00, or a date
@@ -40,7 +40,7 @@ crate::tools! { "calendar";
     } => add, says ["add event {title} at {start}", "add {title} to the calendar on {start}"];
 
     /// Delete by UID or title.
-    calendar_delete_event(DeleteEvent; OUTSIDE.seconds(10)) {
+    calendar_delete_event(DeleteEvent; OUTSIDE.seconds(10).open_world(false)) {
         /// event UID
         uid: String = "";
         /// case-insensitive part of the title

@@ -37,7 +37,7 @@ crate::tools! { "notes";
     } => list, says ["show my notes", "list my notes", "list notes", "my notes", "notes"];
 
     /// Create a notes subdirectory.
-    notes_mkdir(NotesMkdir; NOTES.seconds(5)) {
+    notes_mkdir(NotesMkdir; NOTES.seconds(5).additive().idempotent()) {
         /// directory inside the notes directory
         path: String, example: "ideas", alias: &["name", "dir", "directory", "folder"];
     } => make_folder;

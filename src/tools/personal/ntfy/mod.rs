@@ -8,7 +8,8 @@ use crate::base::problem::{Kind, Outcome, Problem};
 use crate::base::text::{clip, did_you_mean, plural, visible};
 use crate::net::services::{NTFY, Service};
 use crate::store::subscriptions::{Reader, Seen, Subscription, is_name};
-use crate::tools::engine::context::{Ctx, Matter};
+use crate::tools::engine::approval::ApprovalRequest;
+use crate::tools::engine::context::Ctx;
 use crate::tools::output::untrusted::fenced;
 use crate::tools::{MEMORY, OUTSIDE, RECORDS};
 
@@ -23,7 +24,7 @@ crate::tools! { "ntfy";
     } => generate, says ["new ntfy topic"];
 
     /// Subscribe to a topic.
-    ntfy_subscribe(NtfySubscribe; RECORDS.seconds(5).service("ntfy.sh")) {
+    ntfy_subscribe(NtfySubscribe; RECORDS.seconds(5).service("ntfy.sh").idempotent()) {
         /// topic
         topic: String, example: "my-long-secret-topic";
         /// friendly name
@@ -31,13 +32,13 @@ crate::tools! { "ntfy";
     } => subscribe, says ["subscribe to {topic}"];
 
     /// Drop a subscription.
-    ntfy_unsubscribe(NtfyUnsubscribe; RECORDS.seconds(5).service("ntfy.sh")) {
+    ntfy_unsubscribe(NtfyUnsubscribe; RECORDS.seconds(5).service("ntfy.sh").destructive().idempotent()) {
         /// topic
         topic: String, example: "my-long-secret-topic";
     } => unsubscribe, says ["unsubscribe from {topic}"];
 
     /// Send a notification.
-    ntfy_publish(NtfyPublish; OUTSIDE.seconds(10).service("ntfy.sh").asks(&SERVER)) {
+    ntfy_publish(NtfyPublish; OUTSIDE.seconds(10).service("ntfy.sh").asks(&SERVER).additive()) {
         /// topic
         topic: String, example: "my-long-secret-topic";
         /// text
@@ -117,9 +118,11 @@ fn subscribe(ctx: &Ctx, args: NtfySubscribe) -> Outcome<String> {
     let topic = named(ctx, &args.topic)?;
     let label = label(&args.label);
     // Messages go only to subscribed topics: without the person's word a model could name any.
-    ctx.approve(Matter::Topic {
-        name: topic.clone(),
-    })?;
+    ctx.approve(ApprovalRequest::new(
+        "Subscribe to this ntfy topic?",
+        "subscribe to this topic",
+        &topic,
+    ))?;
     let new = crate::store::subscriptions::add(&path(ctx)?, &topic, &label, &ctx.world.clock)?;
     crate::alerts::ntfy::reminder_topic::allow(&ctx.world.alerts, &label)?;
     let (all, _) = subscriptions(ctx)?;

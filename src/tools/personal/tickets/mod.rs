@@ -9,6 +9,7 @@ mod words;
 use std::path::Path;
 
 use self::command::{Caller, Desk};
+use self::gate::TicketGate;
 use self::show::Filter;
 use crate::base::problem::{Outcome, Problem};
 use crate::formats::front_matter::{New, tags};
@@ -65,13 +66,13 @@ crate::tools! { "tickets";
     } => create, says ["create a ticket {title}", "new ticket {title}"];
 
     /// Mark in progress.
-    ticket_start(TicketStart; MEMORY.seconds(5).service("tk cli")) {
+    ticket_start(TicketStart; MEMORY.seconds(5).service("tk cli").idempotent()) {
         /// ticket id
         ticket_id: String, example: "ma-x1y2", alias: &["id"];
     } => start, says ["start ticket {ticket_id}"];
 
     /// Mark closed.
-    ticket_close(TicketClose; MEMORY.seconds(5).service("tk cli")) {
+    ticket_close(TicketClose; MEMORY.seconds(5).service("tk cli").idempotent()) {
         /// ticket id
         ticket_id: String, example: "ma-x1y2", alias: &["id"];
     } => close, says ["close ticket {ticket_id}"];
@@ -105,7 +106,7 @@ crate::tools! { "tickets";
     } => dep_tree, says ["dependencies of ticket {ticket_id}"];
 
     /// Make one ticket depend on another.
-    ticket_add_dep(TicketAddDep; MEMORY.seconds(5).service("tk cli")) {
+    ticket_add_dep(TicketAddDep; MEMORY.seconds(5).service("tk cli").idempotent()) {
         /// ticket id
         ticket_id: String, example: "ma-x1y2", alias: &["id"];
         /// must be closed first
@@ -113,7 +114,7 @@ crate::tools! { "tickets";
     } => add_dep;
 
     /// Pass arguments to the ticket program.
-    tk(TkArgs; MEMORY.coding().seconds(10).service("tk cli")) {
+    tk(TkArgs; MEMORY.coding().seconds(10).service("tk cli").destructive()) {
         /// e.g. create "title" -t epic --parent ID -d "..."; start ID; close ID; add-note ID "text"; show ID; ls --status=open; blocked; dep-tree ID
         args: String, example: "ls --status=open";
     } => pass;
@@ -184,7 +185,7 @@ fn create(ctx: &Ctx, args: CreateTicket) -> Outcome<String> {
         ..New::default()
     };
     let id = crate::store::tickets::change::create(&desk.place, new, desk.clock)?;
-    ctx.world.ticket_gate.pass();
+    ctx.world.modules.get::<TicketGate>().pass();
     let text = show::show(&desk.place.open()?, &id, desk.stop)?;
     Ok(format!("Created ticket {id}\n\n{text}"))
 }
@@ -285,10 +286,10 @@ impl Caller for Model<'_> {
             return Ok(());
         }
         // One call by hand is a process of its own and never gets to a second.
-        if self.0.by_hand && world.env.get("MARVIN_TICKET").is_none() {
+        if self.0.approval.is_user_invoked() && world.env.get("MARVIN_TICKET").is_none() {
             return Ok(());
         }
-        world.ticket_gate.first()
+        world.modules.get::<TicketGate>().first()
     }
 }
 
@@ -311,7 +312,7 @@ fn pass(ctx: &Ctx, args: TkArgs) -> Outcome<String> {
         .find(|word| *word != "super")
         .is_some_and(|word| word == "create")
     {
-        ctx.world.ticket_gate.pass();
+        ctx.world.modules.get::<TicketGate>().pass();
     }
     Ok(if text.is_empty() {
         "Nothing to show.".to_owned()

@@ -15,7 +15,8 @@ use crate::net::services;
 use crate::proc::git::Git;
 use crate::proc::git::clone::{Clone, is_there};
 use crate::proc::program::find_program;
-use crate::tools::engine::context::{Ctx, READ_WARN};
+use crate::tools::engine::context::Ctx;
+use crate::tools::engine::read_budget::READ_WARN;
 use crate::tools::output::untrusted::fenced;
 use crate::tools::project::search::{Search, hits};
 use crate::tools::{OUTSIDE, READ};
@@ -31,7 +32,7 @@ static CLONES: [&services::Service; 1] = [&services::GITHUB];
 
 crate::tools! { "github";
     /// Search GitHub.
-    github_search(GithubSearch; READ.seconds(30).service("gh cli")) {
+    github_search(GithubSearch; READ.seconds(30).service("gh cli").open_world(true)) {
         /// search text with qualifiers
         query: String, example: "language:rust terminal";
         /// what to search
@@ -41,7 +42,7 @@ crate::tools! { "github";
     } => search::search, says ["search github for {query}"];
 
     /// Clone a repository for reading.
-    github_clone(GithubClone; OUTSIDE.seconds(120).slow().service("gh cli, git").asks(&CLONES)) {
+    github_clone(GithubClone; OUTSIDE.seconds(120).slow().service("gh cli, git").asks(&CLONES).additive()) {
         /// owner/name or a GitHub URL
         repo: String, example: "rust-lang/rust";
         /// depth 1

@@ -51,7 +51,7 @@ crate::tools! { "utilities";
     } => translate::translate, says ["translate {text} to {target_language}", "translate {text} into {target_language}"];
 
     /// Read an RSS or Atom feed.
-    read_rss(ReadRss; READ.seconds(15)) {
+    read_rss(ReadRss; READ.seconds(15).open_world(true)) {
         /// feed address
         url: String, example: "https://example.org/feed.xml";
         /// entries

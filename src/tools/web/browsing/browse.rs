@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::fetch::{Fetched, Kind, fetch, plain, status_words};
-use super::pages::Leaf;
+use super::pages::{Leaf, Pages};
 use super::{BrowseWeb, lynx, window};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, thousands, visible};
@@ -23,7 +23,8 @@ const GAP: Duration = Duration::from_secs(1);
 pub(super) fn page(ctx: &Ctx, args: BrowseWeb) -> Outcome<String> {
     let address = Address::parse(&args.url)?;
     let key = address.to_string();
-    let leaf = match ctx.world.pages.get(&key) {
+    let pages = ctx.world.modules.get::<Pages>();
+    let leaf = match pages.get(&key) {
         Some(leaf) => leaf,
         None => {
             let host = address.host.to_string();
@@ -34,7 +35,7 @@ pub(super) fn page(ctx: &Ctx, args: BrowseWeb) -> Outcome<String> {
             let good = fetched.status < 400;
             let leaf = Arc::new(leaf(ctx, &address, fetched)?);
             if good {
-                ctx.world.pages.put(key, &leaf);
+                pages.put(key, &leaf);
             }
             leaf
         }

@@ -9,7 +9,7 @@ mod link;
 mod lynx;
 mod menu;
 mod news;
-pub(crate) mod pages;
+mod pages;
 mod query;
 pub(crate) mod results;
 mod scrape;
@@ -99,7 +99,7 @@ crate::tools! { "web";
     ];
 
     /// Read one page as text.
-    browse_web(BrowseWeb; READ.seconds(15).service("lynx")) {
+    browse_web(BrowseWeb; READ.seconds(15).service("lynx").open_world(true)) {
         /// page address
         url: String, example: "https://example.org/";
         /// characters to return
@@ -109,7 +109,7 @@ crate::tools! { "web";
     } => browse::page, says ["browse {url}", "open the page {url}", "read the page {url}"];
 
     /// Load a page in headless Firefox and extract content.
-    scrape_page(ScrapePage; READ.seconds(60).slow().service("webdriver (geckodriver + firefox)")) {
+    scrape_page(ScrapePage; READ.seconds(60).slow().service("webdriver (geckodriver + firefox)").open_world(true)) {
         /// page address
         url: String, example: "https://example.org/";
         /// what to pull out

@@ -12,7 +12,7 @@ use crate::tools::engine::context::Ctx;
 
 crate::tools! { "downloads";
     /// Download to ~/Downloads.
-    download_file(DownloadFile; OUTSIDE.seconds(120).slow()) {
+    download_file(DownloadFile; OUTSIDE.seconds(120).slow().additive()) {
         /// address
         url: String, example: "https://example.org/report.pdf";
         /// default from the URL
@@ -20,7 +20,7 @@ crate::tools! { "downloads";
     } => file, says ["download {url}"];
 
     /// Download video or audio.
-    yt_dlp_download(YtDlpDownload; OUTSIDE.seconds(600).slow().service("yt-dlp")) {
+    yt_dlp_download(YtDlpDownload; OUTSIDE.seconds(600).slow().service("yt-dlp").additive()) {
         /// address
         url: String, example: "https://example.org/watch?v=1";
         /// extract mp3

@@ -14,7 +14,7 @@ use super::snapshot;
 use crate::app::session::ui_update::{End, Question, Running, Show, Status};
 use crate::chat::event::{CallEnd, CallState, Event};
 use crate::chat::message::ToolCall;
-use crate::tools::engine::context::Matter;
+use crate::tools::engine::approval::ApprovalRequest;
 use crate::ui::editor::Editor;
 use crate::ui::text::theme::{ColorMode, Theme};
 
@@ -123,12 +123,9 @@ impl Stage {
     }
 
     pub(super) fn ask(&mut self, command: &str, reason: &str) {
-        let matter = Matter::Command {
-            command: command.to_owned(),
-            dir: "/home/arthur/src/fetcher".into(),
-        };
+        let request = ApprovalRequest::new("Run this command?", "run this command", command);
         let question = Question {
-            matter,
+            request: request.in_dir(std::path::Path::new("/home/arthur/src/fetcher")),
             reply: bounded(1).0,
         };
         let mut asked = Asked::new(question, reason.to_owned());

@@ -17,9 +17,9 @@ use crate::chat::event::{Event, Listener};
 use crate::tools::engine::context::World;
 use crate::tools::engine::policy::Bounds;
 
-struct Deaf;
+struct NullSink;
 
-impl Listener for Deaf {
+impl Listener for NullSink {
     fn hear(&self, _event: Event) {}
 }
 
@@ -67,7 +67,7 @@ fn context(port: u16, path: &str) -> Ctx {
     let allowed = format!("127.0.0.1:{port}");
     let env = Env::from([("PATH", path), ("MARVIN_ALLOW_PRIVATE", allowed.as_str())]);
     let world = World::new(env, Bounds::default());
-    Ctx::new(Arc::new(world), Cancel::new(), Arc::new(Deaf))
+    Ctx::new(Arc::new(world), Cancel::new(), Arc::new(NullSink))
 }
 
 /// Loads the page of `port` with less patience.

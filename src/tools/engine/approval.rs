@@ -1,0 +1,218 @@
+//! Whether a call may do what the user may not want, and what they are asked.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::base::cancel::Cancel;
+use crate::base::problem::{Outcome, Problem};
+use crate::base::text::visible;
+
+/// Who decides about the acts of a call that the user may not want.
+#[derive(Clone)]
+pub enum Approval {
+    /// The user called the tool themselves, and need not be asked.
+    UserInvoked,
+    /// Somebody is asked each time.
+    Ask(Arc<dyn Approver>),
+    /// Everything is approved: non-interactive mode.
+    Approve,
+    /// Nobody can be asked, and silence is not consent.
+    Deny,
+}
+
+impl Approval {
+    /// True when the user called the tool themselves.
+    pub fn is_user_invoked(&self) -> bool {
+        matches!(self, Self::UserInvoked)
+    }
+
+    /// True when the user is there: they can answer, or finish in a browser what a tool began.
+    pub fn is_attended(&self) -> bool {
+        matches!(self, Self::UserInvoked | Self::Ask(_))
+    }
+}
+
+impl fmt::Debug for Approval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::UserInvoked => "UserInvoked",
+            Self::Ask(_) => "Ask",
+            Self::Approve => "Approve",
+            Self::Deny => "Deny",
+        })
+    }
+}
+
+/// Asks whoever can agree.
+pub trait Approver: Send + Sync {
+    /// `Ok` when the user agrees; the problem says what they answered. Waits until they do or `stop` fires.
+    ///
+    /// # Errors
+    /// The user declined, or `stop` fired.
+    fn ask(&self, request: ApprovalRequest, stop: &Cancel) -> Outcome<()>;
+}
+
+/// What a tool wants the user to agree to. Two that are equal ask for exactly the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ApprovalRequest {
+    question: &'static str,
+    act: &'static str,
+    /// As it is, not as it is shown: two commands that look alike are two.
+    subject: OsString,
+    place: Option<PathBuf>,
+}
+
+impl ApprovalRequest {
+    /// Asks `question` ("Run this command?") about `subject`; `act` is the same as the end of a sentence ("run this command").
+    pub fn new(question: &'static str, act: &'static str, subject: impl AsRef<OsStr>) -> Self {
+        Self {
+            question,
+            act,
+            subject: subject.as_ref().to_owned(),
+            place: None,
+        }
+    }
+
+    /// Names the folder in which it would happen.
+    #[must_use]
+    pub fn in_dir(mut self, dir: &Path) -> Self {
+        self.place = Some(dir.to_owned());
+        self
+    }
+
+    /// What is asked.
+    pub fn question(&self) -> &'static str {
+        self.question
+    }
+
+    /// What the user would agree to, as the end of a sentence.
+    pub fn act(&self) -> &'static str {
+        self.act
+    }
+
+    /// The subject, with control characters made visible.
+    pub fn text(&self) -> String {
+        visible(&self.subject.to_string_lossy())
+    }
+
+    /// Where it would happen, for what happens somewhere.
+    pub fn place(&self) -> Option<&Path> {
+        self.place.as_deref()
+    }
+
+    /// The answer where nobody can be asked.
+    pub(super) fn refused_unasked(&self) -> Problem {
+        Problem::refused(format!(
+            "To {} needs the user's agreement, and standard input is no terminal to ask on.",
+            self.act
+        ))
+        .next("Run Marvin on a terminal, or with --non-interactive, which approves everything.")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::env::Env;
+    use crate::base::problem::Kind;
+    use crate::chat::event::{CallState, Event, Listener};
+    use crate::tools::engine::context::{Ctx, World};
+    use crate::tools::engine::policy::Bounds;
+    use std::sync::Mutex;
+
+    /// Remembers the requests, and declines those about "no".
+    #[derive(Default)]
+    struct User(Mutex<Vec<ApprovalRequest>>);
+
+    impl Approver for User {
+        fn ask(&self, request: ApprovalRequest, _: &Cancel) -> Outcome<()> {
+            let is_declined = request.text() == "no";
+            self.0.lock().unwrap().push(request);
+            match is_declined {
+                true => Err(Problem::new(Kind::Declined, "No.")),
+                false => Ok(()),
+            }
+        }
+    }
+
+    #[derive(Default)]
+    struct States(Mutex<Vec<CallState>>);
+
+    impl Listener for States {
+        fn hear(&self, event: Event) {
+            if let Event::CallState { state, .. } = event {
+                self.0.lock().unwrap().push(state);
+            }
+        }
+    }
+
+    fn request(subject: &str) -> ApprovalRequest {
+        ApprovalRequest::new("Run this command?", "run this command", subject)
+    }
+
+    /// The outcome of asking about `subject`, and the states that the call went through.
+    fn outcome(approval: Approval, subject: &str) -> (Outcome<()>, Vec<CallState>) {
+        let world = World::new(Env::default(), Bounds::default());
+        let states = Arc::new(States::default());
+        let listener: Arc<dyn Listener> = Arc::clone(&states) as Arc<dyn Listener>;
+        let ctx = Ctx {
+            approval,
+            ..Ctx::new(Arc::new(world), Cancel::new(), listener)
+        };
+        let answer = ctx.approve(request(subject));
+        let states = states.0.lock().unwrap().clone();
+        (answer, states)
+    }
+
+    #[test]
+    fn a_call_of_the_user_is_approved_without_a_question() {
+        let (answer, states) = outcome(Approval::UserInvoked, "no");
+        assert!(answer.is_ok() && states.is_empty());
+        assert!(Approval::UserInvoked.is_user_invoked() && Approval::UserInvoked.is_attended());
+    }
+
+    #[test]
+    fn the_approver_decides_and_the_call_waits_meanwhile() {
+        let user = Arc::new(User::default());
+        let ask = || Approval::Ask(Arc::clone(&user) as Arc<dyn Approver>);
+        let (answer, states) = outcome(ask(), "make");
+        assert!(answer.is_ok());
+        assert_eq!(states, [CallState::Waiting, CallState::Running]);
+        let (answer, states) = outcome(ask(), "no");
+        assert_eq!(answer.unwrap_err().kind, Kind::Declined);
+        assert_eq!(states, [CallState::Waiting, CallState::Running]);
+        assert_eq!(*user.0.lock().unwrap(), [request("make"), request("no")]);
+        assert!(ask().is_attended() && !ask().is_user_invoked());
+    }
+
+    #[test]
+    fn non_interactive_mode_approves_without_a_question() {
+        let (answer, states) = outcome(Approval::Approve, "no");
+        assert!(answer.is_ok() && states.is_empty());
+        assert!(!Approval::Approve.is_attended() && !Approval::Approve.is_user_invoked());
+    }
+
+    #[test]
+    fn where_nobody_can_be_asked_the_answer_is_no() {
+        let (answer, states) = outcome(Approval::Deny, "make");
+        let problem = answer.unwrap_err();
+        assert_eq!(problem.kind, Kind::Refused);
+        assert!(problem.what.starts_with("To run this command needs"));
+        assert!(states.is_empty());
+        assert!(!Approval::Deny.is_attended() && !Approval::Deny.is_user_invoked());
+    }
+
+    #[test]
+    fn requests_that_look_alike_are_not_equal() {
+        let (raw, escaped) = (request("a\u{1b}b"), request(&visible("a\u{1b}b")));
+        assert_eq!(raw.text(), escaped.text());
+        assert_ne!(raw, escaped);
+        assert_ne!(request("make"), request("make").in_dir(Path::new("/")));
+        assert_eq!(
+            request("make").in_dir(Path::new("/")).place(),
+            Some(Path::new("/"))
+        );
+    }
+}

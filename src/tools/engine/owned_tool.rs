@@ -1,0 +1,99 @@
+//! Tools that come at run time, and a reference to a tool of either kind.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::context::Ctx;
+use super::policy::Bounds;
+use super::result::Done;
+use super::rules::Rules;
+use super::tool::Tool;
+use crate::base::problem::{Outcome, Problem};
+use crate::llm::provider::{Offered, Params, Phrases};
+
+/// What runs a tool that came at run time.
+pub type OwnedRun = Box<dyn Fn(&Ctx, &Map<String, Value>) -> Outcome<Done> + Send + Sync>;
+
+/// A tool that came at run time: of an MCP server, or a sub-agent.
+pub struct OwnedTool {
+    /// Name that models call.
+    pub name: String,
+    /// Where it comes from; the policy treats it as a group.
+    pub module: String,
+    /// What it does, one sentence.
+    pub summary: String,
+    /// JSON Schema of its parameters, an object.
+    pub schema: Box<RawValue>,
+    /// Side effect, limits.
+    pub rules: Rules,
+    /// Phrases that call it without a model, as in [`Tool::phrases`].
+    pub phrases: Arc<[String]>,
+    /// Does the work.
+    pub run: OwnedRun,
+}
+
+impl fmt::Debug for OwnedTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnedTool")
+            .field("name", &self.name)
+            .field("module", &self.module)
+            .field("rules", &self.rules)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A tool of either kind. Cheap to clone.
+#[derive(Debug, Clone)]
+pub enum ToolRef {
+    /// A row of the table.
+    BuiltIn(&'static Tool),
+    /// One that came at run time.
+    Owned(Arc<OwnedTool>),
+}
+
+impl ToolRef {
+    /// Name that models call.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::BuiltIn(tool) => tool.name,
+            Self::Owned(tool) => &tool.name,
+        }
+    }
+
+    /// Side effect, limits.
+    pub fn rules(&self) -> &Rules {
+        match self {
+            Self::BuiltIn(tool) => &tool.rules,
+            Self::Owned(tool) => &tool.rules,
+        }
+    }
+
+    /// Why it may not run within `bounds`, when it may not.
+    pub(super) fn refusal(&self, bounds: &Bounds) -> Option<Problem> {
+        match self {
+            Self::BuiltIn(tool) => bounds.refusal(tool.name, tool.module, &tool.rules),
+            Self::Owned(tool) => bounds.refusal(&tool.name, &tool.module, &tool.rules),
+        }
+    }
+
+    /// The tool as a model sees it; nothing is copied of a built-in one.
+    pub(super) fn offered(&self) -> Offered {
+        match self {
+            Self::BuiltIn(tool) => Offered {
+                name: tool.name.into(),
+                about: tool.about().into(),
+                params: Params::Declared(tool.schema),
+                phrases: Phrases::BuiltIn(tool.phrases),
+            },
+            Self::Owned(tool) => Offered {
+                name: tool.name.clone().into(),
+                about: tool.summary.clone().into(),
+                params: Params::Foreign(tool.schema.clone()),
+                phrases: Phrases::Owned(Arc::clone(&tool.phrases)),
+            },
+        }
+    }
+}

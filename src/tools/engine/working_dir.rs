@@ -1,0 +1,82 @@
+//! The working directory of a session and its fence.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::disk::beneath::Root;
+
+/// The working directory.
+#[derive(Default)]
+pub struct Place {
+    state: RwLock<PlaceState>,
+}
+
+#[derive(Default, Clone)]
+struct PlaceState {
+    root: Option<Arc<Root>>,
+    /// The first one of the process.
+    first: Option<Arc<Root>>,
+    /// The directory given at start: a target outside is refused later.
+    bound: Option<Arc<Root>>,
+    /// The current directory, when it was not taken (home or `/`).
+    untaken: Option<PathBuf>,
+}
+
+impl Place {
+    /// Takes `root`; `given` when it came from `--working-dir` or a parent, so that it cannot be left.
+    pub fn set(&self, root: Root, given: bool) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let root = Arc::new(root);
+        if given {
+            state.bound = Some(Arc::clone(&root));
+        }
+        state.first.get_or_insert_with(|| Arc::clone(&root));
+        state.root = Some(root);
+    }
+
+    /// Remembers the current directory that is no project (home or `/`).
+    pub fn leave_unset(&self, current: PathBuf) {
+        self.state
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .untaken = Some(current);
+    }
+
+    /// The fence of the working directory.
+    pub fn root(&self) -> Option<Arc<Root>> {
+        self.state
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .root
+            .clone()
+    }
+
+    /// The directory that cannot be left, when one was given.
+    pub fn bound(&self) -> Option<Arc<Root>> {
+        self.state
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .bound
+            .clone()
+    }
+
+    /// The directory that the process began in, whichever it works in now.
+    pub fn first(&self) -> Option<Arc<Root>> {
+        self.state
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .first
+            .clone()
+    }
+
+    /// Why none is set, in brackets after a blank; empty when there is nothing to say.
+    pub(super) fn unset_because(&self) -> String {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        state.untaken.as_ref().map_or_else(String::new, |dir| {
+            format!(
+                " (the current directory, {}, is not taken for one)",
+                dir.display()
+            )
+        })
+    }
+}
