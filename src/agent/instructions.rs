@@ -8,14 +8,12 @@ use crate::base::open;
 use crate::disk::beneath::Root;
 use crate::disk::paths::Paths;
 
-/// Most bytes of one such text, and of all documents together (contract/interfaces.md 11).
+/// Size limit in bytes of one such text, and of all documents together: they are in every request.
 const CAP: usize = 60_000;
 
-/// The project's instructions: the first of the contract's three places, else `AGENTS.md` from the directory up to the
-/// repository's root, without a repository in the directory alone (contract/interfaces.md 10.2, decisions.md 13). Returns where
-/// they stand and what they say.
-///
-/// What stands in the project is read within its fence: no link there gets a file from elsewhere into a request.
+/// The project's instructions: the first of the three places of [`Paths::instructions`], else `AGENTS.md` (<https://agents.md>) from the directory
+/// up to the repository's root; outside a repository, in the directory alone. Returns where they were found and their text.
+/// Files of the project are read through the path fence, so no symlink there gets a file from elsewhere into a request.
 pub(crate) fn instructions(paths: &Paths, root: &Root) -> Option<(PathBuf, String)> {
     let dir = root.path();
     let found = paths.instructions(dir).into_iter().find_map(|path| {

@@ -1,6 +1,6 @@
 //! The words sent to models: Markdown files under `src/prompts`, built in, with `{{slot}}`s filled by name.
 
-/// Personality and rules (contract/interfaces.md 11, section 1).
+/// Personality and rules: the first section of the system prompt.
 pub(crate) const IDENTITY: &str = include_str!("../prompts/identity.md");
 /// Instructions for work on code (section 6).
 pub(crate) const CODING: &str = include_str!("../prompts/coding.md");

@@ -23,7 +23,7 @@ use crate::tools::engine::{arguments, batch, registry};
 /// Characters of a call's arguments that go back to its model after they were cut.
 const CUT_ARGUMENTS: usize = 1_000;
 
-/// How far a turn may go (contract/interfaces.md 7).
+/// Limits of a turn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// Rounds of tool calls.
@@ -265,8 +265,8 @@ fn in_own_words(
     (calls, cut)
 }
 
-/// A tool's name as every provider takes it back (contract/provider-quirks.md 37, 39): one that a model made up may be anything, and
-/// a name that is refused would spoil every later request.
+/// A tool name that every provider accepts (letters, digits, `_` and `-`, at most 64). A model may invent any name, and a refused one in the
+/// history would make every later request fail.
 fn sendable(name: &str) -> String {
     let plain = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,

@@ -1,6 +1,4 @@
-//! The non-interactive mode: one prompt in, the answer on standard output, the cost as the last line of standard error
-//! (contract/interfaces.md 1-5).
-//!
+//! The non-interactive mode: one prompt in, the answer on standard output, the cost as the last line of standard error.
 //! The turn runs on the main thread; [`Watch`] stops it from its own.
 
 use std::io::ErrorKind;
@@ -74,7 +72,7 @@ pub(crate) fn run(low: Low, start: Start) -> u8 {
     })
 }
 
-/// The exit status after a signal (decisions.md 9).
+/// The exit status after a signal: 128 plus its number, as shells report it.
 fn after(signal: i32) -> u8 {
     u8::try_from(128 + signal).unwrap_or(1)
 }

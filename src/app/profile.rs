@@ -1,4 +1,4 @@
-//! The active profile: its name, and what of it goes into the system prompt (contract/interfaces.md 10).
+//! The active profile: its name, and what of it goes into the system prompt.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

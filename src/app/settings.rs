@@ -78,8 +78,8 @@ impl Low {
         }
     }
 
-    /// The prompt of a non-interactive run: `--prompt`, `--prompt-file`, words, standard input; with `--stdin` the last is
-    /// appended as data (contract/interfaces.md 2, decisions.md 22).
+    /// The prompt of a non-interactive run: `--prompt`, `--prompt-file`, words, or standard input. With `--stdin`, standard input is appended to
+    /// the others as data.
     pub(crate) fn prompt(&self, stdin_is_terminal: bool) -> Outcome<String> {
         match self.first()? {
             Some(prompt) => Ok(prompt),

@@ -63,7 +63,7 @@ pub(crate) fn world(
     Ok(world)
 }
 
-/// The home folder and `/` are no projects (decisions.md 23).
+/// The home folder and `/` are not projects: taken as working directory they would open everything the user has to a coding tool.
 fn is_project(env: &Env, dir: &Path) -> bool {
     let home = env.get("HOME").map(Path::new);
     let same = |other: &Path| {
@@ -101,7 +101,7 @@ impl Answering {
     }
 }
 
-/// Chooses provider and model: flags, environment, defaults (contract/interfaces.md 2, 6).
+/// Chooses provider and model: flags, then environment, then defaults.
 pub(crate) fn answering(low: &Low, env: &Env, warn: &mut dyn FnMut(String)) -> Outcome<Answering> {
     let chosen = choose::choose(env, low.provider.as_deref())?;
     let own = low

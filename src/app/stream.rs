@@ -17,7 +17,7 @@ use crate::chat::message::ToolCall;
 /// What stands before the names of a round's tools: two spaces, U+1F527, one space.
 const MARKER: &str = "  \u{1f527} ";
 
-/// Writes events as the contract says. A reader that goes away fires the token.
+/// Writes events: the answer to standard output, everything else to standard error. Fires the token when the reader closes the pipe.
 pub(crate) struct Stream {
     state: Mutex<State>,
     gone: Cancel,

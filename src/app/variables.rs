@@ -1,4 +1,4 @@
-//! The environment variables as a table, and `config.yaml`, which sets them underneath (decisions.md 18).
+//! The environment variables as a table, and `config.yaml`, which supplies values for those that are unset.
 
 use serde_json::Value;
 

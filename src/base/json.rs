@@ -1,4 +1,4 @@
-//! Looking into JSON of others, where anything may be missing, null, empty or of another type (contract/services/README-a.md 4).
+//! Lookups in JSON from other programs, where any value may be missing, null, empty or of another type.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The context budget: thresholds for a model's window, and what compaction keeps (contract/interfaces.md 9).
+//! The context budget: thresholds for a model's window, and what compaction keeps.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ pub(crate) struct Budget {
     pub hard: u64,
 }
 
-/// The window for which the contract's three numbers were made.
+/// The window that the default thresholds are made for; smaller windows scale them.
 const FULL_WINDOW: u64 = 228_000;
 /// Messages that compaction keeps word for word.
 const KEEP: usize = 8;

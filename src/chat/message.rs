@@ -42,7 +42,7 @@ pub struct Assistant {
 /// A tool call as the model wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The provider's id, or one that was made up (contract/provider-quirks.md 26).
+    /// The provider's id, or a generated one if it sent none.
     pub id: String,
     /// The tool's name.
     pub name: String,
@@ -67,8 +67,8 @@ pub struct ToolOutput {
     pub failed: bool,
 }
 
-/// Opaque fields that must go back, unchanged, to the provider they came from and to no other
-/// (contract/provider-quirks.md 33-36).
+/// Opaque fields that must go back, unchanged, to the provider they came from, and to no other: Gemini's thought signatures, OpenRouter's
+/// `reasoning_details`, DeepSeek's `reasoning_content`. Without them the next request is refused; other servers may refuse unknown fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// Name of the provider that sent them.

@@ -49,7 +49,7 @@ pub struct Totals {
     pub tool_calls: BTreeMap<String, u64>,
 }
 
-/// The four keys of the cost line (contract/interfaces.md 4).
+/// The keys of the cost line. Calling programs parse it: names and order stay.
 #[derive(Serialize)]
 struct CostLine<'a> {
     session_cost: f64,

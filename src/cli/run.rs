@@ -32,7 +32,7 @@ impl From<u8> for Next {
     }
 }
 
-/// Runs the command line as far as it needs no person (contract/interfaces.md 5).
+/// Runs everything on the command line that needs no interactive session.
 pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> Next {
     // A caller that asked for the non-interactive mode reads a cost line even when the flags were wrong.
     let machine = args.iter().any(|arg| arg == "--non-interactive");

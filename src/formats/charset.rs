@@ -1,5 +1,5 @@
-//! Bytes of a page or a feed as text: by a byte-order mark (which browsers believe first), the HTTP header, the document's own declaration, else UTF-8
-//! (contract/services/README-a.md 8).
+//! Decodes the bytes of a page or feed: by byte-order mark (which wins in browsers), HTTP header, the document's own declaration, else UTF-8
+//! (<https://encoding.spec.whatwg.org/#decode>).
 
 use encoding_rs::{Encoding, UTF_8};
 

@@ -1,4 +1,4 @@
-//! A ticket file: what stands in it, and how one value is changed with every other byte left as it was (contract/tickets.md, File).
+//! A ticket file: its YAML front matter, and changing one value with every other byte left as it was.
 
 use std::borrow::Cow;
 use std::ops::Range;

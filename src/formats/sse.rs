@@ -14,8 +14,8 @@ pub enum Item<'a> {
         /// Its `data:` lines, joined by newlines.
         data: &'a [u8],
     },
-    /// A line that is no field of the protocol. Some servers report an error in such a line
-    /// (contract/provider-quirks.md 10); web pages and proxies' texts consist of them.
+    /// A line that is not a field of the protocol. Servers of the llama.cpp family report an error as `error: {…}` instead of `data:`; a page or a
+    /// proxy's error text consists of such lines.
     Stray(&'a [u8]),
 }
 

@@ -1,4 +1,4 @@
-//! Which provider answers, at which address, with which key and model (decisions.md 3, 5, 7; contract/interfaces.md 6).
+//! Which provider answers, at which address, with which key and model.
 
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;

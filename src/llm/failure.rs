@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::provider::Reply;
 use crate::base::problem::Problem;
 
-/// The sort of failure; decides retry and fallback (contract/interfaces.md 8, provider-quirks.md 8-16).
+/// The kind of failure; it decides retry and fallback.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
     /// 401 or 403: the key is missing or refused.
@@ -17,13 +17,13 @@ pub enum Why {
     },
     /// 429 that no waiting cures: the quota is used up.
     Quota,
-    /// The request is larger than the account's whole limit: never fits (quirks 12 and 40).
+    /// The request exceeds the account's whole limit (Groq's free plans: 413 or 429 "Request too large"); retrying cannot help.
     TooLarge,
     /// The conversation is longer than the model's window.
     TooLong,
-    /// The model cannot take tools (quirk 16).
+    /// The model does not support tools (Ollama: 400 `… does not support tools`).
     NoTools,
-    /// The model wrote a malformed tool call; with what it wrote (quirk 15).
+    /// The model wrote a malformed tool call (Groq: `tool_use_failed`), with what it wrote.
     BadCall {
         /// The text of the failed generation.
         wrote: String,

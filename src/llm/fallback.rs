@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::failure::{Failure, Why};
 
-/// The longest wait that is waited for (contract/interfaces.md 8).
+/// A longer wait is not waited for; it becomes the failure.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(120);
 /// Waits when the provider names none; their number is the number of retries.
 const WAITS: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(60)];
@@ -41,7 +41,7 @@ pub(crate) enum Decision {
     GiveUp,
 }
 
-/// Decides (contract/interfaces.md 8, provider-quirks.md 12-16).
+/// Chooses between retry, fallback and giving up.
 pub(crate) fn decide(failure: &Failure, now: Situation) -> Decision {
     let clean = failure.nothing_shown();
     let next = if now.successor && clean && !now.shown && !now.wrote {

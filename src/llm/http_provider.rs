@@ -26,7 +26,7 @@ pub(crate) struct HttpProvider {
     client: Client,
     /// A request was answered before, so a kept connection may have died meanwhile.
     used: AtomicBool,
-    /// The server has no native Ollama path; its OpenAI path is used (contract/reply-flow.md 2).
+    /// The server has no native Ollama path, so its OpenAI path is used.
     compat: AtomicBool,
 }
 

@@ -7,11 +7,11 @@ use serde::Deserialize;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::usage::Tokens;
 
-/// When the prices were looked up (decisions.md 8).
+/// The month in which the prices were looked up.
 pub(crate) const PRICES_OF: &str = "2026-11";
-/// US dollars of one premium request of Copilot (contract/interfaces.md 17).
+/// US dollars of one premium request of Copilot.
 pub(crate) const PREMIUM_REQUEST: f64 = 0.04;
-/// Tools that a request may hold where nothing else is known (contract/provider-quirks.md 38).
+/// How many tools a request may have when the model's own limit is unknown: OpenAI, and Copilot behind it, refuse more (`array_above_max_length`).
 const TOOLS: usize = 128;
 
 /// What is known about one model, or assumed.
@@ -65,8 +65,7 @@ const fn line(
     }
 }
 
-/// Window and output in thousands of tokens, prices in dollars for a million. The first lines are those of
-/// contract/interfaces.md 17; names stand without the vendor that some services put before them.
+/// Window and output in thousands of tokens, prices in dollars per million. Names are without the vendor prefix that some services add.
 static LINES: &[Line] = &[
     line("gemini-3-pro", 1048, 64, 1.25, 10.0),
     line("llama-3.3-70b", 131, 32, 0.59, 0.79),
@@ -168,7 +167,7 @@ static LINES: &[Line] = &[
 /// What is known about `model`; `local` when it runs on this machine.
 pub(crate) fn facts(local: bool, model: &str) -> Facts {
     if local {
-        // What `num_ctx` is set to (contract/interfaces.md 6), whatever the model could do.
+        // This is what `num_ctx` is set to, whatever the model could do.
         return Facts {
             window: 32_768,
             output: 8192,
@@ -233,7 +232,7 @@ fn bare(model: &str) -> String {
     }
 }
 
-/// True for models of the GPT family that take a reasoning effort (contract/interfaces.md 6).
+/// True for models of the GPT family that accept a reasoning effort.
 pub(crate) fn takes_effort(model: &str) -> bool {
     let name = bare(model);
     let thinks = name.starts_with("gpt-5") && !name.contains("chat")
@@ -287,7 +286,7 @@ impl Prices {
     }
 }
 
-/// US dollars of one request to Copilot (contract/interfaces.md 17).
+/// US dollars of one request to Copilot.
 pub(crate) fn premium(model: &str) -> f64 {
     let times = if model.to_lowercase().contains("opus") {
         3.0

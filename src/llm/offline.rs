@@ -1,5 +1,5 @@
-//! `offline`, the embedded provider: no model and no network. It matches the last message against the phrases that the offered
-//! tools declare, calls the tool through the ordinary loop and shows its result (decisions.md 4). It never pretends to be a model.
+//! `offline`, the embedded provider: no model and no network. It matches the last message against the phrases that the offered tools declare, calls
+//! the tool through the ordinary loop and shows its result. It never pretends to be a model.
 
 use serde_json::{Map, Value};
 

@@ -15,7 +15,7 @@ use crate::base::problem::Problem;
 use crate::net::http_proxy::Forward;
 use crate::net::proxies::{Proxy, Route};
 
-/// Limits of a request, by phase; nothing limits a body that keeps coming (decisions.md 17).
+/// Timeouts of a request, by phase; a body that keeps coming has none.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Name look-up, connecting and the TLS handshake.

@@ -1,4 +1,4 @@
-//! Outside services as a table: where they are, what overrides that, which key they take, which tools use them (decisions.md 7).
+//! Outside services as a table: base address, override variable, key variable, and the tools that use them.
 
 use std::time::Duration;
 
@@ -18,9 +18,9 @@ pub struct Service {
     pub key: Option<&'static str>,
     /// What it is used for.
     pub about: &'static str,
-    /// Time between two requests, whoever makes them (contract/services/README-a.md 6).
+    /// Minimum time between two requests of this process.
     pub gap: Duration,
-    /// Its public server is asked only with a contact (decisions.md 10).
+    /// The public server is used only with a contact in the User-Agent, as its usage policy asks.
     pub contact: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `preferences.yaml`: begun with comments, continued from `prefs.yaml` when only that exists (contract/interfaces.md 10.1).
+//! `preferences.yaml`: created with comments; `prefs.yaml`, its former name, is read when only that exists.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Profiles as folders: which exist, which is active, making one (contract/interfaces.md 10).
+//! Profiles as folders: listing them, the active one, creating one.
 
 use std::fs;
 use std::sync::{PoisonError, RwLock};

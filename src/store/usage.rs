@@ -1,5 +1,4 @@
-//! `usage.json` and `cost-log.jsonl`: lifetime totals, merged with the file under a lock because two processes may end together
-//! (contract/interfaces.md 10.1).
+//! `usage.json` and `cost-log.jsonl`: lifetime totals, merged with the file under a lock because two processes may end at once.
 
 use std::fs::OpenOptions;
 use std::io::Write;

@@ -17,7 +17,7 @@ use crate::support::server::{Answer, Exchange, Server};
 use crate::support::tcp::Tarpit;
 use crate::terminal::{raw, restored, untouched};
 
-/// What the interface promises (issue 3), and what is tolerated of a loaded machine.
+/// The promised time, and the tolerance for a loaded machine.
 const PROMISED: Duration = Duration::from_millis(200);
 const TRIES: usize = 4;
 

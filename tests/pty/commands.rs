@@ -1,4 +1,4 @@
-//! The commands of contract/interfaces.md 12 on the full screen, and what they leave behind.
+//! Slash commands on the full screen, and what they leave behind.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

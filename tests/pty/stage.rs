@@ -108,7 +108,7 @@ pub(crate) fn last_sent(server: &Server, request: usize) -> String {
     sent(server, request).pop().expect("a message").1
 }
 
-/// Role and text of the entries of a profile's chat log; each must be in the contract's format.
+/// Role and text of the entries of a profile's chat log; each must have exactly the documented fields.
 pub(crate) fn log_of(home: &Home, profile: &str) -> Vec<(String, String)> {
     let path = format!("config/profiles/{profile}/chat_log.json");
     let read = || serde_json::from_str::<Vec<Value>>(&home.read(&path));

@@ -1,4 +1,4 @@
-//! `marvin tools --json` against the contract's list, for every tool that exists so far.
+//! `marvin tools --json` against the specification of the tools, where a checkout of it lies beside the repository.
 
 use std::fs;
 
@@ -29,7 +29,7 @@ fn named<'a>(list: &'a [Value], name: &Value) -> Option<&'a Value> {
     list.iter().find(|row| row["name"] == *name)
 }
 
-/// One parameter in the contract's terms as the published schema should show it.
+/// One parameter of the specification as the published schema should show it.
 fn property(wanted: &Value) -> Map<String, Value> {
     let mut shown = Map::new();
     shown.insert("type".into(), wanted["type"].clone());

@@ -1,4 +1,4 @@
-//! The non-interactive contract: prompts, standard output, standard error, exit codes (contract/interfaces.md 1-5).
+//! The non-interactive mode as calling programs see it: prompts, standard output, standard error, exit codes.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The cost line at the end of standard error (contract/interfaces.md 4).
+//! The cost line at the end of standard error.
 
 use serde_json::{Map, Value};
 

@@ -329,8 +329,7 @@ impl Done {
         self
     }
 
-    /// The cost line; fails the test unless it is there once, is the last line, and has exactly its four keys
-    /// (contract/interfaces.md 4).
+    /// The cost line; fails the test unless it is there exactly once, is the last line, and has exactly its four keys.
     pub fn cost(&self) -> Cost {
         Cost::last_line(&self.errors())
     }

@@ -1,6 +1,5 @@
-//! What a typed line means: one of the commands of contract/interfaces.md 12, a line for the shell, or a message.
-//!
-//! One table yields the reading, the help and the completions.
+//! What a typed line means: a slash command, a line for the shell, or a message.
+//! One table drives parsing, help and completion.
 
 use crate::base::problem::{Outcome, Problem};
 

@@ -59,7 +59,7 @@ const SEED: usize = 20;
 const GRACE: Duration = Duration::from_millis(120);
 /// How long leaving waits for the message of `--ntfy` to be sent.
 const NTFY_LIMIT: Duration = Duration::from_secs(1);
-/// How long leaving waits for what is still to be written (contract/sharp-edges.md: a limit on cleaning up).
+/// How long leaving waits for pending writes. Bounded, so that a stuck disk cannot keep the process alive.
 const LEAVING: Duration = Duration::from_secs(2);
 
 /// Who answers.

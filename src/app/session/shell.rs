@@ -1,5 +1,4 @@
-//! Commands that the user types: no gate, no fence, two minutes, and what they print goes into the talk
-//! (contract/interfaces.md 12, 14).
+//! Commands that the user types: no approval, no path fence, a timeout of two minutes; their output goes into the conversation.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The first words of a session (contract/interfaces.md 13; design: the first start with nothing set up).
+//! The first lines of a session, and what they say when no provider is set up yet.
 
 use std::fmt::Write as _;
 

@@ -52,7 +52,7 @@ pub(super) fn findings(env: &Env) -> Vec<Finding> {
         .collect()
 }
 
-/// The contact that requests name: the environment's, else that of the active profile (decisions.md 10).
+/// The contact in the User-Agent: the environment's, else the active profile's.
 fn contact(env: &Env) -> Option<String> {
     let set = env.get("MARVIN_CONTACT").and_then(user_agent::contact);
     set.or_else(|| {

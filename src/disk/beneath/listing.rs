@@ -31,7 +31,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// The one added to refusals: two levels, 40 lines, `.marvin` shown (contract/tools.json, `tree`).
+    /// The listing that is added to refusals: two levels, 40 lines, `.marvin` included.
     pub const SHORT: Self = Self {
         depth: 2,
         max_entries: 40,

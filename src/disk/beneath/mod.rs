@@ -1,4 +1,4 @@
-//! The path fence: every file access of a coding tool goes through a handle on the working directory (contract/interfaces.md 18).
+//! The path fence: every file access of a coding tool goes through a handle on the working directory.
 //!
 //! Three layers, each enough for the attempts it knows: [`Rel`] judges the text; `engine` opens the folder beneath the handle, so
 //! that no link and no swap leads out; `place` climbs back from the opened folder to the root and compares device and inode of

@@ -130,7 +130,7 @@ impl Root {
         &self.path
     }
 
-    /// Judges the text of a path (contract/interfaces.md 18, rules 1 to 3). The disk is asked only when the path is used.
+    /// Checks the text of a path. The disk is not touched before the path is used.
     ///
     /// # Errors
     /// `Refused` for an absolute path, `..`, NUL and `.tickets`; `Input` for an empty path. Each shows the directory.

@@ -1,5 +1,5 @@
-//! RSS and Atom as they come: bytes, a content type and an address become titles, dates, summaries and links
-//! (contract/services/rss.md).
+//! RSS (<https://www.rssboard.org/rss-specification>) and Atom (RFC 4287) as found in practice: bytes, a content type and an address become titles,
+//! dates, summaries and links.
 
 mod date;
 mod field;

@@ -1,4 +1,4 @@
-//! Feeds as they are met: every kind, every defect (contract/services/rss.md), none of them copied from anywhere.
+//! Feeds as found in practice: every kind, and the defects they come with. All written for these tests.
 
 use proptest::prelude::*;
 

@@ -459,7 +459,7 @@ impl<'a> Walk<'a> {
 /// Schemes that lead nowhere, or where no feed has to lead.
 const STRANGE: [&str; 4] = ["javascript", "vbscript", "data", "file"];
 
-/// A link as a whole address: against `xml:base`, else the feed's own page, else the document (contract/services/rss.md).
+/// A link as an absolute address, resolved against `xml:base`, else the feed's home page, else the document.
 fn whole((text, base): &Link, page: Option<&Address>, document: &Address) -> Option<String> {
     let text = visible(&text.split_whitespace().collect::<Vec<_>>().join("%20"));
     let scheme = text.split([':', '/', '?', '#']).next().unwrap_or_default();

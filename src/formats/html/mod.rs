@@ -1,4 +1,4 @@
-//! HTML as text: a browser's tokenizer takes markup away once, and entities with it (contract/services/README-a.md 8).
+//! HTML as text: a browser's tokenizer removes markup and decodes entities, once.
 
 mod flow;
 mod part;

@@ -1,5 +1,5 @@
-//! Line commands on one file: blocks `REPLACE n`, `INSERT n`, `DELETE n [count]`, parted by `---` (contract/services/unified-diff.md).
-//! Every number refers to the file as it was before the patch.
+//! Line commands on one file: blocks `REPLACE n`, `INSERT n`, `DELETE n [count]`, separated by `---`. Every number refers to the file as it was
+//! before the patch.
 
 use super::edit::{FileLine, rebuild, split};
 use super::parse::Line;

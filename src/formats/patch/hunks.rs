@@ -1,5 +1,4 @@
-//! Unified diffs of one file, applied: context is checked, wrong counts are mended, a hunk that stands a few lines off is found
-//! (contract/services/unified-diff.md). All hunks or none.
+//! Applies unified diffs of one file: context is checked, wrong counts are corrected, a hunk that is a few lines off is found. All hunks or none.
 
 use super::edit::{rebuild, split, wanted};
 use super::parse::Line;

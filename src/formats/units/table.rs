@@ -1,4 +1,4 @@
-//! The units: exact factors to one base unit of each kind (contract/services/unit-conversion.md).
+//! The units: exact factors to one base unit of each kind.
 //!
 //! kB, MB, GB are decimal and KiB, MiB, GiB binary. A year is the Gregorian mean of 365.2425 days, a month its twelfth. Gallons and
 //! what is part of one are those of the United States, unless `imp` or `uk` is said.

@@ -54,7 +54,7 @@ impl Dialect {
         })
     }
 
-    /// The address to send requests to. `base` is a base or already the whole address (contract/interfaces.md 6).
+    /// The address to send requests to. `base` is a base or already the whole address.
     pub fn url(self, base: &str) -> String {
         let base = base.trim_end_matches('/');
         let end = match (self.wire, self.row.wire) {

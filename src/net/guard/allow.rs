@@ -1,4 +1,4 @@
-//! `MARVIN_ALLOW_PRIVATE`: hosts and networks that the person lets through (decisions.md 20).
+//! `MARVIN_ALLOW_PRIVATE`: hosts and networks that the user exempts from the guard against private addresses.
 
 use std::net::IpAddr;
 

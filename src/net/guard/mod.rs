@@ -1,11 +1,9 @@
-//! The guard in front of addresses that a model or a page gave: nothing private is asked, whatever it is called
-//! (contract/services/README-a.md 10).
-//!
-//! The name is looked up here, once, and the connection is made to the addresses that were judged: whoever answers a second
-//! look-up differently is never asked. Behind a proxy of the user's environment the look-up here is only a judgement: the proxy
-//! looks up by itself, and what it can reach is for it to restrict. Names that cannot be looked up here are then left to it; local
-//! names, addresses in numbers, and names that lead to private addresses here are refused all the same.
-//!
+//! The guard in front of addresses that a model or a page gave: no request goes to a private network, whatever the host is called (server-side
+//! request forgery).
+//! The name is resolved here, once, and the connection is made to the addresses that were checked, so a DNS server that answers differently the
+//! second time (DNS rebinding) gains nothing. Behind a proxy of the user's environment the lookup here is only a check: the proxy resolves names
+//! itself, and restricting what it can reach is its task. Names that cannot be resolved here are then left to it; local names, numeric addresses,
+//! and names that resolve to private addresses here are refused all the same.
 //! Bases of services (`MARVIN_URL_<ID>`) are the user's own choice and do not come through here.
 
 mod allow;

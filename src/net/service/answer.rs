@@ -46,8 +46,8 @@ pub(crate) enum Unread {
     Net(NetError),
 }
 
-/// Reads a body of at most `most` bytes, decompressed: by its header, and by its first bytes when the header was lost on the way
-/// (contract/services/README-a.md 9, stackexchange.md).
+/// Reads a body of at most `most` bytes and decompresses it: by its header, or by its first bytes, because some proxies drop the header (Stack
+/// Exchange always compresses).
 ///
 /// # Errors
 /// See [`Unread`].

@@ -1,5 +1,5 @@
-//! The one way out to the services of the table (contract/services/README-a.md): a request waits its turn at its host's gate,
-//! names Marvin and the contact, is limited in time and size, and is tried again once at most, when the service says when.
+//! The one client for the services of the table: a request waits for its host's rate limit, names Marvin and the contact, is limited in time and
+//! size, and is retried at most once, when the service says when.
 
 mod answer;
 mod cache;

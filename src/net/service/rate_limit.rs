@@ -1,5 +1,4 @@
-//! One request after another: each host is left alone between two requests, whoever makes them, and for as long as it asked for
-//! (contract/services/README-a.md 6).
+//! Rate limit per host: a minimum gap between two requests, whichever tool makes them, and any longer pause that the host asked for.
 
 use std::collections::HashMap;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};

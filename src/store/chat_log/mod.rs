@@ -1,7 +1,6 @@
-//! The conversation on disk: `chat_log.json`, one JSON array that grows in place (contract/interfaces.md 10).
-//!
-//! Torn writes cost at most the entry that was being written: the closing bracket is overwritten in one write, under the lock, and
-//! whoever comes next cuts off what is not whole.
+//! The conversation on disk: `chat_log.json`, one JSON array that grows in place.
+//! A torn write costs at most the entry being written: the closing bracket is overwritten in one write, under the lock, and the next writer cuts
+//! off an incomplete entry.
 
 mod entry;
 mod style;

@@ -1,4 +1,4 @@
-//! Which folder holds the tickets, and what new ones are called (contract/tickets.md, Folder and IDs).
+//! Which folder holds the tickets, and the ids of new ones.
 
 use std::path::{Path, PathBuf};
 

@@ -23,11 +23,10 @@ pub enum Args {
     Whole(String),
 }
 
-/// Reads the raw argument text of a call of `tool` (contract/interfaces.md 7).
-///
-/// Understood are: an object; nothing or null, which is no arguments; a JSON string that holds an object, also encoded
-/// twice; an object followed by junk, inside a Markdown fence, or with line breaks left as they are in its texts; for tools that take a whole text, that text bare, as a JSON string or as the value of
-/// an object. Unicode escapes that were escaped twice are mended in every text.
+/// Reads the raw argument text of a call of `tool`.
+/// Accepted: an object; nothing or null, which is no arguments; a JSON string that holds an object, also encoded twice; an object followed by junk,
+/// inside a Markdown fence, or with unescaped line breaks in its strings; for freeform tools also the bare text, as it is, as a JSON string or as
+/// the value of an object. Unicode escapes that were escaped twice are repaired in every string.
 pub fn understand(tool: &Tool, raw: &str) -> Outcome<Args> {
     let raw = raw.trim();
     if tool.whole.is_some()
@@ -56,7 +55,7 @@ pub fn understand(tool: &Tool, raw: &str) -> Outcome<Args> {
 /// Characters of arguments that are no JSON, as they go back to their model with every later request.
 const MAX_BROKEN_CHARS: usize = 10_000;
 
-/// Argument text as it may be kept and sent again: always a JSON object (contract/provider-quirks.md 37).
+/// Argument text as it may be kept and sent again: always a JSON object. Providers refuse a history that contains anything else.
 pub fn for_history(raw: &str) -> String {
     let trimmed = raw.trim();
     // Read, not only looked over: a number too large or a nesting too deep stops every later reader.

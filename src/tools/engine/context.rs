@@ -37,7 +37,7 @@ pub struct World {
     pub bounds: Bounds,
     /// The working directory and its fence.
     pub place: Place,
-    /// Coding mode: with a working directory, notes are the project's (contract/interfaces.md 14). True unless a session says otherwise.
+    /// Coding mode: with a working directory, notes are the project's. True unless the session sets it otherwise.
     pub coding: AtomicBool,
     /// What this process has done about tickets.
     pub ticket_gate: crate::tools::personal::tickets::gate::TicketGate,
@@ -244,7 +244,7 @@ impl World {
         self.profile.set(name);
     }
 
-    /// The contact that requests name: `MARVIN_CONTACT`, else `contact:` of the active profile's preferences (decisions.md 10).
+    /// The contact in the User-Agent: `MARVIN_CONTACT`, else `contact:` of the active profile's preferences.
     pub fn contact(&self) -> Option<String> {
         let set = self.env.get("MARVIN_CONTACT").and_then(contact);
         set.or_else(|| contact(self.preference("contact")?.as_str()?))
@@ -381,7 +381,7 @@ impl Ctx {
         });
     }
 
-    /// The working directory's fence, or a sentence on how to get one (decisions.md 23).
+    /// The working directory's fence, or an error that says how to set one.
     pub fn root(&self) -> Outcome<Arc<Root>> {
         self.world.place.root().ok_or_else(|| {
             Problem::config(format!("No working directory is set{}.", self.world.place.unset_because()))

@@ -5,7 +5,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::tools::Tool;
 
-/// Modules that a child process is offered (contract/pipeline.md 9).
+/// Modules offered to a child process.
 const CHILD_MODULES: [&str; 6] = ["files", "coding", "git", "shell", "packages", "tickets"];
 /// Tools of other modules that it is offered as well.
 const CHILD_TOOLS: [&str; 1] = ["write_note"];

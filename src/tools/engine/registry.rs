@@ -31,8 +31,7 @@ pub(crate) fn meant(name: &str) -> Option<&'static str> {
     named(bare).or_else(|| named(last)).map(|tool| tool.name)
 }
 
-/// What a process may offer its model: the tools within `bounds`, at most `most` of them
-/// (contract/provider-quirks.md 38).
+/// What a process may offer its model: the tools that `bounds` allows, at most `most` of them (OpenAI refuses requests with more than 128).
 pub(crate) fn offer(bounds: &Bounds, most: usize) -> Offer {
     let offered = all()
         .filter(|tool| bounds.offers(tool))

@@ -1,4 +1,4 @@
-//! Where a name is: looked up at Nominatim where that may be asked, else as a town at Open-Meteo (decisions.md 10).
+//! Looks up a place name: at Nominatim where its policy allows, else as a town at Open-Meteo.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::net::services::{NOMINATIM, OPEN_METEO_GEOCODING};
 use crate::tools::engine::context::Ctx;
 
-/// Before the one second try of an overloaded server (contract/services/open-meteo.md).
+/// Pause before the one retry of an overloaded server.
 const OVERLOADED: Duration = Duration::from_secs(2);
 /// The longest that an answer is waited for.
 const LIMIT: Duration = Duration::from_secs(11);

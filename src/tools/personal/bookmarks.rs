@@ -1,4 +1,4 @@
-//! Module `bookmarks`: links worth keeping, in the profile's `bookmarks.json` (contract/interfaces.md 10.1).
+//! Module `bookmarks`: saved links, in the profile's `bookmarks.json`.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

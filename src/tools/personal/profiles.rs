@@ -41,7 +41,7 @@ const KEYS: [&str; 9] = [
     "accessibility",
     "notes",
 ];
-/// Keys that are known besides (contract/interfaces.md 10.1).
+/// Further known keys.
 const MORE_KEYS: [&str; 2] = ["distance_unit", "contact"];
 
 /// A preference's name: the published ones, and whatever stands in the file already.

@@ -20,7 +20,7 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// The answer for the model, as the released program prints it (contract/services/apply-patch.md).
+    /// The answer for the model, in the words of the original `apply_patch` program, which models are trained on.
     pub(crate) fn text(&self) -> String {
         format!(
             "Success. Updated the following files:\n{}",

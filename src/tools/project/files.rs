@@ -52,7 +52,7 @@ crate::tools! { "files";
     } => replace, whole apply, says ["replace {old_str} with {new_str} in {path}"];
 }
 
-/// A file above this many bytes is read only in ranges (contract/tools.json, `read_file`).
+/// A file larger than this many bytes is only read in ranges.
 const UNASKED: u64 = 10_240;
 /// Most bytes read of a file at all.
 const LARGEST: u64 = 512 << 20;

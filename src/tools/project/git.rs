@@ -90,7 +90,7 @@ fn commit(ctx: &Ctx, args: GitCommit) -> Outcome<String> {
             Problem::input("The commit message is empty.").next("Say what changed and why.")
         );
     }
-    // A sub-agent's commits carry its ticket (contract/pipeline.md 10).
+    // A sub-agent's commits name its ticket.
     let message = match ctx.world.env.get("MARVIN_TICKET") {
         Some(ticket) if !args.message.contains(ticket) => {
             format!("{}\n\nTicket: {ticket}", args.message.trim_end())

@@ -1,4 +1,4 @@
-//! Marvin's own scratch in a project stays out of its commits (contract/pipeline.md 13).
+//! Keeps Marvin's own working files in a project out of its commits.
 
 use std::path::Path;
 use std::time::Duration;

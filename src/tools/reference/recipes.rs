@@ -1,4 +1,4 @@
-//! Module `recipes`: dishes at TheMealDB (contract/services/themealdb.md).
+//! Module `recipes`: dishes from TheMealDB (<https://www.themealdb.com/api.php>).
 
 use std::time::Duration;
 
@@ -199,7 +199,7 @@ fn lookup(ctx: &Ctx, args: RecipeLookup) -> Outcome<String> {
     Ok(lines.join("\n"))
 }
 
-/// What the answer holds, judged in the order of the contract.
+/// Classifies the answer; the order of the checks matters.
 fn meals(answer: &Answer) -> Outcome<Meals> {
     let page = answer.is_page() && answer.status != 429;
     if answer.status >= 500 || page || answer.is_ok() && answer.bytes.trim_ascii().is_empty() {

@@ -17,8 +17,8 @@ pub(crate) mod tty;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Size;
 
-/// What a person, or the system, did to the terminal. They travel in batches: everything that was there at once is one `Vec`, so
-/// that a burst of keys is drawn once (contract/sharp-edges.md, Terminal).
+/// An event from the user or the system on the terminal. Events come in batches: all that were pending are one `Vec`, so that a burst of keys is
+/// drawn once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     /// One key.

@@ -1,8 +1,7 @@
-//! The full-screen interface (contract/interfaces.md 13).
-//!
-//! [`app`] is the state and what each key does to it; [`chat`] holds the conversation as [`piece`]s and lays out what is in sight;
-//! [`view`] draws a frame. The loop here waits for the person, the session and the clock, and decides when to draw: at once after
-//! a key, at most thirty times a second while an answer streams, never while nothing changes.
+//! The full-screen interface.
+//! [`app`] is the state and what each key does to it; [`chat`] holds the conversation as [`piece`]s and lays out what is visible; [`view`] draws a
+//! frame. The loop here waits for the user, the session and the clock, and decides when to draw: at once after a key, at most thirty times a second
+//! while an answer streams, never while nothing changes.
 
 mod app;
 mod ask;

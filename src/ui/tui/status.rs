@@ -1,4 +1,4 @@
-//! The status line: who answers, under which profile, what it cost, how full the context is, what runs (contract/interfaces.md 13).
+//! The status line: provider and model, profile, cost, how full the context is, and running jobs.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ const GAUGE: u64 = 5;
 /// Columns of the command that runs.
 const WHAT: usize = 30;
 
-/// A provider's mark (contract/interfaces.md 13).
+/// A provider's symbol.
 fn mark(provider: &str) -> &'static str {
     match provider {
         "copilot" => "🤖",

@@ -1,4 +1,5 @@
-//! What an error body says, in whichever of the shapes (contract/provider-quirks.md 11).
+//! Parses an error body: `{"error": {"message": …}}`, `{"error": "…"}` (Ollama), an array of one (Gemini), `{"detail": "…"}` (FastAPI servers), or
+//! none of these.
 
 use serde_json::Value;
 
@@ -13,7 +14,7 @@ pub(crate) struct Said {
     pub code: Option<Code>,
     /// `type`, or the word that Gemini puts in `status`.
     pub kind: Option<String>,
-    /// What the model wrote when it failed to write a tool call (quirk 15).
+    /// What the model wrote when its tool call was malformed (Groq's `failed_generation`).
     pub wrote: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Tool calls put together from the pieces of a stream (contract/provider-quirks.md 23-29, recordings/INDEX.json `assembly`).
+//! Assembles tool calls from the pieces of a stream.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ pub(super) struct Piece<'a> {
     pub(super) id: Option<&'a str>,
     pub(super) name: Option<&'a str>,
     pub(super) args: Args<'a>,
-    /// `extra_content` as JSON (quirk 33).
+    /// `extra_content` as JSON: Gemini's thought signature, which must go back with the call.
     pub(super) extra: Option<&'a str>,
 }
 
@@ -104,7 +104,8 @@ impl Calls {
         }
     }
 
-    /// The index is a key: the newest call on it goes on, unless another id comes together with a name (quirks 24 and 27).
+    /// The index is a key: pieces continue the newest call with it, unless another id comes together with a name. Some servers give every parallel
+    /// call index 0.
     fn by_index(&self, piece: &Piece<'_>) -> Option<usize> {
         let on_index = |slot: &Slot| slot.index == piece.index;
         if let Some(id) = piece.id {
@@ -128,8 +129,8 @@ impl Calls {
         (!(other_id && piece.name.is_some() || other_name)).then_some(newest)
     }
 
-    /// A new id opens a call, a known one goes on, none goes on with the last call unless that has a name and another
-    /// comes (quirk 23).
+    /// Without an index (Gemini's compatible endpoint, Mistral): a new id opens a call, a known one continues it, no id continues the last call
+    /// unless that has a name and another name comes.
     fn without_index(&self, piece: &Piece<'_>) -> Option<usize> {
         if let Some(id) = piece.id {
             return self.slots.iter().rposition(|slot| slot.id == id);

@@ -12,7 +12,7 @@ use crate::llm::wire::{Asked, Wire, errors};
 pub enum Progress {
     /// More may come.
     More,
-    /// The end marker came: stop reading, whatever the connection does (contract/provider-quirks.md 6).
+    /// The end marker came: stop reading, even if the server keeps the connection open.
     Done,
 }
 
@@ -58,7 +58,7 @@ impl Decoder {
     /// The body ended, or the end marker came.
     ///
     /// # Errors
-    /// When the reply was cut (quirk 5), holds an error, or is none at all.
+    /// If the reply was cut off (neither a finish reason nor an end marker), contains an error, or is not a reply at all.
     pub fn finish(mut self, on: &mut dyn FnMut(Delta<'_>)) -> Result<Reply, Failure> {
         if let Err(why) = self.reading.finish(on) {
             return Err(self.broken(&why));
@@ -77,8 +77,7 @@ impl Decoder {
         Ok(self.reading.draft.reply(self.asked.row))
     }
 
-    /// True when everything of the reply has come although the body has not ended: a connection that breaks or falls silent
-    /// now loses nothing (quirks 4 and 6).
+    /// True when the whole reply has arrived although the body has not ended: a connection that breaks or falls silent now loses nothing.
     pub fn is_complete(&self) -> bool {
         let draft = &self.reading.draft;
         draft.done || draft.finish.is_some() && !draft.calls.any_broken()

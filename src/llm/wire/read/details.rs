@@ -1,5 +1,5 @@
-//! `reasoning_details`: pieces of thinking that must go back as the provider would have sent them whole
-//! (contract/provider-quirks.md 34).
+//! OpenRouter's `reasoning_details`: streamed pieces of thinking, joined by index, that must go back unchanged and in order
+//! (<https://openrouter.ai/docs/use-cases/reasoning-tokens>).
 
 use serde_json::{Map, Value};
 

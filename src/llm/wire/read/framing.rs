@@ -20,7 +20,7 @@ const JUNK: usize = 4096;
 pub(super) enum Broken {
     /// A line, event or body grew past the cap, in bytes.
     TooLong(usize),
-    /// A payload that is not JSON (quirk 7), or a page of something else.
+    /// A payload that is not JSON. It ends the stream: skipped, half a tool call would pass for a whole one.
     Foreign(Vec<u8>),
 }
 

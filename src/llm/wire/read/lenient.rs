@@ -21,7 +21,7 @@ impl Text<'_> {
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Count(pub(super) Option<u64>);
 
-/// A message's content: text, or a list of typed parts (contract/provider-quirks.md 21).
+/// A message's content: text, or a list of typed parts (Mistral's reasoning models).
 #[derive(Debug, Default)]
 pub(super) struct Content<'a> {
     /// Visible text.

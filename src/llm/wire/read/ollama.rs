@@ -1,4 +1,4 @@
-//! Ollama's own `/api/chat`: one line into the draft (contract/provider-quirks.md 32).
+//! Reads one line of Ollama's own `/api/chat` into the draft (<https://github.com/ollama/ollama/blob/main/docs/api.md>).
 
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -1,5 +1,4 @@
-//! Thinking that comes inside the text, between tags at its start, is split off wherever the stream is cut
-//! (contract/provider-quirks.md 21).
+//! Splits off thinking that comes inside the text, between tags at its start, wherever the chunks of the stream are cut.
 
 /// The tags that open thinking, each with the one that closes it.
 const TAGS: [(&str, &str); 3] = [

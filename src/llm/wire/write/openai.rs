@@ -29,7 +29,7 @@ const UNSIGNED: Unsigned = Unsigned {
     },
 };
 
-/// No `max_tokens` is sent that nobody asked for (contract/provider-quirks.md 40).
+/// `max_tokens` is sent only if it was asked for: Groq counts it towards the tokens-per-minute limit.
 #[derive(Serialize)]
 pub(super) struct Body<'a> {
     model: &'a str,
@@ -131,7 +131,7 @@ pub(super) fn body<'a>(row: &'a Row, request: &Request<'a>) -> Body<'a> {
     }
 }
 
-/// Thinking options, only ever without tools (contract/interfaces.md 6).
+/// Gemini's thinking options, only without tools.
 fn thinking(model: &str) -> Option<Gemini> {
     let thinking_config = if gemini_3(model) {
         Thinking::ThinkingLevel("low")

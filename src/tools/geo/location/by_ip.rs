@@ -1,4 +1,4 @@
-//! Where the connection comes out: three services that know IP addresses, asked in turn (contract/services/ip-geolocation.md).
+//! Location by public IP address: three services, tried in turn.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! The device's own idea of where it is: GeoClue, asked through its demo program (contract/services/geoclue.md).
+//! The device's own location: GeoClue, through its demo program `where-am-i`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

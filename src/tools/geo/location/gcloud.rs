@@ -1,4 +1,4 @@
-//! Google's own program: its access token, and what it is asked to set up (contract/services/google-places.md).
+//! `gcloud`: its access token, and the advice when it is not set up.
 
 use std::ffi::OsString;
 use std::time::Duration;

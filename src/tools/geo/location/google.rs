@@ -1,4 +1,4 @@
-//! Places at Google (contract/services/google-places.md): with a key, else with the token of gcloud.
+//! Google Places (<https://developers.google.com/maps/documentation/places/web-service>): with an API key, else with a token from gcloud.
 
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ use crate::tools::geo::osm::shown;
 const SIGN_IN: Duration = Duration::from_secs(60);
 /// Longest of the other steps.
 const STEP: Duration = Duration::from_secs(30);
-/// The services that are switched on: the one of the contract, and the one that the searches ask.
+/// The Google APIs that are switched on: the legacy one, and the new one, which the searches use.
 const APIS: [&str; 2] = ["places-backend.googleapis.com", "places.googleapis.com"];
 
 /// What the steps have done so far.

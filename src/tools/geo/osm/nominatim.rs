@@ -1,4 +1,4 @@
-//! Places by name or address at Nominatim (contract/services/nominatim.md).
+//! Places by name or address from Nominatim (<https://nominatim.org/release-docs/latest/api/Search/>).
 
 use std::time::Duration;
 

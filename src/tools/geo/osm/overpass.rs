@@ -1,4 +1,4 @@
-//! Places by their tags at Overpass (contract/services/overpass.md).
+//! Places by their tags from Overpass (<https://wiki.openstreetmap.org/wiki/Overpass_API>).
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,4 @@
-//! The ways to travel, and which server has the data for each: the word in a request's path decides nothing
-//! (contract/services/osrm.md).
+//! Travel modes, and the server that has the data for each. OSRM ignores the profile in a request's path: the server's own data decides.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! A route of OSRM: asking for it, its refusals in words, and what its answer holds (contract/services/osrm.md).
+//! A route from OSRM (<https://project-osrm.org/docs/v5.24.0/api/>): the request, its error codes, and its answer.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A step of a route in words: every maneuver and modifier of OSRM (contract/services/osrm.md).
+//! A route step as a sentence: every maneuver type and modifier of OSRM.
 
 use serde_json::Value;
 

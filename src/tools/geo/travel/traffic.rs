@@ -1,4 +1,4 @@
-//! The rule of thumb for traffic: factors from the hour at the destination and the weather on the way (tools.json).
+//! The rule of thumb for traffic: factors from the hour at the destination and the weather on the way.
 
 use std::sync::mpsc;
 use std::thread;

@@ -1,4 +1,4 @@
-//! Open-Meteo: asking for weather, and its refusals in words (contract/services/open-meteo.md).
+//! Requests to Open-Meteo (<https://open-meteo.com/en/docs>), and messages for its errors.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Module `music`: artists, releases and recordings at MusicBrainz (contract/services/musicbrainz.md).
+//! Module `music`: artists, releases and recordings from MusicBrainz (<https://musicbrainz.org/doc/MusicBrainz_API>).
 
 mod ask;
 mod lookup;

@@ -9,7 +9,7 @@ use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 
-/// The port of the contract, and the variable that says another.
+/// The default port of the callback address, and the variable that overrides it.
 const PORT: u16 = 8888;
 const VARIABLE: &str = "MARVIN_SPOTIFY_PORT";
 /// How often the connections are looked at.

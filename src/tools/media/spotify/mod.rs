@@ -1,4 +1,4 @@
-//! Module `spotify`: signing in, searching, and filling playlists (contract/services/spotify.md).
+//! Module `spotify`: signing in, searching, and filling playlists (<https://developer.spotify.com/documentation/web-api>).
 
 mod account;
 mod add;

@@ -1,5 +1,5 @@
-//! Signing in without a secret: the verifier, its challenge, the address that the person opens, and what comes back
-//! (RFC 7636; contract/services/spotify.md).
+//! Signing in without a client secret (PKCE, RFC 7636): the verifier, its challenge, the address that the user opens, and the redirect that comes
+//! back.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

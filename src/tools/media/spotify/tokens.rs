@@ -1,4 +1,4 @@
-//! The part of `tokens.json` that is Spotify's (contract/interfaces.md 10.1), and the sign-in that was begun; both for the owner alone.
+//! Spotify's part of `tokens.json`, and the pending sign-in; both readable by the owner only.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

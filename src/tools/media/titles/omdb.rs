@@ -1,4 +1,4 @@
-//! Films and series at OMDb (contract/services/omdb.md): failures come under status 200 and 401 alike, told apart by their words.
+//! Films and series from OMDb (<https://www.omdbapi.com/>): errors come with status 200 or 401 alike and differ only in their text.
 
 use std::fmt::Write as _;
 

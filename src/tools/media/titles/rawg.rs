@@ -1,4 +1,4 @@
-//! Video games at RAWG (contract/services/rawg.md); its terms ask for a link to it.
+//! Video games from RAWG (<https://api.rawg.io/docs/>); its terms require a link back.
 
 use std::fmt::Write as _;
 

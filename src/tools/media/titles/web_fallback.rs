@@ -5,7 +5,7 @@ use crate::net::services::Service;
 use crate::tools::engine::context::Ctx;
 use crate::tools::web::browsing;
 
-/// Results of the web that are shown (tools.json, search_movies).
+/// How many web results are shown.
 const RESULTS: usize = 10;
 
 /// The key of a service, as a person gets one.

@@ -1,4 +1,4 @@
-//! Where the notes are, and the names that models give them (contract/interfaces.md 14, contract/tools.json `write_note`).
+//! Where the notes are, and how names given by models map to files.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The script's command line on our tickets: words in; what it prints and its exit status out (contract/tickets.md, Commands).
+//! The command line of the `tk` script on Marvin's tickets: words in; output and exit status out.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,5 +1,4 @@
-//! What holds for tickets that a model makes: the first one is sent back once, and a child's tickets hang below its parent's
-//! (contract/pipeline.md 10).
+//! Rules for tickets created by a model: the first one is sent back once for a second look, and a child's tickets go below its parent's.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,4 +1,4 @@
-//! Module `tickets`: tasks in Markdown files, in the form of the `tk` script (contract/tickets.md).
+//! Module `tickets`: tasks in Markdown files, in the format of the `tk` script.
 
 pub(crate) mod command;
 pub(crate) mod gate;

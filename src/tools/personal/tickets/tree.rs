@@ -1,4 +1,4 @@
-//! The tree of what a ticket depends on, drawn as the script draws it (contract/tickets.md, `dep tree`).
+//! A ticket's dependency tree, in the layout of `tk dep tree`.
 
 use crate::store::tickets::graph::Graph;
 

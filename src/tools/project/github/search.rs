@@ -1,4 +1,4 @@
-//! Searching GitHub through `gh`, one hit a line (contract/services/gh.md).
+//! GitHub search through `gh` (<https://cli.github.com/manual/gh_search>), one hit per line.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `search_arxiv`: the preprint server, asked in its query language and read from its Atom (contract/services/arxiv.md).
+//! `search_arxiv`: queries in arXiv's query language, results in Atom (<https://info.arxiv.org/help/api/user-manual.html>).
 
 use std::time::Duration;
 

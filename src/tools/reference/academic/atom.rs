@@ -1,4 +1,4 @@
-//! Papers out of arXiv's Atom (contract/services/arxiv.md): read piece by piece, whatever order or prefix its elements have.
+//! Parses papers from arXiv's Atom, independent of element order and namespace prefixes.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};

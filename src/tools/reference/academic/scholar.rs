@@ -1,4 +1,5 @@
-//! `search_papers`: Semantic Scholar's graph (contract/services/semantic-scholar.md). Without a key it is often busy, and said to be.
+//! `search_papers`: Semantic Scholar's graph API (<https://api.semanticscholar.org/api-docs/>). Without a key it is often overloaded; the message
+//! says so.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a person types as arXiv's query language (contract/services/arxiv.md): every word bound to a field, phrases kept.
+//! Turns a user's query into arXiv's query language: every word bound to a field, phrases kept.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! The HTML of a post as text: code as it stands, links as "text (address)", entities decoded once (contract/services/stackexchange.md).
+//! The HTML of a post as text: code unchanged, links as "text (address)", entities decoded once.
 
 use crate::formats::html::{self, Piece};
 

@@ -1,4 +1,5 @@
-//! Pauses that Stack Exchange asked for: each holds for one method, in all threads of this process (contract/services/stackexchange.md).
+//! Pauses that Stack Exchange asks for (`backoff`, <https://api.stackexchange.com/docs/throttle>): each applies to one method, in all threads of
+//! this process.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};

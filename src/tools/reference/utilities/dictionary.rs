@@ -1,4 +1,4 @@
-//! English words by dictionaryapi.dev (contract/services/dictionaryapi.md).
+//! English definitions from <https://dictionaryapi.dev>.
 
 use std::fmt::Write as _;
 

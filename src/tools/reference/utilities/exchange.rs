@@ -1,4 +1,4 @@
-//! One currency in another at the European Central Bank's rate, by Frankfurter (contract/services/frankfurter.md).
+//! Currency conversion at the European Central Bank's reference rates, from <https://frankfurter.dev>.
 
 use std::time::Duration;
 

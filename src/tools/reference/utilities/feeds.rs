@@ -1,4 +1,4 @@
-//! Feeds of the web, fetched as any address that a model or a page gave and read by the feed reader (contract/services/rss.md).
+//! Feeds on the web: fetched by the guarded client, like any address from a model or a page, and parsed by the feed reader.
 
 use std::fmt::Write as _;
 

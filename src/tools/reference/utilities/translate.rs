@@ -1,4 +1,4 @@
-//! Translation by MyMemory, a public translation memory (contract/services/mymemory.md).
+//! Translation by MyMemory, a public translation memory (<https://mymemory.translated.net/doc/spec.php>).
 
 use serde_json::Value;
 

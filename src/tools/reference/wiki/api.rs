@@ -1,4 +1,5 @@
-//! Asking a MediaWiki (contract/services/wikipedia.md): its errors come under status 200, and a server that lags is asked once more.
+//! MediaWiki API requests: errors come with status 200, and a lagging server is retried once
+//! (<https://www.mediawiki.org/wiki/Manual:Maxlag_parameter>).
 
 use std::time::Duration;
 

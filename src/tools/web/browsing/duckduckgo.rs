@@ -1,5 +1,5 @@
-//! Asking DuckDuckGo without JavaScript: the html edition, then the lite one when the first cannot be used. A bot check is a ban of
-//! the address for both, and longer for those who keep asking: it is left alone (contract/services/duckduckgo.md).
+//! DuckDuckGo without JavaScript: the HTML edition, then the lite one when the first fails. A bot check blocks the address for both, and longer if
+//! requests go on: no further request follows one.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A page fetched by our own guarded client, and what it is: HTML, plain text, or nothing to read (contract/services/lynx.md).
+//! Fetches a page by the guarded client and classifies it: HTML, plain text, or nothing readable.
 
 use serde::de::IgnoredAny;
 

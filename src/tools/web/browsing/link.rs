@@ -1,4 +1,4 @@
-//! Where a link of a result page leads: DuckDuckGo wraps links into redirects of its own (contract/services/duckduckgo.md).
+//! The target of a link on a result page: DuckDuckGo wraps links into its own redirects.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! HTML shown by lynx, from its standard input: lynx itself fetches nothing (contract/services/lynx.md).
+//! Renders HTML with lynx, from standard input: lynx itself fetches nothing.
 
 use std::time::Duration;
 

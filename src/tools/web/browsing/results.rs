@@ -1,5 +1,5 @@
-//! A result page of DuckDuckGo, of its html or its lite edition: what was found, and what it says instead
-//! (contract/services/duckduckgo.md). Title and snippet are paired inside one block.
+//! Parses a result page of DuckDuckGo, HTML or lite edition: the results, or the reason why there are none. Title and snippet are paired within one
+//! block.
 
 use std::mem;
 

@@ -1,4 +1,4 @@
-//! yt-dlp: led through a gateway of our own, its partial files in a folder that goes away (contract/services/yt-dlp.md).
+//! yt-dlp (<https://github.com/yt-dlp/yt-dlp>): run behind a filtering proxy, its partial files in a temporary folder.
 
 use std::fs;
 use std::ops::ControlFlow;

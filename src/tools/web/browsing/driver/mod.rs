@@ -1,5 +1,5 @@
-//! The user's own browser, without a window, by WebDriver (contract/services/webdriver.md): found, started in a group and a folder of
-//! its own, led through a guarded gateway, and ended on every way out.
+//! The user's own browser, headless, by WebDriver (<https://www.w3.org/TR/webdriver2/>): found, started in its own process group and temporary
+//! folder, behind a filtering proxy, and stopped on every exit path.
 
 mod options;
 mod process;

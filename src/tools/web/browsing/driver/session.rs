@@ -1,4 +1,4 @@
-//! One WebDriver session: its requests as JSON over HTTP on loopback, and what their answers mean (contract/services/webdriver.md).
+//! One WebDriver session: its requests as JSON over loopback HTTP, and the meaning of their answers.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

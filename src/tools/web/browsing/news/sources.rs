@@ -1,4 +1,4 @@
-//! The sources of news: how each is asked, and what its answers mean (contract/services/gnews.md, newsapi.md, duckduckgo.md).
+//! The news sources: their requests and the meaning of their answers (<https://docs.gnews.io>, <https://newsapi.org/docs>).
 
 use jiff::Timestamp;
 use serde_json::Value;
