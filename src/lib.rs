@@ -16,7 +16,7 @@
 //! | 8 | [`app`] | one run: settings, profile, the non-interactive mode, the session of a conversation |
 //! | 9 | [`ui`], [`cli`] | the full screen and the plain lines; the command line |
 //!
-//! [`testing`] is no floor: it names what tests, benchmarks and fuzz targets may reach.
+//! [`testing`] is not a floor: it names what tests, benchmarks and fuzz targets may reach.
 //!
 //! # Life of a prompt
 //! `main` → [`run`] → [`cli::run`] parses by the flag table → [`app::headless`] runs the turn, watched for signals and a
@@ -24,7 +24,7 @@
 //! asks again → [`app::stream`] writes the text the moment it comes.
 //!
 //! # Life of a conversation
-//! [`run`] → [`ui::run`] picks the full screen or the plain lines → both drive one [`app::session`]: what the person does are calls of it,
+//! [`run`] → [`ui::run`] picks the full screen or the plain lines → both drive one [`app::session`]: what the user does are calls of it,
 //! what happens are values of [`crate::app::session::ui_update`]. Answers, commands, lists and writes to disk have threads of their own and report
 //! to the session's inbox; the face's thread never waits for any of them. [`ui::term`] owns the terminal and gives it back on every way
 //! out.

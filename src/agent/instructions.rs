@@ -13,6 +13,7 @@ const CAP: usize = 60_000;
 
 /// The project's instructions: the first of the three places of [`Paths::instructions`], else `AGENTS.md` (<https://agents.md>) from the directory
 /// up to the repository's root; outside a repository, in the directory alone. Returns where they were found and their text.
+///
 /// Files of the project are read through the path fence, so no symlink there gets a file from elsewhere into a request.
 pub(crate) fn instructions(paths: &Paths, root: &Root) -> Option<(PathBuf, String)> {
     let dir = root.path();
@@ -127,7 +128,7 @@ mod tests {
         fs::write(repo.join("CLAUDE.md"), "shared").unwrap();
         link("CLAUDE.md", &repo.join("AGENTS.md"));
         assert_eq!(instructions(&paths, &sub).unwrap().1, "shared");
-        // The person's own file may be a link.
+        // The user's own file may be a link.
         let own = paths.instructions_for(&sub).unwrap();
         fs::create_dir_all(own.parent().unwrap()).unwrap();
         link(home.join("secret").to_str().unwrap(), &own);

@@ -63,7 +63,7 @@ pub(crate) struct Talk<'a> {
     pub coding: bool,
     /// How far it may go.
     pub limits: Limits,
-    /// Facts about the person.
+    /// Facts about the user.
     pub person: &'a Person,
     /// The messages.
     pub messages: Vec<Message>,

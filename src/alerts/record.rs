@@ -55,7 +55,7 @@ impl Record {
         zones.stored(&self.time)
     }
 
-    /// When it rings as far as this program can tell: by the scheduler, where this is no session.
+    /// When it rings as far as this program can tell: by the scheduler, where this is not a session.
     pub(crate) fn rings(&self, alerts: &Alerts) -> Option<Zoned> {
         let late = self.late.clone().filter(|_| !alerts.has_session());
         late.or_else(|| self.at(alerts.clock.zones()))
@@ -64,7 +64,7 @@ impl Record {
     /// Where the record lies.
     ///
     /// # Errors
-    /// A label that is no file name.
+    /// A label that is not a file name.
     pub(crate) fn path(&self, paths: &Paths) -> Outcome<PathBuf> {
         match self.of {
             Some(_) => paths.reminder_record(&self.id),
@@ -75,7 +75,7 @@ impl Record {
     /// Where its script lies.
     ///
     /// # Errors
-    /// A label that is no file name.
+    /// A label that is not a file name.
     pub(crate) fn script(&self, paths: &Paths) -> Outcome<PathBuf> {
         match self.of {
             Some(_) => paths.reminder_script(&self.id),
@@ -94,7 +94,7 @@ impl Record {
         atomic::write(&self.path(paths)?, &text, Access::Private)
     }
 
-    /// Removes script and record; what is gone already is no problem.
+    /// Removes script and record; what is gone already is not a problem.
     ///
     /// # Errors
     /// The folder cannot be written.

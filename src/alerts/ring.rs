@@ -18,7 +18,7 @@ use crate::store::calendar::files::Files;
 
 /// Longest wait for another Marvin that is ringing.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// An open session, which can tell the person, comes before the scheduler.
+/// An open session, which can tell the user, comes before the scheduler.
 const HEAD_START: SignedDuration = SignedDuration::from_secs(2);
 /// Lateness that is worth a word.
 const LATE: i64 = 120;
@@ -26,7 +26,7 @@ const LATE: i64 = 120;
 /// hours.
 const EARLY: SignedDuration = SignedDuration::from_secs(3_660);
 
-/// The words for the person.
+/// The words for the user.
 pub(crate) fn words(alerts: &Alerts, record: &Record) -> String {
     let kind = match record.of {
         Some(_) => "Reminder",
@@ -62,7 +62,7 @@ pub(crate) fn fire_scheduled(alerts: &Alerts, id: &str, stop: &Cancel) -> Outcom
     once(alerts, id, keep, stop)
 }
 
-/// How long to wait before a record rings that is due so long from now, at such a second of its minute; nothing for one whose time
+/// How long to wait before a record rings that is due so long from now, at such a second of its minute; `None` for one whose time
 /// is far off. The head start of a session ends within the minute, which is the one that was announced.
 fn wait(early: SignedDuration, second: i8) -> Option<Duration> {
     let left = i64::from(60 - second) * 1_000 - 500;

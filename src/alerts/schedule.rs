@@ -46,7 +46,7 @@ const HEARD: Duration = Duration::from_secs(5);
 /// Longest wait for another Marvin that changes the crontab.
 const PATIENCE: Duration = Duration::from_secs(6);
 
-/// Saves the records and hands them to cron, else to at; says in words what the person must know when neither serves well.
+/// Saves the records and hands them to cron, else to at; says in words what the user must know when neither serves well.
 ///
 /// # Errors
 /// The records cannot be written.

@@ -16,7 +16,7 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// When a countdown ends; nothing for a stopwatch, and for an end that no clock reaches.
+    /// When a countdown ends; `None` for a stopwatch, and for an end that no clock reaches.
     pub fn ends(&self) -> Option<Instant> {
         self.started.checked_add(self.lasts?)
     }

@@ -68,10 +68,10 @@ pub(crate) fn preferences_file(paths: &Paths, name: &str) -> Outcome<PathBuf> {
     Ok(profile.preferences())
 }
 
-/// Reads what the prompt says of the person. Files that are absent say nothing; corrupt ones are set aside and reported. `sent` is the
+/// Reads what the prompt says of the user. Files that are absent say nothing; corrupt ones are set aside and reported. `sent` is the
 /// message that is on its way: it is in the log already, and no part of what went before.
 pub(crate) fn person(world: &World, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> Person {
-    // A sub-agent works on a task; the person's life is not part of it.
+    // A sub-agent works on a task; the user's life is not part of it.
     if world.bounds.depth > 0 {
         return Person::default();
     }

@@ -22,7 +22,7 @@ pub(crate) enum Face {
 /// What was said: flags and words, not yet what they mean.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Low {
-    /// Words that are no flags.
+    /// Words that are not flags.
     pub words: Vec<String>,
     /// `--non-interactive`.
     pub non_interactive: bool,

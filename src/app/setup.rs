@@ -1,4 +1,4 @@
-//! Opening a session: its world, its provider, the person it talks to.
+//! Opening a session: its world, its provider, the user it talks to.
 
 use std::path::{Path, PathBuf};
 
@@ -75,7 +75,7 @@ fn is_project(env: &Env, dir: &Path) -> bool {
     dir != Path::new("/") && !home.is_some_and(same)
 }
 
-/// What the prompt says of the person.
+/// What the prompt says of the user.
 pub(crate) fn person(world: &World, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> Person {
     profile::person(world, sent, warn)
 }

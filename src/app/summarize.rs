@@ -86,7 +86,7 @@ impl Summarizer for ModelSummarizer {
     }
 }
 
-/// Passes on what a call costs and what it waits for: its text is no part of the answer.
+/// Passes on what a call costs and what it waits for: its text is not a part of the answer.
 struct Aside(Arc<dyn Listener>);
 
 impl Listener for Aside {

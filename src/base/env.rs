@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 /// The variables of this process, with the values of `config.yaml` as fallback.
+///
 /// Names and values are text; bytes that are not UTF-8 are replaced, so no variable can prevent a start. An empty variable counts as unset.
 #[derive(Debug, Clone, Default)]
 pub struct Env {

@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One entry of a conversation. The system prompt is not among them: it is built anew for each request.
+/// One entry of a conversation. The system prompt is not among them: it is rebuilt for each request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
 pub enum Message {
-    /// Words of Marvin to the model between the turns: a summary after compaction, a notice.
+    /// A message of Marvin to the model between turns: a summary after compaction, a notice.
     System {
-        /// The words.
+        /// Its text.
         text: String,
     },
-    /// What the person or the calling program said.
+    /// What the user or the calling program wrote.
     User(User),
     /// What the model answered.
     Assistant(Assistant),
@@ -19,10 +19,10 @@ pub enum Message {
     Tool(ToolOutput),
 }
 
-/// A message of the person.
+/// A message of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
-    /// The words.
+    /// Its text.
     pub text: String,
 }
 
@@ -53,10 +53,10 @@ pub struct ToolCall {
     pub keep: Option<Kept>,
 }
 
-/// The answer to one tool call.
+/// The result of one tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolOutput {
-    /// Id of the call it answers.
+    /// Id of the call.
     pub id: String,
     /// The tool's name.
     pub name: String,
@@ -78,7 +78,7 @@ pub struct Kept {
 }
 
 impl Message {
-    /// A message of the person.
+    /// A message of the user.
     pub fn user(text: impl Into<String>) -> Self {
         Self::User(User { text: text.into() })
     }

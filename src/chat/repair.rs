@@ -1,10 +1,10 @@
-//! Putting a conversation in order before it is sent: every call answered once, every answer with its call.
+//! Repairs a conversation before it is sent: every call has one result, every result its call.
 
 use std::collections::HashSet;
 
 use super::message::{Message, ToolOutput};
 
-/// What a call is answered with when its result was lost.
+/// The result given to a call whose own was lost.
 const LOST: &str =
     "Error: this call was interrupted and has no result. Call the tool again if you still need it.";
 

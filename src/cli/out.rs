@@ -8,7 +8,7 @@ use rustix::termios::tcgetwinsize;
 use crate::app::stream::for_reader;
 use crate::base::problem::{Outcome, Problem};
 
-/// Writes to standard output; a reader that has seen enough is no failure.
+/// Writes to standard output; a reader that has seen enough is not a failure.
 pub(super) fn print(text: &str) -> Outcome<()> {
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(why) if why.kind() != io::ErrorKind::BrokenPipe => {
@@ -30,7 +30,7 @@ pub(super) fn say_words(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// The columns of the terminal on standard output; none when it is no terminal, or does not know.
+/// The columns of the terminal on standard output; none when it is not a terminal, or does not know.
 pub(super) fn width() -> Option<usize> {
     if !io::stdout().is_terminal() {
         return None;

@@ -11,10 +11,10 @@ use super::lock;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
 
-/// How long another process's writing is waited for; less than a call may take.
+/// How long to wait for another process's write; less than a call may take.
 const WAIT: Duration = Duration::from_secs(4);
 
-/// The bytes of the file; nothing when there is none.
+/// The bytes of the file; `None` when it does not exist.
 ///
 /// # Errors
 /// It cannot be read.
@@ -25,10 +25,10 @@ pub(crate) fn read(path: &Path) -> Outcome<Option<Vec<u8>>> {
 /// The records in a file's bytes, unread.
 ///
 /// # Errors
-/// The bytes are no JSON array, with the place.
+/// The bytes are not a JSON array, with the place.
 pub(crate) fn raw<'a>(path: &Path, bytes: &'a [u8]) -> Outcome<Vec<&'a str>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    // Once for the whole file: it would be asked again for each record.
+    // Validated once for the whole file: per record it would be repeated work.
     let records: Result<Vec<&RawValue>, _> = match std::str::from_utf8(bytes) {
         Ok(text) if text.trim_ascii().is_empty() => return Ok(Vec::new()),
         Ok(text) => match by_lines(text).or_else(|| by_indent(text)) {
@@ -43,7 +43,7 @@ pub(crate) fn raw<'a>(path: &Path, bytes: &'a [u8]) -> Outcome<Vec<&'a str>> {
     }
 }
 
-/// The part of `bytes` from the first of some `records` that stand in it to the last.
+/// The part of `bytes` from the first to the last of `records`.
 pub(crate) fn stretch<'a>(bytes: &'a [u8], records: &[&str]) -> &'a [u8] {
     let place = |text: &str| (text.as_ptr().addr()).saturating_sub(bytes.as_ptr().addr());
     let (Some(first), Some(last)) = (records.first(), records.last()) else {
@@ -60,7 +60,7 @@ fn ununderstood(path: &Path, why: serde_json::Error) -> Problem {
         .because(why)
 }
 
-/// The records of a file in the form of [`text`], found by their lines alone: ten times as fast as reading them all. Nothing for a file
+/// The records of a file in the form of [`text`], found by their lines alone: ten times as fast as reading them all. `None` for a file
 /// in another form.
 fn by_lines(text: &str) -> Option<Vec<&str>> {
     let body = text.strip_prefix("[\n")?.strip_suffix("\n]\n")?;
@@ -81,7 +81,7 @@ fn by_lines(text: &str) -> Option<Vec<&str>> {
 }
 
 /// The records of a file that another program wrote with two spaces a level, found in the same way: text in JSON has no line breaks, so
-/// a brace that ends a record is the only one two spaces from its line's beginning. Nothing for a file in another form.
+/// a brace that ends a record is the only one two spaces from its line's beginning. `None` for a file in another form.
 fn by_indent(text: &str) -> Option<Vec<&str>> {
     const END: &str = "\n  }";
     let body = text.strip_prefix("[\n")?.trim_end().strip_suffix("\n]")?;
@@ -101,7 +101,7 @@ fn by_indent(text: &str) -> Option<Vec<&str>> {
     (start == body.len()).then_some(records)
 }
 
-/// A record as an object; what is none is empty.
+/// A record as an object; anything else becomes an empty one.
 pub(crate) fn object(raw: &str) -> Map<String, Value> {
     serde_json::from_str(raw).unwrap_or_default()
 }
@@ -144,7 +144,7 @@ pub(crate) fn update(
                 ));
                 Vec::new()
             }
-            // A file that is only taken over is left for its owner to mend.
+            // A file that is only imported is left for its owner to repair.
             Err(problem) => {
                 notice = Some(format!("{} It was not taken over.", problem.what));
                 Vec::new()

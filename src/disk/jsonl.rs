@@ -15,7 +15,7 @@ use crate::base::problem::{Outcome, Problem};
 pub(crate) struct Lines {
     /// The values in order.
     pub values: Vec<Value>,
-    /// Lines that are no JSON: torn by a crash or damaged.
+    /// Lines that are not JSON: torn by a crash or damaged.
     pub skipped: usize,
 }
 

@@ -105,7 +105,7 @@ impl Paths {
         self.base("spotify_token.json")
     }
 
-    /// Which messages of ntfy were seen.
+    /// Ids of ntfy messages that were shown.
     pub fn ntfy_seen(&self) -> Outcome<PathBuf> {
         self.base("ntfy/seen.json")
     }
@@ -170,7 +170,7 @@ impl Paths {
         Ok(self.home()?.join("Notes"))
     }
 
-    /// What writers of notes lock; beside no note, so that the notes folder holds nothing but notes.
+    /// The lock of the notes; outside their folder, so that it contains nothing but notes.
     pub fn notes_lock(&self) -> Outcome<PathBuf> {
         self.base("notes")
     }
@@ -268,7 +268,7 @@ impl ProfilePaths {
         self.0.join("tokens.json")
     }
 
-    /// A sign-in to Spotify that was begun; to be written with mode 0600.
+    /// A pending sign-in to Spotify; written with mode 0600.
     pub fn spotify_sign_in(&self) -> PathBuf {
         self.0.join("spotify-sign-in.json")
     }

@@ -1,7 +1,7 @@
-//! A file that every run writes: the new content goes into the file that was replaced last time, and the two change names.
+//! A file that every run writes: the new content goes into the file that was replaced last time, and the two are exchanged.
 //!
-//! Making a file and removing its predecessor costs several times what its content does, at the end of each run. The price is a
-//! spare file beside it, and that whoever reads must hold the lock of whoever writes.
+//! Creating a file and removing its predecessor costs several times as much as writing its content, at the end of each run. The price is a spare
+//! file beside it, and that readers must hold the writers' lock.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -15,10 +15,10 @@ use super::lock::Lock;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
 
-/// How long a reader waits for the lock; a writer holds it for a moment.
+/// How long a reader waits for the lock; writers hold it only briefly.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// The content of a file that [`write`] writes; nothing when there is none. Where no lock can be made nobody writes either.
+/// The content of a file written by [`write`]; `None` when it does not exist. Where locks cannot be created nobody writes either.
 ///
 /// # Errors
 /// As [`atomic::read`].
@@ -39,12 +39,12 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Outcome<()> {
     Ok(())
 }
 
-/// Fills the spare file and gives it the name; none when that cannot be done as it should, and nothing is changed then.
+/// Fills the spare file and exchanges the two; `None`, with nothing changed, when that is not possible.
 fn exchanged(path: &Path, bytes: &[u8]) -> Option<()> {
     let old = fs::symlink_metadata(path)
         .ok()
         .filter(fs::Metadata::is_file)
-        // The spare file gets these permissions; one that others may read is replaced by one that they may not.
+        // The spare gets these permissions, so a file that others may read is not exchanged but replaced.
         .filter(|about| about.mode() & 0o077 == 0)?;
     let spare = beside(path);
     let file = open(&spare, &old)?;

@@ -1,4 +1,4 @@
-//! A web address taken apart by rules that leave no two readings, because a disguise lives on two programs reading one text differently.
+//! Parses web addresses without ambiguity: attacks disguise a host by an address that two programs read differently.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, visible};
 
-/// Longest address taken, in bytes.
+/// Longest accepted address, in bytes.
 const LONGEST: usize = 8 * 1024;
 
 /// An `http` or `https` address without name, password and fragment.
@@ -14,7 +14,7 @@ const LONGEST: usize = 8 * 1024;
 pub struct Address {
     /// `https`.
     pub secure: bool,
-    /// Who is asked.
+    /// The host.
     pub host: Host,
     /// The port, the scheme's own when none was given.
     pub port: u16,
@@ -27,7 +27,7 @@ pub struct Address {
 pub enum Host {
     /// A name: lower case, no dot at its end.
     Name(String),
-    /// An address, in whatever numbers it was written.
+    /// An IP address, in any notation that browsers accept.
     Ip(IpAddr),
 }
 
@@ -48,10 +48,10 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// Reads an address that a person, a model or a page gave.
+    /// Reads an address that a user, a model or a page gave.
     ///
     /// # Errors
-    /// `Input` for what is no address, `Refused` for other schemes and for names and passwords in it.
+    /// `Input` if it is not an address, `Refused` for other schemes and for user names and passwords in it.
     pub fn parse(text: &str) -> Outcome<Self> {
         let text = text.trim();
         let shown = || clip(&visible(text), 200);
@@ -107,7 +107,7 @@ impl Address {
         })
     }
 
-    /// Where a redirect's `Location`, relative or whole, leads from here.
+    /// The address that a redirect's `Location`, relative or absolute, leads to.
     ///
     /// # Errors
     /// As [`Address::parse`].
@@ -157,7 +157,7 @@ impl Host {
     /// Reads a host as browsers do: numbers in any base and shortened forms are addresses.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason why it is not a host.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         if let Some(inner) = text.strip_prefix('[') {
             let inner = inner.strip_suffix(']').ok_or("a bracket is missing")?;
@@ -198,7 +198,7 @@ impl Host {
     }
 }
 
-/// One to four numbers, decimal, octal or hexadecimal, the last filling what is left.
+/// One to four numbers, decimal, octal or hexadecimal, the last one filling the remaining bytes.
 fn numbers(text: &str) -> Option<Ipv4Addr> {
     let parts: Vec<u64> = text
         .split('.')
@@ -276,7 +276,7 @@ fn encoded(target: &str) -> String {
     out
 }
 
-/// `text` with `%XX` taken back; what is not UTF-8 is replaced.
+/// `text` with `%XX` decoded; what is not UTF-8 is replaced.
 pub fn decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());

@@ -40,7 +40,7 @@ pub enum Why {
     Stalled,
     /// The stream ended before the reply did.
     Cut,
-    /// The reply came whole and is no whole answer: the limit of tokens or a filter ended it, or it says nothing.
+    /// The reply came whole and is not a whole answer: the limit of tokens or a filter ended it, or it says nothing.
     Unfinished,
     /// What came is not what the protocol promises.
     Protocol,

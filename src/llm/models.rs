@@ -204,7 +204,7 @@ fn find(model: &str) -> Option<&'static Line> {
         .max_by_key(|line| line.begins.len())
 }
 
-/// `grok-4-1-fast` is `grok-4.1-fast` to some; `gpt-4-1106` is no `gpt-4.1`.
+/// `grok-4-1-fast` is `grok-4.1-fast` to some; `gpt-4-1106` is not a `gpt-4.1`.
 fn begins(name: &str, line: &str) -> bool {
     let same = |(one, other): (u8, u8)| {
         one == other || matches!((one, other), (b'-', b'.') | (b'.', b'-'))

@@ -32,7 +32,7 @@ impl<In: Transport> Connector<In> for Forward {
 struct Lines {
     /// `http://host:port`, before the path.
     origin: String,
-    /// The line with the proxy's name and password, or nothing.
+    /// The header line with the proxy's credentials, or empty.
     login: String,
 }
 
@@ -118,7 +118,7 @@ impl<T: Transport> Transport for Forwarded<T> {
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
-        // After an answer comes a request; nothing is awaited in the middle of one.
+        // A request follows a response; in the middle of one there is nothing to wait for.
         self.fresh = true;
         self.inner.await_input(timeout)
     }

@@ -58,7 +58,7 @@ impl Service {
     }
 }
 
-/// Declares services: a constant for those who ask, and its row in the table.
+/// Declares services: a constant for callers, and a row in the table.
 macro_rules! services {
     ($($name:ident = $row:expr;)*) => {
         $( #[doc = concat!("The row of ", stringify!($name), ".")] pub static $name: Service = $row; )*
@@ -121,12 +121,12 @@ pub fn variable(id: &str) -> String {
 }
 
 impl Service {
-    /// The base in force.
+    /// The effective base address.
     pub fn base_in<'a>(&'a self, env: &'a Env) -> &'a str {
         without_slash(env.get(&variable(self.id)).unwrap_or(self.base))
     }
 
-    /// True when the base in force is the person's own choice.
+    /// True when the base address was overridden by the user.
     pub fn is_own(&self, env: &Env) -> bool {
         self.base_in(env) != self.base
     }

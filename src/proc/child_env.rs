@@ -139,6 +139,7 @@ const SECRET_ENDS: &[&str] = &[
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The environment of commands that a user or a model runs, and of helper programs.
+///
 /// Never in it: `GIT_*`, `MARVIN_*`, `VIRTUAL_ENV`, `CONDA_PREFIX`, `PYTHONHOME`, `LD_PRELOAD`, and any name that ends like a key's.
 pub(crate) fn command_env(env: &Env) -> Vec<(String, String)> {
     let mut vars = basic(env);

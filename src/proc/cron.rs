@@ -1,4 +1,4 @@
-//! The person's crontab: lines that end with an exact marker of ours, and every other byte left as it is (crontab(1), crontab(5)).
+//! The user's crontab: lines that end with an exact marker of ours, and every other byte left as it is (crontab(1), crontab(5)).
 
 use std::io::{Seek as _, Write as _};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const LONGEST: usize = 900;
 pub(crate) struct Mark(String);
 
 impl Mark {
-    /// The marker of one job; nothing for an id that could end a line of somebody else or hold shell text.
+    /// The marker of one job; `None` for an id that could end a line of somebody else or hold shell text.
     pub(crate) fn new(id: &str) -> Option<Self> {
         let sound = id.len() >= 8 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
         sound.then(|| Self(format!(" # marvin-alarm:{id}")))
@@ -36,7 +36,7 @@ impl Mark {
         &self.0
     }
 
-    /// Whether a line is this job's. Comments are the person's.
+    /// Whether a line is this job's. Comments are the user's.
     pub(crate) fn ends(&self, line: &[u8]) -> bool {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let comment = line.trim_ascii_start().starts_with(b"#");
@@ -44,7 +44,7 @@ impl Mark {
     }
 }
 
-/// A line that runs `program` (a path) once a year at `at`, to the minute; nothing when the path cannot stand in a crontab.
+/// A line that runs `program` (a path) once a year at `at`, to the minute; `None` when the path cannot stand in a crontab.
 pub(crate) fn line(at: DateTime, program: &str, mark: &Mark) -> Option<String> {
     if program.len() > LONGEST || program.chars().any(char::is_control) {
         return None;
@@ -118,7 +118,7 @@ pub(crate) fn change(env: &Env, stop: &Cancel, gone: &[Mark], lines: &str) -> Ou
     Err(Problem::limit("The crontab is being changed by somebody else.").next("Try again."))
 }
 
-/// The table; nothing when the person has none.
+/// The table; `None` when the user has none.
 fn read(env: &Env, stop: &Cancel) -> Outcome<Option<Vec<u8>>> {
     let mut run = crontab(env, &["-l"]);
     run.stdout = Keep::first(CAP);

@@ -11,7 +11,7 @@ use crate::proc::child_env::command_env;
 /// What is tried when neither `EDITOR` nor `VISUAL` is set.
 const USUAL: [&str; 3] = ["nano", "vim", "vi"];
 
-/// Opens `path` in `$EDITOR`, else `$VISUAL`, and waits until the person closes it. The caller has given the terminal back before.
+/// Opens `path` in `$EDITOR`, else `$VISUAL`, and waits until the user closes it. The caller has given the terminal back before.
 ///
 /// # Errors
 /// There is no such program, or it ends with a failure.

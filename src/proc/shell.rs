@@ -33,7 +33,7 @@ pub(crate) struct Ran {
 /// Runs `command` in `dir`. Output too long to show goes whole into new files under `spill`, named in the result.
 ///
 /// # Errors
-/// As [`Run::run`], and `MARVIN_SHELL` names no program; a command that fails is no error, its text ends with how it ended. Neither
+/// As [`Run::run`], and `MARVIN_SHELL` names no program; a command that fails is not an error, its text ends with how it ended. Neither
 /// is one that was cancelled while it ran: what it had printed by then is kept.
 pub(crate) fn run(
     command: &str,

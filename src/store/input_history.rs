@@ -144,7 +144,7 @@ fn end(path: &Path) -> Outcome<(Vec<u8>, bool)> {
     Ok((bytes, from == 0))
 }
 
-/// The file and its length; nothing when there is none.
+/// The file and its length; `None` when there is none.
 fn ordinary(path: &Path) -> Outcome<Option<(File, u64)>> {
     let cannot = |why| Problem::system(format!("Cannot read {}", path.display()), why);
     match fs::metadata(path) {

@@ -12,7 +12,7 @@ use crate::disk::{atomic, lock, yaml};
 /// How long another process's writing is waited for.
 const WAIT: Duration = Duration::from_secs(4);
 
-/// What a new file says. Everything is commented out: nothing is claimed that the person did not say.
+/// What a new file says. Everything is commented out: nothing is claimed that the user did not say.
 const BEGINNING: &str = "\
 # What Marvin should know about you. Take the \"#\" off a line to set it; keys of your own are kept, and shown to the model.
 
@@ -55,7 +55,7 @@ pub(crate) fn read(profile: &ProfilePaths, key: &str) -> Option<Value> {
 /// Changes the preferences under their lock; comments and unknown keys stay.
 ///
 /// # Errors
-/// The file is no list of keys, `change` fails, or the disk does; the file is then as it was.
+/// The file is not a list of keys, `change` fails, or the disk does; the file is then as it was.
 pub(crate) fn update(
     profile: &ProfilePaths,
     change: impl FnOnce(&mut Map<String, Value>) -> Outcome<()>,

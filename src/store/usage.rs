@@ -20,7 +20,7 @@ use crate::disk::swap;
 /// How long another Marvin's saving is waited for.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// Saves what the ledger holds unsaved; returns a notice for the person when there is one.
+/// Saves what the ledger holds unsaved; returns a notice for the user when there is one.
 pub(crate) fn save(ledger: &Ledger, paths: &Paths, clock: &Clock, profile: &str) -> Option<String> {
     let book = ledger.take_unsaved();
     let logged = log_turns(paths, profile, &book.turns);
@@ -155,7 +155,7 @@ fn add_number(map: &mut Map<String, Value>, key: &str, by: f64) {
     map.insert(key.to_owned(), json!(before + by));
 }
 
-/// Adds one line for each model call, for questions about a period. A log that cannot be written is no failure of the run, and
+/// Adds one line for each model call, for questions about a period. A log that cannot be written is not a failure of the run, and
 /// no wait: it is not forced to the disk.
 pub(crate) fn log_turns(paths: &Paths, profile: &str, turns: &[Logged]) -> Outcome<()> {
     let mut lines = String::new();

@@ -116,7 +116,7 @@ fn esc_and_control_c_stop_an_answer_and_its_text_stays() {
     }
 }
 
-/// Whether a process exists and is no zombie.
+/// Whether a process exists and is not a zombie.
 fn lives(pid: i32) -> bool {
     let pid = Pid::from_raw(pid).unwrap();
     let state = || {

@@ -22,7 +22,7 @@ fn an_answer_appears_while_it_comes_and_is_kept() {
     let server = playing([end(more(answer, "the end."))]);
     let pty = full(&home, &server);
     pty.send("hello there\r");
-    // The person's words are there before anything comes.
+    // The user's words are there before anything comes.
     pty.wait_text("you");
     pty.wait_text("The first part,");
     assert!(!pty.screen().contains("the second part"));
@@ -137,7 +137,7 @@ fn a_tool_round_is_a_line_that_unfolds() {
     assert_eq!(last.0, "tool");
     assert!(last.1.contains("beta line"));
     quit(pty, &home);
-    // Tools are no part of the log.
+    // Tools are not part of the log.
     assert_eq!(
         log(&home),
         said(&[("you", "what is in it"), ("assistant", "It has two lines.")])

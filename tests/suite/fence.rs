@@ -322,7 +322,7 @@ fn a_path_swapped_for_a_link_between_check_and_use_leads_nowhere() {
     );
 }
 
-/// A folder with everything that is no ordinary text file.
+/// A folder with everything that is not an ordinary text file.
 fn oddities(work: &Path) {
     write(&work.join("plain.txt"), "needle in plain\n");
     write(&work.join("binary.bin"), b"needle\0\x01\x02needle\n");

@@ -375,7 +375,7 @@ fn whatever_is_sent_instead_of_data_ends_quickly_in_a_sentence() {
     let page = || Answer::text("text/html", "<html><body>Hotel sign-in</body></html>");
     let deep = || Answer::text("application/json", "[".repeat(100_000));
     let endless = || Answer::text("application/json", vec![b' '; 64 << 20]);
-    // A declared charset is decoded (outside.rs); what is left of this body is no object.
+    // A declared charset is decoded (outside.rs); what is left of this body is not an object.
     let latin = || Answer::text("application/json; charset=iso-8859-1", b"\"\xfc\"".to_vec());
     let cut = || Answer::text("application/json", "{\"Response\": \"True\", \"Sea");
     for (name, args) in [

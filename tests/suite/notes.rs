@@ -261,7 +261,7 @@ fn odd_names_are_notes_or_are_refused_in_words() {
         "{listing}"
     );
     refused(&home, "write_note", json!({"path": "x", "content": ""}));
-    // What is a folder is no note, but may lie beside one.
+    // What is a folder is not a note, but may lie beside one.
     assert!(said(&home, "write_note", json!({"path": "a b", "content": "x"})).contains("a b.md"));
 }
 

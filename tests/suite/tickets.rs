@@ -518,7 +518,7 @@ fn tools_use_the_project_or_the_persons_own_folder() {
             .errors()
             .contains("Error: ticket 'nobody' not found")
     );
-    // Without a working directory they are the person's own.
+    // Without a working directory they are the user's own.
     let own = |words: &[&str]| {
         p.home
             .marvin()
@@ -736,7 +736,7 @@ fn killed_at_any_moment_a_file_is_the_old_or_the_new_one() {
         killed > 0 && notes <= 40,
         "{killed} killed, {notes} written"
     );
-    // What a killed one held is free, and its temporary file is no ticket.
+    // What a killed one held is free, and its temporary file is not a ticket.
     assert_eq!(p.says("close k-1"), "Updated k-1 -> closed");
     assert_eq!(p.says("ls").lines().count(), 1);
 }

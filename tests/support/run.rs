@@ -291,7 +291,7 @@ impl Drop for Running {
 }
 
 impl Done {
-    /// The exit status, or nothing when a signal ended it.
+    /// The exit status, or `None` when a signal ended it.
     pub fn code(&self) -> Option<i32> {
         self.status.code()
     }

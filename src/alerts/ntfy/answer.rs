@@ -21,7 +21,7 @@ pub(crate) struct News(Vec<Message>);
 struct Message {
     /// Title and message in one.
     text: String,
-    /// What is remembered when it was shown; nothing for an id that cannot be sent back.
+    /// What is remembered when it was shown; `None` for an id that cannot be sent back.
     mark: Option<Seen>,
 }
 

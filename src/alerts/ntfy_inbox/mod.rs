@@ -120,7 +120,7 @@ impl Work {
             seen.insert(subscription.topic.clone(), last);
         }
         if !seen.is_empty() {
-            // A file that cannot be written is no trouble of the conversation; this process remembers by itself.
+            // A file that cannot be written is not a trouble of the conversation; this process remembers by itself.
             let _ = subscriptions::remember(&self.path, &seen, Reader::Session, &self.clock.utc());
         }
         notices

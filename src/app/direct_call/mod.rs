@@ -18,7 +18,7 @@ use crate::disk::beneath::Root;
 use crate::tools::engine::batch;
 use crate::tools::engine::context::Ctx;
 
-/// Says what a tool tells the person while it runs.
+/// Says what a tool tells the user while it runs.
 struct Aloud;
 
 impl Listener for Aloud {

@@ -9,7 +9,7 @@ use crate::base::text;
 /// Reads `key=value` words: a list takes commas or the key again, `key=` is the empty text.
 ///
 /// # Errors
-/// An unknown parameter, a word that is no pair, or `json` that is no object.
+/// An unknown parameter, a word that is not a pair, or `json` that is not an object.
 pub(crate) fn object(
     fields: &[Field],
     words: &[String],

@@ -19,7 +19,7 @@ const EACH: usize = 100_000;
 /// Most entries of a folder.
 const LISTED: usize = 1_000;
 
-/// `said`, followed by the files it names. A name that is no file is left as it is: it may be a person.
+/// `said`, followed by the files it names. A name that is not a file is left as it is: it may be a person.
 pub(super) fn with_files(said: &str, ctx: &Ctx, notice: &mut dyn FnMut(String)) -> String {
     let mut out = said.to_owned();
     for name in names(said) {
@@ -99,7 +99,7 @@ enum Place {
     Outside(PathBuf),
 }
 
-/// Where the user means: from the home folder, from the root, or from the working directory. Nothing when nothing is there.
+/// Where the user means: from the home folder, from the root, or from the working directory. `None` when nothing is there.
 fn place(name: &str, world: &World) -> Option<Place> {
     let root = world.place.root();
     let path = match (name.strip_prefix("~/"), world.env.get("HOME"), &root) {

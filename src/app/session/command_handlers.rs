@@ -89,7 +89,7 @@ impl Session {
         self.shows.push(Show::System(words));
     }
 
-    /// Where the person's commands run: the working directory, else where Marvin was started, else home.
+    /// Where the user's commands run: the working directory, else where Marvin was started, else home.
     pub(super) fn place(&self) -> PathBuf {
         let root = self.world.place.root().map(|root| root.path().to_owned());
         root.or_else(|| self.current.clone())

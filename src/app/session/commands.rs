@@ -1,4 +1,5 @@
 //! What a typed line means: a slash command, a line for the shell, or a message.
+//!
 //! One table drives parsing, help and completion.
 
 use crate::base::problem::{Outcome, Problem};

@@ -23,13 +23,13 @@ use crate::tools::engine::registry::Ended;
 pub(super) enum Note {
     /// The running turn says something.
     Event(u64, Event),
-    /// A tool of a turn waits for the person.
+    /// A tool of a turn waits for the user.
     Question(Question),
     /// The turn is over.
     Ended(u64, Box<TurnEnd>),
     /// A provider was chosen, or cannot be.
     Chosen(Outcome<Box<Answering>>),
-    /// A command of the person ended.
+    /// A command of the user ended.
     Command {
         /// Which.
         id: u64,
@@ -42,11 +42,11 @@ pub(super) enum Note {
     Notice(String),
     /// A message from outside that the user subscribed to.
     News(String),
-    /// Something that calls the person: an alarm, the end of a timer.
+    /// Something that calls the user: an alarm, the end of a timer.
     Call(String),
     /// The end of the log, to go on from.
     Loaded(Vec<Entry>),
-    /// A tool that the person called ended.
+    /// A tool that the user called ended.
     Called {
         /// Which.
         id: u64,

@@ -1,6 +1,6 @@
 //! A conversation with a person: one session behind both faces of the interface.
 //!
-//! A face gives it what the person does ([`Session::submit`], [`Session::cancel`]), calls [`Session::receive`] when the bell rings,
+//! A face gives it what the user does ([`Session::submit`], [`Session::cancel`]), calls [`Session::receive`] when the bell rings,
 //! and shows what [`Session::shows`] yields. The session lives on the face's thread and never waits: answers, commands, lists and
 //! everything on disk have threads of their own that report by [`inbox`].
 
@@ -93,7 +93,7 @@ struct Turn {
     latest: usize,
     /// The next piece of text begins after a round of tools.
     gap: bool,
-    /// When the person stopped it.
+    /// When the user stopped it.
     cancelled: Option<Instant>,
 }
 
@@ -295,7 +295,7 @@ impl Session {
         held.entries().to_vec()
     }
 
-    /// Takes a line, or several, that the person sent.
+    /// Takes a line, or several, that the user sent.
     pub(crate) fn submit(&mut self, line: &str) {
         let line = line.trim();
         if line.is_empty() {
@@ -374,7 +374,7 @@ impl Session {
         });
     }
 
-    /// Ends everything and writes what is left to write, within two seconds. Words for the person when something was not saved.
+    /// Ends everything and writes what is left to write, within two seconds. Words for the user when something was not saved.
     pub(crate) fn close(mut self) -> Option<String> {
         let began = Instant::now();
         if self.turn.is_some() {

@@ -90,7 +90,7 @@ impl Session {
         }
     }
 
-    /// The person stopped the answer and its worker hangs where nothing reaches it: the session goes on with what was shown.
+    /// The user stopped the answer and its worker hangs where nothing reaches it: the session goes on with what was shown.
     pub(super) fn abandon(&mut self) {
         if let Some(turn) = self.turn.take() {
             let id = turn.id;

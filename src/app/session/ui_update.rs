@@ -17,7 +17,7 @@ pub(crate) enum Show {
     Past(Vec<Entry>),
     /// From here on what is said belongs to this profile.
     Profile(String),
-    /// What the person said, now on its way to the model.
+    /// What the user said, now on its way to the model.
     You {
         /// The words.
         text: String,
@@ -32,11 +32,11 @@ pub(crate) enum Show {
     Failed(Problem),
     /// A word of the system, Markdown nowhere.
     System(String),
-    /// Something that calls the person, with the terminal's bell.
+    /// Something that calls the user, with the terminal's bell.
     Call(String),
-    /// Text to read as it stands: a list, a report, a tool's result, the welcome.
+    /// Text to read verbatim: a list, a report, a tool's result, the welcome.
     Listing(String),
-    /// A command of the person and what it printed.
+    /// A command of the user and what it printed.
     Ran {
         /// The command.
         command: String,
@@ -45,15 +45,15 @@ pub(crate) enum Show {
     },
     /// The last exchange of the profile is taken back: it vanishes from sight, and its message may be typed again.
     Undone(String),
-    /// A tool waits for the person's answer.
+    /// A tool waits for the user's answer.
     Ask(Question),
-    /// Open this file in the person's editor, then say [`super::Session::edited`].
+    /// Open this file in the user's editor, then say [`super::Session::edited`].
     Edit(PathBuf),
     /// Leave, with these words.
     Leave(String),
 }
 
-/// A question that waits for the person. Dropping it means no.
+/// A question that waits for the user. Dropping it means no.
 #[derive(Debug)]
 pub(crate) struct Question {
     /// What it is about.
@@ -62,7 +62,7 @@ pub(crate) struct Question {
     pub reply: Sender<Verdict>,
 }
 
-/// The person's answer.
+/// The user's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Yes, this time.
@@ -80,7 +80,7 @@ pub(crate) enum Verdict {
 pub(crate) enum End {
     /// It is complete.
     Complete,
-    /// The person stopped it; what came stays.
+    /// The user stopped it; what came stays.
     Stopped,
     /// It failed; [`Show::Failed`] follows.
     Failed,
@@ -116,7 +116,7 @@ pub(crate) struct Status {
 /// Something that takes time.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Running {
-    /// The command or tool that the person called; empty for an answer.
+    /// The command or tool that the user called; empty for an answer.
     pub what: String,
     /// Since when.
     pub since: Instant,

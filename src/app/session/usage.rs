@@ -145,7 +145,7 @@ fn read_log(
     (days, models)
 }
 
-/// The end of the log; a first line that is cut is no JSON and passed over.
+/// The end of the log; a first line that is cut is not JSON and passed over.
 fn tail(path: &Path) -> String {
     let read = || -> std::io::Result<Vec<u8>> {
         let mut file = open::read(path)?;

@@ -89,7 +89,7 @@ impl Root {
             .map_err(|stop| self.problem("list", rel, stop))
     }
 
-    /// [`Root::listing`] without words for its failure, which carry a listing themselves.
+    /// [`Root::listing`] with a bare error: error messages contain a listing themselves.
     pub(super) fn tree(&self, rel: &Rel, look: &Look) -> Result<String, engine::Stop> {
         let top = self.scan(rel, FOLDER_SCAN)?;
         let nodes = self.grow(rel, top, look);
@@ -135,7 +135,7 @@ impl Root {
             }
             let mut next = Vec::new();
             for (done, &at) in level.iter().enumerate() {
-                // An even share of what is left; a folder that needs less leaves the rest to the others.
+                // An even share of what is left; what a folder does not need goes to the others.
                 let share = lines.div_ceil(level.len() - done);
                 if share == 0 || scans == 0 {
                     if let Some(node) = nodes.get_mut(at) {

@@ -13,7 +13,7 @@ use super::root::Root;
 use crate::base::problem::Outcome;
 use crate::disk::beneath::rel_path::{Guarded, Rel};
 
-/// Device and inode: the same folder under whatever name.
+/// Device and inode: identifies a folder independent of its name.
 pub(super) type Id = (u64, u64);
 
 /// Parts of a path at most; deeper ones would take a handle for each part.
@@ -25,8 +25,8 @@ const LONGEST: usize = 4_095;
 /// Folders climbed at most on the way back to the root: links can lead deeper than the path's own text.
 const CLIMB: usize = 8 * DEEPEST;
 
-/// What stands in a repository's own folder and runs code or is its content. Such a folder need not be called `.git`: a file of
-/// that name can point at any.
+/// Entries of a repository's own folder that run code or are its content. Such a folder need not be called `.git`: a `.git` file can point to any
+/// name.
 const GIT_FOLDERS: [&str; 7] = [
     "hooks",
     "info",
@@ -51,7 +51,7 @@ impl Spot {
         self.name.as_deref().ok_or(Stop::Kind("a folder"))
     }
 
-    /// What stands there now, a last link not followed.
+    /// Metadata of the entry, without following a symlink at the end.
     pub(super) fn stat(&self) -> Result<Stat, Errno> {
         match &self.name {
             Some(name) => statat(&self.dir, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW),
@@ -217,11 +217,11 @@ impl Root {
 }
 
 impl Root {
-    /// The part of this directory with a fence of its own that `other` is or lies in, under whatever name it was reached: what a
-    /// fence around `other` would open.
+    /// The part of this directory with a fence of its own that `other` is or lies in, however it was reached: what a fence around `other` would
+    /// open.
     ///
     /// # Errors
-    /// The folders above it cannot be looked at.
+    /// The folders above it cannot be read.
     pub fn closed_part(&self, other: &Self) -> Outcome<Option<&'static str>> {
         let known: Vec<(Id, &str)> = [".tickets", ".git", ".marvin/upstream", ".marvin"]
             .into_iter()
@@ -267,7 +267,7 @@ impl Root {
         Ok(holds)
     }
 
-    /// Shows this folder and each above it, with the handle of the one above, until `seen` has seen enough or there is none.
+    /// Visits this folder and each parent, with the handle of the one above, until `seen` returns true or the root is reached.
     fn climb(&self, seen: &mut dyn FnMut(Id, BorrowedFd<'_>) -> bool) -> Outcome<()> {
         let mut climb = || -> Result<(), Stop> {
             let mut here = self.id;
@@ -288,7 +288,7 @@ impl Root {
     }
 }
 
-/// True for a repository's own folder, whatever it is called.
+/// True for a repository's own folder, whatever its name.
 fn is_git_folder(dir: BorrowedFd<'_>) -> bool {
     let is = |name: &str, kind: FileType| {
         statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
@@ -307,7 +307,7 @@ fn is_part_of_git(up: BorrowedFd<'_>, here: Id) -> bool {
         })
 }
 
-/// Tickets are fenced for reading too and win over the others.
+/// Tickets are also closed for reading, so they win over the others.
 fn stricter(a: Option<Guarded>, b: Option<Guarded>) -> Option<Guarded> {
     match (a, b) {
         (Some(Guarded::Tickets), _) | (_, Some(Guarded::Tickets)) => Some(Guarded::Tickets),

@@ -1,4 +1,4 @@
-//! Reading beneath the working directory: files, what stands where, and what a folder holds.
+//! Reading beneath the working directory: files, metadata, and folder contents.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -32,7 +32,7 @@ pub enum FileKind {
     Other,
 }
 
-/// What stands at a path.
+/// Metadata of a path.
 #[derive(Debug, Clone)]
 pub struct Meta {
     /// What it is, links followed.
@@ -58,7 +58,7 @@ impl Root {
     /// Opens an ordinary file for reading. Never blocks on a FIFO or a device.
     ///
     /// # Errors
-    /// It is missing, leads outside, belongs to the tickets, or is no ordinary file.
+    /// It is missing, leads outside, belongs to the tickets, or is not an ordinary file.
     pub fn open_read(&self, rel: &Rel) -> Outcome<File> {
         self.reader(rel)
             .map(|(file, _)| file)
@@ -74,7 +74,7 @@ impl Root {
             .map_err(|stop| self.problem("read", rel, stop))
     }
 
-    /// What stands at `rel`, links inside followed.
+    /// Metadata of `rel`; symlinks inside are followed.
     ///
     /// # Errors
     /// It is missing, leads outside, or belongs to the tickets.
@@ -84,10 +84,10 @@ impl Root {
             .map_err(|stop| self.problem("look at", rel, stop))
     }
 
-    /// True when something stands at `rel`; a link to nothing does not count.
+    /// True when `rel` exists; a dangling symlink does not count.
     ///
     /// # Errors
-    /// As [`Root::metadata`], a missing path apart.
+    /// As [`Root::metadata`], except for a missing path.
     pub fn exists(&self, rel: &Rel) -> Outcome<bool> {
         let found = self
             .locate(rel, Last::Follow)
@@ -99,7 +99,7 @@ impl Root {
         }
     }
 
-    /// Where the link at `rel` points, as it says; nothing when it is none.
+    /// The target of the symlink at `rel`, as stored; `None` if it is not a symlink.
     ///
     /// # Errors
     /// As [`Root::metadata`].
@@ -110,7 +110,7 @@ impl Root {
             .map_err(|stop| self.problem("look at", rel, stop))
     }
 
-    /// What stands at `rel`, a link not followed, in a word: "named pipe".
+    /// The kind of `rel` without following a symlink, for messages: "named pipe".
     ///
     /// # Errors
     /// As [`Root::metadata`].

@@ -1,4 +1,4 @@
-//! `Root`: the working directory as a handle, and the words of its refusals.
+//! `Root`: the working directory as a handle, and the messages of its refusals.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -30,16 +30,16 @@ pub struct Root {
     pub(super) kept: Option<Arc<Root>>,
 }
 
-/// What messages call a directory that nobody named otherwise.
+/// The default name of the directory in messages.
 const WORKING: &str = "working directory";
-/// Marvin's own folder of a project: what is there was said in a conversation.
+/// Marvin's own folder of a project; conversations are stored there.
 const OWN_FOLDER: &str = ".marvin";
 
 impl Root {
     /// Opens a folder as working directory.
     ///
     /// # Errors
-    /// The folder is missing, is no folder, or may not be entered.
+    /// The folder is missing, is not a folder, or may not be entered.
     pub fn open(dir: &Path) -> Outcome<Self> {
         let engine = if cfg!(target_os = "linux") {
             Engine::Kernel
@@ -138,11 +138,11 @@ impl Root {
         Rel::parse(text).map_err(|bad| self.orient(self.refusal(text, bad)))
     }
 
-    /// [`Root::check`] for a path that is to be written, and a look at the disk: the nearest existing folder must lie inside and
-    /// outside the guarded parts. Nothing is changed.
+    /// [`Root::check`] for a path that is to be written, with a look at the disk: the nearest existing folder must lie inside and outside the
+    /// guarded parts. Nothing is changed.
     ///
     /// # Errors
-    /// As [`Root::check`], and what the write itself would be refused for.
+    /// As [`Root::check`], and those of the write itself.
     pub fn check_write(&self, text: &str) -> Outcome<Rel> {
         let rel = self.check(text)?;
         self.may_write(&rel)
@@ -205,7 +205,7 @@ impl Root {
         }
     }
 
-    /// The refusal or failure in words, with the directory and its listing.
+    /// The message for a refusal or failure, with the directory and its listing.
     pub(super) fn problem(&self, act: &str, rel: &Rel, stop: Stop) -> Problem {
         let shown = clip(&visible(rel.as_str()), 200);
         let problem = match stop {

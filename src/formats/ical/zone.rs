@@ -1,4 +1,4 @@
-//! Time zones of calendar files: by name from the zone database, else by the file's own rules, else the person's own.
+//! Time zones of calendar files: by name from the zone database, else by the file's own rules, else the user's own.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
@@ -21,7 +21,7 @@ use crate::base::zones::ZoneFiles;
 /// Where a wall time holds.
 #[derive(Debug, Clone)]
 pub enum Zone {
-    /// Wherever the person is.
+    /// Floating: the user's zone, wherever they are.
     Floating,
     /// A zone of the database.
     Known(TimeZone),
@@ -41,7 +41,7 @@ impl PartialEq for Zone {
 }
 
 impl Zone {
-    /// A wall time of this zone as the person's time. An hour that the clocks skip is moved past the gap.
+    /// A wall time of this zone in the user's zone. A time that the clocks skip is moved past the gap.
     pub fn here(&self, wall: DateTime, view: &TimeZone) -> Option<Zoned> {
         match self {
             Self::Floating => wall.to_zoned(view.clone()).ok(),
@@ -58,13 +58,13 @@ impl Zone {
         }
     }
 
-    /// The person's time as a wall time of this zone: what UNTIL means for an event there.
+    /// The user's time as a wall time of this zone: what UNTIL means for an event there.
     pub fn wall(&self, moment: &Zoned) -> DateTime {
         match self {
             Self::Floating => moment.datetime(),
             Self::Known(zone) => moment.with_time_zone(zone.clone()).datetime(),
             Self::Rules(rules) => {
-                // An onset is said in the time that held before it.
+                // An onset is given in the time that applied before it.
                 let held = rules.windows(2).rev().find_map(|pair| match pair {
                     [(_, before), (since, offset)] => {
                         let since = before.to_timestamp(*since).ok()?;
@@ -107,7 +107,7 @@ impl<'a> Zones<'a> {
         }
     }
 
-    /// No zones: for times that are said without one.
+    /// No zones: for times without one.
     pub fn none() -> Self {
         Self {
             file: None,
@@ -136,7 +136,7 @@ impl<'a> Zones<'a> {
         zone
     }
 
-    /// The ids that nobody knows; their times were taken as the person's own.
+    /// The unknown zone ids; their times were read in the user's zone.
     pub fn unknown(&self) -> Vec<String> {
         self.unknown.borrow().iter().cloned().collect()
     }

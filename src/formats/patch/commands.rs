@@ -24,7 +24,7 @@ struct Command {
     /// Lines that go.
     count: usize,
     new: Vec<String>,
-    /// Where it stands in the patch, counted from 1.
+    /// Its line in the patch, 1-based.
     number: usize,
 }
 
@@ -35,10 +35,10 @@ pub fn is_commands(text: &str) -> bool {
         .is_some_and(|line| command(line).is_some())
 }
 
-/// The text `old` with the commands of `patch` carried out; `name` is the file in messages.
+/// Applies the commands of `patch` to the text `old`; `name` is the file in messages.
 ///
 /// # Errors
-/// `Input` with the line of the patch that is no command, a line that the file does not have, or two commands for one line.
+/// `Input` with the line of the patch that is not a command, a line that the file does not have, or two commands for one line.
 pub fn apply_commands(old: &str, patch: &str, name: &str) -> Outcome<Edited> {
     let (mark, body) = parted(old);
     let lines = split(body);

@@ -21,12 +21,12 @@ const EXAMPLE: &str = "A hunk looks like this, with a space, \"-\" or \"+\" in f
 struct Hunk<'a> {
     /// The header, as written.
     header: &'a str,
-    /// Where the header stands in the patch, counted from 1.
+    /// The header's line in the patch, 1-based.
     number: usize,
     /// Line and count of the old side, when the header states them.
     stated: Option<(usize, usize)>,
     lines: Vec<Line>,
-    /// How many of the last lines are wholly empty: they may be context, or nothing but the patch text's end.
+    /// How many of the last lines are completely empty: they may be context, or just the end of the patch text.
     soft: usize,
     /// The last line of the old side, of the new side, has no break.
     bare: (bool, bool),
@@ -37,10 +37,10 @@ pub fn is_hunks(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("@@"))
 }
 
-/// The text `old` with the unified diff `patch` applied; `name` is the file in messages.
+/// Applies the unified diff `patch` to the text `old`; `name` is the file in messages.
 ///
 /// # Errors
-/// `Input` with the line of the patch that is no diff; `Missing` with the hunk that does not fit and what stands there instead.
+/// `Input` with the line of the patch that is not a diff; `Missing` with the hunk that does not fit and the actual text.
 pub fn apply_hunks(old: &str, patch: &str, name: &str) -> Outcome<Edited> {
     let (mark, body) = parted(old);
     let patch = fence(patch.trim()).unwrap_or(patch);
@@ -129,7 +129,7 @@ fn signed(number: usize) -> isize {
     isize::try_from(number).unwrap_or(isize::MAX)
 }
 
-/// The place, counted from 0, that a header states: an old side without lines stands after its line.
+/// The 0-based place that a header states; a hunk without old lines goes after its line.
 fn first(line: usize, count: usize) -> usize {
     if count == 0 {
         line
@@ -138,7 +138,7 @@ fn first(line: usize, count: usize) -> usize {
     }
 }
 
-/// Where the hunk stands; `None` when nowhere. Takes wholly empty lines off its end when it only fits without them.
+/// Where the hunk fits; `None` when nowhere. Drops completely empty lines from its end if it only fits without them.
 fn place(
     hunk: &mut Hunk<'_>,
     texts: &Sought<'_>,
@@ -171,7 +171,7 @@ fn place(
         if found.is_some() || hunk.soft == 0 {
             return found.map(Ok);
         }
-        // One after the other while they may be context; a page of them is nothing but the end of the text.
+        // One by one while they may be context; a page of them is only the end of the text.
         let off = if hunk.soft > SOFT {
             hunk.soft - SOFT
         } else {
@@ -311,7 +311,7 @@ fn parse(text: &str) -> Outcome<Vec<Hunk<'_>>> {
     Ok(hunks)
 }
 
-/// The hunk whose header stands at `start`, and where the next one begins.
+/// The hunk whose header is at `start`, and where the next one begins.
 fn hunk<'a>(
     lines: &[&'a str],
     start: usize,

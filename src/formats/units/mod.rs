@@ -1,4 +1,4 @@
-//! Conversion between units: what a text means, and the words of the answer.
+//! Conversion between units: parsing the text, and wording the answer.
 
 pub(crate) mod currency;
 mod names;
@@ -23,7 +23,7 @@ struct Amount {
 pub(crate) enum Converted {
     /// `5 mi = 8.04672 km`.
     Said(String),
-    /// An amount of one currency in another: the rate is to be asked.
+    /// An amount of one currency in another; the rate has to be looked up.
     Exchange(Number, Money, Money),
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn convert(value: &str, from: &str, to: &str) -> Outcome<Converted> {
     let value = value.trim();
     let ends =
         |c: char| c.is_alphabetic() || matches!(c, '"' | '\'' | '″' | '′' | '°') || is_sign(c);
-    // "1 000 m" and "1 1/2 mi" come parted after the first space.
+    // "1 000 m" and "1 1/2 mi" arrive split after the first space.
     let amount = match value.ends_with(ends) {
         true => value.to_owned(),
         false => format!("{value} {}", from.trim()),
@@ -67,7 +67,7 @@ pub(crate) fn convert(value: &str, from: &str, to: &str) -> Outcome<Converted> {
     Ok(Converted::Said(notes.join("\n")))
 }
 
-/// Two texts that are no units of one kind, as currencies.
+/// Two texts that are not units of one kind, as currencies.
 fn exchange(number: Number, from: &str, to: &str, problem: Problem) -> Outcome<Converted> {
     let (source, target) = (currency(from), currency(to));
     match (source, target) {
@@ -84,7 +84,7 @@ fn are_units(from: &str, to: &str) -> bool {
     !meanings(from).is_empty() && !meanings(to).is_empty()
 }
 
-/// The error for a currency beside something that is none.
+/// The error for a currency paired with something else.
 fn one_side(money: Money, other: &str) -> Problem {
     let Some(unit) = meanings(other).into_iter().next() else {
         return unknown(other);
@@ -129,7 +129,7 @@ fn between(number: Number, from: &str, to: &str) -> Outcome<String> {
     Err(problem.next("Give two units of one kind."))
 }
 
-/// The error for a text that is no unit.
+/// The error for a text that is not a unit.
 fn unknown(text: &str) -> Problem {
     const UNITS: &str = "km, mi, kg, lb, l, gal, °C, °F, km/h, m², kWh, psi, MiB, 5 ft 3 in";
     let shown = clip(&visible(text.trim()), 60);
@@ -241,7 +241,7 @@ fn mixed(text: &str) -> Option<(Number, &str)> {
     (!top.is_empty() && !bottom.is_empty()).then(|| Some((Number::parse(digits)?, rest)))?
 }
 
-/// A number with its thousands parted by commas, or with a comma for the point.
+/// A number with thousands separated by commas, or with a decimal comma.
 fn figure(text: &str) -> Option<Number> {
     let text = text.replace('_', "");
     let groups: Vec<&str> = text.split(',').collect();
@@ -280,7 +280,7 @@ fn amounts(number: Number, from: &str) -> Outcome<Vec<Amount>> {
     }
 }
 
-/// `ft 3 in` after its first number; nothing when no further number stands in it.
+/// `ft 3 in` after its first number; `None` without a further number.
 fn compound(first: Number, text: &str) -> Option<Outcome<Amount>> {
     let mut parts: Vec<(Number, String)> = Vec::new();
     let mut number = first;
@@ -430,7 +430,7 @@ fn above_zero(source: &Amount) -> Outcome<Number> {
     Ok(base)
 }
 
-/// The amount in several units, `ft in` or `h min s`: whole numbers of each but the last. Nothing when they are not of its kind.
+/// The amount in several units, `ft in` or `h min s`: whole numbers of each but the last. `None` when they are not of its kind.
 fn parted(source: &Amount, to: &str) -> Option<Outcome<String>> {
     let text = to.replace([',', '+', '&'], " ");
     let words = text.split_whitespace().filter(|word| *word != "and");

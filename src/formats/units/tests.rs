@@ -1,4 +1,4 @@
-//! Conversions as people and models write them, and texts that are none.
+//! Conversions as people and models write them, and texts that are not conversions.
 
 use proptest::prelude::*;
 

@@ -9,14 +9,14 @@ use crate::formats::address::Host;
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Allowed {
-    /// A host, whatever its addresses are; with a port only that one.
+    /// A host with any address; with a port, only that one.
     Host(Host, Option<u16>),
     /// A network: an address and how many bits of it count.
     Network(IpAddr, u32),
 }
 
 impl Allowed {
-    /// Whether this entry lets the host through, whatever its addresses are.
+    /// Whether this entry allows the host, regardless of its addresses.
     pub(super) fn names(&self, host: &Host, port: u16) -> bool {
         matches!(self, Self::Host(own, only) if own == host && only.is_none_or(|only| only == port))
     }
@@ -39,7 +39,7 @@ impl Allowed {
 /// The entries of the variable.
 ///
 /// # Errors
-/// `Config` with the first entry that is none.
+/// `Config` with the first invalid entry.
 pub(super) fn entries(text: &str) -> Outcome<Vec<Allowed>> {
     text.split([',', ' ', '\n'])
         .map(str::trim)

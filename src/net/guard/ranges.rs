@@ -1,4 +1,4 @@
-//! Which addresses are no business of a page or a model: a table for IPv4, and for IPv6 whatever is not plainly the public internet.
+//! Address ranges that are refused: a table for IPv4, and for IPv6 everything that is not clearly the public internet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -32,7 +32,7 @@ pub(super) enum Sent<'a> {
 }
 
 impl Ask<'_> {
-    /// True when the service may be asked: its contact is set where its public server wants one.
+    /// Succeeds when requests are allowed: the contact is set if the public server requires one.
     ///
     /// # Errors
     /// `Config` with what to set.
@@ -117,7 +117,7 @@ impl Ask<'_> {
         Ok(answer)
     }
 
-    /// How long to wait before the second try; none for an answer that stands.
+    /// How long to wait before the retry; `None` for a final answer.
     fn wait(&self, answer: &Answer) -> Option<Duration> {
         let wait = match answer.retry_after() {
             Some(wait) => wait,
@@ -160,7 +160,7 @@ impl Ask<'_> {
             None => (self.client(url)?, false),
         };
         let mut response = self.request(&client, url, sent);
-        // A connection that was kept may have been closed meanwhile; nothing was answered on it.
+        // A reused connection may have been closed by the server meanwhile; nothing was answered on it.
         if used && matches!(response, Err(NetError::Broken { early: true, .. })) {
             client.forget();
             response = self.request(&client, url, sent);
@@ -195,7 +195,7 @@ impl Ask<'_> {
         }))
     }
 
-    /// The address that `next` means at `url`. What is none is the service's fault, and not shown: it may repeat a key.
+    /// Resolves the redirect target `next` at `url`. An invalid one is the service's fault, and not shown: it may contain a key.
     fn joined(&self, url: &str, next: &str) -> Outcome<String> {
         match Address::parse(url)?.join(next) {
             Ok(address) => Ok(address.to_string()),

@@ -181,7 +181,7 @@ fn sweep(above: &Path) {
     for entry in fs::read_dir(above).into_iter().flatten().flatten() {
         let old = entry.metadata().and_then(|about| about.modified());
         let old = old.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > STALE));
-        // A link is not followed: it is no folder.
+        // A link is not followed: it is not a folder.
         let folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         if old && folder && entry.file_name().to_string_lossy().starts_with(SCRATCH) {
             let _ = fs::remove_dir_all(entry.path());

@@ -56,7 +56,7 @@ pub(super) fn joined(paths: &[Vec<u8>]) -> Vec<u8> {
     all
 }
 
-/// "a.bin, b.bin and 3 more", or nothing when there are none.
+/// "a.bin, b.bin and 3 more", or `None` when there are none.
 pub(super) fn list(paths: &BTreeSet<Vec<u8>>) -> Option<String> {
     if paths.is_empty() {
         return None;

@@ -1,5 +1,5 @@
 //! What a repository's own folder may consist of: files and folders, and no link that leads out of it. Through a link git
-//! would write elsewhere (an archive may hold a `.git` whose `COMMIT_EDITMSG` is a link to a file of the person who unpacks
+//! would write elsewhere (an archive may hold a `.git` whose `COMMIT_EDITMSG` is a link to a file of the user who unpacks
 //! it), and it repeats lines that it does not understand: a `packed-refs` that is a link shows any file.
 //!
 //! Everything is looked at that git might read or write; the few names that it does not are listed. Other repositories, to
@@ -126,7 +126,7 @@ fn stays(link: &Path, inside: &[&Path]) -> bool {
     })
 }
 
-/// Looks at the lists of the folders of objects that `objects` borrows from. Its own is no link that leads out already.
+/// Looks at the lists of the folders of objects that `objects` borrows from. Its own is not a link that leads out already.
 fn check_alternates(objects: &Path, seen: &mut HashSet<PathBuf>) -> Outcome<()> {
     let list = objects.join("info/alternates");
     let Ok(about) = fs::metadata(&list) else {

@@ -103,7 +103,7 @@ impl<'a> Launch<'a> {
     }
 
     /// The folder that bounds git's search, as its variable can name it: that is a list, so that a path with a colon, or one
-    /// that is no text, cannot be in it.
+    /// that is not text, cannot be in it.
     fn nameable_ceiling(&self) -> Option<&str> {
         let ceiling = self.ceiling.as_deref().and_then(Path::to_str);
         ceiling.filter(|path| !path.contains(':'))

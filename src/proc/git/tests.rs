@@ -194,7 +194,7 @@ fn settings_off_the_list_do_nothing_and_break_nothing() {
                 None => key.to_owned(),
             };
             let lower = key.to_lowercase();
-            // The lists of blame are looked at one by one; what is no colour or column git refuses where it stands.
+            // The lists of blame are looked at one by one; what is not a colour or column git refuses where it stands.
             let typed = ["blame.ignorerevsfile", "color.", "column."];
             if allowed::is_data(lower.as_bytes())
                 || allowed::is_answered(lower.as_bytes())

@@ -90,7 +90,7 @@ fn standard_input_is_empty_or_what_was_given_however_large() {
         ..sh("cat")
     });
     assert_eq!(done.stdout.bytes(), input);
-    // A child that does not read is no error.
+    // A child that does not read is not an error.
     let done = run(&Run {
         input: Some(input),
         ..sh("exec <&-; echo ok")

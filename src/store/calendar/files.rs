@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 /// The files of one profile's calendar.
 #[derive(Debug)]
 pub(crate) struct Files {
-    /// `calendar.ics`; nothing where that is a folder.
+    /// `calendar.ics`; `None` where that is a folder.
     whole: Option<PathBuf>,
     /// Where that file or folder is.
     main: PathBuf,

@@ -1,4 +1,4 @@
-//! What of a calendar falls into a stretch of time, in the person's zone.
+//! What of a calendar falls into a stretch of time, in the user's zone.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -61,7 +61,7 @@ impl Occurrence {
 pub struct Found {
     /// In order of time.
     pub list: Vec<Occurrence>,
-    /// Sentences for the person.
+    /// Sentences for the user.
     pub notes: Vec<String>,
     /// How to show UIDs.
     pub short: Short,

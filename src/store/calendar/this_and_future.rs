@@ -166,7 +166,7 @@ impl Onward {
     }
 }
 
-/// The last wall time at which an event can begin; nothing where it recurs without end, or more often than anybody counts.
+/// The last wall time at which an event can begin; `None` where it recurs without end, or more often than anybody counts.
 fn last(event: &Event, view: &TimeZone, budget: &mut Budget) -> Option<DateTime> {
     if event.fault.is_some() {
         return None;

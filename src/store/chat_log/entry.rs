@@ -8,7 +8,7 @@ use crate::chat::message::Message;
 /// Who said an entry. The file says `you`, `assistant`, `system`; other words come from other versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// The person.
+    /// The user.
     You,
     /// Marvin.
     Assistant,
@@ -61,7 +61,7 @@ impl Entry {
         self.role == Role::System && budget::is_summary_text(&self.text)
     }
 
-    /// An entry of the file; nothing when it has no text.
+    /// An entry of the file; `None` when it has no text.
     pub(super) fn read(entry: &Map<String, Value>) -> Option<Self> {
         let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
         (!text("text").trim().is_empty()).then(|| Self {

@@ -1,4 +1,5 @@
 //! The conversation on disk: `chat_log.json`, one JSON array that grows in place.
+//!
 //! A torn write costs at most the entry being written: the closing bracket is overwritten in one write, under the lock, and the next writer cuts
 //! off an incomplete entry.
 
@@ -32,7 +33,7 @@ const WAIT: Duration = Duration::from_secs(10);
 const CLOSE: &str = "\n]\n";
 /// A log without entries.
 const EMPTY: &str = "[\n]\n";
-/// Entries looked at first when the last message of the person is searched.
+/// Entries looked at first when the last message of the user is searched.
 const NEAR: usize = 32;
 
 /// What a compaction did.
@@ -215,7 +216,7 @@ impl ChatLog {
     }
 
     /// Copies the log to `chat_log.json.backup.STAMP`, then keeps its last `keep` entries after one `system` entry with the text
-    /// that `summary` makes of those dropped. Nothing when there is nothing to drop.
+    /// that `summary` makes of those dropped. `None` when there is nothing to drop.
     ///
     /// # Errors
     /// Without a backup nothing is dropped.
@@ -279,7 +280,7 @@ impl ChatLog {
         }
     }
 
-    /// Takes the lock, sets a file aside that is no log, mends a torn end.
+    /// Takes the lock, sets a file aside that is not a log, mends a torn end.
     fn hold(&self, n: usize, warn: &mut dyn FnMut(String)) -> Outcome<Held> {
         let lock = Lock::take(&self.path, WAIT, &Cancel::new())?;
         let tail = match self.look(n) {

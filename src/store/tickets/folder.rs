@@ -48,7 +48,7 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// What a file says; nothing when it is no ticket.
+    /// What a file says; `None` when it is not a ticket.
     pub(crate) fn read(doc: &Doc) -> Option<Self> {
         let value = |key: &str| doc.get(key).map(|v| v.into_owned()).unwrap_or_default();
         let id = value("id");

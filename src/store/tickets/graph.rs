@@ -149,7 +149,7 @@ fn step(way: &mut Vec<(usize, std::vec::IntoIter<usize>)>, state: &mut [Visit]) 
     }
 }
 
-/// Priorities in order of urgency; what is no number comes last.
+/// Priorities in order of urgency; what is not a number comes last.
 fn rank(ticket: &Ticket) -> i64 {
     ticket.priority.parse().unwrap_or(i64::MAX)
 }

@@ -82,7 +82,7 @@ impl Place {
         }
     }
 
-    /// True when there are no tickets yet, and that is no mistake.
+    /// True when there are no tickets yet, and that is not a mistake.
     pub(crate) fn is_new(&self) -> bool {
         self.named.is_none() && !self.dir.is_dir()
     }

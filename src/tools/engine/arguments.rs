@@ -24,7 +24,7 @@ pub enum Args {
 }
 
 /// Reads the raw argument text of a call of `tool`.
-/// Accepted: an object; nothing or null, which is no arguments; a JSON string that holds an object, also encoded twice; an object followed by junk,
+/// Accepted: an object; nothing or null, which means no arguments; a JSON string that holds an object, also encoded twice; an object followed by junk,
 /// inside a Markdown fence, or with unescaped line breaks in its strings; for freeform tools also the bare text, as it is, as a JSON string or as
 /// the value of an object. Unicode escapes that were escaped twice are repaired in every string.
 pub fn understand(tool: &Tool, raw: &str) -> Outcome<Args> {
@@ -52,7 +52,7 @@ pub fn understand(tool: &Tool, raw: &str) -> Outcome<Args> {
         })
 }
 
-/// Characters of arguments that are no JSON, as they go back to their model with every later request.
+/// Characters of arguments that are not JSON, as they go back to their model with every later request.
 const MAX_BROKEN_CHARS: usize = 10_000;
 
 /// Argument text as it may be kept and sent again: always a JSON object. Providers refuse a history that contains anything else.

@@ -68,7 +68,7 @@ pub struct World {
 /// Secrets that are looked up once, by the floor that knows their names.
 pub(crate) type Secrets = LazyLock<Vec<String>, Box<dyn FnOnce() -> Vec<String> + Send>>;
 
-/// What a tool wants the person to agree to.
+/// What a tool wants the user to agree to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Matter {
     /// Running a command.
@@ -100,7 +100,7 @@ pub enum Matter {
         /// Its name.
         name: String,
     },
-    /// Signing in to Google and enabling a service in the person's project there.
+    /// Signing in to Google and enabling a service in the user's project there.
     GoogleSetup,
 }
 
@@ -117,7 +117,7 @@ impl Matter {
         }
     }
 
-    /// What the person would agree to, as the end of a sentence.
+    /// What the user would agree to, as the end of a sentence.
     pub fn act(&self) -> &'static str {
         match self {
             Self::Command { .. } => "run this command",
@@ -278,7 +278,7 @@ pub struct Ctx {
     pub listener: Arc<dyn Listener>,
     /// Services that answered the call.
     pub answered_by: Arc<AnsweredBy>,
-    /// Time that the call spent waiting for the person, which its limit does not count.
+    /// Time that the call spent waiting for the user, which its limit does not count.
     pub pauses: Arc<Pauses>,
     /// The user called the tool and need not be asked.
     pub by_hand: bool,
@@ -286,7 +286,7 @@ pub struct Ctx {
     pub call: String,
 }
 
-/// How long a call waited for an answer of the person.
+/// How long a call waited for an answer of the user.
 #[derive(Debug, Default)]
 pub struct Pauses(Mutex<Paused>);
 
@@ -320,7 +320,7 @@ impl Pauses {
 }
 
 impl Ctx {
-    /// Asks the person about `matter`, where there is one to ask; the call's time stands still meanwhile.
+    /// Asks the user about `matter`, where there is one to ask; the call's time stands still meanwhile.
     ///
     /// # Errors
     /// The user does not want it, or the call was stopped.
@@ -349,7 +349,7 @@ impl Ctx {
         }
     }
 
-    /// Begins a request to a service of the table, in the person's name.
+    /// Begins a request to a service of the table, in the user's name.
     pub fn ask(&self, service: &'static Service) -> Ask<'_> {
         self.world
             .outside
@@ -419,7 +419,7 @@ impl Place {
         state.root = Some(root);
     }
 
-    /// Remembers the current directory that is no project (home or `/`).
+    /// Remembers the current directory that is not a project (home or `/`).
     pub fn leave_unset(&self, current: PathBuf) {
         self.state
             .write()
@@ -483,7 +483,7 @@ impl ReadBudget {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts anew: what was read before is answered, or no longer in the conversation.
+    /// Counts again: what was read before is answered, or no longer in the conversation.
     pub fn reset(&self) {
         *self.lock() = 0;
     }

@@ -94,7 +94,7 @@ impl Bounds {
     }
 }
 
-/// Reads `--tools GROUP,…`: `all` is no limit, `none` is no tool.
+/// Reads `--tools GROUP,…`: `all` is no limit, `none` offers no tool.
 fn groups(list: &str) -> Outcome<Option<Vec<&'static str>>> {
     let known = crate::tools::groups();
     let mut chosen = Vec::new();

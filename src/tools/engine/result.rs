@@ -36,13 +36,13 @@ impl Done {
 /// A change of the session that a tool asks for; tools never hold the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// The working directory changed; the prompt must be built anew.
+    /// The working directory changed; the prompt must be rebuilt.
     WorkingDir(PathBuf),
     /// Leave after this reply, with these words.
     Exit(String),
     /// The stored conversation was compacted; load it again.
     HistoryCompacted,
-    /// This profile is the active one now: load it, build the prompt anew and send the message that caused it again, once.
+    /// This profile is the active one now: load it, build the prompt again and send the message that caused it again, once.
     SwitchProfile(String),
 }
 

@@ -1,4 +1,4 @@
-//! Distances in the unit that the person likes.
+//! Distances in the unit that the user likes.
 
 use crate::base::text::{figure, thousands};
 use crate::tools::engine::context::World;

@@ -170,7 +170,7 @@ enum Form {
 }
 
 impl Form {
-    /// By the key; keys of the person's own keep the form they have.
+    /// By the key; keys of the user's own keep the form they have.
     fn of(key: &str, old: Option<&Value>) -> Self {
         match key {
             "dietary" | "favorite_cuisines" | "avoid_cuisines" | "accessibility" => Self::List,
@@ -189,7 +189,7 @@ impl Form {
     }
 }
 
-/// The value after the change; nothing when the key goes.
+/// The value after the change; `None` when the key goes.
 fn changed(key: &str, old: Option<&Value>, action: Action, given: &str) -> Outcome<Option<Value>> {
     let wrong = |wanted: &str| {
         let given = clip(&visible(given), 60);

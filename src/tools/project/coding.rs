@@ -102,7 +102,7 @@ fn closed_part(ctx: &Ctx, root: &Root) -> Outcome<Option<&'static str>> {
             return Ok(Some(part));
         }
     }
-    // What lies above a project is no part of it: a checkout may stand in somebody's .marvin.
+    // What lies above a project is not a part of it: a checkout may stand in somebody's .marvin.
     let below = projects
         .iter()
         .find_map(|project| root.path().strip_prefix(project.path()).ok())

@@ -56,7 +56,7 @@ fn lines_for(at_top: bool) -> [String; 2] {
     })
 }
 
-/// The list with the lines that it lacks at its end; nothing when it lacks none.
+/// The list with the lines that it lacks at its end; `None` when it lacks none.
 fn added(old: Option<Vec<u8>>, lines: &[String]) -> Option<Vec<u8>> {
     let mut text = old.unwrap_or_default();
     let missing: Vec<&String> = lines

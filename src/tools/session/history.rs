@@ -135,7 +135,7 @@ struct Summary {
     text: Result<String, String>,
 }
 
-/// Has the session's model summarise what is older than the newest entries; nothing where there is no model or no need.
+/// Has the session's model summarise what is older than the newest entries; `None` where there is no model or no need.
 ///
 /// # Errors
 /// The call was stopped.

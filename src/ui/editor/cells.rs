@@ -80,7 +80,7 @@ fn shown(c: char) -> String {
     }
 }
 
-/// Whether a character without width is drawn on the one before it: it extends a letter, and is no joiner.
+/// Whether a character without width is drawn on the one before it: it extends a letter, and is not a joiner.
 fn is_mark(c: char) -> bool {
     c != '\u{200d}' && c != '\u{200c}' && format!("a{c}").graphemes(true).count() == 1
 }

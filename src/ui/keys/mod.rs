@@ -71,7 +71,7 @@ pub(crate) enum Action {
     QuitIfEmpty,
     /// Suspend to the shell.
     Suspend,
-    /// Draw everything anew.
+    /// Draw everything again.
     Redraw,
     /// A page up in the chat.
     PageUp,

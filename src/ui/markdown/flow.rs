@@ -451,7 +451,7 @@ impl<'t> Flow<'t> {
 }
 
 /// The source with every definition of a link kept as text: they would vanish otherwise, and what refers to them is shown as
-/// written anyway. Nothing when that does not come to an end.
+/// written anyway. `None` when that does not come to an end.
 fn without_definitions(source: &str, options: Options) -> Option<String> {
     let mut source = source.to_owned();
     for _ in 0..8 {

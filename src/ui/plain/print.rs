@@ -86,7 +86,7 @@ impl Printer {
         }
     }
 
-    /// What Marvin wants to do, before the person is asked.
+    /// What Marvin wants to do, before the user is asked.
     pub(super) fn question(&mut self, question: &Question) {
         let matter = &question.matter;
         // The directory stands on Marvin's own line: a command could hold a line that looks like one.
@@ -209,7 +209,7 @@ impl Printer {
         self.write("\n");
     }
 
-    /// Lines as they stand.
+    /// Lines verbatim.
     fn block(&mut self, text: &str) {
         self.end_line();
         self.outside(&clean(text.trim_end()));

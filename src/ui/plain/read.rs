@@ -1,4 +1,4 @@
-//! Reading what the person types: with rustyline on a terminal, line by line from anything else.
+//! Reading what the user types: with rustyline on a terminal, line by line from anything else.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -47,7 +47,7 @@ impl Look {
 #[derive(Debug, Clone)]
 pub(super) struct Pen {
     bytes: Vec<u8>,
-    /// Nothing when unknown: before the first move, after the last column, after a character of doubtful width.
+    /// `None` when unknown: before the first move, after the last column, after a character of doubtful width.
     at: Option<(u16, u16)>,
     look: Look,
     width: u16,
@@ -115,7 +115,7 @@ impl Pen {
         self.at = Some((x, y));
     }
 
-    /// Switches to a style, by the changes or by starting anew, whichever is shorter.
+    /// Switches to a style, by the changes or by starting again, whichever is shorter.
     pub(super) fn style(&mut self, look: Look) {
         if look == self.look {
             return;
@@ -227,7 +227,7 @@ fn absolute(x: u16, y: u16) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// The shortest way from where the cursor is known to be; nothing when that is not worth looking for.
+/// The shortest way from where the cursor is known to be; `None` when that is not worth looking for.
 fn relative(from: (u16, u16), to: (u16, u16)) -> Option<Vec<u8>> {
     let (fx, fy) = from;
     let (x, y) = to;

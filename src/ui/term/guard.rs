@@ -44,7 +44,7 @@ impl Guard {
     /// Takes the terminal on standard input and output. A panic is reported to `crash_file`, or on standard error without one.
     ///
     /// # Errors
-    /// Standard input is no terminal, or it is gone.
+    /// Standard input is not a terminal, or it is gone.
     pub fn enter(crash_file: Option<PathBuf>) -> io::Result<Self> {
         let terminal = Arc::new(Terminal::default());
         let crashes = Arc::new(Crashes::new(crash_file));
@@ -66,7 +66,7 @@ impl Guard {
         Restorer(Arc::clone(&self.terminal))
     }
 
-    /// Takes the terminal again, whatever somebody did to it: after SIGCONT. The screen must be painted anew.
+    /// Takes the terminal again, whatever somebody did to it: after SIGCONT. The screen must be painted again.
     ///
     /// # Errors
     /// The terminal is gone.
@@ -76,7 +76,7 @@ impl Guard {
 
     /// Gives the terminal back and stops the process group, as Ctrl-Z does in a shell; returns when it goes on, with the terminal
     /// taken again. Nothing happens and false is returned when no shell could wake it: a session of its own, as under `ssh host
-    /// marvin`. The screen must be painted anew.
+    /// marvin`. The screen must be painted again.
     ///
     /// # Errors
     /// The terminal is gone, or the system refuses to stop the group.
@@ -103,7 +103,7 @@ impl Guard {
     }
 
     /// Runs `run` with the terminal given back and nobody reading it, and takes it again: for `$EDITOR`. The screen must be painted
-    /// anew.
+    /// again.
     ///
     /// # Errors
     /// The terminal is gone; `run` has run.

@@ -60,7 +60,7 @@ impl Parser {
         self.pending = rest.to_vec();
     }
 
-    /// How long to wait for the rest of what came half; nothing when nothing is half.
+    /// How long to wait for the rest of what came half; `None` when nothing is half.
     pub fn patience(&self) -> Option<Duration> {
         match (&self.paste, self.pending.len()) {
             // A paste whose end got lost must not swallow what is typed for ever.

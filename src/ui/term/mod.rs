@@ -49,7 +49,7 @@ pub enum Caught {
 }
 
 impl Caught {
-    /// The exit status of a run that this signal ends; nothing for those that do not end one.
+    /// The exit status of a run that this signal ends; `None` for those that do not end one.
     pub fn exit_status(self) -> Option<u8> {
         match self {
             Self::Interrupt => Some(130),

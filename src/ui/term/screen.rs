@@ -57,7 +57,7 @@ pub struct Screen<W: Write> {
     known: bool,
     at: Option<(u16, u16)>,
     look: Look,
-    /// Whether the cursor shows; nothing when unknown.
+    /// Whether the cursor shows; `None` when unknown.
     cursor: Option<bool>,
 }
 
@@ -139,7 +139,7 @@ impl<W: Write> Screen<W> {
         sent.map(|()| bytes.len())
     }
 
-    /// The terminal has another size (or says so): everything is painted anew. What was drawn since the last flush is lost.
+    /// The terminal has another size (or says so): everything is painted again. What was drawn since the last flush is lost.
     pub fn resize(&mut self, size: Size) {
         let area = Rect::from((Position::ORIGIN, size));
         self.shown = Buffer::empty(area);
@@ -175,7 +175,7 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    /// The bytes by way of moving rows; nothing when the hint makes no sense here.
+    /// The bytes by way of moving rows; `None` when the hint makes no sense here.
     fn scrolled(&self, scroll: &Scroll) -> Option<Pen> {
         let moved = scrolled(&self.shown, scroll)?;
         let mut pen = self.pen();
@@ -281,7 +281,7 @@ fn is_blank(cell: &Cell) -> bool {
     cell.symbol() == " " && look(cell) == Look::PLAIN
 }
 
-/// What is shown after the rows moved; nothing when the hint makes no sense here.
+/// What is shown after the rows moved; `None` when the hint makes no sense here.
 fn scrolled(shown: &Buffer, scroll: &Scroll) -> Option<Buffer> {
     let by = usize::from(scroll.up.unsigned_abs());
     let rows = usize::from(scroll.rows.start)..usize::from(scroll.rows.end);

@@ -1,6 +1,6 @@
 //! Colours by what they mean, so that light and dark backgrounds, sixteen colours and none all work.
 //!
-//! Only the terminal's own sixteen names are used, never black or white: the person chose what they look like. Every role
+//! Only the terminal's own sixteen names are used, never black or white: the user chose what they look like. Every role
 //! differs by a modifier too where it would otherwise be told by colour alone.
 
 use ratatui::style::{Color, Modifier, Style};
@@ -44,7 +44,7 @@ pub struct Theme {
     pub mode: ColorMode,
     /// Ordinary text: the terminal's own colours.
     pub text: Style,
-    /// The label of what the person wrote.
+    /// The label of what the user wrote.
     pub you: Style,
     /// The label of what the model wrote.
     pub assistant: Style,

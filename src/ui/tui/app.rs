@@ -1,4 +1,4 @@
-//! The full-screen interface: what the person does becomes calls of the session, what the session shows becomes a frame.
+//! The full-screen interface: what the user does becomes calls of the session, what the session shows becomes a frame.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -38,13 +38,13 @@ pub(super) enum Wish {
     Suspend,
     /// The terminal was away: take it again.
     Renew,
-    /// Open a file of the session in the person's editor.
+    /// Open a file of the session in the user's editor.
     Edit(PathBuf),
     /// Open the input in it.
     EditInput,
     /// Ring the terminal's bell.
     Ring,
-    /// Paint everything anew.
+    /// Paint everything again.
     Repaint,
     /// Leave with this status.
     Leave(u8),
@@ -158,7 +158,7 @@ impl App {
                 .any(|running| !running.background)
     }
 
-    /// Takes in what the person and the system did.
+    /// Takes in what the user and the system did.
     pub(super) fn input(&mut self, batch: Vec<Input>) {
         for input in batch {
             match input {
@@ -444,24 +444,24 @@ impl App {
         self.chat.add(Tone::Error, words);
     }
 
-    /// The input's text, for the person's editor.
+    /// The input's text, for the user's editor.
     pub(super) fn draft(&self) -> &str {
         self.editor.text()
     }
 
-    /// Another program had the screen: a question is to be looked at anew before a key answers it.
+    /// Another program had the screen: a question is to be looked at again before a key answers it.
     pub(super) fn hidden(&mut self) {
         if let Some(asked) = &mut self.asked {
             asked.hidden();
         }
     }
 
-    /// What came back from the person's editor.
+    /// What came back from the user's editor.
     pub(super) fn set_draft(&mut self, text: &str) {
         self.editor.set_text(text.trim_end_matches('\n'));
     }
 
-    /// The person closed a file of the session.
+    /// The user closed a file of the session.
     pub(super) fn edited(&mut self, path: &Path) {
         self.session.edited(path);
         self.receive();

@@ -67,7 +67,7 @@ pub(super) struct Chat {
     held_rows: Option<(usize, Vec<Rows>)>,
     /// Since when an answer has been waited for.
     waiting: Option<Instant>,
-    /// The first row in sight; nothing when the end is.
+    /// The first row in sight; `None` when the end is.
     top: Option<Spot>,
     kept: HashMap<usize, Rows>,
     width: usize,

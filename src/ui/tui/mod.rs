@@ -1,4 +1,5 @@
 //! The full-screen interface.
+//!
 //! [`app`] is the state and what each key does to it; [`chat`] holds the conversation as [`piece`]s and lays out what is visible; [`view`] draws a
 //! frame. The loop here waits for the user, the session and the clock, and decides when to draw: at once after a key, at most thirty times a second
 //! while an answer streams, never while nothing changes.
@@ -118,7 +119,7 @@ impl Screenful {
         status
     }
 
-    /// Draws and waits until the person leaves.
+    /// Draws and waits until the user leaves.
     fn turn_round(&mut self) -> u8 {
         let mut stale = true;
         let mut heard = Instant::now();

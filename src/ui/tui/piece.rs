@@ -28,7 +28,7 @@ pub(super) enum Who {
 /// How plain text looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
-    /// What the person said.
+    /// What the user said.
     Plain,
     /// Words of the system.
     System,
@@ -36,7 +36,7 @@ pub(super) enum Tone {
     Error,
     /// What stands beside the talk: marks, hints.
     Dim,
-    /// Lines as they stand: lists, output of commands.
+    /// Lines verbatim: lists, output of commands.
     Listing,
 }
 

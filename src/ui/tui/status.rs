@@ -162,7 +162,7 @@ pub(super) fn jobs(status: &Status, columns: usize, theme: &Theme) -> Option<Lin
 
 /// `1 token`, `950 tokens`, `12.3k tokens`, `1.2M tokens`.
 fn tokens(count: u64) -> String {
-    // A tenth is cut off, not rounded up: 999,960 are no million.
+    // A tenth is cut off, not rounded up: 999,960 is not a million.
     let tenths = |unit: u64| format!("{}.{}", count / unit, count % unit * 10 / unit);
     match count {
         1 => "1 token".to_owned(),

@@ -101,7 +101,7 @@ impl Terminal {
         String::from_utf8_lossy(&seen.bytes.iter().copied().collect::<Vec<_>>()).into_owned()
     }
 
-    /// Waits until these bytes come behind the first `after` ones; the moment, or nothing when they do not.
+    /// Waits until these bytes come behind the first `after` ones; the moment, or `None` when they do not.
     pub fn wait(&self, what: &[u8], after: u64, limit: Duration) -> Option<Instant> {
         let until = Instant::now() + limit;
         let mut seen = self.seen();

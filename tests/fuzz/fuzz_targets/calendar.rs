@@ -8,7 +8,7 @@ use marvin::testing::calendar::{Event, New, When, Zones, between, escape, scan, 
 
 const UID: &str = "the-fuzzers-own";
 
-/// Words of the file as they stand, with nothing that a terminal obeys.
+/// Words of the file verbatim, with nothing that a terminal obeys.
 fn assert_quoted(text: &str) {
     assert!(
         !text.contains(|c: char| c.is_control() && c != '\t'),

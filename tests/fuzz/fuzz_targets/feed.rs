@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use marvin::testing::address::Address;
 use marvin::testing::feed::{NoFeed, read};
 
-/// One line that a terminal shows as it stands.
+/// One line that a terminal shows verbatim.
 fn assert_line(text: &str) {
     assert!(!text.contains(char::is_control), "{text:?}");
 }

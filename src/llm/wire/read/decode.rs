@@ -34,7 +34,7 @@ impl Decoder {
     /// Takes one read and hands over the text in it.
     ///
     /// # Errors
-    /// When the stream holds an error or is no reply; the decoder is of no more use then.
+    /// When the stream holds an error or is not a reply; the decoder is of no more use then.
     pub fn feed(
         &mut self,
         bytes: &[u8],

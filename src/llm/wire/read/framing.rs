@@ -12,7 +12,7 @@ use crate::llm::wire::Wire;
 use crate::llm::wire::errors::Said;
 use crate::llm::wire::read::{anthropic, ollama, openai, repair_json};
 
-/// How much of a body that is no reply is kept to be shown, in bytes.
+/// How much of a body that is not a reply is kept to be shown, in bytes.
 const JUNK: usize = 4096;
 
 /// A body that is not what the protocol promises.
@@ -36,7 +36,7 @@ pub(super) struct Reading {
     wire: Wire,
     framing: Framing,
     pub(super) draft: Draft,
-    /// Lines that are no part of the protocol, or a whole body of them.
+    /// Lines that are not part of the protocol, or a whole body of them.
     pub(super) stray: Vec<u8>,
 }
 

@@ -57,7 +57,7 @@ pub(super) fn has_half(json: &str) -> bool {
     json.contains("\\u") && mended(json.as_bytes(), &mut Half::default()).is_some()
 }
 
-/// `data` with every member once (the last one counts) and without null in lists; `None` when it is no JSON.
+/// `data` with every member once (the last one counts) and without null in lists; `None` when it is not JSON.
 pub(super) fn plain(data: &[u8]) -> Option<Vec<u8>> {
     let mut value: Value = serde_json::from_slice(data).ok()?;
     drop_nulls(&mut value);

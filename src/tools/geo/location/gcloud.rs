@@ -15,7 +15,7 @@ use crate::tools::geo::osm::shown;
 const TOKEN: Duration = Duration::from_secs(4);
 /// Bytes of a token at most.
 const LONGEST: usize = 8_192;
-/// Variables of Google's that are the person's own affair.
+/// Variables of Google's that are the user's own affair.
 const VARIABLES: [&str; 6] = [
     "CLOUDSDK_CONFIG",
     "CLOUDSDK_CORE_PROJECT",

@@ -13,7 +13,7 @@ pub struct Remembered {
     pub(super) token: Once<Option<Token>>,
 }
 
-/// A right to ask Google in the person's name.
+/// A right to ask Google in the user's name.
 #[derive(Clone)]
 pub(super) struct Token {
     /// The token itself.

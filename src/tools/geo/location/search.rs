@@ -86,7 +86,7 @@ pub(super) fn by_text(ctx: &Ctx, args: PlacesTextSearch) -> Outcome<String> {
     ))
 }
 
-/// Nominatim within the circle, then anywhere; without a contact towns alone, and nothing where it is about a neighbourhood.
+/// Nominatim within the circle, then anywhere; without a contact towns alone, and `None` where it is about a neighbourhood.
 fn in_openstreetmap(
     ctx: &Ctx,
     what: &str,

@@ -26,7 +26,7 @@ const QUOTA: Duration = Duration::from_secs(60);
 pub(crate) struct Reply {
     /// Everything, in the server's order.
     pub(crate) elements: Vec<Element>,
-    /// A note of the server's that is no failure.
+    /// A note of the server's that is not a failure.
     pub(crate) remark: Option<String>,
     /// How old the data is.
     as_of: Option<String>,

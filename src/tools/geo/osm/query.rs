@@ -33,7 +33,7 @@ pub(crate) fn literal(text: &str) -> String {
 /// The query with JSON as its output and a limit of time, unless it sets a limit itself.
 ///
 /// # Errors
-/// `Input` for an output that is no list of elements, and for shortcuts that only a web page understands.
+/// `Input` for an output that is not a list of elements, and for shortcuts that only a web page understands.
 pub(crate) fn with_settings(query: &str) -> Outcome<String> {
     let query = query.trim();
     if query.contains("{{") {

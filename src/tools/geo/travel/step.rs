@@ -362,7 +362,7 @@ mod tests {
         assert!(step("depart", json!(0)) && step("arrive", json!(0.0)) && step("turn", json!(0.2)));
         assert!(!step("turn", json!(0)) && !step("exit roundabout", json!(-0.0)));
         assert!(step("turn", Value::Null));
-        // What says nothing is no turn.
+        // What says nothing is not a turn.
         for nothing in [
             json!({}),
             json!(null),

@@ -18,7 +18,7 @@ fn line(text: &str) -> String {
     clip(&visible(&line), LONG)
 }
 
-/// Those who are credited, joined as the record has it; nothing when it was not told.
+/// Those who are credited, joined as the record has it; `None` when it was not told.
 pub(super) fn credit(value: &Value) -> Option<String> {
     let parts = value.list("artist-credit").iter().map(|part| {
         let name = part.text("name").or_else(|| part.text("artist/name"));
@@ -29,7 +29,7 @@ pub(super) fn credit(value: &Value) -> Option<String> {
     (!whole.is_empty()).then_some(whole)
 }
 
-/// Milliseconds as `4:05`; nothing when the length is unknown.
+/// Milliseconds as `4:05`; `None` when the length is unknown.
 pub(super) fn length(value: &Value, path: &str) -> Option<String> {
     let millis = value.whole(path).filter(|millis| *millis > 0)?;
     let seconds = millis.saturating_add(500) / 1_000;

@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 struct Found {
     asked: String,
     uri: String,
-    /// What the track is called; nothing for one that was named by its URI.
+    /// What the track is called; `None` for one that was named by its URI.
     called: Option<String>,
 }
 

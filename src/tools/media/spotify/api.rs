@@ -1,4 +1,4 @@
-//! Requests to Spotify's Web API in the person's name, and its refusals in words.
+//! Requests to Spotify's Web API in the user's name, and its refusals in words.
 
 use std::time::{Duration, Instant};
 
@@ -116,7 +116,7 @@ fn judged(ctx: &Ctx, answer: &Answer) -> Outcome<Value> {
     }
 }
 
-/// Remembers that the next sign-in has to ask the person again.
+/// Remembers that the next sign-in has to ask the user again.
 fn lacking(ctx: &Ctx) {
     let store = Store::of(ctx);
     let marked = store.and_then(|store| {
@@ -124,7 +124,7 @@ fn lacking(ctx: &Ctx) {
         token.lacking = true;
         store.write(&token)
     });
-    // Without the mark the person is told all the same.
+    // Without the mark the user is told all the same.
     let _ = marked;
 }
 

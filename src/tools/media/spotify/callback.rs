@@ -69,7 +69,7 @@ impl Ear {
         self.port
     }
 
-    /// Waits for an answer with this state; others are turned away. Nothing when the time is up.
+    /// Waits for an answer with this state; others are turned away. `None` when the time is up.
     ///
     /// # Errors
     /// `Cancelled`; the system stops listening.
@@ -197,7 +197,7 @@ fn judged(target: &str, state: &str) -> Result<Back, (&'static str, &'static str
 }
 
 impl Caught {
-    /// Shows the person how it went.
+    /// Shows the user how it went.
     pub(super) fn answer(self, words: &str) {
         page(self.stream, "200 OK", words);
     }

@@ -28,7 +28,7 @@ pub(super) fn challenge(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()))
 }
 
-/// The address at which the person agrees; `accounts` is the base of Spotify's accounts.
+/// The address at which the user agrees; `accounts` is the base of Spotify's accounts.
 pub(super) fn address(
     accounts: &str,
     id: &str,

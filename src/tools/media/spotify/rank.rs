@@ -9,7 +9,7 @@ pub(super) struct Named<'a> {
     pub(super) artists: Vec<&'a str>,
 }
 
-/// The best of `hits`, the first among equals; nothing when none is like `asked`.
+/// The best of `hits`, the first among equals; `None` when none is like `asked`.
 pub(super) fn best(asked: &str, hits: &[Named<'_>]) -> Option<usize> {
     let mut best: Option<(usize, f64)> = None;
     for (at, hit) in hits.iter().enumerate() {

@@ -20,7 +20,7 @@ const WAIT: Duration = Duration::from_secs(120);
 /// Signs in.
 ///
 /// # Errors
-/// No application is set; the person refused or did not come; Spotify does not take the code.
+/// No application is set; the user refused or did not come; Spotify does not take the code.
 pub(super) fn sign_in(ctx: &Ctx, args: SpotifyAuth) -> Outcome<String> {
     let store = Store::of(ctx)?;
     let given = args.auth_code.trim();
@@ -73,7 +73,7 @@ pub(super) fn sign_in(ctx: &Ctx, args: SpotifyAuth) -> Outcome<String> {
 
 /// What is to be said when the account can be used as it is.
 fn connected(ctx: &Ctx, store: &Store) -> Outcome<Option<String>> {
-    // What cannot be read is written anew by the sign-in.
+    // What cannot be read is written again by the sign-in.
     let Ok(token) = store.read() else {
         return Ok(None);
     };

@@ -40,7 +40,7 @@ impl Token {
     fn of(value: &Value) -> Self {
         let text = |key: &str| {
             let text = value.text(key).unwrap_or_default();
-            // What cannot stand in a header is no token.
+            // What cannot stand in a header is not a token.
             let plain = text.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
             if plain {
                 text.to_owned()

@@ -171,7 +171,7 @@ fn said(value: &Value, path: &str) -> Option<String> {
     value.text(path).map(plain)
 }
 
-/// A count of things; nothing for what is no count.
+/// A count of things; `None` for what is not a count.
 fn count(value: &Value, path: &str) -> Option<u64> {
     u64::try_from(value.whole(path)?).ok()
 }
@@ -185,7 +185,7 @@ fn platforms(value: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The day of a moment in Unix time, here; nothing for zero and the day after it, which stand for never.
+/// The day of a moment in Unix time, here; `None` for zero and the day after it, which stand for never.
 fn day(ctx: &Ctx, seconds: i64) -> Option<String> {
     let moment = jiff::Timestamp::from_second(seconds).ok()?;
     let zone = ctx.world.clock.now().time_zone().clone();

@@ -109,7 +109,7 @@ fn line(game: &Value, last: Option<String>) -> String {
     format!("{name}: {}", parts.join(", "))
 }
 
-/// Minutes as people tell them; nothing for none.
+/// Minutes as people tell them; `None` for none.
 fn playtime(minutes: u64) -> Option<String> {
     #[allow(clippy::cast_precision_loss)]
     match minutes {

@@ -21,7 +21,7 @@ pub(super) struct Price {
 }
 
 impl Price {
-    /// `$19.99`, `12.50 EUR (-50%, was 25.00 EUR)`, `free`; nothing for numbers that are no price.
+    /// `$19.99`, `12.50 EUR (-50%, was 25.00 EUR)`, `free`; `None` for numbers that are not a price.
     pub(super) fn text(&self) -> Option<String> {
         if self.now < 0 {
             return None;

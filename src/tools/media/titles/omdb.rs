@@ -258,7 +258,7 @@ fn head(item: &Value) -> String {
     out
 }
 
-/// All about one title; nothing when it has none.
+/// All about one title; `None` when it has none.
 fn told(found: &Value) -> Option<String> {
     said(found, "Title")?;
     let get = |key: &str| said(found, key);

@@ -18,14 +18,14 @@ pub(crate) const BEFORE: [i64; 2] = [60, 30];
 pub enum When {
     /// A whole day.
     Day(Date),
-    /// A wall time, wherever the person is.
+    /// A wall time, wherever the user is.
     Wall(DateTime),
     /// A moment that was given with a zone.
     Moment(Timestamp),
 }
 
 impl When {
-    /// The moment, where the person is.
+    /// The moment, where the user is.
     pub fn here(&self, zone: &TimeZone) -> Option<Zoned> {
         match self {
             Self::Day(date) => date.to_zoned(zone.clone()).ok(),
@@ -119,7 +119,7 @@ impl New {
     /// Start and end as texts: no end is one hour or one day, the end of whole days is the last of them.
     ///
     /// # Errors
-    /// One of them is no time, or the end is not after the start.
+    /// One of them is not a time, or the end is not after the start.
     pub fn times(
         start: &str,
         end: &str,

@@ -22,7 +22,7 @@ const CONTEXT: usize = 1;
 const WIDTH: usize = 300;
 /// Names of notes that are offered when no note holds the words.
 const NAMES: usize = 5;
-/// A file with a NUL among its first bytes is no text.
+/// A file with a NUL among its first bytes is not text.
 const SNIFF: usize = 8_000;
 
 /// What was found.

@@ -270,7 +270,7 @@ impl Home {
             return Ok(Some(rel.clone()));
         }
         let longer = root.check(&format!("{rel}.md"))?;
-        // A name that only its ending makes too long is no error of the one without.
+        // A name that only its ending makes too long is not an error of the one without.
         let there = rel.name().is_some_and(|name| name.len() < 252) && is_file(&longer)?;
         Ok(there.then_some(longer))
     }

@@ -1,4 +1,4 @@
-//! Module `notes`: Markdown files that Marvin keeps for the person, or for a project in coding mode.
+//! Module `notes`: Markdown files that Marvin keeps for the user, or for a project in coding mode.
 
 mod find;
 pub(crate) mod home;

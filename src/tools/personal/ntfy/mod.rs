@@ -1,4 +1,4 @@
-//! Module `ntfy`: push messages. Topics are public to whoever knows their name; messages go only where the person subscribed.
+//! Module `ntfy`: push messages. Topics are public to whoever knows their name; messages go only where the user subscribed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -116,7 +116,7 @@ fn generate(ctx: &Ctx, args: GenerateNtfyTopic) -> Outcome<String> {
 fn subscribe(ctx: &Ctx, args: NtfySubscribe) -> Outcome<String> {
     let topic = named(ctx, &args.topic)?;
     let label = label(&args.label);
-    // Messages go only to subscribed topics: without the person's word a model could name any.
+    // Messages go only to subscribed topics: without the user's word a model could name any.
     ctx.approve(Matter::Topic {
         name: topic.clone(),
     })?;

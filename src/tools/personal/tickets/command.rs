@@ -71,7 +71,7 @@ impl From<String> for Said {
 
 /// What a command may ask of whoever called it.
 pub(crate) trait Caller {
-    /// The text of a note that was not given in words; nothing when there is nobody to ask.
+    /// The text of a note that was not given in words; `None` when there is nobody to ask.
     fn note(&mut self) -> Outcome<Option<String>>;
     /// Opens the file in an editor; false when that cannot be done here.
     fn edit(&mut self, path: &Path) -> Outcome<bool>;
@@ -84,7 +84,7 @@ pub(crate) trait Caller {
 pub(crate) struct Desk<'a> {
     /// Where the tickets are.
     pub place: Place,
-    /// Where git is asked for the person's name.
+    /// Where git is asked for the user's name.
     pub current: PathBuf,
     /// The caller's environment.
     pub env: &'a Env,

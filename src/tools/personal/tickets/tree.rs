@@ -10,7 +10,7 @@ const LINES: usize = 100_000;
 /// Where a ticket stands below the root.
 #[derive(Debug, Clone, Copy, Default)]
 struct Depth {
-    /// Longest way from the root; nothing when it cannot be reached.
+    /// Longest way from the root; `None` when it cannot be reached.
     own: Option<usize>,
     /// The deepest place of it or anything below, counted from the root, as the script counts it.
     below: usize,

@@ -69,7 +69,7 @@ struct Line {
 /// Searches below `root` and gives `path:line` blocks with context, hits marked, and a count.
 ///
 /// # Errors
-/// A pattern that is no regular expression (with the engine's words), a glob that is none, or the search was stopped.
+/// A pattern that is not a regular expression (with the engine's words), a glob that is none, or the search was stopped.
 pub(crate) fn search(root: &Root, what: &Search<'_>, env: &Env, stop: &Cancel) -> Outcome<String> {
     Ok(render::render(&find(root, what, env, stop)?, what))
 }

@@ -14,7 +14,7 @@ pub(super) struct Names<'a> {
 
 impl<'a> Names<'a> {
     /// # Errors
-    /// The text is no glob.
+    /// The text is not a glob.
     pub(super) fn new(glob: &'a str) -> Outcome<Self> {
         if matches!(glob, "*" | "") {
             return Ok(Self {

@@ -54,13 +54,13 @@ pub(super) struct Hits {
 #[derive(Clone)]
 pub(super) struct Pattern {
     line: Regex,
-    /// Finds lines in a whole text; nothing when it might miss one.
+    /// Finds lines in a whole text; `None` when it might miss one.
     whole: Option<Regex>,
 }
 
 impl Pattern {
     /// # Errors
-    /// The text is no regular expression, or one too large to be tried.
+    /// The text is not a regular expression, or one too large to be tried.
     pub(super) fn new(text: &str) -> Outcome<Self> {
         if let Some(why) = regex_excess(text) {
             return Err(not_a_pattern(text, &why));

@@ -62,7 +62,7 @@ impl Paper {
     }
 }
 
-/// Reads a feed; none for what is no feed, and for one that breaks off before it says anything.
+/// Reads a feed; none for what is not a feed, and for one that breaks off before it says anything.
 pub(super) fn read(text: &str) -> Option<Feed> {
     let mut reader = Reader::from_str(text);
     let config = reader.config_mut();

@@ -87,7 +87,7 @@ pub(super) fn get(
     Ok(value)
 }
 
-/// True when the person has a key.
+/// True when the user has a key.
 pub(super) fn is_keyed(ctx: &Ctx) -> bool {
     STACKEXCHANGE.key_in(&ctx.world.env).is_some()
 }
@@ -154,7 +154,7 @@ fn spoken(seconds: u64) -> String {
     }
 }
 
-/// The allowance begins anew at midnight UTC.
+/// The allowance begins again at midnight UTC.
 fn until_midnight() -> Duration {
     let now = jiff::Timestamp::now().as_second();
     let day = 24 * 3_600;

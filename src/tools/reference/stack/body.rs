@@ -53,7 +53,7 @@ fn finish(out: &mut String, link: Option<(String, usize)>) {
     }
 }
 
-/// The address that a link goes to; none for places in the post itself and for what is no address.
+/// The address that a link goes to; none for places in the post itself and for what is not an address.
 fn whole(href: &str, site: &str) -> Option<String> {
     let href = href.split_whitespace().collect::<String>();
     let lower = href.to_ascii_lowercase();

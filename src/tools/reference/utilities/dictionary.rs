@@ -61,7 +61,7 @@ fn unknown(word: &str) -> Problem {
         .next("Check its spelling, or give its base form; only English words are known.")
 }
 
-/// The entries as text; nothing when they define nothing.
+/// The entries as text; `None` when they define nothing.
 fn shown(entries: &[Value], synonyms: bool) -> Option<String> {
     let texts: Vec<String> = entries
         .iter()

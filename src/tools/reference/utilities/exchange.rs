@@ -45,7 +45,7 @@ pub(super) fn exchange(ctx: &Ctx, amount: Number, from: Money, to: Money) -> Out
     ))
 }
 
-/// The rate by the first version of the service, which has the thirty currencies of the bank; nothing when one is missing there.
+/// The rate by the first version of the service, which has the thirty currencies of the bank; `None` when one is missing there.
 fn first(ctx: &Ctx, from: &str, to: &str) -> Outcome<Option<Rate>> {
     let answer = ctx
         .ask(&FRANKFURTER)

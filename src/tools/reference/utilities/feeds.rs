@@ -109,7 +109,7 @@ fn refused(address: &Address, status: u16, wait: Option<&str>) -> Problem {
         {
             problem.next(format!("It may be asked again in {} s.", clip(wait, 12)))
         }
-        // A date, not a number that is no time.
+        // A date, not a number that is not a time.
         (Some(wait), _) if wait.contains(|c: char| c.is_ascii_alphabetic()) => {
             problem.next(format!(
                 "It may be asked again after {}.",

@@ -108,7 +108,7 @@ fn shown(text: &str, done: &[Translated], source: Option<&Language>, target: &La
 /// Translates one piece.
 fn one(ctx: &Ctx, text: &str, source: Option<&Language>, target: &Language) -> Outcome<Translated> {
     let from = source.map_or("autodetect", |source| &source.code);
-    // A mail address raises the daily quota; the person set it for just this.
+    // A mail address raises the daily quota; the user set it for just this.
     let mail = ctx.world.contact().filter(|contact| is_mail(contact));
     let answer = ctx
         .ask(&MYMEMORY)

@@ -73,7 +73,7 @@ pub(super) fn judge(ctx: &Ctx, answer: &Answer) -> Outcome<Value> {
     }
 }
 
-/// A refusal that is no JSON: most often of a User-Agent without a contact.
+/// A refusal that is not JSON: most often of a User-Agent without a contact.
 fn refused(ctx: &Ctx, answer: &Answer) -> Problem {
     let text = answer.text();
     let plain = (!answer.is_page() && text.len() < 1_000).then_some(text.as_str());

@@ -15,7 +15,7 @@ const LONGEST: usize = 1_000;
 /// Bytes that a pattern may take when it is built.
 const BUILT: usize = 1 << 20;
 
-/// A pattern, and why it is taken as plain text when it is no regular expression.
+/// A pattern, and why it is taken as plain text when it is not a regular expression.
 #[derive(Debug)]
 pub(super) struct Pattern {
     regex: Regex,
@@ -62,7 +62,7 @@ impl Pattern {
     }
 }
 
-/// What was found: how many lines fit, and the first of them as text; nothing when none does.
+/// What was found: how many lines fit, and the first of them as text; `None` when none does.
 pub(super) fn matching(text: &str, pattern: &Pattern) -> Option<(usize, String)> {
     let lines: Vec<&str> = text.lines().collect();
     let hits: Vec<usize> = (0..lines.len())

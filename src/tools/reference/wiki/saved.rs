@@ -113,7 +113,7 @@ fn index(dir: &Path) -> PathBuf {
     dir.join("index.json")
 }
 
-/// The index's entries by file; one that cannot be read is begun anew, for it can be.
+/// The index's entries by file; one that cannot be read is begun again, for it can be.
 fn articles(bytes: &[u8]) -> Map<String, Value> {
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(map)) => map,

@@ -21,7 +21,7 @@ const HEAD: usize = 1024;
 pub(super) enum Kind {
     /// HTML.
     Html,
-    /// Text as it stands.
+    /// Text verbatim.
     Text,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Fetched {
 /// Fetches what is at `address`.
 ///
 /// # Errors
-/// `Refused` for private addresses, on the way too; `Input` for what is no text; `Limit` for too much; `Network`; `Cancelled`.
+/// `Refused` for private addresses, on the way too; `Input` for what is not text; `Limit` for too much; `Network`; `Cancelled`.
 pub(super) fn fetch(ctx: &Ctx, address: &Address) -> Outcome<Fetched> {
     let headers = [
         (
@@ -102,7 +102,7 @@ enum Told {
     Data,
 }
 
-/// What a content type promises; nothing when it says nothing.
+/// What a content type promises; `None` when it says nothing.
 fn judged(named: &str) -> Option<Told> {
     let essence = essence(named).to_ascii_lowercase();
     let (kind, sub) = essence.split_once('/').unwrap_or_default();

@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(6);
 /// Bytes of text that are kept.
 const MOST: usize = 20 << 20;
 
-/// `html`, which came from `address`, as lynx shows it; nothing when there is no lynx or it fails.
+/// `html`, which came from `address`, as lynx shows it; `None` when there is no lynx or it fails.
 ///
 /// # Errors
 /// `Cancelled`.
@@ -53,7 +53,7 @@ pub(super) fn shown(ctx: &Ctx, html: &str, address: &Address) -> Outcome<Option<
         Err(problem) if problem.is_cancelled() => return Err(problem),
         Err(_) => return Ok(None),
     };
-    // Its status is no judgement of the text: an error page is shown with status 1.
+    // Its status is not a judgement of the text: an error page is shown with status 1.
     let text = led_on(tidy(&done.stdout.text()), address);
     Ok((done.code.is_some() && !done.timed_out && !text.is_empty()).then_some(text))
 }

@@ -12,7 +12,7 @@ const MOST: usize = 60;
 /// Characters of a title and of a snippet.
 const TITLE: usize = 200;
 const SNIPPET: usize = 600;
-/// Elements whose content is no text.
+/// Elements whose content is not text.
 const SILENT: [&str; 5] = ["script", "style", "template", "textarea", "title"];
 /// What a page says that found nothing.
 const NOTHING: [&str; 2] = ["No results.", "No more results."];

@@ -62,7 +62,7 @@ pub(super) fn page(ctx: &Ctx, args: ScrapePage) -> Outcome<String> {
     ctx.world
         .outside
         .turn("scrape_page", &host, GAP, &ctx.stop)?;
-    // Asked here first: a browser tells neither the status nor what is no page, and shows errors as pages.
+    // Asked here first: a browser tells neither the status nor what is not a page, and shows errors as pages.
     let fetched = fetch(ctx, &address)?;
     let status = fetched.status;
     let mut taken = match fetched.kind {
@@ -93,7 +93,7 @@ fn by_browser(ctx: &Ctx, args: &ScrapePage, address: &Address, fetched: Fetched)
         let begun = Browser::start(ctx, &pair, PATIENCE);
         let started = begun.is_ok();
         let mut taken = begun.and_then(|browser| browsed(ctx, args, address, &fetched, browser));
-        // A session that died is begun anew, once.
+        // A session that died is begun again, once.
         if taken
             .as_ref()
             .is_err_and(|failed| failed.is("invalid session id"))

@@ -264,7 +264,7 @@ fn read_duckduckgo(answer: &Answer, most: usize) -> Option<Outcome<Vec<Article>>
     Some(Ok(articles.take(most).collect()))
 }
 
-/// The problem with an answer that has no news. The refusal of every plain program is no ban; a bot check is one.
+/// The problem with an answer that has no news. The refusal of every plain program is not a ban; a bot check is one.
 fn unusable(ctx: &Ctx, answer: &Answer) -> Problem {
     if answer.status == 403 {
         return Problem::refused("It refuses programs that are no browser (403).");
