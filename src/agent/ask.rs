@@ -13,7 +13,7 @@ use crate::tools::engine::context::Ctx;
 /// The provider and model that answer, and what they may cost.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked<'a> {
-    /// Who answers.
+    /// The provider.
     pub provider: &'a dyn Provider,
     /// Name of the model at the provider.
     pub model: &'a str,
@@ -25,7 +25,7 @@ pub(crate) struct Asked<'a> {
     pub max_cost: Option<f64>,
 }
 
-/// Sends `request` until a reply is complete or nothing more can be done.
+/// Sends `request` until a reply is complete or retries and fallbacks are exhausted.
 ///
 /// `before` is what the turn did so far; pieces of the reply go to the listener as they arrive.
 pub(crate) fn ask(

@@ -11,10 +11,10 @@ use crate::llm::provider::{Finish, Reply};
 use crate::tools::engine::context::Ctx;
 use crate::tools::engine::registry::{self, Ended};
 
-/// Rounds in a row in which every call was cut: a model that does not learn from the answers goes on for ever.
+/// Consecutive rounds in which every call was cut off: a model that does not learn from the answers would loop forever.
 pub(super) const MAX_CUT_ROUNDS: usize = 3;
 
-/// What the user should know of a reply whose calls are answered, so that the turn goes on.
+/// A notice about a reply whose calls are answered, so that the turn continues.
 pub(super) fn remark(asked: Asked<'_>, reply: &Reply, cut: &[ToolCall]) -> Option<String> {
     match reply.finish {
         Finish::Length if cut.is_empty() => Some(limit_reached(asked)),
@@ -31,7 +31,7 @@ pub(super) fn remark(asked: Asked<'_>, reply: &Reply, cut: &[ToolCall]) -> Optio
     }
 }
 
-/// Why a reply without calls, which ends the turn, is no answer; `shown` says that the turn has said something.
+/// Why a reply without calls, which ends the turn, is not an answer; `shown` is true when the turn has already shown text.
 pub(super) fn failure(asked: Asked<'_>, reply: &Reply, shown: bool) -> Option<Failure> {
     let problem = match &reply.finish {
         Finish::Length => {

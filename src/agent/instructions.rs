@@ -66,7 +66,7 @@ pub(crate) fn documents(root: &Root) -> Vec<(&'static str, String)> {
 
 /// A file of the project; `None` when it is absent, empty, no regular file, or a link out of the project.
 fn read_within(root: &Root, rel: &str, cap: usize) -> Option<String> {
-    // Nearly always there is nothing, and a refusal costs a look at the tree.
+    // The common case is an absent file, and a refusal costs a look at the tree.
     fs::symlink_metadata(root.path().join(rel)).ok()?;
     let file = root.open_read(&root.check(rel).ok()?).ok()?;
     read_capped(file, rel, cap)

@@ -1,4 +1,4 @@
-//! The words sent to models: Markdown files under `src/prompts`, built in, with `{{slot}}`s filled by name.
+//! Prompts for models: Markdown files under `src/prompts`, built in, with `{{slot}}`s filled by name.
 
 /// Personality and rules: the first section of the system prompt.
 pub(crate) const IDENTITY: &str = include_str!("../prompts/identity.md");

@@ -1,4 +1,4 @@
-//! The plain loop: request, reply, tools, again; until the model answers in words or the rounds are used up.
+//! The plain loop: request, reply, tools, repeat; until the model answers without calls or the rounds are used up.
 
 use std::collections::HashSet;
 
@@ -55,7 +55,7 @@ impl Limits {
 
 /// A conversation and all that answering it needs.
 pub(crate) struct Talk<'a> {
-    /// Who answers.
+    /// Provider and model.
     pub asked: Asked<'a>,
     /// Tools offered, rendered once for the whole session.
     pub offer: &'a Offer,
@@ -69,7 +69,7 @@ pub(crate) struct Talk<'a> {
     pub messages: Vec<Message>,
     /// Their token count.
     pub meter: Meter,
-    /// What tools asked the session to do; it holds also when the turn fails later.
+    /// Effects that tools requested of the session; they apply even if the turn fails later.
     pub effects: Vec<Effect>,
 }
 
@@ -77,7 +77,7 @@ impl Talk<'_> {
     /// Answers the conversation's last message; returns the text of the last reply.
     ///
     /// # Errors
-    /// The provider's failure, when nothing more can be done about it; what came before it stays in `messages`.
+    /// The provider's failure, after retries and fallbacks; messages up to it stay in `messages`.
     pub(crate) fn answer(&mut self, ctx: &Ctx) -> Result<String, Failure> {
         let answered = self.rounds(ctx);
         // The reply is part of the context now, not only when the next message is sent.
@@ -158,7 +158,7 @@ impl Talk<'_> {
             system.push_str("\n\n");
             system.push_str(prompts::LAST_ROUND.trim_end());
         }
-        // The schemas take their part of the window too; before the first request nobody knows how much.
+        // The schemas take part of the window too; before the first request their size is unknown.
         self.fit(ctx, system.len() + 4 * offer.tokens());
         let request = Request {
             model: self.asked.model,
@@ -178,7 +178,7 @@ impl Talk<'_> {
         reply
     }
 
-    /// Counts the context (`beside` bytes go with the messages), compacts it when it is too full, and tells the tools how much room is left.
+    /// Counts the context (`beside` bytes go with the messages), compacts it when it is too full, and reports the remaining room to the tools.
     fn fit(&mut self, ctx: &Ctx, beside: usize) {
         let budget = self.budget();
         let mut used = self.meter.measure(&self.messages, beside, budget.warn);
@@ -202,7 +202,7 @@ impl Talk<'_> {
         Budget::for_window(models::facts(self.asked.local, self.asked.model).window)
     }
 
-    /// The words for a context that is nearly full, now that a round's results of `said` bytes have come.
+    /// The warning for a nearly full context, including the results of this round (`said` bytes).
     fn warning(&self, ctx: &Ctx, said: usize) -> Option<String> {
         self.budget()
             .warning(ctx.world.context.used() + estimate(said))
@@ -231,7 +231,7 @@ impl Talk<'_> {
             args: arguments::for_history(args),
             ..call.clone()
         };
-        // The model writes a call that was cut again: its beginning tells enough of what it was.
+        // The model makes a call that was cut again, so its beginning is enough.
         let begun = |call: &ToolCall| kept(call, &clip(&call.args, CUT_ARGUMENTS));
         reply.calls = calls.iter().map(|call| kept(call, &call.args)).collect();
         reply.calls.extend(cut.iter().map(begun));
@@ -241,8 +241,8 @@ impl Talk<'_> {
     }
 }
 
-/// Gives calls whose id is missing or taken one of their own, so that every call gets exactly one answer, and tools that were
-/// called by more than their name that name.
+/// Gives calls with a missing or duplicate id one of their own, so that every call gets exactly one answer, and normalizes tool names that have
+/// decorations.
 fn in_own_words(
     mut calls: Vec<ToolCall>,
     mut cut: Vec<ToolCall>,
@@ -254,7 +254,7 @@ fn in_own_words(
         } else if let Some(name) = registry::meant(&call.name) {
             name.clone_into(&mut call.name);
         } else {
-            // What a model made up may be a page long; it is shown and told.
+            // An invented name may be a page long; it is shown and sent back.
             call.name = clip(&call.name, 100);
         }
         if call.id.is_empty() || !seen.insert(call.id.clone()) {

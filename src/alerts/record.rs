@@ -35,7 +35,7 @@ pub(crate) struct Record {
     pub time: String,
     /// What to show.
     pub message: String,
-    /// `cron`, `at`, or nothing: rings only while Marvin is open.
+    /// `cron`, `at`, or empty: rings only while Marvin is open.
     #[serde(default)]
     pub scheduler: Option<String>,
     /// The job's number where the scheduler is `at`.
@@ -55,7 +55,7 @@ impl Record {
         zones.stored(&self.time)
     }
 
-    /// When it rings as far as this program can tell: by the scheduler, where this is not a session.
+    /// When it rings as far as this program knows: by the scheduler, outside a session.
     pub(crate) fn rings(&self, alerts: &Alerts) -> Option<Zoned> {
         let late = self.late.clone().filter(|_| !alerts.has_session());
         late.or_else(|| self.at(alerts.clock.zones()))
@@ -114,7 +114,7 @@ impl Record {
     }
 }
 
-/// Every record, alarms and reminders, in order of time; files that are none are left alone and named in `odd`.
+/// Every record, alarms and reminders, in order of time; unreadable files are left alone and named in `odd`.
 pub(crate) fn all(
     paths: &Paths,
     zones: &ZoneFiles,

@@ -13,13 +13,13 @@ pub struct Row {
     pub base: &'static str,
     /// Variable that holds the key; `None` when no key is needed.
     pub key: Option<&'static str>,
-    /// The key may also stand in a file of the variable's name under `~/.ssh/`.
+    /// The key may also be in a file named like the variable under `~/.ssh/`.
     pub key_file: bool,
     /// Default model.
     pub model: &'static str,
     /// Runs on this machine: longer first-byte limit, no cost.
     pub local: bool,
-    /// What it wants or cannot take, beyond its dialect.
+    /// Deviations from its dialect.
     pub quirks: Quirks,
 }
 

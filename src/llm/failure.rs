@@ -12,7 +12,7 @@ pub enum Why {
     Auth,
     /// 429: too many requests or tokens; with the wait that the provider named.
     RateLimited {
-        /// How long to wait, when the provider said.
+        /// How long to wait, if the provider said so.
         wait: Option<Duration>,
     },
     /// 429 that no waiting cures: the quota is used up.
@@ -30,7 +30,7 @@ pub enum Why {
     },
     /// 404 without a word about the model: the server does not speak this dialect at this address.
     NoSuchPath,
-    /// Any other 4xx: the request as it stands is refused.
+    /// Any other 4xx: the request is refused as it is.
     Refused,
     /// 5xx or an error inside the stream.
     Server,
@@ -40,7 +40,7 @@ pub enum Why {
     Stalled,
     /// The stream ended before the reply did.
     Cut,
-    /// The reply came whole and is not a whole answer: the limit of tokens or a filter ended it, or it says nothing.
+    /// The reply is complete but is not an answer: the token limit or a filter ended it, or it is empty.
     Unfinished,
     /// What came is not what the protocol promises.
     Protocol,
@@ -53,7 +53,7 @@ pub enum Why {
 pub struct Failure {
     /// Its sort.
     pub why: Why,
-    /// What to tell.
+    /// The message.
     pub problem: Box<Problem>,
     /// What had come of the reply; its calls are never run.
     pub so_far: Box<Reply>,
@@ -81,7 +81,7 @@ impl Failure {
         Self::new(Why::Cancelled, Problem::cancelled())
     }
 
-    /// True when nothing of the answer was shown yet, so that the request may be repeated.
+    /// True when no part of the answer was shown yet, so that the request may be repeated.
     pub fn nothing_shown(&self) -> bool {
         self.so_far.text.is_empty() && self.so_far.calls.is_empty()
     }

@@ -10,15 +10,15 @@ use crate::base::cancel::Cancel;
 use crate::chat::message::{Assistant, Kept, Message, ToolCall};
 use crate::chat::usage::Tokens;
 
-/// Something that answers a conversation.
+/// A language model, or a stand-in for one, that answers a conversation.
 ///
-/// A provider that drives its own tool loop fits the same trait: `stream` returns when the tools of a round are asked for,
-/// the turn stays open in the provider, and the next request's trailing tool messages are its answers.
+/// A provider that drives its own tool loop fits the same trait: `stream` returns when it requests the tools of a round, the turn stays open in the
+/// provider, and the trailing tool messages of the next request are its answers.
 pub(crate) trait Provider: Send + Sync {
     /// Its name, as `--provider` takes it.
     fn name(&self) -> &'static str;
 
-    /// False for the embedded provider, whose answers cost and count nothing.
+    /// False for the embedded provider, whose answers are free and not counted.
     fn is_model(&self) -> bool {
         true
     }
@@ -46,7 +46,7 @@ pub struct Request<'a> {
     pub messages: &'a [Message],
     /// Tools the model may call; empty in the last, text-only request of a turn.
     pub offer: &'a Offer,
-    /// How hard to think, where the provider can be told.
+    /// Reasoning effort, for providers that support it.
     pub effort: Effort,
 }
 
@@ -121,7 +121,7 @@ pub enum Params {
 pub enum Delta<'a> {
     /// Visible text.
     Text(&'a str),
-    /// Thinking, kept apart from the answer.
+    /// Thinking, separate from the answer.
     Thinking(&'a str),
 }
 
@@ -131,7 +131,7 @@ pub enum Finish {
     /// The provider did not say.
     #[default]
     Unsaid,
-    /// It was done, or asked for tools.
+    /// The reply ended normally, or with tool calls.
     Done,
     /// It hit the limit of tokens.
     Length,
@@ -154,7 +154,7 @@ pub struct Reply {
     pub cut_calls: Vec<ToolCall>,
     /// What must go back with this message.
     pub keep: Option<Kept>,
-    /// Tokens, when the provider said.
+    /// Tokens, if the provider reported them.
     pub usage: Option<Tokens>,
     /// Why it ended.
     pub finish: Finish,

@@ -9,10 +9,10 @@ use crate::base::problem::Outcome;
 use crate::disk::paths::ProfilePaths;
 use crate::disk::{atomic, lock, yaml};
 
-/// How long another process's writing is waited for.
+/// How long to wait for another process's write.
 const WAIT: Duration = Duration::from_secs(4);
 
-/// What a new file says. Everything is commented out: nothing is claimed that the user did not say.
+/// The contents of a new file. Everything is commented out: nothing is assumed about the user.
 const BEGINNING: &str = "\
 # What Marvin should know about you. Take the \"#\" off a line to set it; keys of your own are kept, and shown to the model.
 
@@ -63,7 +63,7 @@ pub(crate) fn update(
     yaml::update_from(&profile.preferences(), WAIT, || beginning(profile), change)
 }
 
-/// Makes the file when there is none, for a person who wants to edit it.
+/// Creates the file if it does not exist, for a user who wants to edit it.
 ///
 /// # Errors
 /// The disk is not writable.

@@ -17,7 +17,7 @@ use crate::disk::lock::Lock;
 use crate::disk::paths::Paths;
 use crate::disk::swap;
 
-/// How long another Marvin's saving is waited for.
+/// How long to wait for another process's write.
 const WAIT: Duration = Duration::from_secs(5);
 
 /// Saves what the ledger holds unsaved; returns a notice for the user when there is one.
@@ -97,7 +97,7 @@ fn merge(map: &mut Map<String, Value>, totals: &Totals) {
     });
 }
 
-/// False when something else stands where counts and sums belong: adding to it would lose it.
+/// False when a field that should be a count or a sum has another type: adding to it would lose it.
 fn can_add(map: &Map<String, Value>) -> bool {
     let fits = |key: &str, fits: &dyn Fn(&Value) -> bool| {
         map.get(key)

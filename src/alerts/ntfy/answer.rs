@@ -36,8 +36,7 @@ pub(crate) struct Shown {
     pub(crate) left: usize,
 }
 
-/// Reads an answer line by line. `seen` is dropped, and everything before it: a server that no longer knows the last id sends all
-/// that it has.
+/// Reads an answer line by line. `seen` and everything before it is dropped: a server that no longer knows the last id sends all that it has.
 pub(crate) fn read(body: &[u8], seen: &Seen) -> News {
     let messages: Vec<Map<String, Value>> = body
         .split(|b| *b == b'\n')
@@ -87,7 +86,7 @@ impl News {
     }
 }
 
-/// True for a notice of a message; others are about the list of subscriptions.
+/// True for the notice of a message; others are about the list of subscriptions.
 pub(crate) fn is_message(notice: &str) -> bool {
     notice.starts_with(BELL)
 }

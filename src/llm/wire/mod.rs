@@ -110,7 +110,7 @@ impl Dialect {
     }
 }
 
-/// What a failure's wording wants to know about the request.
+/// What error messages need to know about the request.
 #[derive(Debug, Clone)]
 pub struct Asked {
     /// The provider.

@@ -1,4 +1,4 @@
-//! How git is started: no terminal, no pager, no hooks, no network, nothing that runs by itself.
+//! Starts git: no terminal, no pager, no hooks, no network, no background work.
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -109,10 +109,10 @@ impl<'a> Launch<'a> {
         ceiling.filter(|path| !path.contains(':'))
     }
 
-    /// Makes sure that git takes `place` and no repository above it, where it cannot be told how far to look.
+    /// Makes sure that git uses `place` and not a repository above it, where GIT_CEILING_DIRECTORIES cannot express the path.
     ///
     /// # Errors
-    /// `Missing` when git takes another repository or none.
+    /// `Missing` when git finds another repository or none.
     pub(super) fn confirm(&self, place: &Place) -> Outcome<()> {
         if self.ceiling.is_none() || self.nameable_ceiling().is_some() {
             return Ok(());

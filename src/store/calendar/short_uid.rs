@@ -39,7 +39,7 @@ impl Short {
     }
 }
 
-/// The first eight bytes, which are no more than eight characters.
+/// The first eight bytes, hence at most eight characters.
 fn head(uid: &[u8]) -> &[u8] {
     uid.get(..8).unwrap_or(uid)
 }

@@ -27,9 +27,9 @@ pub(crate) use entry::messages;
 pub use entry::{Entry, Role};
 use style::{Said, Style};
 
-/// How long another Marvin's writing is waited for.
+/// How long to wait for another process's write.
 const WAIT: Duration = Duration::from_secs(10);
-/// What stands after the last entry.
+/// The text after the last entry.
 const CLOSE: &str = "\n]\n";
 /// A log without entries.
 const EMPTY: &str = "[\n]\n";
@@ -55,7 +55,7 @@ pub struct ChatLog {
 }
 
 impl ChatLog {
-    /// The log in this file (`ProfilePaths::chat_log`); nothing is read or made yet.
+    /// The log in this file (`ProfilePaths::chat_log`); nothing is read or created yet.
     pub fn new(path: PathBuf, clock: &Clock) -> Self {
         Self {
             path,
@@ -68,11 +68,11 @@ impl ChatLog {
         &self.path
     }
 
-    /// Adds entries at the end, durably, in one write; empty texts are left out. A torn end is mended first; a file that is no
-    /// chat log is set aside and `warn` told. The cost does not depend on the log's length.
+    /// Appends entries, durably, in one write; empty texts are skipped. A torn end is repaired first; a file that is not a chat log is set aside,
+    /// with a warning through `warn`. The cost does not depend on the log's length.
     ///
     /// # Errors
-    /// The file, its folder or the disk cannot be written, or another process holds the lock too long. The log is as before.
+    /// The file, its folder or the disk is not writable, or another process holds the lock too long. The log is then unchanged.
     pub fn append(&self, said: &[(Role, &str)], warn: &mut dyn FnMut(String)) -> Outcome<()> {
         let time = self.clock.hour_minute();
         let said: Vec<Said<'_>> = said
@@ -113,7 +113,7 @@ impl ChatLog {
         self.put(&file, at, &text)
     }
 
-    /// The last `n` entries, oldest first, read from the file's end alone. Trouble is told to `warn`; the session goes on.
+    /// The last `n` entries, oldest first, read from the file's end only. Problems go to `warn`; the session continues.
     pub fn last(&self, n: usize, warn: &mut dyn FnMut(String)) -> Vec<Entry> {
         let looked = self.look(n);
         let tail = match looked {
@@ -141,8 +141,8 @@ impl ChatLog {
         tail.entries.iter().filter_map(Entry::read).collect()
     }
 
-    /// What a session begins with: the entries from the `n`th last spoken one on, and a summary that stands not far before it. Commands
-    /// and notices in between do not count; only the file's end is read.
+    /// The entries that a session starts with: from the `n`th last spoken one on, and a summary shortly before it. Commands and notices in between
+    /// do not count; only the file's end is read.
     pub fn seed(&self, n: usize, warn: &mut dyn FnMut(String)) -> Vec<Entry> {
         let mut wide = n.saturating_mul(2);
         let mut before = usize::MAX;
@@ -160,7 +160,7 @@ impl ChatLog {
                     let summary = entries.into_iter().rfind(Entry::is_summary);
                     return summary.into_iter().chain(spoken).collect();
                 }
-                // Reading more brought nothing more: that is the whole log.
+                // Reading more found nothing more: that is the whole log.
                 None if entries.len() == before => return entries,
                 None => {
                     before = entries.len();
@@ -170,8 +170,8 @@ impl ChatLog {
         }
     }
 
-    /// Takes the last `you` entry and all after it out of the log and gives them. With `said`, only when that entry has this
-    /// text: another Marvin in the same profile may have written since.
+    /// Removes the last `you` entry and everything after it from the log and returns them. With `said`, only if that entry has this text: another
+    /// process with the same profile may have written since.
     ///
     /// # Errors
     /// `Missing` when there is no such entry; the disk or the lock.
@@ -215,11 +215,11 @@ impl ChatLog {
         Ok(taken.iter().filter_map(Entry::read).collect())
     }
 
-    /// Copies the log to `chat_log.json.backup.STAMP`, then keeps its last `keep` entries after one `system` entry with the text
-    /// that `summary` makes of those dropped. `None` when there is nothing to drop.
+    /// Copies the log to `chat_log.json.backup.STAMP`, then keeps its last `keep` entries after one `system` entry with the text that `summary`
+    /// makes of the dropped ones. `None` when there is nothing to drop.
     ///
     /// # Errors
-    /// Without a backup nothing is dropped.
+    /// If the backup fails nothing is dropped.
     pub fn compact(
         &self,
         keep: usize,
@@ -280,7 +280,7 @@ impl ChatLog {
         }
     }
 
-    /// Takes the lock, sets a file aside that is not a log, mends a torn end.
+    /// Takes the lock, sets aside a file that is not a log, repairs a torn end.
     fn hold(&self, n: usize, warn: &mut dyn FnMut(String)) -> Outcome<Held> {
         let lock = Lock::take(&self.path, WAIT, &Cancel::new())?;
         let tail = match self.look(n) {
@@ -362,7 +362,7 @@ impl ChatLog {
         })
     }
 
-    /// A backup's name that is not taken yet.
+    /// An unused name for a backup.
     fn unused_backup(&self) -> PathBuf {
         let stamp = self.clock.stamp();
         let numbered = |n: u32| {

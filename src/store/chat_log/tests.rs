@@ -4,7 +4,7 @@ use super::*;
 use crate::chat::message::Message;
 use std::os::unix::fs::symlink;
 
-/// A log in a folder of its own, and the warnings of whoever uses it.
+/// A log in a folder of its own, and its warnings.
 struct Case {
     dir: tempfile::TempDir,
     log: ChatLog,

@@ -45,7 +45,7 @@ pub(super) fn in_stream(asked: &Asked, said: &Said) -> Failure {
     failure(asked, why, said.status(), said)
 }
 
-/// A provider's words: without secrets, control characters and line breaks, and not too many of them.
+/// A provider's own message on one line: shortened, without secrets and control characters.
 pub(super) fn quoted(asked: &Asked, words: &str) -> String {
     let words: Vec<&str> = words.split_whitespace().collect();
     let safe = redact::secrets(&words.join(" "), &asked.secrets).into_owned();

@@ -46,12 +46,12 @@ pub(super) struct Slot {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Calls {
     slots: Vec<Slot>,
-    /// Bytes taken so far.
+    /// Bytes received so far.
     bytes: usize,
 }
 
 impl Piece<'_> {
-    /// What it takes in memory, roughly: a call that says nothing takes some, too.
+    /// Its approximate size in memory; even an empty call takes some.
     fn size(&self) -> usize {
         let args = match self.args {
             Args::None => 0,
@@ -63,7 +63,7 @@ impl Piece<'_> {
 }
 
 impl Calls {
-    /// Bytes taken so far, to be bounded: nobody sees calls grow as they see text.
+    /// Bytes received so far, for a limit: unlike text, growing calls are not visible to the user.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -151,8 +151,8 @@ impl Calls {
             .any(|slot| !slot.args.is_empty() && !is_json(&slot.args))
     }
 
-    /// The calls to run, with ids and with `{}` for no arguments, and those that the limit of tokens cut off: they are answered and
-    /// never run. A call without a name is a call: its model waits for an answer. `provider` is who gets the extra content back.
+    /// The calls to run, with ids and with `{}` for missing arguments, and those cut off by the token limit, which are answered but never run. A
+    /// call without a name still counts: its model waits for an answer. `provider` is who gets the extra content back.
     pub(super) fn finish(self, finish: &Finish, provider: &str) -> (Vec<ToolCall>, Vec<ToolCall>) {
         let limited = *finish == Finish::Length;
         let mut ids = HashSet::new();

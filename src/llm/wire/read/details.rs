@@ -3,10 +3,10 @@
 
 use serde_json::{Map, Value};
 
-/// The lists of a reply, in the order in which they came, joined to one JSON list; `None` when nothing was in them.
+/// The lists of a reply, in order of arrival, joined to one JSON list; `None` when all were empty.
 ///
-/// `streamed` lists hold pieces: those with the same index and type are one entry, whose texts are appended and whose other
-/// members are taken from the first piece that has them. Everything else stays as it came.
+/// `streamed` lists hold pieces: those with the same index and type are one entry, whose texts are appended and whose other members come from the
+/// first piece that has them. Everything else is unchanged.
 pub(super) fn joined(lists: &[String], streamed: bool) -> Option<String> {
     let pieces: Vec<Value> = lists
         .iter()

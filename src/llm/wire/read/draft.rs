@@ -72,7 +72,7 @@ struct Keep<'a> {
 }
 
 impl Draft {
-    /// Adds visible text. Pieces are told together by [`Draft::tell`], at the latest when the sort of text changes.
+    /// Adds visible text. Pieces are reported together by [`Draft::tell`], at the latest when the kind of text changes.
     pub(super) fn say(&mut self, piece: &str, on: &mut dyn FnMut(Delta<'_>)) {
         if piece.is_empty() {
             return;
@@ -178,7 +178,7 @@ impl Draft {
         }
     }
 
-    /// What came of a reply that failed: nothing that could be run.
+    /// The partial result of a failed reply; without calls, so nothing of it can run.
     pub(super) fn so_far(self) -> Reply {
         let finish = self.why_finished();
         let usage = self.tokens();

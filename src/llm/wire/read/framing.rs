@@ -1,4 +1,4 @@
-//! Which framing a body has, found by its first byte, and the payloads taken out of it.
+//! Detects the framing of a body by its first byte, and extracts its payloads.
 
 use std::ops::ControlFlow;
 
@@ -12,7 +12,7 @@ use crate::llm::wire::Wire;
 use crate::llm::wire::errors::Said;
 use crate::llm::wire::read::{anthropic, ollama, openai, repair_json};
 
-/// How much of a body that is not a reply is kept to be shown, in bytes.
+/// Bytes kept of a body that is not a reply, for the error message.
 const JUNK: usize = 4096;
 
 /// A body that is not what the protocol promises.
@@ -42,7 +42,7 @@ pub(super) struct Reading {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Framing {
-    /// Nothing but white space has come.
+    /// Only white space so far.
     Unknown,
     Sse(Events),
     Lines(Lines),
@@ -62,7 +62,7 @@ impl Reading {
         }
     }
 
-    /// Takes one read; nothing more is read once `draft.done`.
+    /// Takes one read; input after `draft.done` is ignored.
     pub(super) fn feed(
         &mut self,
         bytes: &[u8],
@@ -207,7 +207,7 @@ fn event(
             if data == b"[DONE]" {
                 draft.done = true;
             } else if name == "error" && wire != Wire::Anthropic {
-                // Quirk 9: whatever the data is, it is the error.
+                // In an `event: error` the data is the error, whatever its form.
                 draft.events += 1;
                 draft.error = draft.error.take().or_else(|| Some(Said::from_body(data)));
             } else if !data.is_empty() {
@@ -237,7 +237,7 @@ fn event(
     })
 }
 
-/// One JSON payload; mended and read again when only its text encoding is at fault.
+/// One JSON payload; repaired and read again if only its text encoding is invalid.
 fn payload(
     wire: Wire,
     data: &[u8],

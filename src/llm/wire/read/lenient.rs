@@ -1,4 +1,4 @@
-//! JSON fields as servers really send them: text, number, list or null where one of the others was promised.
+//! JSON fields as servers really send them: text, number, list or null where another type was expected.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! Every recorded body decodes to its expected result: whole, byte by byte, and cut in two at every position.
 
-// Tests say that they skip, and how much they did.
+// Tests report that they skip, and how many cases they ran.
 #![allow(clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
@@ -187,7 +187,7 @@ fn every_cut(wire: Wire, body: &[u8], chosen: &dyn Fn(usize) -> bool) -> usize {
     cuts
 }
 
-/// Which positions of a body are cut: all of a small one, the ends and 500 others of a large one.
+/// The positions at which a body is cut: all of a small one, the ends and 500 others of a large one.
 fn chosen(length: usize) -> impl Fn(usize) -> bool {
     let mut seed = 0x9E37_79B9_7F4A_7C15_u64;
     let mut picked = std::collections::HashSet::new();

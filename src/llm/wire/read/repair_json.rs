@@ -1,5 +1,4 @@
-//! JSON that only its encoding keeps from being read: bytes that are not UTF-8, halves of surrogate pairs, members that are
-//! there twice, nothing as an item of a list.
+//! Repairs JSON with invalid encoding: bytes that are not UTF-8, lone surrogates, duplicate members, empty list items.
 
 use serde_json::Value;
 

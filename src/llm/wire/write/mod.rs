@@ -59,7 +59,7 @@ pub(super) fn body<'a>(dialect: Dialect, request: &Request<'a>) -> Body<'a> {
     }
 }
 
-/// None of the bodies has a map with keys that are not text, so nothing here can fail.
+/// None of the bodies has a map with keys that are not strings, so serialization cannot fail.
 fn bytes(body: &impl Serialize) -> Vec<u8> {
     let mut out = Vec::with_capacity(ROOM);
     let _ = serde_json::to_writer(&mut out, body);
