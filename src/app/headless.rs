@@ -49,7 +49,7 @@ pub(crate) fn run(low: Low, start: Start) -> u8 {
     });
     let late = Arc::clone(&run);
     let watch = Watch::start(run.stop.clone(), move |signal| {
-        // The turn hangs where nothing reaches it, in a name lookup for instance: the run ends without it.
+        // The turn hangs where cancellation cannot reach it, for instance in a name lookup: the run ends without it.
         if let Some(status) = late.end(after(signal)) {
             std::process::exit(status.into());
         }
@@ -100,7 +100,7 @@ impl Run {
         }
         if let Some(topic) = &self.low.ntfy {
             let took = self.began.elapsed();
-            // Whoever sent a signal waits for the end.
+            // The sender of a signal waits for the exit.
             let patience = Duration::from_secs(if status > 128 { 1 } else { 5 });
             run_notice::ended(
                 &self.start.env,
@@ -116,7 +116,7 @@ impl Run {
     }
 }
 
-/// `Error: …` on one line, facts below it; nothing for a reader that went away.
+/// `Error: …` on one line, facts below it; prints nothing when the reader is gone.
 fn fail(problem: &Problem) -> u8 {
     if !problem.is_cancelled() {
         say(&format!("Error: {}", problem.one_line()));

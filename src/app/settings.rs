@@ -1,4 +1,4 @@
-//! What was said on the command line, and the prompt it means.
+//! The parsed command line, and the prompt it specifies.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub(crate) enum Face {
     Screen,
 }
 
-/// What was said: flags and words, not yet what they mean.
+/// The command line as typed: flags and words, not yet interpreted.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Low {
     /// Words that are not flags.

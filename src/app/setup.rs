@@ -19,7 +19,7 @@ use crate::net::user_agent::agent;
 use crate::tools::engine::context::{Secrets, World};
 use crate::tools::engine::policy::Bounds;
 
-/// Where this process stands when it starts.
+/// Directories of this process at its start.
 #[derive(Debug, Clone)]
 pub(crate) struct Start {
     /// The environment with flags above and `config.yaml` below.
@@ -80,7 +80,7 @@ pub(crate) fn person(world: &World, sent: Option<&str>, warn: &mut dyn FnMut(Str
     profile::person(world, sent, warn)
 }
 
-/// Who answers, and with which model.
+/// The provider in use, and its model.
 pub(crate) struct Answering {
     /// The provider.
     pub provider: Box<dyn Provider>,
@@ -91,7 +91,7 @@ pub(crate) struct Answering {
 }
 
 impl Answering {
-    /// Who answers, in words.
+    /// Provider and model, for display.
     pub(crate) fn words(&self) -> String {
         if self.provider.is_model() {
             format!("{} answers, with {}.", self.provider.name(), self.model)

@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_secs(45);
 
 /// The model of a session, for [`Summarizer`].
 struct ModelSummarizer {
-    /// Who answers.
+    /// Provider and model.
     answering: Arc<Answering>,
     /// What it costs.
     prices: Arc<Prices>,
@@ -28,7 +28,7 @@ struct ModelSummarizer {
     max_cost: Option<f64>,
 }
 
-/// Makes the model of `answering` shorten conversations in `world`; without a model nothing does.
+/// Sets the model of `answering` as summarizer of conversations in `world`; without a model there is none.
 pub(super) fn summarizer(
     answering: &Arc<Answering>,
     prices: &Arc<Prices>,

@@ -123,7 +123,7 @@ const OWN: &[(&str, &str)] = &[
         "certificates to trust instead of the built-in ones",
     ),
 ];
-/// Variables that hold secrets and stand in no other table.
+/// Variables with secrets that are in no other table.
 const OWN_SECRETS: &[(&str, &str)] = &[
     ("SPOTIFY_CLIENT_SECRET", "secret of the Spotify application"),
     (

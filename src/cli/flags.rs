@@ -14,14 +14,14 @@ pub(crate) enum Takes {
     Nothing,
     /// One, named so in the help.
     Value(&'static str),
-    /// The next word, unless that begins with `-` or there is none.
+    /// The next word, unless it begins with `-` or there is none.
     Maybe(&'static str),
 }
 
 /// What completes a flag's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Complete {
-    /// Nothing known.
+    /// No completion.
     Nothing,
     /// Names of files.
     File,
@@ -47,7 +47,7 @@ pub(crate) struct Flag {
     pub doc: &'static str,
     /// Accepted and not shown.
     pub hidden: bool,
-    /// Records what was said.
+    /// Stores the value.
     pub apply: fn(&mut Low, OsString) -> Outcome<()>,
 }
 

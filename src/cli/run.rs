@@ -20,9 +20,9 @@ use crate::chat::usage::Totals;
 
 /// What is left to do when the command line is read.
 pub(crate) enum Next {
-    /// Nothing: this is the exit status.
+    /// Exit with this status.
     Done(u8),
-    /// A conversation with a person.
+    /// Start an interactive session.
     Talk(Box<Low>, Start),
 }
 
@@ -34,7 +34,7 @@ impl From<u8> for Next {
 
 /// Runs everything on the command line that needs no interactive session.
 pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> Next {
-    // A caller that asked for the non-interactive mode reads a cost line even when the flags were wrong.
+    // A caller of the non-interactive mode expects a cost line even when the flags are wrong.
     let machine = args.iter().any(|arg| arg == "--non-interactive");
     match parse(args) {
         Ok(Command::Sub(name, rest)) => {
@@ -104,7 +104,7 @@ fn refusal(low: &Low) -> Option<Problem> {
     })
 }
 
-/// The facts about this process that are asked of the operating system once.
+/// Facts about this process that are looked up once.
 fn start(env: Env) -> Start {
     Start {
         env,

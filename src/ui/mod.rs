@@ -1,4 +1,4 @@
-//! Floor 9: what a person sees and types into: one session, shown by one of two faces.
+//! Floor 9: the interfaces: one session, shown on the full screen or as plain lines.
 
 pub(crate) mod editor;
 mod interrupt;

@@ -59,10 +59,10 @@ struct Flags {
     long_running: bool,
 }
 
-/// The tools that fit the words `[--json] [WORD]`, one a line or as JSON.
+/// The tools that match the words `[--json] [WORD]`, one per line or as JSON.
 ///
 /// # Errors
-/// No tool fits, or there is an unknown flag.
+/// No tool matches, or there is an unknown flag.
 pub(crate) fn list(words: &[String]) -> Outcome<String> {
     let json = words.iter().any(|word| word == "--json");
     let word = words

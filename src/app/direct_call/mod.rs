@@ -18,7 +18,7 @@ use crate::disk::beneath::Root;
 use crate::tools::engine::batch;
 use crate::tools::engine::context::Ctx;
 
-/// Says what a tool tells the user while it runs.
+/// Prints a tool's progress messages.
 struct Aloud;
 
 impl Listener for Aloud {

@@ -1,4 +1,4 @@
-//! `key=value` words as an argument object, converted by the parameters' types.
+//! Parses `key=value` words into an argument object, converted by the parameters' types.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use crate::base::params::{Field, Type};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 
-/// Reads `key=value` words: a list takes commas or the key again, `key=` is the empty text.
+/// Parses `key=value` words: a list takes commas or the key again, `key=` is the empty text.
 ///
 /// # Errors
 /// An unknown parameter, a word that is not a pair, or `json` that is not an object.

@@ -1,8 +1,8 @@
-//! Errors of the floors below name flags of the command line; to somebody who sits in a conversation they name its commands.
+//! Errors of lower floors name command-line flags; within a conversation they name its commands instead.
 
 use crate::base::problem::Problem;
 
-/// What is said of the command line, and what a conversation says instead; longer texts first.
+/// Phrases for the command line, and their replacements in a conversation; longer texts first.
 const WORDS: &[(&str, &str)] = &[
     (
         "--provider NAME (marvin doctor lists them)",

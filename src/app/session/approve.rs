@@ -1,4 +1,4 @@
-//! Asking the user before a tool does something they may not want.
+//! Asks the user for approval before a tool does something they may not want.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,12 +11,12 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::{Kind, Outcome, Problem};
 use crate::tools::engine::context::{Approve, Matter};
 
-/// Whether there is a user who can be asked.
+/// Whether there is a user to ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asking {
     /// One sits at the terminal.
     Person,
-    /// Standard input is a pipe: nobody answers.
+    /// Standard input is a pipe: there is no one to ask.
     Nobody,
 }
 
@@ -83,7 +83,7 @@ fn declined(matter: &Matter) -> Problem {
     Problem::new(Kind::Declined, what)
 }
 
-/// Nobody can be asked, and silence is not consent.
+/// Without a user to ask the answer is no.
 fn refused_unasked(matter: &Matter) -> Problem {
     Problem::refused(format!(
         "To {} needs the user's agreement, and standard input is no terminal to ask on.",

@@ -19,7 +19,7 @@ const EACH: usize = 100_000;
 /// Most entries of a folder.
 const LISTED: usize = 1_000;
 
-/// `said`, followed by the files it names. A name that is not a file is left as it is: it may be a person.
+/// `said`, followed by the files it names. A name that is not a file is left unchanged: it may be a person's.
 pub(super) fn with_files(said: &str, ctx: &Ctx, notice: &mut dyn FnMut(String)) -> String {
     let mut out = said.to_owned();
     for name in names(said) {
@@ -49,7 +49,7 @@ fn approved(place: &Place, ctx: &Ctx) -> Result<(), String> {
     }
 }
 
-/// The words after an `@` at the beginning of a word; in quotes when they have blanks.
+/// The names after an `@` at the beginning of a word; quoted if they contain blanks.
 fn names(said: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut rest = said;
@@ -99,7 +99,7 @@ enum Place {
     Outside(PathBuf),
 }
 
-/// Where the user means: from the home folder, from the root, or from the working directory. `None` when nothing is there.
+/// The file meant by `name`: from the home folder, from the root, or from the working directory. `None` when it does not exist.
 fn place(name: &str, world: &World) -> Option<Place> {
     let root = world.place.root();
     let path = match (name.strip_prefix("~/"), world.env.get("HOME"), &root) {
@@ -228,7 +228,7 @@ mod tests {
     use crate::tools::engine::policy::Bounds;
     use std::sync::Mutex;
 
-    /// Agrees or not, and remembers what was asked.
+    /// Approves or declines, and records the questions.
     struct Answers(bool, Arc<Mutex<Vec<String>>>);
 
     impl Approve for Answers {

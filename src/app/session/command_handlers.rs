@@ -230,7 +230,7 @@ impl Session {
         }
     }
 
-    /// Chooses who answers, on a thread: a local server may take its time to say that it is there.
+    /// Chooses the provider, on a thread: a local server may take time to answer.
     pub(super) fn choose(&mut self, provider: Option<String>, model: Option<String>) {
         let low = Low {
             provider,
@@ -255,7 +255,7 @@ impl Session {
                 .next("Stop it with Esc or Ctrl-C, then take it back.");
             return self.shows.push(Show::Failed(problem));
         }
-        // One after another: whether the one before was taken back decides which message is the last.
+        // One after another: the outcome of the previous one decides which message is the last.
         if self.undos > 0 {
             self.undos += 1;
             return;

@@ -11,7 +11,7 @@ pub(crate) enum Command {
     ShellMode,
     /// Coding mode on or off.
     CodingMode,
-    /// A command for the shell, in the background when asked for.
+    /// A command for the shell, in the background if requested.
     Shell {
         /// Its text.
         text: String,
@@ -34,7 +34,7 @@ pub(crate) enum Command {
     Help,
     /// Show the catalogue, or the tools that fit a word.
     Tools(Option<String>),
-    /// Run one tool: its name and `key=value` words.
+    /// Runs one tool: its name and `key=value` words.
     Tool(Vec<String>),
     /// Show the model, or choose provider and model.
     Model(Vec<String>),
@@ -46,7 +46,7 @@ pub(crate) enum Command {
     Quit,
 }
 
-/// One row: how it is written, what it does, and how the words after its name are read.
+/// One row: syntax, description, and the parser for the words after the name.
 pub(crate) struct Row {
     /// Names, the usual one first.
     pub names: &'static [&'static str],
@@ -54,9 +54,9 @@ pub(crate) struct Row {
     pub args: &'static str,
     /// What it does.
     pub about: &'static str,
-    /// Reads what stands after the name.
+    /// Parses the text after the name.
     read: fn(&str) -> Outcome<Command>,
-    /// Only without words after it; with some it is a message.
+    /// A command only without further words; with some, the line is a message.
     bare: bool,
 }
 
@@ -171,10 +171,10 @@ pub(crate) static ROWS: &[Row] = &[
     bare(&["quit", "exit"], "leave", |_| Ok(Command::Quit)),
 ];
 
-/// What `line` asks for; `None` when it is a message. Case does not matter in names, and `usage of X` is a message.
+/// The command in `line`; `None` when it is a message. Names are case-insensitive, and `usage of X` is a message.
 ///
 /// # Errors
-/// A command whose words cannot be read.
+/// A command with invalid arguments.
 pub(crate) fn read(line: &str) -> Option<Outcome<Command>> {
     let line = line.trim();
     let (name, rest) = line

@@ -66,7 +66,7 @@ pub(super) fn places(world: &World) -> String {
     out
 }
 
-/// Who answers now, and who could.
+/// The current provider and model, and the available ones.
 pub(super) fn models(world: &World, now: &str) -> String {
     let mut out = format!("{now}\n\n");
     for row in ROWS {

@@ -1,8 +1,8 @@
-//! A conversation with a person: one session behind both faces of the interface.
+//! A conversation with the user: one session behind both interfaces.
 //!
-//! A face gives it what the user does ([`Session::submit`], [`Session::cancel`]), calls [`Session::receive`] when the bell rings,
-//! and shows what [`Session::shows`] yields. The session lives on the face's thread and never waits: answers, commands, lists and
-//! everything on disk have threads of their own that report by [`inbox`].
+//! An interface calls [`Session::submit`] and [`Session::cancel`] for what the user does, [`Session::receive`] after a wake-up, and displays what
+//! [`Session::shows`] yields. The session lives on the interface's thread and never waits: answers, commands, lists and all disk access have
+//! threads of their own that report through [`inbox`].
 
 mod advice;
 pub(crate) mod approve;
@@ -54,15 +54,15 @@ use log_writer::LogWriter;
 
 /// Spoken entries of the chat log that a session begins with.
 const SEED: usize = 20;
-/// How long a cancelled turn may take to end by itself; after that the session goes on without it. Longer than a command that
-/// ignores TERM has until it is killed.
+/// How long a cancelled turn may take to end; after that the session continues without it. Longer than a command that ignores TERM has until it is
+/// killed.
 const GRACE: Duration = Duration::from_millis(120);
 /// How long leaving waits for the message of `--ntfy` to be sent.
 const NTFY_LIMIT: Duration = Duration::from_secs(1);
 /// How long leaving waits for pending writes. Bounded, so that a stuck disk cannot keep the process alive.
 const LEAVING: Duration = Duration::from_secs(2);
 
-/// Who answers.
+/// The state of the provider.
 enum Brain {
     /// Being chosen.
     Choosing,
@@ -103,7 +103,7 @@ struct Queued {
     resent: bool,
 }
 
-/// A conversation with a person.
+/// A conversation with the user.
 pub(crate) struct Session {
     low: Low,
     world: Arc<World>,
@@ -119,7 +119,7 @@ pub(crate) struct Session {
     /// Where lines of shell mode run.
     shell: Option<PathBuf>,
     current: Option<PathBuf>,
-    /// Fires when the session goes: nothing that it started outlives it.
+    /// Fires when the session is dropped: nothing that it started outlives it.
     all: Cancel,
     turn: Option<Turn>,
     /// The turn that was gone on without, and how many messages there were then.
@@ -148,7 +148,7 @@ pub(crate) struct Session {
     failed: bool,
     /// When the session was opened.
     began: Instant,
-    /// A tool has asked to leave: nothing more is sent.
+    /// A tool has requested to leave: nothing more is sent.
     leaving: bool,
     shows: Vec<Show>,
 }
@@ -324,7 +324,7 @@ impl Session {
         }
     }
 
-    /// Stops what runs: the answer, else the last command in the foreground. False when nothing does.
+    /// Cancels what is running: the answer, else the last command in the foreground. False when nothing is.
     pub(crate) fn cancel(&mut self) -> bool {
         if let Some(turn) = self.turn.as_mut().filter(|turn| turn.cancelled.is_none()) {
             turn.cancelled = Some(Instant::now());
@@ -347,12 +347,12 @@ impl Session {
         self.all.clone()
     }
 
-    /// When [`Session::receive`] wants to be called although the bell has not rung.
+    /// When [`Session::receive`] must be called even without a wake-up.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         Some(self.turn.as_ref()?.cancelled? + GRACE)
     }
 
-    /// Takes in what the workers said.
+    /// Processes the messages of the workers.
     pub(crate) fn receive(&mut self) {
         let inbox = Arc::clone(&self.inbox);
         for note in inbox.take() {

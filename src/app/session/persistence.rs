@@ -137,7 +137,7 @@ impl Session {
         self.listings += usize::from(begun);
     }
 
-    /// Runs `work` on a thread; false, and shown, when there is none left.
+    /// Runs `work` on a thread; false, with an error shown, when no thread can be started.
     pub(super) fn work(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> bool {
         let begun = thread::Builder::new().name(name.to_owned()).spawn(work);
         if let Err(why) = begun {

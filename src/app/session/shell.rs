@@ -11,7 +11,7 @@ use crate::base::cancel::{Cancel, OnFire};
 use crate::base::problem::{Outcome, Problem};
 use crate::proc::shell;
 
-/// How long a command may run, and one in the background.
+/// Timeout of a command, in the foreground and in the background.
 const LIMIT: Duration = Duration::from_secs(120);
 const BACKGROUND: Duration = Duration::from_secs(24 * 3600);
 
@@ -59,8 +59,8 @@ impl Job {
     }
 }
 
-/// The directory that a line of nothing but `cd DIR` goes to from `now`; `None` for any other line. Each line runs in a shell of
-/// its own, so this one is the session's to remember.
+/// The new directory for a line that is only `cd DIR`, starting from `now`; `None` for any other line. Each line runs in a shell of its own, so the
+/// session has to remember the directory.
 ///
 /// # Errors
 /// There is no such directory.

@@ -23,7 +23,7 @@ use crate::llm::models::Prices;
 use crate::llm::provider::Offer;
 use crate::tools::engine::context::{Ctx, World};
 
-/// How long the request waits until the user's message is on disk: another Marvin may hold the log.
+/// How long the request waits until the user's message is on disk: another process may hold the log.
 const SAVED: Duration = Duration::from_secs(6);
 
 /// Everything a turn needs, its own.

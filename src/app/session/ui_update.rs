@@ -1,4 +1,4 @@
-//! What a session tells the face that a person looks at: the one vocabulary of the full screen and of the plain interface.
+//! Updates from the session to the interface: the same for the full screen and for plain lines.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -15,11 +15,11 @@ use crate::tools::engine::context::Matter;
 pub(crate) enum Show {
     /// The end of an earlier conversation.
     Past(Vec<Entry>),
-    /// From here on what is said belongs to this profile.
+    /// The following messages belong to this profile.
     Profile(String),
-    /// What the user said, now on its way to the model.
+    /// The user's message, now being sent.
     You {
-        /// The words.
+        /// Its text.
         text: String,
         /// `14:30`.
         time: String,
@@ -43,13 +43,13 @@ pub(crate) enum Show {
         /// Its output and how it ended.
         output: String,
     },
-    /// The last exchange of the profile is taken back: it vanishes from sight, and its message may be typed again.
+    /// The profile's last exchange was undone: it is no longer shown, and its message may be edited.
     Undone(String),
     /// A tool waits for the user's answer.
     Ask(Question),
     /// Open this file in the user's editor, then say [`super::Session::edited`].
     Edit(PathBuf),
-    /// Leave, with these words.
+    /// Leave, with this text.
     Leave(String),
 }
 
@@ -101,7 +101,7 @@ pub(crate) struct Status {
     pub cost: f64,
     /// Tokens of this session, in and out.
     pub tokens: u64,
-    /// Percent of the context in use, when anybody counts.
+    /// Percent of the context in use, if known.
     pub context: Option<u64>,
     /// Coding mode.
     pub coding: bool,
@@ -120,12 +120,12 @@ pub(crate) struct Running {
     pub what: String,
     /// Since when.
     pub since: Instant,
-    /// It goes on beside the conversation.
+    /// It runs in the background.
     pub background: bool,
 }
 
 impl Running {
-    /// How long it has run.
+    /// How long it has been running.
     pub(crate) fn took(&self) -> Duration {
         self.since.elapsed()
     }

@@ -186,7 +186,7 @@ fn bar(share: f64) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let eighths = (share.clamp(0.0, 1.0) * BAR * 8.0).round() as usize;
-    // Something is never shown as nothing.
+    // A small amount is never shown as zero.
     let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
     let mut bar = "█".repeat(eighths / 8);
     bar.push_str(EIGHTHS.get(eighths % 8).copied().unwrap_or_default());

@@ -7,10 +7,10 @@ use crate::base::env::Env;
 use crate::llm::catalog::{ROWS, Row};
 use crate::llm::choose;
 
-/// Names given in full; the others are in `marvin doctor`.
+/// Providers named in full; the others are in `marvin doctor`.
 const NAMED: [&str; 5] = ["ollama", "openai", "gemini", "groq", "anthropic"];
 
-/// The welcome: what works, and without a model what would bring one. `new` when nothing was said here before.
+/// The welcome: what works, and without a model how to get one. `new` for a conversation without history.
 pub(super) fn words(env: &Env, answering: &Answering, new: bool) -> String {
     if !answering.provider.is_model() {
         return offline(env, new);

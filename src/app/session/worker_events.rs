@@ -102,7 +102,7 @@ impl Session {
                 };
             }
             Err(problem) => {
-                // A change that fails leaves the one who answered so far.
+                // A failed change keeps the previous provider.
                 if matches!(self.brain, Brain::Choosing) {
                     let mut problem = Problem::config(problem.one_line());
                     advice::in_chat(&mut problem);

@@ -7,11 +7,11 @@ use serde::Serialize;
 pub(super) struct Finding {
     pub(super) area: &'static str,
     pub(super) name: String,
-    /// Nothing needs to be done about it.
+    /// No action is needed.
     pub(super) ok: bool,
     /// What there is.
     pub(super) state: String,
-    /// What to do; empty when nothing is.
+    /// What to do; empty if no action is needed.
     pub(super) advice: String,
 }
 

@@ -1,4 +1,4 @@
-//! The outside services as `marvin doctor` tells of them: where each would be asked, its key, its contact. Nothing is asked.
+//! The outside services in `marvin doctor`: address, key and contact of each. No request is sent.
 
 use super::finding::{Finding, finding};
 use crate::app::profile;
@@ -15,7 +15,7 @@ use crate::tools::output::web_links;
 enum Without {
     /// The service answers all the same, only less.
     Less(&'static str),
-    /// The service is not asked.
+    /// The service is not used.
     Unused(&'static str),
 }
 
@@ -109,7 +109,7 @@ fn one(service: &'static Service, env: &Env, contact: Option<&str>) -> Finding {
     )
 }
 
-/// A base that a person set, without the name and the password that may stand in it.
+/// A base address set by the user, without credentials.
 fn shown(base: &str) -> String {
     let base = visible(base);
     let Some((scheme, rest)) = base.split_once("://") else {

@@ -44,7 +44,7 @@ impl<'a> Cell<'a> {
                     .unwrap_or_default();
                 match usize::from(drawn.cell_width()) {
                     0 if !is_mark(first) => Self::fitting(shown(first), columns),
-                    // A mark with nothing to stand on gets the circle that fonts have for it.
+                    // A mark without a base character gets the dotted circle that fonts have for it.
                     0 => Self::letter(format!("\u{25cc}{drawn}").into(), 1),
                     width if width > columns => Self::letter("?".into(), 1),
                     width => Self::letter(drawn.into(), width),

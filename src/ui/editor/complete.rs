@@ -1,4 +1,4 @@
-//! Completion: which word stands at the cursor, what it could become, and the menu of candidates.
+//! Completion: the word at the cursor, its candidates, and the menu.
 
 use super::paste::clean;
 use crate::base::text::tail;
@@ -8,7 +8,7 @@ const REACH: usize = 4096;
 
 /// Where candidates come from; what an implementation leaves out has none.
 pub(crate) trait Sources {
-    /// Commands and words that work at the beginning of the input, as they are typed (`!tools`, `preferences`).
+    /// Commands and words that work at the beginning of the input, in the form to type (`!tools`, `preferences`).
     fn commands(&self) -> Vec<String> {
         Vec::new()
     }
@@ -183,7 +183,7 @@ impl Word {
         }
     }
 
-    /// Whether a blank follows a finished candidate: not where typing goes on in the same word.
+    /// Whether a blank follows a completed candidate: not if the word may continue.
     pub(crate) fn ends_with(&self, candidate: &str) -> bool {
         match self.kind {
             Kind::Path => !candidate.ends_with('/'),
@@ -212,13 +212,13 @@ fn fits_a_line(candidate: &str) -> bool {
 pub(crate) struct Menu {
     /// The candidates, best first.
     pub candidates: Vec<String>,
-    /// The one that stands in the text now.
+    /// The candidate that is currently in the text.
     pub selected: Option<usize>,
     pub(super) word: Word,
 }
 
 impl Menu {
-    /// The candidate that stands in the text now.
+    /// The candidate that is currently in the text.
     pub(crate) fn candidate(&self) -> Option<&str> {
         let candidate = self.candidates.get(self.selected?)?;
         Some(candidate)

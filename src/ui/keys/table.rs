@@ -58,7 +58,7 @@ const fn row(
     }
 }
 
-/// The table. A terminal tells Ctrl-_ and Ctrl-/ as Ctrl-7, and Shift-Enter only when asked to tell keys apart.
+/// The key table. Terminals send Ctrl-_ and Ctrl-/ as Ctrl-7, and distinguish Shift-Enter only with keyboard extensions.
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
     row(When::Input, INPUT, &[plain(KeyCode::Enter)], Action::Send, "send"),

@@ -1,4 +1,4 @@
-//! What a single line of Markdown begins, as far as that can be told without the lines after it.
+//! What a single line of Markdown begins, as far as it can be determined without the lines after it.
 
 /// What a line begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,12 +14,12 @@ pub(super) enum Start<'a> {
         number: Option<u64>,
         /// The columns up to the text of the item.
         content: usize,
-        /// Nothing follows the mark.
+        /// Nothing follows the marker.
         empty: bool,
     },
     /// `>`.
     Quote,
-    /// Anything else, or nothing.
+    /// Anything else.
     Text,
 }
 
@@ -44,7 +44,7 @@ impl Fence {
     }
 }
 
-/// Whether there is nothing but blanks.
+/// True for a line of blanks.
 pub(super) fn is_blank(line: &str) -> bool {
     line.bytes().all(|byte| byte.is_ascii_whitespace())
 }

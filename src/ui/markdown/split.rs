@@ -18,14 +18,14 @@ const LINE: usize = 4 * 1024;
 /// Lines of a list after which the next item begins a new block.
 const LIST: usize = 16;
 
-/// A part of a reply that is laid out by itself.
+/// A part of a reply that is laid out independently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     /// The source, blank lines before it included: the texts of all blocks in order are the reply.
     pub text: String,
     /// What it is.
     pub kind: Kind,
-    /// Whether an empty row stands before it.
+    /// Whether an empty row precedes it.
     pub gap: bool,
     /// Columns of indentation its lines share, inside a list.
     pub indent: usize,
@@ -34,7 +34,7 @@ pub struct Block {
 /// What a block is, and what its layout must know of the blocks before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Nothing but blank lines.
+    /// Only blank lines.
     Blank,
     /// Running text, HTML, indented code.
     Paragraph,
@@ -42,7 +42,7 @@ pub enum Kind {
     Heading,
     /// Items of a list.
     List {
-        /// The number the item before was written with and the one it was given, when an ordered list goes on.
+        /// The source number of the previous item and its displayed number, when an ordered list continues.
         after: Option<(u64, u64)>,
     },
     /// Quoted text.
@@ -68,7 +68,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether it wants an empty row around it even if none was written.
+    /// Whether an empty row surrounds it even if none was written.
     fn wants_air(&self) -> bool {
         match self {
             Self::Code { .. } | Self::Table { .. } | Self::Rule => true,
@@ -78,7 +78,7 @@ impl Kind {
         }
     }
 
-    /// Whether it goes on with what the block before began.
+    /// Whether it continues the previous block.
     fn goes_on(&self) -> bool {
         matches!(
             self,
@@ -108,13 +108,13 @@ pub struct Splitter {
     open: Open,
     /// Columns the open block is indented.
     indent: usize,
-    /// The list that still goes on, across the blocks it became.
+    /// The open list, across its blocks.
     list: Option<List>,
-    /// Whether something was emitted, and whether it wants air after it.
+    /// Whether something was emitted, and whether it needs an empty row after it.
     before: Option<bool>,
     /// Blank lines were emitted as a block of their own.
     gap: bool,
-    /// The next block goes on where the last one was cut.
+    /// The next block continues at the point where the last one was cut.
     cut: bool,
 }
 
@@ -253,7 +253,7 @@ impl Splitter {
         }
     }
 
-    /// The whole lines go although what they began may go on; blank lines after them wait for what follows.
+    /// Emits complete lines although their block may continue; blank lines after them wait for the next line.
     fn flush(&mut self, done: &mut Vec<Block>) {
         let blanks = std::mem::take(&mut self.blanks);
         self.emit(self.line - blanks, false, done);

@@ -22,7 +22,7 @@ use crate::tools::engine::context::World;
 use crate::ui::editor::complete::{Whole, word};
 use crate::ui::sources::Candidates;
 
-/// Longest line that is taken from a pipe.
+/// Longest line accepted from a pipe.
 const LINE: u64 = 64 << 20;
 
 /// What came of reading.
@@ -119,7 +119,7 @@ impl ConditionalEventHandler for EarlyEnd {
 
 /// Where lines come from.
 pub(super) enum Reader {
-    /// A terminal with a person.
+    /// A terminal.
     Terminal {
         editor: Box<Editor<Completing, MemHistory>>,
         unsent: Arc<Mutex<Unsent>>,

@@ -1,4 +1,4 @@
-//! Bytes for a terminal that knows where its cursor stands and which style is on: moves by the shortest way, says no style twice.
+//! Writes to a terminal and tracks its cursor position and style: shortest cursor movement, no repeated style.
 
 use std::io::Write as _;
 
@@ -76,7 +76,7 @@ impl Pen {
         self.look
     }
 
-    /// Raw bytes that move nothing.
+    /// Raw bytes that do not move the cursor.
     pub(super) fn put(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -86,12 +86,12 @@ impl Pen {
         self.at = Some((x, y));
     }
 
-    /// Forgets where the cursor stands.
+    /// Marks the cursor position as unknown.
     pub(super) fn lose(&mut self) {
         self.at = None;
     }
 
-    /// Writes a cell's symbol, `columns` wide, where the cursor stands.
+    /// Writes a cell's symbol, `columns` wide, at the cursor.
     pub(super) fn write(&mut self, symbol: &str, columns: u16) {
         self.put(symbol.as_bytes());
         // In the last column terminals differ on where the cursor is.
@@ -150,7 +150,7 @@ fn changes_from_plain(to: Look) -> String {
     changes(Look::PLAIN, to)
 }
 
-/// The codes that turn one style into another, parted by semicolons.
+/// The SGR codes that change one style into another, separated by semicolons.
 fn changes(from: Look, to: Look) -> String {
     let mut codes: Vec<String> = Vec::new();
     // Bold and dim have one code that takes both away.

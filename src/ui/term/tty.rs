@@ -26,7 +26,7 @@ fn bounded(columns: u16, rows: u16) -> Size {
     Size::new(columns.min(LARGEST.width), rows.min(LARGEST.height))
 }
 
-/// Standard output without Rust's buffer and lock, so that a frame is one write and a panic in mid-frame blocks nobody.
+/// Standard output without Rust's buffer and lock, so that a frame is one write and a panic in mid-frame cannot deadlock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tty;
 

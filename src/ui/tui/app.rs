@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(600);
 const TEN: isize = 10;
 /// The exit status when the terminal is gone.
 const GONE: u8 = 129;
-/// Most bytes of the model's words that are kept for the reason of a question.
+/// Bytes of the model's text that are kept as the reason for a question, at most.
 const SAID: usize = 2_000;
 
 /// What the loop around the interface has to do for it.
@@ -60,19 +60,19 @@ pub(super) struct App {
     asked: Option<Asked>,
     /// Questions behind the one that is shown.
     waiting: VecDeque<Question>,
-    /// The draft that stood in the input when a word to the model was asked for.
+    /// The draft in the input when a comment to the model was requested.
     draft: String,
     help: Option<usize>,
     flash: Option<String>,
     interrupts: Interrupts,
     /// When the last key went into the input.
     typed: Option<Instant>,
-    /// The model's latest words.
+    /// The model's latest text.
     said: String,
     theme: Theme,
     placed: Placed,
     columns: usize,
-    /// What is said when the screen is given back.
+    /// Text printed after the screen is restored.
     pub(super) farewell: String,
     pub(super) wishes: VecDeque<Wish>,
 }
@@ -204,7 +204,7 @@ impl App {
         if self.help.is_some() && self.act_in_help(action) {
             return;
         }
-        // Whatever is open, Ctrl-C stops what runs.
+        // Ctrl-C cancels what is running, whatever is open.
         if action == Action::Cancel && self.moves() {
             return self.cancel();
         }
@@ -309,7 +309,7 @@ impl App {
         self.receive();
     }
 
-    /// Agrees to what the user has had before their eyes, and to nothing else.
+    /// Approves only what the user has had before their eyes.
     fn approve(&mut self, verdict: Verdict) {
         if self.asked.as_ref().is_some_and(Asked::is_read) {
             self.answer(verdict);
@@ -318,7 +318,7 @@ impl App {
         }
     }
 
-    /// Scrolls the question by so many rows; the conversation when there is nothing to scroll in the question.
+    /// Scrolls the question by so many rows, or the conversation if the question needs no scrolling.
     fn scroll_question(&mut self, by: impl FnOnce(&Asked) -> isize, chat: isize) {
         let scrolled = self.asked.as_mut().is_some_and(|asked| {
             let by = by(asked);

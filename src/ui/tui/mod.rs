@@ -54,7 +54,7 @@ pub(super) fn run(low: Low, start: Start, first: &str) -> u8 {
     }
 }
 
-/// The interface with the terminal it has taken.
+/// The interface with its terminal.
 struct Screenful {
     app: App,
     bell: Receiver<()>,
@@ -81,7 +81,7 @@ fn open(low: Low, start: Start) -> Outcome<Screenful> {
     let cannot = |why: io::Error| {
         Problem::system("Cannot take the terminal", why).next("marvin --plain needs nothing of it.")
     };
-    // In this order: a signal between the two must not find the terminal taken and nobody listening.
+    // In this order: a signal between the two must not find the terminal in use without a handler.
     let signals = Signals::start(give.clone()).map_err(cannot)?;
     let guard = Guard::enter(crash).map_err(cannot)?;
     let keyboard = Keyboard::start(give).map_err(cannot)?;
@@ -167,7 +167,7 @@ impl Screenful {
         }
     }
 
-    /// When something on the screen changes by itself: a spinner, or the clock's minute.
+    /// When the screen changes without an event: a spinner, or the clock's minute.
     fn next_tick(&self) -> Instant {
         let now = Instant::now();
         if self.app.moves() {
@@ -215,7 +215,7 @@ impl Screenful {
                 return Caught::HangUp.exit_status();
             }
             self.app.hidden();
-            // Whoever had the terminal may have left it in another size.
+            // The other program's terminal size may have changed.
             self.screen.resize(tty::size());
         }
         None

@@ -1,4 +1,4 @@
-//! The pieces of a conversation on the screen: bounded parts that are laid out by themselves, whatever the length of the talk.
+//! The pieces of a conversation on the screen: bounded parts that are laid out independently, however long the conversation is.
 
 use std::time::{Duration, Instant};
 
@@ -13,12 +13,12 @@ use crate::ui::text::wrap::{self, Hang};
 
 /// Frames of the sign that something runs.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-/// How long each frame stands.
+/// Duration of a spinner frame.
 pub(super) const SPIN: Duration = Duration::from_millis(125);
 /// From here on a wait says which key ends it.
 pub(super) const LONG: Duration = Duration::from_secs(10);
 
-/// Who speaks.
+/// The speaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Who {
     You,
@@ -28,13 +28,13 @@ pub(super) enum Who {
 /// How plain text looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
-    /// What the user said.
+    /// The user's text.
     Plain,
     /// Words of the system.
     System,
     /// Failures.
     Error,
-    /// What stands beside the talk: marks, hints.
+    /// Secondary text: marks, hints.
     Dim,
     /// Lines verbatim: lists, output of commands.
     Listing,
@@ -45,7 +45,7 @@ pub(super) enum Tone {
 pub(super) enum Piece {
     /// An empty row.
     Gap,
-    /// Who speaks, and when.
+    /// The speaker, and the time.
     Label { who: Who, time: String },
     /// Part of an answer.
     Block(Block),
@@ -102,7 +102,7 @@ fn plain(text: &str, tone: Tone, sheet: Sheet<'_>) -> Vec<Line<'static>> {
     };
     text.split('\n')
         .flat_map(|line| {
-            // A row of a list that is too long goes on under its own beginning.
+            // A list row that is too long continues under its own start.
             let indent = match tone {
                 Tone::Listing => line.len() - line.trim_start_matches(' ').len(),
                 _ => 0,
@@ -153,7 +153,7 @@ pub(super) fn spinner(since: Instant, now: Instant) -> &'static str {
     SPINNER.get(at).copied().unwrap_or("·")
 }
 
-/// A time as a person reads it: `0.4s`, `12s`, `3m 05s`.
+/// A duration for display: `0.4s`, `12s`, `3m 05s`.
 pub(super) fn took(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {

@@ -29,7 +29,7 @@ fn mark(provider: &str) -> &'static str {
     }
 }
 
-/// One part of the line; the least important go first when there is no room.
+/// One part of the line; the least important are dropped first.
 struct Part {
     text: String,
     style: Style,
@@ -132,7 +132,7 @@ fn parts(status: &Status, theme: &Theme, now: Instant) -> Vec<Part> {
     if status.cost > 0.0 {
         parts.push(part(format!("${:.4}", status.cost), theme.dim, 5));
     } else if status.tokens > 0 {
-        // A model that costs nothing, or whose price nobody knows, is used all the same.
+        // A model that is free, or whose price is unknown, still shows its tokens.
         parts.push(part(tokens(status.tokens), theme.dim, 5));
     }
     if let Some(percent) = status.context {

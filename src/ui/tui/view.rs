@@ -165,7 +165,7 @@ fn prompt(scene: &Scene<'_>, columns: usize) -> String {
     .to_owned()
 }
 
-/// Writes rows from `y` on; nothing beyond the screen.
+/// Writes rows from `y` on; rows beyond the screen are dropped.
 fn put(buffer: &mut Buffer, y: usize, rows: impl IntoIterator<Item = Line<'static>>) {
     let area = buffer.area;
     for (at, line) in (y..usize::from(area.height)).zip(rows) {

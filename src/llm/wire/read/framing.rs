@@ -216,7 +216,7 @@ fn event(
         }
         Item::Stray(line) => {
             let line = line.trim_ascii();
-            // Quirk 10, and bare JSON from proxies that lost their connection.
+            // `error: {…}` of llama.cpp servers, and bare JSON from proxies that lost their connection.
             let error = line
                 .strip_prefix(b"error:")
                 .map(|rest| Said::from_body(rest.trim_ascii()))

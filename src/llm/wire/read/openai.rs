@@ -139,7 +139,7 @@ pub(super) fn apply(
         return Err(serde::de::Error::custom(repair_json::HALF));
     }
     draft.events += 1;
-    // Quirk 8: before the choices, which an error chunk may have as well.
+    // Before the choices: an error chunk may have those as well.
     if chunk.error.is_some() || chunk.choices.is_none() {
         draft.error = draft.error.take().or_else(|| Said::read(data));
     }

@@ -310,7 +310,7 @@ fn a_hint_is_taken_when_it_pays_and_only_then() {
     assert_eq!(pair.fault(), None);
     assert!(with < 90, "{with} bytes");
     page(&mut pair, 104);
-    // A wrong hint costs nothing but time.
+    // A wrong hint costs only time.
     pair.flush(None, Some(&scroll(-5)));
     assert_eq!(pair.fault(), None);
     page(&mut pair, 102);
