@@ -41,7 +41,7 @@ pub struct World {
     pub coding: AtomicBool,
     /// What this process has done about tickets.
     pub ticket_gate: crate::tools::personal::tickets::gate::TicketGate,
-    /// How much text `read_file` has handed out.
+    /// How much text `read_file` has returned.
     pub reading: ReadBudget,
     /// How full the model's context is.
     pub context: ContextGauge,
@@ -53,13 +53,13 @@ pub struct World {
     pub secrets: Secrets,
     /// Timers, alarms and reminders.
     pub alerts: Arc<Alerts>,
-    /// Asks the user before something that they may not want; `None` approves (non-interactive mode).
+    /// Asks the user for approval; `None` approves everything (non-interactive mode).
     pub approve: Option<Box<dyn Approve>>,
     /// Shortens conversations with the session's model, where there is one.
     pub summarizer: RwLock<Option<Arc<dyn Summarizer>>>,
     /// The way to outside services.
     pub outside: Outside,
-    /// Where the user is and what gcloud said, found out once.
+    /// The user's location and gcloud's answers, looked up once.
     pub remembered: crate::tools::geo::location::remembered::Remembered,
     /// Pages that were read a while ago.
     pub pages: Pages,
@@ -68,7 +68,7 @@ pub struct World {
 /// Secrets that are looked up once, by the floor that knows their names.
 pub(crate) type Secrets = LazyLock<Vec<String>, Box<dyn FnOnce() -> Vec<String> + Send>>;
 
-/// What a tool wants the user to agree to.
+/// An action that needs the user's approval.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Matter {
     /// Running a command.
@@ -105,7 +105,7 @@ pub enum Matter {
 }
 
 impl Matter {
-    /// What is asked.
+    /// The question for the user.
     pub fn question(&self) -> &'static str {
         match self {
             Self::Command { .. } => "Run this command?",
@@ -156,7 +156,7 @@ impl Matter {
     }
 }
 
-/// Shortens a conversation in words, with a model.
+/// Summarises a conversation with a model.
 pub trait Summarizer: Send + Sync {
     /// Longest text that it takes.
     fn max_chars(&self) -> usize;
@@ -168,14 +168,14 @@ pub trait Summarizer: Send + Sync {
     fn summarize(&self, ctx: &Ctx, text: &str) -> Outcome<String>;
 }
 
-/// Asks whoever can agree.
+/// Asks for approval.
 pub trait Approve: Send + Sync {
     /// `Ok` when the user agrees; the problem says what they answered. Waits until they do or `stop` fires.
     fn ask(&self, matter: Matter, stop: &Cancel) -> Outcome<()>;
 }
 
 impl World {
-    /// A world for `env`, with nothing chosen yet.
+    /// A world for `env` without a working directory or profile.
     pub fn new(env: Env, bounds: Bounds) -> Self {
         let (paths, clock) = (Paths::new(&env), Clock::new(&env));
         let profile = Arc::<ActiveProfile>::default();
@@ -267,26 +267,26 @@ impl World {
     }
 }
 
-/// One call's view: the world, its stop sign, and who listens. Cheap to clone; a call's thread owns one.
+/// One call's view: the world, its cancel token, and the listener. Cheap to clone; a call's thread owns one.
 #[derive(Clone)]
 pub struct Ctx {
     /// The session's world.
     pub world: Arc<World>,
     /// Fires when the call must end: cancelled, or out of time.
     pub stop: Cancel,
-    /// Who is told of progress.
+    /// Receives progress.
     pub listener: Arc<dyn Listener>,
     /// Services that answered the call.
     pub answered_by: Arc<AnsweredBy>,
     /// Time that the call spent waiting for the user, which its limit does not count.
     pub pauses: Arc<Pauses>,
-    /// The user called the tool and need not be asked.
+    /// The user called the tool directly, so no approval is needed.
     pub by_hand: bool,
     /// Id of the call; empty outside calls.
     pub call: String,
 }
 
-/// How long a call waited for an answer of the user.
+/// How long a call waited for the user's answer.
 #[derive(Debug, Default)]
 pub struct Pauses(Mutex<Paused>);
 
@@ -320,10 +320,10 @@ impl Pauses {
 }
 
 impl Ctx {
-    /// Asks the user about `matter`, where there is one to ask; the call's time stands still meanwhile.
+    /// Asks the user to approve `matter`, if there is a user; the call's time limit is suspended meanwhile.
     ///
     /// # Errors
-    /// The user does not want it, or the call was stopped.
+    /// The user declines, or the call was cancelled.
     pub fn approve(&self, matter: Matter) -> Outcome<()> {
         match &self.world.approve {
             Some(approve) if !self.by_hand => {
@@ -373,7 +373,7 @@ impl Ctx {
         });
     }
 
-    /// Says how far the call is ("12 of 40 MB"), for whoever shows it while it runs.
+    /// Reports the call's progress ("12 of 40 MB") for display.
     pub fn progress(&self, words: impl Into<String>) {
         self.listener.hear(Event::Progress {
             id: self.call.clone(),
@@ -403,7 +403,7 @@ struct PlaceState {
     first: Option<Arc<Root>>,
     /// The directory given at start: a target outside is refused later.
     bound: Option<Arc<Root>>,
-    /// The current directory, when it was not taken (home or `/`).
+    /// The current directory, if it was not accepted (home or `/`).
     untaken: Option<PathBuf>,
 }
 
@@ -519,7 +519,7 @@ impl ContextGauge {
         self.beside.store(tokens, Ordering::Relaxed);
     }
 
-    /// Characters that fit below the warning threshold, at a careful three bytes a token; `None` when nobody counts.
+    /// Characters that fit below the warning threshold, at a conservative three bytes a token; `None` when tokens are not counted.
     pub fn room(&self) -> Option<usize> {
         let warn = self.warn.load(Ordering::Relaxed);
         let left = warn
@@ -528,7 +528,7 @@ impl ContextGauge {
         (warn > 0).then(|| usize::try_from(left).unwrap_or(usize::MAX))
     }
 
-    /// Bytes that one result may have so that an empty context would hold it; `None` when nobody counts.
+    /// Largest result in bytes that an empty context could hold; `None` when tokens are not counted.
     pub fn largest_result(&self) -> Option<usize> {
         let warn = self.warn.load(Ordering::Relaxed);
         (warn > 0).then(|| usize::try_from(warn.saturating_mul(3)).unwrap_or(usize::MAX))
@@ -539,7 +539,7 @@ impl ContextGauge {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Percent of the hard limit in use; `None` when nobody counts.
+    /// Percent of the hard limit in use; `None` when tokens are not counted.
     pub fn percent(&self) -> Option<u64> {
         let hard = self.hard.load(Ordering::Relaxed);
         (hard > 0).then(|| self.used().saturating_mul(100) / hard)

@@ -16,7 +16,7 @@ pub struct Bounds {
     pub readonly: bool,
     /// `MARVIN_WRITABLE_FILES`: the only files that may be written, as given.
     pub writable: Option<Vec<String>>,
-    /// `MARVIN_DEPTH`: how many Marvins stand above this one.
+    /// `MARVIN_DEPTH`: how many Marvin processes are above this one.
     pub depth: u64,
     /// `--tools`: the only modules offered.
     pub groups: Option<Vec<&'static str>>,
@@ -94,7 +94,7 @@ impl Bounds {
     }
 }
 
-/// Reads `--tools GROUP,…`: `all` is no limit, `none` offers no tool.
+/// Parses `--tools GROUP,…`: `all` means no limit, `none` no tools.
 fn groups(list: &str) -> Outcome<Option<Vec<&'static str>>> {
     let known = crate::tools::groups();
     let mut chosen = Vec::new();

@@ -1,4 +1,4 @@
-//! Finding a tool by name and running one call of it; whatever goes wrong becomes the call's result.
+//! Finds a tool by name and runs one call of it; every failure becomes the call's result.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -23,8 +23,7 @@ pub fn named(name: &str) -> Option<&'static Tool> {
     all().find(|tool| tool.name == name)
 }
 
-/// The name of the tool that a model means by `name`: some put a namespace before it ("functions.read_file"), or white space
-/// around it. `None` when there is no such tool.
+/// The tool that `name` refers to: some models add a namespace ("functions.read_file") or white space. `None` when there is no such tool.
 pub(crate) fn meant(name: &str) -> Option<&'static str> {
     let bare = name.trim();
     let last = bare.rsplit(['.', ':', '/']).next().unwrap_or_default();
@@ -54,14 +53,14 @@ pub struct Ended {
     pub effects: Vec<Effect>,
     /// How it ended, for the user.
     pub end: CallEnd,
-    /// How long it ran.
+    /// Its run time.
     pub took: Duration,
 }
 
 /// How a call is to be run, known before it starts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
-    /// What it changes; an unknown tool changes nothing.
+    /// Its side effect; none for an unknown tool.
     pub effect: SideEffect,
     /// When it is stopped.
     pub limit: Duration,

@@ -1,4 +1,4 @@
-//! What a tool hands back: text for the model, effects for the session, and how it ended.
+//! A tool's result: text for the model, effects for the session, and how it ended.
 
 use std::path::PathBuf;
 
@@ -38,7 +38,7 @@ impl Done {
 pub enum Effect {
     /// The working directory changed; the prompt must be rebuilt.
     WorkingDir(PathBuf),
-    /// Leave after this reply, with these words.
+    /// Leave after this reply, with this text.
     Exit(String),
     /// The stored conversation was compacted; load it again.
     HistoryCompacted,

@@ -7,11 +7,11 @@ use crate::net::services::Service;
 /// What a tool changes, at most. Which processes may use it, and which calls of a round run side by side, is read from this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SideEffect {
-    /// Nothing; it runs together with other readers.
+    /// None; it runs in parallel with other readers.
     None,
     /// What Marvin itself remembers of the work: the session, timers, tickets, fetched articles.
     Memory,
-    /// Notes: memory too, but files that nobody listed as writable.
+    /// Notes: memory too, but not restricted by the list of writable files.
     Notes,
     /// What the user keeps in the profile: preferences, places, bookmarks, subscriptions.
     Records,
@@ -19,14 +19,14 @@ pub enum SideEffect {
     ProjectFiles,
     /// Other files of the user.
     UserFiles,
-    /// Whatever the programs change that it runs.
+    /// Whatever the programs it runs change.
     Programs,
     /// Something beyond: a message, an account, a download, the system's scheduler with its alarms and reminders.
     Outside,
 }
 
 impl SideEffect {
-    /// Changes nothing.
+    /// True without side effects.
     pub const fn is_none(self) -> bool {
         matches!(self, Self::None)
     }
@@ -60,13 +60,13 @@ pub struct Rules {
     pub limit: Duration,
     /// Parameter (seconds) that sets the bound instead.
     pub limit_from: Option<&'static str>,
-    /// Program or outside service it stands on, as the catalogue says.
+    /// The program or outside service it needs, for the catalogue.
     pub service: Option<&'static str>,
     /// Rows of the services' table that it asks.
     pub asks: &'static [&'static Service],
 }
 
-/// Changes nothing.
+/// No side effects.
 pub(crate) const READ: Rules = Rules::new(SideEffect::None);
 /// Changes what Marvin remembers of the work.
 pub(crate) const MEMORY: Rules = Rules::new(SideEffect::Memory);
@@ -110,7 +110,7 @@ impl Rules {
         self
     }
 
-    /// Stands on this program or service.
+    /// Needs this program or service.
     #[must_use]
     pub const fn service(mut self, id: &'static str) -> Self {
         self.service = Some(id);

@@ -24,7 +24,7 @@ const KEEP: Duration = Duration::from_secs(3_600);
 pub(crate) struct Found {
     /// The places; none is an answer too.
     pub(crate) spots: Vec<Spot>,
-    /// Who answered and under which licence, a sentence.
+    /// Source and licence, as a sentence.
     pub(crate) credit: String,
     /// A sentence for the reader when only towns were looked up.
     pub(crate) remark: Option<String>,
@@ -65,11 +65,10 @@ struct Towns {
     elsewhere: Option<String>,
 }
 
-/// Towns called `name` at Open-Meteo; words behind a comma name their country or region. Where none of them lies there, those elsewhere
-/// are worth more than nothing: the service has found them.
+/// Towns called `name` at Open-Meteo; text after a comma names their country or region. If none is there, those elsewhere are returned.
 ///
 /// # Errors
-/// What the service or the network says.
+/// Those of the service or the network.
 fn towns(ctx: &Ctx, name: &str, most: u64) -> Outcome<Towns> {
     let mut parts = name
         .split(',')

@@ -139,7 +139,7 @@ fn free(folder: &std::path::Path, label: &str) -> Outcome<String> {
         })
 }
 
-/// What a time means now, and what has to be said about it.
+/// The moment that a time refers to, and a notice about it if needed.
 fn moment(text: &str, now: &Zoned) -> Outcome<(Zoned, Option<String>)> {
     let text = text.trim();
     let wrong = || {

@@ -52,7 +52,7 @@ const STRETCH: usize = 256;
 /// Bytes of an address at most.
 const LONGEST: usize = 8_000;
 
-/// Words parted by commas, or a list of them.
+/// Words separated by commas, or a list of them.
 #[derive(Debug, Clone)]
 pub(crate) struct Tags(Vec<String>);
 
@@ -81,7 +81,7 @@ fn same(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// One link, whatever of it could be read.
+/// One link, with the fields that could be read.
 #[derive(Debug, Default)]
 struct Bookmark {
     url: String,
@@ -112,13 +112,13 @@ impl Bookmark {
         }
     }
 
-    /// The title, unless it is none or only the address again.
+    /// The title, unless it is empty or the address.
     fn own_title(&self) -> Option<&str> {
         let title = self.title.trim();
         (!title.is_empty() && title != self.url.trim()).then_some(title)
     }
 
-    /// Something that a hand left in the file, of which nothing can be shown.
+    /// An entry edited manually, with nothing to show.
     fn is_blank(&self) -> bool {
         self.url.is_empty() && self.title.trim().is_empty()
     }
@@ -271,7 +271,7 @@ fn pattern(words: &str) -> Outcome<Regex> {
         .map_err(|why| too_long().because(why))
 }
 
-/// False when records cannot hold the words: most are never read further. Escapes may spell them in another way.
+/// False when records cannot contain the words: most are never parsed. Escapes may hide them.
 fn may_hold(raw: &[u8], words: &Regex) -> bool {
     words.is_match(raw) || memchr::memchr(b'\\', raw).is_some()
 }

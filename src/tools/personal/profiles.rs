@@ -1,4 +1,4 @@
-//! Module `profiles`: whose Marvin this is, and what that person likes.
+//! Module `profiles`: the user's profiles and preferences.
 
 use std::fmt::Write as _;
 
@@ -44,7 +44,7 @@ const KEYS: [&str; 9] = [
 /// Further known keys.
 const MORE_KEYS: [&str; 2] = ["distance_unit", "contact"];
 
-/// A preference's name: the published ones, and whatever stands in the file already.
+/// A preference's name: the documented ones, and any key already in the file.
 #[derive(Debug, Clone)]
 pub(crate) struct Key(String);
 

@@ -56,11 +56,11 @@ enum Step<'a> {
     },
 }
 
-/// Carries out a patch. Every path of all sections goes through [`Root::check_write`] and `gate` before the first write; then
-/// sections are done one after another. One that fails ends it; the earlier ones stay.
+/// Applies a patch. Every path of all sections goes through [`Root::check_write`] and `gate` before the first write; then sections are applied one
+/// after another. The first failure stops it; earlier sections stay.
 ///
 /// # Errors
-/// A refused path (nothing was done), or a failed section: the problem lists what was done before.
+/// A refused path (nothing was changed), or a failed section: the problem lists what was done before.
 pub(crate) fn apply(
     root: &Root,
     patch: &Patch,

@@ -56,7 +56,7 @@ crate::tools! { "files";
 const UNASKED: u64 = 10_240;
 /// Most bytes read of a file at all.
 const LARGEST: u64 = 512 << 20;
-/// Fewer characters of room than this are no room.
+/// Less room than this, in characters, is too little for a read.
 const NO_ROOM: usize = 2_000;
 
 fn read(ctx: &Ctx, args: ReadFile) -> Outcome<String> {
@@ -290,8 +290,7 @@ fn replace(ctx: &Ctx, args: ApplyPatch) -> Outcome<String> {
     Ok(format!("Patched {}.", rel.as_str()))
 }
 
-/// The two texts without escapes that the model wrote twice. A text that stands in the file exactly as written was meant so, and then
-/// what comes in its place was, too.
+/// The two texts without doubly escaped characters. A text that is in the file exactly as written was meant so, and then its replacement was, too.
 fn as_meant<'a>(before: &str, old: &'a str, new: &'a str) -> (Cow<'a, str>, Cow<'a, str>) {
     let repaired =
         |text: &'a str| arguments::without_escapes(text).map_or(Cow::Borrowed(text), Cow::Owned);

@@ -150,7 +150,7 @@ fn checkout(ctx: &Ctx, args: GitCheckout) -> Outcome<String> {
     });
     match (git(ctx, &root), path) {
         (Ok(git), path) => git.checkout(&args.target, || path),
-        // Without a repository nothing can be a branch; a way out of the working directory is told as that.
+        // Without a repository nothing can be a branch; a path that leaves the working directory is reported as such.
         (Err(_), Err(problem)) | (Err(problem), Ok(_)) => Err(problem),
     }
 }

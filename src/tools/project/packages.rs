@@ -161,7 +161,7 @@ fn install(ctx: &Ctx, args: InstallPackages) -> Outcome<String> {
     Ok(lines.join("\n"))
 }
 
-/// The manager that is asked for, or the one that the project's files show.
+/// The requested package manager, or the one that the project's files indicate.
 fn chosen(root: &Root, asked: &str) -> Outcome<&'static Manager> {
     let names: Vec<&str> = MANAGERS.iter().map(|one| one.name).collect();
     let asked = asked.to_ascii_lowercase();
@@ -185,7 +185,7 @@ fn chosen(root: &Root, asked: &str) -> Outcome<&'static Manager> {
                     ))
             });
     }
-    // uv looks upwards by itself.
+    // uv searches parent folders itself.
     let above = root
         .path()
         .ancestors()
@@ -254,7 +254,7 @@ fn shown(manager: &Manager, words: &[&str]) -> String {
     shlex::try_join(all).unwrap_or_else(|_| words.join(" "))
 }
 
-/// Installs one package; the inner error is what the manager said.
+/// Installs one package; the inner error is the manager's message.
 fn one(
     ctx: &Ctx,
     manager: &Manager,
@@ -306,7 +306,7 @@ struct Before(Vec<(PathBuf, Option<Vec<u8>>)>);
 impl Before {
     fn of(manager: &Manager, root: &Root) -> Self {
         let path = |name: &&'static str| root.path().join(name);
-        // Neither a link nor a FIFO, which would hang whoever reads it.
+        // Neither a symlink nor a FIFO, which would block a reader.
         let plain = |path: &PathBuf| {
             path.symlink_metadata()
                 .map_or(true, |about| about.is_file())
@@ -354,7 +354,7 @@ fn added(done: &Done, name: &str) -> String {
     }
 }
 
-/// Why nothing was added: the lines that explain, else the end of what was said.
+/// Why nothing was added: the lines that explain it, else the end of the output.
 fn why(done: &Done) -> String {
     let said = format!("{}\n{}", done.stdout.text(), done.stderr.text());
     if said.contains("No `pyproject.toml` found") {

@@ -73,7 +73,7 @@ fn run(ctx: &Ctx, args: RunCommand) -> Outcome<Done> {
     }
     let ran = ran?;
     if ran.cancelled {
-        // A failure, so that nobody takes it for the whole output.
+        // A failure, so that this is not mistaken for the whole output.
         return Err(Problem::cancelled().facts(ran.text));
     }
     Ok(Done {

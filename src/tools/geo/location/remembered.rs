@@ -7,7 +7,7 @@ use crate::base::problem::Outcome;
 /// Lives in the `World`.
 #[derive(Default)]
 pub struct Remembered {
-    /// Where the user is, as it was told.
+    /// The user's location, as reported.
     pub(super) place: Once<String>,
     /// The right to ask Google, where there is one.
     pub(super) token: Once<Option<Token>>,
@@ -18,7 +18,7 @@ pub struct Remembered {
 pub(super) struct Token {
     /// The token itself.
     pub(super) secret: String,
-    /// The project that pays for it; a person's token is refused without.
+    /// The project that is billed; a user's token is refused without one.
     pub(super) project: Option<String>,
 }
 

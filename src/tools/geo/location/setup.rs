@@ -21,10 +21,10 @@ struct Steps<'a> {
     done: String,
 }
 
-/// Walks through the steps.
+/// Runs the setup steps.
 ///
 /// # Errors
-/// The step that failed, what it said, and what to run by hand; with the steps that were done before.
+/// The step that failed, its message, and the command to run manually, with the steps that succeeded.
 pub(super) fn run(ctx: &Ctx) -> Outcome<String> {
     if !gcloud::is_there(ctx) {
         return Err(Problem::missing("The program gcloud was not found.")
@@ -98,7 +98,7 @@ impl Steps<'_> {
         Ok(account.map(|account| format!(" as {}", shown(account))))
     }
 
-    /// Signs in through the browser, where somebody is there who can.
+    /// Signs in through the browser, if a user is present.
     fn sign_in(&self) -> Outcome<String> {
         const BY_HAND: &str = "gcloud auth login --update-adc";
         let ctx = self.ctx;
@@ -113,7 +113,7 @@ impl Steps<'_> {
         let shown = ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"];
         let browser =
             cfg!(target_os = "macos") || shown.iter().any(|name| ctx.world.env.get(name).is_some());
-        // Without a browser gcloud wants a code typed in; it ends when it finds nothing to read.
+        // Without a browser gcloud asks for a code; it ends when its input is empty.
         let limit = if browser { SIGN_IN } else { STEP / 2 };
         let why = match gcloud::run(ctx, &["auth", "login", "--update-adc"], limit)? {
             Said::Text(_) => return Ok(self.account()?.unwrap_or_default()),
@@ -151,7 +151,7 @@ impl Steps<'_> {
         );
     }
 
-    /// One step: what it said, or why it failed.
+    /// Runs one step; returns its output or why it failed.
     fn step(&self, args: &[&str]) -> Outcome<Result<String, String>> {
         self.ctx.progress(format!("gcloud {}", args.join(" ")));
         Ok(match gcloud::run(self.ctx, args, STEP)? {

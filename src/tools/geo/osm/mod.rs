@@ -8,7 +8,7 @@ pub(crate) mod query;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, thousands, visible};
 
-/// What the licence asks for; `by` is the server that was asked.
+/// The attribution that the licence requires; `by` is the server used.
 pub(crate) fn credit(by: &str) -> String {
     format!("Data © OpenStreetMap contributors, ODbL 1.0 ({by}).")
 }

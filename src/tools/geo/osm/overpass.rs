@@ -16,9 +16,9 @@ use crate::tools::geo::point::Point;
 
 /// Before the one second try of a busy server.
 const BUSY: Duration = Duration::from_secs(5);
-/// The longest wait for it, when the server says how long.
+/// The longest wait before a retry, when the server says how long.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// After a second refusal for overuse nothing is asked for this long.
+/// Pause after a second refusal for overuse.
 const QUOTA: Duration = Duration::from_secs(60);
 
 /// What a query found.
@@ -71,11 +71,11 @@ impl Element {
     }
 }
 
-/// Runs a query that has its settings, and waits so long for its answer at most.
+/// Runs a complete query with this time limit.
 ///
 /// # Errors
-/// `Config` without the contact that the public server wants; `Input` for a query with a mistake; `Limit` for one that took too
-/// long or too many of them; what the network says.
+/// `Config` without the contact that the public server requires; `Input` for a query with a syntax error; `Limit` for one that took too long or too
+/// many of them; errors of the network.
 pub(crate) fn run(ctx: &Ctx, query: &str, limit: Duration) -> Outcome<Reply> {
     let began = Instant::now();
     let asked = ctx
@@ -204,7 +204,7 @@ fn page_error(page: &str) -> Option<String> {
     (!faults.is_empty()).then(|| faults.join(" "))
 }
 
-/// The words of any other page; data in XML is none.
+/// The text of any other page; `None` for data in XML.
 fn page_words(page: &str) -> Option<String> {
     let start = page
         .get(..page.floor_char_boundary(2_000))
@@ -235,7 +235,7 @@ fn element(value: &Value) -> Option<Element> {
         (!value.is_empty()).then(|| (shown(key), value))
     });
     Some(Element {
-        // A count is nothing that has a number.
+        // A count has a number where others have an id.
         id: value.whole("id").filter(|_| kind != "count"),
         point: at("lat", "lon")
             .or_else(|| at("center/lat", "center/lon"))

@@ -5,7 +5,7 @@ use crate::base::problem::{Outcome, Problem};
 /// Seconds that the server may work on a query that does not say itself.
 const TIMEOUT: u32 = 25;
 
-/// `text` as it stands between double quotes.
+/// `text` escaped for double quotes.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! Module `travel`: how far it is, how long it takes, and the way.
+//! Module `travel`: distances, travel times and routes.
 
 mod directions;
 mod mode;
@@ -16,9 +16,9 @@ use crate::tools::output::measures::{Units, duration};
 use mode::{Asked, Mode};
 use route::{Route, Trip};
 
-/// Who knows the roads.
+/// The services with road data.
 const ROADS: &[&Service] = &[&OSRM_CAR, &OSRM_FOOT, &OSRM_BIKE];
-/// Who knows the roads and the weather over them.
+/// The services with road data and weather.
 const ROADS_AND_SKY: &[&Service] = &[&OSRM_CAR, &OSRM_FOOT, &OSRM_BIKE, &OPEN_METEO];
 
 crate::tools! { "travel";
@@ -121,7 +121,7 @@ fn with_traffic(ctx: &Ctx, args: EstimateTrafficAdjustedTime) -> Outcome<String>
     traffic::text(ctx, &found)
 }
 
-/// A trip with its route, and what must be said about it.
+/// A trip with its route, and notices about it.
 struct Found {
     trip: Trip,
     route: Route,

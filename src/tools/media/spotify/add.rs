@@ -20,7 +20,7 @@ const BATCH: usize = 100;
 const MOST: usize = 500;
 /// After this long no more is searched: what was found has to be added within the call.
 const SEARCHING: Duration = Duration::from_secs(42);
-/// When a search is given up, and how long the adding may take after that.
+/// When searching is given up, and how long adding may take after that.
 const SEARCHED: Duration = Duration::from_secs(47);
 const ADDING: Duration = Duration::from_secs(11);
 /// The longest pause that is waited for, within that.
@@ -94,7 +94,7 @@ pub(super) fn add(ctx: &Ctx, args: SpotifyAddTracks) -> Outcome<String> {
             Err(why) => failed.push((asked, why)),
         }
     }
-    // That Spotify could not be asked is not that it has no such track.
+    // A failed request does not mean that there is no such track.
     if let Some(problem) = refused.filter(|_| found.is_empty()) {
         return Err(problem);
     }
@@ -148,7 +148,7 @@ fn is_for_all(problem: &Problem) -> bool {
     matches!(problem.kind, Kind::Refused | Kind::Limit)
 }
 
-/// The URI of the track that is meant, and what it is called; else why there is none.
+/// The URI of the requested track and its title, else why there is none.
 fn track(api: &mut Api<'_>, asked: &str) -> Outcome<Result<(String, Option<String>), String>> {
     if let Some(link) = Link::read(asked) {
         return Ok(match link.kind.as_str() {

@@ -1,4 +1,4 @@
-//! Requests to Spotify's Web API in the user's name, and its refusals in words.
+//! Requests to Spotify's Web API on behalf of the user, and messages for its errors.
 
 use std::time::{Duration, Instant};
 
@@ -25,10 +25,10 @@ pub(super) struct Api<'a> {
 }
 
 impl<'a> Api<'a> {
-    /// Signs the call in; its requests are not waited for longer than `time` in all.
+    /// Authorizes the call; its requests may take `time` in total.
     ///
     /// # Errors
-    /// Nobody has signed in, or the sign-in has ended.
+    /// No account is connected, or the sign-in has expired.
     pub(super) fn open(ctx: &'a Ctx, time: Duration) -> Outcome<Self> {
         let end = Instant::now() + time;
         Ok(Self {
@@ -51,10 +51,10 @@ impl<'a> Api<'a> {
         self.end = Instant::now() + time;
     }
 
-    /// Sends what `make` makes of a request, once more after a renewal when the token is refused.
+    /// Sends the request built by `make`, once more after a token refresh if the token is refused.
     ///
     /// # Errors
-    /// What Spotify refuses, in words.
+    /// Errors of Spotify.
     pub(super) fn send(&mut self, make: &dyn Fn(Ask<'a>) -> Outcome<Answer>) -> Outcome<Value> {
         let mut answer = self.once(make)?;
         if answer.status == 401 {
@@ -124,7 +124,7 @@ fn lacking(ctx: &Ctx) {
         token.lacking = true;
         store.write(&token)
     });
-    // Without the mark the user is told all the same.
+    // The user is told even if that could not be saved.
     let _ = marked;
 }
 
@@ -146,7 +146,7 @@ pub(super) fn artists(value: &Value) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// The URI of a thing, also when only its id was told.
+/// The URI of an object, even if only its id is known.
 pub(super) fn uri(value: &Value, kind: &str) -> Option<String> {
     name(value, "uri").or_else(|| Some(format!("spotify:{kind}:{}", name(value, "id")?)))
 }

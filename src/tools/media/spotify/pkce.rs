@@ -12,10 +12,10 @@ use crate::net::service::encoded;
 /// What Marvin asks leave for.
 pub(super) const SCOPES: [&str; 2] = ["playlist-modify-private", "playlist-modify-public"];
 
-/// 43 characters that nobody can guess.
+/// 43 random characters.
 ///
 /// # Errors
-/// The system gives no random bytes; nothing weaker will do here.
+/// The system gives no random bytes; there is no weaker fallback.
 pub(super) fn unguessable() -> Outcome<String> {
     let mut bytes = [0u8; 32];
     getrandom::fill(&mut bytes)
@@ -77,7 +77,7 @@ impl Back {
         back
     }
 
-    /// Reads what a person pasted: a whole address, its query, or the code alone, which has no state.
+    /// Parses what the user pasted: a whole address, its query, or the code alone, which has no state.
     pub(super) fn pasted(text: &str) -> Self {
         let text = text.trim().trim_matches(['"', '\'', '<', '>']);
         let whole = text.split('#').next().unwrap_or(text);

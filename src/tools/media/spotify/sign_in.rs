@@ -1,4 +1,4 @@
-//! `spotify_auth`: begins a sign-in and catches its end, or takes the end that a person pasted.
+//! `spotify_auth`: starts a sign-in and waits for the callback, or takes the address that the user pasted.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::chat::event::{Event, Level};
 use crate::net::services::SPOTIFY_ACCOUNTS;
 use crate::tools::engine::context::Ctx;
 
-/// How long the browser is waited for.
+/// How long to wait for the browser.
 const WAIT: Duration = Duration::from_secs(120);
 
 /// Signs in.
@@ -31,7 +31,7 @@ pub(super) fn sign_in(ctx: &Ctx, args: SpotifyAuth) -> Outcome<String> {
         return Ok(words);
     }
     let id = client(ctx)?;
-    // Where nobody sits, nobody can come back within the call.
+    // Without a user present, no callback can come within the call.
     let somebody = ctx.by_hand || ctx.world.approve.is_some();
     let wanted = port(&ctx.world.env);
     if !somebody {
@@ -71,7 +71,7 @@ pub(super) fn sign_in(ctx: &Ctx, args: SpotifyAuth) -> Outcome<String> {
     }
 }
 
-/// What is to be said when the account can be used as it is.
+/// The message if the account can be used already.
 fn connected(ctx: &Ctx, store: &Store) -> Outcome<Option<String>> {
     // What cannot be read is written again by the sign-in.
     let Ok(token) = store.read() else {
@@ -110,7 +110,7 @@ fn state(token: &Token) -> String {
     }
 }
 
-/// A new sign-in, or the one that was begun a short time ago.
+/// A new sign-in, or the pending one if it is recent.
 fn begin(store: &Store, id: &str, port: u16) -> Outcome<Begun> {
     let redirect = redirect(port);
     if let Some(begun) = store.young(id, &redirect)? {
@@ -174,7 +174,7 @@ fn taken(ctx: &Ctx, store: &Store, begun: &Begun, back: &Back) -> Outcome<String
     Ok(format!("Spotify is connected. {}", state(&token)))
 }
 
-/// A code or an address that a person pasted.
+/// A code or an address that the user pasted.
 fn pasted(ctx: &Ctx, store: &Store, given: &str) -> Outcome<String> {
     let begun = store.begun()?.ok_or_else(|| {
         Problem::input("No sign-in to Spotify was begun within the last hour.")

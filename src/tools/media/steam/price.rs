@@ -2,7 +2,7 @@
 
 use crate::base::text::thousands;
 
-/// Currencies that Steam counts in hundredths all the same, and that nobody writes with decimals.
+/// Currencies without decimals that Steam nevertheless counts in hundredths.
 const WHOLE: [&str; 9] = [
     "JPY", "KRW", "IDR", "VND", "CLP", "COP", "CRC", "HUF", "TWD",
 ];
@@ -16,7 +16,7 @@ pub(super) struct Price {
     pub(super) now: i64,
     /// Hundredths before a discount.
     pub(super) before: Option<i64>,
-    /// Percent that are taken off, when the store says so.
+    /// Discount in percent, if the store gives one.
     pub(super) off: Option<i64>,
 }
 

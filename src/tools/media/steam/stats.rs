@@ -1,4 +1,4 @@
-//! Who plays a game now, and which share of its players has each achievement: two questions, neither of which needs a key.
+//! Current players of a game, and the share of players per achievement: two requests, neither of which needs a key.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -92,7 +92,7 @@ pub(super) fn details(ctx: &Ctx, args: GetMovieDetails) -> Outcome<String> {
     }
 }
 
-/// What the details are asked by.
+/// What the details are looked up by.
 enum Wanted<'a> {
     Title(&'a str),
     Id(String),
@@ -131,7 +131,7 @@ fn imdb_id(text: &str) -> Option<String> {
     right.then(|| format!("tt{digits}"))
 }
 
-/// What an answer says: a value, nothing found, or why not.
+/// The outcome of an answer: a value, nothing found, or an error.
 fn reply(answer: &Answer) -> Outcome<Option<Value>> {
     let value = answer.value();
     if let Some(words) = value.as_ref().and_then(failure) {
@@ -145,7 +145,7 @@ fn reply(answer: &Answer) -> Outcome<Option<Value>> {
     }
 }
 
-/// The words of a body that says failure.
+/// The message of a failed body.
 fn failure(value: &Value) -> Option<String> {
     let words = value.text("Error");
     let failed = match value.at("Response") {
@@ -156,7 +156,7 @@ fn failure(value: &Value) -> Option<String> {
     failed.then(|| words.unwrap_or_default().to_owned())
 }
 
-/// A failure by its words: a spent day and a bad key have the same status.
+/// Classifies a failure by its message: an exhausted quota and a bad key have the same status.
 fn refusal(answer: &Answer, words: &str) -> Outcome<Option<Value>> {
     let lower = words.to_lowercase();
     let said = answer.said(words);

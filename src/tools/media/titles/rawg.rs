@@ -184,7 +184,7 @@ fn released(game: &Value) -> Option<String> {
     }
 }
 
-/// `4.38/5 by 3,596 people`; `None` for a game that nobody rated.
+/// `4.38/5 by 3,596 people`; `None` for a game without ratings.
 fn rating(game: &Value) -> Option<String> {
     let rating = game.number("rating").filter(|rating| *rating > 0.0)?;
     let count = game.whole("ratings_count").unwrap_or_default();

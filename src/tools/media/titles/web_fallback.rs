@@ -8,7 +8,7 @@ use crate::tools::web::browsing;
 /// How many web results are shown.
 const RESULTS: usize = 10;
 
-/// The key of a service, as a person gets one.
+/// A service's key, and where to get one.
 pub(crate) struct Key {
     /// The service that takes it.
     pub(crate) service: &'static Service,
@@ -43,7 +43,7 @@ impl Key {
 /// What the web says about `query`, under a line on the key that is not set.
 pub(crate) fn web(ctx: &Ctx, key: &Key, query: &str) -> Outcome<String> {
     let found = browsing::instead(ctx, query, RESULTS).map_err(|why| {
-        // A cancel and a query that nobody can use have nothing to do with the key.
+        // A cancellation or an unusable query has nothing to do with the key.
         match why.kind {
             Kind::Cancelled | Kind::Input => why,
             _ => why.next(format!(

@@ -89,7 +89,7 @@ pub(crate) fn when(what: &str, text: &str, zones: &ZoneFiles) -> Outcome<When> {
         .map_err(|_| wrong())
 }
 
-/// The wall time an hour later; from an hour that the clocks skip, which is taken past the gap, an hour after that.
+/// The wall time an hour later; from an hour that the clocks skip, which is moved past the gap, an hour after that.
 fn hour_after(wall: DateTime, zone: &TimeZone) -> Option<DateTime> {
     let later = wall.checked_add(1.hour()).ok()?;
     let start = wall.to_zoned(zone.clone()).ok()?;

@@ -14,7 +14,7 @@ use crate::tools::engine::write_allowlist;
 
 /// Bytes of a note that is read whole, at most.
 pub(crate) const LARGEST: u64 = 64 << 20;
-/// How long another writer is waited for; less than a call may take.
+/// How long to wait for another writer; less than a call may take.
 const WAIT: Duration = Duration::from_secs(4);
 /// The project's notes, from its working directory.
 const IN_PROJECT: &str = ".marvin/notes";
@@ -115,7 +115,7 @@ impl Home {
     /// The folder's fence.
     ///
     /// # Errors
-    /// There is no such folder yet.
+    /// The folder does not exist yet.
     pub(crate) fn root(&self) -> Outcome<&Root> {
         self.root.as_ref().ok_or_else(|| {
             let dir = self.shown(&Rel::here());
@@ -126,7 +126,7 @@ impl Home {
         })
     }
 
-    /// A path in words: from the home folder, or from the project.
+    /// A path for display: from the home folder, or from the project.
     pub(crate) fn shown(&self, rel: &Rel) -> String {
         let dir = if self.project { IN_PROJECT } else { "~/Notes" };
         match rel.is_here() {
@@ -192,7 +192,7 @@ impl Home {
         root.check_write(&format!("{rel}.md"))
     }
 
-    /// The folder that a caller means; nothing is the whole.
+    /// The requested folder; empty means all of it.
     ///
     /// # Errors
     /// The fence refuses it.
@@ -208,10 +208,10 @@ impl Home {
         Ok(if is_there { literal } else { shorter })
     }
 
-    /// The folder that a caller wants made.
+    /// The folder to create.
     ///
     /// # Errors
-    /// The name cannot be one, or the fence refuses it.
+    /// The name is invalid, or the fence refuses it.
     pub(crate) fn new_folder(&self, text: &str) -> Outcome<Rel> {
         let bare = self.bare(text);
         let rel = self.root()?.check_write(without_notes(bare))?;
@@ -238,7 +238,7 @@ impl Home {
         }
     }
 
-    /// The path without the folder's own name in front, in whatever spelling.
+    /// The path without the notes folder's own name in front, in any spelling.
     fn bare<'a>(&self, path: &'a str) -> &'a str {
         let mut path = path.trim();
         loop {

@@ -1,4 +1,4 @@
-//! Module `ntfy`: push messages. Topics are public to whoever knows their name; messages go only where the user subscribed.
+//! Module `ntfy`: push messages. Anyone who knows a topic's name can read it; messages go only to subscribed topics.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -71,7 +71,7 @@ fn subscriptions(ctx: &Ctx) -> Outcome<(Vec<Subscription>, Vec<String>)> {
     Ok((found, warnings))
 }
 
-/// A topic as it was given, also with its address; nothing but a name is left of it.
+/// A topic's name, from a name or an address.
 fn named(ctx: &Ctx, given: &str) -> Outcome<String> {
     let given = given.trim();
     let base = crate::alerts::ntfy::poll::base(&ctx.world.env);
@@ -157,7 +157,7 @@ fn meant(ctx: &Ctx, given: &str) -> Outcome<Result<Subscription, Vec<Subscriptio
     Ok(found.ok_or(all))
 }
 
-/// What is said of a topic that nobody subscribed to.
+/// The problem with a topic that is not subscribed.
 fn not_subscribed(given: &str, all: &[Subscription]) -> Problem {
     let shown = clip(&visible(given.trim()), 80);
     let problem = Problem::refused(format!("\"{shown}\" is not among the subscriptions."));

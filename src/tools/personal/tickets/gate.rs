@@ -36,7 +36,7 @@ impl TicketGate {
         .next("- the fitting type (-t bug, feature, task, epic or chore)"))
     }
 
-    /// A ticket was made: the write tools may go on.
+    /// A ticket was created: write tools are unlocked.
     pub fn pass(&self) {
         self.open.store(true, Ordering::SeqCst);
     }

@@ -7,7 +7,7 @@ const EXACT: usize = 100_000;
 /// Lines of a tree; `--full` repeats tickets, and their number can double with each level.
 const LINES: usize = 100_000;
 
-/// Where a ticket stands below the root.
+/// A ticket's position below the root.
 #[derive(Debug, Clone, Copy, Default)]
 struct Depth {
     /// Longest way from the root; `None` when it cannot be reached.
@@ -196,7 +196,7 @@ fn exactly(graph: &Graph, root: usize, depths: &mut [Depth]) -> bool {
 
 /// One walk over everything below a root.
 struct Walk {
-    /// Tickets in the order in which all below them was seen.
+    /// Tickets in post-order.
     finished: Vec<usize>,
     /// Place of each in that order.
     place: Vec<usize>,

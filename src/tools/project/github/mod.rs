@@ -165,7 +165,7 @@ fn clone(ctx: &Ctx, args: GithubClone) -> Outcome<String> {
     ))
 }
 
-/// Which branch a clone is on, or that it has nothing yet.
+/// The branch of a clone, or that it is empty.
 fn on(ctx: &Ctx, dest: &Path) -> String {
     let head = Git::open(dest, &ctx.world.env, &ctx.stop).and_then(|git| git.head());
     match head {

@@ -41,8 +41,8 @@ impl<'a> Names<'a> {
             .is_none_or(|matcher| !matcher.matched(path, false).is_ignore())
     }
 
-    /// True when the glob names this file or folder itself, so that it is searched though it would be left out: `build` in
-    /// `build/**` and in `{build,dist}/*.js`, but nothing in `*` or `!*.rs`.
+    /// True when the glob names this file or folder itself, so that it is searched although it would be skipped: `build` in `build/**` and in
+    /// `{build,dist}/*.js`, but nothing in `*` or `!*.rs`.
     pub(super) fn ask_for(&self, name: &str) -> bool {
         !self.glob.starts_with('!')
             && self

@@ -75,7 +75,7 @@ fn ask(ctx: &Ctx, args: &SearchArxiv, terms: &Terms) -> Outcome<Answer> {
         .get()
 }
 
-/// How long to wait before the second try; none for an answer that stands.
+/// How long to wait before the retry; `None` for a final answer.
 fn wait(answer: &Answer, feed: Option<&Feed>) -> Option<Duration> {
     let again = match feed {
         Some(feed) if feed.error.is_some() => false,

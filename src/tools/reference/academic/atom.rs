@@ -16,7 +16,7 @@ pub(super) struct Feed {
     pub(super) total: Option<u64>,
     /// What it lists.
     pub(super) papers: Vec<Paper>,
-    /// Why there is nothing: arXiv writes errors as entries.
+    /// Why there are no papers: arXiv reports errors as entries.
     pub(super) error: Option<String>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Paper {
 }
 
 impl Paper {
-    /// True for one that its authors or arXiv took back: said at the beginning of its abstract, or in its comment.
+    /// True for a withdrawn paper: stated at the beginning of its abstract, or in its comment.
     pub(super) fn is_withdrawn(&self) -> bool {
         let start: String = self.summary.chars().take(120).collect();
         let start = start.to_lowercase();
@@ -118,7 +118,7 @@ impl Reading {
                     self.paper.categories.push(term);
                 }
             }
-            // The one that it is listed under stands first.
+            // The primary category comes first.
             "primary_category" => {
                 if let Some(term) = attribute(tag, "term") {
                     self.paper.categories.retain(|own| *own != term);

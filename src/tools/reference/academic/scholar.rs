@@ -80,7 +80,7 @@ fn ask(ctx: &Ctx, args: &SearchPapers, query: &str, years: Option<&str>) -> Outc
         .query("limit", args.max_results)
         .query("fields", FIELDS)
         .query_if("year", years)
-        // The server filters; filtering what a small limit left would leave nothing.
+        // The server filters: filtering a short list here could leave nothing.
         .flag_if("openAccessPdf", args.open_access_only);
     if let Some(key) = SEMANTIC_SCHOLAR.key_in(&ctx.world.env) {
         ask = ask.secret_header("x-api-key", &key, key.clone());
@@ -153,7 +153,7 @@ fn judge(answer: &Answer, keyed: bool) -> Outcome<Value> {
     }
 }
 
-/// One paper in a few lines; none for what is none.
+/// One paper in a few lines; `None` for an unusable entry.
 fn paper(value: &Value) -> Option<String> {
     value.as_object()?;
     let title = value.text("title").map_or("(no title)".to_owned(), line);

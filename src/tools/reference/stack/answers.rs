@@ -13,7 +13,7 @@ use crate::tools::engine::context::Ctx;
 use crate::tools::output::untrusted::{fenced, line};
 use crate::tools::output::web_links::stack_site;
 
-/// Answers that are asked for, and those that are shown.
+/// Answers that are requested, and those that are shown.
 const ASKED: usize = 5;
 const SHOWN: usize = 3;
 /// Characters of an answer's text.

@@ -80,7 +80,7 @@ pub(super) fn get(
         ctx.world.outside.rest(&STACKEXCHANGE, until_midnight());
     }
     let items = value.at("items").and_then(Value::as_array);
-    // An empty list is an answer; one of which nothing is an item is none.
+    // An empty list is valid; a list without any object is not.
     if items.is_none_or(|items| !items.is_empty() && !items.iter().any(Value::is_object)) {
         return Err(answer.unreadable());
     }
@@ -144,7 +144,7 @@ fn seconds(text: &str) -> Option<u64> {
     before.rsplit(' ').next()?.parse().ok()
 }
 
-/// A time as a person says it.
+/// A duration in natural language.
 fn spoken(seconds: u64) -> String {
     let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     match seconds {

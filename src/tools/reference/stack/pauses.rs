@@ -11,7 +11,7 @@ const LONGEST: u64 = 24 * 3_600;
 /// Until when each method is left alone. A method is known by its whole base, so that a server of one's own is another one.
 static PAUSES: LazyLock<Mutex<HashMap<String, Instant>>> = LazyLock::new(Mutex::default);
 
-/// How long `method` must still be left alone.
+/// Remaining pause of `method`.
 pub(super) fn left(method: &str) -> Option<Duration> {
     let until = *lock().get(method)?;
     until

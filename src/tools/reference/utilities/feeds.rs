@@ -64,7 +64,7 @@ pub(super) fn read(ctx: &Ctx, args: ReadRss) -> Outcome<String> {
     }
 }
 
-/// The problem with a status, in words.
+/// The problem with an error status.
 fn refused(address: &Address, status: u16, wait: Option<&str>) -> Problem {
     let host = &address.host;
     let (kind, what) = match status {

@@ -124,7 +124,7 @@ fn is_mail(contact: &str) -> bool {
     contact.contains('@') && !contact.contains([':', '/', ' '])
 }
 
-/// The translation in an answer. Failures come under status 200 too, their sentence where the translation stands.
+/// The translation in an answer. Errors come with status 200 too, their message in place of the translation.
 fn judge(answer: &Answer, asked: &str, mailed: bool) -> Outcome<Translated> {
     let Some(value) = answer.value().filter(Value::is_object) else {
         return Err(match answer.is_ok() {
@@ -282,7 +282,7 @@ fn refusal(answer: &Answer, status: Option<i64>, said: &str) -> Problem {
     }
 }
 
-/// A text with its entities decoded, and nothing in it that a terminal would obey.
+/// A text with its entities decoded and control characters removed.
 fn clean(text: &str) -> String {
     visible(entities(text).trim())
 }

@@ -49,7 +49,7 @@ pub(super) fn action(
     judge(ctx, &answer)
 }
 
-/// How long to wait before the second try; none for an answer that stands.
+/// How long to wait before the retry; `None` for a final answer.
 fn lag(answer: &Answer) -> Option<Duration> {
     let value = answer.value();
     let code = value.as_ref().and_then(|value| value.text("error/code"));

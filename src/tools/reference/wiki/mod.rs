@@ -1,4 +1,4 @@
-//! Module `wiki`: Wikipedia: finding articles, their first words, and whole ones on disk to search in.
+//! Module `wiki`: Wikipedia: searching articles, summaries, and whole articles on disk to search in.
 
 mod api;
 mod lines;

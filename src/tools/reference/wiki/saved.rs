@@ -26,7 +26,7 @@ pub(super) struct Saved {
     pub(super) text: String,
 }
 
-/// Saves the text of `title` below `dir`, to be found by `asked` too. Gives the file.
+/// Saves the text of `title` below `dir`, to be found by `asked` too. Returns the file.
 pub(super) fn save(
     dir: &Path,
     asked: &Title,
@@ -113,7 +113,7 @@ fn index(dir: &Path) -> PathBuf {
     dir.join("index.json")
 }
 
-/// The index's entries by file; one that cannot be read is begun again, for it can be.
+/// The index's entries by file; a corrupt index is rebuilt, because it can be.
 fn articles(bytes: &[u8]) -> Map<String, Value> {
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(map)) => map,

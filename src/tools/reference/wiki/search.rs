@@ -1,4 +1,4 @@
-//! `wiki_search`: articles by their words.
+//! `wiki_search`: full-text search of articles.
 
 use serde_json::Value;
 

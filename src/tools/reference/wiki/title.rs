@@ -1,4 +1,4 @@
-//! Titles of articles: what a person or a link gave, judged by MediaWiki's rules before anybody is asked.
+//! Article titles from users or links, validated by MediaWiki's rules before any request.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::tools::output::untrusted::line;
 
 /// The most bytes of a title (MediaWiki's limit).
 const LONGEST: usize = 255;
-/// Bytes of a file's name without its extension, before what tells it from others is added.
+/// Bytes of a file's stem, before the suffix that makes it unique.
 const STEM: usize = 180;
 /// Codes that a title may begin with to mean the Wikipedia in that language: "de:Berlin".
 #[rustfmt::skip]

@@ -13,7 +13,7 @@ use crate::tools::engine::context::Ctx;
 
 /// Bytes of a page at most, decompressed.
 const MOST: usize = 10_000_000;
-/// Bytes that tell what a body is.
+/// Bytes examined to detect the type of a body.
 const HEAD: usize = 1024;
 
 /// What a page is made of.
@@ -102,7 +102,7 @@ enum Told {
     Data,
 }
 
-/// What a content type promises; `None` when it says nothing.
+/// The type that a content type declares; `None` if it declares none.
 fn judged(named: &str) -> Option<Told> {
     let essence = essence(named).to_ascii_lowercase();
     let (kind, sub) = essence.split_once('/').unwrap_or_default();
@@ -226,7 +226,7 @@ pub(super) fn status_words(status: u16) -> &'static str {
     }
 }
 
-/// Plain text to be read: JSON that stands on one line gets lines, and control characters are made visible.
+/// Plain text for reading: JSON on one line is reformatted, and control characters are made visible.
 pub(super) fn plain(text: &str) -> String {
     let text = text.trim_start_matches('\u{feff}');
     let long = text.lines().any(|line| line.len() > 160);
@@ -239,7 +239,7 @@ pub(super) fn plain(text: &str) -> String {
     visible(&text.replace("\r\n", "\n").replace('\r', "\n"))
 }
 
-/// Valid JSON, a value a line, its numbers and words as they were written.
+/// Valid JSON, one value per line, numbers and strings unchanged.
 fn in_lines(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let mut depth = 0usize;

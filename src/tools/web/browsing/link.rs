@@ -56,7 +56,7 @@ pub(super) fn whole(address: &str) -> Option<String> {
     Some(shown)
 }
 
-/// What stands behind `http://` or `https://`.
+/// The part after `http://` or `https://`.
 fn after_scheme(address: &str) -> Option<&str> {
     let (scheme, rest) = address.split_once("://")?;
     let is_web = scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http");

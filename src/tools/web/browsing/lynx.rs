@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(6);
 /// Bytes of text that are kept.
 const MOST: usize = 20 << 20;
 
-/// `html`, which came from `address`, as lynx shows it; `None` when there is no lynx or it fails.
+/// `html`, fetched from `address`, as lynx renders it; `None` when lynx is missing or fails.
 ///
 /// # Errors
 /// `Cancelled`.
@@ -36,7 +36,7 @@ pub(super) fn shown(ctx: &Ctx, html: &str, address: &Address) -> Outcome<Option<
         "-display_charset=utf-8",
     ];
     let mut vars = command_env(env);
-    // Its own settings, and whatever would lead it outside, are not for this.
+    // Not the user's lynx settings, and nothing that gives it network access.
     vars.retain(|(name, _)| {
         !name.starts_with("LC_") && !matches!(name.as_str(), "LANG" | "LANGUAGE" | "HOME" | "TERM")
     });

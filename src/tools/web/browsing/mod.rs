@@ -20,7 +20,7 @@ use crate::net::services::{DUCKDUCKGO, DUCKDUCKGO_LITE, DUCKDUCKGO_NEWS, GNEWS, 
 use crate::tools::READ;
 use crate::tools::engine::context::Ctx;
 
-/// Who is asked for pages, and for news: the former too when the latter cannot be used.
+/// Services for pages, and for news: news falls back to the former.
 static SEARCH: [&Service; 2] = [&DUCKDUCKGO, &DUCKDUCKGO_LITE];
 static NEWS: [&Service; 5] = [
     &GNEWS,

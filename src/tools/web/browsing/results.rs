@@ -14,7 +14,7 @@ const TITLE: usize = 200;
 const SNIPPET: usize = 600;
 /// Elements whose content is not text.
 const SILENT: [&str; 5] = ["script", "style", "template", "textarea", "title"];
-/// What a page says that found nothing.
+/// What a page without results says.
 const NOTHING: [&str; 2] = ["No results.", "No more results."];
 
 /// What a page says.
@@ -22,9 +22,9 @@ const NOTHING: [&str; 2] = ["No results.", "No more results."];
 pub struct Page {
     /// The results, in order.
     pub hits: Vec<Hit>,
-    /// It wants to know whether a human asks.
+    /// It is a bot check.
     pub robot: bool,
-    /// It says that there is nothing.
+    /// It says that there are no results.
     pub none: bool,
 }
 
@@ -39,7 +39,7 @@ pub struct Hit {
     pub snippet: String,
 }
 
-/// Reads a page, whatever is broken in it.
+/// Parses a page, however broken it is.
 pub fn read(page: &str) -> Page {
     let mut reader = Reader::default();
     html::read(page, |piece| reader.see(piece));
@@ -53,7 +53,7 @@ struct Reader {
     block: Block,
     /// The part of the block that text belongs to, and the element that it is.
     part: Option<(Part, String)>,
-    /// Inside a table row that somebody pays for (lite).
+    /// Inside a table row of an advertisement (lite).
     paid_row: bool,
     /// The element that is open and has no text.
     silent: Option<String>,

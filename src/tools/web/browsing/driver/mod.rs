@@ -14,12 +14,12 @@ pub(super) use session::{Failed, Session};
 use crate::base::env::Env;
 use crate::proc::program::find_program;
 
-/// How long a page may load, and a script run.
+/// Time limits for loading a page and for a script.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
     /// Until a page has loaded.
     pub(super) load: Duration,
-    /// Until a script of ours has run.
+    /// For Marvin's own script.
     pub(super) script: Duration,
 }
 

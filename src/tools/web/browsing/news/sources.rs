@@ -66,7 +66,7 @@ fn gnews(ctx: &Ctx, asked: &Asked) -> Outcome<Vec<Article>> {
 fn read_gnews(answer: &Answer, most: usize) -> Outcome<Vec<Article>> {
     let said = answer.value().as_ref().and_then(gnews_said);
     let said = said.filter(|said| !said.is_empty());
-    // A page with this status is the block of somebody on the way.
+    // A page with this status comes from a proxy on the way.
     let is_quota = said.as_deref().map_or(!answer.is_page(), is_about_quota);
     if answer.status == 403 && is_quota {
         return Err(used_up(answer, said));
@@ -101,7 +101,7 @@ fn gnews_said(value: &Value) -> Option<String> {
     value.at("errors").map(words)
 }
 
-/// The words of a value, whatever lists and objects they stand in.
+/// All strings of a value, in whatever lists and objects.
 fn words(value: &Value) -> String {
     let all: Vec<String> = match value {
         Value::String(text) => vec![text.clone()],
@@ -216,7 +216,7 @@ fn duckduckgo_news(ctx: &Ctx, asked: &Asked) -> Outcome<Vec<Article>> {
         return Err(unusable(ctx, &page));
     };
     let recency = match asked.age {
-        // There is none of two days; the keyed sources, which are a day behind, have the other one.
+        // DuckDuckGo has no filter for two days; the keyed sources, which are a day behind, cover the other one.
         NewsAge::Usual | NewsAge::Day => "d",
         NewsAge::Week => "w",
         NewsAge::Month => "m",
@@ -245,7 +245,7 @@ fn token(page: &str) -> Option<String> {
     })
 }
 
-/// The articles; none for an answer that is not what was asked for.
+/// The articles; `None` for an unexpected answer.
 fn read_duckduckgo(answer: &Answer, most: usize) -> Option<Outcome<Vec<Article>>> {
     let value = answer.value().filter(|_| answer.is_ok())?;
     value.at("results").and_then(Value::as_array)?;

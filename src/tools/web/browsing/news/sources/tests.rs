@@ -1,4 +1,4 @@
-//! Answers of the sources in their shapes, with words of our own.
+//! Answers in the format of the sources, with made-up content.
 
 use serde_json::json;
 
