@@ -93,7 +93,7 @@ fn check_cost(ctx: &Ctx, max: Option<f64>) -> Result<(), Failure> {
     let problem = Problem::limit(format!(
         "The cost limit of ${max} is reached (${spent:.4} spent)."
     ))
-    .next("Raise --max-cost to go on.");
+    .next("Raise --max-cost to continue.");
     Err(Failure::new(Why::Refused, problem))
 }
 

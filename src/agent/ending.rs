@@ -21,7 +21,7 @@ pub(super) fn remark(asked: Asked<'_>, reply: &Reply, cut: &[ToolCall]) -> Optio
         Finish::Length => {
             let names: Vec<&str> = cut.iter().map(|call| call.name.as_str()).collect();
             Some(format!(
-                "{} A tool call was cut and not run ({}); the model is told to call again in smaller pieces.",
+                "{} A tool call was cut and not run ({}); the model is asked to call again in smaller pieces.",
                 limit_reached(asked),
                 names.join(", ")
             ))
@@ -33,30 +33,29 @@ pub(super) fn remark(asked: Asked<'_>, reply: &Reply, cut: &[ToolCall]) -> Optio
 
 /// Why a reply without calls, which ends the turn, is not an answer; `shown` is true when the turn has already shown text.
 pub(super) fn failure(asked: Asked<'_>, reply: &Reply, shown: bool) -> Option<Failure> {
-    let problem = match &reply.finish {
-        Finish::Length => {
-            Problem::limit(limit_reached(asked)).next("Ask it to go on, or for less at once.")
-        }
-        Finish::Filtered => {
-            Problem::refused(filtered(asked)).next("Ask in other words, or choose another model.")
-        }
-        _ if !reply.text.trim().is_empty() => return None,
-        // The last round is without tools; a model may ask for some all the same.
-        _ if !reply.calls.is_empty() || !reply.cut_calls.is_empty() => Problem::limit(format!(
-            "{} asks for more tools than the rounds of one turn allow, and gives no answer.",
-            asked.model
-        ))
-        .next("Ask it to go on."),
-        Finish::Other(why) => Problem::refused(format!(
-            "{} answered nothing ({}).",
-            asked.model,
-            visible(&clip(why, 600))
-        )),
-        Finish::Unsaid | Finish::Done if shown => return None,
-        Finish::Unsaid | Finish::Done => {
-            Problem::network(format!("{} answered nothing.", asked.model)).next("Ask again.")
-        }
-    };
+    let problem =
+        match &reply.finish {
+            Finish::Length => Problem::limit(limit_reached(asked))
+                .next("Ask it to continue, or for less at once."),
+            Finish::Filtered => Problem::refused(filtered(asked))
+                .next("Ask in other words, or choose another model."),
+            _ if !reply.text.trim().is_empty() => return None,
+            // The last round is without tools; a model may ask for some all the same.
+            _ if !reply.calls.is_empty() || !reply.cut_calls.is_empty() => Problem::limit(format!(
+                "{} asks for more tools than the rounds of one turn allow, and gives no answer.",
+                asked.model
+            ))
+            .next("Ask it to continue."),
+            Finish::Other(why) => Problem::refused(format!(
+                "{} answered nothing ({}).",
+                asked.model,
+                visible(&clip(why, 600))
+            )),
+            Finish::Unsaid | Finish::Done if shown => return None,
+            Finish::Unsaid | Finish::Done => {
+                Problem::network(format!("{} answered nothing.", asked.model)).next("Ask again.")
+            }
+        };
     Some(Failure::new(Why::Unfinished, problem))
 }
 

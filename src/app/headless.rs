@@ -56,11 +56,8 @@ pub(crate) fn run(low: Low, start: Start) -> u8 {
     });
     let status = match watch {
         Ok(watch) => {
-            let outcome = catch_unwind(AssertUnwindSafe(|| work(&run))).unwrap_or_else(|_| {
-                Err(Problem::internal(
-                    "Marvin broke down. This is a fault of its own.",
-                ))
-            });
+            let outcome = catch_unwind(AssertUnwindSafe(|| work(&run)))
+                .unwrap_or_else(|_| Err(Problem::internal("Marvin crashed. This is a bug.")));
             watch.signal().map_or_else(|| said(outcome), after)
         }
         Err(why) => fail(&Problem::system("Cannot watch for signals", why)),

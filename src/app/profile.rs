@@ -172,7 +172,7 @@ fn json_array(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> Vec<V
     match serde_json::from_slice(&bytes) {
         Ok(Value::Array(items)) => items,
         _ => {
-            set_aside(path, clock, "It is no JSON array.", warn);
+            set_aside(path, clock, "It is not a JSON array.", warn);
             Vec::new()
         }
     }

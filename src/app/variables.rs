@@ -192,7 +192,7 @@ fn address(service: &Service) -> String {
     let doc = format!("address of {} ({})", service.id, service.base);
     // Few have a server for every way to travel.
     if service.id.starts_with("osrm-") {
-        return format!("{doc}; none when there is none");
+        return format!("{doc}; \"none\" disables it");
     }
     doc
 }

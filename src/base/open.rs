@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 /// The error text for a FIFO, a device or a directory.
-pub(crate) const NOT_ORDINARY: &str = "it is no ordinary file";
+pub(crate) const NOT_ORDINARY: &str = "it is not a regular file";
 
 /// Opens a regular file for reading.
 ///

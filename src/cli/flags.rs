@@ -388,9 +388,7 @@ pub(super) fn text(value: OsString, flag: &str) -> Outcome<String> {
             "The value of {flag} is not UTF-8: {}",
             value.to_string_lossy()
         ))
-        .next(
-            "Put it into a file in UTF-8 and give --prompt-file, or mend the terminal's encoding.",
-        )
+        .next("Put it into a file in UTF-8 and give --prompt-file, or fix the terminal's encoding.")
     })
 }
 

@@ -107,7 +107,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], access: Access) -> Outcome<Path
     let old = match fs::metadata(&target) {
         Ok(about) if !about.is_file() => {
             return Err(Problem::input(format!(
-                "Cannot write {}: it is no ordinary file.",
+                "Cannot write {}: it is not a regular file.",
                 path.display()
             ))
             .next("Move it away."));

@@ -56,7 +56,7 @@ pub(crate) fn stretch<'a>(bytes: &'a [u8], records: &[&str]) -> &'a [u8] {
 
 fn ununderstood(path: &Path, why: serde_json::Error) -> Problem {
     Problem::config(format!("{} cannot be understood: {why}.", path.display()))
-        .next("Mend the file; otherwise the next change moves it aside and begins anew.")
+        .next("Fix the file; otherwise the next change moves it aside and starts a new one.")
         .because(why)
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn object(raw: &str) -> Map<String, Value> {
 /// Never for what JSON holds.
 pub(crate) fn record(object: &Map<String, Value>) -> Outcome<Box<RawValue>> {
     serde_json::value::to_raw_value(object)
-        .map_err(|why| Problem::internal("A record is no JSON.").because(why))
+        .map_err(|why| Problem::internal("A record is not JSON.").because(why))
 }
 
 /// Changes the records under the file's lock. A missing file begins with the records of `beginning`, when that is there. A file that

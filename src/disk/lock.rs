@@ -115,7 +115,7 @@ fn foreign(name: &Path) -> Option<Problem> {
 
 fn not_ordinary(name: &Path) -> Problem {
     Problem::refused(format!(
-        "{} is no ordinary file, so it cannot be a lock.",
+        "{} is not a regular file, so it cannot be a lock.",
         name.display()
     ))
     .next("Remove it.")

@@ -49,7 +49,7 @@ pub fn parse(text: &str, name: &str) -> Outcome<Value> {
         return Err(Problem::input(format!(
             "{name} opens more than {MAX_OPEN} brackets inside each other."
         ))
-        .next("Close them, or move the file away to start anew."));
+        .next("Close them, or move the file away to start over."));
     }
     match serde_yaml::from_str::<serde_yaml::Value>(text) {
         Ok(value) => Ok(to_json(value)),
@@ -65,7 +65,7 @@ pub fn parse(text: &str, name: &str) -> Outcome<Value> {
                 .to_owned();
             Err(
                 Problem::input(format!("{name} is not valid YAML{place}: {words}."))
-                    .next("Mend the line, or move the file away to start anew.")
+                    .next("Fix the line, or move the file away to start over.")
                     .because(why),
             )
         }
@@ -129,7 +129,7 @@ pub(crate) fn update_from(
                 return Err(Problem::input(format!(
                     "{name} is not a list of \"key: value\" lines."
                 ))
-                .next("Mend it, or move it away to start anew."));
+                .next("Fix it, or move it away to start over."));
             }
         };
         let before = keys.clone();

@@ -75,7 +75,7 @@ impl Address {
             return Err(if words {
                 no_scheme(colon.unwrap_or_default())
             } else {
-                Problem::input(format!("\"{}\" is no web address.", shown()))
+                Problem::input(format!("\"{}\" is not a web address.", shown()))
                     .next("Give it whole, for example https://example.org/file.pdf")
             });
         };
@@ -90,11 +90,11 @@ impl Address {
             return Err(Problem::refused(
                 "The address has a name or password before its host, which hides where it leads.",
             )
-            .next("Give it without what stands before the @."));
+            .next("Give it without the part before the @."));
         }
         let wrong = |why: &str| {
             Problem::input(format!(
-                "\"{}\" is no host of a web address: {why}.",
+                "\"{}\" is not a valid host: {why}.",
                 clip(&visible(authority), 100)
             ))
         };
@@ -161,7 +161,7 @@ impl Host {
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         if let Some(inner) = text.strip_prefix('[') {
             let inner = inner.strip_suffix(']').ok_or("a bracket is missing")?;
-            let ip: Ipv6Addr = inner.parse().map_err(|_| "this is no IPv6 address")?;
+            let ip: Ipv6Addr = inner.parse().map_err(|_| "this is not an IPv6 address")?;
             return Ok(Self::Ip(ip.into()));
         }
         if !text.is_ascii() {
@@ -191,7 +191,7 @@ impl Host {
         let numeric = last.bytes().all(|b| b.is_ascii_digit())
             || hex.is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));
         if numeric {
-            let ip = numbers(name).ok_or("these numbers are no address")?;
+            let ip = numbers(name).ok_or("these numbers are not an IP address")?;
             return Ok(Self::Ip(ip.into()));
         }
         Ok(Self::Name(name.to_owned()))
@@ -242,7 +242,7 @@ fn split_port(authority: &str) -> Result<(&str, Option<u16>), &'static str> {
     let digits = port.len() <= 5 && port.bytes().all(|b| b.is_ascii_digit());
     match port.parse::<u16>() {
         Ok(number) if digits && number > 0 => Ok((host, Some(number))),
-        _ => Err("the port is no number from 1 to 65535"),
+        _ => Err("the port is not a number from 1 to 65535"),
     }
 }
 

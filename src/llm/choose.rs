@@ -112,7 +112,7 @@ fn usable(chosen: Chosen) -> Outcome<Chosen> {
         Chosen::Remote(remote) if remote.key.as_ref().is_some_and(odd) => {
             let variable = remote.row.key.unwrap_or("the key");
             let what = format!(
-                "The value of {variable} is no key: it holds white space or characters that no key has."
+                "The value of {variable} is not a valid key: it contains white space or characters that no key has."
             );
             Err(Problem::new(Kind::Auth, what).next(format!("Set {variable} to the key alone.")))
         }
@@ -221,7 +221,7 @@ mod tests {
             let told = chosen(&[("GROQ_API_KEY", "k\nX: 1")], named)
                 .unwrap_err()
                 .one_line();
-            assert!(told.contains("GROQ_API_KEY is no key"), "{told}");
+            assert!(told.contains("GROQ_API_KEY is not a valid key"), "{told}");
             assert!(!told.contains("X: 1"), "{told}");
         }
         let chosen = chosen(&[("GROQ_API_KEY", " k\n")], None).unwrap();

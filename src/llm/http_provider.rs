@@ -147,7 +147,7 @@ impl HttpProvider {
                     "The reply of {} broke off: {why}.",
                     self.remote.row.name
                 ))
-                .next("What arrived is kept. Ask again to go on."),
+                .next("What arrived is kept. Ask again to continue."),
             ),
             other => self.failure(other),
         }

@@ -240,7 +240,7 @@ fn connect(
 ) -> Outcome<(TcpStream, Option<Vec<u8>>)> {
     let address = Address::parse(url)?;
     if tunnel && address.target != "/" {
-        return Err(Problem::input("That is no host to make a tunnel to."));
+        return Err(Problem::input("Invalid host for a tunnel."));
     }
     let route = Route::to(&shared.env, &address.to_string())?;
     let judged = shared

@@ -155,7 +155,7 @@ pub(super) const PARTIAL_CONTENT: u16 = 206;
 
 fn partial(address: &Address) -> Problem {
     Problem::network(format!(
-        "{} sent only a part of what stands at {} (206), which was not asked for.",
+        "{} sent only a part of {} (206), which was not requested.",
         address.host,
         clip(&visible(&address.target), 200)
     ))

@@ -112,7 +112,7 @@ impl NetError {
             Self::Untrusted(why) => Problem::network(format!(
                 "The certificate of {place} is not to be trusted: {why}."
             ))
-            .next("If a proxy of yours stands between, name its certificates in SSL_CERT_FILE."),
+            .next("If your proxy intercepts TLS, set SSL_CERT_FILE to its certificates."),
             Self::Garbled(why) => {
                 network(format!("What {place} sent cannot be decompressed: {why}."))
             }

@@ -100,8 +100,10 @@ fn shell(env: &Env) -> Outcome<PathBuf> {
             find_program(own, env)
         };
         return found.ok_or_else(|| {
-            Problem::config(format!("MARVIN_SHELL is \"{own}\", which is no program."))
-                .next("Set it to a shell that takes -c, such as bash, sh or /usr/bin/zsh.")
+            Problem::config(format!(
+                "MARVIN_SHELL is \"{own}\", which is not a program."
+            ))
+            .next("Set it to a shell that takes -c, such as bash, sh or /usr/bin/zsh.")
         });
     }
     let found = find_program("bash", env).or_else(|| find_program("sh", env));

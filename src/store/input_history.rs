@@ -151,7 +151,7 @@ fn ordinary(path: &Path) -> Outcome<Option<(File, u64)>> {
         Err(why) if why.kind() == ErrorKind::NotFound => Ok(None),
         Err(why) => Err(cannot(why)),
         Ok(about) if !about.is_file() => Err(Problem::config(format!(
-            "{} is no ordinary file.",
+            "{} is not a regular file.",
             path.display()
         ))
         .next("Move it away; until then what is typed is not remembered.")),

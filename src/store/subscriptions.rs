@@ -340,7 +340,7 @@ fn change(path: &Path, clock: &Clock, edit: impl FnOnce(&mut Value)) -> Outcome<
                 .filter(is_form)
                 .ok_or_else(|| {
                     Problem::config(format!("{} cannot be understood.", path.display()))
-                        .next("Mend or move the file; it is a list of subscriptions in JSON.")
+                        .next("Fix or move the file; it must be a JSON list of subscriptions.")
                 })?,
         };
         edit(&mut value);

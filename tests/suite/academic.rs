@@ -149,7 +149,7 @@ fn samples_of_arxiv_give_what_they_should() {
             ("ratelimited-429.txt", &|sample| {
                 let server = sample.server();
                 let text = refused(&server.url(""), "search_arxiv", json!({"query": "x"}));
-                has(&text, &["asked too often (429): Rate exceeded."]);
+                has(&text, &["(429): Rate exceeded."]);
                 assert_eq!(server.requests().len(), 2);
                 let gap = server.request(1).arrived - server.request(0).arrived;
                 assert!(gap >= Duration::from_millis(2_900), "{gap:?}");

@@ -204,7 +204,7 @@ fn the_samples_of_the_services_give_what_they_should() {
             ("ip-api-429.txt", &|sample| {
                 let (ok, said) = text(sample);
                 assert!(
-                    !ok && said.contains("ip-api.com is asked too often (429)."),
+                    !ok && said.contains("Too many requests to ip-api.com (429)."),
                     "{said}"
                 );
             }),
@@ -465,7 +465,7 @@ fn each_step_that_fails_says_what_to_run_by_hand() {
             ),
             vec![
                 "The sign-in did not work: ERROR: (gcloud) cannot read a code.",
-                "Run by hand: gcloud auth login --update-adc",
+                "Run manually: gcloud auth login --update-adc",
             ],
         ),
         (
@@ -486,7 +486,7 @@ fn each_step_that_fails_says_what_to_run_by_hand() {
             ),
             vec![
                 "could not be enabled: ERROR: (gcloud) Permission denied.",
-                "Run by hand: gcloud services enable places-backend.googleapis.com",
+                "Run manually: gcloud services enable places-backend.googleapis.com",
                 "Project: p-one.",
             ],
         ),
@@ -506,7 +506,7 @@ fn each_step_that_fails_says_what_to_run_by_hand() {
     );
     gcloud(&home, &cases);
     let done = set_up(&home).run().expect(0);
-    assert!(done.text().contains("Remark: ERROR: (gcloud) no credentials. If searches are refused, run by hand: gcloud auth application-default set-quota-project my-project\n"), "{}", done.text());
+    assert!(done.text().contains("Remark: ERROR: (gcloud) no credentials. If searches are refused, run manually: gcloud auth application-default set-quota-project my-project\n"), "{}", done.text());
 }
 
 #[test]

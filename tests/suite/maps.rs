@@ -462,7 +462,7 @@ fn the_samples_of_overpass_give_what_they_should() {
                 assert!(
                     code == Some(1)
                         && tries == 2
-                        && said.contains("is asked too often (429)")
+                        && said.contains("Too many requests to")
                         && said.contains("Wait a minute"),
                     "{said}"
                 );

@@ -257,7 +257,7 @@ fn calls_that_cannot_be_made_say_why() {
         (
             TITLE,
             json!({"query": "x", "year": "the 90s"}),
-            "\"the 90s\" is no year.",
+            "\"the 90s\" is not a year.",
         ),
         (TITLE, json!({"query": "x", "type": "game"}), "type"),
         (TITLE, json!({"query": "x".repeat(9_000)}), "bytes long"),
@@ -265,7 +265,7 @@ fn calls_that_cannot_be_made_say_why() {
         (
             DETAILS,
             json!({"imdb_id": "Metropolis"}),
-            "\"Metropolis\" is no IMDb id.",
+            "\"Metropolis\" is not an IMDb id.",
         ),
         (GAMES, json!({"query": ""}), "The query is empty."),
         (GAME, json!({"game_id": 0}), "game_id cannot be 0."),
@@ -348,7 +348,7 @@ fn failures_of_rawg() {
             Answer::json(&json!({"error": "odd"})),
             "RAWG cannot answer this: odd.",
         ),
-        (Answer::status(429), "RAWG is asked too often"),
+        (Answer::status(429), "Too many requests to RAWG"),
     ] {
         let server = one(move || answer.clone());
         has(&fails(&server, GAMES, &json!({"query": "x"})), &[wanted]);

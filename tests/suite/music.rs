@@ -396,7 +396,7 @@ fn refusals_of_themealdb_are_never_no_hits() {
             r#"{"meals": "Quota exceeded"}"#,
             "refused: Quota exceeded.",
         ),
-        (429, "{}", "asked too often"),
+        (429, "{}", "Too many requests to"),
     ] {
         let server = one(move || Answer::text("application/json", body).with_status(status));
         has(

@@ -314,8 +314,8 @@ fn json_in_another_charset_is_read() {
 #[test]
 fn waits_are_said_as_a_person_says_them() {
     for (header, wanted) in [
-        ("30", "It may be asked again in 30 s."),
-        ("67194", "It may be asked again in 19 hours."),
+        ("30", "Try again in 30 s."),
+        ("67194", "Try again in 19 hours."),
         ("999999999999999", "Try again another day."),
     ] {
         let server =

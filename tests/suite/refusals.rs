@@ -90,8 +90,7 @@ fn a_rate_limit_is_waited_for_twice_and_no_more() {
         .count();
     assert_eq!((requests, waits), (3, 2), "{}", done.errors());
     assert!(
-        done.errors()
-            .contains("wants fewer requests (429 some_error)"),
+        done.errors().contains("limits requests (429 some_error)"),
         "{}",
         done.errors()
     );

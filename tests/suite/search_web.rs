@@ -205,7 +205,7 @@ fn every_sample_of_duckduckgo_gives_what_it_should() {
                     &[
                         "1 article about",
                         "(from GNews)",
-                        "Not included:\nDuckDuckGo News: It refuses programs that are no browser (403).",
+                        "Not included:\nDuckDuckGo News: It refuses programs other than browsers (403).",
                     ],
                 );
             }),
@@ -311,7 +311,7 @@ fn every_sample_of_the_keyed_sources_gives_what_it_should() {
             ("error-429.json", &|sample| {
                 says(
                     &newsapi(sample).expect(1),
-                    &[failed[0], "NewsAPI is asked too often (429)"],
+                    &[failed[0], "Too many requests to NewsAPI (429)"],
                 );
             }),
         ],
@@ -705,7 +705,7 @@ fn news_that_are_refused_leave_the_web_search_alone() {
         &done,
         &[
             "\"tides news latest\" finds:\n\n1. Tides",
-            "DuckDuckGo News: It refuses programs that are no browser (403).",
+            "DuckDuckGo News: It refuses programs other than browsers (403).",
             "Set GNEWS_API_KEY",
         ],
     );

@@ -613,7 +613,7 @@ fn samples_of_spotify() {
             ("rate-limited.json", &|sample| {
                 has(
                     &refused(sample),
-                    &["asked too often (429): slow down.", "again in 2 s"],
+                    &["(429): slow down.", "again in 2 s"],
                 );
             }),
             ("playlist-created.json", &|sample| {

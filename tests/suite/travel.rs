@@ -281,7 +281,7 @@ fn a_mode_without_a_base_is_refused() {
     .expect(1);
     assert!(
         done.errors().contains(
-            "There is no routing server for the mode cycling: MARVIN_URL_OSRM_BIKE is \"none\", which is no address.\nSet MARVIN_URL_OSRM_BIKE to"
+            "There is no routing server for the mode cycling: MARVIN_URL_OSRM_BIKE is \"none\", which is not a valid address.\nSet MARVIN_URL_OSRM_BIKE to"
         ),
         "{}",
         done.errors()

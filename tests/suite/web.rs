@@ -537,7 +537,7 @@ fn what_a_driver_cannot_do_is_told() {
         ),
         (
             Reply(405, b"nonsense".to_vec()),
-            "answered 405 with what is no JSON: nonsense",
+            "answered 405 with something that is not JSON: nonsense",
             1,
         ),
     ] {

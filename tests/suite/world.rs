@@ -547,7 +547,7 @@ fn yt_dlp_downloads_through_the_guard_and_only_there() {
     for dir in ["../up", "/abs", "a/../../b", "-x"] {
         fails(
             get(&[&clip, &format!("output_dir={dir}")]),
-            &["is no folder inside"],
+            &["is not a folder inside"],
         );
     }
     assert_eq!(server.requests().len(), 0);

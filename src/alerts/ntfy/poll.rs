@@ -132,7 +132,7 @@ pub(crate) fn refusal(response: &mut Response) -> String {
         .and_then(|said| said.get("error")?.as_str())
         .map(|said| crate::base::text::clip(&crate::base::text::visible(said), 200));
     let what = match response.status {
-        401 => "the server wants a token or refuses the one in NTFY_TOKEN",
+        401 => "the server requires a token or refuses the one in NTFY_TOKEN",
         403 => "this topic is protected or reserved",
         404 => "there is no such topic or no ntfy server",
         413 => "the message is too long",

@@ -26,7 +26,7 @@ pub(crate) fn ensure(alerts: &Alerts) -> Outcome<Option<String>> {
     let name = topic::invent()?;
     subscriptions::add(&profile.ntfy_subscriptions(), &name, LABEL, &alerts.clock)?;
     Ok(Some(format!(
-        "Reminders go to the ntfy topic {name} too: open {}/{name} on your telephone. Whoever knows that name can read there, so they \
+        "Reminders go to the ntfy topic {name} too: open {}/{name} on your telephone. Anyone who knows that name can read there, so they \
          say only that one is due. ntfy_unsubscribe ends that.",
         poll::base(&alerts.env)
     )))

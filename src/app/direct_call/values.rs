@@ -17,7 +17,7 @@ pub(crate) fn object(
 ) -> Outcome<Map<String, Value>> {
     let mut map = match json {
         Some(json) => serde_json::from_str(json).map_err(|error| {
-            Problem::input(format!("--json is no JSON object: {error}."))
+            Problem::input(format!("--json is not a JSON object: {error}."))
                 .next("For example: --json '{\"path\": \"src\"}'")
         })?,
         None => Map::new(),

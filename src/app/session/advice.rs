@@ -19,8 +19,8 @@ const WORDS: &[(&str, &str)] = &[
         "start Marvin again with --tools GROUP for fewer tools",
     ),
     (
-        "Raise --max-cost to go on.",
-        "Start Marvin again with a higher --max-cost to go on; the conversation is kept.",
+        "Raise --max-cost to continue.",
+        "Start Marvin again with a higher --max-cost to continue; the conversation is kept.",
     ),
 ];
 

@@ -86,7 +86,7 @@ fn declined(matter: &Matter) -> Problem {
 /// Without a user to ask the answer is no.
 fn refused_unasked(matter: &Matter) -> Problem {
     Problem::refused(format!(
-        "To {} needs the user's agreement, and standard input is no terminal to ask on.",
+        "To {} needs the user's agreement, and standard input is not a terminal to ask on.",
         matter.act()
     ))
     .next("Run Marvin on a terminal, or with --non-interactive, which approves everything.")

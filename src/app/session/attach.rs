@@ -178,7 +178,7 @@ fn read(file: fs::File, world: &World) -> Result<String, String> {
         .metadata()
         .map_err(|why| format!("{}.", io_words(&why)))?;
     if !about.is_file() {
-        return Err("it is no regular file.".to_owned());
+        return Err("it is not a regular file.".to_owned());
     }
     let mut used = world.reading.lock();
     let left = READ_STOP.saturating_sub(*used);

@@ -113,7 +113,7 @@ pub(crate) static ROWS: &[Row] = &[
     taking(
         &["!profile"],
         "[NAME]",
-        "go on under another profile, made if new",
+        "switch to another profile, created if new",
         |rest| Ok(Command::Profile(one(rest))),
     ),
     bare(&["!undo"], "take back the last exchange", |_| {

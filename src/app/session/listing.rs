@@ -34,7 +34,7 @@ pub(super) fn profiles(world: &World) -> String {
     if out.is_empty() {
         let _ = writeln!(out, "* {active:<16} nothing saved yet");
     }
-    out.push_str("\n!profile NAME goes on under another one, and makes it if it is new.\n");
+    out.push_str("\n!profile NAME switches to another one, and creates it if it is new.\n");
     out
 }
 

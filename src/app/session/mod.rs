@@ -179,7 +179,7 @@ impl Session {
         };
         if let Some(topic) = &low.ntfy {
             shows.push(Show::System(format!(
-                "The end of this session is told to the ntfy topic {topic}."
+                "The end of this session will be announced on the ntfy topic {topic}."
             )));
         }
         let mut session = Self {

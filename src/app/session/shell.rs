@@ -78,7 +78,10 @@ pub(super) fn change_dir(line: &str, now: &Path, home: Option<&Path>) -> Option<
     };
     Some(match to.canonicalize() {
         Ok(dir) if dir.is_dir() => Ok(dir),
-        Ok(_) => Err(Problem::input(format!("{} is no directory.", to.display()))),
+        Ok(_) => Err(Problem::input(format!(
+            "{} is not a directory.",
+            to.display()
+        ))),
         Err(why) => Err(Problem::system(
             format!("Cannot go to {}", to.display()),
             why,

@@ -62,7 +62,7 @@ impl Job {
                         failure: Some(Failure::new(
                             Why::Protocol,
                             Problem::internal(
-                                "Marvin broke down while answering. This is a fault of its own.",
+                                "Marvin crashed while answering. This is a bug in Marvin.",
                             ),
                         )),
                     });

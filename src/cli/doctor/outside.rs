@@ -25,11 +25,11 @@ fn without(id: &str) -> Without {
         "semantic-scholar" => Without::Less("it answers more reluctantly without"),
         "stackexchange" => Without::Less("it answers fewer questions a day without"),
         "steam-api" => Without::Less("what users own and play needs it"),
-        "google-places" => Without::Unused("OpenStreetMap is asked instead"),
-        "gnews" | "newsapi" => Without::Unused("other news sources are asked instead"),
+        "google-places" => Without::Unused("OpenStreetMap is used instead"),
+        "gnews" | "newsapi" => Without::Unused("other news sources are used instead"),
         "omdb" | "rawg" => Without::Unused("the web is searched instead"),
         "groq-whisper" => Without::Unused("speech is not written down"),
-        _ => Without::Unused("it is not asked"),
+        _ => Without::Unused("it is not used"),
     }
 }
 
@@ -73,7 +73,7 @@ fn one(service: &'static Service, env: &Env, contact: Option<&str>) -> Finding {
     }];
     let mut advice = Vec::new();
     if own && Address::parse(&shown(base)).is_err() {
-        state.push("which is no address".to_owned());
+        state.push("which is not a valid address".to_owned());
         advice.push(format!(
             "Set {named} to http:// or https:// and a host, or remove it."
         ));
@@ -83,7 +83,7 @@ fn one(service: &'static Service, env: &Env, contact: Option<&str>) -> Finding {
         state.push(format!("contact {word}"));
         if contact.is_none() && !own {
             advice.push(format!(
-                "Its public server is asked only with a contact: set MARVIN_CONTACT (or contact: in the preferences), or {named}."
+                "Its public server requires a contact: set MARVIN_CONTACT (or contact: in the preferences), or {named}."
             ));
         }
     }

@@ -268,7 +268,7 @@ impl Root {
                 self.path.display()
             ))
             .next(if self.called == WORKING {
-                "Choose another with set_working_dir, or make it again and start anew."
+                "Choose another with set_working_dir, or create it again and restart Marvin."
             } else {
                 "Make it again."
             });

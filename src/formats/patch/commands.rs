@@ -7,7 +7,7 @@ use super::{Edited, parted, without_last_break};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, plural, visible};
 
-const EXAMPLE: &str = "Blocks look like this, parted by a line with --- alone:\nREPLACE 3\nthe new third line\n---\nINSERT 5\na line after the fifth\n---\nDELETE 8 2";
+const EXAMPLE: &str = "Blocks look like this, separated by a line with only ---:\nREPLACE 3\nthe new third line\n---\nINSERT 5\na line after the fifth\n---\nDELETE 8 2";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
@@ -185,7 +185,7 @@ fn parse(text: &str) -> Outcome<Vec<Command>> {
             continue;
         }
         match commands.last_mut() {
-            None => return Err(wrong(number, "there stands no command")),
+            None => return Err(wrong(number, "there is no command")),
             Some(last) if last.act == Act::Delete => {
                 if !line.trim().is_empty() {
                     return Err(wrong(number, "DELETE takes no text"));

@@ -52,7 +52,7 @@ pub fn apply_hunks(old: &str, patch: &str, name: &str) -> Outcome<Edited> {
             plural(split(body).len(), "line")
         ))
         .next(
-            "Nothing was changed. Send a diff of the note as it is, or write the whole note anew.",
+            "Nothing was changed. Send a diff of the note as it is, or rewrite the whole note.",
         ));
     }
     let lines = split(body);
@@ -321,7 +321,7 @@ fn hunk<'a>(
     let ranges = ranges(header);
     if ranges.is_none() && !is_plain(header) {
         return Err(Problem::input(format!(
-            "Line {number} of the patch, \"{}\", is no hunk header.",
+            "Line {number} of the patch, \"{}\", is not a hunk header.",
             clip(&visible(header), 80)
         ))
         .next(EXAMPLE));

@@ -42,7 +42,7 @@ pub(crate) fn convert(value: &str, from: &str, to: &str) -> Outcome<Converted> {
     };
     let (number, rest) = leading(&amount).ok_or_else(|| {
         let shown = clip(&visible(value), 60);
-        Problem::input(format!("\"{shown}\" is no number."))
+        Problem::input(format!("\"{shown}\" is not a number."))
             .next("For example value 5, from_unit mi, to_unit km.")
     })?;
     let (mut from, mut to) = (rest.trim().to_owned(), to.trim().to_owned());
@@ -140,7 +140,7 @@ fn unknown(text: &str) -> Problem {
     let is_code = letters && (near.is_empty() || code.chars().all(|c| c.is_ascii_uppercase()));
     match near.as_slice() {
         _ if is_code => Problem::input(format!(
-            "unknown conversion: there is no rate for {shown}, which is no currency that is known here, and no unit of that name."
+            "unknown conversion: there is no rate for {shown}: it is neither a known currency nor a known unit."
         ))
         .next(format!("Units are, for example, {UNITS}."))
         .next(format!("Currencies are {}.", currency::some())),

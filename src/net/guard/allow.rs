@@ -47,7 +47,7 @@ pub(super) fn entries(text: &str) -> Outcome<Vec<Allowed>> {
         .map(|entry| {
             read(entry).ok_or_else(|| {
                 Problem::config(format!(
-                    "MARVIN_ALLOW_PRIVATE has \"{}\", which is no host, host:port or network.",
+                    "MARVIN_ALLOW_PRIVATE has \"{}\", which is not a host, host:port or network.",
                     clip(&visible(entry), 60)
                 ))
                 .next("Write it as 127.0.0.1:8080, nas.local or 10.0.0.0/8, several separated by commas.")

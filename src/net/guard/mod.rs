@@ -191,7 +191,7 @@ fn refused(host: &Host, what: &str) -> Problem {
             Host::Name(_) | Host::Ip(_) => "",
         }
     ))
-    .next("If you trust it, the person at this machine can start Marvin with MARVIN_ALLOW_PRIVATE naming the host, host:port or network.")
+    .next("If it can be trusted, the user can start Marvin with MARVIN_ALLOW_PRIVATE naming the host, host:port or network.")
 }
 
 fn unknown(name: &str) -> Problem {

@@ -270,7 +270,7 @@ impl Answer {
                 Kind::Limit,
                 format!("The request is too long for {name} ({status})"),
             ),
-            429 => (Kind::Limit, format!("{name} is asked too often (429)")),
+            429 => (Kind::Limit, format!("Too many requests to {name} (429)")),
             500..=599 => (Kind::Network, format!("{name} failed ({status})")),
             300..=399 => (
                 Kind::Network,
@@ -307,7 +307,7 @@ pub(crate) fn again(wait: Duration) -> String {
         7_200..=172_800 => count(seconds.div_ceil(3_600), "hour"),
         _ => return "Try again another day.".to_owned(),
     };
-    format!("It may be asked again in {wait}.")
+    format!("Try again in {wait}.")
 }
 
 /// A service's name at the start of a sentence.
@@ -338,7 +338,7 @@ mod tests {
             words(500, r#"{"error": "over\nloaded."}"#),
             "OMDb failed (500): over loaded."
         );
-        assert_eq!(words(429, ""), "OMDb is asked too often (429).");
+        assert_eq!(words(429, ""), "Too many requests to OMDb (429).");
         assert_eq!(
             answer(200, "\u{feff}{}").json(said).unwrap(),
             serde_json::json!({})

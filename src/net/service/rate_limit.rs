@@ -109,7 +109,7 @@ fn rests(host: &str, name: &str) -> String {
 
 fn shut(name: &str, left: Duration) -> Problem {
     Problem::limit(format!(
-        "{name} asked for a pause and is not asked for another {} s.",
+        "{name} asked for a pause; it gets no requests for another {} s.",
         left.as_secs() + 1
     ))
     .next("Wait until then, or use another source.")

@@ -40,7 +40,7 @@ impl Ask<'_> {
         let service = self.service;
         if service.contact && self.contact.is_none() && !service.is_own(&self.out.env) {
             return Err(Problem::config(format!(
-                "The public server of {} is asked only by programs that name a contact.",
+                "The public server of {} requires a contact in the User-Agent.",
                 service.name
             ))
             .next(format!(
@@ -200,7 +200,7 @@ impl Ask<'_> {
         match Address::parse(url)?.join(next) {
             Ok(address) => Ok(address.to_string()),
             Err(_) => Err(Problem::network(format!(
-                "{} redirects to what is no web address.",
+                "{} redirects to an invalid web address.",
                 self.service.name
             ))
             .next("Try again later, or use another source.")),

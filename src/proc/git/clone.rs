@@ -130,7 +130,7 @@ impl Clone<'_> {
                 let mut count = 0usize;
                 for setting in answered.chain(own) {
                     let (name, value) = setting.map_err(|why| {
-                        Problem::config("A setting of git has a name that is no text.")
+                        Problem::config("A git setting has a name that is not valid text.")
                             .next("\"git config --list\" shows it.")
                             .because(why)
                     })?;

@@ -167,8 +167,8 @@ fn has(file: &Scan<'_>, uid: &str) -> bool {
 
 fn damaged(path: &Path, why: &str) -> Problem {
     Problem::input(format!(
-        "{} is no sound calendar file: {why}. Nothing was written.",
+        "{} is not a valid calendar file: {why}. Nothing was written.",
         path.display()
     ))
-    .next("Mend it, or move it away; then a new one is begun.")
+    .next("Fix it, or move it away; then a new one is created.")
 }

@@ -190,7 +190,7 @@ impl ChatLog {
                 // The entry before it is needed too, to know where that ends.
                 Some(at) if at > 0 || whole => break at,
                 None if whole => {
-                    return Err(Problem::missing("There is no exchange to take back."));
+                    return Err(Problem::missing("There is no exchange to undo."));
                 }
                 _ => {
                     n = n.saturating_mul(8);
@@ -235,7 +235,7 @@ impl ChatLog {
             Vec::new()
         } else {
             serde_json::from_slice(text).map_err(|why| {
-                Problem::input(format!("{} is no chat log: {why}.", self.path.display()))
+                Problem::input(format!("{} is not a chat log: {why}.", self.path.display()))
                     .next("Nothing was changed. Move the file away to start anew.")
             })?
         };
@@ -271,7 +271,7 @@ impl ChatLog {
     fn look(&self, n: usize) -> Outcome<Tail> {
         match fs::metadata(&self.path) {
             Ok(about) if !about.is_file() => Err(Problem::config(format!(
-                "{} is no ordinary file.",
+                "{} is not a regular file.",
                 self.path.display()
             ))
             .next("Move it away; until then the conversation is not saved.")),
@@ -310,7 +310,7 @@ impl ChatLog {
             }
             held.tail.torn = false;
             warn(format!(
-                "The end of {} was torn, by a crash or a power cut; it was mended without the unfinished entry.",
+                "The end of {} was torn, by a crash or a power cut; it was repaired without the unfinished entry.",
                 self.path.display()
             ));
         }

@@ -213,9 +213,9 @@ impl Folder {
             running
                 .into_iter()
                 .map(|thread| {
-                    thread.join().unwrap_or_else(|_| {
-                        Err(Problem::internal("Reading the tickets broke down."))
-                    })
+                    thread
+                        .join()
+                        .unwrap_or_else(|_| Err(Problem::internal("Reading the tickets crashed.")))
                 })
                 .collect()
         });

@@ -97,7 +97,7 @@ impl Place {
         }
         Err(match &self.named {
             Some(named) => Problem::missing(format!("tickets directory '{named}' does not exist"))
-                .next("Create a ticket to make it, or mend TICKETS_DIR."),
+                .next("Create a ticket to make it, or fix TICKETS_DIR."),
             None => Problem::missing("no .tickets directory found (searched parent directories)")
                 .next("Run 'tk create' to initialize, or set TICKETS_DIR env var"),
         })

@@ -100,8 +100,8 @@ pub(crate) fn plan(call: &ToolCall) -> Plan {
 pub(crate) fn attempt(ctx: &Ctx, call: &ToolCall) -> Outcome<Done> {
     catch_unwind(AssertUnwindSafe(|| dispatch(ctx, &call.name, &call.args))).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-        Err(Problem::internal(format!("{} broke down: {}.", call.name, said.unwrap_or("no reason given")))
-            .next("This is a fault of Marvin's. Go on without this call, or try it with other arguments."))
+        Err(Problem::internal(format!("{} crashed: {}.", call.name, said.unwrap_or("no reason given")))
+            .next("This is a bug in Marvin. Continue without this call, or try it with other arguments."))
     })
 }
 
@@ -165,7 +165,7 @@ pub(crate) fn unknown(name: &str, bounds: &Bounds) -> Problem {
     ));
     match text::did_you_mean(name, names.iter().copied()) {
         Some(hint) => problem.next(text::capital(&hint)),
-        None if names.is_empty() => problem.next("No tools are offered here; answer in words."),
+        None if names.is_empty() => problem.next("No tools are available here; answer with text."),
         None => problem.next(format!("The tools are: {}.", names.join(", "))),
     }
 }

@@ -211,8 +211,10 @@ fn address(text: &str) -> Outcome<String> {
     let text = text.trim().trim_matches(['<', '>', '"', '\'']);
     let wrong = |why: &str| {
         let shown = clip(&visible(text), 80);
-        Err(Problem::input(format!("\"{shown}\" is no address: {why}."))
-            .next("For example https://example.org/page."))
+        Err(
+            Problem::input(format!("\"{shown}\" is not a web address: {why}."))
+                .next("For example https://example.org/page."),
+        )
     };
     if text.is_empty() {
         return wrong("it is empty");

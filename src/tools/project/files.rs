@@ -305,7 +305,7 @@ fn apply(ctx: &Ctx, text: &str) -> Outcome<Done> {
     let root = ctx.root()?;
     let Some(bare) = patch::unwrap_patch_text(text) else {
         return Err(patch::explain_unified_diff(text).unwrap_or_else(|| {
-            Problem::input("This is no patch.").next(format!(
+            Problem::input("This is not a patch.").next(format!(
                 "A correct call: apply_patch {}",
                 right_call(ApplyPatch::FIELDS)
             ))

@@ -171,7 +171,7 @@ fn chosen(root: &Root, asked: &str) -> Outcome<&'static Manager> {
             .find(|one| one.name == asked)
             .ok_or_else(|| {
                 let problem = Problem::input(format!(
-                    "\"{}\" is no package manager here.",
+                    "\"{}\" is not a supported package manager here.",
                     clip(&visible(&asked), 40)
                 ));
                 let hint = crate::base::text::did_you_mean(&asked, names.iter().copied());
@@ -211,7 +211,7 @@ fn check(manager: &Manager, name: &str) -> Outcome<()> {
         return Ok(());
     }
     let shown = clip(&visible(name), 80);
-    Err(Problem::refused(format!("\"{shown}\" is no name of a package for {}.", manager.name))
+    Err(Problem::refused(format!("\"{shown}\" is not a package name for {}.", manager.name))
         .next("Give a name with an optional version, such as \"requests>=2.31\" (Python) or \"left-pad@1.3.0\" (npm, cargo); no options, addresses or paths."))
 }
 

@@ -98,7 +98,7 @@ fn failure(asked: &Asked, why: Why, status: Option<u16>, said: &Said) -> Failure
                 || "Wait a little".to_owned(),
                 |wait| format!("It asks for a wait of {} s; wait", wait.as_secs().max(1)),
             );
-            Problem::limit(format!("{name} wants fewer requests{tag}{because}"))
+            Problem::limit(format!("{name} limits requests{tag}{because}"))
                 .next(format!("{wait}, or {other}"))
         }
         Why::Quota => Problem::limit(format!("The quota at {name} is used up{tag}{because}")).next(

@@ -126,11 +126,11 @@ impl Decoder {
         let what = match why {
             Broken::TooLong(cap) => {
                 let megabytes = cap / (1024 * 1024);
-                format!("{name} sent more than {megabytes} MB in one piece, which is no reply.")
+                format!("{name} sent more than {megabytes} MB in one piece, which is not a reply.")
             }
             Broken::Foreign(bytes) => {
                 let part = errors::quoted(&self.asked, &errors::first_part(bytes));
-                format!("{name} answered with something that is no reply of a model: \"{part}\".")
+                format!("{name} answered with something that is not a model's reply: \"{part}\".")
             }
         };
         let problem = Problem::network(what).next(format!(

@@ -144,7 +144,7 @@ fn refused(answer: &Answer, fault: Option<&Value>) -> Problem {
         (_, _, reason) if reason.starts_with("API_KEY_") && reason != "API_KEY_SERVICE_BLOCKED" => problem
             .next("Check GOOGLE_PLACES_API_KEY; without a key, setup_google_auth sets up gcloud instead."),
         (401, ..) | (_, "UNAUTHENTICATED", _) => {
-            problem.next("Check GOOGLE_PLACES_API_KEY when it is set, else setup_google_auth signs in anew.")
+            problem.next("Check GOOGLE_PLACES_API_KEY when it is set, else setup_google_auth signs in again.")
         }
         (403, ..) | (_, "PERMISSION_DENIED", _) => {
             problem.next("setup_google_auth enables the Places API; billing is switched on in Google's console.")
@@ -198,7 +198,7 @@ mod tests {
                 401,
                 "UNAUTHENTICATED",
                 "ACCESS_TOKEN_EXPIRED",
-                "signs in anew",
+                "signs in again",
             ),
             (
                 429,

@@ -241,7 +241,7 @@ impl First {
         };
         if self.is_answer {
             return Ok(format!(
-                "No results {title} at Google Places, and OpenStreetMap could not be asked: {}",
+                "No results {title} at Google Places, and OpenStreetMap could not be reached: {}",
                 problem.one_line()
             ));
         }
@@ -320,7 +320,7 @@ mod tests {
             First::of(Google::Nothing)
                 .alone(down(), "for \"x\"")
                 .unwrap(),
-            "No results for \"x\" at Google Places, and OpenStreetMap could not be asked: Down."
+            "No results for \"x\" at Google Places, and OpenStreetMap could not be reached: Down."
         );
     }
 }

@@ -107,7 +107,7 @@ impl Steps<'_> {
                 Kind::Auth,
                 "gcloud is not signed in, and nobody is here who could sign in.",
             );
-            return Err(problem.next(format!("Run by hand: {BY_HAND}")));
+            return Err(problem.next(format!("Run manually: {BY_HAND}")));
         }
         ctx.progress("sign in to Google in the browser that opens");
         let shown = ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"];
@@ -135,9 +135,9 @@ impl Steps<'_> {
         let problem = Problem::config("gcloud has no project set.");
         match names.as_slice() {
             [] => problem
-                .next("Run by hand: gcloud projects create PROJECT_ID, then gcloud config set project PROJECT_ID"),
+                .next("Run manually: gcloud projects create PROJECT_ID, then gcloud config set project PROJECT_ID"),
             names => problem.next(format!(
-                "Run by hand: gcloud config set project PROJECT_ID; yours are {}",
+                "Run manually: gcloud config set project PROJECT_ID; yours are {}",
                 names.join(", ")
             )),
         }
@@ -147,7 +147,7 @@ impl Steps<'_> {
         let why = why.trim_end_matches('.');
         let _ = writeln!(
             self.done,
-            "Remark: {why}. If searches are refused, run by hand: {by_hand}"
+            "Remark: {why}. If searches are refused, run manually: {by_hand}"
         );
     }
 
@@ -167,5 +167,5 @@ fn failed(what: &str, why: &str, by_hand: &str) -> Problem {
         Kind::Auth,
         format!("{what}: {}.", why.trim_end_matches('.')),
     )
-    .next(format!("Run by hand: {by_hand}"))
+    .next(format!("Run manually: {by_hand}"))
 }

@@ -155,7 +155,7 @@ fn refused(answer: &Answer) -> Problem {
         said => format!(": {said}"),
     };
     if answer.status == 429 || is(&["rate_limited"]) {
-        let problem = Problem::limit(format!("Overpass is asked too often{status}{said_so}"));
+        let problem = Problem::limit(format!("Too many requests to Overpass{status}{said_so}"));
         // A shorter wait than this was tried already.
         let wait = answer.retry_after().filter(|wait| *wait > PATIENCE);
         return problem.next(match wait {

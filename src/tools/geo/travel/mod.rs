@@ -193,7 +193,7 @@ fn waypoints(text: &str) -> Outcome<Vec<(f64, f64)>> {
             match (number(), number(), parts.next()) {
                 (Some(lat), Some(lng), None) => Ok((lat, lng)),
                 _ => Err(Problem::input(format!(
-                    "Waypoint {}, \"{}\", is no pair of coordinates.",
+                    "Waypoint {}, \"{}\", is not a pair of coordinates.",
                     at + 1,
                     clip(&visible(stop), 60)
                 ))

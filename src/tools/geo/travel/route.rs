@@ -82,7 +82,7 @@ impl Trip {
         }
         let variable = services::variable(service.id);
         Err(Problem::config(format!(
-            "There is no routing server for the mode {}: {variable} is \"{}\", which is no address.",
+            "There is no routing server for the mode {}: {variable} is \"{}\", which is not a valid address.",
             self.mode.name(),
             clip(&visible(base), 60)
         ))

@@ -37,7 +37,7 @@ pub(super) fn lookup(ctx: &Ctx, args: MusicLookup) -> Outcome<String> {
     let kind = args.entity;
     let Some(mbid) = mbid(&args.mbid) else {
         return Err(Problem::input(format!(
-            "\"{}\" is no MBID.",
+            "\"{}\" is not an MBID.",
             clip(&visible(args.mbid.trim()), 80)
         ))
         .next("It looks like b8a7c51f-362c-4dcb-a259-bc6e0095f0a6; music_search finds them."));
@@ -58,7 +58,7 @@ pub(super) fn lookup(ctx: &Ctx, args: MusicLookup) -> Outcome<String> {
     };
     if record.text(title).is_none() {
         return Err(Problem::network(format!(
-            "MusicBrainz answered with something that is no {}.",
+            "MusicBrainz did not answer with a valid {}.",
             kind.word()
         ))
         .next("Try again later."));

@@ -95,7 +95,7 @@ pub(super) fn renewed(ctx: &Ctx, used: &str) -> Outcome<String> {
             Kind::Auth,
             "The sign-in to Spotify has ended: it was taken back, or is older than six months.",
         )
-        .next("Call spotify_auth to sign in anew."));
+        .next("Call spotify_auth to sign in again."));
     }
     let new = granted(&answer, &hidden, store.now(), &token)?;
     store.write(&new)?;
@@ -121,7 +121,7 @@ pub(super) fn exchanged(ctx: &Ctx, store: &Store, begun: &Begun, code: &str) -> 
             Kind::Auth,
             "Spotify does not take this code: it was used before, is too old, or belongs to another sign-in.",
         )
-        .next("Call spotify_auth without auth_code to begin anew."));
+        .next("Call spotify_auth without auth_code to start over."));
     }
     let before = Token {
         ours: true,

@@ -138,7 +138,7 @@ fn playlist(given: &str) -> Outcome<String> {
         Some(link) => Err(Problem::input(format!("This is a link of the kind {}, not to a playlist.", link.kind))
             .next("Give a playlist's id, URI or link.")),
         None if is_id(given) => Ok(given.to_owned()),
-        None => Err(Problem::input(format!("\"{}\" is no playlist.", clip(&visible(given), 80)))
+        None => Err(Problem::input(format!("\"{}\" is not a playlist.", clip(&visible(given), 80)))
             .next("Give its id, its URI (spotify:playlist:...) or its link; spotify_create_playlist makes one.")),
     }
 }

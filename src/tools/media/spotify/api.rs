@@ -97,14 +97,14 @@ fn judged(ctx: &Ctx, answer: &Answer) -> Outcome<Value> {
     });
     match (answer.status, value) {
         (401, _) => Err(Problem::new(Kind::Auth, format!("Spotify does not take the sign-in{told}."))
-            .next("Call spotify_auth to sign in anew.")),
+            .next("Call spotify_auth to sign in again.")),
         (403, _) if told.to_lowercase().contains("scope") => {
             lacking(ctx);
             Err(Problem::new(Kind::Auth, format!("The sign-in to Spotify does not allow this{told}."))
                 .next("Call spotify_auth and agree to changing playlists."))
         }
         (403, _) => Err(Problem::refused(format!("Spotify refused the request (403){told}."))
-            .next("The playlist may be another's, the person may not be on the application's list of users (five at most), or its owner may have no Premium.")),
+            .next("The playlist may be another's, the user may not be on the application's list of users (five at most), or its owner may have no Premium.")),
         (404, _) => Err(Problem::missing(format!("Spotify does not have this (404){told}.")).next("Check the id.")),
         (_, Some(value)) if answer.is_ok() && value.at("error").is_none() && value.is_object() => Ok(value),
         (_, None) if answer.is_ok() && answer.bytes.trim_ascii().is_empty() => Ok(Value::Null),

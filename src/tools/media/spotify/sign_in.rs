@@ -177,7 +177,7 @@ fn taken(ctx: &Ctx, store: &Store, begun: &Begun, back: &Back) -> Outcome<String
 /// A code or an address that the user pasted.
 fn pasted(ctx: &Ctx, store: &Store, given: &str) -> Outcome<String> {
     let begun = store.begun()?.ok_or_else(|| {
-        Problem::input("No sign-in to Spotify was begun within the last hour.")
+        Problem::input("No sign-in to Spotify was started within the last hour.")
             .next("Call spotify_auth without auth_code first, and open the address that it gives.")
     })?;
     let back = Back::pasted(given);
@@ -187,7 +187,7 @@ fn pasted(ctx: &Ctx, store: &Store, given: &str) -> Outcome<String> {
         && back.state.as_deref() != Some(&begun.state)
     {
         return Err(Problem::refused(
-            "The address does not belong to the sign-in that was begun (wrong state). It was not used.",
+            "The address does not belong to the pending sign-in (wrong state). It was not used.",
         )
         .next("Call spotify_auth without auth_code, open the address that it gives, and paste where that ends."));
     }

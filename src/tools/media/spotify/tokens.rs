@@ -123,7 +123,7 @@ impl Store {
         let whole = match atomic::read(&self.tokens, CAP)? {
             Some(bytes) => object(&bytes).ok_or_else(|| {
                 Problem::input(format!("{} is not a JSON object.", self.tokens.display()))
-                    .next("Call spotify_auth to sign in anew; the file is then set aside.")
+                    .next("Call spotify_auth to sign in again; the file is then set aside.")
             })?,
             None => Map::new(),
         };

@@ -67,7 +67,7 @@ pub(super) fn details(ctx: &Ctx, args: GetMovieDetails) -> Outcome<String> {
             _ => Wanted::Title(title),
         },
         (id, _) => Wanted::Id(imdb_id(id).ok_or_else(|| {
-            Problem::input(format!("{} is no IMDb id.", quoted(id)))
+            Problem::input(format!("{} is not an IMDb id.", quoted(id)))
                 .next("It is tt and at least seven digits, for example tt0017136; search_movies finds it.")
         })?),
     };
@@ -114,7 +114,7 @@ fn year(text: &str) -> Outcome<Option<&str>> {
     if text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Ok(Some(text));
     }
-    Err(Problem::input(format!("{} is no year.", quoted(text)))
+    Err(Problem::input(format!("{} is not a year.", quoted(text)))
         .next("Give four digits, for example 1927, or leave it out."))
 }
 

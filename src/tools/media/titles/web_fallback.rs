@@ -47,7 +47,7 @@ pub(crate) fn web(ctx: &Ctx, key: &Key, query: &str) -> Outcome<String> {
         match why.kind {
             Kind::Cancelled | Kind::Input => why,
             _ => why.next(format!(
-                "It was asked because {} is not set. {}",
+                "The web was searched because {} is not set. {}",
                 key.variable(),
                 key.hint()
             )),

@@ -286,7 +286,7 @@ fn chosen(
                 return Problem::refused(format!(
                     "The event has no UID, by which events are removed ({what})."
                 ))
-                .next("Remove it from the file by hand, or give it a line UID.");
+                .next("Remove it from the file manually, or add a UID line to it.");
             }
             Problem::missing(format!("There is no event of that kind ({what})."))
                 .next("calendar_list_upcoming and calendar_view show the events with their UIDs.")

@@ -55,7 +55,7 @@ pub(crate) fn when(what: &str, text: &str, zones: &ZoneFiles) -> Outcome<When> {
     let text = text.trim();
     let wrong = || {
         Problem::input(format!(
-            "The {what} \"{}\" is no date or time that exists.",
+            "The {what} \"{}\" is not a valid date or time.",
             clip(&visible(text), 60)
         ))
         .next("Give an ISO date-time such as 2026-02-14T18:00, or a date such as 2026-02-14.")

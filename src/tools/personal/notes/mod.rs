@@ -58,7 +58,7 @@ fn write(ctx: &Ctx, args: WriteNote) -> Outcome<String> {
     if args.content.is_empty() {
         return Err(
             Problem::input("write_note was called with an empty content.")
-                .next("Give the text itself; a note is emptied by hand, not by a slip."),
+                .next("Give the text itself; only the user can empty a note."),
         );
     }
     let home = Home::make(ctx)?;

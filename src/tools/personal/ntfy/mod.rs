@@ -108,7 +108,7 @@ fn generate(ctx: &Ctx, args: GenerateNtfyTopic) -> Outcome<String> {
     let shown = if label.is_empty() { &topic } else { &label };
     let url = url(ctx, &topic);
     Ok(format!(
-        "New topic: {topic}\nLabel: {shown}\nAddress: {url}\nSubscribed. Whoever knows the name can read and write there.\n\
+        "New topic: {topic}\nLabel: {shown}\nAddress: {url}\nSubscribed. Anyone who knows the name can read and write there.\n\
          Example: curl -d \"Hello\" {url}"
     ))
 }
@@ -211,7 +211,7 @@ fn publish(ctx: &Ctx, args: NtfyPublish) -> Outcome<String> {
         Ok(one) => one,
         Err(all) => {
             return Err(not_subscribed(&args.topic, &all).next(
-                "Messages go only to subscribed topics, so that nothing leaks to a stranger's; the person can subscribe first.",
+                "Messages go only to subscribed topics, so that nothing leaks to a stranger's; the user can subscribe first.",
             ));
         }
     };
@@ -286,7 +286,7 @@ fn list(ctx: &Ctx, _: NtfyList) -> Outcome<String> {
     if !troubles.is_empty() {
         let _ = write!(
             out,
-            "\n\nCould not be asked:\n{}",
+            "\n\nCould not be reached:\n{}",
             visible(&troubles.join("\n"))
         );
     }

@@ -106,7 +106,7 @@ fn clone(ctx: &Ctx, args: GithubClone) -> Outcome<String> {
             return Ok(present());
         }
         return Err(
-            Problem::refused(format!("{} exists and is no clone.", dest.display()))
+            Problem::refused(format!("{} exists and is not a clone.", dest.display()))
                 .next("Move or remove it, then clone again."),
         );
     }
@@ -304,7 +304,7 @@ fn read(ctx: &Ctx, args: GithubReadFile) -> Outcome<String> {
     );
     if cut {
         said.push_str(&format!(
-            "\n[Cut before line {number}; go on with start {number}.]"
+            "\n[Cut before line {number}; continue with start {number}.]"
         ));
     }
     Ok(said)

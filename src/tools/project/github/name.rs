@@ -19,7 +19,7 @@ impl Name {
         let text = text.trim();
         let wrong = |why: &str| {
             Problem::input(format!(
-                "\"{}\" is no repository: {why}.",
+                "\"{}\" is not a repository: {why}.",
                 clip(&visible(text), 100)
             ))
             .next("Give owner/name, for example rust-lang/rust, or its address at GitHub.")

@@ -56,7 +56,8 @@ impl<'a> Names<'a> {
 fn not_a_glob(glob: &str, why: &str) -> Problem {
     let shown = clip(&visible(glob), 100);
     let why = clip(&visible(why), 300);
-    Problem::input(format!("\"{shown}\" is no file name glob: {why}.")).next("For example: *.rs")
+    Problem::input(format!("\"{shown}\" is not a valid file name glob: {why}."))
+        .next("For example: *.rs")
 }
 
 #[cfg(test)]

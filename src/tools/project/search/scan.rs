@@ -331,7 +331,7 @@ fn decode(text: &mut Vec<u8>) -> bool {
 /// The problem with a pattern that the engine rejects, with its message.
 fn not_a_pattern(pattern: &str, said: &str) -> Problem {
     Problem::input(format!(
-        "\"{}\" is no regular expression: {}",
+        "\"{}\" is not a valid regular expression: {}",
         clip(&visible(pattern), 200),
         clip(said.trim(), 600)
     ))

@@ -115,7 +115,7 @@ fn judge(answer: &Answer, feed: Option<Feed>) -> Outcome<Feed> {
         None if !answer.is_ok() => Err(answer.refused(None)),
         None => match answer.text().trim() {
             said if said.starts_with("Rate exceeded") => {
-                Err(Problem::limit("arXiv is asked too often: Rate exceeded.")
+                Err(Problem::limit("Too many requests to arXiv: Rate exceeded.")
                     .next("Wait some minutes, or use search_papers."))
             }
             _ => Err(answer.unreadable()),

@@ -92,7 +92,7 @@ fn ask(ctx: &Ctx, args: &SearchPapers, query: &str, years: Option<&str>) -> Outc
 fn years(min: i64, max: i64) -> Outcome<Option<String>> {
     for year in [min, max] {
         if !(0..=9999).contains(&year) {
-            return Err(Problem::input(format!("{year} is no year of a paper."))
+            return Err(Problem::input(format!("{year} is not a publication year."))
                 .next("Give a year such as 2019, or 0 for any."));
         }
     }

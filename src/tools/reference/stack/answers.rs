@@ -22,7 +22,7 @@ const LONGEST: usize = 1_500;
 pub(super) fn answers(ctx: &Ctx, args: StackAnswers) -> Outcome<String> {
     let id = args.question_id;
     if id <= 0 {
-        return Err(Problem::input(format!("{id} is no question's id."))
+        return Err(Problem::input(format!("{id} is not a question id."))
             .next("stack_search shows the ids of questions."));
     }
     let (site, name) = args.site.names();

@@ -109,9 +109,9 @@ fn refusal(ctx: &Ctx, value: &Value, said: &str) -> Option<Problem> {
                     .outside
                     .rest(&STACKEXCHANGE, Duration::from_secs(wait));
             }
-            let problem = Problem::limit(format!("Stack Exchange is asked too often: {said}."));
+            let problem = Problem::limit(format!("Too many requests to Stack Exchange: {said}."));
             let problem = match wait {
-                Some(wait) => problem.next(format!("It may be asked again in {}.", spoken(wait))),
+                Some(wait) => problem.next(format!("Try again in {}.", spoken(wait))),
                 None => problem.next("Wait some minutes, or use web_search."),
             };
             match STACKEXCHANGE.key_in(&ctx.world.env) {
@@ -171,9 +171,7 @@ pub(super) fn allowance(value: &Value, keyed: bool) -> Option<String> {
     let left = value.whole("quota_remaining").filter(|left| *left >= 0)?;
     let shown = |n: i64| thousands(n.unsigned_abs());
     Some(match (left, value.whole("quota_max")) {
-        (0, _) => {
-            "No requests are left today; the allowance begins anew at midnight UTC.".to_owned()
-        }
+        (0, _) => "No requests are left today; the quota resets at midnight UTC.".to_owned(),
         (1..FEW, _) => format!(
             "Only {} left today{more}.",
             match left {

@@ -24,7 +24,7 @@ pub(super) fn lookup(ctx: &Ctx, args: DictionaryLookup) -> Outcome<String> {
     if word.is_empty() || word.chars().count() > LONGEST {
         return Err(Problem::input(match word.is_empty() {
             true => "No word was given.".to_owned(),
-            false => format!("\"{}\" is no word.", clip(&word, 60)),
+            false => format!("\"{}\" is not a word.", clip(&word, 60)),
         })
         .next("Give one English word, for example serendipity."));
     }

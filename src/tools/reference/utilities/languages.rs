@@ -83,7 +83,7 @@ pub(super) fn language(text: &str) -> Outcome<Language> {
         return Ok(Language { code });
     }
     let shown = clip(&visible(&line), 40);
-    let problem = Problem::input(format!("\"{shown}\" is no language that is known here."));
+    let problem = Problem::input(format!("\"{shown}\" is not a known language."));
     let names = LANGUAGES
         .iter()
         .flat_map(|(_, names)| names.iter().copied());
@@ -150,7 +150,7 @@ mod tests {
             said("Italien")
         );
         for text in ["xx", "", "en|fr", "e", "en-", "en-<x>", "klingonese"] {
-            assert!(said(text).contains("is no language"), "{text}");
+            assert!(said(text).contains("is not a known language"), "{text}");
         }
         assert!(said(&"x".repeat(1_000_000)).len() < 300);
     }

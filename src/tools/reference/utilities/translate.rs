@@ -213,11 +213,8 @@ fn used_up(answer: &Answer, said: &str) -> Problem {
     let problem = Problem::limit("MyMemory's free translations are used up for now.");
     match (opens(said), answer.retry_after()) {
         (Some(time), _) => problem.next(format!("They are available again in {time}.")),
-        (None, Some(wait)) => problem.next(format!(
-            "It may be asked again in {} s.",
-            wait.as_secs().max(1)
-        )),
-        (None, None) => problem.next("Try again later; the count begins anew every day."),
+        (None, Some(wait)) => problem.next(format!("Try again in {} s.", wait.as_secs().max(1))),
+        (None, None) => problem.next("Try again later; the quota resets every day."),
     }
 }
 

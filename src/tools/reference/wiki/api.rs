@@ -80,7 +80,7 @@ fn refused(ctx: &Ctx, answer: &Answer) -> Problem {
     let problem = answer.refused(plain);
     match answer.status {
         403 if ctx.world.contact().is_none() => problem.next(
-            "Wikipedia wants programs to name a contact: set MARVIN_CONTACT (or contact: in the preferences) to an e-mail or web address of yours.",
+            "Wikipedia requires a contact in the User-Agent: set MARVIN_CONTACT (or contact: in the preferences) to an e-mail or web address of yours.",
         ),
         403 => problem.next("The contact that Marvin names, or this network, is not accepted; try again later."),
         _ => problem,
@@ -110,7 +110,7 @@ fn fault(answer: &Answer, value: &Value) -> Option<Problem> {
     Some(match code {
         "maxlag" => Problem::limit(format!("Wikipedia's servers lag behind: {said}."))
             .next(format!("Try again in {wait} s.")),
-        "ratelimited" => Problem::limit(format!("Wikipedia is asked too often: {said}."))
+        "ratelimited" => Problem::limit(format!("Too many requests to Wikipedia: {said}."))
             .next(format!("Try again in {wait} s.")),
         "readonly" => Problem::network(format!("Wikipedia cannot answer at the moment: {said}."))
             .next("Try again later."),

@@ -196,7 +196,7 @@ fn looks_like_html(bytes: &[u8]) -> bool {
 fn no_text(address: &Address, kind: &str, length: Option<u64>) -> Problem {
     let size = length.map_or_else(String::new, |length| format!(", {}", size(length)));
     Problem::input(format!(
-        "{} is no page to read: it is {}{size}.",
+        "{} is not a readable page: it is {}{size}.",
         clip(&visible(&address.to_string()), 300),
         clip(&visible(kind), 80)
     ))
@@ -216,7 +216,7 @@ fn too_large(address: &Address) -> Problem {
 pub(super) fn status_words(status: u16) -> &'static str {
     match status {
         300..=399 => " (it redirects without saying where to)",
-        401 => " (it wants a sign-in)",
+        401 => " (it requires a sign-in)",
         403 => " (not allowed)",
         404 | 410 => " (not found)",
         429 => " (too many requests)",

@@ -329,7 +329,7 @@ fn no_element(selector: &str, ids: &[String]) -> Problem {
 
 fn no_selector(selector: &str) -> Problem {
     Problem::input(format!(
-        "\"{}\" is no CSS selector.",
+        "\"{}\" is not a valid CSS selector.",
         clip(&visible(selector.trim()), 100)
     ))
     .next("Give one such as main, #menu, .price or table tr.")

@@ -147,7 +147,7 @@ fn folder(base: &Path, sub: &str) -> Outcome<PathBuf> {
     let sub = sub.trim();
     let refused = || {
         Problem::refused(format!(
-            "\"{}\" is no folder inside {}.",
+            "\"{}\" is not a folder inside {}.",
             clip(&visible(sub), 80),
             base.display()
         ))

@@ -219,7 +219,7 @@ fn value(mut response: Response) -> Result<Value, Failed> {
         // Unknown paths are reported as plain text.
         let said = String::from_utf8_lossy(&bytes).into_owned();
         Problem::network(format!(
-            "The browser's driver answered {status} with what is no JSON: {}",
+            "The browser's driver answered {status} with something that is not JSON: {}",
             clip(&visible(said.trim()), 200)
         ))
     })?;

@@ -145,7 +145,7 @@ fn told(asked: &Asked, answers: Vec<Answered>, failures: &[String]) -> String {
     let articles = article::merged(articles);
     let mut text = if articles.is_empty() {
         format!(
-            "No articles about \"{}\" of {age} (asked: {used}).\nTry other words, a longer time_filter, or web_search.",
+            "No articles about \"{}\" of {age} (sources: {used}).\nTry other words, a longer time_filter, or web_search.",
             asked.query
         )
     } else {

@@ -134,7 +134,7 @@ fn used_up(answer: &Answer, said: Option<String>) -> Problem {
         "The requests of today are used up (403){}.",
         said.trim_end_matches('.')
     ))
-    .next("They begin anew at 00:00 UTC.")
+    .next("They reset at 00:00 UTC.")
 }
 
 fn newsapi(ctx: &Ctx, asked: &Asked) -> Outcome<Vec<Article>> {
@@ -175,7 +175,7 @@ fn read_newsapi(answer: &Answer, most: usize) -> Outcome<Vec<Article>> {
     if let Some(value) = answer.value().filter(is_spent) {
         let words = answer.said(&said(&value).unwrap_or_default());
         let what = format!("The requests of its key are used up: {words}");
-        return Err(Problem::limit(what).next("Wait until they begin anew."));
+        return Err(Problem::limit(what).next("Wait until they reset."));
     }
     let value = answer.json(said)?;
     match (value.text("status"), value.at("articles")) {
@@ -267,7 +267,7 @@ fn read_duckduckgo(answer: &Answer, most: usize) -> Option<Outcome<Vec<Article>>
 /// The problem with an answer that has no news. The refusal of every plain program is not a ban; a bot check is one.
 fn unusable(ctx: &Ctx, answer: &Answer) -> Problem {
     if answer.status == 403 {
-        return Problem::refused("It refuses programs that are no browser (403).");
+        return Problem::refused("It refuses programs other than browsers (403).");
     }
     let page = results::read(&answer.text());
     if page.robot || matches!(answer.status, 202 | 429) {
