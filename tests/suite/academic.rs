@@ -1,4 +1,4 @@
-//! Papers through the real binary: Semantic Scholar and arXiv by their samples, by answers of our own, and with bad input.
+//! Papers through the real binary: Semantic Scholar and arXiv by their samples, by made-up answers, and with bad input.
 
 use std::process::Command;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Escapes from the working directory and files that are none, tried through the real binary.
+//! Escapes from the working directory and non-regular files, tried through the real binary.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -436,8 +436,8 @@ fn files_without_permission_are_told_and_the_rest_is_searched() {
     }
     // The build lies where only root may go.
     let marvin = home.path().join("marvin");
-    // By another process: a child that some other test starts meanwhile would hold our copy open for writing, and an open
-    // file cannot be run.
+    // Copied by another process: a child that another test starts meanwhile would inherit our descriptor open for writing, and such a file cannot
+    // be executed (ETXTBSY).
     let copied = std::process::Command::new("cp")
         .arg(env!("CARGO_BIN_EXE_marvin"))
         .arg(&marvin)

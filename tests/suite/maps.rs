@@ -29,7 +29,7 @@ fn overpass(url: &str, query: &str) -> Done {
     tool(&Home::new(), &["overpass"], url, "overpass_query", &args).run()
 }
 
-/// What a server that always answers so leads to: everything that was said, and whether it was a success.
+/// The result of a server that always answers like this: the output, and whether it was a success.
 fn of(
     run: fn(&str, &str) -> Done,
     answer: impl Fn() -> Answer + Send + Sync + 'static,
@@ -123,7 +123,7 @@ fn without_a_contact_only_towns_are_looked_up() {
         "{}",
         elsewhere.text()
     );
-    // Overpass has nobody to stand in for it.
+    // There is no fallback for Overpass.
     let done = home
         .marvin()
         .args([

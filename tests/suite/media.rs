@@ -1,5 +1,4 @@
-//! Films, series and video games through the built binary: every sample of OMDb and RAWG, and answers of our own for every line of
-//! the services' pages.
+//! Films, series and video games through the built binary: every sample of OMDb and RAWG, and made-up answers for every documented case.
 
 use serde_json::{Value, json};
 
@@ -480,7 +479,7 @@ fn without_a_key_the_web_is_searched_and_the_key_named() {
         assert!(asked.starts_with(query), "{asked}");
         assert_eq!(server.requests().len(), 1);
     }
-    // A search engine that refuses is no "no results", and the key is the way out.
+    // A search engine that refuses does not mean "no results", and the key is the way out.
     let server = one(|| Answer::status(403)).lenient();
     let web = ["duckduckgo", "duckduckgo-lite"];
     let done = samples::tool(&home, &web, &server.url(""), TITLE, &json!({"query": "x"})).run();

@@ -1,5 +1,4 @@
-//! Music at MusicBrainz and recipes at TheMealDB through the built binary: every sample, and answers of our own for the lines of the
-//! services' pages.
+//! Music at MusicBrainz and recipes at TheMealDB through the built binary: every sample, and made-up answers for documented cases.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The way out to services: gates, second tries, kept answers, limits, redirects, and that nobody else is hurt by a cancel.
+//! The service client: rate limits, retries, cached answers, size limits, redirects, and independent cancellation.
 
 use std::io::Write as _;
 use std::sync::Arc;

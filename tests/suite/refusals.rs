@@ -1,4 +1,4 @@
-//! Refusals of a provider through the real binary: what is told, what is asked again, and where no key goes.
+//! Refusals of a provider through the real binary: messages, retries, and where no key is sent.
 
 use std::time::Duration;
 

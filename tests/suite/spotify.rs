@@ -1,4 +1,4 @@
-//! Spotify through the built binary: signing in with a browser of our own, renewals, every sample, and refusals.
+//! Spotify through the built binary: signing in with a test browser, token refreshes, every sample, and refusals.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -611,10 +611,7 @@ fn samples_of_spotify() {
                 assert_eq!(own.tokens()["spotify"]["scope_missing"], true);
             }),
             ("rate-limited.json", &|sample| {
-                has(
-                    &refused(sample),
-                    &["(429): slow down.", "again in 2 s"],
-                );
+                has(&refused(sample), &["(429): slow down.", "again in 2 s"]);
             }),
             ("playlist-created.json", &|sample| {
                 let text = Setting::signed_in(3_000).text(

@@ -1,4 +1,4 @@
-//! The travel tools through the real binary: samples of OSRM, routes of our own, refusals, and the rule of thumb for traffic.
+//! The travel tools through the real binary: samples of OSRM, made-up routes, refusals, and the rule of thumb for traffic.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! `weather_forecast` through the real binary: samples of Open-Meteo, answers of our own, refusals, second tries and bodies that are none.
+//! `weather_forecast` through the real binary: samples of Open-Meteo, made-up answers, refusals, retries and invalid bodies.
 
 use std::io::Write as _;
 use std::time::Duration;

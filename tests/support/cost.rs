@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// The `MARVIN_COST:` line taken apart.
+/// The parsed `MARVIN_COST:` line.
 #[derive(Debug)]
 pub struct Cost {
     pub session_cost: f64,
