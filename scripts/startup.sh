@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes scripts/startup.txt anew: the functions that a one-shot run executes, which the linker puts together (see scripts/build.rs).
+# Rewrites scripts/startup.txt: the functions that a one-shot run executes, which the linker puts together (see scripts/build.rs).
 # Wants valgrind and binutils. A list that is out of date costs start-up time and nothing else.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -7,7 +7,7 @@ use crate::base::marks::enclosed;
 use crate::disk::beneath::Root;
 use crate::tools::engine::context::World;
 
-/// What the session knows of the user; read from the profile's files by the floor above.
+/// Facts about the user for the prompt; the floor above reads them from the profile's files.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Person {
     /// Preferences as text, one a line.

@@ -27,13 +27,13 @@ pub use watch::watch;
 /// Shows a message to the user; callable from any thread.
 pub(crate) type Announce = Box<dyn Fn(String) + Send + Sync>;
 
-/// What alerts need of a process: where its files are, whose they are, its timers, and the way to wake the thread that waits for them.
+/// The context of alerts: Marvin's files, the profile, the session's timers, and the handle that wakes the waiting thread.
 pub struct Alerts {
     /// The environment.
     pub env: Env,
     /// Where files are.
     pub paths: Paths,
-    /// What time it is.
+    /// The clock.
     pub clock: Clock,
     profile: Arc<ActiveProfile>,
     announce: OnceLock<Announce>,

@@ -18,7 +18,7 @@ const CAP: u64 = 1 << 20;
 /// An event that a reminder belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Of {
-    /// Whose calendar.
+    /// The profile whose calendar it is.
     pub profile: String,
     /// The event.
     pub uid: String,
@@ -33,7 +33,7 @@ pub(crate) struct Record {
     pub label: String,
     /// When, with zone (RFC 9557).
     pub time: String,
-    /// What to show.
+    /// The message to show.
     pub message: String,
     /// `cron`, `at`, or empty: rings only while Marvin is open.
     #[serde(default)]

@@ -90,7 +90,7 @@ fn keep(alerts: &Alerts, record: &Record, stop: &Cancel) -> Outcome<()> {
     ))
 }
 
-/// What becomes of a record.
+/// What happens to a record that could not be shown.
 type End = fn(&Alerts, &Record, &Cancel) -> Outcome<()>;
 
 /// Rings the record `id` outside this program, once, and removes it; one that could not be shown there ends as `unheard` says.

@@ -41,7 +41,7 @@ const CARRIED: [&str; 23] = [
     "ALL_PROXY",
     "NO_PROXY",
 ];
-/// What handing over may take.
+/// Time allowed for handing a record to the scheduler.
 const HEARD: Duration = Duration::from_secs(5);
 /// Longest wait for another Marvin that changes the crontab.
 const PATIENCE: Duration = Duration::from_secs(6);

@@ -39,7 +39,7 @@ struct Watch {
     alerts: Weak<Alerts>,
     woken: PipeReader,
     files: Option<OwnedFd>,
-    /// What this session has announced.
+    /// Ids that this session has announced.
     told: BTreeSet<String>,
 }
 

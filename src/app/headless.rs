@@ -26,7 +26,7 @@ use crate::llm::models;
 use crate::tools::engine::context::{Ctx, World};
 use crate::tools::engine::registry;
 
-/// What the end of the run needs, from whichever thread it comes.
+/// State that ends the run, usable from any thread.
 struct Run {
     low: Low,
     start: Start,

@@ -75,7 +75,7 @@ fn is_project(env: &Env, dir: &Path) -> bool {
     dir != Path::new("/") && !home.is_some_and(same)
 }
 
-/// What the prompt says of the user.
+/// Facts about the user for the prompt.
 pub(crate) fn person(world: &World, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> Person {
     profile::person(world, sent, warn)
 }

@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(45);
 struct ModelSummarizer {
     /// Provider and model.
     answering: Arc<Answering>,
-    /// What it costs.
+    /// The price table, to count its cost.
     prices: Arc<Prices>,
     /// US dollars after which no further call is made.
     max_cost: Option<f64>,

@@ -15,7 +15,7 @@ use crate::net::services::{self, SERVICES, Service};
 pub(crate) struct Variable {
     /// Its name.
     pub name: String,
-    /// What it does.
+    /// Its description.
     pub doc: String,
     /// Holds a secret: never in a file, a log or a child.
     pub secret: bool,

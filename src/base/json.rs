@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Ways into a value. A path is keys and indices with slashes between: `current/temperature_2m`, `routes/0/legs`.
 pub(crate) trait Pick {
-    /// What is at the path, unless it is missing or null.
+    /// The value at the path; `None` if missing or null.
     fn at(&self, path: &str) -> Option<&Value>;
 
     /// A text that says something, trimmed.

@@ -74,7 +74,7 @@ impl ZoneFiles {
     /// The user's zone: the one of `TZ`, else the machine's.
     pub fn local(&self) -> TimeZone {
         match &self.tz {
-            // What cannot be understood is UTC for the system too.
+            // As in the C library, an invalid value means UTC.
             Some(tz) => self.tz(tz).unwrap_or(TimeZone::UTC),
             None => self.machine(),
         }

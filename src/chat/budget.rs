@@ -193,7 +193,7 @@ fn fitted(lines: &[String]) -> String {
     format!("{head}… ({} more)\n{tail}", left_out.len())
 }
 
-/// What the dropped messages were about, for `.marvin/memories/INDEX.md`: files, frequent words, findings. Deterministic.
+/// The topics of the dropped messages, for `.marvin/memories/INDEX.md`: files, frequent words, findings. Deterministic.
 pub(crate) fn index(dropped: &[Message], when: &str) -> String {
     let mut files: BTreeMap<String, usize> = BTreeMap::new();
     let mut words: BTreeMap<String, usize> = BTreeMap::new();

@@ -13,7 +13,7 @@ pub enum Message {
     },
     /// What the user or the calling program wrote.
     User(User),
-    /// What the model answered.
+    /// The model's answer.
     Assistant(Assistant),
     /// The result of one tool call.
     Tool(ToolOutput),
@@ -34,7 +34,7 @@ pub struct Assistant {
     /// Tool calls in the order in which the model made them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
-    /// What this message must carry back to its provider.
+    /// Opaque fields to send back to the provider with this message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<Kept>,
 }
@@ -48,7 +48,7 @@ pub struct ToolCall {
     pub name: String,
     /// Raw argument text; making sense of it is the registry's job.
     pub args: String,
-    /// What this call must carry back to its provider.
+    /// Opaque fields to send back to the provider with this call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<Kept>,
 }
@@ -60,7 +60,7 @@ pub struct ToolOutput {
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// What the model reads.
+    /// The text for the model.
     pub text: String,
     /// True when the tool failed; never inferred from wording.
     #[serde(default)]

@@ -17,7 +17,7 @@ pub struct Tokens {
     pub estimated: bool,
 }
 
-/// What one model call cost.
+/// Usage and cost of one model call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
     /// Provider's name.
@@ -110,11 +110,11 @@ fn rounded(cost: f64) -> f64 {
 pub struct Logged {
     /// When it ended.
     pub ts: String,
-    /// What it used.
+    /// Its usage.
     pub turn: Turn,
 }
 
-/// What was used: totals, and the single model calls behind them.
+/// Usage of a run: totals, and the model calls behind them.
 #[derive(Debug, Clone, Default)]
 pub struct Book {
     /// Sums.

@@ -18,7 +18,7 @@ pub(crate) enum Takes {
     Maybe(&'static str),
 }
 
-/// What completes a flag's value.
+/// The kind of completion for a flag's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Complete {
     /// No completion.
@@ -41,9 +41,9 @@ pub(crate) struct Flag {
     pub short: Option<char>,
     /// Its value.
     pub takes: Takes,
-    /// What completes the value.
+    /// How the value is completed.
     pub complete: Complete,
-    /// What it does, one sentence.
+    /// Description, one sentence.
     pub doc: &'static str,
     /// Accepted and not shown.
     pub hidden: bool,
@@ -307,9 +307,9 @@ pub(crate) static FLAGS: &[Flag] = &[
 pub(crate) struct Subcommand {
     /// Its name.
     pub name: &'static str,
-    /// What follows it.
+    /// The arguments.
     pub usage: &'static str,
-    /// What it does, one sentence.
+    /// Description, one sentence.
     pub doc: &'static str,
     /// Accepted and not shown.
     pub hidden: bool,

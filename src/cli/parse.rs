@@ -9,7 +9,7 @@ use crate::app::settings::Low;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 
-/// What is to be done.
+/// The parsed command line.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Talk, or answer one prompt.

@@ -1,4 +1,4 @@
-//! What each command does with this process.
+//! Dispatches the commands.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
@@ -18,7 +18,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::chat::usage::Totals;
 
-/// What is left to do when the command line is read.
+/// What is left to do after the command line.
 pub(crate) enum Next {
     /// Exit with this status.
     Done(u8),
@@ -64,7 +64,7 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> Next {
     }
 }
 
-/// What a line of the crontab calls.
+/// Entry point of a crontab line.
 fn fire(env: Env, id: &str) -> Outcome<()> {
     let world = setup::world(&start(env), None, &mut |words| say(&words))?;
     ring::fire_scheduled(&world.alerts, id, &Cancel::new())

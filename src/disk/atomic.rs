@@ -341,7 +341,7 @@ mod tests {
         fs::write(&path, b"ok\nb\xffd").unwrap();
         let problem = read_text(&path, 100).unwrap_err();
         assert!(problem.what.contains("line 2"), "{problem}");
-        assert!(read(dir.path(), 10).unwrap_err().what.contains("ordinary"));
+        assert!(read(dir.path(), 10).unwrap_err().what.contains("regular"));
         assert!(write(dir.path(), b"", Access::Usual).is_err());
         let problem = write(&path.join("below"), b"", Access::Usual).unwrap_err();
         assert!(problem.what.contains("Cannot"), "{problem}");

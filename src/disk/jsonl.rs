@@ -10,7 +10,7 @@ pub(crate) use super::tail::{Tail, tail_array};
 use super::atomic::{self, Access};
 use crate::base::problem::{Outcome, Problem};
 
-/// What a line log holds.
+/// The contents of a line log.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Lines {
     /// The values in order.

@@ -85,7 +85,7 @@ impl Paths {
         self.base("mcp.json")
     }
 
-    /// What a crash left.
+    /// The crash report.
     pub fn crash_log(&self) -> Outcome<PathBuf> {
         self.base("crash.log")
     }
@@ -384,7 +384,7 @@ impl ProjectPaths {
         self.marvin().join("logs")
     }
 
-    /// What was dumped or summarised for later.
+    /// Backups and summaries of conversations.
     pub(crate) fn memories(&self) -> PathBuf {
         self.marvin().join("memories")
     }

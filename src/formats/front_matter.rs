@@ -195,7 +195,7 @@ pub struct New {
     pub priority: i64,
     /// `bug`, `feature`, `task`, `epic` or `chore`.
     pub kind: String,
-    /// Who does it.
+    /// The person responsible.
     pub assignee: String,
     /// Its id in another tracker.
     pub external_ref: String,

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::lines::{CAP, Line, Lines, TooLong};
 
-/// What a stream holds.
+/// A field of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Item<'a> {
     /// An event with data.
@@ -155,7 +155,7 @@ impl Events {
     }
 }
 
-/// What a line is.
+/// Classifies a line.
 fn sort(line: &[u8], first: bool) -> Field<'_> {
     let line = match line.strip_prefix(b"\xEF\xBB\xBF") {
         Some(rest) if first => rest,

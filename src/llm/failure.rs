@@ -42,7 +42,7 @@ pub enum Why {
     Cut,
     /// The reply is complete but is not an answer: the token limit or a filter ended it, or it is empty.
     Unfinished,
-    /// What came is not what the protocol promises.
+    /// The reply violates the protocol.
     Protocol,
     /// Stopped on purpose.
     Cancelled,
@@ -55,7 +55,7 @@ pub struct Failure {
     pub why: Why,
     /// The message.
     pub problem: Box<Problem>,
-    /// What had come of the reply; its calls are never run.
+    /// The partial reply; its calls are never run.
     pub so_far: Box<Reply>,
 }
 

@@ -242,7 +242,7 @@ impl Provider for HttpProvider {
     }
 }
 
-/// What a proxy's refusal means.
+/// The problem for a proxy's refusal.
 fn barred(what: &str, status: Option<u16>) -> Problem {
     match status {
         Some(407) => Problem::new(

@@ -14,7 +14,7 @@ pub(crate) const PREMIUM_REQUEST: f64 = 0.04;
 /// How many tools a request may have when the model's own limit is unknown: OpenAI, and Copilot behind it, refuse more (`array_above_max_length`).
 const TOOLS: usize = 128;
 
-/// What is known about one model, or assumed.
+/// Known or assumed facts about a model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Facts {
     /// Tokens that request and reply may have together.
@@ -164,7 +164,7 @@ static LINES: &[Line] = &[
     line("glm-4.6", 200, 64, 0.6, 2.2),
 ];
 
-/// What is known about `model`; `local` when it runs on this machine.
+/// Facts about `model`; `local` when it runs on this machine.
 pub(crate) fn facts(local: bool, model: &str) -> Facts {
     if local {
         // This is what `num_ctx` is set to, whatever the model could do.

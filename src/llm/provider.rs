@@ -99,7 +99,7 @@ impl Offer {
 pub struct Offered {
     /// Name that the provider accepts (`[A-Za-z0-9_-]`, at most 64 characters).
     pub name: Cow<'static, str>,
-    /// What it does, one sentence.
+    /// Description, one sentence.
     pub about: Cow<'static, str>,
     /// Its parameters.
     pub params: Params,
@@ -152,7 +152,7 @@ pub struct Reply {
     pub calls: Vec<ToolCall>,
     /// Calls that the limit of tokens cut off: never run, but answered, because the model believes that it made them.
     pub cut_calls: Vec<ToolCall>,
-    /// What must go back with this message.
+    /// Opaque fields to send back with this message.
     pub keep: Option<Kept>,
     /// Tokens, if the provider reported them.
     pub usage: Option<Tokens>,

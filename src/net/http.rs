@@ -76,7 +76,7 @@ pub enum NetError {
     Untrusted(String),
     /// The body cannot be decompressed.
     Garbled(String),
-    /// What came is not HTTP.
+    /// The response is not HTTP.
     NotHttp(String),
 }
 

@@ -28,7 +28,7 @@ impl<In: Transport> Connector<In> for Forward {
     }
 }
 
-/// What is put into the head of each request.
+/// Lines added to the head of each request.
 struct Lines {
     /// `http://host:port`, before the path.
     origin: String,
@@ -77,7 +77,7 @@ impl Lines {
 pub(super) struct Forwarded<T> {
     inner: T,
     lines: Option<Lines>,
-    /// What is sent next begins a request.
+    /// The next write begins a request.
     fresh: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Whose program is at the other end of a connection on loopback.
+//! The owner of the process at the other end of a loopback connection.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr, TcpStream};

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-/// What is left of the pieces.
+/// The remaining pieces.
 pub(super) struct Pieces<'a> {
     left: Vec<&'a [u8]>,
 }

@@ -16,7 +16,7 @@ pub struct Service {
     pub base: &'static str,
     /// Variable of its key, when it takes one.
     pub key: Option<&'static str>,
-    /// What it is used for.
+    /// Its purpose.
     pub about: &'static str,
     /// Minimum time between two requests of this process.
     pub gap: Duration,

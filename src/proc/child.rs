@@ -54,7 +54,7 @@ pub(crate) struct Run {
     pub dir: Option<PathBuf>,
     /// Its whole environment; see [`crate::proc::child_env`].
     pub env: Vec<(String, String)>,
-    /// What it reads; `file` when `None`.
+    /// Its standard input; `file` when `None`.
     pub input: Option<Vec<u8>>,
     /// An open file as standard input, read from its current offset; `/dev/null` when `None`.
     pub file: Option<Arc<File>>,
@@ -68,13 +68,13 @@ pub(crate) struct Run {
     pub stdout: Keep,
     /// What to keep of standard error.
     pub stderr: Keep,
-    /// What becomes of processes it leaves behind.
+    /// What happens to processes it leaves behind.
     pub leftovers: Leftovers,
     /// Limits set in the kernel, so that it ends even if Marvin is killed and nobody enforces the timeout.
     pub ceiling: Option<Ceiling>,
 }
 
-/// What the operating system grants a process before it ends it.
+/// Resource limits of a process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ceiling {
     /// Time on the processor.

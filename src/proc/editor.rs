@@ -8,7 +8,7 @@ use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::proc::child_env::command_env;
 
-/// What is tried when neither `EDITOR` nor `VISUAL` is set.
+/// Editors to try when neither `EDITOR` nor `VISUAL` is set.
 const USUAL: [&str; 3] = ["nano", "vim", "vi"];
 
 /// Opens `path` in `$EDITOR`, else `$VISUAL`, and waits until the user closes it. The caller must have released the terminal.

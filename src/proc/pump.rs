@@ -23,7 +23,7 @@ type Each<'a> = &'a mut (dyn FnMut(&[u8]) -> ControlFlow<()> + 'a);
 /// The byte that terminates a piece of standard output, and the callback for pieces.
 pub(super) type Split<'a> = (u8, Each<'a>);
 
-/// What one turn of the pump noticed.
+/// The outcome of one iteration.
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) exited: bool,

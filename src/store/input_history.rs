@@ -1,4 +1,4 @@
-//! What was typed before: `history`, one entry a line, shared by both faces of the interface and by several processes.
+//! The input history: `history`, one entry per line, shared by both interfaces and by several processes.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;

@@ -45,7 +45,7 @@ pub(crate) mod project {
 }
 
 pub(crate) mod personal {
-    //! What Marvin keeps for the user: notes, calendar, alarms, tickets, bookmarks, profiles, messages.
+    //! Personal data: notes, calendar, alarms, tickets, bookmarks, profiles, messages.
 
     pub(crate) mod alarms;
     pub(crate) mod bookmarks;

@@ -10,7 +10,7 @@ const TWICE: Duration = Duration::from_secs(2);
 /// The exit status after two of them.
 pub(super) const INTERRUPTED: u8 = 130;
 
-/// What a press came to.
+/// The outcome of a press.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pressed {
     /// Something was running and was cancelled.

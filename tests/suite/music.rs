@@ -140,7 +140,7 @@ fn samples_of_musicbrainz() {
                 let server = sample.server();
                 has(
                     &fails(&server, "music_lookup", &json!({"mbid": "abc"})),
-                    &["\"abc\" is no MBID"],
+                    &["\"abc\" is not an MBID"],
                 );
                 assert_eq!(server.requests().len(), 0);
                 has(

@@ -289,7 +289,7 @@ fn a_redirect_to_what_is_no_web_address_is_the_services_fault() {
             .unwrap_err();
         let line = problem.one_line();
         assert!(
-            line.starts_with("OMDb redirects to what is no web address"),
+            line.starts_with("OMDb redirects to an invalid web address"),
             "{line}"
         );
         assert!(!line.contains("hunter2"), "{line}");

@@ -481,9 +481,9 @@ fn refusals_and_wrong_input_say_what_to_do() {
         (json!({"origin_lat": 139.7, "origin_lng": 35.7}), "swapped"),
         (
             json!({"waypoints": "Köln; Bonn"}),
-            "Waypoint 1, \"Köln\", is no pair of coordinates",
+            "Waypoint 1, \"Köln\", is not a pair of coordinates",
         ),
-        (json!({"waypoints": "1,2;95,200"}), "is no place"),
+        (json!({"waypoints": "1,2;95,200"}), "is not a place"),
         (
             json!({"waypoints": "1,2;".repeat(30_000)}),
             "Ask for less at once",

@@ -229,9 +229,9 @@ fn what_is_no_page_is_told_for_what_it_is() {
     );
     for (url, words) in [
         ("file:///etc/passwd", "Only http and https"),
-        ("-dump", "is no web address"),
+        ("-dump", "is not a web address"),
         ("http://10.0.0.1/", "not opened"),
-        ("", "is no web address"),
+        ("", "is not a web address"),
         (&"x".repeat(100_000), "is 100000 bytes long"),
     ] {
         for tool in ["browse_web", "scrape_page"] {

@@ -904,7 +904,7 @@ fn packages_are_added_by_the_real_uv() {
     ] {
         fails(
             install(&[&format!("packages={name}"), "manager=uv"]),
-            &["is no name of a package"],
+            &["is not a package name"],
         );
     }
     fails(

@@ -1,4 +1,4 @@
-//! What a server says of a topic, and the notices made of it (docs.ntfy.sh/subscribe/api).
+//! Parses a server's messages on a topic, and makes notices of them (<https://docs.ntfy.sh/subscribe/api/>).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::base::text::clip;
 use crate::store::subscriptions::Seen;
 
-/// What every notice begins with.
+/// The prefix of every notice.
 const BELL: &str = "🔔 ";
 /// Characters of a title and of a message at most.
 const TITLE: usize = 200;
@@ -21,7 +21,7 @@ pub(crate) struct News(Vec<Message>);
 struct Message {
     /// Title and message in one.
     text: String,
-    /// What is remembered when it was shown; `None` for an id that cannot be sent back.
+    /// The mark to remember once it was shown; `None` for an id that cannot be sent back.
     mark: Option<Seen>,
 }
 

@@ -11,7 +11,7 @@ use crate::disk::atomic::{self, Access};
 use crate::disk::paths::ProfilePaths;
 use crate::store::subscriptions::{self, Subscription};
 
-/// What the topic is called among the subscriptions.
+/// The topic's label among the subscriptions.
 const LABEL: &str = "Reminders";
 
 /// Makes sure that there is such a topic, with a name that cannot be guessed; a message for the user when it is new.

@@ -10,7 +10,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::tools::{Tool, all};
 
-/// What one tool does and takes.
+/// The help of one tool: description and parameters.
 pub(crate) fn help(tool: &Tool) -> String {
     let mut out = format!("{} ({}): {}\n", tool.name, tool.module, tool.about());
     for field in tool.fields {

@@ -113,7 +113,7 @@ mod tests {
         }
     }
 
-    /// What an asker says when the user answers `verdict`; `None` drops the question.
+    /// The approver's verdict when the user answers `verdict`; `None` drops the question.
     fn asked(
         asker: &Asker,
         inbox: &Inbox,

@@ -4,7 +4,7 @@
 
 use crate::base::problem::{Outcome, Problem};
 
-/// What a line asks for.
+/// A parsed line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Command {
     /// Shell mode on or off.
@@ -52,7 +52,7 @@ pub(crate) struct Row {
     pub names: &'static [&'static str],
     /// Words after the name, for the help.
     pub args: &'static str,
-    /// What it does.
+    /// Its description.
     pub about: &'static str,
     /// Parses the text after the name.
     read: fn(&str) -> Outcome<Command>,

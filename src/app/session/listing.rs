@@ -1,4 +1,4 @@
-//! What `profiles`, `saved` and `!model` show.
+//! The output of `profiles`, `saved` and `!model`.
 
 use std::fmt::Write as _;
 

@@ -138,8 +138,7 @@ pub(crate) struct Session {
     undos: usize,
     /// Words of the system that came in the middle of an answer.
     held: Vec<String>,
-    /// What the model is to know that came in the middle of an answer: added now, it would be lost with that answer's copy of the
-    /// conversation.
+    /// System rows that came in the middle of an answer: added to the conversation now, they would be lost with that answer's copy of it.
     rows: Vec<String>,
     /// Texts that are being made.
     listings: usize,
@@ -225,7 +224,7 @@ impl Session {
         Ok((session, bell))
     }
 
-    /// What is new to show, in order.
+    /// New updates to show, in order.
     pub(crate) fn shows(&mut self) -> Vec<Show> {
         let mut shows = std::mem::take(&mut self.shows);
         for show in &mut shows {

@@ -1,4 +1,4 @@
-//! What the session reads and writes: the chat log, the input history, news; and the threads it has work done on.
+//! Disk access of the session: the chat log, the input history, ntfy messages; and the threads for it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;

@@ -56,7 +56,7 @@ pub(crate) enum Show {
 /// A question that waits for the user. Dropping it means no.
 #[derive(Debug)]
 pub(crate) struct Question {
-    /// What it is about.
+    /// The action to approve.
     pub matter: Matter,
     /// Where the answer goes.
     pub reply: Sender<Verdict>,
@@ -109,7 +109,7 @@ pub(crate) struct Status {
     pub shell: Option<PathBuf>,
     /// ntfy topics that are listened to.
     pub topics: usize,
-    /// What runs now, longest first.
+    /// Running jobs, longest first.
     pub running: Vec<Running>,
 }
 

@@ -23,7 +23,7 @@ const BAR: f64 = 24.0;
 /// Bytes of the cost log that are looked at: years of ordinary use.
 const LOG_TAIL: u64 = 8 << 20;
 
-/// What was used of something.
+/// Usage of one item.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 struct Sum {
     turns: u64,
@@ -89,7 +89,7 @@ fn short(day: Date) -> String {
     day.strftime("%-d %b").to_string()
 }
 
-/// What was used in a period.
+/// The line for one period.
 fn line(period: &str, sum: Sum) -> String {
     format!(
         "{period}: {}, {}, ${:.4}\n",

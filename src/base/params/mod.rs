@@ -148,7 +148,7 @@ impl Field {
         self
     }
 
-    /// What the field means, one sentence.
+    /// The field's description, one sentence.
     pub const fn doc(&self) -> &'static str {
         self.doc.trim_ascii()
     }

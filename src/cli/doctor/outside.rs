@@ -11,7 +11,7 @@ use crate::net::user_agent;
 use crate::store::preferences;
 use crate::tools::output::web_links;
 
-/// What a key that is not set means.
+/// The consequence of a missing key.
 enum Without {
     /// The service answers all the same, only less.
     Less(&'static str),

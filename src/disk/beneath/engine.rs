@@ -167,7 +167,7 @@ fn push(todo: &mut Vec<OsString>, path: &Path) -> Result<(), Stop> {
     Ok(())
 }
 
-/// What the link `name` in `dir` says; `None` when it is not a link.
+/// The target of the symlink `name` in `dir`; `None` when it is not a symlink.
 pub(super) fn link_text(dir: BorrowedFd<'_>, name: &OsStr) -> Result<Option<OsString>, Errno> {
     match readlinkat(dir, name.as_bytes(), Vec::new()) {
         Ok(text) => Ok(Some(OsString::from_vec(text.into_bytes()))),

@@ -1,7 +1,7 @@
-//! What ignore files hide, folder by folder.
+//! Ignore rules, folder by folder.
 //!
-//! A repository may put anything under their names. Links are not followed, as git does not follow them; devices and pipes are not
-//! opened; and no line reaches the parser of globs that could overflow the stack.
+//! A repository may put anything in the place of an ignore file. Symlinks are not followed, as in git; devices and pipes are not opened; and no
+//! line reaches the glob parser that could overflow the stack.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -165,7 +165,7 @@ fn open_path(path: &Path) -> Option<File> {
     open_name(dir.as_fd(), path.file_name()?, OFlags::RDONLY).ok()
 }
 
-/// What the file says; `None` when it is longer than any honest one.
+/// The file's text; `None` when it is longer than any honest one.
 fn text(file: File) -> Option<String> {
     let mut bytes = Vec::new();
     file.take(CAP + 1).read_to_end(&mut bytes).ok()?;

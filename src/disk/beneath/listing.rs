@@ -15,7 +15,7 @@ use crate::base::problem::Outcome;
 use crate::base::text::{clip, plural, visible};
 use crate::disk::beneath::rel_path::Rel;
 
-/// What a listing shows.
+/// Options of a listing.
 #[derive(Debug, Clone)]
 pub struct Look {
     /// Levels below the folder.
@@ -267,7 +267,7 @@ impl Root {
     }
 }
 
-/// What was read of a folder.
+/// The entries read from a folder.
 struct Scan {
     entries: Vec<Entry>,
     /// The folder holds more.

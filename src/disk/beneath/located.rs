@@ -60,7 +60,7 @@ impl Spot {
     }
 }
 
-/// What to do with a link that is the last part.
+/// How to treat a symlink at the end of the path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Last {
     Follow,

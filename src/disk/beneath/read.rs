@@ -19,7 +19,7 @@ use crate::disk::beneath::rel_path::{Guarded, Rel};
 /// Attempts when a name changes between looking and opening.
 const TRIES: usize = 8;
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// An ordinary file.
@@ -35,7 +35,7 @@ pub enum FileKind {
 /// Metadata of a path.
 #[derive(Debug, Clone)]
 pub struct Meta {
-    /// What it is, links followed.
+    /// Its kind, symlinks followed.
     pub kind: FileKind,
     /// Bytes.
     pub len: u64,
@@ -50,7 +50,7 @@ pub struct Meta {
 pub struct Entry {
     /// The name; bytes that are not UTF-8 are shown as U+FFFD.
     pub name: String,
-    /// What it is, a link not followed.
+    /// Its kind, symlinks not followed.
     pub kind: FileKind,
 }
 

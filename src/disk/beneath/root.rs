@@ -22,7 +22,7 @@ pub struct Root {
     pub(super) path: PathBuf,
     pub(super) engine: Engine,
     pub(super) id: Id,
-    /// What messages call it.
+    /// Its name in messages.
     called: Cow<'static, str>,
     /// It lies in Marvin's own folder, whose files are for their owner alone.
     private: bool,

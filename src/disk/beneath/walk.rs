@@ -29,7 +29,7 @@ const PAUSE: usize = 4_096;
 
 /// Decides where a walk goes and takes what it finds.
 pub trait Visit {
-    /// What a folder hands on to what lies in it.
+    /// State that a folder passes on to its entries.
     type Mark: Copy;
 
     /// Whether an entry is wanted, and the mark it gets. `ignored` when an ignore file hides it.

@@ -38,7 +38,7 @@ pub struct Entry {
     pub title: String,
     /// When it appeared: `2026-05-01 12:30 +02:00`, or as written if that is not a date.
     pub date: String,
-    /// What it is about.
+    /// Its summary.
     pub summary: String,
     /// Its address, absolute if possible.
     pub link: Option<String>,

@@ -24,7 +24,7 @@ const ANEW: usize = 50;
 /// Bytes of a text that are kept, at most.
 const TEXT: usize = 256 * 1024;
 
-/// What a document is.
+/// The kind of a document.
 #[derive(Debug)]
 pub(super) enum Found {
     Feed(Feed),

@@ -114,7 +114,7 @@ pub struct Property {
     pub name: String,
     /// Parameters: names in upper case, values without quotes.
     pub params: Vec<(String, String)>,
-    /// What follows the colon, verbatim.
+    /// The text after the colon, verbatim.
     pub value: String,
 }
 

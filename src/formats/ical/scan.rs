@@ -32,7 +32,7 @@ pub struct Place {
 /// Open components among which the one that an END closes is looked for.
 const NEAR: usize = 64;
 
-/// What a file is made of.
+/// The structure of a file.
 #[derive(Debug)]
 pub struct Scan<'a> {
     /// The file.
@@ -223,7 +223,7 @@ fn component(word: &[u8]) -> Cow<'static, [u8]> {
     )
 }
 
-/// What follows the colon.
+/// The text after the colon.
 fn value(text: &[u8]) -> &[u8] {
     let colon = text.iter().position(|byte| *byte == b':');
     colon.and_then(|at| text.get(at + 1..)).unwrap_or_default()

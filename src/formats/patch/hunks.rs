@@ -102,7 +102,7 @@ pub fn apply_hunks(old: &str, patch: &str, name: &str) -> Outcome<Edited> {
     })
 }
 
-/// What the lines before the first hunk ask for beside the change of the text.
+/// Changes other than to the text that the lines before the first hunk request.
 struct Asked<'a> {
     /// The file is new.
     new: bool,
@@ -277,7 +277,7 @@ fn no_place(hunk: &Hunk<'_>, index: usize, texts: &Sought<'_>, from: usize, name
     problem
         .next("Read the note again and copy the lines exactly.")
         .facts(format!(
-            "Expected:\n{}\n\nThere stands:\n{}",
+            "Expected:\n{}\n\nFound:\n{}",
             sought.join("\n"),
             numbered(&texts.lines, start, wanted.len().clamp(3, SHOWN))
         ))
@@ -388,7 +388,7 @@ fn hunk<'a>(
         at += 1;
     }
     while let (true, Some(((_, stated), _))) = (hunk.soft > 0, ranges) {
-        // What the header does not count is the space between hunks.
+        // Lines beyond the header's counts are the space between hunks.
         if old <= stated {
             break;
         }

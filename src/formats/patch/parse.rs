@@ -10,7 +10,7 @@ pub struct Patch {
     pub sections: Vec<Section>,
 }
 
-/// What happens to one file.
+/// The change to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Section {
     /// A file is written, over an existing one.

@@ -11,7 +11,7 @@ pub(super) struct Sought<'a> {
     passes: [OnceCell<Pass<'a>>; KEYS.len()],
 }
 
-/// What of a line counts in a pass: lines with the same key are the same line.
+/// The part of a line compared in a pass: lines with the same key are equal.
 type Key = fn(&str) -> Cow<'_, str>;
 
 const KEYS: [Key; 4] = [

@@ -141,7 +141,7 @@ pub(crate) fn is_sign(c: char) -> bool {
     matches!(c, '$' | '£' | '¥' | '￥' | '฿' | '৳' | '₡'..='₿')
 }
 
-/// What is understood, as the end of a sentence.
+/// The known currencies, as the end of a sentence.
 pub(super) fn some() -> String {
     let codes: Vec<&str> = NAMED.iter().take(30).map(|own| own.code).collect();
     let more = NAMED.len() - codes.len() + CODES.len() + WHOLE.len() + THOUSANDTHS.len();

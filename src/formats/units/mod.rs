@@ -18,7 +18,7 @@ struct Amount {
     more: Vec<(Number, Unit)>,
 }
 
-/// What a conversion comes to.
+/// The result of a conversion.
 #[derive(Debug)]
 pub(crate) enum Converted {
     /// `5 mi = 8.04672 km`.
@@ -264,7 +264,7 @@ fn figure(text: &str) -> Option<Number> {
     Number::parse(&plain)
 }
 
-/// What number and unit text may mean together, the likeliest first.
+/// The possible meanings of number and unit text together, the likeliest first.
 fn amounts(number: Number, from: &str) -> Outcome<Vec<Amount>> {
     let units = meanings(from);
     if !units.is_empty() {
@@ -472,7 +472,7 @@ fn is_far(text: &str) -> bool {
         .is_some_and(|unit| unit.dims == LENGTH && unit.factor.near() >= 0.1)
 }
 
-/// What a reader should know of how a unit without capitals was read.
+/// A note on how a unit without capitals was read.
 fn note(text: &str, said: &str) -> Option<String> {
     let text = text.trim();
     let capital = match text {

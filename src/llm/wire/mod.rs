@@ -45,8 +45,8 @@ impl Dialect {
         }
     }
 
-    /// What to try when this dialect's path is not there (404 without a word about a model): servers that only take Ollama's
-    /// place speak chat completions.
+    /// The dialect to try when this one's path does not exist (404 without a word about a model): some servers in Ollama's place only support chat
+    /// completions.
     pub fn instead(self) -> Option<Self> {
         (self.wire == Wire::Ollama).then_some(Self {
             wire: Wire::OpenAi,

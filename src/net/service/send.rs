@@ -25,7 +25,7 @@ const LONGEST: usize = 8_000;
 /// Redirects that are followed.
 const HOPS: usize = 3;
 
-/// What is sent besides the head.
+/// The body of a request.
 pub(super) enum Sent<'a> {
     Nothing,
     Body(&'static str, &'a [u8]),

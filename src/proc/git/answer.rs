@@ -71,7 +71,7 @@ pub(super) fn lacks_objects(done: &Done) -> bool {
     !done.success() && WORDS.iter().any(|word| words.contains(word))
 }
 
-/// What a partial clone lacks is not fetched on the way: that runs programs which the repository names.
+/// Objects missing in a partial clone are not fetched: that would run programs which the repository names.
 pub(super) fn not_here(done: &Done) -> Problem {
     Problem::missing(format!(
         "This is a partial clone: not all of this repository's objects are here, and fetching them on the way is switched off. git: {}",

@@ -51,7 +51,7 @@ pub(super) struct Config {
 /// git cannot read it, or cannot be run.
 pub(super) fn read(launch: &Launch<'_>) -> Outcome<Config> {
     let mut config = Config::default();
-    // Scope and setting take turns. What this call gives itself has a scope of its own and is left out.
+    // Scope and setting alternate. Settings of this call itself have the scope "command" and are skipped.
     let mut scope = None;
     let list = ["config", "--list", "--includes", "--show-scope", "--null"];
     let done = launch.split(&list, None, &mut |piece| match scope.take() {

@@ -13,7 +13,7 @@ use crate::disk::lock::{self, Lock};
 use crate::disk::paths::ProfilePaths;
 use crate::formats::ical::scan::{Scan, scan, with_event, without};
 
-/// What Marvin calls itself in a new calendar.
+/// Marvin's PRODID in a new calendar.
 const PRODUCT: &str = "-//Marvin//EN";
 /// Longest wait for another Marvin that writes the calendar.
 const PATIENCE: Duration = Duration::from_secs(8);

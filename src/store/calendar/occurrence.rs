@@ -1,4 +1,4 @@
-//! What of a calendar falls into a stretch of time, in the user's zone.
+//! The occurrences of a calendar within a period, in the user's zone.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -137,7 +137,7 @@ impl Search<'_> {
             return out;
         }
         let mut budget = Budget::new(END_STEPS);
-        // What the event itself leaves out matters only where it is the later word.
+        // The event's own exclusions only matter if it is the later version.
         let says = |one: &&Place| one.replaces.is_none() && (one.repeats || one.sequence > 0);
         for place in places().filter(says) {
             let uid = self.file.uid(place).unwrap_or_default();
@@ -335,7 +335,7 @@ impl Search<'_> {
     }
 }
 
-/// What EXDATE takes out.
+/// Excluded dates (EXDATE).
 #[derive(Debug, Default)]
 struct Except {
     /// Dates given without a time.

@@ -31,7 +31,7 @@ impl Short {
         Self(map)
     }
 
-    /// What to show for a UID.
+    /// The short form of a UID for display.
     pub fn show(&self, uid: &str) -> String {
         let short = first_eight(uid);
         let alone = self.0.get(&short).is_some_and(Option::is_some);

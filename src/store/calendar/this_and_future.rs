@@ -31,7 +31,7 @@ pub(crate) struct Overrides {
     series: Vec<(Moment, Option<DateTime>)>,
 }
 
-/// What holds from an occurrence on.
+/// A change from an occurrence on.
 #[derive(Debug)]
 pub(crate) struct Onward {
     /// The occurrence it applies to, and its new start: later ones move by the same wall-clock difference.
@@ -86,7 +86,7 @@ impl Overrides {
         }
     }
 
-    /// What the event itself leaves out, in the version that counts.
+    /// The event's own exclusions, in the version that counts.
     pub(crate) fn leave_out(&mut self, event: &Event, version: u64, view: &TimeZone) {
         let moments = event.except.iter().filter_map(|out| out.here(view));
         self.out = (version, moments.map(|at| at.timestamp()).collect());
@@ -125,7 +125,7 @@ impl Overrides {
         self.gone.contains(&start.timestamp()) || days.contains(&moment.wall().date())
     }
 
-    /// What holds for an occurrence by a change at or before it.
+    /// The change that applies to an occurrence: the last one at or before it.
     pub(crate) fn holds(&self, start: &Zoned) -> Option<&Onward> {
         let held = self.onward.range(..=start.timestamp()).next_back();
         held.map(|(_, onward)| onward)

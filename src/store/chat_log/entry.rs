@@ -56,7 +56,7 @@ impl Entry {
         matches!(self.role, Role::You | Role::Assistant)
     }
 
-    /// What a compaction left of earlier entries.
+    /// True for the summary written by a compaction.
     pub fn is_summary(&self) -> bool {
         self.role == Role::System && budget::is_summary_text(&self.text)
     }

@@ -36,7 +36,7 @@ const EMPTY: &str = "[\n]\n";
 /// Entries looked at first when the last message of the user is searched.
 const NEAR: usize = 32;
 
-/// What a compaction did.
+/// The result of a compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compacted {
     /// The copy of the whole log made before.
@@ -285,7 +285,7 @@ impl ChatLog {
         let lock = Lock::take(&self.path, WAIT, &Cancel::new())?;
         let tail = match self.look(n) {
             Err(problem) if problem.kind == Kind::Input => {
-                // What a link points at is moved, so that the link stays.
+                // The target of a symlink is moved, so that the symlink stays.
                 let file = self
                     .path
                     .canonicalize()

@@ -176,7 +176,7 @@ fn a_folder_in_its_place_is_a_problem_and_nothing_more() {
     let mut case = Case::missing();
     fs::create_dir(case.log.path()).unwrap();
     assert_eq!(case.seed(3), [] as [&str; 0]);
-    assert!(case.warned[0].contains("no ordinary file"));
+    assert!(case.warned[0].contains("not a regular file"));
     assert!(case.log.append(&[(Role::You, "x")], &mut |_| {}).is_err());
     assert!(case.log.path().is_dir());
 }

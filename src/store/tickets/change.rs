@@ -1,4 +1,4 @@
-//! What can be done to tickets: made, moved on, tied together, noted on.
+//! Changes to tickets: creating, status, links, notes.
 
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;

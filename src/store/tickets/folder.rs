@@ -24,7 +24,7 @@ const FIRST: usize = 16 * 1024;
 /// Tickets that are not worth a second thread.
 const FEW: usize = 200;
 
-/// What lists and trees need of a ticket.
+/// The fields of a ticket that lists and trees need.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ticket {
     /// The value `id:`.
@@ -39,7 +39,7 @@ pub(crate) struct Ticket {
     pub parent: String,
     /// Priority as written; "2" when absent.
     pub priority: String,
-    /// Who does it.
+    /// The person responsible.
     pub assignee: String,
     /// Its tags.
     pub tags: Vec<String>,
@@ -48,7 +48,7 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// What a file says; `None` when it is not a ticket.
+    /// The ticket in a file; `None` when it is not one.
     pub(crate) fn read(doc: &Doc) -> Option<Self> {
         let value = |key: &str| doc.get(key).map(|v| v.into_owned()).unwrap_or_default();
         let id = value("id");
@@ -169,10 +169,10 @@ impl Folder {
         self.map(names, stop, |bytes| Ticket::read(&Doc::parse(bytes)))
     }
 
-    /// What `each` makes of the head of every file of `names`, in their order.
+    /// Applies `each` to the head of every file of `names`, and returns the results in order.
     ///
     /// # Errors
-    /// The work was stopped.
+    /// The call was cancelled.
     pub(crate) fn map<T: Send>(
         &self,
         names: &[String],

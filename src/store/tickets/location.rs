@@ -130,7 +130,7 @@ pub(crate) fn prefix(name: &str) -> String {
     if letters.chars().count() >= 2 {
         return letters;
     }
-    // What would hide the file, or break a list of ids, is left out.
+    // Without characters that would hide the file or break a list of ids.
     let start: String = name
         .chars()
         .filter(|c| plain(*c))

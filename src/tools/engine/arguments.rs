@@ -154,7 +154,7 @@ fn whole_text(raw: &str, depth: u8) -> Option<String> {
             _ => None,
         };
     }
-    // What does not even begin as JSON is for the tool to explain: a unified diff, say.
+    // Text that does not even begin like JSON is left to the tool to explain, a unified diff for example.
     let bare = !raw.is_empty() && !raw.starts_with(['{', '[', '"']);
     (bare || begins_patch(raw)).then(|| raw.to_owned())
 }

@@ -45,7 +45,7 @@ pub fn run_one(ctx: &Ctx, call: &ToolCall) -> Ended {
     ended.unwrap_or_else(|| registry::end(ctx, call, Err(lost(call)), Duration::ZERO))
 }
 
-/// What a call's thread sends when it ends.
+/// The result that a call's thread sends.
 struct Report {
     at: usize,
     outcome: Outcome<Done>,

@@ -1,4 +1,4 @@
-//! What a tool may use: the world of its session, and the call it is part of.
+//! The context of a tool call: the session's state, and the call itself.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,7 +31,7 @@ pub struct World {
     pub env: Env,
     /// Where files are.
     pub paths: Paths,
-    /// What time it is.
+    /// The clock.
     pub clock: Clock,
     /// Which tools are allowed.
     pub bounds: Bounds,
@@ -39,13 +39,13 @@ pub struct World {
     pub place: Place,
     /// Coding mode: with a working directory, notes are the project's. True unless the session sets it otherwise.
     pub coding: AtomicBool,
-    /// What this process has done about tickets.
+    /// Ticket operations of this process.
     pub ticket_gate: crate::tools::personal::tickets::gate::TicketGate,
     /// How much text `read_file` has returned.
     pub reading: ReadBudget,
     /// How full the model's context is.
     pub context: ContextGauge,
-    /// What this run used.
+    /// Usage of this run.
     pub ledger: Ledger,
     /// Name of the active profile.
     pub profile: Arc<ActiveProfile>,
@@ -117,7 +117,7 @@ impl Matter {
         }
     }
 
-    /// What the user would agree to, as the end of a sentence.
+    /// The action to approve, as the end of a sentence.
     pub fn act(&self) -> &'static str {
         match self {
             Self::Command { .. } => "run this command",
@@ -223,7 +223,7 @@ impl World {
         self.place.root().filter(|_| self.coding())
     }
 
-    /// What shortens conversations from now on.
+    /// Sets the summarizer of conversations.
     pub fn set_summarizer(&self, summarizer: Option<Arc<dyn Summarizer>>) {
         *self
             .summarizer
@@ -231,7 +231,7 @@ impl World {
             .unwrap_or_else(PoisonError::into_inner) = summarizer;
     }
 
-    /// What shortens conversations, where there is a model.
+    /// The summarizer of conversations; `None` without a model.
     pub fn summarizer(&self) -> Option<Arc<dyn Summarizer>> {
         self.summarizer
             .read()

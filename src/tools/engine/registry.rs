@@ -15,7 +15,7 @@ use crate::tools::engine::call_log;
 use crate::tools::engine::policy::Bounds;
 use crate::tools::{Done, Effect, SideEffect, Tool, all};
 
-/// What a call without a name is called.
+/// The name used for a call without one.
 pub(crate) const NAMELESS: &str = "unnamed";
 
 /// The tool called `name`.
@@ -49,7 +49,7 @@ pub(crate) fn offer(bounds: &Bounds, most: usize) -> Offer {
 pub struct Ended {
     /// The result for the model.
     pub output: ToolOutput,
-    /// What the session must do.
+    /// Effects for the session to apply.
     pub effects: Vec<Effect>,
     /// How it ended, for the user.
     pub end: CallEnd,

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use crate::chat::event::CallEnd;
 
-/// What a tool that worked hands back.
+/// The result of a successful tool.
 #[derive(Debug, Default)]
 pub struct Done {
-    /// What the model reads.
+    /// The text for the model.
     pub text: String,
-    /// What the session must do now.
+    /// Effects for the session to apply.
     pub effects: Vec<Effect>,
     /// How it ended: a program that it ran may have failed.
     pub end: CallEnd,

@@ -1,19 +1,19 @@
-//! What holds for a tool besides its parameters: its side effect, its limits, its services.
+//! Properties of a tool besides its parameters: side effect, limits, services.
 
 use std::time::Duration;
 
 use crate::net::services::Service;
 
-/// What a tool changes, at most. Which processes may use it, and which calls of a round run side by side, is read from this.
+/// The strongest side effect of a tool. It decides which processes may use the tool, and which calls of a round run in parallel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SideEffect {
     /// None; it runs in parallel with other readers.
     None,
-    /// What Marvin itself remembers of the work: the session, timers, tickets, fetched articles.
+    /// Marvin's own working state: the session, timers, tickets, fetched articles.
     Memory,
     /// Notes: memory too, but not restricted by the list of writable files.
     Notes,
-    /// What the user keeps in the profile: preferences, places, bookmarks, subscriptions.
+    /// The user's data in the profile: preferences, places, bookmarks, subscriptions.
     Records,
     /// Files of the project, each checked against `MARVIN_WRITABLE_FILES`.
     ProjectFiles,
@@ -47,10 +47,10 @@ impl SideEffect {
     }
 }
 
-/// What holds for a tool besides its parameters. Built as `READ.coding().seconds(10)`.
+/// Properties of a tool besides its parameters. Built as `READ.coding().seconds(10)`.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
-    /// What it changes.
+    /// Its side effect.
     pub effect: SideEffect,
     /// Works in the working directory, behind its fence.
     pub coding: bool,

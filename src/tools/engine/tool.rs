@@ -32,7 +32,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// What it does, trimmed of the doc comment's space.
+    /// Its description, without the doc comment's leading space.
     pub fn about(&self) -> &'static str {
         self.summary.trim()
     }

@@ -19,7 +19,7 @@ const LIMIT: Duration = Duration::from_secs(11);
 /// Towns do not move.
 const KEEP: Duration = Duration::from_secs(3_600);
 
-/// What was found, best first.
+/// Matches, best first.
 #[derive(Debug)]
 pub(crate) struct Found {
     /// The places; none is an answer too.
@@ -30,10 +30,10 @@ pub(crate) struct Found {
     pub(crate) remark: Option<String>,
 }
 
-/// Places called `name`, at most `most`; the second request waits for its turn, so two names go one after the other.
+/// Places called `name`, at most `most`; requests are rate-limited, so two lookups run one after the other.
 ///
 /// # Errors
-/// What the services or the network say.
+/// Errors of the services or the network.
 pub(crate) fn look_up(ctx: &Ctx, name: &str, most: u64) -> Outcome<Found> {
     let Err(problem) = ctx.ask(&NOMINATIM).allowed() else {
         return Ok(Found {

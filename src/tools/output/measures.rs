@@ -16,7 +16,7 @@ pub(crate) enum Units {
 }
 
 impl Units {
-    /// What the active profile prefers.
+    /// The preference of the active profile.
     pub(crate) fn of(ctx: &Ctx) -> Self {
         let unit = ctx.world.preference("distance_unit");
         let unit = unit.as_ref().and_then(|unit| unit.as_str());

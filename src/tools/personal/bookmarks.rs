@@ -247,7 +247,7 @@ fn address(text: &str) -> Outcome<String> {
     Ok(format!("https://{text}"))
 }
 
-/// What makes two addresses the same: host and scheme in any case, with or without the last slash.
+/// The comparison key of an address: scheme and host in lower case, without the last slash.
 fn key(url: &str) -> String {
     let url = url.trim();
     match url.split_once("://") {

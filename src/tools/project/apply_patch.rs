@@ -8,7 +8,7 @@ use crate::formats::patch::parse::{Patch, Section};
 /// Bytes of a file that is changed, at most.
 const CAP: u64 = 64 * 1024 * 1024;
 
-/// What was done, in the order of doing.
+/// The changes made, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Done {
     /// Files added.

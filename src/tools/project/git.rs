@@ -99,7 +99,7 @@ fn commit(ctx: &Ctx, args: GitCommit) -> Outcome<String> {
     };
     let root = ctx.root()?;
     if args.add_all && root.path().join(".marvin").is_dir() {
-        // What was written before there was a repository.
+        // Files written before the repository existed.
         scratch::hide(ctx);
     }
     git(ctx, &root)?.commit(&message, args.add_all)

@@ -50,7 +50,7 @@ const KEEP: Duration = Duration::from_secs(600);
 /// Time limit for the service; a call has ten seconds, and should end with a message about the service.
 const WITHIN: Duration = Duration::from_secs(8);
 
-/// What came back under "meals".
+/// The value of "meals".
 enum Meals {
     /// Recipes.
     Some(Vec<Value>),

@@ -127,7 +127,7 @@ fn entries_in(path: &Path, bytes: &[u8]) -> Outcome<Vec<Entry>> {
     })
 }
 
-/// What the model made of the older entries.
+/// The model's summary of the older entries.
 struct Summary {
     /// Those entries.
     of: Vec<Entry>,

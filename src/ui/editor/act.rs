@@ -1,4 +1,4 @@
-//! What each action does in the input, in a running search, and to the history.
+//! The effect of each action on the input, a running search, and the history.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What a character looks like in the cells of a terminal, measured as the screen buffer measures it.
+//! The appearance of a character in terminal cells, measured like the screen buffer does.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ const DRAWN: usize = 128;
 /// A character (grapheme cluster) as it is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cell<'a> {
-    /// What is drawn.
+    /// The text drawn.
     pub(super) text: Cow<'a, str>,
     /// Columns it takes.
     pub(super) width: usize,

@@ -1,4 +1,4 @@
-//! What was killed, for bringing it back: kills in a row are one piece.
+//! The kill ring: consecutive kills are one entry.
 
 use std::collections::VecDeque;
 

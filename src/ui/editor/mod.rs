@@ -26,7 +26,7 @@ use search::Search;
 use undo::Manner;
 use view::View;
 
-/// What an action did to the editor.
+/// The outcome of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Nothing changed on screen.
@@ -42,7 +42,7 @@ pub(crate) enum Outcome {
 /// A running history search, for the prompt line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Searching<'a> {
-    /// What was typed.
+    /// The typed query.
     pub query: &'a str,
     /// Whether there is no (further) match; the last one stays visible.
     pub failed: bool,

@@ -12,7 +12,7 @@ pub(crate) const COUNTED: usize = 99;
 /// Bytes looked at for that; beyond them there are [`COUNTED`] rows.
 const COUNTED_BYTES: usize = 8 << 10;
 
-/// What to draw.
+/// The rows to draw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct View {
     /// Rows without control characters, none wider than requested.

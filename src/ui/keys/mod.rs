@@ -8,7 +8,7 @@ use std::fmt;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// What a key asks for. The input editor does the editing ones; the rest are the interface's.
+/// The action of a key. The input editor performs the editing ones, the interface the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Action {
     /// Put this character at the cursor; the only action that is not in the table.

@@ -1,15 +1,15 @@
-//! What the highlighter knows of each language: tables.
+//! Tables with the grammar of each language for the highlighter.
 
 /// A language, as far as colours need it.
 #[derive(Debug)]
 pub(crate) struct Grammar {
-    /// What a fence may call it.
+    /// Names in a code fence.
     pub(super) names: &'static [&'static str],
     pub(super) keywords: &'static [&'static str],
     pub(super) constants: &'static [&'static str],
-    /// What begins a comment that lasts to the end of the line.
+    /// Prefixes of line comments.
     pub(super) comments: &'static [&'static str],
-    /// What begins and ends a comment of several lines.
+    /// Delimiters of block comments.
     pub(super) block: Option<(&'static str, &'static str)>,
     /// Longer delimiters come before their own prefixes.
     pub(super) quotes: &'static [Quote],

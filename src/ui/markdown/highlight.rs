@@ -20,7 +20,7 @@ pub enum State {
     Tag,
 }
 
-/// What a piece of code is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Ordinary text.
@@ -96,7 +96,7 @@ fn diff(line: &str) -> Role {
 struct Scan<'a, 'g, F> {
     grammar: &'g Grammar,
     line: &'a str,
-    /// What is read.
+    /// Position reached.
     at: usize,
     /// Start of the pending ordinary text.
     plain: usize,

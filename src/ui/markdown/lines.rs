@@ -1,6 +1,6 @@
 //! What a single line of Markdown begins, as far as it can be determined without the lines after it.
 
-/// What a line begins.
+/// The block that a line begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start<'a> {
     /// A fence of code.
@@ -80,7 +80,7 @@ pub(super) fn dedent(line: &str, columns: usize) -> &str {
     rest
 }
 
-/// What the line begins, its indentation aside.
+/// The block that the line begins, without its indentation.
 pub(super) fn start(line: &str) -> Start<'_> {
     let text = line.trim();
     match text.as_bytes().first() {

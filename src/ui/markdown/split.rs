@@ -23,7 +23,7 @@ const LIST: usize = 16;
 pub struct Block {
     /// The source, blank lines before it included: the texts of all blocks in order are the reply.
     pub text: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Whether an empty row precedes it.
     pub gap: bool,
@@ -31,7 +31,7 @@ pub struct Block {
     pub indent: usize,
 }
 
-/// What a block is, and what its layout must know of the blocks before it.
+/// The kind of a block, with the state its layout needs of the blocks before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Only blank lines.
@@ -54,7 +54,7 @@ pub enum Kind {
     },
     /// Part of a fenced code block.
     Code {
-        /// What follows the opening fence: the language, mostly.
+        /// The info string after the opening fence, usually the language.
         info: Arc<str>,
         /// The opening fence is in the text.
         opens: bool,
@@ -104,7 +104,7 @@ pub struct Splitter {
     blanks: usize,
     /// The arriving line is the rest of one that was cut.
     torn: bool,
-    /// What the whole lines are.
+    /// The open block of the complete lines.
     open: Open,
     /// Columns the open block is indented.
     indent: usize,
@@ -663,7 +663,7 @@ mod tests {
         assert!(blocks.iter().all(|block| block.text.ends_with(' ')));
     }
 
-    /// What is laid out over a reply of 100,000 tokens, per thousand tokens, does not grow.
+    /// The layout work for a reply of 100,000 tokens, per thousand tokens, does not grow.
     #[test]
     fn the_end_of_a_long_reply_costs_what_its_beginning_does() {
         let sample = "Some words of a paragraph that goes on.\nAnd a second line.\n\n- an item\n- another\n\n```rust\nfn a() {}\n```\n\n";

@@ -33,7 +33,7 @@ impl TypedAhead {
         self.lines.pop_front()
     }
 
-    /// What was typed without Enter.
+    /// Input typed without Enter.
     pub(super) fn draft(&mut self) -> String {
         std::mem::take(&mut self.draft)
     }

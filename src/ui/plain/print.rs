@@ -74,7 +74,7 @@ impl Printer {
         }
     }
 
-    /// What was read from a pipe, behind its prompt.
+    /// Echoes input from a pipe, after its prompt.
     pub(super) fn echo(&mut self, prompt: &str, text: &str) {
         self.labelled(prompt, self.theme.you, text);
     }
@@ -282,7 +282,7 @@ fn sgr(colour: Color) -> Option<u8> {
     })
 }
 
-/// What there is to say of a call that did not do what it should.
+/// The note about a call that did not succeed.
 fn how_it_ended(end: CallEnd, said: &str) -> Option<String> {
     Some(match end {
         CallEnd::Success => return None,

@@ -25,7 +25,7 @@ use crate::ui::sources::Candidates;
 /// Longest line accepted from a pipe.
 const LINE: u64 = 64 << 20;
 
-/// What came of reading.
+/// The outcome of reading.
 pub(super) enum Line {
     /// A line, without its end.
     Text(String),
@@ -35,7 +35,7 @@ pub(super) enum Line {
     Interrupted,
 }
 
-/// What stood in the line when a key ended it that is not Enter.
+/// The line's text when a key other than Enter ended it.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Unsent {
     text: String,
@@ -103,7 +103,7 @@ impl Helper for Completing {}
 /// that as a NUL when it begins. A NUL that comes later is a key (Ctrl-Space).
 struct EarlyEnd(Arc<Mutex<Instant>>);
 
-/// What is found so soon after the beginning of a line was there before.
+/// Text found so soon after the prompt was typed ahead.
 const EARLY: Duration = Duration::from_millis(200);
 
 impl ConditionalEventHandler for EarlyEnd {

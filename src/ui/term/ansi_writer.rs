@@ -24,7 +24,7 @@ impl Look {
         .union(Modifier::UNDERLINED)
         .union(Modifier::CROSSED_OUT);
 
-    /// What of this style shows on a blank cell. A reversed one shows everything.
+    /// The part of this style that is visible on a blank cell. A reversed one shows everything.
     pub(super) fn of_blank(self) -> Self {
         if self.modifier.contains(Modifier::REVERSED) {
             return self;

@@ -27,7 +27,7 @@ pub(super) struct Crashes {
     file: Option<PathBuf>,
     /// The thread that draws: when it panics, the interface is over.
     drawing: ThreadId,
-    /// What to say when the terminal is given back, from panics of other threads.
+    /// Messages from panics of other threads, for after the terminal is restored.
     said: Mutex<Option<String>>,
 }
 

@@ -125,7 +125,7 @@ struct Reader {
     to: Sender<Vec<Input>>,
 }
 
-/// What ended a wait.
+/// Why a wait ended.
 enum Woken {
     Bytes,
     Told,

@@ -27,7 +27,7 @@ pub struct Parser {
     paste: Option<Vec<u8>>,
 }
 
-/// What the bytes begin with.
+/// The first item of the input.
 enum Step {
     /// Bytes are missing.
     Need,
@@ -228,7 +228,7 @@ fn whole_characters(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// What follows an escape character.
+/// Parses the bytes after an escape character.
 fn escape(rest: &[u8]) -> Step {
     match rest {
         [] | [b'[' | b'O' | b']'] => Step::Need,

@@ -49,9 +49,9 @@ pub struct Scroll {
 pub struct Screen<W: Write> {
     out: W,
     colours: Colours,
-    /// What the terminal shows, settled (see [`settle`]).
+    /// The terminal's contents, normalized (see [`settle`]).
     shown: Buffer,
-    /// What the caller draws.
+    /// The frame being drawn.
     frame: Buffer,
     /// False when the contents of the terminal are unknown.
     known: bool,
@@ -139,7 +139,7 @@ impl<W: Write> Screen<W> {
         sent.map(|()| bytes.len())
     }
 
-    /// The terminal has another size (or says so): everything is painted again. What was drawn since the last flush is lost.
+    /// The terminal was (or may have been) resized: everything is painted again. Drawing since the last flush is lost.
     pub fn resize(&mut self, size: Size) {
         let area = Rect::from((Position::ORIGIN, size));
         self.shown = Buffer::empty(area);
@@ -153,7 +153,7 @@ impl<W: Write> Screen<W> {
         self.cursor = None;
     }
 
-    /// What the bytes go to.
+    /// The output.
     pub fn out(&mut self) -> &mut W {
         &mut self.out
     }
@@ -279,7 +279,7 @@ fn is_blank(cell: &Cell) -> bool {
     cell.symbol() == " " && look(cell) == Look::PLAIN
 }
 
-/// What is shown after the rows moved; `None` when the hint makes no sense here.
+/// The contents after the rows moved; `None` when the hint makes no sense here.
 fn scrolled(shown: &Buffer, scroll: &Scroll) -> Option<Buffer> {
     let by = usize::from(scroll.up.unsigned_abs());
     let rows = usize::from(scroll.rows.start)..usize::from(scroll.rows.end);

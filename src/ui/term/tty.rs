@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::stdio;
 use rustix::termios::tcgetwinsize;
 
-/// What is assumed of a terminal that does not know its size.
+/// Assumed size of a terminal that does not report one.
 const UNKNOWN: Size = Size::new(80, 24);
 /// The largest screen that is drawn; a pseudo-terminal can claim any.
 const LARGEST: Size = Size::new(1000, 500);

@@ -254,7 +254,7 @@ fn numbered<'a>(
     })
 }
 
-/// What differs; the same beginning and end are found first, for they are most of a file.
+/// The differing ranges; common prefix and suffix are removed first, as they are most of a file.
 fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let same = |(left, right): &(&&str, &&str)| left == right;
     let front = old.iter().zip(new).take_while(same).count();

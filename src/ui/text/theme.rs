@@ -40,7 +40,7 @@ impl ColorMode {
 /// One style for each kind of text that should be distinguishable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Theme {
-    /// What it was made for.
+    /// The colour mode it was made for.
     pub mode: ColorMode,
     /// Ordinary text: the terminal's own colours.
     pub text: Style,
@@ -56,7 +56,7 @@ pub struct Theme {
     pub error: Style,
     /// The one accent: what is selected or active.
     pub accent: Style,
-    /// What may be overlooked: times, hints, addresses behind links.
+    /// Secondary text: times, hints, addresses after links.
     pub dim: Style,
     /// Inline code, and code no table knows.
     pub code: Style,

@@ -31,7 +31,7 @@ const GONE: u8 = 129;
 /// Bytes of the model's text that are kept as the reason for a question, at most.
 const SAID: usize = 2_000;
 
-/// What the loop around the interface has to do for it.
+/// Requests of the interface to the loop around it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wish {
     /// Stop this process until the shell wakes it.
@@ -221,7 +221,7 @@ impl App {
         }
     }
 
-    /// What the editor leaves to the interface.
+    /// Actions that the editor leaves to the interface.
     fn pass(&mut self, action: Action) {
         match action {
             Action::Escape => self.escape(),
@@ -361,7 +361,7 @@ impl App {
         }
     }
 
-    /// Empties the input. What was in it is the newest entry of the history, in this run only.
+    /// Empties the input. Its text becomes the newest entry of the history, in this run only.
     fn clear_draft(&mut self) {
         let draft = self.editor.text().trim().to_owned();
         if !draft.is_empty() {
@@ -456,7 +456,7 @@ impl App {
         }
     }
 
-    /// What came back from the user's editor.
+    /// The text from the user's editor.
     pub(super) fn set_draft(&mut self, text: &str) {
         self.editor.set_text(text.trim_end_matches('\n'));
     }

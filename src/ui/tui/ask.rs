@@ -126,8 +126,7 @@ pub(super) fn rows(
     rows
 }
 
-/// What the user is to know before they agree. Only the command is set in from the edge: none of its lines can pass for the
-/// directory or the reason.
+/// The details to read before approving. Only the command is indented: none of its lines can pass for the directory or the reason.
 fn body(asked: &Asked, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let matter = &asked.question.matter;
     let mut rows = Vec::new();

@@ -603,7 +603,7 @@ fn code_lines(block: &Block, opens: bool, closes: bool) -> String {
     lines.concat()
 }
 
-/// What a theme and a moment make of a conversation; for tests and the view.
+/// The rendering parameters for a theme and a moment; for tests and the view.
 pub(super) fn sheet(width: usize, theme: &Theme, now: Instant) -> Sheet<'_> {
     Sheet { width, theme, now }
 }

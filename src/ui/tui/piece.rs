@@ -55,7 +55,7 @@ pub(super) enum Piece {
     Tool(Box<Call>),
 }
 
-/// What laying out depends on.
+/// The parameters that layout depends on.
 #[derive(Clone, Copy)]
 pub(super) struct Sheet<'a> {
     pub(super) width: usize,

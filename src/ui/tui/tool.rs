@@ -85,7 +85,7 @@ struct End {
     text: String,
 }
 
-/// What an edit changes.
+/// A file edit.
 #[derive(Debug, Clone)]
 enum Change {
     Between {
@@ -252,7 +252,7 @@ impl<'a> Arguments<'a> {
         words.join(" ")
     }
 
-    /// What the call changes, when it edits a file.
+    /// The file change of an edit call.
     fn change(&self) -> Option<Change> {
         if let Some(Args::Whole(patch)) = &self.args {
             return Some(Change::Patch(clean(patch).into_owned()));

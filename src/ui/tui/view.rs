@@ -44,7 +44,7 @@ pub(super) struct Placed {
     pub(super) height: usize,
 }
 
-/// What a frame came to.
+/// The result of drawing a frame.
 pub(super) struct Drawn {
     pub(super) cursor: Option<Position>,
     pub(super) scroll: Option<Scroll>,

@@ -87,7 +87,7 @@ fn failure(asked: &Asked, why: Why, status: Option<u16>, said: &Said) -> Failure
             let what = if status == Some(403) {
                 format!("{name} refused access{tag}{because}")
             } else {
-                // What a key lacks (a scope, a credit card, an organisation) only the provider knows.
+                // Only the provider knows what the key lacks (a scope, a credit card, an organisation).
                 format!("{name} refused the key{tag}{because}")
             };
             Problem::new(Kind::Auth, what).next(format!("Check {key}, or {other}"))

@@ -83,7 +83,7 @@ impl Decoder {
         draft.done || draft.finish.is_some() && !draft.calls.any_broken()
     }
 
-    /// What has come, for a failure that was found elsewhere: a reset, silence, a cancel. Its calls are left out.
+    /// The partial reply for a failure found elsewhere: a reset, silence, cancellation. Its calls are left out.
     pub fn so_far(self) -> Reply {
         self.reading.draft.so_far()
     }

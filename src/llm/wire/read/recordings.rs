@@ -221,7 +221,7 @@ fn check(recording: &Recording, body: &[u8]) -> usize {
     every_cut(wire, body, &chosen(body.len()))
 }
 
-/// What the rest of the program sees.
+/// The outcome as the rest of the program sees it.
 fn outcome(recording: &Recording, wire: Wire, body: &[u8]) {
     let want = &recording.expected;
     let mut decoder = Decoder::new(wire, Asked::new(row("openai-compat").unwrap()));

@@ -48,7 +48,7 @@ pub(super) fn mended(data: &[u8], half: &mut Half) -> Option<Vec<u8>> {
     changed.then(|| out.into_bytes())
 }
 
-/// What an error of the parser would say of one that only shows later.
+/// The parser's error message for an invalid surrogate that is only detected later.
 pub(super) const HALF: &str = "half a surrogate pair";
 
 /// True when a JSON text holds half a surrogate pair, which only shows when it is decoded.

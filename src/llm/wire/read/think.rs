@@ -11,7 +11,7 @@ const TAGS: [(&str, &str); 3] = [
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Think {
     place: Place,
-    /// What may be the beginning of a tag.
+    /// Possibly the beginning of a tag.
     held: String,
 }
 
@@ -25,7 +25,7 @@ enum Place {
     Text,
 }
 
-/// What a piece turned out to be.
+/// The classification of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part<'a> {
     Text(&'a str),

@@ -12,7 +12,7 @@ use crate::llm::catalog::Row;
 use crate::llm::models;
 use crate::llm::provider::{Effort, Request};
 
-/// What Google's manual has for calls that another model made: Gemini 3 refuses calls without a signature.
+/// The placeholder signature that Google documents for calls made by another model: Gemini 3 refuses calls without one.
 #[derive(Serialize)]
 struct Unsigned {
     google: Signature,

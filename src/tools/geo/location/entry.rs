@@ -36,7 +36,7 @@ const EMPTY: [&str; 2] = ["point_of_interest", "establishment"];
 /// Kinds shown of one place.
 const KINDS: usize = 4;
 
-/// What is known of a place.
+/// The known facts about a place.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Entry {
     pub(super) name: Option<String>,
@@ -158,7 +158,7 @@ impl Entry {
         }
     }
 
-    /// What tags say beside name, kind and address.
+    /// Details from tags besides name, kind and address.
     fn tagged(tag: impl Fn(&str) -> Option<String>) -> Self {
         let any = |keys: &[&str]| keys.iter().find_map(|key| tag(key));
         let words = |text: String| {

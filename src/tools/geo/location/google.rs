@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(7);
 /// The requested fields: Google has no default, and more expensive fields put the call into a more expensive class.
 const FIELDS: &str = "places.displayName,places.formattedAddress,places.rating,places.userRatingCount,places.location,places.types";
 
-/// What came of asking Google.
+/// The outcome of a request to Google.
 pub(super) enum Google {
     /// Places.
     Found(Vec<Entry>),

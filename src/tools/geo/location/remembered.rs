@@ -1,4 +1,4 @@
-//! What a session found out once about where it is and what it may ask.
+//! Facts that a session looks up once: its location, and Google credentials.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -32,7 +32,7 @@ impl<T> Default for Once<T> {
 }
 
 impl<T: Clone> Once<T> {
-    /// What `find` found, now or before. Two calls at once find out once.
+    /// The cached value, or the result of `find`. Of two concurrent calls only one runs it.
     ///
     /// # Errors
     /// Those of `find`; the next call tries again.

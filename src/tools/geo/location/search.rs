@@ -234,7 +234,7 @@ impl First {
         }
     }
 
-    /// What is left to say when OpenStreetMap failed too.
+    /// The answer when OpenStreetMap failed too.
     fn alone(self, mut problem: Problem, title: &str) -> Outcome<String> {
         let Some(said) = self.said.filter(|_| !problem.is_cancelled()) else {
             return Err(problem);

@@ -15,7 +15,7 @@ const STEP: Duration = Duration::from_secs(30);
 /// The Google APIs that are switched on: the legacy one, and the new one, which the searches use.
 const APIS: [&str; 2] = ["places-backend.googleapis.com", "places.googleapis.com"];
 
-/// What the steps have done so far.
+/// The steps so far.
 struct Steps<'a> {
     ctx: &'a Ctx,
     done: String,

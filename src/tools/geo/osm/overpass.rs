@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Pause after a second refusal for overuse.
 const QUOTA: Duration = Duration::from_secs(60);
 
-/// What a query found.
+/// The result of a query.
 #[derive(Debug)]
 pub(crate) struct Reply {
     /// Everything, in the server's order.
@@ -46,7 +46,7 @@ pub(crate) struct Element {
 }
 
 impl Reply {
-    /// What the licence asks for.
+    /// The attribution that the licence requires.
     pub(crate) fn credit(&self) -> String {
         match &self.as_of {
             Some(time) => credit(&format!("Overpass, as of {time}")),
@@ -192,7 +192,7 @@ fn refused(answer: &Answer) -> Problem {
     }
 }
 
-/// What a page of Overpass says went wrong: the text behind each "Error".
+/// The error message on a page of Overpass: the text after each "Error".
 fn page_error(page: &str) -> Option<String> {
     const MARK: &str = "Error</strong>";
     let faults = page.split(MARK).skip(1).map(|rest| {

@@ -78,7 +78,7 @@ crate::tools! { "travel";
     ];
 }
 
-/// Whose data a route is made from.
+/// The attribution of a route.
 const SOURCE: &str = "Route by OSRM; map data by OpenStreetMap contributors (ODbL)";
 
 fn estimate(ctx: &Ctx, args: EstimateTravelTime) -> Outcome<String> {

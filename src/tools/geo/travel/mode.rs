@@ -96,7 +96,7 @@ impl Param for Asked {
 }
 
 impl Asked {
-    /// What to say when the word names no mode.
+    /// The notice about a word that names no mode.
     pub(super) fn notice(&self) -> Option<String> {
         let word = self.unknown.as_ref()?;
         Some(format!(

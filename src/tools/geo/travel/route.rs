@@ -23,7 +23,7 @@ const FAR: f64 = 1_000.0;
 /// A point that lies farther from a road than this is not where the caller thinks it is.
 const ABSURD: f64 = 50_000.0;
 
-/// What is to be found.
+/// A requested route.
 #[derive(Debug)]
 pub(super) struct Trip {
     pub(super) mode: Mode,
@@ -111,7 +111,7 @@ impl Trip {
         }
     }
 
-    /// What the answer holds; none when it lacks the route.
+    /// Parses the answer; `None` when it has no route.
     fn read(&self, value: &Value) -> Option<Route> {
         let route = value.at("routes/0")?;
         let sound = |number: &f64| (0.0..1e12).contains(number);
@@ -199,7 +199,7 @@ impl Trip {
         }
     }
 
-    /// What the point of this number is to the trip.
+    /// The role of a point in the trip.
     fn called(&self, at: usize) -> String {
         match at {
             0 => "the start".to_owned(),
@@ -224,7 +224,7 @@ impl Trip {
         Ok(())
     }
 
-    /// What a reader must know about the route: points far from roads, and both ends at one spot.
+    /// Notices about the route: points far from roads, and both ends at one spot.
     pub(super) fn notes(&self, route: &Route, units: Units) -> Vec<String> {
         let mut notes = Vec::new();
         for (at, (metres, _)) in route.snaps.iter().enumerate().take(self.points.len()) {

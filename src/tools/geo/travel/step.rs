@@ -87,7 +87,7 @@ pub(super) fn instruction(step: &Value, end: End) -> String {
             return format!("Take the ferry{on}");
         }
         "notification" => format!("Continue{on}"),
-        // What a newer server calls otherwise is a turn, says OSRM's page.
+        // Unknown maneuvers of newer servers are turns, as OSRM documents.
         _ => format!("{}{onto}", way.turn()),
     };
     let towards = signs.map(|signs| format!(" towards {signs}"));
@@ -180,7 +180,7 @@ impl Way {
         }
     }
 
-    /// What a lane is for.
+    /// The direction of a lane.
     fn lane(self) -> String {
         match self {
             Self::None => String::new(),

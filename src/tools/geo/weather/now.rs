@@ -68,7 +68,7 @@ fn moment(text: &str) -> Option<String> {
     Some(time.strftime("%a %-d %b %Y, %H:%M").to_string())
 }
 
-/// Whose values these are, and for which place exactly.
+/// The source of the values, and their exact place.
 pub(super) fn source(value: &Value, point: Point, units: Units) -> String {
     let cell = value
         .number("latitude")

@@ -50,7 +50,7 @@ impl Entity {
         }
     }
 
-    /// What a search calls its list of them.
+    /// The key of its list in search results.
     fn list(self) -> &'static str {
         match self {
             Self::Artist => "artists",
@@ -59,7 +59,7 @@ impl Entity {
         }
     }
 
-    /// What a lookup is to bring along.
+    /// The `inc` parameter of its lookup.
     fn with(self) -> &'static str {
         match self {
             Self::Artist => "release-groups+genres+tags",

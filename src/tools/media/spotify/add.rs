@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 struct Found {
     asked: String,
     uri: String,
-    /// What the track is called; `None` for one that was named by its URI.
+    /// The track's title; `None` for one that was named by its URI.
     called: Option<String>,
 }
 
@@ -205,7 +205,7 @@ fn called(track: &Value) -> String {
     }
 }
 
-/// What was added and what was not.
+/// The report of added and skipped tracks.
 fn report(
     playlist: &str,
     count: usize,

@@ -46,7 +46,7 @@ struct Visit {
     since: Instant,
 }
 
-/// What came back, and the browser that waits for a page.
+/// A callback, and the browser connection that waits for a page.
 pub(super) struct Caught {
     pub(super) back: Back,
     stream: TcpStream,

@@ -9,7 +9,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::formats::address::decoded;
 use crate::net::service::encoded;
 
-/// What Marvin asks leave for.
+/// The requested scopes.
 pub(super) const SCOPES: [&str; 2] = ["playlist-modify-private", "playlist-modify-public"];
 
 /// 43 random characters.
@@ -49,7 +49,7 @@ pub(super) fn address(
     format!("{accounts}/authorize?{}", pairs.join("&"))
 }
 
-/// What came back to the redirect address.
+/// The parameters of the redirect.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Back {
     pub(super) code: Option<String>,

@@ -102,7 +102,7 @@ pub(super) fn search(ctx: &Ctx, args: SpotifySearch) -> Outcome<String> {
 /// One page of hits.
 ///
 /// # Errors
-/// What Spotify refuses; an answer without a list of the kind.
+/// Errors of Spotify; an answer without a list of the kind.
 pub(super) fn page(
     api: &mut Api<'_>,
     kind: &'static str,

@@ -73,7 +73,7 @@ pub(super) fn sign_in(ctx: &Ctx, args: SpotifyAuth) -> Outcome<String> {
 
 /// The message if the account can be used already.
 fn connected(ctx: &Ctx, store: &Store) -> Outcome<Option<String>> {
-    // What cannot be read is written again by the sign-in.
+    // An unreadable file is rewritten by the sign-in.
     let Ok(token) = store.read() else {
         return Ok(None);
     };
@@ -146,7 +146,7 @@ fn by_paste(why: &str, url: &str, redirect: &str) -> String {
     )
 }
 
-/// What the browser brought back.
+/// Completes the sign-in with the browser's callback.
 fn finish(ctx: &Ctx, store: &Store, begun: &Begun, caught: Caught) -> Outcome<String> {
     let outcome = taken(ctx, store, begun, &caught.back);
     caught.answer(match &outcome {

@@ -22,7 +22,7 @@ const YOUNG: i64 = 2_700;
 /// Seconds by which a token is renewed before its end.
 const EARLY: i64 = 60;
 
-/// What is known of the account.
+/// Stored facts about the account.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) access: String,
@@ -110,7 +110,7 @@ impl Store {
         self.now
     }
 
-    /// What renewals of several processes lock.
+    /// The lock for token refreshes of several processes.
     pub(super) fn renewal(&self) -> PathBuf {
         self.tokens.with_file_name("spotify-renewal")
     }
@@ -160,7 +160,7 @@ impl Store {
         self.change(|own| {
             if Token::of(&Value::Object(own.clone())).refresh == refused.refresh {
                 set(own, &Token::default());
-                // What was imported and refused is not imported again.
+                // A token that was imported and refused is not imported again.
                 own.insert("imported".to_owned(), true.into());
             }
         })

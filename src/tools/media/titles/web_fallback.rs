@@ -1,4 +1,4 @@
-//! What is done where the key of a service is not set: the web is searched, with a word on what a key would give.
+//! The fallback without a service's key: a web search, with a note on what a key would give.
 
 use crate::base::problem::{Kind, Outcome};
 use crate::net::services::Service;
@@ -14,7 +14,7 @@ pub(crate) struct Key {
     pub(crate) service: &'static Service,
     /// Where keys are given out.
     pub(crate) page: &'static str,
-    /// What it would give.
+    /// The benefit of the key.
     pub(crate) gives: &'static str,
 }
 
@@ -40,7 +40,7 @@ impl Key {
     }
 }
 
-/// What the web says about `query`, under a line on the key that is not set.
+/// Web results for `query`, under a line about the missing key.
 pub(crate) fn web(ctx: &Ctx, key: &Key, query: &str) -> Outcome<String> {
     let found = browsing::instead(ctx, query, RESULTS).map_err(|why| {
         // A cancellation or an unusable query has nothing to do with the key.

@@ -71,7 +71,7 @@ fn files(ctx: &Ctx) -> Outcome<Files> {
     Ok(Files::of(&ctx.world.paths.profile(&ctx.world.profile())?))
 }
 
-/// What of the calendar falls into a stretch of time.
+/// The occurrences of the calendar within a period.
 fn found(ctx: &Ctx, from: &Zoned, until: &Zoned) -> Outcome<Found> {
     let (bytes, note) = files(ctx)?.read()?;
     let mut found = between(&bytes, from, until, ctx.world.clock.zones());

@@ -25,7 +25,7 @@ const NAMES: usize = 5;
 /// A file with a NUL among its first bytes is not text.
 const SNIFF: usize = 8_000;
 
-/// What was found.
+/// Search results.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     lines: Vec<String>,

@@ -18,7 +18,7 @@ pub(crate) const LARGEST: u64 = 64 << 20;
 const WAIT: Duration = Duration::from_secs(4);
 /// The project's notes, from its working directory.
 const IN_PROJECT: &str = ".marvin/notes";
-/// What messages call the folder.
+/// The folder's name in messages.
 const CALLED: &str = "notes folder";
 /// Characters of an ending such as `.md` at most.
 const ENDING: usize = 8;
@@ -251,7 +251,7 @@ impl Home {
         }
     }
 
-    /// What a name may mean, the likeliest first: as written, then without `Notes/`.
+    /// The possible paths for a name, the likeliest first: as written, then without `Notes/`.
     fn names(&self, text: &str) -> Vec<String> {
         let bare = self.bare(text);
         let shorter = without_notes(bare);
@@ -286,7 +286,7 @@ fn text(path: impl Into<PathBuf>) -> Option<String> {
     path.into().to_str().map(str::to_owned)
 }
 
-/// What follows `prefix` and a slash.
+/// The path after `prefix` and a slash.
 fn below<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
     let head = path.get(..prefix.len())?;
     let rest = path.get(prefix.len()..)?;

@@ -168,7 +168,7 @@ fn list(ctx: &Ctx, args: NotesLs) -> Outcome<String> {
     Ok(out)
 }
 
-/// What an entry is: a note with its size, a link with where it points, or what is neither.
+/// Describes an entry: a note with its size, a symlink with its target, or anything else.
 fn about(root: &Root, folder: &Rel, entry: &Entry) -> Outcome<String> {
     let rel = match folder.is_here() {
         true => root.check(&entry.name)?,

@@ -88,13 +88,13 @@ pub(crate) struct Desk<'a> {
     pub current: PathBuf,
     /// The caller's environment.
     pub env: &'a Env,
-    /// What time it is.
+    /// The clock.
     pub clock: &'a Clock,
     /// Ends the work.
     pub stop: &'a Cancel,
 }
 
-/// What `help` prints.
+/// The output of `help`.
 pub(crate) const HELP: &str = "tk - minimal ticket system with dependencies, in Markdown files
 
 Usage: tk <command> [words]

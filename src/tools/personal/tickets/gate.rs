@@ -8,7 +8,7 @@ use crate::base::text::{clip, visible};
 use crate::store::tickets::change::descends;
 use crate::store::tickets::location::Place;
 
-/// What this process has done about tickets; in memory, so a retry begins again.
+/// Ticket operations of this process; in memory, so a restart resets them.
 #[derive(Debug, Default)]
 pub struct TicketGate {
     refused: AtomicBool,

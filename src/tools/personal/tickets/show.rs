@@ -13,7 +13,7 @@ use crate::store::tickets::graph::Graph;
 pub(crate) struct Filter {
     /// The status.
     pub status: String,
-    /// Who does it.
+    /// The person responsible.
     pub assignee: String,
     /// One tag.
     pub tag: String,

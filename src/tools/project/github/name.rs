@@ -14,7 +14,7 @@ impl Name {
     /// `owner/name`, or an address at GitHub or at `base`.
     ///
     /// # Errors
-    /// What is neither.
+    /// Anything else.
     pub(super) fn parse(text: &str, base: &str) -> Outcome<Self> {
         let text = text.trim();
         let wrong = |why: &str| {

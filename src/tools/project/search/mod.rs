@@ -43,7 +43,7 @@ const LIMIT: Duration = Duration::from_secs(25);
 /// Time limit for git to list tracked files.
 const GIT_LIMIT: Duration = Duration::from_secs(5);
 
-/// What to look for.
+/// A search request.
 #[derive(Debug, Clone)]
 pub(crate) struct Search<'a> {
     /// Regular expression in the `regex` crate's syntax.
@@ -206,7 +206,7 @@ impl Finder<'_> {
     }
 }
 
-/// What git tracks below `root`. Its files may be anything, pipes too, so git does not get the whole time of the search.
+/// Files tracked by git below `root`. The repository's files may be anything, even pipes, so git does not get the whole time of the search.
 fn tracked(root: &Root, env: &Env, stop: &Cancel) -> Outcome<BTreeSet<String>> {
     let (stop, _with_search) = stop.child();
     thread::scope(|scope| {

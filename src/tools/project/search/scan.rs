@@ -1,7 +1,7 @@
-//! One file searched, line by line: a pattern never sees more than a line.
+//! Searches one file, line by line: a pattern never sees more than a line.
 //!
-//! Usual files are read whole, and a second form of the pattern, whose `^` and `$` know lines, runs over all of it to find the lines
-//! worth a look; going through millions of lines one by one takes ten times as long. What it finds is tried again on its line alone.
+//! Ordinary files are read whole, and a second form of the pattern, in multi-line mode, runs over all of it to find candidate lines; going through
+//! millions of lines one by one takes ten times as long. Candidates are matched again on their own.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -46,7 +46,7 @@ impl Limits<'_> {
 #[derive(Debug, Default)]
 pub(super) struct Hits {
     pub(super) lines: Vec<Line>,
-    /// What was not searched of it.
+    /// Why it was not searched completely.
     pub(super) trouble: Option<String>,
 }
 
@@ -83,7 +83,7 @@ impl Pattern {
     }
 }
 
-/// What to take of each file.
+/// How much to collect from each file.
 pub(super) struct Wanted {
     /// Lines around a hit.
     pub(super) context: usize,

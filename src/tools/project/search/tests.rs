@@ -199,7 +199,7 @@ fn a_folder_swapped_for_a_link_leads_nowhere() {
     assert!(seen > 0);
 }
 
-/// What opens, closes, repeats or escapes in a glob or a regular expression.
+/// Characters with a meaning in globs or regular expressions.
 const SIGNS: [&str; 17] = [
     "(", ")", "[", "]", "{", "}", "[[:", "(?:", "(?", "\\", "*", "?", "|", "a{9}", "!", "**/",
     "{a,",

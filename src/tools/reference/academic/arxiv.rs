@@ -12,7 +12,7 @@ use crate::net::services::ARXIV;
 use crate::tools::engine::context::Ctx;
 use crate::tools::output::untrusted::line;
 
-/// What the terms of use keep between two requests; the second try waits as long.
+/// The pause between two requests by the terms of use; also before the retry.
 const PAUSE: Duration = Duration::from_secs(3);
 /// The longest wait for a second try.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -9,12 +9,12 @@ use crate::tools::output::untrusted::line;
 /// Elements that may be open in each other; what lies deeper is not read.
 const DEEPEST: usize = 64;
 
-/// What a feed holds.
+/// A parsed feed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Feed {
     /// How many there are in all.
     pub(super) total: Option<u64>,
-    /// What it lists.
+    /// Its papers.
     pub(super) papers: Vec<Paper>,
     /// Why there are no papers: arXiv reports errors as entries.
     pub(super) error: Option<String>,

@@ -111,7 +111,7 @@ fn years(min: i64, max: i64) -> Outcome<Option<String>> {
     }))
 }
 
-/// What the search was limited to, as the end of a sentence.
+/// The filters of the search, as the end of a sentence.
 fn limits(args: &SearchPapers) -> String {
     let years = match (args.year_min, args.year_max) {
         (0, 0) => String::new(),

@@ -161,7 +161,7 @@ fn until_midnight() -> Duration {
     Duration::from_secs(u64::try_from(day - now.rem_euclid(day)).unwrap_or_default())
 }
 
-/// What is left of the day's requests, as a line; a warning when that is little.
+/// The remaining daily quota, as a line; a warning when it is low.
 pub(super) fn allowance(value: &Value, keyed: bool) -> Option<String> {
     let more = if keyed {
         ""

@@ -21,7 +21,7 @@ const LONGEST: usize = 8_000;
 /// Characters of a translation that is not fenced.
 const SHORT: usize = 200;
 
-/// What a piece became.
+/// The outcome for a piece.
 #[derive(Debug, Default, PartialEq)]
 struct Translated {
     text: String,

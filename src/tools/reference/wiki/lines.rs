@@ -62,7 +62,7 @@ impl Pattern {
     }
 }
 
-/// What was found: how many lines fit, and the first of them as text; `None` when none does.
+/// Matches: the number of lines, and the first of them as text; `None` without matches.
 pub(super) fn matching(text: &str, pattern: &Pattern) -> Option<(usize, String)> {
     let lines: Vec<&str> = text.lines().collect();
     let hits: Vec<usize> = (0..lines.len())

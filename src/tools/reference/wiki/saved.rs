@@ -36,7 +36,7 @@ pub(super) fn save(
 ) -> Outcome<PathBuf> {
     let name = title.file();
     let path = dir.join(&name);
-    // What a power cut takes can be fetched again.
+    // After a power cut it can be fetched again.
     atomic::replace(&path, text.as_bytes(), Access::Private)?;
     lock::update(&index(dir), WAIT, |before| {
         let mut articles = before.as_deref().map(articles).unwrap_or_default();

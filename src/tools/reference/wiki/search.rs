@@ -12,7 +12,7 @@ use crate::formats::html;
 use crate::tools::engine::context::Ctx;
 use crate::tools::output::untrusted::{fenced, line};
 
-/// What a search found.
+/// Search results.
 pub(super) struct Found {
     total: Option<u64>,
     suggestion: Option<String>,

@@ -106,7 +106,7 @@ impl Title {
         format!("{} {:08x}.txt", head(stem, STEM).trim_end(), mark(&title))
     }
 
-    /// What is the same for titles that mean one article: case and underscores do not count.
+    /// The comparison key of titles for one article: without case and underscores.
     pub(super) fn folded(&self) -> String {
         self.to_string().to_lowercase()
     }
@@ -155,7 +155,7 @@ fn from_address(given: &str) -> Option<(String, String)> {
     plain.then(|| (language.to_owned(), decoded(path)))
 }
 
-/// What follows the language in the host of a Wikipedia.
+/// The part after the language in the host of a Wikipedia.
 fn domain(service: &Service) -> Option<&'static str> {
     service.base.strip_prefix("https://en")
 }

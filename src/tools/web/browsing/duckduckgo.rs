@@ -89,7 +89,7 @@ pub(super) fn headed<'a>(ask: Ask<'a>, service: &Service) -> Ask<'a> {
         .patience(Duration::ZERO)
 }
 
-/// What a page that was understood says.
+/// The outcome of a parsed page.
 enum Said {
     Found(Vec<Hit>),
     BotCheck,

@@ -16,7 +16,7 @@ const MOST: usize = 10_000_000;
 /// Bytes examined to detect the type of a body.
 const HEAD: usize = 1024;
 
-/// What a page is made of.
+/// The format of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// HTML.
@@ -32,7 +32,7 @@ pub(super) struct Fetched {
     pub(super) address: Address,
     /// The answer's status.
     pub(super) status: u16,
-    /// What it is.
+    /// Its format.
     pub(super) kind: Kind,
     /// Its text.
     pub(super) text: String,
@@ -94,7 +94,7 @@ fn read(visit: Visit) -> Outcome<Fetched> {
     })
 }
 
-/// What a content type promises.
+/// The format declared by a content type.
 #[derive(Debug, PartialEq, Eq)]
 enum Told {
     Html,
@@ -152,7 +152,7 @@ fn is_data(bytes: &[u8], named: &str) -> bool {
     head.starts_with(b"%PDF-") || !wide && head.contains(&0)
 }
 
-/// What the first bytes of data say about it.
+/// The format of binary data by its first bytes.
 fn signature(bytes: &[u8]) -> &'static str {
     let known: [(&[u8], &str); 8] = [
         (b"%PDF-", "application/pdf"),
@@ -212,7 +212,7 @@ fn too_large(address: &Address) -> Problem {
     .next("download_file saves it to ~/Downloads; search_code and read_file read a part of a file.")
 }
 
-/// What a status of 400 and more means.
+/// The meaning of an error status.
 pub(super) fn status_words(status: u16) -> &'static str {
     match status {
         300..=399 => " (it redirects without saying where to)",

@@ -121,7 +121,7 @@ crate::tools! { "web";
     } => scrape::page, says ["scrape {url}", "scrape the page {url}"];
 }
 
-/// What `web_search` says of `query`: for tools whose own service has no key.
+/// The results of `web_search` for `query`: for tools whose own service has no key.
 pub(crate) fn instead(ctx: &Ctx, query: &str, max_results: usize) -> Outcome<String> {
     let query = query.to_owned();
     let time_filter = Recency::Any;

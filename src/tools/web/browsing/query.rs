@@ -1,4 +1,4 @@
-//! What is searched for, as each service takes it.
+//! Search queries, in the syntax of each service.
 
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::thousands;

@@ -14,10 +14,10 @@ const TITLE: usize = 200;
 const SNIPPET: usize = 600;
 /// Elements whose content is not text.
 const SILENT: [&str; 5] = ["script", "style", "template", "textarea", "title"];
-/// What a page without results says.
+/// The text of a page without results.
 const NOTHING: [&str; 2] = ["No results.", "No more results."];
 
-/// What a page says.
+/// A parsed page.
 #[derive(Debug, Default)]
 pub struct Page {
     /// The results, in order.
@@ -35,7 +35,7 @@ pub struct Hit {
     pub title: String,
     /// Its address, without DuckDuckGo's wrapper.
     pub url: String,
-    /// What it says, on one line; may be empty.
+    /// Its snippet, on one line; may be empty.
     pub snippet: String,
 }
 

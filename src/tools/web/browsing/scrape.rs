@@ -22,7 +22,7 @@ use crate::tools::output::untrusted::fenced;
 
 /// Between two pages.
 const GAP: Duration = Duration::from_secs(3);
-/// What a page is given.
+/// Time limits of a page.
 const PATIENCE: Patience = Patience {
     load: Duration::from_secs(30),
     script: Duration::from_secs(5),
@@ -37,7 +37,7 @@ const LINKS: usize = 100;
 const IDS: usize = 40;
 /// Characters taken from a browser, at most.
 const TEXT: usize = 400_000;
-/// What frames a page's text.
+/// Elements that frame a page's text.
 const FRAME: [&str; 6] = ["script", "style", "nav", "header", "footer", "iframe"];
 /// Takes a page apart inside the browser.
 const SCRIPT: &str = include_str!("scrape.js");

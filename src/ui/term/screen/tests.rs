@@ -44,7 +44,7 @@ impl Pair {
             .set_size(some(height), some(width));
     }
 
-    /// What differs between the terminal and what was flushed last.
+    /// Differences between the terminal and the last flushed frame.
     fn fault(&self) -> Option<String> {
         let shown = &self.screen.shown;
         for y in 0..shown.area.height {

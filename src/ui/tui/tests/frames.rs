@@ -1,4 +1,4 @@
-//! What there is to see, each in every size.
+//! Frames of every element, each in every size.
 
 use super::stage::Stage;
 use crate::app::session::ui_update::{End, Show};

@@ -29,7 +29,7 @@ const GRACE: Duration = Duration::ZERO;
 /// Bytes of the path of the folder for temporary files, at most. The path of a Unix socket has at most 107 bytes on Linux and 103 on
 /// macOS, and Chromium's adds `/marvin-browser-XXXXXX/.org.chromium.Chromium.XXXXXX/SingletonSocket` to it.
 const MAX_TEMP_DIR_BYTES: usize = 34;
-/// What its folder's name begins with.
+/// Prefix of its folder's name.
 const PREFIX: &str = "marvin-browser-";
 /// How long the end of a call waits for its folder to be removed, the same after cancellation, and the pause between two attempts.
 const REMOVE: Duration = Duration::from_secs(3);
@@ -46,7 +46,7 @@ pub(in super::super) struct Process {
     _linked: OnFire,
 }
 
-/// What is heard of a driver that starts.
+/// Output of a driver that starts.
 enum Heard {
     Port(u16),
     Ended(String),
@@ -147,8 +147,7 @@ impl Drop for Process {
     }
 }
 
-/// Removes a browser's folder, and waits a moment for it: there are many files in it, and a process that is dying may still write one.
-/// What is left is for the next call.
+/// Removes a browser's folder, with retries: it has many files, and a dying process may still write one. Leftovers are removed by the next call.
 fn remove(folder: PathBuf, patience: Duration) {
     let (tell, told) = bounded(1);
     let removing = thread::Builder::new()

@@ -21,7 +21,7 @@ const READY: Duration = Duration::from_secs(5);
 const START: Duration = Duration::from_secs(25);
 /// Between two looks at a driver that is not ready.
 const LOOK: Duration = Duration::from_millis(20);
-/// What a driver takes besides the time that it is given.
+/// Overhead of a driver beyond its own timeout.
 const SLACK: Duration = Duration::from_secs(5);
 /// For the end of a session.
 const END: Duration = Duration::from_secs(3);
