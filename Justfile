@@ -51,7 +51,7 @@ musl:
 deny:
     cargo deny --config scripts/deny.toml check
 
-# Draws the README's picture anew, from the program as it is; the tests say when it is out of date.
+# Redraws the README's picture, from the program as it is; the tests say when it is out of date.
 picture:
     MARVIN_BLESS=1 cargo test --test pty picture
 

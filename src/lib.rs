@@ -9,32 +9,31 @@
 //! | 1 | [`formats`] | bytes from outside and the formats of others, read and written: pure |
 //! | 2 | [`disk`], [`net`], [`proc`] | files and the path fence; sockets; child processes |
 //! | 3 | [`chat`] | messages, events, usage, token counts: pure data |
-//! | 4 | [`store`], [`llm`] | what Marvin keeps for a user, one owner a file; providers: wires, choice, retry decisions |
-//! | 5 | [`alerts`] | alarms, timers, reminders, push messages: scheduled, noticed, told |
-//! | 6 | [`tools`] | what the model can do: one row a tool |
-//! | 7 | [`agent`] | how a reply comes about: the loop of requests and tool rounds |
+//! | 4 | [`store`], [`llm`] | Marvin's files about a user, one module per file; providers: wire formats, choice, retry decisions |
+//! | 5 | [`alerts`] | alarms, timers, reminders, push messages: scheduled and announced |
+//! | 6 | [`tools`] | what the model can do: one table row per tool |
+//! | 7 | [`agent`] | the loop of requests and tool rounds that produces a reply |
 //! | 8 | [`app`] | one run: settings, profile, the non-interactive mode, the session of a conversation |
 //! | 9 | [`ui`], [`cli`] | the full screen and the plain lines; the command line |
 //!
-//! [`testing`] is no floor: it names what tests, benchmarks and fuzz targets may reach.
+//! [`testing`] is not a floor: it names what tests, benchmarks and fuzz targets may reach.
 //!
 //! # Life of a prompt
-//! `main` → [`run`] → [`cli::run`] parses by the flag table → [`app::headless`] runs the turn, watched for signals and a
-//! reader that goes away ([`app::watch`]) → [`agent::turn`] builds the system prompt, asks [`llm`], runs the calls of a round by [`crate::tools::engine::batch`], and
-//! asks again → [`app::stream`] writes the text the moment it comes.
+//! `main` → [`run`] → [`cli::run`] parses by the flag table → [`app::headless`] runs the turn, while [`app::watch`] watches for signals and a
+//! closed standard output → [`agent::turn`] builds the system prompt, sends a request through [`llm`], runs the calls of a round by
+//! [`crate::tools::engine::batch`], and repeats → [`app::stream`] writes the text as it arrives.
 //!
 //! # Life of a conversation
-//! [`run`] → [`ui::run`] picks the full screen or the plain lines → both drive one [`app::session`]: what the person does are calls of it,
-//! what happens are values of [`crate::app::session::ui_update`]. Answers, commands, lists and writes to disk have threads of their own and report
-//! to the session's inbox; the face's thread never waits for any of them. [`ui::term`] owns the terminal and gives it back on every way
-//! out.
+//! [`run`] → [`ui::run`] picks the full screen or the plain lines → both drive one [`app::session`]: they call it for what the user does, and
+//! display the [`crate::app::session::ui_update`]s it yields. Answers, commands, lists and writes to disk have threads of their own and report to
+//! the session's inbox; the interface's thread never waits for any of them. [`ui::term`] owns the terminal and restores it on every exit path.
 //!
 //! # Invariants
-//! - Nothing below `app` prints; nothing but `main` asks the operating system for the environment.
+//! - Nothing below `app` prints; only `main` reads the environment of the process.
 //! - Every wait has a limit and ends when the turn's [`base::cancel::Cancel`] fires.
 //! - Every path from a model goes through [`disk::beneath`]; every child process through [`proc::child`].
-//! - Tools never hold a session: they return effects. Providers never see a tool: they see an offer.
-//! - What comes from outside reaches a terminal only through [`ui::text::clean`].
+//! - Tools never hold a session: they return effects. Providers know tools only as schemas.
+//! - Text from outside reaches a terminal only through [`ui::text::clean`].
 //! - A tool's failure is a result; only a provider's failure ends a turn.
 
 #![cfg_attr(

@@ -1,4 +1,4 @@
-//! What tests, benchmarks and fuzz targets reach of the inside, and nothing else does. No promise is made of any of it.
+//! The internals that tests, benchmarks and fuzz targets may use. Not a stable API.
 
 #![allow(missing_docs, reason = "documented where it is declared")]
 

@@ -10,7 +10,7 @@ use crate::llm::fallback::{Decision, Situation, decide};
 use crate::llm::provider::{Delta, Offer, Reply, Request};
 use crate::tools::engine::context::Ctx;
 
-/// Sends `request` until a reply is complete or nothing more can be done.
+/// Sends `request` until a reply is complete or retries and fallbacks are exhausted.
 ///
 /// `before` is what the turn did so far; pieces of the reply go to the listener as they arrive.
 pub(crate) fn ask(
@@ -78,7 +78,7 @@ fn check_cost(ctx: &Ctx, max: Option<f64>) -> Result<(), Failure> {
     let problem = Problem::limit(format!(
         "The cost limit of ${max} is reached (${spent:.4} spent)."
     ))
-    .next("Raise --max-cost to go on.");
+    .next("Raise --max-cost to continue.");
     Err(Failure::new(Why::Refused, problem))
 }
 

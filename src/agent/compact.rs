@@ -13,10 +13,11 @@ use crate::tools::project::scratch;
 const LOGS: &str = ".marvin/logs";
 const INDEX: &str = ".marvin/memories/INDEX.md";
 
-/// Writes the whole conversation to a backup, then replaces all but the user's task and the last messages by one summary.
-/// False when there was nothing to drop.
+/// Writes the whole conversation to a backup, then replaces all but the user's task and the last messages by one summary. False when there was
+/// nothing to drop.
 ///
 /// # Errors
+/// If the backup cannot be written nothing is dropped.
 /// When the backup cannot be written nothing is dropped.
 pub(crate) fn compact(ctx: &Ctx, messages: &mut Vec<Message>) -> Outcome<bool> {
     let Some(cut) = budget::cut(messages) else {
@@ -43,8 +44,8 @@ pub(crate) fn compact(ctx: &Ctx, messages: &mut Vec<Message>) -> Outcome<bool> {
     Ok(true)
 }
 
-/// One message a line, in a file of its own that is never overwritten: in the project, or in the profile where there is none or
-/// its folder cannot be written or leads elsewhere.
+/// Writes one message per line to a new file that is never overwritten: in the project, or in the profile if there is none or its folder is not
+/// writable or leads elsewhere.
 fn backup(ctx: &Ctx, project: Option<&Root>, stamp: &str, messages: &[Message]) -> Outcome<()> {
     let mut text = Vec::new();
     for message in messages {

@@ -11,17 +11,17 @@ use crate::llm::provider::{Finish, Reply};
 use crate::tools::engine::context::Ctx;
 use crate::tools::engine::registry::{self, Ended};
 
-/// Rounds in a row in which every call was cut: a model that does not learn from the answers goes on for ever.
+/// Consecutive rounds in which every call was cut off: a model that does not learn from the answers would loop forever.
 pub(super) const MAX_CUT_ROUNDS: usize = 3;
 
-/// What the user should know of a reply whose calls are answered, so that the turn goes on.
+/// A notice about a reply whose calls are answered, so that the turn continues.
 pub(super) fn remark(target: &ModelTarget, reply: &Reply, cut: &[ToolCall]) -> Option<String> {
     match reply.finish {
         Finish::Length if cut.is_empty() => Some(limit_reached(target)),
         Finish::Length => {
             let names: Vec<&str> = cut.iter().map(|call| call.name.as_str()).collect();
             Some(format!(
-                "{} A tool call was cut and not run ({}); the model is told to call again in smaller pieces.",
+                "{} A tool call was cut and not run ({}); the model is asked to call again in smaller pieces.",
                 limit_reached(target),
                 names.join(", ")
             ))
@@ -31,32 +31,31 @@ pub(super) fn remark(target: &ModelTarget, reply: &Reply, cut: &[ToolCall]) -> O
     }
 }
 
-/// Why a reply without calls, which ends the turn, is no answer; `shown` says that the turn has said something.
+/// Why a reply without calls, which ends the turn, is not an answer; `shown` is true when the turn has already shown text.
 pub(super) fn failure(target: &ModelTarget, reply: &Reply, shown: bool) -> Option<Failure> {
-    let problem = match &reply.finish {
-        Finish::Length => {
-            Problem::limit(limit_reached(target)).next("Ask it to go on, or for less at once.")
-        }
-        Finish::Filtered => {
-            Problem::refused(filtered(target)).next("Ask in other words, or choose another model.")
-        }
-        _ if !reply.text.trim().is_empty() => return None,
-        // The last round is without tools; a model may ask for some all the same.
-        _ if !reply.calls.is_empty() || !reply.cut_calls.is_empty() => Problem::limit(format!(
-            "{} asks for more tools than the rounds of one turn allow, and gives no answer.",
-            target.model
-        ))
-        .next("Ask it to go on."),
-        Finish::Other(why) => Problem::refused(format!(
-            "{} answered nothing ({}).",
-            target.model,
-            visible(&clip(why, 600))
-        )),
-        Finish::Unsaid | Finish::Done if shown => return None,
-        Finish::Unsaid | Finish::Done => {
-            Problem::network(format!("{} answered nothing.", target.model)).next("Ask again.")
-        }
-    };
+    let problem =
+        match &reply.finish {
+            Finish::Length => Problem::limit(limit_reached(target))
+                .next("Ask it to continue, or for less at once."),
+            Finish::Filtered => Problem::refused(filtered(target))
+                .next("Ask in other words, or choose another model."),
+            _ if !reply.text.trim().is_empty() => return None,
+            // The last round is without tools; a model may ask for some all the same.
+            _ if !reply.calls.is_empty() || !reply.cut_calls.is_empty() => Problem::limit(format!(
+                "{} asks for more tools than the rounds of one turn allow, and gives no answer.",
+                target.model
+            ))
+            .next("Ask it to continue."),
+            Finish::Other(why) => Problem::refused(format!(
+                "{} answered nothing ({}).",
+                target.model,
+                visible(&clip(why, 600))
+            )),
+            Finish::Unsaid | Finish::Done if shown => return None,
+            Finish::Unsaid | Finish::Done => {
+                Problem::network(format!("{} answered nothing.", target.model)).next("Ask again.")
+            }
+        };
     Some(Failure::new(Why::Unfinished, problem))
 }
 

@@ -8,14 +8,13 @@ use crate::base::open;
 use crate::disk::beneath::Root;
 use crate::disk::paths::Paths;
 
-/// Most bytes of one such text, and of all documents together (contract/interfaces.md 11).
+/// Size limit in bytes of one such text, and of all documents together: they are in every request.
 const CAP: usize = 60_000;
 
-/// The project's instructions: the first of the contract's three places, else `AGENTS.md` from the directory up to the
-/// repository's root, without a repository in the directory alone (contract/interfaces.md 10.2, decisions.md 13). Returns where
-/// they stand and what they say.
+/// The project's instructions: the first of the three places of [`Paths::instructions`], else `AGENTS.md` (<https://agents.md>) from the directory
+/// up to the repository's root; outside a repository, in the directory alone. Returns where they were found and their text.
 ///
-/// What stands in the project is read within its fence: no link there gets a file from elsewhere into a request.
+/// Files of the project are read through the path fence, so no symlink there gets a file from elsewhere into a request.
 pub(crate) fn instructions(paths: &Paths, root: &Root) -> Option<(PathBuf, String)> {
     let dir = root.path();
     let found = paths.instructions(dir).into_iter().find_map(|path| {
@@ -67,7 +66,7 @@ pub(crate) fn documents(root: &Root) -> Vec<(&'static str, String)> {
 
 /// A file of the project; `None` when it is absent, empty, no regular file, or a link out of the project.
 fn read_within(root: &Root, rel: &str, cap: usize) -> Option<String> {
-    // Nearly always there is nothing, and a refusal costs a look at the tree.
+    // The common case is an absent file, and a refusal costs a look at the tree.
     fs::symlink_metadata(root.path().join(rel)).ok()?;
     let file = root.open_read(&root.check(rel).ok()?).ok()?;
     read_capped(file, rel, cap)
@@ -129,7 +128,7 @@ mod tests {
         fs::write(repo.join("CLAUDE.md"), "shared").unwrap();
         link("CLAUDE.md", &repo.join("AGENTS.md"));
         assert_eq!(instructions(&paths, &sub).unwrap().1, "shared");
-        // The person's own file may be a link.
+        // The user's own file may be a link.
         let own = paths.instructions_for(&sub).unwrap();
         fs::create_dir_all(own.parent().unwrap()).unwrap();
         link(home.join("secret").to_str().unwrap(), &own);

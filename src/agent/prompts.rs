@@ -1,12 +1,12 @@
-//! The words sent to models: Markdown files under `src/prompts`, built in, with `{{slot}}`s filled by name.
+//! Prompts for models: Markdown files under `src/prompts`, built in, with `{{slot}}`s filled by name.
 
-/// Personality and rules (contract/interfaces.md 11, section 1).
+/// Personality and rules: the first section of the system prompt.
 pub(crate) const IDENTITY: &str = include_str!("../prompts/identity.md");
 /// Instructions for work on code (section 6).
 pub(crate) const CODING: &str = include_str!("../prompts/coding.md");
 /// Instructions for shortening a stored conversation.
 pub(crate) const SUMMARY: &str = include_str!("../prompts/summary.md");
-/// What replaces tools in the last request of a turn.
+/// Replaces the tools in the last request of a turn.
 pub(crate) const LAST_ROUND: &str = include_str!("../prompts/last_round.md");
 
 /// `template` with every `{{name}}` replaced by its value.

@@ -7,7 +7,7 @@ use crate::base::marks::enclosed;
 use crate::disk::beneath::Root;
 use crate::tools::engine::context::World;
 
-/// What the session knows of the person; read from the profile's files by the floor above.
+/// Facts about the user for the prompt; the floor above reads them from the profile's files.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Person {
     /// Preferences as text, one a line.
@@ -20,8 +20,8 @@ pub(crate) struct Person {
     pub jobs: String,
 }
 
-/// The prompt: who Marvin is, the user, the project, and last what changes from one request to the next, so that providers that
-/// remember the beginning of a request can use as much of it as possible.
+/// The prompt: Marvin's identity, the user, the project, and last what changes between requests, so that providers that cache prefixes can reuse as
+/// much as possible.
 pub(crate) fn prompt(world: &World, person: &Person, coding: bool) -> String {
     let mut out = prompts::fill(prompts::IDENTITY, &[]);
     section(&mut out, "Preferences", &person.preferences);

@@ -1,4 +1,4 @@
-//! The plain loop: request, reply, tools, again; until the model answers in words or the rounds are used up.
+//! The plain loop: request, reply, tools, repeat; until the model answers without calls or the rounds are used up.
 
 use std::collections::HashSet;
 
@@ -25,7 +25,7 @@ use crate::tools::engine::{arguments, batch};
 /// Characters of a call's arguments that go back to its model after they were cut.
 const CUT_ARGUMENTS: usize = 1_000;
 
-/// How far a turn may go (contract/interfaces.md 7).
+/// Limits of a turn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// Rounds of tool calls.
@@ -57,7 +57,7 @@ impl Limits {
 
 /// A conversation and all that answering it needs.
 pub(crate) struct Talk<'a> {
-    /// Who answers.
+    /// Provider and model.
     pub target: &'a ModelTarget,
     /// Tools offered, rendered once for the whole session.
     pub offer: &'a Offer,
@@ -65,13 +65,13 @@ pub(crate) struct Talk<'a> {
     pub coding: bool,
     /// How far it may go.
     pub limits: Limits,
-    /// Facts about the person.
+    /// Facts about the user.
     pub person: &'a Person,
     /// The messages.
     pub messages: Vec<Message>,
     /// Their token count.
     pub meter: Meter,
-    /// What tools asked the session to do; it holds also when the turn fails later.
+    /// Effects that tools requested of the session; they apply even if the turn fails later.
     pub effects: Vec<Effect>,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Talk<'a> {
     /// Answers the conversation's last message; returns the text of the last reply.
     ///
     /// # Errors
-    /// The provider's failure, when nothing more can be done about it; what came before it stays in `messages`.
+    /// The provider's failure, after retries and fallbacks; messages up to it stay in `messages`.
     pub(crate) fn answer(&mut self, ctx: &Ctx) -> Result<String, Failure> {
         let answered = self.rounds(ctx);
         // The reply is part of the context now, not only when the next message is sent.
@@ -184,7 +184,7 @@ impl<'a> Talk<'a> {
             system.push_str("\n\n");
             system.push_str(prompts::LAST_ROUND.trim_end());
         }
-        // The schemas take their part of the window too; before the first request nobody knows how much.
+        // The schemas take part of the window too; before the first request their size is unknown.
         self.fit(ctx, system.len() + 4 * offer.tokens());
         let request = Request {
             model: &self.target.model,
@@ -204,7 +204,7 @@ impl<'a> Talk<'a> {
         reply
     }
 
-    /// Counts the context (`beside` bytes go with the messages), compacts it when it is too full, and tells the tools how much room is left.
+    /// Counts the context (`beside` bytes go with the messages), compacts it when it is too full, and reports the remaining room to the tools.
     fn fit(&mut self, ctx: &Ctx, beside: usize) {
         let budget = self.budget();
         let mut used = self.meter.measure(&self.messages, beside, budget.warn);
@@ -228,7 +228,7 @@ impl<'a> Talk<'a> {
         Budget::for_window(models::facts(self.target.local, &self.target.model).window)
     }
 
-    /// The words for a context that is nearly full, now that a round's results of `said` bytes have come.
+    /// The warning for a nearly full context, including the results of this round (`said` bytes).
     fn warning(&self, ctx: &Ctx, said: usize) -> Option<String> {
         self.budget()
             .warning(ctx.world.context.used() + estimate(said))
@@ -257,7 +257,7 @@ impl<'a> Talk<'a> {
             args: arguments::for_history(args),
             ..call.clone()
         };
-        // The model writes a call that was cut again: its beginning tells enough of what it was.
+        // The model makes a call that was cut again, so its beginning is enough.
         let begun = |call: &ToolCall| kept(call, &clip(&call.args, CUT_ARGUMENTS));
         reply.calls = calls.iter().map(|call| kept(call, &call.args)).collect();
         reply.calls.extend(cut.iter().map(begun));
@@ -267,8 +267,8 @@ impl<'a> Talk<'a> {
     }
 }
 
-/// Gives calls whose id is missing or taken one of their own, so that every call gets exactly one answer, and tools that were
-/// called by more than their name that name.
+/// Gives calls with a missing or duplicate id one of their own, so that every call gets exactly one answer, and normalizes tool names that have
+/// decorations.
 fn in_own_words(
     registry: &Registry,
     mut calls: Vec<ToolCall>,
@@ -281,7 +281,7 @@ fn in_own_words(
         } else if let Some(tool) = registry.find_canonical(&call.name) {
             tool.name().clone_into(&mut call.name);
         } else {
-            // What a model made up may be a page long; it is shown and told.
+            // An invented name may be a page long; it is shown and sent back.
             call.name = clip(&call.name, 100);
         }
         if call.id.is_empty() || !seen.insert(call.id.clone()) {
@@ -292,8 +292,8 @@ fn in_own_words(
     (calls, cut)
 }
 
-/// A tool's name as every provider takes it back (contract/provider-quirks.md 37, 39): one that a model made up may be anything, and
-/// a name that is refused would spoil every later request.
+/// A tool name that every provider accepts (letters, digits, `_` and `-`, at most 64). A model may invent any name, and a refused one in the
+/// history would make every later request fail.
 fn sendable(name: &str) -> String {
     let plain = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,

@@ -1,7 +1,7 @@
-//! What rings: timers of this process, alarms and reminders on disk. One thread waits for all of them and sleeps while none is due.
+//! Timers of this process, and alarms and reminders on disk. One thread waits for all of them and sleeps while none is due.
 //!
-//! An alarm's record on disk is its existence. Whoever rings it (an open session, the scheduler through `marvin --fire-alarm`) takes
-//! one lock, sees the record, rings, and removes it; killed in between, it rings once more rather than never.
+//! An alarm exists as long as its record on disk. Whoever rings it (an open session, or the scheduler through `marvin --fire-alarm`) takes one
+//! lock, reads the record, rings, and removes it; killed in between, it rings once more rather than never.
 
 pub(crate) mod ntfy;
 pub(crate) mod ntfy_inbox;
@@ -24,16 +24,16 @@ use timer::Timer;
 
 pub use watch::watch;
 
-/// Takes words for the user, from any thread.
+/// Shows a message to the user; callable from any thread.
 pub(crate) type Announce = Box<dyn Fn(String) + Send + Sync>;
 
-/// What alerts need of a process: where its files are, whose they are, its timers, and the way to wake the thread that waits for them.
+/// The context of alerts: Marvin's files, the profile, the session's timers, and the handle that wakes the waiting thread.
 pub struct Alerts {
     /// The environment.
     pub env: Env,
     /// Where files are.
     pub paths: Paths,
-    /// What time it is.
+    /// The clock.
     pub clock: Clock,
     profile: Arc<ActiveProfile>,
     announce: OnceLock<Announce>,
@@ -55,7 +55,7 @@ impl Alerts {
         }
     }
 
-    /// Who tells the user of what rings: the session, once, when it opens.
+    /// Sets where alerts are announced: the session does so once, when it opens.
     pub fn set_announce(&self, announce: Announce) {
         let _ = self.announce.set(announce);
     }
@@ -81,7 +81,7 @@ impl Alerts {
         self.timers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the thread look again, after something that rings was added; starts it where there is none.
+    /// Wakes the thread after an alert was added; starts it if there is none.
     pub fn wake(this: &Arc<Self>) {
         let waker = this.waker();
         match waker.as_ref() {

@@ -18,7 +18,7 @@ const CAP: u64 = 1 << 20;
 /// An event that a reminder belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Of {
-    /// Whose calendar.
+    /// The profile whose calendar it is.
     pub profile: String,
     /// The event.
     pub uid: String,
@@ -33,9 +33,9 @@ pub(crate) struct Record {
     pub label: String,
     /// When, with zone (RFC 9557).
     pub time: String,
-    /// What to show.
+    /// The message to show.
     pub message: String,
-    /// `cron`, `at`, or nothing: rings only while Marvin is open.
+    /// `cron`, `at`, or empty: rings only while Marvin is open.
     #[serde(default)]
     pub scheduler: Option<String>,
     /// The job's number where the scheduler is `at`.
@@ -55,7 +55,7 @@ impl Record {
         zones.stored(&self.time)
     }
 
-    /// When it rings as far as this program can tell: by the scheduler, where this is no session.
+    /// When it rings as far as this program knows: by the scheduler, outside a session.
     pub(crate) fn rings(&self, alerts: &Alerts) -> Option<Zoned> {
         let late = self.late.clone().filter(|_| !alerts.has_session());
         late.or_else(|| self.at(alerts.clock.zones()))
@@ -64,7 +64,7 @@ impl Record {
     /// Where the record lies.
     ///
     /// # Errors
-    /// A label that is no file name.
+    /// A label that is not a file name.
     pub(crate) fn path(&self, paths: &Paths) -> Outcome<PathBuf> {
         match self.of {
             Some(_) => paths.reminder_record(&self.id),
@@ -75,7 +75,7 @@ impl Record {
     /// Where its script lies.
     ///
     /// # Errors
-    /// A label that is no file name.
+    /// A label that is not a file name.
     pub(crate) fn script(&self, paths: &Paths) -> Outcome<PathBuf> {
         match self.of {
             Some(_) => paths.reminder_script(&self.id),
@@ -94,7 +94,7 @@ impl Record {
         atomic::write(&self.path(paths)?, &text, Access::Private)
     }
 
-    /// Removes script and record; what is gone already is no problem.
+    /// Removes script and record; what is gone already is not a problem.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -114,7 +114,7 @@ impl Record {
     }
 }
 
-/// Every record, alarms and reminders, in order of time; files that are none are left alone and named in `odd`.
+/// Every record, alarms and reminders, in order of time; unreadable files are left alone and named in `odd`.
 pub(crate) fn all(
     paths: &Paths,
     zones: &ZoneFiles,

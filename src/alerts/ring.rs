@@ -18,15 +18,14 @@ use crate::store::calendar::files::Files;
 
 /// Longest wait for another Marvin that is ringing.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// An open session, which can tell the person, comes before the scheduler.
+/// An open session, which can show the message, gets this head start over the scheduler.
 const HEAD_START: SignedDuration = SignedDuration::from_secs(2);
 /// Lateness that is worth a word.
 const LATE: i64 = 120;
-/// By how much a scheduler may call too early: it knows whole minutes, and where the clocks go back it takes the first of two equal
-/// hours.
+/// How early a scheduler may call: it only knows whole minutes, and when clocks go back it takes the first of two equal hours.
 const EARLY: SignedDuration = SignedDuration::from_secs(3_660);
 
-/// The words for the person.
+/// The message for the user.
 pub(crate) fn words(alerts: &Alerts, record: &Record) -> String {
     let kind = match record.of {
         Some(_) => "Reminder",
@@ -41,10 +40,10 @@ pub(crate) fn words(alerts: &Alerts, record: &Record) -> String {
     format!("{kind}: {}{late}", clip(&record.message, 2_000))
 }
 
-/// What the scheduler runs: rings the record `id` if it is due and nobody has.
+/// Entry point of the scheduler: rings the record `id` if it is due and still there.
 ///
 /// # Errors
-/// No place for Marvin's files, or they cannot be written; nobody could be told.
+/// No place for Marvin's files, or they cannot be written; no way to reach the user.
 pub(crate) fn fire_scheduled(alerts: &Alerts, id: &str, stop: &Cancel) -> Outcome<()> {
     let Some(record) = record::find(&alerts.paths, alerts.clock.zones(), id)? else {
         return Ok(());
@@ -62,8 +61,8 @@ pub(crate) fn fire_scheduled(alerts: &Alerts, id: &str, stop: &Cancel) -> Outcom
     once(alerts, id, keep, stop)
 }
 
-/// How long to wait before a record rings that is due so long from now, at such a second of its minute; nothing for one whose time
-/// is far off. The head start of a session ends within the minute, which is the one that was announced.
+/// How long to wait before ringing a record that is due in `early`, at this second of its minute; `None` if it is not due yet. The head start of a
+/// session ends within the announced minute.
 fn wait(early: SignedDuration, second: i8) -> Option<Duration> {
     let left = i64::from(60 - second) * 1_000 - 500;
     let head = HEAD_START.min(SignedDuration::from_millis(left));
@@ -71,7 +70,7 @@ fn wait(early: SignedDuration, second: i8) -> Option<Duration> {
     (early <= EARLY).then(|| wait.unsigned_abs())
 }
 
-/// Rings the record `id` outside this program, whose session has told it, once, and removes it.
+/// Rings the record `id` outside this program, whose session has shown it, once, and removes it.
 ///
 /// # Errors
 /// No place for Marvin's files, or they cannot be written.
@@ -83,7 +82,7 @@ fn remove(alerts: &Alerts, record: &Record, stop: &Cancel) -> Outcome<()> {
     schedule::remove(alerts, std::slice::from_ref(record), stop).map(|_| ())
 }
 
-/// Keeps a record that reached nobody, so that the next session tells it; the scheduler is done with it.
+/// Keeps a record that could not be shown, so that the next session shows it; the scheduler is done with it.
 fn keep(alerts: &Alerts, record: &Record, stop: &Cancel) -> Outcome<()> {
     let _ = schedule::take_back(alerts, std::slice::from_ref(record), stop);
     Err(Problem::missing(words(alerts, record)).next(
@@ -91,10 +90,10 @@ fn keep(alerts: &Alerts, record: &Record, stop: &Cancel) -> Outcome<()> {
     ))
 }
 
-/// What becomes of a record.
+/// What happens to a record that could not be shown.
 type End = fn(&Alerts, &Record, &Cancel) -> Outcome<()>;
 
-/// Rings the record `id` outside this program, once, and removes it; one that reached nobody there ends as `unheard` says.
+/// Rings the record `id` outside this program, once, and removes it; one that could not be shown there ends as `unheard` says.
 fn once(alerts: &Alerts, id: &str, unheard: End, stop: &Cancel) -> Outcome<()> {
     let folder = alerts.paths.alarms()?;
     atomic::make_folder(&folder, Access::Private)?;
@@ -108,7 +107,7 @@ fn once(alerts: &Alerts, id: &str, unheard: End, stop: &Cancel) -> Outcome<()> {
         } else {
             "Alarm"
         };
-        // The scheduler knows nothing of profiles: an event's reminder goes where its own profile's go.
+        // The scheduler knows nothing of profiles: an event's reminder goes to the topic of its own profile.
         let profile = record.of.as_ref().map(|of| of.profile.clone());
         let profile = profile.unwrap_or_else(|| alerts.profile());
         if !aloud(alerts, &profile, title, &words(alerts, &record), stop) {

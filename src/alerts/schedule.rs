@@ -41,12 +41,12 @@ const CARRIED: [&str; 23] = [
     "ALL_PROXY",
     "NO_PROXY",
 ];
-/// What handing over may take.
+/// Time allowed for handing a record to the scheduler.
 const HEARD: Duration = Duration::from_secs(5);
 /// Longest wait for another Marvin that changes the crontab.
 const PATIENCE: Duration = Duration::from_secs(6);
 
-/// Saves the records and hands them to cron, else to at; says in words what the person must know when neither serves well.
+/// Saves the records and hands them to cron, else to at; returns a warning for the user when neither works well.
 ///
 /// # Errors
 /// The records cannot be written.
@@ -94,7 +94,7 @@ pub(crate) fn add(
     )))
 }
 
-/// A scheduler that nobody serves.
+/// The warning about a scheduler whose daemon does not run.
 fn unheard(scheduler: &str) -> Option<String> {
     let (names, program): (&[&str], _) = match scheduler {
         "cron" => (&["cron", "crond", "fcron", "dcron", "bcron-sched"], "cron"),
@@ -144,8 +144,8 @@ fn write_script(alerts: &Alerts, record: &Record, when: Option<DateTime>) -> Out
     Ok(script)
 }
 
-/// Takes the records back from their scheduler, then removes them. Trouble with a scheduler is told, not an error: without its
-/// record a line does nothing.
+/// Removes the records from their scheduler, then from disk. A failing scheduler is reported, not an error: without its record, a line does
+/// nothing.
 ///
 /// # Errors
 /// The files cannot be removed.
@@ -160,12 +160,12 @@ pub(crate) fn remove(
     Ok(take_back(alerts, records, stop))
 }
 
-/// Takes the records back from their scheduler; trouble with it in words.
+/// Removes the records from their scheduler; returns a warning if that failed.
 pub(crate) fn take_back(alerts: &Alerts, records: &[Record], stop: &Cancel) -> Option<String> {
     let mut trouble = None;
     let marks: Vec<Mark> = records.iter().filter_map(mark).collect();
     if !marks.is_empty() && cron::is_installed(&alerts.env) {
-        // Also for records that say nothing of cron: a Marvin that was killed had written the line and not yet that it had.
+        // Also for records that do not mention cron: a process that was killed may have written the line but not yet the record.
         let taken =
             lock(alerts, stop).and_then(|_lock| cron::change(&alerts.env, stop, &marks, ""));
         if let Err(problem) = taken
@@ -199,8 +199,7 @@ fn mark(record: &Record) -> Option<Mark> {
     Mark::new(&record.id)
 }
 
-/// The minute that the scheduler is given, in its zone: the record's own, whose second the program then waits for; the next one where
-/// that has begun by the time the scheduler hears of it.
+/// The minute for the scheduler, in its zone: the record's own, whose second the program then waits for; the next one if that has already begun.
 fn assign_minute(alerts: &Alerts, record: &mut Record) -> Option<DateTime> {
     let zones = alerts.clock.zones();
     let heard = alerts.clock.now().timestamp().checked_add(HEARD).ok()?;

@@ -9,14 +9,14 @@ use crate::formats::duration::words;
 pub struct Timer {
     /// When.
     pub started: Instant,
-    /// How long it counts down; a stopwatch has no end.
+    /// Duration of the countdown; a stopwatch has none.
     pub lasts: Option<Duration>,
-    /// Its end was told.
+    /// Its end was announced.
     pub rung: bool,
 }
 
 impl Timer {
-    /// When a countdown ends; nothing for a stopwatch, and for an end that no clock reaches.
+    /// When a countdown ends; `None` for a stopwatch, and for an end that no clock reaches.
     pub fn ends(&self) -> Option<Instant> {
         self.started.checked_add(self.lasts?)
     }
@@ -26,7 +26,7 @@ impl Timer {
         self.ends().is_none_or(|end| end > now)
     }
 
-    /// How it stands.
+    /// Its current state, as text.
     pub fn state(&self, now: Instant) -> String {
         let passed = now.saturating_duration_since(self.started);
         match self.lasts {
@@ -44,7 +44,7 @@ impl Timer {
         }
     }
 
-    /// What remains to be said when it is stopped.
+    /// Its result when it is stopped, as text.
     pub fn result(&self, now: Instant) -> String {
         let passed = now.saturating_duration_since(self.started);
         match self.lasts {

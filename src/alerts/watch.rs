@@ -1,4 +1,4 @@
-//! The one thread that waits for whatever rings next.
+//! The one thread that waits for the next alert.
 
 use std::collections::BTreeSet;
 use std::io::{self, PipeReader};
@@ -39,7 +39,7 @@ struct Watch {
     alerts: Weak<Alerts>,
     woken: PipeReader,
     files: Option<OwnedFd>,
-    /// What this session has announced.
+    /// Ids that this session has announced.
     told: BTreeSet<String>,
 }
 
@@ -82,7 +82,7 @@ impl Watch {
         }
     }
 
-    /// Rings the records that are due; gives how long to wait for the next.
+    /// Rings the due records; returns how long to wait for the next.
     fn alarms(&mut self, alerts: &Arc<Alerts>) -> Option<Duration> {
         let records =
             record::all(&alerts.paths, alerts.clock.zones(), &mut Vec::new()).unwrap_or_default();
@@ -106,7 +106,7 @@ impl Watch {
         next
     }
 
-    /// Until the time is over, somebody wakes us or files change; false when the alerts is gone.
+    /// Waits until the time is over, a wake-up comes or files change; false when the alerts were dropped.
     fn wait(&mut self, time: Option<Duration>) -> bool {
         // Rounded up, or the last fraction of a millisecond would be spent spinning.
         let time = time.and_then(|time| {
@@ -141,7 +141,7 @@ fn tell(alerts: &Arc<Alerts>, record: &Record) {
     }
 }
 
-/// Tells the session at once, and the rest of the alerts from a thread of its own: a desktop that hangs holds up no other bell.
+/// Tells the session at once, and everything else from its own thread: a desktop that hangs must not delay other alerts.
 fn say(alerts: &Arc<Alerts>, title: &'static str, words: String, id: Option<String>) {
     alerts.announce(&words);
     let alerts = Arc::clone(alerts);
@@ -157,7 +157,7 @@ fn beside(work: impl FnOnce() + Send + 'static) {
     let _ = std::thread::Builder::new().name("bell".into()).spawn(work);
 }
 
-/// Tells when the folders of alarms and reminders change, also by another Marvin.
+/// Reports changes in the folders of alarms and reminders, also by another process.
 #[cfg(target_os = "linux")]
 fn files() -> Option<OwnedFd> {
     use rustix::fs::inotify::{CreateFlags, init};

@@ -1,5 +1,4 @@
-//! The non-interactive mode: one prompt in, the answer on standard output, the cost as the last line of standard error
-//! (contract/interfaces.md 1-5).
+//! The non-interactive mode: one prompt in, the answer on standard output, the cost as the last line of standard error.
 //!
 //! The turn runs on the main thread; [`Watch`] stops it from its own.
 
@@ -24,7 +23,7 @@ use crate::chat::usage::Totals;
 use crate::llm::models;
 use crate::tools::engine::context::{Ctx, World};
 
-/// What the end of the run needs, from whichever thread it comes.
+/// State that ends the run, usable from any thread.
 struct Run {
     low: Low,
     start: Start,
@@ -47,18 +46,15 @@ pub(crate) fn run(low: Low, start: Start) -> u8 {
     });
     let late = Arc::clone(&run);
     let watch = Watch::start(run.stop.clone(), move |signal| {
-        // The turn hangs where nothing reaches it, in a name lookup for instance: the run ends without it.
+        // The turn hangs where cancellation cannot reach it, for instance in a name lookup: the run ends without it.
         if let Some(status) = late.end(after(signal)) {
             std::process::exit(status.into());
         }
     });
     let status = match watch {
         Ok(watch) => {
-            let outcome = catch_unwind(AssertUnwindSafe(|| work(&run))).unwrap_or_else(|_| {
-                Err(Problem::internal(
-                    "Marvin broke down. This is a fault of its own.",
-                ))
-            });
+            let outcome = catch_unwind(AssertUnwindSafe(|| work(&run)))
+                .unwrap_or_else(|_| Err(Problem::internal("Marvin crashed. This is a bug.")));
             watch.signal().map_or_else(|| said(outcome), after)
         }
         Err(why) => fail(&Problem::system("Cannot watch for signals", why)),
@@ -71,7 +67,7 @@ pub(crate) fn run(low: Low, start: Start) -> u8 {
     })
 }
 
-/// The exit status after a signal (decisions.md 9).
+/// The exit status after a signal: 128 plus its number, as shells report it.
 fn after(signal: i32) -> u8 {
     u8::try_from(128 + signal).unwrap_or(1)
 }
@@ -98,7 +94,7 @@ impl Run {
         }
         if let Some(topic) = &self.low.ntfy {
             let took = self.began.elapsed();
-            // Whoever sent a signal waits for the end.
+            // The sender of a signal waits for the exit.
             let patience = Duration::from_secs(if status > 128 { 1 } else { 5 });
             run_notice::ended(
                 &self.start.env,
@@ -114,7 +110,7 @@ impl Run {
     }
 }
 
-/// `Error: …` on one line, facts below it; nothing for a reader that went away.
+/// `Error: …` on one line, facts below it; prints nothing when the reader is gone.
 fn fail(problem: &Problem) -> u8 {
     if !problem.is_cancelled() {
         say(&format!("Error: {}", problem.one_line()));

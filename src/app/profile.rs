@@ -1,4 +1,4 @@
-//! The active profile: its name, and what of it goes into the system prompt (contract/interfaces.md 10).
+//! The active profile: its name, and what of it goes into the system prompt.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -58,20 +58,20 @@ fn length(bytes: &[u8]) -> usize {
     serde_json::from_slice::<Vec<serde::de::IgnoredAny>>(bytes).map_or(0, |items| items.len())
 }
 
-/// The path of the profile's `preferences.yaml`, made with comments when there is none: what `preferences` opens in the editor.
+/// The path of the profile's `preferences.yaml`, created with comments if necessary: what `preferences` opens in the editor.
 ///
 /// # Errors
-/// The name cannot be used, or the disk is not writable.
+/// The name is invalid, or the disk is not writable.
 pub(crate) fn preferences_file(paths: &Paths, name: &str) -> Outcome<PathBuf> {
     let profile = paths.profile(name)?;
     preferences::make(&profile)?;
     Ok(profile.preferences())
 }
 
-/// Reads what the prompt says of the person. Files that are absent say nothing; corrupt ones are set aside and reported. `sent` is the
-/// message that is on its way: it is in the log already, and no part of what went before.
+/// Reads what the prompt says about the user. Absent files are skipped; corrupt ones are set aside and reported. `sent` is the message about to be
+/// sent: it is already in the log, and must not appear as history.
 pub(crate) fn person(world: &World, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> Person {
-    // A sub-agent works on a task; the person's life is not part of it.
+    // A sub-agent works on a task; the user's life is not part of it.
     if world.bounds.depth > 0 {
         return Person::default();
     }
@@ -103,7 +103,7 @@ fn preferences_text(profile: &ProfilePaths, warn: &mut dyn FnMut(String)) -> Str
             "{} holds no preferences of the form NAME: value.",
             profile.preferences().display()
         )),
-        // Preferences are edited by hand: a slip is reported and the file left for its owner to mend.
+        // Preferences are edited by hand: a mistake is reported and the file left for the user to fix.
         Err(problem) => warn(problem.one_line()),
     }
     out
@@ -133,7 +133,7 @@ fn places(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> String {
     out
 }
 
-/// A text in which nothing begins a line, as a heading of the prompt does: names come from services, entries from anywhere.
+/// A text as one line, so that it cannot start a heading of the prompt: names come from services, entries from anywhere.
 fn on_one_line(text: &str) -> String {
     text.replace(
         [
@@ -172,7 +172,7 @@ fn json_array(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> Vec<V
     match serde_json::from_slice(&bytes) {
         Ok(Value::Array(items)) => items,
         _ => {
-            set_aside(path, clock, "It is no JSON array.", warn);
+            set_aside(path, clock, "It is not a JSON array.", warn);
             Vec::new()
         }
     }

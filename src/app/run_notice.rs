@@ -1,4 +1,4 @@
-//! `--ntfy`: one message when a run ends. Contents are public to whoever knows the topic: no words of the conversation.
+//! `--ntfy`: one message when a run ends. Topics are readable by anyone who knows their name, so nothing of the conversation is sent.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::net::proxies::Route;
 use crate::net::services;
 use crate::net::user_agent::agent;
 
-/// The topic to use: the one given, or a new one that nobody can guess, which is named on standard error.
+/// The topic to use: the given one, or a new random one, which is printed on standard error.
 pub(crate) fn topic(given: &str) -> String {
     if !given.is_empty() {
         return given.to_owned();

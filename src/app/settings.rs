@@ -1,4 +1,4 @@
-//! What was said on the command line, and the prompt it means.
+//! The parsed command line, and the prompt it specifies.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -20,10 +20,10 @@ pub(crate) enum Face {
     Screen,
 }
 
-/// What was said: flags and words, not yet what they mean.
+/// The command line as typed: flags and words, not yet interpreted.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Low {
-    /// Words that are no flags.
+    /// Words that are not flags.
     pub words: Vec<String>,
     /// `--non-interactive`.
     pub non_interactive: bool,
@@ -77,8 +77,8 @@ impl Low {
         }
     }
 
-    /// The prompt of a non-interactive run: `--prompt`, `--prompt-file`, words, standard input; with `--stdin` the last is
-    /// appended as data (contract/interfaces.md 2, decisions.md 22).
+    /// The prompt of a non-interactive run: `--prompt`, `--prompt-file`, words, or standard input. With `--stdin`, standard input is appended to
+    /// the others as data.
     pub(crate) fn prompt(&self, stdin_is_terminal: bool) -> Outcome<String> {
         match self.first()? {
             Some(prompt) => Ok(prompt),

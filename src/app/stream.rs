@@ -1,7 +1,7 @@
-//! The listener of the non-interactive mode: text to standard output the moment it comes, notices to standard error.
+//! The listener of the non-interactive mode: text to standard output as it arrives, notices to standard error.
 //!
-//! Into a pipe or file every byte goes as it is. On a terminal control characters are shown instead of obeyed: models repeat what
-//! stands in files and pages.
+//! Into a pipe or file every byte goes unchanged. On a terminal control characters are shown instead of executed: models repeat the contents of
+//! files and pages.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -14,10 +14,10 @@ use crate::base::text::{counted, visible};
 use crate::chat::event::{Event, Level, Listener};
 use crate::chat::message::ToolCall;
 
-/// What stands before the names of a round's tools: two spaces, U+1F527, one space.
+/// The prefix of the names of a round's tools: two spaces, U+1F527, one space.
 const MARKER: &str = "  \u{1f527} ";
 
-/// Writes events as the contract says. A reader that goes away fires the token.
+/// Writes events: the answer to standard output, everything else to standard error. Fires the token when the reader closes the pipe.
 pub(crate) struct Stream {
     state: Mutex<State>,
     gone: Cancel,
@@ -26,7 +26,7 @@ pub(crate) struct Stream {
 
 struct State {
     out: File,
-    /// Somebody looks at it.
+    /// Standard output is a terminal.
     terminal: bool,
     line_start: bool,
     broken: Option<io::Error>,
@@ -102,7 +102,7 @@ impl Listener for Stream {
             }
             Event::ToolsStarted(calls) => self.marker(&calls),
             Event::Notice(Level::Info | Level::Warning, words) => {
-                // A line break in a server's words begins no line of ours.
+                // A line break in a server's message must not start a line at the margin.
                 say(&words.replace('\n', "\n  "));
             }
             Event::ToolDone {
@@ -130,7 +130,7 @@ impl Listener for Stream {
     }
 }
 
-/// One line on standard error; a closed one is nobody's loss. On a terminal control characters are shown, not obeyed.
+/// One line on standard error; failures to write are ignored. On a terminal control characters are shown, not executed.
 pub(crate) fn say(words: &str) {
     let mut errors = io::stderr().lock();
     let words = for_reader(words, errors.is_terminal());

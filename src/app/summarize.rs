@@ -23,7 +23,7 @@ struct ModelSummarizer {
     target: Arc<ModelTarget>,
 }
 
-/// Makes the model of `target` shorten conversations; without a model nothing does.
+/// Sets the model of `target` as summarizer of conversations; without a model there is none.
 pub(super) fn summarizer(target: &Arc<ModelTarget>) -> Option<Arc<dyn Summarizer>> {
     target.provider.is_model().then(|| {
         let target = Arc::clone(target);
@@ -68,7 +68,7 @@ impl Summarizer for ModelSummarizer {
     }
 }
 
-/// Passes on what a call costs and what it waits for: its text is no part of the answer.
+/// Passes on what a call costs and what it waits for: its text is not a part of the answer.
 struct Aside(Arc<dyn Listener>);
 
 impl Listener for Aside {

@@ -1,4 +1,4 @@
-//! The environment variables as a table, and `config.yaml`, which sets them underneath (decisions.md 18).
+//! The environment variables as a table, and `config.yaml`, which supplies values for those that are unset.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use crate::net::services::{self, SERVICES, Service};
 pub(crate) struct Variable {
     /// Its name.
     pub name: String,
-    /// What it does.
+    /// Its description.
     pub doc: String,
     /// Holds a secret: never in a file, a log or a child.
     pub secret: bool,
@@ -90,7 +90,7 @@ const OWN: &[(&str, &str)] = &[
         "certificates to trust instead of the built-in ones",
     ),
 ];
-/// Variables that hold secrets and stand in no other table.
+/// Variables with secrets that are in no other table.
 const OWN_SECRETS: &[(&str, &str)] = &[
     ("SPOTIFY_CLIENT_SECRET", "secret of the Spotify application"),
     ("NTFY_TOKEN", "token for ntfy"),
@@ -155,7 +155,7 @@ fn address(service: &Service) -> String {
     let doc = format!("address of {} ({})", service.id, service.base);
     // Few have a server for every way to travel.
     if service.id.starts_with("osrm-") {
-        return format!("{doc}; none when there is none");
+        return format!("{doc}; \"none\" disables it");
     }
     doc
 }

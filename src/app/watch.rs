@@ -1,5 +1,5 @@
-//! Signals, and a reader of standard output that goes away: watched on a thread of its own, so that the turn can run on the main
-//! thread (one heap, no hand-over of the answer) and still none of its waits delays the end of the process.
+//! Watches for signals and for a closed standard output on a thread of its own, so that the turn can run on the main thread (one heap, no hand-over
+//! of the answer) and none of its waits delays the exit.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -18,7 +18,7 @@ use crate::base::cancel::Cancel;
 
 /// The signals that end a run.
 const WATCHED: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
-/// How long the turn gets after a signal to end its children and requests.
+/// How long the turn gets after a signal to stop its children and requests.
 const GRACE: Duration = Duration::from_millis(150);
 
 /// A running watch; it lasts as long as the process.
@@ -36,7 +36,7 @@ impl Watch {
         let came = Arc::new(AtomicUsize::new(0));
         let (woken, wake) = UnixStream::pair()?;
         for signal in WATCHED {
-            // In this order: the number stands when the pipe wakes the watcher.
+            // In this order: the number must be set when the pipe wakes the watcher.
             let number = usize::try_from(signal).unwrap_or_default();
             flag::register_usize(signal, Arc::clone(&came), number)?;
             pipe::register(signal, wake.try_clone()?)?;
@@ -70,7 +70,7 @@ fn number(came: &AtomicUsize) -> Option<i32> {
 fn sleep(woken: &UnixStream, stop: &Cancel) {
     let stdout = io::stdout();
     let signal = || PollFd::new(woken, PollFlags::IN);
-    // No events asked for: only an error or hang-up wakes, which is what a closed pipe gives.
+    // No events requested: only an error or hang-up wakes, which is what a closed pipe causes.
     let reader = PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::empty());
     let mut fds = [signal(), reader];
     loop {

@@ -8,7 +8,7 @@ use crate::base::problem::Problem;
 
 type Closer = Box<dyn FnOnce() + Send>;
 
-/// A shared stop sign. Clones are the same sign; [`Cancel::child`] makes one that fires with its parent but not the reverse.
+/// A shared cancellation token. Clones share one state; [`Cancel::child`] makes one that fires with its parent but not the reverse.
 #[derive(Clone, Default)]
 pub struct Cancel(Arc<Inner>);
 
@@ -21,7 +21,7 @@ struct Inner {
 }
 
 impl Cancel {
-    /// A token that nobody has fired.
+    /// A token that has not fired.
     pub fn new() -> Self {
         Self::default()
     }
@@ -55,8 +55,8 @@ impl Cancel {
         }
     }
 
-    /// Runs `close` when the token fires, at once when it has. Dropping the guard takes it back, so that a recycled process
-    /// id or a reused socket is never touched.
+    /// Runs `close` when the token fires, immediately if it already has. Dropping the guard unregisters it, so that a recycled process id or a
+    /// reused socket is never touched.
     #[must_use = "the closer is taken back when the guard is dropped"]
     pub fn on_fire(&self, close: impl FnOnce() + Send + 'static) -> OnFire {
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
@@ -73,7 +73,7 @@ impl Cancel {
         }
     }
 
-    /// A token that fires when this one does, and can be fired alone.
+    /// A token that fires when this one does, and can also be fired alone.
     pub fn child(&self) -> (Self, OnFire) {
         let child = Self::new();
         let fire = child.clone();
@@ -118,7 +118,7 @@ impl std::fmt::Debug for Cancel {
     }
 }
 
-/// Keeps a closer registered; see [`Cancel::on_fire`].
+/// Keeps a callback registered; see [`Cancel::on_fire`].
 #[derive(Debug)]
 pub struct OnFire {
     token: Cancel,

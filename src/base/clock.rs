@@ -1,4 +1,4 @@
-//! The clock: what time it is here, in the forms that files and messages want.
+//! The clock: local time, and the formats of it that files and messages use.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use jiff::{Timestamp, Zoned, tz::TimeZone};
 
 use super::zones::ZoneFiles;
 
-/// How long a local zone holds before it is looked up again: the user may travel, and the system's zone files may be replaced.
+/// How long the local zone is cached: the user may travel, and the system's zone files may be replaced.
 const ZONE_TTL: Duration = Duration::from_secs(300);
 
 /// The system clock in the zone of the environment, or a fixed moment for tests (`MARVIN_NOW`, RFC 3339 with zone).
@@ -15,7 +15,7 @@ const ZONE_TTL: Duration = Duration::from_secs(300);
 pub struct Clock {
     fixed: Option<Zoned>,
     zones: Arc<ZoneFiles>,
-    /// The user's zone, and when it was looked up; nothing before somebody asks for the time.
+    /// The user's zone and when it was looked up; `None` before the first use.
     local: Arc<Mutex<Option<(Instant, TimeZone)>>>,
 }
 

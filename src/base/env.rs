@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-/// The variables of this process, with the values of `config.yaml` underneath.
+/// The variables of this process, with the values of `config.yaml` as fallback.
 ///
-/// Names and values are text; what is not UTF-8 is replaced character by character, so no variable can stop a start.
-/// An empty variable counts as unset (contract/interfaces.md 15).
+/// Names and values are text; bytes that are not UTF-8 are replaced, so no variable can prevent a start. An empty variable counts as unset.
 #[derive(Debug, Clone, Default)]
 pub struct Env {
     vars: BTreeMap<String, String>,
@@ -26,7 +25,7 @@ impl Env {
         }
     }
 
-    /// Adds a value that holds where the environment says nothing (decisions.md 18).
+    /// Adds a value that applies when the environment does not set `name`. `config.yaml` uses it.
     pub fn set_below(&mut self, name: &str, value: String) {
         self.below.insert(name.to_owned(), value);
     }
@@ -58,7 +57,7 @@ impl Env {
         })
     }
 
-    /// A whole number that is not negative; anything else gives `default` and a warning (contract/interfaces.md 15).
+    /// A non-negative integer; anything else gives `default` and a warning.
     pub fn number(&self, name: &str, default: u64, warn: &mut dyn FnMut(String)) -> u64 {
         let Some(text) = self.get(name) else {
             return default;

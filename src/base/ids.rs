@@ -24,7 +24,7 @@ pub(crate) fn hex(count: usize) -> String {
         })
 }
 
-/// An id for a tool call whose provider sent none (contract/provider-quirks.md 26).
+/// An id for a tool call whose provider sent none: some OpenAI-compatible servers leave it out or send `""`, and the result must refer to one.
 pub(crate) fn call() -> String {
     format!("call_{}", hex(12))
 }

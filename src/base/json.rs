@@ -1,10 +1,10 @@
-//! Looking into JSON of others, where anything may be missing, null, empty or of another type (contract/services/README-a.md 4).
+//! Lookups in JSON from other programs, where any value may be missing, null, empty or of another type.
 
 use serde_json::Value;
 
 /// Ways into a value. A path is keys and indices with slashes between: `current/temperature_2m`, `routes/0/legs`.
 pub(crate) trait Pick {
-    /// What is at the path, unless it is missing or null.
+    /// The value at the path; `None` if missing or null.
     fn at(&self, path: &str) -> Option<&Value>;
 
     /// A text that says something, trimmed.

@@ -1,6 +1,6 @@
-//! Data between marks in a prompt: `<stdin>`, `<file>`, `<document>`. What stands between them cannot end them.
+//! Data between tags in a prompt: `<stdin>`, `<file>`, `<document>`. The enclosed text cannot close them.
 
-/// `text` between `<name>` and `</name>`, on lines of their own. `attributes` stand in the opening mark.
+/// `text` between `<name>` and `</name>`, on lines of their own, with `attributes` in the opening tag.
 pub(crate) fn enclosed(name: &str, attributes: &str, text: &str) -> String {
     let space = if attributes.is_empty() { "" } else { " " };
     format!(
@@ -10,8 +10,7 @@ pub(crate) fn enclosed(name: &str, attributes: &str, text: &str) -> String {
     )
 }
 
-/// `text` with `&lt;` where it would open or close the mark `name`: in any case, and with anything in between that a reader does not
-/// see.
+/// `text` with `&lt;` where it would open or close the tag `name`: in any case, and with invisible characters in between.
 fn without_mark(text: &str, name: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -31,7 +30,7 @@ fn without_mark(text: &str, name: &str) -> String {
     out
 }
 
-/// True when what follows a bracket makes it the mark `name` or its end.
+/// True when the text after a `<` makes it the tag `name` or its end.
 fn is_mark(after: &str, name: &str) -> bool {
     let slash = |c: &char| matches!(c, '/' | '\\' | '\u{ff0f}' | '\u{2215}' | '\u{2044}');
     let mut rest = after.chars();
@@ -47,7 +46,7 @@ fn is_mark(after: &str, name: &str) -> bool {
                 begun = true;
                 match wanted.next() {
                     Some(c) => next = c,
-                    // A longer word is another one.
+                    // A longer name is another tag.
                     None => return rest.next().is_none_or(|c| !c.is_alphanumeric()),
                 }
             }
@@ -56,7 +55,7 @@ fn is_mark(after: &str, name: &str) -> bool {
     }
 }
 
-/// White space, control characters, and those that take no room.
+/// White space, control characters, and characters of no width.
 fn is_unseen(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()

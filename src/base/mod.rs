@@ -1,4 +1,4 @@
-//! Floor 0: what every other floor stands on. No input or output policy, and no knowledge of Marvin's domain.
+//! Floor 0: used by every other floor. No input or output policy, and no knowledge of Marvin's domain.
 
 pub(crate) mod cancel;
 pub(crate) mod clock;

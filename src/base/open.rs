@@ -1,34 +1,34 @@
-//! Opening files where something else may stand in their place: a FIFO hangs whoever opens it, and a device never ends.
+//! Opens regular files safely: opening a FIFO can block forever, and a device has no end.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// What an error says of anything that is no file with an end: a FIFO, a device, a directory.
-pub(crate) const NOT_ORDINARY: &str = "it is no ordinary file";
+/// The error text for a FIFO, a device or a directory.
+pub(crate) const NOT_ORDINARY: &str = "it is not a regular file";
 
-/// Opens an ordinary file for reading.
+/// Opens a regular file for reading.
 ///
 /// # Errors
-/// It cannot be opened, or is none ([`NOT_ORDINARY`]).
+/// It cannot be opened, or is not a regular file ([`NOT_ORDINARY`]).
 pub(crate) fn read(path: &Path) -> io::Result<File> {
     with(OpenOptions::new().read(true), path)
 }
 
-/// Opens an ordinary file as `options` say, or makes it.
+/// Opens a regular file as `options` say, or creates it.
 ///
 /// # Errors
 /// As [`read`].
 pub(crate) fn with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     use rustix::fs::OFlags;
-    // Neither waits for whoever would write to a FIFO, nor makes a terminal this process's own.
+    // Do not wait for the other end of a FIFO, and do not make a terminal this process's controlling one.
     let quietly = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = options
         .custom_flags(i32::try_from(quietly.bits()).unwrap_or_default())
         .open(path)
         .map_err(|why| match rustix::io::Errno::from_io_error(&why) {
-            // A FIFO that nobody reads, a socket, a device without a driver.
+            // A FIFO without a reader, a socket, a device without a driver.
             Some(rustix::io::Errno::NXIO) => not_ordinary(),
             _ => why,
         })?;
@@ -39,18 +39,18 @@ pub(crate) fn with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     }
 }
 
-/// The text of an ordinary file of at most `cap` bytes.
+/// The text of a regular file of at most `cap` bytes.
 ///
 /// # Errors
-/// As [`read`]; it is longer, or no UTF-8.
+/// As [`read`]; also if it is longer or not UTF-8.
 pub(crate) fn text(path: &Path, cap: u64) -> io::Result<String> {
     String::from_utf8(bytes(path, cap)?).map_err(io::Error::other)
 }
 
-/// The content of an ordinary file of at most `cap` bytes.
+/// The content of a regular file of at most `cap` bytes.
 ///
 /// # Errors
-/// As [`read`]; it is longer.
+/// As [`read`]; also if it is longer.
 pub(crate) fn bytes(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
     let file = read(path)?;
     let mut bytes = Vec::new();

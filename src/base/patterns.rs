@@ -8,16 +8,16 @@
 pub(crate) const MAX_GLOB_BYTES: usize = 4_096;
 /// Braces inside each other in a glob at most.
 pub(crate) const MAX_GLOB_DEPTH: usize = 16;
-/// Signs in a glob that stand for more than themselves, at most: each costs states of an automaton.
+/// Wildcards in a glob at most: each costs states of the automaton.
 pub(crate) const MAX_GLOB_WILDCARDS: usize = 256;
 /// Bytes of a regular expression at most.
 pub(crate) const MAX_REGEX_BYTES: usize = 16_384;
 /// Groups, classes and repetitions inside each other in a regular expression at most.
 pub(crate) const MAX_REGEX_DEPTH: u32 = 100;
-/// Bytes of words to look for at most.
+/// Bytes of a search query at most.
 pub(crate) const MAX_QUERY_BYTES: usize = 4_096;
 
-/// Why a glob is not handed to the parser; nothing when it may be.
+/// Why a glob is not handed to the parser; `None` when it may be.
 pub(crate) fn glob_excess(glob: &str) -> Option<String> {
     if glob.len() > MAX_GLOB_BYTES {
         return Some(format!("it is longer than {MAX_GLOB_BYTES} bytes"));
@@ -43,7 +43,7 @@ pub(crate) fn glob_excess(glob: &str) -> Option<String> {
     None
 }
 
-/// Why a regular expression is not handed to the parser; nothing when it may be. Its depth is the parser's own to measure, with
+/// Why a regular expression is not handed to the parser; `None` when it may be. Its depth is checked by the parser itself, with
 /// [`MAX_REGEX_DEPTH`].
 pub(crate) fn regex_excess(pattern: &str) -> Option<String> {
     (pattern.len() > MAX_REGEX_BYTES).then(|| format!("it is longer than {MAX_REGEX_BYTES} bytes"))

@@ -1,9 +1,9 @@
-//! `Problem`: what failed, why, and what to do next, for a person and for a model.
+//! `Problem`: what failed, why, and what to do next, for the user and for the model.
 
 use std::error::Error;
 use std::fmt;
 
-/// What sort of failure a [`Problem`] is; decides nothing about its wording.
+/// The kind of a [`Problem`]; independent of its wording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The caller gave something that cannot be used.
@@ -16,7 +16,7 @@ pub enum Kind {
     Missing,
     /// A fence, gate or restriction forbids it.
     Refused,
-    /// The user was asked and does not want it.
+    /// The user was asked and declined.
     Declined,
     /// A size or count limit was reached.
     Limit,
@@ -34,8 +34,8 @@ pub enum Kind {
 
 /// A failure with the next step attached.
 ///
-/// `what` is a sentence about the world, not about code. `next` says what the reader can do. `facts` is a block that helps a
-/// model to orient itself (a directory listing, the text that stands in a file). `why` is the cause underneath, kept for logs.
+/// `what` is a sentence about what happened, not about code. `next` says what the reader can do. `facts` is a block that helps a model to orient
+/// itself (a directory listing, the actual text of a file). `why` is the underlying cause, kept for logs.
 #[derive(Debug)]
 pub struct Problem {
     /// Which sort of failure.
@@ -72,7 +72,7 @@ impl Problem {
         Self::new(Kind::Config, what)
     }
 
-    /// Something that was asked for does not exist.
+    /// The requested thing does not exist.
     pub fn missing(what: impl Into<String>) -> Self {
         Self::new(Kind::Missing, what)
     }
@@ -138,7 +138,7 @@ impl Problem {
         self.kind == Kind::Cancelled
     }
 
-    /// One line for a person or a log: what, then every next step.
+    /// One line for a message or a log: what, then every next step.
     pub fn one_line(&self) -> String {
         let mut line = self.what.clone();
         for hint in &self.next {

@@ -34,9 +34,9 @@ const PREFIXES: [(&str, usize); 16] = [
     ("eyJ", 40),
 ];
 
-/// `text` with every secret that can be recognised replaced by `[hidden]`.
+/// `text` with every recognised secret replaced by `[hidden]`.
 ///
-/// `known` are the values of key variables of this process; they are hidden wherever they stand.
+/// `known` are the values of this process's key variables; they are hidden wherever they occur.
 pub(crate) fn secrets<'a>(text: &'a str, known: &[String]) -> Cow<'a, str> {
     let mut out = Cow::Borrowed(text);
     for value in known.iter().filter(|v| v.len() >= 8) {

@@ -88,7 +88,7 @@ pub(crate) fn did_you_mean<'a>(
     (!quoted.is_empty()).then(|| format!("did you mean {}?", quoted.join(" or ")))
 }
 
-/// A number with at most `places` decimals and none that say nothing: `12`, `0.5`, `-3.25`; never `-0`.
+/// A number with at most `places` decimals and no trailing zeros: `12`, `0.5`, `-3.25`; never `-0`.
 pub(crate) fn figure(number: f64, places: usize) -> String {
     let text = format!("{number:.places$}");
     let text = match text.contains('.') {
@@ -106,7 +106,7 @@ pub(crate) fn capital(text: &str) -> String {
     })
 }
 
-/// Edits (insert, delete, replace, swap of neighbours) between two words.
+/// The number of edits (insert, delete, replace, swap of adjacent characters) between two words.
 fn distance(a: &[char], b: &[char]) -> usize {
     let width = b.len() + 1;
     let mut table = vec![0usize; (a.len() + 1) * width];

@@ -37,7 +37,7 @@ impl Default for ZoneFiles {
 }
 
 impl ZoneFiles {
-    /// Those that the environment names: `TZDIR` is asked before the usual folders.
+    /// The zone folders that the environment names: `TZDIR` comes before the usual ones.
     pub fn new(env: &super::env::Env) -> Self {
         let named = env.get("TZDIR").map(PathBuf::from);
         Self {
@@ -57,7 +57,7 @@ impl ZoneFiles {
         }
         self.file(name).or_else(|| {
             let bundled = TimeZone::get(name).ok()?;
-            // The system's names are told apart by case.
+            // Names of the system are case-sensitive.
             let spelled = bundled.iana_name().filter(|spelled| *spelled != name);
             spelled.and_then(|name| self.file(name)).or(Some(bundled))
         })
@@ -74,7 +74,7 @@ impl ZoneFiles {
     /// The user's zone: the one of `TZ`, else the machine's.
     pub fn local(&self) -> TimeZone {
         match &self.tz {
-            // What cannot be understood is UTC for the system too.
+            // As in the C library, an invalid value means UTC.
             Some(tz) => self.tz(tz).unwrap_or(TimeZone::UTC),
             None => self.machine(),
         }
@@ -90,12 +90,12 @@ impl ZoneFiles {
         self.find(text).or_else(|| TimeZone::posix(text).ok())
     }
 
-    /// The zone of the machine and its daemons, whatever `TZ` says here.
+    /// The zone of the machine and its daemons, regardless of `TZ`.
     pub fn machine(&self) -> TimeZone {
         self.at(&self.localtime).unwrap_or(TimeZone::UTC)
     }
 
-    /// The zone of a file, under its own name where the path tells it.
+    /// The zone in a file, named after the path where possible.
     fn at(&self, path: &Path) -> Option<TimeZone> {
         let path = fs::canonicalize(path).ok()?;
         let name = path
@@ -106,21 +106,20 @@ impl ZoneFiles {
             .or_else(|| TimeZone::tzif("Local", &fs::read(&path).ok()?).ok())
     }
 
-    /// A time with its zone (RFC 9557, `2026-02-14T18:00:00+01:00[Europe/Berlin]`); nothing when the offset is not that zone's then.
+    /// A time with its zone (RFC 9557, `2026-02-14T18:00:00+01:00[Europe/Berlin]`); `None` when the offset is not that zone's then.
     pub fn zoned(&self, text: &str) -> Option<Zoned> {
         let (wall, offset, zone) = self.parts(text)?;
         resolve(wall, offset, zone?, OffsetConflict::Reject)
     }
 
-    /// The same for a time that was written to a file: where the zone's rules have changed since, the clock on the wall counts, and
-    /// where nobody knows the zone, the offset.
+    /// The same for a time read from a file. If the zone's rules have changed since, the wall time wins; if the zone is unknown, the offset.
     pub fn stored(&self, text: &str) -> Option<Zoned> {
         let (wall, offset, zone) = self.parts(text)?;
         let zone = zone.or_else(|| offset.map(TimeZone::fixed))?;
         resolve(wall, offset, zone, OffsetConflict::PreferOffset)
     }
 
-    /// Wall time, offset and zone; the zone is missing where nobody knows its name.
+    /// Wall time, offset and zone; no zone if its name is unknown.
     fn parts(&self, text: &str) -> Option<(DateTime, Option<Offset>, Option<TimeZone>)> {
         let pieces = Pieces::parse(text).ok()?;
         let wall = DateTime::from_parts(pieces.date(), pieces.time()?);

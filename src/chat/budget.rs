@@ -1,4 +1,4 @@
-//! The context budget: thresholds for a model's window, and what compaction keeps (contract/interfaces.md 9).
+//! The context budget: thresholds for a model's window, and what compaction keeps.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ pub(crate) struct Budget {
     pub hard: u64,
 }
 
-/// The window for which the contract's three numbers were made.
+/// The window that the default thresholds are made for; smaller windows scale them.
 const FULL_WINDOW: u64 = 228_000;
 /// Messages that compaction keeps word for word.
 const KEEP: usize = 8;
@@ -25,7 +25,7 @@ const KEEP: usize = 8;
 const MAX_TASK_CHARS: usize = 20_000;
 /// How a summary begins.
 pub(crate) const SUMMARY: &str = "Summary of earlier messages";
-/// Characters of each message in the summary, and of each that the person wrote.
+/// Characters per message in the summary; the user's own messages have a larger limit.
 const SUMMARY_EACH: usize = 200;
 const SUMMARY_USER: usize = 2_000;
 /// Bytes of the whole summary.
@@ -49,7 +49,7 @@ impl Budget {
         }
     }
 
-    /// The words appended to tool results above the warning threshold.
+    /// The warning appended to tool results above the warning threshold.
     pub(crate) fn warning(self, used: u64) -> Option<String> {
         (used >= self.warn).then(|| {
             format!(
@@ -70,9 +70,9 @@ pub(crate) struct Cut {
     pub rest: usize,
 }
 
-/// Where compaction cuts: the last messages stay, moved back so that no result loses its call; before them stays the user's message
-/// that they work on, because providers refuse a conversation that begins with an answer, and a model that has lost its task
-/// invents another. `None` when there is nothing to drop.
+/// Where compaction cuts: the last messages stay, extended backwards so that no result loses its call. Before them stays the user's message that
+/// they work on, because providers refuse a conversation that begins with an answer, and a model that has lost its task invents another. `None`
+/// when there is nothing to drop.
 pub(crate) fn cut(messages: &[Message]) -> Option<Cut> {
     let is_user = |message: &Message| matches!(message, Message::User(_));
     let mut at = messages.len().checked_sub(KEEP)?;
@@ -85,12 +85,12 @@ pub(crate) fn cut(messages: &[Message]) -> Option<Cut> {
             task,
             rest: at.max(task + 1),
         },
-        // Nobody asked for anything; there is nothing better to begin with.
+        // No user message at all; there is no better start.
         None => Cut { task: at, rest: at },
     };
     let dropped = messages.iter().take(cut.rest).enumerate();
     let mut dropped = dropped.filter(|(at, _)| *at != cut.task || cut.task == cut.rest);
-    // Making a summary of nothing but a summary frees no room.
+    // Summarising nothing but an earlier summary frees no room.
     dropped
         .any(|(_, message)| !is_summary(message))
         .then_some(cut)
@@ -129,8 +129,8 @@ pub(crate) fn is_summary_text(text: &str) -> bool {
     text.starts_with(SUMMARY)
 }
 
-/// One message that stands for those that were dropped, made without a model: roles, tool names, first words. A summary among them
-/// goes on in this one, and what the person asked for stays longer than the rest: the work is for that.
+/// One message that replaces the dropped ones, made without a model: roles, tool names, first words. An earlier summary among them is continued,
+/// and the user's own messages keep more text than the rest.
 pub(crate) fn summary(dropped: &[Message], index: Option<&str>) -> Message {
     let mut lines = Vec::new();
     for message in dropped {
@@ -170,7 +170,7 @@ fn line(who: &str, said: &str, most: usize) -> String {
     format!("- {who}: {}", clip(&said.replace('\n', " "), most))
 }
 
-/// The lines, or their beginning and a longer end when they are too many: where it began and where it stands.
+/// The lines, or their beginning and a longer end when they are too many.
 fn fitted(lines: &[String]) -> String {
     let fit = |most: usize, lines: &mut dyn Iterator<Item = &String>| {
         let mut room = most;
@@ -193,7 +193,7 @@ fn fitted(lines: &[String]) -> String {
     format!("{head}… ({} more)\n{tail}", left_out.len())
 }
 
-/// What the dropped messages were about, for `.marvin/memories/INDEX.md`: files, frequent words, findings. Deterministic.
+/// The topics of the dropped messages, for `.marvin/memories/INDEX.md`: files, frequent words, findings. Deterministic.
 pub(crate) fn index(dropped: &[Message], when: &str) -> String {
     let mut files: BTreeMap<String, usize> = BTreeMap::new();
     let mut words: BTreeMap<String, usize> = BTreeMap::new();

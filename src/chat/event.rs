@@ -1,20 +1,20 @@
-//! Events: everything a front end can be told while an answer comes about.
+//! Events: everything a front end is informed about during a turn.
 
 use std::time::Duration;
 
 use super::message::ToolCall;
 use super::usage::Turn;
 
-/// How much a notice matters.
+/// Severity of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// Worth knowing.
     Info,
-    /// Something did not go as it should, and work goes on.
+    /// Something went wrong, but work continues.
     Warning,
 }
 
-/// One thing that happened. Front ends show it, logs and other programs may keep it.
+/// One thing that happened. Front ends show it; logs and other programs may record it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A piece of the answer's visible text.
@@ -23,44 +23,44 @@ pub enum Event {
     Thinking(String),
     /// The tools of a round are about to run, in call order.
     ToolsStarted(Vec<ToolCall>),
-    /// One of them begins, waits for the user, or goes on.
+    /// A call starts, waits for the user, or continues.
     CallState {
         /// Id of its call.
         id: String,
-        /// What it does from now on.
+        /// Its new state.
         state: CallState,
     },
-    /// One of them says how far it is.
+    /// A call reports progress.
     Progress {
         /// Id of its call.
         id: String,
-        /// How far, in words.
+        /// Progress as a sentence.
         words: String,
     },
-    /// One of them ended.
+    /// A call ended.
     ToolDone {
         /// Id of its call.
         id: String,
         /// The tool's name.
         name: String,
-        /// It failed: what the model is told.
+        /// It failed, as far as the model is concerned.
         failed: bool,
-        /// How it ended: what the user is told.
+        /// How it ended, for display to the user.
         end: CallEnd,
-        /// How long it ran; the time that it waited for the user is not counted.
+        /// Its run time, without the time it waited for the user.
         took: Duration,
-        /// Outside services that answered it.
+        /// Outside services that it got answers from.
         answered_by: Vec<&'static str>,
-        /// What it said.
+        /// Its result.
         text: String,
     },
-    /// A message of the system to the person.
+    /// A message of the program to the user.
     Notice(Level, String),
     /// A model call ended and was counted.
     Turn(Turn),
 }
 
-/// What a call does at a moment.
+/// The state of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallState {
     /// It runs.
@@ -69,7 +69,7 @@ pub enum CallState {
     Waiting,
 }
 
-/// How a call ended, for the user. A command that fails is a result like any other for the model, but no success.
+/// How a call ended, for the user. For the model a failing command is an ordinary result, but it is not a success.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CallEnd {
     /// It did what it should.
@@ -89,15 +89,15 @@ pub enum CallEnd {
     Failure,
 }
 
-/// Whoever is told: the terminal interface by a channel, the non-interactive mode by writing at once.
+/// Receives events: the terminal interface through a channel, the non-interactive mode by writing at once.
 ///
-/// Called from the turn's thread and from tools' threads. It must not wait for anything but its own output.
+/// Called from the turn's thread and from tool threads. It must not block on anything but its own output.
 pub trait Listener: Send + Sync {
     /// Takes one event.
     fn hear(&self, event: Event);
 }
 
-/// A listener that hears nothing: for single tools and for tests of parts that need none.
+/// A listener that ignores everything: for single tools, and for tests that need no events.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NullSink;
 

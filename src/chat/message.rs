@@ -2,27 +2,27 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One entry of a conversation. The system prompt is not among them: it is built anew for each request.
+/// One entry of a conversation. The system prompt is not among them: it is rebuilt for each request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
 pub enum Message {
-    /// Words of Marvin to the model between the turns: a summary after compaction, a notice.
+    /// A message of Marvin to the model between turns: a summary after compaction, a notice.
     System {
-        /// The words.
+        /// Its text.
         text: String,
     },
-    /// What the person or the calling program said.
+    /// What the user or the calling program wrote.
     User(User),
-    /// What the model answered.
+    /// The model's answer.
     Assistant(Assistant),
     /// The result of one tool call.
     Tool(ToolOutput),
 }
 
-/// A message of the person.
+/// A message of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
-    /// The words.
+    /// Its text.
     pub text: String,
 }
 
@@ -34,7 +34,7 @@ pub struct Assistant {
     /// Tool calls in the order in which the model made them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
-    /// What this message must carry back to its provider.
+    /// Opaque fields to send back to the provider with this message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<Kept>,
 }
@@ -42,33 +42,33 @@ pub struct Assistant {
 /// A tool call as the model wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The provider's id, or one that was made up (contract/provider-quirks.md 26).
+    /// The provider's id, or a generated one if it sent none.
     pub id: String,
     /// The tool's name.
     pub name: String,
     /// Raw argument text; making sense of it is the registry's job.
     pub args: String,
-    /// What this call must carry back to its provider.
+    /// Opaque fields to send back to the provider with this call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<Kept>,
 }
 
-/// The answer to one tool call.
+/// The result of one tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolOutput {
-    /// Id of the call it answers.
+    /// Id of the call.
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// What the model reads.
+    /// The text for the model.
     pub text: String,
     /// True when the tool failed; never inferred from wording.
     #[serde(default)]
     pub failed: bool,
 }
 
-/// Opaque fields that must go back, unchanged, to the provider they came from and to no other
-/// (contract/provider-quirks.md 33-36).
+/// Opaque fields that must go back, unchanged, to the provider they came from, and to no other: Gemini's thought signatures, OpenRouter's
+/// `reasoning_details`, DeepSeek's `reasoning_content`. Without them the next request is refused; other servers may refuse unknown fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// Name of the provider that sent them.
@@ -78,7 +78,7 @@ pub struct Kept {
 }
 
 impl Message {
-    /// A message of the person.
+    /// A message of the user.
     pub fn user(text: impl Into<String>) -> Self {
         Self::User(User { text: text.into() })
     }

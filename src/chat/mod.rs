@@ -1,4 +1,4 @@
-//! Floor 3: the nouns of a conversation. Pure data; nothing here opens a file or a socket.
+//! Floor 3: the data types of a conversation. Pure data; nothing here opens a file or a socket.
 
 pub(crate) mod budget;
 pub(crate) mod event;

@@ -1,16 +1,15 @@
-//! Putting a conversation in order before it is sent: every call answered once, every answer with its call.
+//! Repairs a conversation before it is sent: every call has one result, every result its call.
 
 use std::collections::HashSet;
 
 use super::message::{Message, ToolOutput};
 
-/// What a call is answered with when its result was lost.
+/// The result given to a call whose own was lost.
 const LOST: &str =
     "Error: this call was interrupted and has no result. Call the tool again if you still need it.";
 
-/// Makes a conversation acceptable to providers: results without a call are dropped, calls without a result get one that
-/// says so, a second result for the same id is dropped, empty assistant messages vanish, and argument text that is not
-/// JSON is replaced by `{}` (contract/interfaces.md 7, provider-quirks.md 37).
+/// Makes a conversation acceptable to providers: drops results without a call, repeated results for one id and empty assistant messages, answers
+/// calls whose result was lost, and replaces argument text that is not JSON by `{}`. One such row in the history makes every later request fail.
 ///
 /// Returns how many repairs were made; a conversation in order costs one pass and no allocation for its messages.
 pub(crate) fn repair(messages: &mut Vec<Message>) -> usize {
@@ -117,8 +116,8 @@ fn is_json(text: &str) -> bool {
     text == "{}" || serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-/// Where a conversation of more than `cap` messages may be cut so that at most `cap` remain: at a user message, never
-/// between a call and its result (contract/interfaces.md 7). `None` when it is short enough or has no such place.
+/// Where a conversation of more than `cap` messages can be cut so that at most `cap` remain: at a user message, never between a call and its
+/// result. `None` when it is short enough or has no such place.
 pub(crate) fn cut_for_cap(messages: &[Message], cap: usize) -> Option<usize> {
     let least = messages.len().checked_sub(cap).filter(|over| *over > 0)?;
     (least..messages.len()).find(|at| matches!(messages.get(*at), Some(Message::User(_))))

@@ -1,16 +1,16 @@
-//! How many tokens a conversation holds: an estimate that costs nothing, and exact counts only near a threshold.
+//! How many tokens a conversation has: a cheap estimate, and exact counts only near a threshold.
 
 use super::message::Message;
 
-/// Tokens that every message costs beside its text.
+/// Tokens that every message costs besides its text.
 const PER_MESSAGE: u64 = 4;
-/// Texts longer than this are estimated even near a threshold: exactness there costs seconds and changes nothing.
+/// Longer texts are estimated even near a threshold: an exact count would take seconds and change nothing.
 const EXACT_UP_TO: usize = 1 << 20;
 
 /// Counts a text exactly; loading its tables costs a tenth of a second and 50 MB, so it is called only when needed.
 pub(crate) type Exact = fn(&str) -> u64;
 
-/// The exact count in the o200k encoding: right for OpenAI's models, near for the others.
+/// The exact count in the o200k encoding: right for OpenAI's models, close for others.
 pub(crate) fn o200k(text: &str) -> u64 {
     tiktoken_rs::o200k_base_singleton()
         .encode_ordinary(text)

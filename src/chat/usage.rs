@@ -5,19 +5,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-/// Tokens of one model call, as the provider reported them or as they were estimated.
+/// Tokens of one model call, as reported by the provider or estimated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tokens {
     /// Tokens of the request.
     pub input: u64,
     /// Tokens of the reply.
     pub output: u64,
-    /// True when no provider said so and the numbers are Marvin's estimate.
+    /// True when the provider reported none and the numbers are Marvin's estimate.
     #[serde(default)]
     pub estimated: bool,
 }
 
-/// What one model call cost.
+/// Usage and cost of one model call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
     /// Provider's name.
@@ -49,7 +49,7 @@ pub struct Totals {
     pub tool_calls: BTreeMap<String, u64>,
 }
 
-/// The four keys of the cost line (contract/interfaces.md 4).
+/// The keys of the cost line. Calling programs parse it: names and order stay.
 #[derive(Serialize)]
 struct CostLine<'a> {
     session_cost: f64,
@@ -100,7 +100,7 @@ impl Totals {
     }
 }
 
-/// To a ten-millionth of a dollar, so that sums of floats read as a person would write them.
+/// To a ten-millionth of a dollar, so that sums of floats print without rounding noise.
 fn rounded(cost: f64) -> f64 {
     (cost * 1e7).round() / 1e7
 }
@@ -110,11 +110,11 @@ fn rounded(cost: f64) -> f64 {
 pub struct Logged {
     /// When it ended.
     pub ts: String,
-    /// What it used.
+    /// Its usage.
     pub turn: Turn,
 }
 
-/// What was used: totals, and the single model calls behind them.
+/// Usage of a run: totals, and the model calls behind them.
 #[derive(Debug, Clone, Default)]
 pub struct Book {
     /// Sums.
@@ -123,14 +123,14 @@ pub struct Book {
     pub turns: Vec<Logged>,
 }
 
-/// What this run used, shared by the loop, the tools and whoever saves or shows it.
+/// Usage of this run, shared by the loop, the tools, and the code that saves or shows it.
 #[derive(Debug, Default)]
 pub struct Ledger(Mutex<Books>);
 
 #[derive(Debug, Default)]
 struct Books {
     all: Book,
-    /// What nobody has taken yet to save it.
+    /// Not saved yet.
     unsaved: Book,
 }
 
@@ -162,7 +162,7 @@ impl Ledger {
         self.lock().all.turns.clone()
     }
 
-    /// What came since the last time, for saving; the caller answers for it from now on.
+    /// Usage since the last call, for saving; the caller is responsible for it from now on.
     pub fn take_unsaved(&self) -> Book {
         std::mem::take(&mut self.lock().unsaved)
     }

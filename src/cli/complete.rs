@@ -33,7 +33,7 @@ fn subcommands() -> Vec<&'static str> {
 }
 
 fn bash() -> String {
-    // A name with a space is one name; elsewhere spaces part the words.
+    // A name with a space is one name; elsewhere spaces separate words.
     let files = |kind| {
         format!(
             "local IFS=$'\\n'; COMPREPLY=($(compgen -{kind} -- \"$cur\")); compopt -o filenames 2>/dev/null"

@@ -14,14 +14,14 @@ pub(crate) enum Takes {
     Nothing,
     /// One, named so in the help.
     Value(&'static str),
-    /// The next word, unless that begins with `-` or there is none.
+    /// The next word, unless it begins with `-` or there is none.
     Maybe(&'static str),
 }
 
-/// What completes a flag's value.
+/// The kind of completion for a flag's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Complete {
-    /// Nothing known.
+    /// No completion.
     Nothing,
     /// Names of files.
     File,
@@ -41,13 +41,13 @@ pub(crate) struct Flag {
     pub short: Option<char>,
     /// Its value.
     pub takes: Takes,
-    /// What completes the value.
+    /// How the value is completed.
     pub complete: Complete,
-    /// What it does, one sentence.
+    /// Description, one sentence.
     pub doc: &'static str,
     /// Accepted and not shown.
     pub hidden: bool,
-    /// Records what was said.
+    /// Stores the value.
     pub apply: fn(&mut Low, OsString) -> Outcome<()>,
 }
 
@@ -251,9 +251,9 @@ pub(crate) static FLAGS: &[Flag] = &[
 pub(crate) struct Subcommand {
     /// Its name.
     pub name: &'static str,
-    /// What follows it.
+    /// The arguments.
     pub usage: &'static str,
-    /// What it does, one sentence.
+    /// Description, one sentence.
     pub doc: &'static str,
     /// Accepted and not shown.
     pub hidden: bool,
@@ -332,9 +332,7 @@ pub(super) fn text(value: OsString, flag: &str) -> Outcome<String> {
             "The value of {flag} is not UTF-8: {}",
             value.to_string_lossy()
         ))
-        .next(
-            "Put it into a file in UTF-8 and give --prompt-file, or mend the terminal's encoding.",
-        )
+        .next("Put it into a file in UTF-8 and give --prompt-file, or fix the terminal's encoding.")
     })
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::flags::{FLAGS, Flag, SUBCOMMANDS, Takes};
 use crate::app::variables;
 
-/// What Marvin is, in one line.
+/// One-line description of Marvin.
 pub(crate) const ABOUT: &str =
     "Marvin: a terminal assistant, a coding agent and a sub-agent, in one binary.";
 
@@ -61,7 +61,7 @@ pub(crate) fn help() -> String {
     out
 }
 
-/// What the subcommand `name` takes and does.
+/// The help of the subcommand `name`.
 pub(crate) fn subcommand(name: &str) -> String {
     let mut out = String::new();
     for command in SUBCOMMANDS.iter().filter(|command| command.name == name) {

@@ -8,7 +8,7 @@ use rustix::termios::tcgetwinsize;
 use crate::app::stream::for_reader;
 use crate::base::problem::{Outcome, Problem};
 
-/// Writes to standard output; a reader that has seen enough is no failure.
+/// Writes to standard output; a reader that closes the pipe is not an error.
 pub(super) fn print(text: &str) -> Outcome<()> {
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(why) if why.kind() != io::ErrorKind::BrokenPipe => {
@@ -18,8 +18,8 @@ pub(super) fn print(text: &str) -> Outcome<()> {
     }
 }
 
-/// Writes what may hold other people's words, a page or a ticket of a cloned repository: on a terminal their control characters
-/// are shown instead of obeyed. Into a file or pipe every byte goes as it is.
+/// Prints text from outside, such as a page or a ticket of a cloned repository: on a terminal its control characters are shown instead of executed.
+/// Into a file or pipe every byte goes unchanged.
 pub(super) fn print_words(text: &str) -> Outcome<()> {
     print(&for_reader(text, io::stdout().is_terminal()))
 }
@@ -30,7 +30,7 @@ pub(super) fn say_words(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// The columns of the terminal on standard output; none when it is no terminal, or does not know.
+/// The columns of the terminal on standard output; none when it is not a terminal, or does not know.
 pub(super) fn width() -> Option<usize> {
     if !io::stdout().is_terminal() {
         return None;

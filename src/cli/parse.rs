@@ -1,4 +1,4 @@
-//! From arguments to what was said, by the tables of [`super::flags`].
+//! Parses arguments by the tables of [`super::flags`].
 
 use std::ffi::OsString;
 
@@ -9,7 +9,7 @@ use crate::app::settings::Low;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 
-/// What is to be done.
+/// The parsed command line.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Talk, or answer one prompt.
@@ -72,7 +72,7 @@ pub(crate) fn parse(args: Vec<OsString>) -> Outcome<Command> {
     Ok(Command::Run(Box::new(low)))
 }
 
-/// The flag's value; one that begins with `-` is only taken in the `=` form.
+/// The flag's value; one that begins with `-` is only accepted in the `=` form.
 fn one_value(parser: &mut Parser, name: &str, what: &str) -> Outcome<OsString> {
     if let Some(value) = parser.optional_value() {
         return Ok(value);

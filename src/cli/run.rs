@@ -1,4 +1,4 @@
-//! What each command does with this process.
+//! Dispatches the commands.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
@@ -18,11 +18,11 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::chat::usage::Totals;
 
-/// What is left to do when the command line is read.
+/// What is left to do after the command line.
 pub(crate) enum Next {
-    /// Nothing: this is the exit status.
+    /// Exit with this status.
     Done(u8),
-    /// A conversation with a person.
+    /// Start an interactive session.
     Talk(Box<Low>, Start),
 }
 
@@ -32,9 +32,9 @@ impl From<u8> for Next {
     }
 }
 
-/// Runs the command line as far as it needs no person (contract/interfaces.md 5).
+/// Runs everything on the command line that needs no interactive session.
 pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> Next {
-    // A caller that asked for the non-interactive mode reads a cost line even when the flags were wrong.
+    // A caller of the non-interactive mode expects a cost line even when the flags are wrong.
     let machine = args.iter().any(|arg| arg == "--non-interactive");
     match parse(args) {
         Ok(Command::Sub(name, rest)) => {
@@ -64,7 +64,7 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> Next {
     }
 }
 
-/// What a line of the crontab calls.
+/// Entry point of a crontab line.
 fn fire(env: Env, id: &str) -> Outcome<()> {
     let world = setup::world(&start(env), None, &mut |words| say(&words))?;
     ring::fire_scheduled(&world.alerts, id, &Cancel::new())
@@ -85,7 +85,7 @@ fn talk(mut low: Box<Low>, env: Env) -> Next {
     }
 }
 
-/// The facts about this process that are asked of the operating system once.
+/// Facts about this process that are looked up once.
 fn start(env: Env) -> Start {
     Start {
         env,

@@ -1,4 +1,4 @@
-//! `marvin tk`: the ticket script's command line on our tickets (contract/tickets.md).
+//! `marvin tk`: the command line of the `tk` ticket script, on Marvin's tickets.
 
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
@@ -72,7 +72,7 @@ impl Caller for Person<'_> {
     }
 
     fn before_create(&mut self) -> Outcome<()> {
-        // By hand it is accepted at once; a child that goes round its tool is not (contract/pipeline.md 10).
+        // Typed by the user it is accepted at once. A child process that calls it in place of its tool is still subject to the tool's check.
         match self.env.get("MARVIN_TICKET") {
             Some(_) => TicketGate::default().first(),
             None => Ok(()),

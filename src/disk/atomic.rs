@@ -15,11 +15,11 @@ use crate::base::text::thousands;
 /// Bytes of a state file that is read whole, at most; far above any honest one.
 pub(crate) const STATE_CAP: u64 = 256 * 1024 * 1024;
 
-/// How long another process's writing of one line is waited for.
+/// How long to wait for another process that is writing a line.
 const LINE_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Who may read a file. What Marvin keeps about the user, in the config folder and in a project's `.marvin/`, is nobody else's
-/// business: conversations, topics that whoever knows them can read, places, plans.
+/// Who may read a file. Files about the user, in the config folder and in a project's `.marvin/`, are private: they hold conversations, push topics
+/// (which work like passwords), places and plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// An existing file keeps its permissions, a new one gets those of the umask: for files that other programs share.
@@ -28,10 +28,10 @@ pub(crate) enum Access {
     Private,
 }
 
-/// The content of a file of at most `cap` bytes; nothing when there is none.
+/// The content of a file of at most `cap` bytes; `None` when it does not exist.
 ///
 /// # Errors
-/// It cannot be read, is no ordinary file, or is longer (`Limit`).
+/// It cannot be read, is not a regular file, or is longer (`Limit`).
 pub(crate) fn read(path: &Path, cap: u64) -> Outcome<Option<Vec<u8>>> {
     let fail = |why| Problem::system(format!("Cannot read {}", path.display()), why);
     let too_large = || {
@@ -82,11 +82,11 @@ pub(crate) fn read_text(path: &Path, cap: u64) -> Outcome<Option<String>> {
     })
 }
 
-/// Writes a file: a temporary one beside it, made durable, then renamed; a link stays a link and what it points at is written.
-/// Folders above are made. When this returns, a power cut cannot take the new content back.
+/// Writes a file: to a temporary file beside it, synced, then renamed. A symlink stays one; its target is written. Missing parent folders are
+/// created. When this returns, a power cut cannot lose the new content.
 ///
 /// # Errors
-/// The disk is full or not writable; the old content is then intact and nothing is left beside it.
+/// The disk is full or not writable; the old content is then intact and no temporary file is left.
 pub(crate) fn write(path: &Path, bytes: &[u8], access: Access) -> Outcome<()> {
     let target = replace(path, bytes, access)?;
     // The rename itself; a file system that cannot do this for folders still has the content.
@@ -107,7 +107,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], access: Access) -> Outcome<Path
     let old = match fs::metadata(&target) {
         Ok(about) if !about.is_file() => {
             return Err(Problem::input(format!(
-                "Cannot write {}: it is no ordinary file.",
+                "Cannot write {}: it is not a regular file.",
                 path.display()
             ))
             .next("Move it away."));
@@ -156,11 +156,11 @@ pub(crate) fn make_folder(dir: &Path, access: Access) -> Outcome<()> {
         .map_err(|why| Problem::system(format!("Cannot make the folder {}", dir.display()), why))
 }
 
-/// Adds one line at the end with a single write, durably; makes the file and the folders above it. When the last line was torn
-/// by a crash, the new one starts on its own line.
+/// Appends one line with a single write, durably; creates the file and its parent folders. If the last line was torn by a crash, the new one starts
+/// on its own line.
 ///
 /// # Errors
-/// The disk is full or not writable; what was written of the line is taken back.
+/// The disk is full or not writable; a partly written line is removed.
 pub(crate) fn append_line(path: &Path, line: &str, access: Access) -> Outcome<()> {
     let fail = |why| Problem::system(format!("Cannot add to {}", path.display()), why);
     if line.contains('\n') {
@@ -180,8 +180,8 @@ pub(crate) fn append_line(path: &Path, line: &str, access: Access) -> Outcome<()
     if access == Access::Private {
         make_private(&file).map_err(fail)?;
     }
-    // Held for this one write: a line half written by another process looks like a torn one. Where the file system has no
-    // locks, or somebody stopped while holding it, the worst is an empty line.
+    // Locked for this one write: a line half written by another process looks like a torn one. Without locks, or if a process stopped while holding
+    // it, the worst case is an empty line.
     let until = Instant::now() + LINE_LOCK_TIMEOUT;
     while matches!(file.try_lock(), Err(TryLockError::WouldBlock)) && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(5));
@@ -202,7 +202,7 @@ pub(crate) fn append_line(path: &Path, line: &str, access: Access) -> Outcome<()
     match file.write(text.as_bytes()) {
         Ok(count) if count == text.len() => file.sync_data().map_err(fail),
         Ok(count) => {
-            // Only our own bytes, and only while nobody wrote after them.
+            // Truncate only our own bytes, and only if nothing was appended after them.
             if file
                 .metadata()
                 .is_ok_and(|now| now.len() == before + count as u64)
@@ -267,7 +267,7 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
-/// Where a chain of links ends, whether something stands there or not.
+/// The end of a chain of symlinks, whether or not it exists.
 fn through_links(path: &Path) -> std::io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..40 {
@@ -341,7 +341,7 @@ mod tests {
         fs::write(&path, b"ok\nb\xffd").unwrap();
         let problem = read_text(&path, 100).unwrap_err();
         assert!(problem.what.contains("line 2"), "{problem}");
-        assert!(read(dir.path(), 10).unwrap_err().what.contains("ordinary"));
+        assert!(read(dir.path(), 10).unwrap_err().what.contains("regular"));
         assert!(write(dir.path(), b"", Access::Usual).is_err());
         let problem = write(&path.join("below"), b"", Access::Usual).unwrap_err();
         assert!(problem.what.contains("Cannot"), "{problem}");

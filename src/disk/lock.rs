@@ -43,7 +43,7 @@ impl Lock {
             .create(true)
             .truncate(false)
             .mode(0o600)
-            // Whoever puts a link or a FIFO in the lock's place would have the holder's id written elsewhere, or us wait.
+            // A symlink in the lock's place would make us write the holder's id elsewhere, a FIFO would block.
             .custom_flags(i32::try_from(QUIET.bits()).unwrap_or_default())
             .open(&name)
             .map_err(|why| foreign(&name).unwrap_or_else(|| fail(why)))?;
@@ -53,13 +53,13 @@ impl Lock {
         if !wait(&file, limit, stop, fail)? {
             return Err(timed_out(path, &mut file, limit));
         }
-        // For the message of whoever waits; the lock does not depend on it. The width is that of any process id, so that the
-        // last holder's needs no cutting off, which takes longer than all the rest.
+        // For the message to waiting processes; the lock does not depend on it. Padded to the width of any process id, so that the previous id
+        // needs no truncation, which would take longer than everything else.
         let _ = file.write_all(format!("{:<10}\n", std::process::id()).as_bytes());
         Ok(Self { file })
     }
 
-    /// Waits at most `limit` for the lock of a folder that exists, with nothing put into it: for folders that other programs own too.
+    /// Waits at most `limit` for the lock on an existing folder and writes nothing into it: for folders that belong to other programs too.
     ///
     /// # Errors
     /// `Limit` when it takes longer; `Cancelled`; the folder cannot be opened.
@@ -107,7 +107,7 @@ impl Drop for Lock {
     }
 }
 
-/// What is in the lock file's place and is none.
+/// The problem with an entry in the lock file's place that is not a lock file.
 fn foreign(name: &Path) -> Option<Problem> {
     let about = name.symlink_metadata().ok()?;
     (!about.is_file()).then(|| not_ordinary(name))
@@ -115,7 +115,7 @@ fn foreign(name: &Path) -> Option<Problem> {
 
 fn not_ordinary(name: &Path) -> Problem {
     Problem::refused(format!(
-        "{} is no ordinary file, so it cannot be a lock.",
+        "{} is not a regular file, so it cannot be a lock.",
         name.display()
     ))
     .next("Remove it.")
@@ -149,11 +149,11 @@ fn beside(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Changes a state file under its lock, readable by its owner alone afterwards: `change` gets the content (nothing when there is no
-/// file) and gives the new one, or nothing to leave it as it is.
+/// Changes a private state file under its lock: `change` gets the content (`None` when the file does not exist) and returns the new one, or `None`
+/// to leave it unchanged.
 ///
 /// # Errors
-/// The lock, the reading, `change` or the writing failed; the file is then as it was.
+/// The lock, the read, `change` or the write failed; the file is then unchanged.
 pub(crate) fn update(
     path: &Path,
     limit: Duration,

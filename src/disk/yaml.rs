@@ -1,7 +1,7 @@
 //! YAML in and out as JSON values. The only file that names the YAML crate.
 //!
 //! Writing keeps every key and its order, also unknown ones. Comments are kept by changing only the lines of the keys that changed;
-//! where that does not give what was meant, the file is written anew without them, because the crate does not keep them.
+//! where that does not give what was meant, the file is written again without them, because the crate does not keep them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn opens_too_much(text: &str) -> bool {
     false
 }
 
-/// Parses a text; an empty one is `null`. `name` is the file in messages. Keys that are no text become text, tags are dropped.
+/// Parses a text; an empty one is `null`. `name` is the file in messages. Keys that are not text become text, tags are dropped.
 ///
 /// # Errors
 /// `Input` with line and column; `Limit` above [`CAP`].
@@ -49,7 +49,7 @@ pub fn parse(text: &str, name: &str) -> Outcome<Value> {
         return Err(Problem::input(format!(
             "{name} opens more than {MAX_OPEN} brackets inside each other."
         ))
-        .next("Close them, or move the file away to start anew."));
+        .next("Close them, or move the file away to start over."));
     }
     match serde_yaml::from_str::<serde_yaml::Value>(text) {
         Ok(value) => Ok(to_json(value)),
@@ -65,14 +65,14 @@ pub fn parse(text: &str, name: &str) -> Outcome<Value> {
                 .to_owned();
             Err(
                 Problem::input(format!("{name} is not valid YAML{place}: {words}."))
-                    .next("Mend the line, or move the file away to start anew.")
+                    .next("Fix the line, or move the file away to start over.")
                     .because(why),
             )
         }
     }
 }
 
-/// Reads a file; nothing when there is none.
+/// Reads a file; `None` when there is none.
 ///
 /// # Errors
 /// As [`parse`]; it cannot be read.
@@ -96,7 +96,7 @@ pub(crate) fn text(value: &Value) -> Outcome<String> {
 /// leaves all as it was.
 ///
 /// # Errors
-/// The file is no YAML mapping, `change` fails, or the disk does; the file is then as it was.
+/// The file is not a YAML mapping, `change` fails, or the disk does; the file is then as it was.
 pub(crate) fn update_from(
     path: &Path,
     limit: Duration,
@@ -117,7 +117,7 @@ pub(crate) fn update_from(
                 return Err(Problem::input(format!(
                     "{name} is not a list of \"key: value\" lines."
                 ))
-                .next("Mend it, or move it away to start anew."));
+                .next("Fix it, or move it away to start over."));
             }
         };
         let before = keys.clone();

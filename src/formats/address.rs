@@ -1,4 +1,4 @@
-//! A web address taken apart by rules that leave no two readings, because a disguise lives on two programs reading one text differently.
+//! Parses web addresses without ambiguity: attacks disguise a host by an address that two programs read differently.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, visible};
 
-/// Longest address taken, in bytes.
+/// Longest accepted address, in bytes.
 const LONGEST: usize = 8 * 1024;
 
 /// An `http` or `https` address without name, password and fragment.
@@ -14,7 +14,7 @@ const LONGEST: usize = 8 * 1024;
 pub struct Address {
     /// `https`.
     pub secure: bool,
-    /// Who is asked.
+    /// The host.
     pub host: Host,
     /// The port, the scheme's own when none was given.
     pub port: u16,
@@ -27,7 +27,7 @@ pub struct Address {
 pub enum Host {
     /// A name: lower case, no dot at its end.
     Name(String),
-    /// An address, in whatever numbers it was written.
+    /// An IP address, in any notation that browsers accept.
     Ip(IpAddr),
 }
 
@@ -48,10 +48,10 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// Reads an address that a person, a model or a page gave.
+    /// Reads an address that a user, a model or a page gave.
     ///
     /// # Errors
-    /// `Input` for what is no address, `Refused` for other schemes and for names and passwords in it.
+    /// `Input` if it is not an address, `Refused` for other schemes and for user names and passwords in it.
     pub fn parse(text: &str) -> Outcome<Self> {
         let text = text.trim();
         let shown = || clip(&visible(text), 200);
@@ -75,7 +75,7 @@ impl Address {
             return Err(if words {
                 no_scheme(colon.unwrap_or_default())
             } else {
-                Problem::input(format!("\"{}\" is no web address.", shown()))
+                Problem::input(format!("\"{}\" is not a web address.", shown()))
                     .next("Give it whole, for example https://example.org/file.pdf")
             });
         };
@@ -90,11 +90,11 @@ impl Address {
             return Err(Problem::refused(
                 "The address has a name or password before its host, which hides where it leads.",
             )
-            .next("Give it without what stands before the @."));
+            .next("Give it without the part before the @."));
         }
         let wrong = |why: &str| {
             Problem::input(format!(
-                "\"{}\" is no host of a web address: {why}.",
+                "\"{}\" is not a valid host: {why}.",
                 clip(&visible(authority), 100)
             ))
         };
@@ -107,7 +107,7 @@ impl Address {
         })
     }
 
-    /// Where a redirect's `Location`, relative or whole, leads from here.
+    /// The address that a redirect's `Location`, relative or absolute, leads to.
     ///
     /// # Errors
     /// As [`Address::parse`].
@@ -157,11 +157,11 @@ impl Host {
     /// Reads a host as browsers do: numbers in any base and shortened forms are addresses.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason why it is not a host.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         if let Some(inner) = text.strip_prefix('[') {
             let inner = inner.strip_suffix(']').ok_or("a bracket is missing")?;
-            let ip: Ipv6Addr = inner.parse().map_err(|_| "this is no IPv6 address")?;
+            let ip: Ipv6Addr = inner.parse().map_err(|_| "this is not an IPv6 address")?;
             return Ok(Self::Ip(ip.into()));
         }
         if !text.is_ascii() {
@@ -191,14 +191,14 @@ impl Host {
         let numeric = last.bytes().all(|b| b.is_ascii_digit())
             || hex.is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));
         if numeric {
-            let ip = numbers(name).ok_or("these numbers are no address")?;
+            let ip = numbers(name).ok_or("these numbers are not an IP address")?;
             return Ok(Self::Ip(ip.into()));
         }
         Ok(Self::Name(name.to_owned()))
     }
 }
 
-/// One to four numbers, decimal, octal or hexadecimal, the last filling what is left.
+/// One to four numbers, decimal, octal or hexadecimal, the last one filling the remaining bytes.
 fn numbers(text: &str) -> Option<Ipv4Addr> {
     let parts: Vec<u64> = text
         .split('.')
@@ -242,7 +242,7 @@ fn split_port(authority: &str) -> Result<(&str, Option<u16>), &'static str> {
     let digits = port.len() <= 5 && port.bytes().all(|b| b.is_ascii_digit());
     match port.parse::<u16>() {
         Ok(number) if digits && number > 0 => Ok((host, Some(number))),
-        _ => Err("the port is no number from 1 to 65535"),
+        _ => Err("the port is not a number from 1 to 65535"),
     }
 }
 
@@ -276,7 +276,7 @@ fn encoded(target: &str) -> String {
     out
 }
 
-/// `text` with `%XX` taken back; what is not UTF-8 is replaced.
+/// `text` with `%XX` decoded; what is not UTF-8 is replaced.
 pub fn decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());

@@ -1,5 +1,5 @@
-//! Bytes of a page or a feed as text: by a byte-order mark (which browsers believe first), the HTTP header, the document's own declaration, else UTF-8
-//! (contract/services/README-a.md 8).
+//! Decodes the bytes of a page or feed: by byte-order mark (which wins in browsers), HTTP header, the document's own declaration, else UTF-8
+//! (<https://encoding.spec.whatwg.org/#decode>).
 
 use encoding_rs::{Encoding, UTF_8};
 
@@ -54,7 +54,7 @@ fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
     let end =
         value.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':' | '.')))?;
     let found = Encoding::for_label(value.get(..end)?.as_bytes())?;
-    // A declaration that could be read as ASCII is not in UTF-16, whatever it says.
+    // A declaration that is readable as ASCII is not in UTF-16, even if it says so.
     Some(if found.is_ascii_compatible() {
         found
     } else {

@@ -1,8 +1,8 @@
-//! Lengths of time as people write and read them.
+//! Durations in the notation of people.
 
 use std::time::Duration;
 
-/// `30m`, `2h`, `1h30m`, `90s`, `1d12h`, `1 h 30 min`; nothing for anything else.
+/// `30m`, `2h`, `1h30m`, `90s`, `1d12h`, `1 h 30 min`; `None` for anything else.
 pub(crate) fn read(text: &str) -> Option<Duration> {
     let text: String = text
         .to_lowercase()

@@ -1,13 +1,13 @@
-//! Names for files that come from elsewhere: out of a header or an address, made safe.
+//! Safe file names from untrusted sources: a header or an address.
 
 use super::address::decoded;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, head, visible};
 
-/// Longest name in bytes, room for a number included.
+/// Longest name in bytes; leaves room for a number.
 const LONGEST: usize = 200;
 
-/// The name in a `Content-Disposition` header (RFC 6266), as it stands there.
+/// The name in a `Content-Disposition` header (RFC 6266), verbatim.
 pub(crate) fn disposition(header: &str) -> Option<String> {
     let mut plain = None;
     for part in parameters(header) {
@@ -29,7 +29,7 @@ pub(crate) fn disposition(header: &str) -> Option<String> {
     plain
 }
 
-/// The parts between semicolons that stand outside quotes, the first left out.
+/// The parts between semicolons outside quotes, without the first.
 fn parameters(header: &str) -> Vec<&str> {
     let (mut parts, mut from, mut quoted, mut escaped) = (Vec::new(), 0, false, false);
     for (at, c) in header.char_indices() {
@@ -71,7 +71,7 @@ fn unquoted(value: &str) -> String {
     out
 }
 
-/// `name` as a file's name in a folder: its last part, nothing hidden, nothing a shell or a terminal could stumble over.
+/// `name` as the name of a file in a folder: its last part, not hidden, without characters that confuse a shell or a terminal.
 pub(crate) fn safe(name: &str) -> Option<String> {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let shown = visible(last);
@@ -89,10 +89,10 @@ pub(crate) fn safe(name: &str) -> Option<String> {
     (!clean.is_empty()).then(|| shortened(clean))
 }
 
-/// `name` when it is one that a person would write for a file in a folder.
+/// `name` if it is an ordinary file name.
 ///
 /// # Errors
-/// `Refused` for folders, `..`, hidden names and options.
+/// `Refused` for folders, `..`, hidden names and leading hyphens.
 pub(crate) fn chosen(name: &str) -> Outcome<String> {
     let name = name.trim();
     if name.len() <= LONGEST && safe(name).as_deref() == Some(name) {

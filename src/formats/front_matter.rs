@@ -1,4 +1,4 @@
-//! A ticket file: what stands in it, and how one value is changed with every other byte left as it was (contract/tickets.md, File).
+//! A ticket file: its YAML front matter, and changing one value with every other byte left as it was.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 /// One `key: value` line of the front matter.
 #[derive(Debug, Clone)]
 pub struct Field<'a> {
-    /// What stands before the colon.
+    /// The text before the colon.
     pub key: &'a [u8],
     value: &'a [u8],
     line: Range<usize>,
@@ -19,7 +19,7 @@ impl Field<'_> {
     }
 }
 
-/// A ticket file taken apart; nothing in it is required, so any bytes can be read.
+/// A parsed ticket file; nothing in it is required, so any bytes can be read.
 #[derive(Debug)]
 pub struct Doc<'a> {
     bytes: &'a [u8],
@@ -33,7 +33,7 @@ pub struct Doc<'a> {
 }
 
 impl<'a> Doc<'a> {
-    /// Reads a file. The front matter is what stands between the first line `---` and the next one; later ones are text.
+    /// Reads a file. The front matter is the text between the first line `---` and the next one; later ones are text.
     pub fn parse(bytes: &'a [u8]) -> Self {
         let mut doc = Self {
             bytes,
@@ -59,12 +59,12 @@ impl<'a> Doc<'a> {
         doc
     }
 
-    /// True when front matter begins and ends in the file and its title was found: reading on cannot change what is listed.
+    /// True when the whole front matter and the title were found: reading on cannot change what is listed.
     pub fn is_settled(&self) -> bool {
         self.title.is_some()
     }
 
-    /// The value of `key`; when a hand wrote it twice, the last one, as the script reads it.
+    /// The value of `key`; if it occurs twice the last one, as in the script.
     pub fn get(&self, key: &str) -> Option<Cow<'_, str>> {
         self.fields
             .iter()
@@ -78,13 +78,13 @@ impl<'a> Doc<'a> {
         self.get(key).map(|text| items(&text)).unwrap_or_default()
     }
 
-    /// The title: the first line after the front matter that begins with `# `, as it stands there.
+    /// The title: the first line after the front matter that begins with `# `, verbatim.
     pub fn title(&self) -> String {
         String::from_utf8_lossy(self.title.unwrap_or_default()).into_owned()
     }
 
     /// The file with `key` set to `value`; every other byte stays. A new key goes to the top of the front matter, where the script
-    /// puts it. Nothing when the file has no front matter.
+    /// puts it. `None` when the file has no front matter.
     pub fn set(&self, key: &str, value: &str) -> Option<Vec<u8>> {
         let opening = self.opening.clone()?;
         let line = format!("{key}: {value}");
@@ -133,7 +133,7 @@ fn bare(raw: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// A line `---`, the first one of the file also behind a byte order mark.
+/// A line `---`; the first line of the file may have a byte-order mark.
 fn is_marker(line: &[u8]) -> bool {
     line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) == b"---"
 }
@@ -141,7 +141,7 @@ fn is_marker(line: &[u8]) -> bool {
 fn field(range: Range<usize>, line: &[u8]) -> Option<Field<'_>> {
     let colon = line.iter().position(|byte| *byte == b':')?;
     let (key, value) = (line.get(..colon)?, line.get(colon + 1..)?);
-    // An indented or spaced word before a colon is part of somebody's YAML, not a key of ours.
+    // An indented word or one with spaces before a colon is part of other YAML, not a key.
     let plain = !key.is_empty() && !key.iter().any(|byte| byte.is_ascii_whitespace());
     plain.then(|| Field {
         key,
@@ -150,7 +150,7 @@ fn field(range: Range<usize>, line: &[u8]) -> Option<Field<'_>> {
     })
 }
 
-/// The items of `[a, b]`, brackets, quotes and spaces as anybody writes them.
+/// The items of `[a, b]`, tolerant of brackets, quotes and spaces.
 pub(crate) fn items(text: &str) -> Vec<String> {
     text.split(',')
         .map(squeezed)
@@ -158,14 +158,14 @@ pub(crate) fn items(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// An item as lists are read, by us and by the script: without the spaces in it. A tag of two words is found by both spellings.
+/// A list item for comparison, as the script compares it: without spaces, so a tag of two words is found by both spellings.
 pub(crate) fn squeezed(item: &str) -> String {
     item.chars()
         .filter(|c| !matches!(c, '[' | ']' | '"' | '\'') && !c.is_whitespace())
         .collect()
 }
 
-/// The tags of a new ticket, as they were written between the commas.
+/// The tags of a new ticket, split at commas.
 pub(crate) fn tags(text: &str) -> Vec<String> {
     one_line(text)
         .split(',')
@@ -180,7 +180,7 @@ pub(crate) fn list_text(items: &[String]) -> String {
     format!("[{}]", items.join(", "))
 }
 
-/// What a new ticket says.
+/// The contents of a new ticket.
 #[derive(Debug, Clone)]
 pub struct New {
     /// The title.
@@ -193,13 +193,13 @@ pub struct New {
     pub acceptance: String,
     /// 0 (highest) to 4.
     pub priority: i64,
-    /// bug, feature, task, epic or chore.
+    /// `bug`, `feature`, `task`, `epic` or `chore`.
     pub kind: String,
-    /// Who does it.
+    /// The person responsible.
     pub assignee: String,
-    /// What it is called elsewhere.
+    /// Its id in another tracker.
     pub external_ref: String,
-    /// Full id of the ticket it is part of.
+    /// Full id of the parent ticket.
     pub parent: String,
     /// Its tags.
     pub tags: Vec<String>,
@@ -262,7 +262,7 @@ impl New {
     }
 }
 
-/// The text on one line: a value with a line break would be two lines of front matter.
+/// The text on one line: a line break would start another line of front matter.
 fn flat(text: &str) -> String {
     text.replace("\r\n", " ").replace(['\n', '\r', '\0'], " ")
 }
@@ -271,7 +271,7 @@ fn one_line(text: &str) -> String {
     flat(text).trim().to_owned()
 }
 
-/// Four hyphens where three are alone on a line: the same rule to Markdown, and not the end of the front matter to the script.
+/// Four hyphens for a line of three: the same rule in Markdown, but not the end of the front matter for the script.
 fn without_rules(text: &str) -> String {
     let lines: Vec<&str> = text
         .split('\n')

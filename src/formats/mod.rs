@@ -1,4 +1,4 @@
-//! Floor 1: what comes from outside as bytes, and what Marvin writes in the formats of others. Pure: nothing here opens a file or a socket.
+//! Floor 1: parsers for bytes from outside, and writers of common formats. Pure: nothing here opens a file or a socket.
 
 pub(crate) mod address;
 pub(crate) mod charset;

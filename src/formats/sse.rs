@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::lines::{CAP, Line, Lines, TooLong};
 
-/// What a stream holds.
+/// A field of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Item<'a> {
     /// An event with data.
@@ -14,8 +14,8 @@ pub enum Item<'a> {
         /// Its `data:` lines, joined by newlines.
         data: &'a [u8],
     },
-    /// A line that is no field of the protocol. Some servers report an error in such a line
-    /// (contract/provider-quirks.md 10); web pages and proxies' texts consist of them.
+    /// A line that is not a field of the protocol. Servers of the llama.cpp family report an error as `error: {…}` instead of `data:`; a page or a
+    /// proxy's error text consists of such lines.
     Stray(&'a [u8]),
 }
 
@@ -155,7 +155,7 @@ impl Events {
     }
 }
 
-/// What a line is.
+/// Classifies a line.
 fn sort(line: &[u8], first: bool) -> Field<'_> {
     let line = match line.strip_prefix(b"\xEF\xBB\xBF") {
         Some(rest) if first => rest,

@@ -2,8 +2,8 @@
 //!
 //! Only the common form is understood, top-level keys at the beginning of a line; the caller parses the result and compares.
 
-/// The text with the lines of `key` replaced by `lines` (`key: value` and what belongs to it, ended by a line break), or taken out.
-/// A key that is not there yet is added after its commented-out line if it has one (`#key: …`), else at the end.
+/// The text with the lines of `key` replaced by `lines` (`key: value` and its continuation, ending in a line break), or removed. A new key goes
+/// after its commented-out line if there is one (`#key: …`), else to the end.
 pub(crate) fn with(text: &str, key: &str, lines: Option<&str>) -> String {
     let all: Vec<&str> = text.split_inclusive('\n').collect();
     let new = lines.unwrap_or_default();

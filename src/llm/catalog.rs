@@ -22,26 +22,26 @@ pub struct Row {
     pub base: &'static str,
     /// Variable that holds the key; `None` when no key is needed.
     pub key: Option<&'static str>,
-    /// The key may also stand in a file of the variable's name under `~/.ssh/`.
+    /// The key may also be in a file named like the variable under `~/.ssh/`.
     pub key_file: bool,
     /// Default model.
     pub model: &'static str,
     /// Runs on this machine: longer first-byte limit, no cost.
     pub local: bool,
-    /// What it wants or cannot take, beyond its dialect.
+    /// Deviations from its dialect.
     pub quirks: Quirks,
 }
 
-/// Differences between servers of one dialect (contract/provider-quirks.md).
+/// Differences between servers of one dialect.
 #[derive(Debug, Clone, Copy)]
 pub struct Quirks {
-    /// Takes `stream_options: {"include_usage": true}` (quirk 18).
+    /// Takes `stream_options: {"include_usage": true}`; some servers refuse it as unknown.
     pub usage_option: bool,
     /// `reasoning_effort` may be sent to its GPT models.
     pub effort: bool,
-    /// Gemini's thinking options may be sent, and only without tools (contract/interfaces.md 6).
+    /// Gemini's thinking options may be sent, and only without tools.
     pub gemini_thinking: bool,
-    /// The thinking of a message that called tools must go back as `reasoning_content` (quirk 35).
+    /// DeepSeek: an assistant message that called tools must go back with its `reasoning_content`, or the request fails with 400.
     pub returns_reasoning: bool,
     /// Which ids of tool calls it takes.
     pub call_ids: CallIds,
@@ -100,7 +100,7 @@ const fn local(name: &'static str, base: &'static str, model: &'static str) -> R
     }
 }
 
-/// Every provider that is reached over HTTP, in the order in which a usable one is chosen (decisions.md 3).
+/// Every provider reached over HTTP, in the order in which the first usable one is chosen.
 pub(crate) static ROWS: &[Row] = &[
     Row {
         key_file: true,
@@ -225,8 +225,7 @@ pub fn row(name: &str) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.name == name)
 }
 
-/// `NAME_SUFFIX` in capitals with underscores: `openai-compat`, `MODEL` give `OPENAI_COMPAT_MODEL`
-/// (contract/interfaces.md 6).
+/// `NAME_SUFFIX` in capitals with underscores: `openai-compat`, `MODEL` give `OPENAI_COMPAT_MODEL`.
 pub(crate) fn variable(name: &str, suffix: &str) -> String {
     format!("{}_{suffix}", name.to_uppercase().replace('-', "_"))
 }

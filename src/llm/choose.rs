@@ -1,4 +1,4 @@
-//! Which provider answers, at which address, with which key and model (decisions.md 3, 5, 7; contract/interfaces.md 6).
+//! Which provider answers, at which address, with which key and model.
 
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
@@ -11,21 +11,21 @@ use crate::base::text;
 use crate::net::keys;
 use crate::net::services::without_slash;
 
-/// How long a local server may take to answer when nobody named a provider.
+/// How long a local server may take to answer when no provider was named.
 const PROBE: Duration = Duration::from_millis(100);
 
-/// A provider that is reached over HTTP, ready to be asked.
+/// An HTTP provider, configured.
 #[derive(Debug, Clone)]
 pub(crate) struct Remote {
     /// Its row.
     pub row: &'static Row,
-    /// Base address in force.
+    /// Effective base address.
     pub base: String,
     /// Key, when one is set.
     pub key: Option<String>,
 }
 
-/// Who answers.
+/// The chosen provider.
 #[derive(Debug, Clone)]
 pub(crate) enum Chosen {
     /// A provider of the table.
@@ -79,7 +79,7 @@ fn by_name(env: &Env, name: &str) -> Outcome<Chosen> {
     };
     let remote = remote(env, row);
     match row.key {
-        // A server of the user's own may want no key.
+        // The user's own server may need no key.
         Some(variable) if remote.key.is_none() && remote.base == row.base => {
             Err(Problem::new(Kind::Auth, format!("{name} needs a key."))
                 .next(format!("Set {variable}, or choose another provider: --provider NAME (marvin doctor lists them)."))
@@ -112,7 +112,7 @@ fn usable(chosen: Chosen) -> Outcome<Chosen> {
         Chosen::Remote(remote) if remote.key.as_ref().is_some_and(odd) => {
             let variable = remote.row.key.unwrap_or("the key");
             let what = format!(
-                "The value of {variable} is no key: it holds white space or characters that no key has."
+                "The value of {variable} is not a valid key: it contains white space or characters that no key has."
             );
             Err(Problem::new(Kind::Auth, what).next(format!("Set {variable} to the key alone.")))
         }
@@ -120,7 +120,7 @@ fn usable(chosen: Chosen) -> Outcome<Chosen> {
     }
 }
 
-/// The row with address and key in force.
+/// The row with its effective address and key.
 pub(crate) fn remote(env: &Env, row: &'static Row) -> Remote {
     Remote {
         row,
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     fn chosen(vars: &[(&str, &str)], named: Option<&str>) -> Outcome<Chosen> {
-        // Nothing listens at port 1, so the local server is not found whatever runs on this machine.
+        // Nothing listens on port 1, so the local server is not found whatever runs on this machine.
         let vars = vars.iter().chain([&("OLLAMA_URL", "http://127.0.0.1:1")]);
         choose(
             &Env::new(vars.map(|(k, v)| ((*k).into(), (*v).into()))),
@@ -221,7 +221,7 @@ mod tests {
             let told = chosen(&[("GROQ_API_KEY", "k\nX: 1")], named)
                 .unwrap_err()
                 .one_line();
-            assert!(told.contains("GROQ_API_KEY is no key"), "{told}");
+            assert!(told.contains("GROQ_API_KEY is not a valid key"), "{told}");
             assert!(!told.contains("X: 1"), "{told}");
         }
         let chosen = chosen(&[("GROQ_API_KEY", " k\n")], None).unwrap();

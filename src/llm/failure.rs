@@ -5,32 +5,32 @@ use std::time::Duration;
 use super::reply::Reply;
 use crate::base::problem::Problem;
 
-/// The sort of failure; decides retry and fallback (contract/interfaces.md 8, provider-quirks.md 8-16).
+/// The kind of failure; it decides retry and fallback.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
     /// 401 or 403: the key is missing or refused.
     Auth,
     /// 429: too many requests or tokens; with the wait that the provider named.
     RateLimited {
-        /// How long to wait, when the provider said.
+        /// How long to wait, if the provider said so.
         wait: Option<Duration>,
     },
     /// 429 that no waiting cures: the quota is used up.
     Quota,
-    /// The request is larger than the account's whole limit: never fits (quirks 12 and 40).
+    /// The request exceeds the account's whole limit (Groq's free plans: 413 or 429 "Request too large"); retrying cannot help.
     TooLarge,
     /// The conversation is longer than the model's window.
     TooLong,
-    /// The model cannot take tools (quirk 16).
+    /// The model does not support tools (Ollama: 400 `… does not support tools`).
     NoTools,
-    /// The model wrote a malformed tool call; with what it wrote (quirk 15).
+    /// The model wrote a malformed tool call (Groq: `tool_use_failed`), with what it wrote.
     BadCall {
         /// The text of the failed generation.
         wrote: String,
     },
     /// 404 without a word about the model: the server does not speak this dialect at this address.
     NoSuchPath,
-    /// Any other 4xx: the request as it stands is refused.
+    /// Any other 4xx: the request is refused as it is.
     Refused,
     /// 5xx or an error inside the stream.
     Server,
@@ -40,9 +40,9 @@ pub enum Why {
     Stalled,
     /// The stream ended before the reply did.
     Cut,
-    /// The reply came whole and is no whole answer: the limit of tokens or a filter ended it, or it says nothing.
+    /// The reply is complete but is not an answer: the token limit or a filter ended it, or it is empty.
     Unfinished,
-    /// What came is not what the protocol promises.
+    /// The reply violates the protocol.
     Protocol,
     /// Stopped on purpose.
     Cancelled,
@@ -53,9 +53,9 @@ pub enum Why {
 pub struct Failure {
     /// Its sort.
     pub why: Why,
-    /// What to tell.
+    /// The message.
     pub problem: Box<Problem>,
-    /// What had come of the reply; its calls are never run.
+    /// The partial reply; its calls are never run.
     pub so_far: Box<Reply>,
 }
 
@@ -81,7 +81,7 @@ impl Failure {
         Self::new(Why::Cancelled, Problem::cancelled())
     }
 
-    /// True when nothing of the answer was shown yet, so that the request may be repeated.
+    /// True when no part of the answer was shown yet, so that the request may be repeated.
     pub fn nothing_shown(&self) -> bool {
         self.so_far.text.is_empty() && self.so_far.calls.is_empty()
     }

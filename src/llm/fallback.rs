@@ -1,15 +1,15 @@
-//! What to do about a failed model call: one decision, fed with what was already shown and done.
+//! Decides what to do about a failed model call, given what was already shown and tried.
 
 use std::time::Duration;
 
 use super::failure::{Failure, Why};
 
-/// The longest wait that is waited for (contract/interfaces.md 8).
+/// A longer wait is not waited for; it becomes the failure.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(120);
 /// Waits when the provider names none; their number is the number of retries.
 const WAITS: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(60)];
 
-/// What the decision looks at besides the failure.
+/// The state that the decision depends on, besides the failure.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Situation {
     /// Waits for this provider's rate limit already made for this request.
@@ -26,7 +26,7 @@ pub(crate) struct Situation {
     pub successor: bool,
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// Wait, then send the same request again.
@@ -41,7 +41,7 @@ pub(crate) enum Decision {
     GiveUp,
 }
 
-/// Decides (contract/interfaces.md 8, provider-quirks.md 12-16).
+/// Chooses between retry, fallback and giving up.
 pub(crate) fn decide(failure: &Failure, now: Situation) -> Decision {
     let clean = failure.nothing_shown();
     let next = if now.successor && clean && !now.shown && !now.wrote {

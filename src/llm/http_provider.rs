@@ -24,9 +24,9 @@ const READ: usize = 16 * 1024;
 pub(crate) struct HttpProvider {
     remote: Remote,
     client: Client,
-    /// A request was answered before, so a kept connection may have died meanwhile.
+    /// A request was answered before, so a reused connection may have died meanwhile.
     used: AtomicBool,
-    /// The server has no native Ollama path; its OpenAI path is used (contract/reply-flow.md 2).
+    /// The server has no native Ollama path, so its OpenAI path is used.
     compat: AtomicBool,
 }
 
@@ -70,7 +70,7 @@ impl HttpProvider {
         }
     }
 
-    /// Posts the request; a connection that was kept and died is replaced once.
+    /// Posts the request; a reused connection that has died is replaced once.
     fn post(&self, dialect: Dialect, body: &[u8], stop: &Cancel) -> Result<Response, Failure> {
         let url = dialect.url(&self.remote.base);
         let headers = dialect.headers(self.remote.key.as_deref());
@@ -128,7 +128,7 @@ impl HttpProvider {
                         break;
                     }
                 }
-                // Everything had come: the missing end marker is nobody's loss.
+                // Everything had arrived: the missing end marker loses nothing.
                 Err(NetError::Broken { .. } | NetError::TimedOut(..)) if decoder.is_complete() => {
                     break;
                 }
@@ -147,7 +147,7 @@ impl HttpProvider {
                     "The reply of {} broke off: {why}.",
                     self.remote.row.name
                 ))
-                .next("What arrived is kept. Ask again to go on."),
+                .next("What arrived is kept. Ask again to continue."),
             ),
             other => self.failure(other),
         }
@@ -242,7 +242,7 @@ impl Provider for HttpProvider {
     }
 }
 
-/// What a proxy's refusal means.
+/// The problem for a proxy's refusal.
 fn barred(what: &str, status: Option<u16>) -> Problem {
     match status {
         Some(407) => Problem::new(

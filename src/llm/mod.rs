@@ -1,4 +1,4 @@
-//! Floor 4: one request to a language model and its streamed reply, whatever the provider.
+//! Floor 4: one request to a language model and its streamed reply, for every provider.
 
 pub(crate) mod catalog;
 pub(crate) mod choose;

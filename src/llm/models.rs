@@ -7,10 +7,10 @@ use serde::Deserialize;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::usage::Tokens;
 
-/// Tools that a request may hold where nothing else is known (contract/provider-quirks.md 38).
+/// How many tools a request may have when the model's own limit is unknown: OpenAI, and Copilot behind it, refuse more (`array_above_max_length`).
 const TOOLS: usize = 128;
 
-/// What is known about one model, or assumed.
+/// Known or assumed facts about a model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Facts {
     /// Tokens that request and reply may have together.
@@ -61,8 +61,7 @@ const fn line(
     }
 }
 
-/// Window and output in thousands of tokens, prices in dollars for a million. The first lines are those of
-/// contract/interfaces.md 17; names stand without the vendor that some services put before them.
+/// Window and output in thousands of tokens, prices in dollars per million. Names are without the vendor prefix that some services add.
 static LINES: &[Line] = &[
     line("gemini-3-pro", 1048, 64, 1.25, 10.0),
     line("llama-3.3-70b", 131, 32, 0.59, 0.79),
@@ -161,10 +160,10 @@ static LINES: &[Line] = &[
     line("glm-4.6", 200, 64, 0.6, 2.2),
 ];
 
-/// What is known about `model`; `local` when it runs on this machine.
+/// Facts about `model`; `local` when it runs on this machine.
 pub(crate) fn facts(local: bool, model: &str) -> Facts {
     if local {
-        // What `num_ctx` is set to (contract/interfaces.md 6), whatever the model could do.
+        // This is what `num_ctx` is set to, whatever the model could do.
         return Facts {
             window: 32_768,
             output: 8192,
@@ -201,7 +200,7 @@ fn find(model: &str) -> Option<&'static Line> {
         .max_by_key(|line| line.begins.len())
 }
 
-/// `grok-4-1-fast` is `grok-4.1-fast` to some; `gpt-4-1106` is no `gpt-4.1`.
+/// `grok-4-1-fast` is `grok-4.1-fast` to some; `gpt-4-1106` is not a `gpt-4.1`.
 fn begins(name: &str, line: &str) -> bool {
     let same = |(one, other): (u8, u8)| {
         one == other || matches!((one, other), (b'-', b'.') | (b'.', b'-'))
@@ -229,7 +228,7 @@ fn bare(model: &str) -> String {
     }
 }
 
-/// True for models of the GPT family that take a reasoning effort (contract/interfaces.md 6).
+/// True for models of the GPT family that accept a reasoning effort.
 pub(crate) fn takes_effort(model: &str) -> bool {
     let name = bare(model);
     let thinks = name.starts_with("gpt-5") && !name.contains("chat")

@@ -1,5 +1,5 @@
-//! `offline`, the embedded provider: no model and no network. It matches the last message against the phrases that the offered
-//! tools declare, calls the tool through the ordinary loop and shows its result (decisions.md 4). It never pretends to be a model.
+//! `offline`, the embedded provider: no model and no network. It matches the last message against the phrases that the offered tools declare, calls
+//! the tool through the ordinary loop and shows its result. It never pretends to be a model.
 
 use serde_json::{Map, Value};
 
@@ -68,7 +68,7 @@ impl Provider for Offline {
 /// The tool and arguments of the first phrase that fits the whole message.
 fn find(offer: &Offer, said: &str) -> Option<(String, Map<String, Value>)> {
     let said = said.trim().trim_end_matches(['.', '!', '?']);
-    // Of several phrases that fit, the one with the most words of its own is meant.
+    // Of several matching phrases, the one with the most literal words wins.
     let fitting = offer
         .tools
         .iter()
@@ -105,7 +105,7 @@ fn own_words(phrase: &str) -> usize {
         .count()
 }
 
-/// Fits `said` to a phrase: its words in any case, its slots any text that is not empty.
+/// Matches `said` against a phrase: words in any case, slots any text that is not empty.
 fn fit(phrase: &str, said: &str) -> Option<Map<String, Value>> {
     let (literal, rest) = match phrase.find('{') {
         Some(at) => phrase.split_at(at),
@@ -122,7 +122,7 @@ fn fit(phrase: &str, said: &str) -> Option<Map<String, Value>> {
         return (!value.is_empty())
             .then(|| Map::from_iter([(slot.to_owned(), Value::from(value))]));
     }
-    // The last place where the following words stand: "replace a with b with c in f" is rare, quotes tell.
+    // The last occurrence of the following words: "replace a with b with c in f" is rare, and quotes help.
     let lower = said.to_lowercase();
     if lower.len() != said.len() {
         return None;
@@ -181,7 +181,7 @@ fn unmatched(offer: &Offer, said: &str) -> Problem {
             )
         })
         .collect();
-    // Without a common word, the phrases that need nothing filled in.
+    // Without a word in common, the phrases without slots.
     phrases
         .sort_by_key(|(shared, phrase)| (std::cmp::Reverse(*shared), phrase.matches('{').count()));
     let near: Vec<&str> = phrases.iter().take(4).map(|(_, phrase)| *phrase).collect();

@@ -17,7 +17,7 @@ use crate::net::guarded_client::Visitor;
 
 /// Bytes read at once.
 const PIECE: usize = 64 * 1024;
-/// Between two words on progress.
+/// Interval of progress reports.
 const EACH: Duration = Duration::from_millis(200);
 /// The names of what is not whole yet, a file or a folder, begin and end so.
 pub(crate) const PARTIAL: (&str, &str) = (".marvin-", ".part");
@@ -31,7 +31,7 @@ const NAMESAKES: usize = 1_000;
 pub(crate) struct Target<'a> {
     /// The folder; it is made.
     pub folder: &'a Path,
-    /// The file's name; taken from the answer or the address when `None`.
+    /// The file's name; `None` takes it from the response or the address.
     pub name: Option<String>,
     /// Most bytes.
     pub most: u64,
@@ -48,12 +48,11 @@ pub(crate) struct Saved {
     pub address: Address,
 }
 
-/// Fetches `address`. `told` hears now and then how many bytes there are and how many there will be. When this ends otherwise than
-/// well, nothing is left in the folder.
+/// Fetches `address`. `told` is called now and then with the bytes received and expected. On failure nothing is left in the folder.
 ///
 /// # Errors
-/// `Refused` for private addresses, on the way too; `Limit` when it is too large for `most` or the disk; `Network` for an answer
-/// that is none or broke off; `Cancelled`.
+/// `Refused` for private addresses, also in redirects; `Limit` when it is too large for `most` or the disk; `Network` for an invalid or truncated
+/// response; `Cancelled`.
 pub(crate) fn download(
     visitor: &Visitor,
     address: &Address,
@@ -141,7 +140,7 @@ pub(crate) fn sweep(folder: &Path) {
         }
         let time = entry.metadata().and_then(|about| about.modified());
         let old = time.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > STALE));
-        // A link is not followed: it is no folder.
+        // A link is not followed: it is not a folder.
         let _ = match entry.file_type() {
             Ok(kind) if old && kind.is_dir() => fs::remove_dir_all(entry.path()),
             Ok(_) if old => fs::remove_file(entry.path()),
@@ -150,7 +149,7 @@ pub(crate) fn sweep(folder: &Path) {
     }
 }
 
-/// A new file beside where it will be, with the permissions that the person's files have.
+/// A new file beside where it will be, with the permissions that the user's files have.
 fn unnamed(folder: &Path) -> io::Result<NamedTempFile> {
     use std::os::unix::fs::PermissionsExt as _;
     tempfile::Builder::new()
@@ -160,7 +159,7 @@ fn unnamed(folder: &Path) -> io::Result<NamedTempFile> {
         .tempfile_in(folder)
 }
 
-/// Gives the file the first name of its row that is free; never takes one that is used, be it by a link to nothing.
+/// Renames the file to the first free name of its series; never replaces an existing one, not even a dangling symlink.
 fn keep(mut file: NamedTempFile, folder: &Path, name: &str) -> io::Result<PathBuf> {
     for count in 1..=NAMESAKES {
         let path = folder.join(numbered(name, count));
@@ -173,7 +172,7 @@ fn keep(mut file: NamedTempFile, folder: &Path, name: &str) -> io::Result<PathBu
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// An answer that is no file, with the beginning of its text.
+/// An answer that is not a file, with the beginning of its text.
 fn refusal(address: &Address, response: &mut Response) -> Problem {
     let words = match response.status {
         401 | 403 => " (not allowed)",
@@ -224,7 +223,7 @@ fn no_room(length: Option<u64>, free: u64, folder: &Path) -> Problem {
     .next("Nothing was saved. Make room first.")
 }
 
-/// `12.3 MB`: bytes for a person.
+/// `12.3 MB`: a size for display.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "kB", "MB", "GB", "TB"];
     #[allow(clippy::cast_precision_loss)]

@@ -1,6 +1,6 @@
-//! A proxy on loopback for child programs that follow redirects by themselves: whatever they ask for is judged, and they are connected
-//! to the addresses that were judged. It lives as long as one call and lets only its own child through; a browser, which has no way to
-//! take a login from its starter, is known by the user it runs as.
+//! A loopback proxy for child programs that follow redirects themselves: it checks every host they connect to, and connects to the addresses that
+//! were checked. It lives as long as one call and serves only its own child; a browser, which cannot be given proxy credentials at start, is
+//! recognised by the user it runs as.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -24,7 +24,7 @@ use crate::net::proxies::Route;
 const HEAD: usize = 64 * 1024;
 /// Looking up and connecting.
 const CONNECT: Duration = Duration::from_secs(10);
-/// A connection on which nothing moves is given up.
+/// An idle connection is closed after this time.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// The running proxy; it ends when dropped or when the call is stopped.
@@ -42,9 +42,9 @@ struct Shared {
     refused: Mutex<Vec<Problem>>,
 }
 
-/// Who is let through.
+/// How clients are admitted.
 enum Entry {
-    /// Whoever knows this.
+    /// By this proxy password.
     Token(String),
     /// Programs of the same user.
     User,
@@ -128,12 +128,12 @@ impl Gateway {
         self.address
     }
 
-    /// What could not be let through so far, in words.
+    /// Failures so far, as sentences.
     pub(crate) fn refused(&self) -> Vec<String> {
         self.words(|_| true)
     }
 
-    /// What the guard would not let through so far, in words.
+    /// Refusals of the guard so far, as sentences.
     pub(crate) fn barred(&self) -> Vec<String> {
         self.words(|problem| problem.kind == Kind::Refused)
     }
@@ -178,7 +178,7 @@ fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
     }
 }
 
-/// A request's head: its three words, its other lines, and what came after it.
+/// The head of a request: request line, header lines, and the bytes after it.
 struct Head {
     method: String,
     target: String,
@@ -231,7 +231,7 @@ fn serve(shared: &Shared, mut client: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// The way to where `url` leads and what is to be said there first; nothing for a tunnel that is made here.
+/// Connects to the host of `url`; returns the connection and what has to be sent on it first, `None` for a tunnel.
 fn connect(
     shared: &Shared,
     url: &str,
@@ -240,7 +240,7 @@ fn connect(
 ) -> Outcome<(TcpStream, Option<Vec<u8>>)> {
     let address = Address::parse(url)?;
     if tunnel && address.target != "/" {
-        return Err(Problem::input("That is no host to make a tunnel to."));
+        return Err(Problem::input("Invalid host for a tunnel."));
     }
     let route = Route::to(&shared.env, &address.to_string())?;
     let judged = shared
@@ -287,7 +287,7 @@ fn first(places: &[SocketAddr]) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// The head as the server gets it: one request on this connection, named for whom it was judged.
+/// The head for the server: one request per connection, with the host that was checked.
 fn rewritten(head: &Head, address: &Address, target: &str, login: &str) -> Vec<u8> {
     let origin = address.origin();
     let host = origin.split("://").nth(1).unwrap_or_default();
@@ -424,7 +424,7 @@ mod tests {
         assert_eq!(gateway.refused().len(), 6);
         assert_eq!(gateway.barred().len(), 6);
         assert!(say(&gateway, "nonsense", &login).starts_with("HTTP/1.1 4"));
-        // A program of the same user needs no login where that is how it is known, and is judged all the same.
+        // Admitted without credentials as a program of the same user, and still checked.
         let open = Gateway::open_to_user(&env, Guard::new(&env).unwrap(), &Cancel::new()).unwrap();
         assert!(say(&open, &get, "").starts_with("HTTP/1.1 200"));
         assert!(say(&open, "GET http://127.0.0.1:1/", "").starts_with("HTTP/1.1 403"));

@@ -1,4 +1,4 @@
-//! Asking an address that a page or a model gave: each hop of its redirects is judged and asked at the addresses that were judged.
+//! The client for addresses that a page or a model gave: every hop of a redirect is checked and connected to the checked addresses.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use crate::formats::address::Address;
 use crate::net::proxies::Route;
 use crate::net::user_agent::agent;
 
-/// Redirects that are followed unless said otherwise.
+/// Redirects followed by default.
 const HOPS: usize = 10;
-/// Limits unless said otherwise.
+/// Default limits.
 const LIMITS: Limits = Limits {
     connect: Duration::from_secs(10),
     first_byte: Duration::from_secs(30),
@@ -151,12 +151,12 @@ impl Visitor {
     }
 }
 
-/// Status of an answer that is a part of what was asked for. No request here asks for a part (RFC 9110, section 15.3.7).
+/// 206: no request here asks for a range (RFC 9110 section 15.3.7).
 pub(super) const PARTIAL_CONTENT: u16 = 206;
 
 fn partial(address: &Address) -> Problem {
     Problem::network(format!(
-        "{} sent only a part of what stands at {} (206), which was not asked for.",
+        "{} sent only a part of {} (206), which was not requested.",
         address.host,
         clip(&visible(&address.target), 200)
     ))

@@ -1,4 +1,4 @@
-//! The HTTP client: limits per phase, cancellation that closes the socket, connections kept between requests.
+//! The HTTP client: limits per phase, cancellation that closes the socket, connection reuse.
 
 use std::fmt;
 use std::io::{ErrorKind, Read};
@@ -14,7 +14,7 @@ use crate::base::problem::Problem;
 use crate::net::http_proxy::Forward;
 use crate::net::proxies::{Proxy, Route};
 
-/// Limits of a request, by phase; nothing limits a body that keeps coming (decisions.md 17).
+/// Timeouts of a request, by phase; a body that keeps coming has none.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Name look-up, connecting and the TLS handshake.
@@ -58,13 +58,13 @@ impl Kept {
 pub enum NetError {
     /// The token fired.
     Cancelled,
-    /// A limit passed: which phase, and how long it was.
+    /// A time limit expired: the phase and the limit.
     TimedOut(Phase, Duration),
     /// The connection ended or broke; true when it was before the first byte of the response.
     Broken {
-        /// Nothing of the response had come.
+        /// No byte of the response had arrived.
         early: bool,
-        /// The system's words.
+        /// The system's error text.
         why: String,
     },
     /// No connection could be made.
@@ -75,12 +75,12 @@ pub enum NetError {
     Untrusted(String),
     /// The body cannot be decompressed.
     Garbled(String),
-    /// What came is not HTTP.
+    /// The response is not HTTP.
     NotHttp(String),
 }
 
 impl NetError {
-    /// The failure of a request to `place` in words for a person and a model.
+    /// The message for a failed request to `place`.
     pub fn problem(self, place: &str) -> Problem {
         let network = |what: String| {
             Problem::network(what)
@@ -111,7 +111,7 @@ impl NetError {
             Self::Untrusted(why) => Problem::network(format!(
                 "The certificate of {place} is not to be trusted: {why}."
             ))
-            .next("If a proxy of yours stands between, name its certificates in SSL_CERT_FILE."),
+            .next("If your proxy intercepts TLS, set SSL_CERT_FILE to its certificates."),
             Self::Garbled(why) => {
                 network(format!("What {place} sent cannot be decompressed: {why}."))
             }
@@ -267,7 +267,7 @@ impl Client {
             // Below the buffer's size: headers that fill the buffer would look like a connection that was closed.
             .max_response_header_size(24 * 1024)
             .output_buffer_size(16 * 1024);
-        // Always said: ureq would read the environment itself, and take any proxy for any scheme.
+        // Always set: otherwise ureq reads the environment itself and takes any proxy for any scheme.
         let (forwarding, tunnelling) = match &route.proxy {
             Some(proxy) if proxy.forwards => (Some(proxy), None),
             other => (None, other.as_ref()),
@@ -327,7 +327,7 @@ impl Response {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// A header's value; bytes that are no UTF-8 are replaced.
+    /// A header's value; bytes that are not UTF-8 are replaced.
     pub fn header_text(&self, name: &str) -> Option<String> {
         let value = self.headers.get(name)?;
         Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
@@ -428,7 +428,7 @@ fn explain(error: ureq::Error, early: bool, limits: Limits) -> NetError {
     }
 }
 
-/// A refusal by the TLS library, in its words.
+/// A refusal by the TLS library, with its message.
 fn refused(words: &str) -> NetError {
     match words.strip_prefix("invalid peer certificate: ") {
         Some(why) => NetError::Untrusted(why.to_owned()),

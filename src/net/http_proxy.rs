@@ -28,11 +28,11 @@ impl<In: Transport> Connector<In> for Forward {
     }
 }
 
-/// What is put into the head of each request.
+/// Lines added to the head of each request.
 struct Lines {
     /// `http://host:port`, before the path.
     origin: String,
-    /// The line with the proxy's name and password, or nothing.
+    /// The header line with the proxy's credentials, or empty.
     login: String,
 }
 
@@ -77,7 +77,7 @@ impl Lines {
 pub(super) struct Forwarded<T> {
     inner: T,
     lines: Option<Lines>,
-    /// What is sent next begins a request.
+    /// The next write begins a request.
     fresh: bool,
 }
 
@@ -118,7 +118,7 @@ impl<T: Transport> Transport for Forwarded<T> {
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
-        // After an answer comes a request; nothing is awaited in the middle of one.
+        // A request follows a response; in the middle of one there is nothing to wait for.
         self.fresh = true;
         self.inner.await_input(timeout)
     }

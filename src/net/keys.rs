@@ -5,10 +5,10 @@ use std::path::Path;
 use crate::base::env::Env;
 use crate::base::open;
 
-/// Bytes of a key's file at most; a longer one is none.
+/// Bytes of a key file at most; a longer one is ignored.
 const CAP: u64 = 16 * 1024;
 
-/// The value of `variable`, else the text of the file of that name under `~/.ssh/`; an empty one is none.
+/// The value of `variable`, else the text of the file of that name under `~/.ssh/`; an empty one is ignored.
 pub(crate) fn find(env: &Env, variable: &str) -> Option<String> {
     let set = env.get(variable).map(|key| key.trim().to_owned());
     set.filter(|key| !key.is_empty())

@@ -1,10 +1,9 @@
-//! Whose program is at the other end of a connection on loopback.
+//! The owner of the process at the other end of a loopback connection.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 
-/// True when the other end belongs to the user that Marvin runs as. Where the system does not tell (it is Linux that does), loopback
-/// is taken for the user's own.
+/// True when the other end belongs to the user that Marvin runs as. Only Linux provides this; elsewhere loopback counts as the user's own.
 pub(super) fn is_own(client: &TcpStream) -> bool {
     if !cfg!(target_os = "linux") {
         return true;

@@ -1,4 +1,4 @@
-//! The way to a server: which proxy of the environment stands between, and which certificates are trusted.
+//! The route to a server: the proxy of the environment, and the trusted certificates.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -19,7 +19,7 @@ pub(crate) struct Route {
     pub proxy: Option<Proxy>,
     /// Certificates (PEM) to trust instead of the built-in roots.
     pub roots: Option<Vec<u8>>,
-    /// The only addresses to connect to, already judged: nothing is looked up any more.
+    /// The only addresses to connect to, already checked: no further lookup.
     pub pinned: Option<Vec<SocketAddr>>,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Debug for Proxy {
 }
 
 impl Proxy {
-    /// The line with its name and password for a request's head, or nothing.
+    /// The header line with its credentials, or empty.
     pub(super) fn login(&self) -> String {
         let (name, password) = (self.inner.username(), self.inner.password());
         if name.is_none() && password.is_none() {
@@ -147,7 +147,7 @@ fn spares(list: &str, host: &str, port: u16) -> bool {
         })
 }
 
-/// `host:port` and `[v6]:port` taken apart.
+/// Splits `host:port` and `[v6]:port`.
 fn with_port(entry: &str) -> (&str, Option<u16>) {
     if entry.parse::<IpAddr>().is_ok() {
         return (entry, None);

@@ -1,8 +1,8 @@
-//! How long a server asks to be left alone.
+//! The `Retry-After` header (RFC 9110 section 10.2.3).
 
 use std::time::Duration;
 
-/// What a `Retry-After` header says: seconds, or the date when to come back; a date that has passed is no wait.
+/// Parses a `Retry-After` header: seconds, or a date; a past date means no wait.
 pub(crate) fn retry_after(text: &str) -> Option<Duration> {
     let text = text.trim();
     match text.parse::<f64>() {

@@ -1,4 +1,4 @@
-//! Outside services as a table: where they are, what overrides that, which key they take, which tools use them (decisions.md 7).
+//! Outside services as a table: base address, override variable, key variable, and the tools that use them.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ pub struct Service {
     pub base: &'static str,
     /// Variable of its key, when it takes one.
     pub key: Option<&'static str>,
-    /// What it is used for.
+    /// Its purpose.
     pub about: &'static str,
-    /// Time between two requests, whoever makes them (contract/services/README-a.md 6).
+    /// Minimum time between two requests of this process.
     pub gap: Duration,
-    /// Its public server is asked only with a contact (decisions.md 10).
+    /// The public server is used only with a contact in the User-Agent, as its usage policy asks.
     pub contact: bool,
 }
 
@@ -58,7 +58,7 @@ impl Service {
     }
 }
 
-/// Declares services: a constant for those who ask, and its row in the table.
+/// Declares services: a constant for callers, and a row in the table.
 macro_rules! services {
     ($($name:ident = $row:expr;)*) => {
         $( #[doc = concat!("The row of ", stringify!($name), ".")] pub(crate) static $name: Service = $row; )*
@@ -120,12 +120,12 @@ pub fn variable(id: &str) -> String {
 }
 
 impl Service {
-    /// The base in force.
+    /// The effective base address.
     pub fn base_in<'a>(&'a self, env: &'a Env) -> &'a str {
         without_slash(env.get(&variable(self.id)).unwrap_or(self.base))
     }
 
-    /// True when the base in force is the person's own choice.
+    /// True when the base address was overridden by the user.
     pub fn is_own(&self, env: &Env) -> bool {
         self.base_in(env) != self.base
     }

@@ -1,4 +1,4 @@
-//! A limit on silence inside ureq: how long one read of a body may wait, whatever the whole takes.
+//! An idle timeout inside ureq: how long one read of a body may wait, regardless of the total time.
 //!
 //! ureq's own limits are for whole phases, which would cut a healthy long stream, or for every read, which would also cut
 //! the wait for a first byte. This connector stands last in the chain and touches nothing but the time a body read may wait.
@@ -39,7 +39,7 @@ impl Silence {
     }
 }
 
-/// Puts [`Watched`] around whatever connection the chain before it made.
+/// Wraps the connection of the previous connector in [`Watched`].
 #[derive(Debug)]
 pub(super) struct Watch(pub(super) Silence);
 
@@ -104,12 +104,12 @@ pub(super) struct Lookup {
     resolver: DefaultResolver,
     /// The proxy that every connection leads to instead.
     via: Option<Uri>,
-    /// The only answer there is, whatever is asked for.
+    /// The fixed answer to every lookup.
     pinned: Option<Vec<SocketAddr>>,
 }
 
 impl Lookup {
-    /// A look-up that gives the address of `via`, whatever is asked for.
+    /// A resolver that gives the address of `via` for every name.
     pub(super) fn through(via: Option<Uri>) -> Self {
         Self {
             resolver: DefaultResolver::default(),

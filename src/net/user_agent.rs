@@ -2,8 +2,7 @@
 
 use crate::base::env::Env;
 
-/// The `User-Agent`: one honest name with the contact of the environment, else `preferred`, else the project's address
-/// (decisions.md 10).
+/// The `User-Agent`: Marvin's name and version with the contact of the environment, else `preferred`, else the project's address.
 pub(crate) fn agent(env: &Env, preferred: Option<&str>) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let project = env!("CARGO_PKG_REPOSITORY");

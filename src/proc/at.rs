@@ -56,7 +56,7 @@ pub(crate) fn add(
     }
 }
 
-/// Takes a job back, if the job of this number is still ours: numbers are given again.
+/// Removes a job, if the job of this number is still ours: numbers are reused.
 ///
 /// # Errors
 /// `at` is missing or cannot be run.
@@ -75,7 +75,7 @@ pub(crate) fn remove(env: &Env, stop: &Cancel, number: u64, mark: &Mark) -> Outc
 
 fn at(env: &Env, program: &str, args: &[String]) -> Run {
     let mut vars = child_env::command_env(env);
-    // Its times are the system's, as cron's are, whatever TZ says here.
+    // Its times are in the system's zone, as cron's are, regardless of TZ.
     vars.retain(|(name, _)| name != "LANGUAGE" && name != "TZ" && !name.starts_with("LC_"));
     vars.push(("LC_ALL".into(), "C".into()));
     let mut run = Run::new(program, args.iter().cloned(), vars);

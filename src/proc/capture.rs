@@ -1,4 +1,4 @@
-//! Bounded memory of a child's output: its beginning and end here, all of it in a file when asked.
+//! Bounded capture of a child's output: its beginning and end in memory, all of it in a file if requested.
 
 use std::collections::VecDeque;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -24,7 +24,7 @@ pub(crate) struct Keep {
 }
 
 impl Keep {
-    /// The first `bytes` bytes and nothing of the rest.
+    /// The first `bytes` bytes only.
     pub(crate) fn first(bytes: usize) -> Self {
         Self::ends(bytes, 0)
     }
@@ -39,7 +39,7 @@ impl Keep {
     }
 }
 
-/// What was kept of a stream.
+/// The kept part of a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Captured {
     keep: Keep,
@@ -110,15 +110,14 @@ impl Captured {
             .saturating_sub((self.head.len() + self.tail.len()) as u64)
     }
 
-    /// The kept bytes, beginning then end, with no mark between them.
+    /// The kept bytes, beginning then end, without a separator.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut bytes = self.head.clone();
         bytes.extend(&self.tail);
         bytes
     }
 
-    /// The kept text; what is not UTF-8 is replaced. A line in brackets stands where text is missing and says how much, and
-    /// where the whole is.
+    /// The kept text; what is not UTF-8 is replaced. Where text is missing, a line in brackets says how much, and where the whole output is.
     pub(crate) fn text(&self) -> String {
         if !self.is_cut() {
             return String::from_utf8_lossy(&self.bytes()).into_owned();

@@ -1,9 +1,9 @@
-//! Running a program to its end: a session and process group of its own, no terminal, both pipes drained, a time limit, and a stop
-//! sign that kills.
+//! Runs a program to its end: in its own session and process group, without a terminal, with both pipes drained, a time limit and a cancel token
+//! that kills it.
 //!
-//! One thread waits for the child without reaping it; the caller's thread serves the pipes with `poll`. The exit and the stop
-//! sign both arrive as bytes in a wake pipe, so nothing is polled on a clock. The child is reaped only after the stop sign's
-//! closer has forgotten the process id: a recycled id is never signalled.
+//! One thread waits for the child without reaping it; the caller's thread serves the pipes with `poll`. Exit and cancellation both arrive as bytes
+//! in a wake pipe, so nothing polls on a clock. The child is reaped only after the token's callback has forgotten the process id: a recycled id is
+//! never signalled.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -27,12 +27,12 @@ use crate::base::problem::{Outcome, Problem};
 
 /// Between TERM and KILL when the time is up.
 const GRACE: Duration = Duration::from_secs(2);
-/// Between TERM and KILL when the user does not want to wait any more.
+/// Time between TERM and KILL after cancellation.
 const CANCEL_GRACE: Duration = Duration::from_millis(60);
-/// How long a child that survived KILL (stuck in the kernel) is waited for.
+/// How long to wait for a child that survived KILL (stuck in the kernel).
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
-/// What becomes of processes that the program left behind when it ended by itself.
+/// What happens to processes that the program left behind when it exited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Leftovers {
     /// The whole group is killed.
@@ -52,9 +52,9 @@ pub(crate) struct Run {
     pub dir: Option<PathBuf>,
     /// Its whole environment; see [`crate::proc::child_env`].
     pub env: Vec<(String, String)>,
-    /// What it reads; `file` when `None`.
+    /// Its standard input; `file` when `None`.
     pub input: Option<Vec<u8>>,
-    /// An open file that it reads, from where that stands; `/dev/null` when `None`.
+    /// An open file as standard input, read from its current offset; `/dev/null` when `None`.
     pub file: Option<Arc<File>>,
     /// When its group gets TERM.
     pub limit: Duration,
@@ -66,13 +66,13 @@ pub(crate) struct Run {
     pub stdout: Keep,
     /// What to keep of standard error.
     pub stderr: Keep,
-    /// What becomes of processes it leaves behind.
+    /// What happens to processes it leaves behind.
     pub leftovers: Leftovers,
-    /// What the system itself grants it, so that it ends even when Marvin is killed and nobody watches the clock.
+    /// Limits set in the kernel, so that it ends even if Marvin is killed and nobody enforces the timeout.
     pub ceiling: Option<Ceiling>,
 }
 
-/// What the operating system grants a process before it ends it.
+/// Resource limits of a process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ceiling {
     /// Time on the processor.
@@ -105,17 +105,17 @@ impl Run {
         }
     }
 
-    /// Runs it to its end, its limit or the stop sign, whichever is first; a failing exit status is not a `Problem`.
+    /// Runs it until it exits, its limit expires or `stop` fires; a failing exit status is not a `Problem`.
     ///
     /// # Errors
-    /// `Missing` when there is no such program or directory, `Cancelled` when `stop` had fired before the start, `System` when
-    /// the operating system refuses.
+    /// `Missing` when there is no such program or directory, `Cancelled` when `stop` had fired before the start, `System` when the operating system
+    /// refuses.
     pub(crate) fn run(&self, stop: &Cancel) -> Outcome<Done> {
         self.start(stop, None)
     }
 
-    /// As [`Run::run`], but standard output is not kept: each piece ended by the byte `end` (without it) goes to `each`, which
-    /// may end the program early. Pieces are cut at 16 MiB.
+    /// As [`Run::run`], but standard output is not kept: each piece terminated by the byte `end` (which is removed) goes to `each`, which may end
+    /// the program early. Pieces are split at 16 MiB.
     ///
     /// # Errors
     /// As [`Run::run`].
@@ -135,7 +135,7 @@ impl Run {
         let command = self.command(&name)?;
         let (wake, waker) = io::pipe().map_err(cannot)?;
         let for_closer = waker.try_clone().map_err(cannot)?;
-        // Without an end of our own, the pipe would look ready for ever once both writers have said their byte.
+        // Keep one writer open: once both others are closed, `poll` would report the pipe as ready forever.
         let _held = waker.try_clone().map_err(cannot)?;
         let begun = Instant::now();
         let mut child = spawn_in_new_session(command).map_err(|why| match why.kind() {
@@ -205,7 +205,7 @@ impl Run {
             stdout,
             stderr,
             timed_out: course.timed_out,
-            // The end of a child may be seen before the word that it was ended.
+            // The exit may be noticed before the message about the cancellation that caused it.
             cancelled: course.cancelled || (signal.is_some() && stop.is_fired()),
             held_open: course.held_open,
             limit: self.limit,
@@ -325,7 +325,7 @@ impl Ceiling {
     fn set(self, _: &Child) {}
 }
 
-/// After the child has ended: how long its output pipes may stay silent before whoever holds them is given up on.
+/// After the exit of the child: how long its output pipes may be silent before processes that still hold them are ignored.
 const QUIET: Duration = Duration::from_millis(200);
 
 #[derive(Default)]
@@ -337,7 +337,7 @@ struct Course {
     held_open: bool,
 }
 
-/// How a program ended and what it said.
+/// How a program ended, and its output.
 #[derive(Debug)]
 pub(crate) struct Done {
     /// Its exit status, unless a signal ended it.
@@ -352,14 +352,14 @@ pub(crate) struct Done {
     pub timed_out: bool,
     /// The stop sign fired and the group was killed.
     pub cancelled: bool,
-    /// It ended, but something it had started kept its output open.
+    /// It exited, but a process it had started kept its output open.
     pub held_open: bool,
     /// The limit it ran under.
     pub limit: Duration,
 }
 
 impl Done {
-    /// True when it ended by itself with status 0.
+    /// True when it exited with status 0.
     pub(crate) fn success(&self) -> bool {
         self.code == Some(0) && !self.timed_out && !self.cancelled
     }
@@ -376,7 +376,7 @@ impl Done {
         }
     }
 
-    /// `exit code: 1`, `killed by signal 9 (KILL)`, `timed out after 60 s; …`: how it ended, in words.
+    /// How it ended, as text: `exit code: 1`, `killed by signal 9 (KILL)`, `timed out after 60 s; …`.
     pub(crate) fn ending(&self) -> String {
         if self.cancelled {
             "[stopped] It was cancelled, and its whole process group killed.".into()
@@ -435,7 +435,7 @@ impl Group {
     }
 }
 
-/// Writes `EXITED` when the child has ended. The child stays a zombie, so its id stays taken.
+/// Writes `EXITED` when the child has exited. The child stays a zombie, so its id is not reused.
 fn watch(child: &Child, waker: io::PipeWriter) -> io::Result<()> {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or_else(|| io::Error::other("no process id"))?;
@@ -450,7 +450,7 @@ fn watch(child: &Child, waker: io::PipeWriter) -> io::Result<()> {
 }
 
 fn wake_with(mut waker: io::PipeWriter, byte: u8) {
-    // Nobody listens any more once the caller has returned.
+    // The reader is gone once the caller has returned.
     let _gone = waker.write_all(&[byte]);
 }
 

@@ -1,11 +1,11 @@
-//! The environment that children get: an allow-list, so that a secret nobody thought of stays here.
+//! The environment of child processes: an allow-list, so that a secret nobody thought of is not inherited.
 //!
-//! A deny-list cannot work: every service names its key as it likes (`HF_HOME` is a folder, `HF_AUTH` is not), and one
-//! missed name hands it to every command a model writes. What is missing from an allow-list shows at once and is added.
+//! A deny-list cannot work: services name their keys as they like (`HF_HOME` is a folder, `HF_AUTH` is not), and one missed name hands it to every
+//! command that a model writes. A name missing from an allow-list is noticed at once and added.
 
 use crate::base::env::Env;
 
-/// Passed to every child: who and where the user is, which language, how the network is reached.
+/// Passed to every child: user, home, language, network route.
 const BASIC: &[&str] = &[
     "HOME",
     "USER",
@@ -123,8 +123,8 @@ const COMMAND: &[&str] = &[
     "KUBECONFIG",
 ];
 
-/// Words that mark a value as secret wherever they stand at the end of a name; they beat the allow-list, so that neither a
-/// careless addition to it nor a family such as `XDG_` can leak one.
+/// Suffixes that mark a variable as secret; they win over the allow-list, so that neither a careless addition nor a family such as `XDG_` can leak
+/// one.
 const SECRET_ENDS: &[&str] = &[
     "KEY",
     "TOKEN",
@@ -138,9 +138,9 @@ const SECRET_ENDS: &[&str] = &[
 /// The search path when the environment has none.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// The environment of commands that a person or a model runs, and of helper programs (contract/sharp-edges.md, Processes).
+/// The environment of commands that a user or a model runs, and of helper programs.
 ///
-/// Never in it: `GIT_*`, `MARVIN_*`, `VIRTUAL_ENV`, `CONDA_PREFIX`, `PYTHONHOME`, `LD_PRELOAD`, and whatever ends like a key.
+/// Never in it: `GIT_*`, `MARVIN_*`, `VIRTUAL_ENV`, `CONDA_PREFIX`, `PYTHONHOME`, `LD_PRELOAD`, and any name that ends like a key's.
 pub(crate) fn command_env(env: &Env) -> Vec<(String, String)> {
     let mut vars = basic(env);
     vars.extend(picked(env, |name| COMMAND.contains(&name)));
@@ -149,8 +149,8 @@ pub(crate) fn command_env(env: &Env) -> Vec<(String, String)> {
     vars
 }
 
-/// The environment of git: no terminal, no desktop, no tool chains, nothing git itself would obey, and a search path
-/// without relative entries, so that no file of a repository can pose as one of git's programs.
+/// The environment of git: no terminal, no desktop, no tool chains, none of git's own variables, and a search path without relative entries, so
+/// that no file of a repository is run in place of a git program.
 pub(crate) fn git_env(env: &Env) -> Vec<(String, String)> {
     let mut vars = basic(env);
     let path: Vec<String> = search_path(env)

@@ -1,4 +1,4 @@
-//! The person's crontab: lines that end with an exact marker of ours, and every other byte left as it is (crontab(1), crontab(5)).
+//! The user's crontab: lines that end with Marvin's own marker, and every other byte unchanged (crontab(1), crontab(5)).
 
 use std::io::{Seek as _, Write as _};
 use std::sync::Arc;
@@ -20,12 +20,12 @@ const CAP: usize = 16 << 20;
 /// Longest command of a line that every cron takes.
 const LONGEST: usize = 900;
 
-/// The end of a line of ours: ` # marvin-alarm:ID`. The id is random, so no other line ends so.
+/// The marker at the end of Marvin's lines: ` # marvin-alarm:ID`. The id is random, so no other line ends with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mark(String);
 
 impl Mark {
-    /// The marker of one job; nothing for an id that could end a line of somebody else or hold shell text.
+    /// The marker of one job; `None` for an id that could match another line's end or contain shell text.
     pub(crate) fn new(id: &str) -> Option<Self> {
         let sound = id.len() >= 8 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
         sound.then(|| Self(format!(" # marvin-alarm:{id}")))
@@ -36,7 +36,7 @@ impl Mark {
         &self.0
     }
 
-    /// Whether a line is this job's. Comments are the person's.
+    /// Whether a line is this job's. Comments are the user's.
     pub(crate) fn ends(&self, line: &[u8]) -> bool {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let comment = line.trim_ascii_start().starts_with(b"#");
@@ -44,7 +44,7 @@ impl Mark {
     }
 }
 
-/// A line that runs `program` (a path) once a year at `at`, to the minute; nothing when the path cannot stand in a crontab.
+/// A line that runs `program` (a path) once a year at `at`, to the minute; `None` for a path that a crontab cannot express.
 pub(crate) fn line(at: DateTime, program: &str, mark: &Mark) -> Option<String> {
     if program.len() > LONGEST || program.chars().any(char::is_control) {
         return None;
@@ -82,7 +82,7 @@ pub(crate) fn is_installed(env: &Env) -> bool {
     find_program("crontab", env).is_some()
 }
 
-/// True when a process with one of these names runs; also where that cannot be seen.
+/// True when a process with one of these names runs, or when that is unknown.
 pub(crate) fn daemon_runs(names: &[&str]) -> bool {
     let Ok(all) = std::fs::read_dir("/proc") else {
         return true;
@@ -97,11 +97,11 @@ pub(crate) fn daemon_runs(names: &[&str]) -> bool {
     })
 }
 
-/// Changes the table: read, changed, read again, written only when nobody else wrote meanwhile. The caller holds a lock against
-/// other Marvins. Writes nothing when `change` changes nothing.
+/// Changes the table: reads it, applies the change, reads again, and writes only if nobody else wrote meanwhile. The caller holds a lock against
+/// other Marvin processes. Writes nothing when `change` changes nothing.
 ///
 /// # Errors
-/// The table cannot be read for certain (then nothing is ever written), is changing under us, or is refused.
+/// The table cannot be read reliably (then nothing is ever written), keeps changing, or is refused.
 pub(crate) fn change(env: &Env, stop: &Cancel, gone: &[Mark], lines: &str) -> Outcome<()> {
     for _ in 0..3 {
         let before = read(env, stop)?;
@@ -118,7 +118,7 @@ pub(crate) fn change(env: &Env, stop: &Cancel, gone: &[Mark], lines: &str) -> Ou
     Err(Problem::limit("The crontab is being changed by somebody else.").next("Try again."))
 }
 
-/// The table; nothing when the person has none.
+/// The table; `None` when the user has none.
 fn read(env: &Env, stop: &Cancel) -> Outcome<Option<Vec<u8>>> {
     let mut run = crontab(env, &["-l"]);
     run.stdout = Keep::first(CAP);
@@ -134,8 +134,8 @@ fn read(env: &Env, stop: &Cancel) -> Outcome<Option<Vec<u8>>> {
 }
 
 fn write(env: &Env, stop: &Cancel, table: &[u8]) -> Outcome<()> {
-    // From a file and not through a pipe: were this process killed before the table was in the pipe, crontab would outlive it and
-    // take the little or nothing that came for the whole table.
+    // From a file and not through a pipe: if this process were killed before the whole table was in the pipe, crontab would install what had
+    // arrived as the whole table.
     let fail = |why| Problem::system("Cannot write a table for crontab", why);
     let mut file = tempfile::tempfile().map_err(fail)?;
     file.write_all(table).map_err(fail)?;
@@ -153,7 +153,7 @@ fn write(env: &Env, stop: &Cancel, table: &[u8]) -> Outcome<()> {
 fn crontab(env: &Env, args: &[&str]) -> Run {
     let mut vars = child_env::command_env(env);
     vars.retain(|(name, _)| name != "LANGUAGE" && !name.starts_with("LC_"));
-    // Its words decide whether there is a table at all.
+    // Its message tells whether there is a table at all, so it must not be translated.
     vars.push(("LC_ALL".into(), "C".into()));
     let mut run = Run::new("crontab", args.iter().copied(), vars);
     run.limit = Duration::from_secs(4);

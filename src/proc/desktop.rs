@@ -10,10 +10,10 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, visible};
 use crate::proc::child_env;
 
-/// Shows a notice that stays until it is closed. Title and body are text, never markup, options or shell.
+/// Shows a notification that stays until it is closed. Title and body are text, never markup, options or shell.
 ///
 /// # Errors
-/// There is no program for it, no session bus, or nobody on the bus who shows notices.
+/// There is no program for it, no session bus, or no notification service on the bus.
 pub(crate) fn notify(env: &Env, title: &str, body: &str, stop: &Cancel) -> Outcome<()> {
     let title = without_nul(title);
     let mut run = if cfg!(target_os = "macos") {

@@ -8,13 +8,13 @@ use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::proc::child_env::command_env;
 
-/// What is tried when neither `EDITOR` nor `VISUAL` is set.
+/// Editors to try when neither `EDITOR` nor `VISUAL` is set.
 const USUAL: [&str; 3] = ["nano", "vim", "vi"];
 
-/// Opens `path` in `$EDITOR`, else `$VISUAL`, and waits until the person closes it. The caller has given the terminal back before.
+/// Opens `path` in `$EDITOR`, else `$VISUAL`, and waits until the user closes it. The caller must have released the terminal.
 ///
 /// # Errors
-/// There is no such program, or it ends with a failure.
+/// There is no such program, or it exits with a failure.
 pub(crate) fn edit(path: &Path, env: &Env) -> Outcome<()> {
     let words = match env.get("EDITOR").or_else(|| env.get("VISUAL")) {
         Some(text) => shlex::split(text).unwrap_or_default(),

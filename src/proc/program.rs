@@ -23,7 +23,7 @@ pub(super) fn find_on_path(name: &str, path: &str) -> Option<PathBuf> {
         .find(|file| is_executable(file))
 }
 
-/// True for a regular file that somebody may execute.
+/// True for a regular file with any execute bit.
 pub(super) fn is_executable(file: &Path) -> bool {
     file.metadata()
         .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)

@@ -20,15 +20,15 @@ pub(super) const LONGEST_PIECE: usize = 16 << 20;
 
 type Each<'a> = &'a mut (dyn FnMut(&[u8]) -> ControlFlow<()> + 'a);
 
-/// The byte that ends a piece of standard output, and who gets the pieces.
+/// The byte that terminates a piece of standard output, and the callback for pieces.
 pub(super) type Split<'a> = (u8, Each<'a>);
 
-/// What one turn of the pump noticed.
+/// The outcome of one iteration.
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) exited: bool,
     pub(super) fired: bool,
-    /// The reader of the pieces wants no more.
+    /// The callback wants no more pieces.
     pub(super) enough: bool,
 }
 
@@ -161,7 +161,7 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// Writes as much input as the pipe takes; closes it at the end, or when the child does not want it.
+    /// Writes as much input as the pipe takes; closes it at the end, or when the child has closed its side.
     fn feed(&mut self) {
         let Some(stdin) = &mut self.stdin else { return };
         match stdin.write(self.input.get(self.fed..).unwrap_or_default()) {
@@ -204,7 +204,7 @@ struct Splitter<'a> {
     end: u8,
     each: Each<'a>,
     piece: Vec<u8>,
-    /// Output goes on arriving until the child is dead; nobody wants to hear it.
+    /// Output keeps arriving until the child is dead, and is discarded.
     enough: bool,
 }
 

@@ -18,7 +18,7 @@ const TAIL: usize = 8 * 1024;
 /// A command that ended.
 #[derive(Debug)]
 pub(crate) struct Ran {
-    /// What it printed, and how it ended.
+    /// Its output, and how it ended.
     pub text: String,
     /// Its exit status, unless a signal ended it.
     pub code: Option<i32>,
@@ -30,11 +30,11 @@ pub(crate) struct Ran {
     pub cancelled: bool,
 }
 
-/// Runs `command` in `dir`. Output too long to show goes whole into new files under `spill`, named in the result.
+/// Runs `command` in `dir`. Output too long to show goes to new files under `spill`, which the result names.
 ///
 /// # Errors
-/// As [`Run::run`], and `MARVIN_SHELL` names no program; a command that fails is no error, its text ends with how it ended. Neither
-/// is one that was cancelled while it ran: what it had printed by then is kept.
+/// As [`Run::run`], and an unusable `MARVIN_SHELL`. A command that fails is not an error, its text ends with how it ended; neither is one that was
+/// cancelled while it ran: its output so far is kept.
 pub(crate) fn run(
     command: &str,
     dir: &Path,
@@ -86,11 +86,11 @@ fn render(done: &Done) -> String {
     out
 }
 
-/// The shell that runs commands: `MARVIN_SHELL`, else bash, else sh. What the user has for a login shell says nothing about the
-/// commands of a model, which are written for bash.
+/// The shell that runs commands: `MARVIN_SHELL`, else bash, else sh. The user's login shell is irrelevant to a model's commands, which are written
+/// for bash.
 ///
 /// # Errors
-/// `MARVIN_SHELL` names no program.
+/// `MARVIN_SHELL` is not a program.
 fn shell(env: &Env) -> Outcome<PathBuf> {
     if let Some(own) = env.get("MARVIN_SHELL") {
         let path = Path::new(own);
@@ -100,8 +100,10 @@ fn shell(env: &Env) -> Outcome<PathBuf> {
             find_program(own, env)
         };
         return found.ok_or_else(|| {
-            Problem::config(format!("MARVIN_SHELL is \"{own}\", which is no program."))
-                .next("Set it to a shell that takes -c, such as bash, sh or /usr/bin/zsh.")
+            Problem::config(format!(
+                "MARVIN_SHELL is \"{own}\", which is not a program."
+            ))
+            .next("Set it to a shell that takes -c, such as bash, sh or /usr/bin/zsh.")
         });
     }
     let found = find_program("bash", env).or_else(|| find_program("sh", env));

@@ -1,14 +1,13 @@
-//! Starting a child in a session of its own, without a controlling terminal.
+//! Starts a child in a session of its own, without a controlling terminal.
 //!
-//! A process group alone is not enough: its members keep the terminal that Marvin draws on, so `/dev/tty` lets them paint over the
-//! screen, and reading from it stops them (SIGTTIN) until the limit. In a session of its own there is no `/dev/tty`: `ssh`, `sudo`
-//! and `git` say that they cannot ask for a password, and end. The session's leader leads a process group too, so signals still
-//! reach the whole group.
+//! A process group alone is not enough: its members keep the terminal that Marvin draws on, so they can paint over the screen through `/dev/tty`,
+//! and reading from it stops them (SIGTTIN) until the timeout. In a session of its own there is no `/dev/tty`: `ssh`, `sudo` and `git` report that
+//! they cannot ask for a password, and exit. The session leader also leads a process group, so signals still reach the whole group.
 //!
-//! A child costs about a millisecond more than by `posix_spawn`, which std leaves for a hook before `exec`: half of what starting
-//! Marvin itself as a helper would cost.
+//! A child costs about a millisecond more than with `posix_spawn`, which std does not use with a `pre_exec` hook: half of what starting Marvin
+//! itself as a helper would cost.
 //!
-//! Programs that the user runs on purpose in the terminal, as their editor, are not started here.
+//! Programs that the user runs deliberately in the terminal, such as their editor, are not started here.
 
 use std::any::Any;
 use std::io;

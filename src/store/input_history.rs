@@ -1,4 +1,4 @@
-//! What was typed before: `history`, one entry a line, shared by both faces of the interface and by several processes.
+//! The input history: `history`, one entry per line, shared by both interfaces and by several processes.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -22,7 +22,7 @@ const WINDOW: u64 = 8 << 20;
 const LINE_CAP: usize = 1 << 20;
 /// First line of the files of one line editor.
 const MARK: &[u8] = b"_HiStOrY_V2_";
-/// How long another process's writing is waited for; typing goes on meanwhile.
+/// How long to wait for another process's write; typing continues meanwhile.
 const WAIT: Duration = Duration::from_secs(2);
 
 /// The input history of one profile.
@@ -35,7 +35,7 @@ pub(crate) struct InputHistory {
 }
 
 impl InputHistory {
-    /// Reads the last 1,000 entries of the file (`ProfilePaths::history`). Trouble is told to `warn`; the history is then empty.
+    /// Reads the last 1,000 entries of the file (`ProfilePaths::history`). Problems go to `warn`; the history is then empty.
     pub(crate) fn open(path: PathBuf, warn: &mut dyn FnMut(String)) -> Self {
         let (bytes, whole) = end(&path).unwrap_or_else(|problem| {
             warn(problem.one_line());
@@ -144,14 +144,14 @@ fn end(path: &Path) -> Outcome<(Vec<u8>, bool)> {
     Ok((bytes, from == 0))
 }
 
-/// The file and its length; nothing when there is none.
+/// The file and its length; `None` when it does not exist.
 fn ordinary(path: &Path) -> Outcome<Option<(File, u64)>> {
     let cannot = |why| Problem::system(format!("Cannot read {}", path.display()), why);
     match fs::metadata(path) {
         Err(why) if why.kind() == ErrorKind::NotFound => Ok(None),
         Err(why) => Err(cannot(why)),
         Ok(about) if !about.is_file() => Err(Problem::config(format!(
-            "{} is no ordinary file.",
+            "{} is not a regular file.",
             path.display()
         ))
         .next("Move it away; until then what is typed is not remembered.")),

@@ -1,4 +1,4 @@
-//! `preferences.yaml`: begun with comments, continued from `prefs.yaml` when only that exists (contract/interfaces.md 10.1).
+//! `preferences.yaml`: created with comments; `prefs.yaml`, its former name, is read when only that exists.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use crate::base::problem::Outcome;
 use crate::disk::paths::ProfilePaths;
 use crate::disk::{atomic, lock, yaml};
 
-/// How long another process's writing is waited for.
+/// How long to wait for another process's write.
 const WAIT: Duration = Duration::from_secs(4);
 
-/// What a new file says. Everything is commented out: nothing is claimed that the person did not say.
+/// The contents of a new file. Everything is commented out: nothing is assumed about the user.
 const BEGINNING: &str = "\
 # What Marvin should know about you. Take the \"#\" off a line to set it; keys of your own are kept, and shown to the model.
 
@@ -55,7 +55,7 @@ pub(crate) fn read(profile: &ProfilePaths, key: &str) -> Option<Value> {
 /// Changes the preferences under their lock; comments and unknown keys stay.
 ///
 /// # Errors
-/// The file is no list of keys, `change` fails, or the disk does; the file is then as it was.
+/// The file is not a list of keys, `change` fails, or the disk does; the file is then as it was.
 pub(crate) fn update(
     profile: &ProfilePaths,
     change: impl FnOnce(&mut Map<String, Value>) -> Outcome<()>,
@@ -63,7 +63,7 @@ pub(crate) fn update(
     yaml::update_from(&profile.preferences(), WAIT, || beginning(profile), change)
 }
 
-/// Makes the file when there is none, for a person who wants to edit it.
+/// Creates the file if it does not exist, for a user who wants to edit it.
 ///
 /// # Errors
 /// The disk is not writable.

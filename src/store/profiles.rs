@@ -1,4 +1,4 @@
-//! Profiles as folders: which exist, which is active, making one (contract/interfaces.md 10).
+//! Profiles as folders: listing them, the active one, creating one.
 
 use std::fs;
 use std::sync::{PoisonError, RwLock};
@@ -75,8 +75,7 @@ pub(crate) fn names(paths: &Paths) -> Vec<String> {
     names
 }
 
-/// What a profile is called when somebody says `raw`: lower case, spaces to underscores; an existing one that differs only in
-/// case is meant.
+/// The profile name for the input `raw`: lower case, spaces to underscores; an existing one that differs only in case wins.
 ///
 /// # Errors
 /// The name cannot be a folder's name here.
@@ -92,10 +91,10 @@ pub(crate) fn name(paths: &Paths, raw: &str) -> Outcome<String> {
     Ok(same.unwrap_or(name))
 }
 
-/// Makes the profile active for the next start, and its folder when there is none; true when it is new.
+/// Makes the profile active from the next start on, creating its folder if necessary; true when it is new.
 ///
 /// # Errors
-/// The name cannot be used, or the disk is not writable.
+/// The name is invalid, or the disk is not writable.
 pub(crate) fn switch(paths: &Paths, name: &str) -> Outcome<bool> {
     let profile = paths.profile(name)?;
     let new = !profile.dir().is_dir();

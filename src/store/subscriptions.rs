@@ -1,4 +1,4 @@
-//! `ntfy_subscriptions.json`: a list, or the older object of topics; what was seen is added to the entries as they are then.
+//! `ntfy_subscriptions.json`: a list, or the older object of topics; the last seen messages are merged into its current entries.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,17 +15,17 @@ use crate::disk::lock::{self, Lock};
 
 /// Bytes of the file at most.
 const CAP: u64 = 4 << 20;
-/// How long another process's writing is waited for.
+/// How long to wait for another process's write.
 const WAIT: Duration = Duration::from_secs(2);
-/// Minutes that a poll looks back at most while no message was seen: what servers keep.
+/// Minutes that a poll looks back at most before any message was seen: how long servers keep messages.
 const LONGEST_LOOK: i64 = 12 * 60;
 /// Seconds by which the clock here may be ahead of the server's.
 const SKEW: i64 = 300;
-/// What a session showed counts as unread for so many seconds when somebody asks for a list.
+/// For so many seconds, messages that a session showed still count as unread in a list.
 const RECENT: i64 = 3_600;
-/// Where the last message of the session's polls stands: its id, and the server's time of it, as the clock here and there may differ.
+/// The last message of the session's polls: its id, and the server's time of it, as the clocks may differ.
 const SEEN: [&str; 2] = ["lastMessageId", "lastMessageTime"];
-/// Where the last message stands that was listed on demand.
+/// The last message that was listed on demand.
 const LISTED: [&str; 2] = ["lastListedId", "lastListedTime"];
 
 /// One subscription.
@@ -42,11 +42,11 @@ pub(crate) struct Subscription {
     now: i64,
 }
 
-/// The last message seen of a topic.
+/// The last message seen on a topic.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) id: Option<String>,
-    /// In Unix seconds; 0 when nothing was seen.
+    /// In Unix seconds; 0 when none was seen.
     pub(crate) time: i64,
 }
 
@@ -91,7 +91,7 @@ impl Subscription {
         }
     }
 
-    /// The subscription as somebody sees it who asks for a list: what a session showed within the last hour is unread too.
+    /// The subscription as seen by a list: what a session showed within the last hour is unread too.
     #[must_use]
     pub(crate) fn for_list(mut self) -> Self {
         let hour = self.now - RECENT - SKEW;
@@ -111,7 +111,7 @@ impl Subscription {
     }
 }
 
-/// What may stand in an address unquoted: names of topics and ids of messages.
+/// True for topic names and message ids that are safe unquoted in a URL.
 pub(crate) fn is_name(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
     !text.is_empty() && text.len() <= 64 && text.bytes().all(plain)
@@ -138,7 +138,7 @@ fn seconds(value: &Value) -> Option<i64> {
     (seconds > 0).then_some(seconds)
 }
 
-/// The subscriptions; a file that cannot be understood is set aside and `warn` told.
+/// The subscriptions; an unreadable file is set aside, with a warning through `warn`.
 pub(crate) fn read(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> Vec<Subscription> {
     let parsed = || {
         let bytes = atomic::read(path, CAP).ok()??;
@@ -202,16 +202,16 @@ fn topic(entry: &Map<String, Value>) -> &str {
         .unwrap_or_default()
 }
 
-/// Who shows messages.
+/// The reader of the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reader {
     /// A session, in passing.
     Session,
-    /// A list that somebody asked for.
+    /// A list on demand.
     List,
 }
 
-/// Adds what was seen to the entries that the file has now, in the form that it has; everything else in it stays.
+/// Merges the seen messages into the file's current entries, in its current form; everything else in it stays.
 pub(crate) fn remember(
     path: &Path,
     seen: &BTreeMap<String, Seen>,
@@ -249,7 +249,7 @@ fn note(entry: &mut Map<String, Value>, seen: &Seen, reader: Reader, now: &str) 
         Reader::List => &[SEEN, LISTED],
     };
     for [id_key, time_key] in marks {
-        // Another process may have seen more meanwhile.
+        // Another process may have seen later messages meanwhile.
         let theirs = entry.get(*time_key).and_then(seconds).unwrap_or_default();
         if let Some(id) = &seen.id
             && seen.time >= theirs
@@ -340,7 +340,7 @@ fn change(path: &Path, clock: &Clock, edit: impl FnOnce(&mut Value)) -> Outcome<
                 .filter(is_form)
                 .ok_or_else(|| {
                     Problem::config(format!("{} cannot be understood.", path.display()))
-                        .next("Mend or move the file; it is a list of subscriptions in JSON.")
+                        .next("Fix or move the file; it must be a JSON list of subscriptions.")
                 })?,
         };
         edit(&mut value);

@@ -1,5 +1,4 @@
-//! `usage.json` and `cost-log.jsonl`: lifetime totals, merged with the file under a lock because two processes may end together
-//! (contract/interfaces.md 10.1).
+//! `usage.json` and `cost-log.jsonl`: lifetime totals, merged with the file under a lock because two processes may end at once.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -18,10 +17,10 @@ use crate::disk::lock::Lock;
 use crate::disk::paths::Paths;
 use crate::disk::swap;
 
-/// How long another Marvin's saving is waited for.
+/// How long to wait for another process's write.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// Saves what the ledger holds unsaved; returns a notice for the person when there is one.
+/// Saves what the ledger holds unsaved; returns a notice for the user when there is one.
 pub(crate) fn save(ledger: &Ledger, paths: &Paths, clock: &Clock, profile: &str) -> Option<String> {
     let book = ledger.take_unsaved();
     let logged = log_turns(paths, profile, &book.turns);
@@ -102,7 +101,7 @@ fn merge(map: &mut Map<String, Value>, totals: &Totals) {
     });
 }
 
-/// False when something else stands where counts and sums belong: adding to it would lose it.
+/// False when a field that should be a count or a sum has another type: adding to it would lose it.
 fn can_add(map: &Map<String, Value>) -> bool {
     let fits = |key: &str, fits: &dyn Fn(&Value) -> bool| {
         map.get(key)
@@ -160,7 +159,7 @@ fn add_number(map: &mut Map<String, Value>, key: &str, by: f64) {
     map.insert(key.to_owned(), json!(before + by));
 }
 
-/// Adds one line for each model call, for questions about a period. A log that cannot be written is no failure of the run, and
+/// Adds one line for each model call, for questions about a period. A log that cannot be written is not a failure of the run, and
 /// no wait: it is not forced to the disk.
 pub(crate) fn log_turns(paths: &Paths, profile: &str, turns: &[Logged]) -> Outcome<()> {
     let mut lines = String::new();

@@ -1,6 +1,6 @@
-//! Floor 6: what the model can do. A tool is a row of a table, with its function beside it; one module of tools is one file or folder.
+//! Floor 6: what the model can do. A tool is a table row with its function beside it; one module of tools is one file or folder.
 //!
-//! The modules stand in groups by what a person would look for. A new one is its file, its `mod` line and its line in [`ALL`].
+//! The modules are grouped by topic. A new one consists of its file, its `mod` line and its line in [`ALL`].
 
 pub(crate) mod engine {
     //! Finding a tool, judging a call, running it: what every tool goes through.
@@ -52,7 +52,7 @@ pub(crate) mod project {
 }
 
 pub(crate) mod personal {
-    //! What Marvin keeps for the user: notes, calendar, alarms, tickets, bookmarks, profiles, messages.
+    //! Personal data: notes, calendar, alarms, tickets, bookmarks, profiles, messages.
 
     pub(crate) mod alarms;
     pub(crate) mod bookmarks;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// `right` with up to eight of its values replaced or taken away.
+/// `right` with up to eight of its values replaced or removed.
 pub(super) fn spoiled(right: Value) -> impl Strategy<Value = Value> {
     prop::collection::vec((any::<prop::sample::Index>(), anything()), 0..8).prop_map(
         move |changes| {

@@ -1,5 +1,4 @@
-//! What Ctrl-C does, in both faces: it stops what runs, and leaves only when nothing runs, nothing waits, and it was pressed twice
-//! in a row.
+//! Ctrl-C in both interfaces: it cancels what is running, and leaves only when nothing is running or queued and it was pressed twice in a row.
 
 use std::time::{Duration, Instant};
 
@@ -11,14 +10,14 @@ const TWICE: Duration = Duration::from_secs(2);
 /// The exit status after two of them.
 pub(super) const INTERRUPTED: u8 = 130;
 
-/// What a press came to.
+/// The outcome of a press.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pressed {
-    /// Something ran, and was told to stop.
+    /// Something was running and was cancelled.
     Stopped,
-    /// Nothing that could be stopped runs, but messages wait to be sent.
+    /// Nothing that could be cancelled is running, but messages are queued.
     Waiting,
-    /// Nothing runs: one more within two seconds leaves.
+    /// Nothing is running: another press within two seconds leaves.
     Idle,
     /// Time to leave.
     Leave,
@@ -31,7 +30,7 @@ pub(super) struct Interrupts {
 }
 
 impl Interrupts {
-    /// The last press does not count: nobody was told that one more leaves.
+    /// Forgets the last press: its hint was not shown.
     pub(super) fn forget(&mut self) {
         self.last = None;
     }

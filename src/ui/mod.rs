@@ -1,4 +1,4 @@
-//! Floor 9: what a person sees and types into: one session, shown by one of two faces.
+//! Floor 9: the interfaces: one session, shown on the full screen or as plain lines.
 
 pub(crate) mod editor;
 mod interrupt;
@@ -32,7 +32,7 @@ pub(crate) fn run(low: Low, start: Start) -> u8 {
     }
 }
 
-/// Asked for, or no terminal to draw on (contract/interfaces.md 1).
+/// True when plain lines were asked for, or there is no terminal to draw on.
 fn is_plain(low: &Low, start: &Start) -> bool {
     let terminal = start.stdin_is_terminal && io::stdout().is_terminal();
     let dumb = matches!(start.env.get("TERM"), None | Some("dumb"));

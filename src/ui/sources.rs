@@ -1,4 +1,4 @@
-//! What either face can complete: commands, names and files of this session.
+//! Completion sources of both interfaces: commands, names and files of this session.
 
 use std::path::{Path, PathBuf};
 

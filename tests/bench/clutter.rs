@@ -62,7 +62,7 @@ fn with(home: PathBuf, fill: fn(&Path) -> std::io::Result<()>) -> PathBuf {
     home
 }
 
-/// A talk of the active profile, in the format of contract/interfaces.md 10.1.
+/// A long `chat_log.json` of the active profile.
 fn long_talk(home: &Path) -> std::io::Result<()> {
     let profile = home.join("config/profiles/main");
     fs::create_dir_all(&profile)?;

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-/// One program and how it is asked.
+/// A program and how it is called.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Contender {
     Floor,
@@ -97,8 +97,8 @@ impl Stage {
         command
     }
 
-    /// The command that asks "hi" of the reply `plan` (see `server.rs`) from `home`; `rounds` is for the floor, which does not
-    /// know by itself how many there are.
+    /// The command with the prompt "hi" for the reply `plan` (see `server.rs`) from `home`; `rounds` is for the floor, which does not know the
+    /// number itself.
     pub fn ask(&self, who: Contender, plan: &str, home: &Path, rounds: usize) -> Command {
         let mut command = self.bare(who);
         let address = format!("127.0.0.1:{}", self.server.port);

@@ -1,4 +1,4 @@
-//! The physical limit of a streaming client: connect, send a fixed request, split lines, print what stands in `"content"`.
+//! The lower bound of a streaming client: connect, send a fixed request, split lines, print the text in `"content"`.
 //!
 //! usage: `floor --version`, or `floor HOST:PORT PATH [ROUNDS]`. With rounds it answers each reply with a longer request on
 //! the same connection, as a tool loop does. It trusts its server: no headers are read, no escapes undone, no errors told.

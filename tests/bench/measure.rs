@@ -24,8 +24,7 @@ pub struct Cost {
     pub peak: u64,
 }
 
-/// Runs `command` and gives its cost, or what it said on standard error when it failed.
-/// `keep` names a file for its standard output.
+/// Runs `command` and returns its cost, or its standard error when it failed. `keep` names a file for its standard output.
 pub fn measure(command: &Command, keep: Option<&Path>, scratch: &Path) -> Result<Cost, String> {
     let stderr = scratch.join("stderr");
     let mut helper = Command::new(std::env::current_exe().map_err(|e| e.to_string())?);

@@ -178,7 +178,7 @@ pub fn conditions(stage: &Stage) -> String {
     )
 }
 
-/// Measures one row for all contenders and prints it. `right` judges the output of an untimed first run.
+/// Measures one row for all contenders and prints it. `right` checks the output of an untimed first run.
 fn row(
     stage: &Stage,
     title: &str,

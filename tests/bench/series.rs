@@ -2,7 +2,7 @@
 
 use crate::measure::Cost;
 
-/// The costs of one program, a round each; or why there are none.
+/// The costs of one program, one per round; or why there are none.
 pub struct Series {
     pub runs: Result<Vec<Cost>, String>,
 }

@@ -81,7 +81,7 @@ fn serve(socket: &TcpStream, shared: &Shared) -> io::Result<()> {
     }
 }
 
-/// The path and body of the next request, or nothing at the end.
+/// The path and body of the next request; `None` at the end.
 fn request(reader: &mut impl BufRead) -> io::Result<Option<(String, Vec<u8>)>> {
     let mut line = String::new();
     reader.read_line(&mut line)?;
@@ -227,7 +227,7 @@ impl Seen {
         self.with_tools += usize::from(body.windows(9).any(|w| w == b"\"tools\":["));
     }
 
-    /// Everything as JSON, gaps in nanoseconds; nothing is kept.
+    /// Everything as JSON, gaps in nanoseconds; clears it.
     fn take(&mut self) -> String {
         let seen = std::mem::take(self);
         let gaps: Vec<_> = seen.gaps.iter().map(|g| g.as_nanos().to_string()).collect();

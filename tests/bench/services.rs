@@ -1,5 +1,5 @@
-//! What each tool that asks the world adds to the answer of its service: from the last byte of the reply to the text of the result,
-//! on the largest sample there is. Prints a Markdown table.
+//! The overhead of each networked tool over its service: from the last byte of the reply to the text of the result, on the largest sample. Prints a
+//! Markdown table.
 //!
 //! usage: `cargo bench --bench services`. Reads the samples beside the checkout; without them there is nothing to measure.
 

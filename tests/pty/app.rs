@@ -17,7 +17,7 @@ use ratatui::style::Style;
 use crate::support::home::Home;
 use crate::support::pty::Pty;
 
-/// Says that the process is the program, and how it behaves.
+/// Marks the process as the program under test, and selects its behaviour.
 const ROLE: &str = "MARVIN_TEST_TERMINAL_APP";
 
 /// The command that is this program in `home`.
@@ -81,7 +81,7 @@ fn run(role: &str) -> i32 {
             inputs.recv().map_err(Into::into)
         };
         let Ok(batch) = batch else {
-            // Nothing more came after the terminal went.
+            // No further input after the terminal was closed.
             fs::write("gone.txt", format!("{gone} {}", drawn.is_err())).unwrap();
             return 3;
         };
@@ -135,7 +135,7 @@ impl App {
             Caught::HangUp if self.deaf => {}
             Caught::Suspend => self.suspend(),
             Caught::Resume => {
-                // Of a terminal that is gone the keyboard tells.
+                // The keyboard reports a closed terminal.
                 let renewed = self.guard.renew().is_ok();
                 self.screen.invalidate();
                 self.notes.push(format!("resumed {renewed}"));

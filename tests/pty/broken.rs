@@ -1,4 +1,4 @@
-//! Never broken: whatever runs is stopped at once, every way out leaves the terminal as it was, and what was said is kept.
+//! Robustness: everything running stops at once, every exit path restores the terminal, and the conversation is kept.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -17,11 +17,11 @@ use crate::support::server::{Answer, Exchange, Server};
 use crate::support::tcp::Tarpit;
 use crate::terminal::{raw, restored, untouched};
 
-/// What the interface promises (issue 3), and what is tolerated of a loaded machine.
+/// The promised time, and the tolerance for a loaded machine.
 const PROMISED: Duration = Duration::from_millis(200);
 const TRIES: usize = 4;
 
-/// Presses `key` until it has once taken effect within the promised time; each try begins with `start`.
+/// Presses `key` until it has once taken effect within the promised time; each attempt begins with `start`.
 fn stops(pty: &Pty, key: &str, start: impl Fn(usize)) {
     let mut times = Vec::new();
     for n in 1..=TRIES {
@@ -96,7 +96,7 @@ fn esc_and_control_c_stop_an_answer_and_its_text_stays() {
         });
         server.wait_closed(0, LIMIT);
         assert!(pty.screen().contains("Words that stay"));
-        // The model hears of what it said before.
+        // The model gets its earlier answer.
         let requests = server.requests().len();
         pty.send("going on\r");
         pty.wait_text(&format!("Words that stay {requests}"));
@@ -116,7 +116,7 @@ fn esc_and_control_c_stop_an_answer_and_its_text_stays() {
     }
 }
 
-/// Whether a process exists and is no zombie.
+/// Whether a process exists and is not a zombie.
 fn lives(pid: i32) -> bool {
     let pid = Pid::from_raw(pid).unwrap();
     let state = || {

@@ -1,4 +1,4 @@
-//! Talking on the full screen: what is typed, what comes back and how it looks, and what of it is there the next time.
+//! A conversation on the full screen: typing, the reply and its appearance, and what is there the next time.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn an_answer_appears_while_it_comes_and_is_kept() {
     let server = playing([end(more(answer, "the end."))]);
     let pty = full(&home, &server);
     pty.send("hello there\r");
-    // The person's words are there before anything comes.
+    // The user's message is visible before the reply begins.
     pty.wait_text("you");
     pty.wait_text("The first part,");
     assert!(!pty.screen().contains("the second part"));
@@ -59,7 +59,7 @@ fn an_answer_comes_on_however_fast_keys_are_typed() {
     latch.wait_reached(LIMIT);
     pty.send("x");
     latch.open();
-    // Faster than frames are drawn; each letter is taken back so that the line stays short.
+    // Faster than frames are drawn; each letter is deleted again so that the line stays short.
     let mut keys = 0;
     while !pty.screen().contains("The whole answer.") {
         pty.send("y\x7f");
@@ -137,7 +137,7 @@ fn a_tool_round_is_a_line_that_unfolds() {
     assert_eq!(last.0, "tool");
     assert!(last.1.contains("beta line"));
     quit(pty, &home);
-    // Tools are no part of the log.
+    // Tools are not part of the log.
     assert_eq!(
         log(&home),
         said(&[("you", "what is in it"), ("assistant", "It has two lines.")])

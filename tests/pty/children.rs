@@ -1,4 +1,4 @@
-//! Commands of the user and of the model: they have no terminal, and what they printed before they were stopped is kept.
+//! Commands of the user and of the model: they have no terminal, and output before cancellation is kept.
 
 use serde_json::json;
 

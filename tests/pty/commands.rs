@@ -1,4 +1,4 @@
-//! The commands of contract/interfaces.md 12 on the full screen, and what they leave behind.
+//! Slash commands on the full screen, and what they leave behind.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -153,7 +153,7 @@ fn undo_takes_the_exchange_back_everywhere() {
         contents.contains("First answer.") && !contents.contains("Second answer.")
     });
     pty.wait_text("2 msgs");
-    // The words can be mended and sent again.
+    // The message can be edited and sent again.
     pty.wait_for("the words", |screen| input(screen) == "> two");
     until("the log", || log(&home).len() == 2);
     pty.send(" again\r");
@@ -226,7 +226,7 @@ fn shell_mode_keeps_its_directory() {
     pty.send("exit\r");
     pty.wait_text("Shell mode is off.");
     pty.wait_for("the prompt", |screen| input(screen) == ">");
-    // The model is told of what was run.
+    // The model learns which command was run.
     pty.send("what did I do\r");
     pty.wait_text("An answer.");
     assert!(server.request(0).text().contains("so 42"));
@@ -251,7 +251,7 @@ fn commands_run_in_front_and_beside() {
     pty.wait_text("3");
     pty.send("!while [ ! -e go ]; do sleep 0.02; done; echo it went &\r");
     pty.wait_text("⚙ while");
-    // The talk goes on meanwhile.
+    // The conversation continues meanwhile.
     pty.send("hello\r");
     pty.wait_text("An answer.");
     assert!(!log(&home).iter().any(|(_, text)| text.contains("it went")));

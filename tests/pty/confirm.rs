@@ -1,4 +1,4 @@
-//! The question before a command: what it shows, each of its answers, and who is never asked.
+//! The approval prompt before a command: its contents, each answer, and when there is none.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ fn the_question_shows_command_place_and_reason() {
         screen.replace('\n', "").contains(&place),
         "no {place}:\n{screen}"
     );
-    // Other keys mean nothing here.
+    // Other keys have no effect here.
     pty.send("xq ");
     pty.send("n");
     pty.wait_text("As you wish.");
@@ -103,7 +103,7 @@ fn y_and_enter_run_it_once() {
         let server = asks(2);
         let pty = asked(&home, &server);
         pty.send(key);
-        // The same command is asked for again.
+        // The same command is requested again.
         crate::stage::until("it ran", || home.has("work/made.txt"));
         server.wait_requests(2, LIMIT);
         pty.wait_text(WAITS);
@@ -287,7 +287,7 @@ fn a_pipe_is_not_asked() {
         says("Why y?"),
     ]);
     let done = crate::plain::pipe(&home, &server, "do it\ny\n");
-    // The second line is a message: nobody took it for an answer.
+    // The second line is a message and not taken for an answer.
     assert!(done.expect(0).text().contains("Marvin: Why y?"));
     let refused = last_sent(&server, 1);
     assert!(refused.contains("--non-interactive"), "{refused}");
@@ -444,7 +444,7 @@ fn what_is_typed_ahead_in_lines_answers_nothing() {
     latch.open();
     pty.wait_text("Agreed? ");
     assert!(!home.has("work/made.txt"), "a line typed before ran it");
-    // What is no answer is asked again.
+    // An invalid answer is asked for again.
     pty.send("maybe\r");
     pty.wait_text("The answers are y, a, n and e.");
     pty.send("n\r");

@@ -1,5 +1,5 @@
-//! Bad input: what comes from a model, a tool, a file or a name is never obeyed by the terminal, and files of state that are broken,
-//! huge, of another version or not to be written stop nobody.
+//! Bad input: control sequences from a model, a tool, a file or a name never reach the terminal, and state files that are broken, huge, of another
+//! version or read-only do not prevent a start.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ use crate::support::wire::openai::{Stream, error};
 const HOSTILE: &str = "\u{1b}]0;pwned\u{7}\u{1b}[35;41mpwned\u{1b}[?1003h\u{1b}[5;5Hpwned\u{1b}P1$r\u{1b}\\\
     \u{9b}35mpwned\u{90}q\u{9c}\u{8}\u{b}\u{c}\u{7f}\u{202e}pwned\u{202c}\u{2066}\u{2069}\u{200f}\u{feff}\u{85}pwned";
 
-/// Fails when something of [`HOSTILE`] that a terminal obeys stands in the bytes.
+/// Fails when the bytes contain an executable control sequence of [`HOSTILE`].
 fn obeyed(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     for bad in [
@@ -41,7 +41,7 @@ fn obeyed(bytes: &[u8]) {
     }
 }
 
-/// Answers of every kind with hostile words in every place.
+/// Answers of every kind with hostile text in every place.
 fn answers() -> Vec<Answer> {
     let pieces: Vec<String> = HOSTILE.chars().map(String::from).collect();
     let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
@@ -77,7 +77,7 @@ fn answers() -> Vec<Answer> {
     ]
 }
 
-/// A home full of hostile names and words.
+/// A home full of hostile names and texts.
 fn home() -> Home {
     let home = Home::new();
     home.write("work/bad.txt", format!("first {HOSTILE}\nsecond\n"));
@@ -207,7 +207,7 @@ fn a_broken_log_is_set_aside_and_told() {
             .unwrap()
             .map(|entry| fs::read(entry.unwrap().path()).unwrap_or_default())
             .any(|bytes| bytes.windows(broken.len()).any(|window| window == broken))
-            // A list of other things is a list: ours are added to it.
+            // A list of other things is still a list: entries are appended to it.
             || home.read("config/profiles/main/chat_log.json").contains("three");
         assert!(kept, "{broken:?} is gone");
         assert!(
@@ -318,7 +318,7 @@ fn an_answer_of_nonsense_is_a_failure_and_not_the_end() {
     for n in 0.. {
         pty.send(format!("ask {n}\r"));
         server.wait_requests(n + 1, LIMIT);
-        // Nothing runs any more: the line of what runs begins with a spinner.
+        // Nothing is running any more: the line of running calls begins with a spinner.
         pty.wait_for("the end of it", |screen| {
             let contents = screen.contents();
             !contents.contains("thinking") && contents.contains(&format!("ask {n}"))

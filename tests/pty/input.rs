@@ -181,7 +181,7 @@ fn commands_names_and_files_are_completed_and_files_attached() {
     let sent = last_sent(&server, 0);
     assert!(sent.starts_with("what is in @notes.txt"), "{sent}");
     assert!(sent.contains("the secret ingredient"), "{sent}");
-    // The person's words are shown and kept, not the file's.
+    // The user's words are shown and kept, not the file's.
     assert!(!pty.screen().contains("secret"));
     quit(pty, &home);
     assert!(

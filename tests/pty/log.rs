@@ -1,4 +1,4 @@
-//! The conversation on a disk that takes no more: what is on it stays whole, and what is not yet on it is told and tried again.
+//! The conversation on a full disk: written entries stay intact, and unwritten ones are reported and retried.
 
 use rustix::process::{Resource, Rlimit, prlimit};
 use serde_json::{Value, json};

@@ -106,7 +106,7 @@ fn the_picture_of_the_readme_is_what_the_program_shows() {
         ),
         answer(&explanation, &[], (24_000, 214)),
     ]);
-    // Prices of today would be others tomorrow.
+    // Fixed prices: real ones change.
     let prices = json!({MODEL: {"input": 0.35, "output": 0.75}});
     let prices = home.write("prices.json", prices.to_string());
     let mut command = Pty::command(env!("CARGO_BIN_EXE_marvin").as_ref(), &home);

@@ -1,4 +1,4 @@
-//! The plain interface, in pipes and on terminals: lines, labels, and nothing that a terminal would obey.
+//! The plain interface, in pipes and on terminals: lines, labels, and no control sequences from outside.
 
 use std::fs::File;
 use std::process::{Command, Stdio};
@@ -160,7 +160,7 @@ fn every_command_works_in_a_pipe() {
     }
     assert!(!text.contains("never read"));
     assert!(!text.contains('\x1b'), "{text:?}");
-    // The message that was taken back is gone for the model too.
+    // The undone message is gone for the model too.
     assert_eq!(last_sent(&server, 1), "usage of the word marvin");
     assert!(!server.request(1).text().contains("a message"));
     let preferences = home.read("config/profiles/main/preferences.yaml");
@@ -202,7 +202,7 @@ fn a_fifo_that_never_speaks_can_be_interrupted() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let running = marvin(&home, &server).stdin_open().spawn();
         running.wait_stdout("test-model", LIMIT);
-        // It is at the prompt, where nothing is said: there is no other sign of it than that it waits.
+        // It is at the prompt, where there is no output: that it waits is the only sign.
         std::thread::sleep(Duration::from_millis(100));
         running.signal(signal);
         let done = running.wait_open();

@@ -183,7 +183,7 @@ fn run(seed: u64) {
             }
         }
     }
-    // Whatever is open or half said is closed: a paste, a sequence, help, a search, questions, answers.
+    // Closes whatever is open: a paste, a sequence, help, a search, questions, answers.
     pty.resize(SIZE.0, SIZE.1);
     pty.send("\x1b[201~");
     let until = Instant::now() + Duration::from_secs(20);
@@ -218,7 +218,7 @@ fn run(seed: u64) {
     );
 }
 
-/// Nothing was written for a while.
+/// No output for a while.
 fn quiet(pty: &Pty) -> bool {
     let before = pty.raw().len();
     std::thread::sleep(Duration::from_millis(300));

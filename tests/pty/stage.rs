@@ -12,7 +12,7 @@ use crate::support::wire::openai::{Stream, call, chunk, data, text};
 use crate::terminal::restored;
 
 pub(crate) const SIZE: (u16, u16) = (80, 24);
-/// How long a test waits for what must come.
+/// How long a test waits for an expected event.
 pub(crate) const LIMIT: Duration = Duration::from_secs(20);
 
 /// The built binary in `home`, answered by `server`.
@@ -21,7 +21,7 @@ pub(crate) fn command(home: &Home, server: &Server) -> Command {
     command
         .env("OPENAI_COMPAT_URL", server.url("/v1"))
         .env("OPENAI_COMPAT_API_KEY", "test-key")
-        // A minute that passes would be a change of the screen that nobody made.
+        // Otherwise the passing minute would change the screen.
         .env("MARVIN_NOW", "2026-03-04T09:05:00+00:00[UTC]")
         .args(["--provider", "openai-compat", "--model", "test-model"]);
     command
@@ -56,7 +56,7 @@ pub(crate) fn calls(name: &str, args: Value) -> Answer {
     Answer::sse(call("call_1", name, args))
 }
 
-/// The beginning of an answer of text; go on with [`more`] and [`end`].
+/// The beginning of a text answer; continue with [`more`] and [`end`].
 pub(crate) fn begin(words: &str) -> Answer {
     Answer::stream("text/event-stream", Stream::new().text(&[words]).frames())
 }
@@ -82,7 +82,7 @@ pub(crate) fn playing(answers: impl IntoIterator<Item = Answer>) -> Server {
     )
 }
 
-/// A server that must not be asked.
+/// A server that must not get a request.
 pub(crate) fn unasked() -> Server {
     Server::start()
 }
@@ -108,11 +108,11 @@ pub(crate) fn last_sent(server: &Server, request: usize) -> String {
     sent(server, request).pop().expect("a message").1
 }
 
-/// Role and text of the entries of a profile's chat log; each must be in the contract's format.
+/// Role and text of the entries of a profile's chat log; each must have exactly the documented fields.
 pub(crate) fn log_of(home: &Home, profile: &str) -> Vec<(String, String)> {
     let path = format!("config/profiles/{profile}/chat_log.json");
     let read = || serde_json::from_str::<Vec<Value>>(&home.read(&path));
-    // Read without the lock while it grows, it may be seen half grown.
+    // Read without the lock while it grows, it may be incomplete.
     let whole = (0..50).find_map(|_| {
         let entries = read().ok();
         if entries.is_none() {
@@ -165,7 +165,7 @@ pub(crate) fn rows(screen: &vt100::Screen) -> Vec<String> {
     screen.rows(0, width.get()).collect()
 }
 
-/// Where a text stands on the screen: row and column of its first occurrence.
+/// Row and column of the first occurrence of a text on the screen.
 pub(crate) fn find(screen: &vt100::Screen, text: &str) -> Option<(u16, u16)> {
     rows(screen).into_iter().zip(0..).find_map(|(line, row)| {
         let at = line.find(text)?;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 /// Size of a cell in pixels, and of the font that fills it.
 const CELL: (f64, f64) = (8.4, 19.0);
 const FONT_SIZE: u32 = 14;
-/// Where a row's letters stand, from its top.
+/// Baseline of a row's letters, from its top.
 const BASELINE: f64 = 14.0;
 /// Space around the screen, and the height of the title bar.
 const MARGIN: f64 = 14.0;
@@ -29,7 +29,7 @@ const WRENCH: (&str, &str) = (
     "M10.6 1.2a4.2 4.2 0 0 0-4 5.6L1.5 12a1.7 1.7 0 0 0 2.4 2.4l5.2-5.1a4.2 4.2 0 0 0 5.5-5.2l-2.5 2.5-2.2-.6-.6-2.2 2.5-2.5z",
 );
 
-/// Cells of one row that look the same and stand side by side.
+/// Adjacent cells of one row with the same style.
 struct Run {
     column: u16,
     columns: u16,
@@ -105,7 +105,7 @@ fn runs(screen: &vt100::Screen, row: u16, columns: u16) -> Vec<Run> {
         };
         let style = style(cell);
         let taken = if cell.is_wide() { 2 } else { 1 };
-        // A sign of two columns stands alone, for its font is another one.
+        // A character of two columns is separate, because its font differs.
         let joins = |last: &&mut Run| {
             taken == 1
                 && last.style == style
@@ -139,7 +139,7 @@ fn runs(screen: &vt100::Screen, row: u16, columns: u16) -> Vec<Run> {
     runs
 }
 
-/// The attribute that makes text look like this cell's; nothing for ordinary text.
+/// The style attribute of a cell; empty for ordinary text.
 fn style(cell: &vt100::Cell) -> String {
     assert!(
         cell.bgcolor() == vt100::Color::Default && !cell.inverse(),
@@ -183,7 +183,7 @@ fn color(color: vt100::Color) -> Option<String> {
     }
 }
 
-/// With two decimals at most, and none that say nothing.
+/// At most two decimals, without trailing zeros.
 fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,4 +1,4 @@
-//! A program on the terminal floor: it draws, it sleeps when nothing happens, and it leaves the terminal as it was on every way out.
+//! A program on the terminal floor: it draws, sleeps when idle, and restores the terminal on every exit path.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(crate) fn raw(modes: &Modes) -> bool {
         .intersects(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
 }
 
-/// How a terminal is set before anybody touches it.
+/// The settings of an unused terminal.
 pub(crate) fn untouched(home: &Home) -> Modes {
     let mut command = Pty::command(Path::new("/bin/sh"), home);
     command.args(["-c", "echo up; read x"]);
@@ -242,7 +242,7 @@ fn another_program_has_the_terminal_for_itself() {
         });
         assert_eq!(home.read("work/edited.txt"), format!("{line}\n"));
         assert!(!pty.screen().contains(&line), "{}", pty.screen());
-        // `clear` between the rounds, so that the next is seen.
+        // `clear` between the rounds, so that the next one is recognisable.
         pty.send("\x1b[A\x1b[A\x1b[A\x1b[A\x1b[A\x1b[A\x1b[A\x1b[A");
         pty.wait_for("no old note", |screen| {
             !screen.contents().contains("editor")
@@ -305,7 +305,7 @@ fn it_sleeps_when_nothing_happens() {
     let pty = start(&home, "app");
     pty.send("x");
     pty.wait_text("> x");
-    // Whatever the key set in motion comes to rest.
+    // Time for the effects of the key to finish.
     std::thread::sleep(Duration::from_millis(300));
     let before = wake_ups(&pty);
     std::thread::sleep(Duration::from_secs(2));

@@ -1,4 +1,4 @@
-//! What the full screen says of tool calls: how they ended, what they changed, and the last words of a session.
+//! Tool calls on the full screen: how they ended, what they changed, and the end of a session.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn ends(pty: &Pty, words: &str) {
     });
 }
 
-/// A session in which a command was asked for and answered with `key`.
+/// A session in which a command was requested and answered with `key`.
 fn ran(args: Value, key: &str) -> (Home, Pty) {
     let home = Home::new();
     let server = playing([calls("run_command", args), says("That was it.")]);
@@ -98,7 +98,7 @@ fn the_farewell_is_seen_on_the_screen_of_the_shell() {
 #[test]
 fn the_gauge_counts_the_answer_that_is_on_the_screen() {
     let home = Home::new();
-    // A hundred thousand tokens and more, of which no request has told anything yet.
+    // A hundred thousand tokens and more, before any request reported usage.
     let answer = "word ".repeat(100_000);
     let server = playing([says(&answer)]);
     let pty = full(&home, &server);
@@ -106,7 +106,7 @@ fn the_gauge_counts_the_answer_that_is_on_the_screen() {
     pty.wait_for("a gauge that has risen", |screen| {
         percent(screen).is_some_and(|percent| percent > 40)
     });
-    // The gauge rises before the turn is over, and nothing is taken back in the middle of one.
+    // The gauge rises before the turn is over, and undo is not possible in the middle of one.
     pty.wait_text("2 msgs");
     pty.send("!undo\r");
     pty.wait_for("a gauge that has fallen", |screen| {

@@ -1,4 +1,4 @@
-//! Bad input of every sort: a clear error, status 1, the cost line, nothing lost.
+//! Bad input of every kind: a clear error, status 1, the cost line, no data lost.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;

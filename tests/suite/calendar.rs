@@ -1,4 +1,4 @@
-//! Calendar, alarms and timers through the binary: real files, a crontab that belongs to somebody, other readers.
+//! Calendar, alarms and timers through the binary: real files, a foreign crontab, other readers.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -222,7 +222,7 @@ fn a_crontab_that_may_not_be_read_is_never_written() {
     let desk = Desk::new();
     desk.home.write("table", TABLE);
     desk.home.write("forbidden", "");
-    // Without `at`, so that nothing else serves.
+    // Without `at`, so that no other scheduler is used.
     let path = format!("{}/bin", desk.home.path().display());
     let bare = |words: &[&str]| {
         desk.marvin()
@@ -332,7 +332,7 @@ fn alarms_are_set_listed_rung_once_and_cancelled() {
 fn an_alarm_that_reaches_nobody_is_kept_for_the_next_session() {
     let desk = Desk::new();
     desk.home.write("table", TABLE);
-    // A desktop without a session bus, and no topic: nobody is told.
+    // A desktop without a session bus, and no topic: no way to notify.
     let deaf = desk.home.write(
         "bin/notify-send",
         "#!/bin/sh\necho 'Cannot autolaunch D-Bus without X11 $DISPLAY' >&2\nexit 1\n",
@@ -415,7 +415,7 @@ fn time_zones_are_those_of_the_machine() {
 #[test]
 fn an_alarm_is_announced_for_the_minute_in_which_the_scheduler_rings_it() {
     for (now, time, minute) in [
-        // The second is waited for, in the minute that was said.
+        // It waits for the second, within the announced minute.
         ("14:30:05", "30m", "15:00"),
         ("14:30:58", "2m", "14:32"),
         ("14:30:05", "18:00", "18:00"),
@@ -736,7 +736,7 @@ fn recurrence_is_what_another_reader_makes_of_it() {
     }
 }
 
-/// Run by hand in a release build: `cargo test --release --test suite -- --ignored fifty_thousand --nocapture`.
+/// Run manually in a release build: `cargo test --release --test suite -- --ignored fifty_thousand --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn fifty_thousand_events_are_listed_at_once() {

@@ -67,7 +67,7 @@ fn a_folder_of_single_events_is_part_of_the_calendar() {
         "{list}"
     );
 
-    // The event is its file; nothing else of the folder changes.
+    // The event is its file; nothing else in the folder changes.
     let said = says(&home, &["calendar_delete_event", "title=second"]);
     assert!(said.contains("Removed 1 event: second"), "{said}");
     let mut left: Vec<_> = fs::read_dir(home.path().join(&folder))

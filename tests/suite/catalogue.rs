@@ -1,4 +1,4 @@
-//! `marvin tools --json` against the contract's list, for every tool that exists so far.
+//! `marvin tools --json` against the specification of the tools, where a checkout of it lies beside the repository.
 
 use std::fs;
 
@@ -29,7 +29,7 @@ fn named<'a>(list: &'a [Value], name: &Value) -> Option<&'a Value> {
     list.iter().find(|row| row["name"] == *name)
 }
 
-/// One parameter in the contract's terms as the published schema should show it.
+/// One parameter of the specification as the published schema should show it.
 fn property(wanted: &Value) -> Map<String, Value> {
     let mut shown = Map::new();
     shown.insert("type".into(), wanted["type"].clone());
@@ -38,7 +38,7 @@ fn property(wanted: &Value) -> Map<String, Value> {
         ("min", "minimum"),
         ("max", "maximum"),
     ] {
-        // null stands for "absent has a meaning of its own".
+        // null means that an absent value has a meaning of its own.
         if let Some(value) = wanted.get(theirs).filter(|value| !value.is_null()) {
             shown.insert(ours.into(), value.clone());
         }
@@ -184,7 +184,7 @@ fn a_read_only_process_loses_the_write_tools_and_keeps_notes_and_tickets() {
         let done = home
             .marvin()
             .env("MARVIN_READONLY", "1")
-            // Tools that need no argument do run: without this machine's programs and behind a proxy that is none.
+            // Tools without required arguments do run: without this machine's programs and behind a dead proxy.
             .env("PATH", home.path())
             .env("HTTP_PROXY", "http://127.0.0.1:9")
             .env("HTTPS_PROXY", "http://127.0.0.1:9")

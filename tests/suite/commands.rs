@@ -1,4 +1,4 @@
-//! The subcommands and the tools that need no model, through the binary as a person or a script uses it.
+//! The subcommands and the tools without a model, through the binary as a user or a script calls it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ fn said(home: &Home, words: &[&str]) -> String {
     done.errors()
 }
 
-/// A folder with links to these programs, for a PATH without the others.
+/// A folder with links to only these programs, for use as PATH.
 fn programs(home: &Home, names: &[&str]) -> PathBuf {
     let dir = home.path().join("programs");
     fs::create_dir_all(&dir).unwrap();
@@ -85,7 +85,7 @@ fn a_tool_takes_words_or_json_and_gives_its_result_on_standard_output() {
             .text(),
         "2. two\n"
     );
-    // A word beats the object; a value may hold `=`; an alias is taken.
+    // A word wins over the object; a value may contain `=`; an alias is accepted.
     let mixed = run(
         &home,
         &["tool", "read_file", "--json", json, "start=3", "end_line=3"],
@@ -309,7 +309,7 @@ fn services_and_doctor_are_read_by_programs_too() {
         let advised = row["ok"] == true || !row["advice"].as_str().unwrap().is_empty();
         assert!(advised, "no advice: {row}");
     }
-    // Nothing at all: no programs, no folder to write to.
+    // Nothing available: no programs, no writable folder.
     let bare = home
         .marvin()
         .env("PATH", "/nowhere")
@@ -918,7 +918,7 @@ fn the_stored_talk_is_compacted_with_a_backup_and_the_backup_is_searched() {
     )
     .expect(0);
     assert_eq!(few.text().lines().count(), 3, "{}", few.text());
-    // A log that is none is left as it is.
+    // A file that is not a log is left unchanged.
     home.write("config/profiles/main/chat_log.json", "{broken");
     assert!(said(&home, &["tool", "compact_history"]).contains("Nothing was changed"));
     assert_eq!(home.read("config/profiles/main/chat_log.json"), "{broken");

@@ -1,4 +1,4 @@
-//! The completion scripts loaded and asked in the real shells; bash's is tested with the other subcommands.
+//! The completion scripts, loaded in the real shells; bash's is tested with the other subcommands.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -7,8 +7,8 @@ use crate::support::home::Home;
 use crate::support::run::{Done, Marvin, program};
 use crate::support::shared::skip;
 
-/// Completes one command line in zsh as a person does: a terminal, an interactive shell, a press of Tab. What the shell offers
-/// is caught where every completion ends, in `compadd`.
+/// Completes one command line in zsh interactively: a terminal, an interactive shell, a press of Tab. The candidates are captured in `compadd`,
+/// where every completion ends.
 const ZSH: &str = r#"
 zmodload zsh/zpty || exit 3
 zpty shell "ZDOTDIR=${(q)PWD}/zsh zsh -i" || exit 3
@@ -50,7 +50,7 @@ fn prepared(shell: &str, path: &str) -> Home {
     home
 }
 
-/// Runs a shell with `marvin` on its path and nothing of the caller's settings.
+/// Runs a shell with `marvin` on its path and without the caller's settings.
 fn shell(home: &Home, program: &Path, args: &[&str]) -> Done {
     let own = Path::new(env!("CARGO_BIN_EXE_marvin")).parent().unwrap();
     let mut path = OsString::from(own);

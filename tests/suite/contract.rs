@@ -1,4 +1,4 @@
-//! The non-interactive contract: prompts, standard output, standard error, exit codes (contract/interfaces.md 1-5).
+//! The non-interactive mode as calling programs see it: prompts, standard output, standard error, exit codes.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ fn prompts_have_their_precedence_and_standard_input_comes_last() {
         .expect(0);
     plain(&home).args(["some", "words"]).run().expect(0);
     plain(&home).stdin("from stdin").run().expect(0);
-    // Somebody else's open pipe must not be read, nor waited for.
+    // An inherited open pipe must be neither read nor waited for.
     let running = home.ask(&base, "given").stdin_open().spawn();
     running.wait_open().expect(0);
     home.ask(&base, "given")

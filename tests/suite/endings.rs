@@ -1,4 +1,4 @@
-//! The truth about the end of a reply: what was cut is answered or makes the run fail, and nothing is dropped in silence.
+//! The end of a reply: a cut-off reply is answered or makes the run fail, and nothing is dropped silently.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Escapes from the working directory and files that are none, tried through the real binary.
+//! Escapes from the working directory and non-regular files, tried through the real binary.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -322,7 +322,7 @@ fn a_path_swapped_for_a_link_between_check_and_use_leads_nowhere() {
     );
 }
 
-/// A folder with everything that is no ordinary text file.
+/// A folder with everything that is not an ordinary text file.
 fn oddities(work: &Path) {
     write(&work.join("plain.txt"), "needle in plain\n");
     write(&work.join("binary.bin"), b"needle\0\x01\x02needle\n");
@@ -436,8 +436,8 @@ fn files_without_permission_are_told_and_the_rest_is_searched() {
     }
     // The build lies where only root may go.
     let marvin = home.path().join("marvin");
-    // By another process: a child that some other test starts meanwhile would hold our copy open for writing, and an open
-    // file cannot be run.
+    // Copied by another process: a child that another test starts meanwhile would inherit our descriptor open for writing, and such a file cannot
+    // be executed (ETXTBSY).
     let copied = std::process::Command::new("cp")
         .arg(env!("CARGO_BIN_EXE_marvin"))
         .arg(&marvin)

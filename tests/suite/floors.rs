@@ -123,7 +123,7 @@ fn floor(folder: &str) -> Option<usize> {
 fn fault(file: &str, import: &str) -> Option<String> {
     let (from, _) = file.split_once('/')?;
     let Some(to) = floor(import) else {
-        // Macros that a floor exports stand at the crate's root.
+        // Macros that a floor exports are at the crate's root.
         let exported = ["tools", "params", "choice"];
         return (!exported.contains(&import))
             .then(|| format!("{file}: crate::{import} is on no floor"));
@@ -210,7 +210,7 @@ fn the_check_sees_upward_and_sideways_edges() {
 
 #[test]
 fn time_zones_come_from_the_machine_first() {
-    // What jiff looks up by itself, it looks up in the database in the program.
+    // jiff must do its own lookups in the bundled database.
     const BUNDLED: [&str; 6] = [
         "TimeZone::get(",
         "TimeZone::system(",

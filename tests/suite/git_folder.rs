@@ -1,4 +1,4 @@
-//! What a repository's folder may hold: nothing is read or written through a link that leads out of it.
+//! The allowed contents of a repository's folder: nothing is read or written through a symlink that leads out of it.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -259,7 +259,7 @@ fn a_merge_is_seen_and_concluded() {
     assert_eq!(repo.git(&["log", "-1", "--format=%s", "HEAD^2"]), "theirs");
     assert_eq!(repo.read("a.txt"), "both\n");
     assert_eq!(repo.git(&["status", "--short"]), "");
-    // What one side alone has may be taken as it is.
+    // What only one side has may be taken unchanged.
     let blob = repo.git(&["rev-parse", "HEAD:gone.txt"]);
     repo.git(&["update-index", "--force-remove", "gone.txt"]);
     let entry = format!("100644 {blob} 2\tgone.txt\n");

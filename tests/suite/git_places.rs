@@ -1,4 +1,4 @@
-//! Whose repository the git tools work in: never one that knows nothing of the working directory.
+//! The repository that the git tools work in: never one that does not record the working directory.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -214,11 +214,11 @@ fn folders_that_only_look_like_repositories_are_passed_over_as_git_does() {
     repo.file("below/a.txt", "one\n").commit("start");
     fs::create_dir(repo.path().join("below/.git")).unwrap();
     works(&home, &repo.path().join("below"));
-    // git takes this for no repository and would look higher; it is kept here.
+    // git does not recognise this as a repository and would search further up; it is kept here.
     fs::write(repo.path().join("below/.git/HEAD"), "nonsense").unwrap();
     let done = git(&home, &repo.path().join("below"), "git_log", json!({})).expect(1);
     assert!(done.errors().contains("not in a git repository"));
-    // A bare one has a history and nothing else.
+    // A bare one has a history and no working tree.
     repo.git(&["clone", "--quiet", "--bare", ".", "../bare.git"]);
     let bare = home.path().join("bare.git");
     git(&home, &bare, "git_log", json!({})).expect(0);
@@ -253,7 +253,7 @@ fn a_program_in_the_middle_of_a_very_long_configuration_does_not_run() {
     git(&home, repo.path(), "git_status", json!({})).expect(0);
     git(&home, repo.path(), "git_commit", json!({"message": "long"})).expect(0);
     assert!(!mark.exists(), "the filter ran");
-    // Settings that nobody knows would have to be switched off one by one.
+    // Unknown settings would have to be disabled one by one.
     let config = repo
         .read(".git/config")
         .replace("[user]\n\tkey", "[padding]\n\tkey");

@@ -1,4 +1,4 @@
-//! No program runs and no address is asked, whoever configured it: in submodules, by filters, by the user's own settings.
+//! No program runs and no network request is made, whoever configured it: in submodules, by filters, by the user's own settings.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! What git starts besides what was asked: counted and named by git's own trace, which only the user's settings can turn on.
+//! The processes that git starts: counted and named by git's own trace, which only the user's settings can enable.
 
 use std::collections::HashMap;
 use std::fs;

@@ -184,7 +184,7 @@ fn a_list_that_cannot_be_written_or_is_not_ours_is_left_alone() {
     long_output(&home, repo.path());
     assert_eq!(fs::read_dir(home.path().join("folder")).unwrap().count(), 0);
 
-    // Somebody else's repository.
+    // A foreign repository.
     let theirs = Repo::at(&home.path().join("victim"));
     theirs.file(".git/info/exclude", "theirs\n");
     let trap = home.path().join("trap");

@@ -93,7 +93,7 @@ fn is_allowed(expression: &str, allowed: &[String]) -> bool {
     }
 }
 
-/// The parts of an expression between the separators that stand outside brackets.
+/// The parts of an expression between separators outside brackets.
 fn split<'a>(expression: &'a str, separator: &str) -> Vec<&'a str> {
     let mut parts = Vec::new();
     let mut from = 0;

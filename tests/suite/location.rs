@@ -23,13 +23,13 @@ use crate::support::words::has;
 const PROVIDERS: [&str; 3] = ["ip-api", "ipapi-co", "ipinfo"];
 const ASK: &str = "Ask the user for a city or coordinates.";
 
-/// A script called `name` on the home's search path, which holds nothing else.
+/// A script called `name` on the home's search path, which contains nothing else.
 pub(super) fn script(home: &Home, name: &str, text: &str) {
     let file = home.write(&format!("bin/{name}"), format!("#!/bin/sh\n{text}\n"));
     fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// `get_my_location` with nothing installed but a device that knows nothing, and the three services at `url`.
+/// `get_my_location` with nothing installed but a device without a location, and the three services at `url`.
 fn here(home: &Home, url: &str) -> Marvin {
     if !home.has("bin/where-am-i") {
         script(home, "where-am-i", "exit 255");
@@ -37,7 +37,7 @@ fn here(home: &Home, url: &str) -> Marvin {
     tool(home, &PROVIDERS, url, "get_my_location", &json!({})).env("PATH", home.path().join("bin"))
 }
 
-/// The three services, told apart by their paths.
+/// The three services, distinguished by their paths.
 fn provider(path: &str) -> &'static str {
     match path {
         path if path.starts_with("/json/?fields=status,message,") => "ip-api",
@@ -204,7 +204,7 @@ fn the_samples_of_the_services_give_what_they_should() {
             ("ip-api-429.txt", &|sample| {
                 let (ok, said) = text(sample);
                 assert!(
-                    !ok && said.contains("ip-api.com is asked too often (429)."),
+                    !ok && said.contains("Too many requests to ip-api.com (429)."),
                     "{said}"
                 );
             }),
@@ -387,7 +387,7 @@ fn the_real_demo_program_is_heard_on_a_private_bus() {
                 Command::new(python).arg(fixture).arg(&address).args(mode),
             )])
         });
-        // Nothing on the path: the program is found where the package puts it.
+        // Not on the search path: the program is found where the package installs it.
         let done = tool(
             &home,
             &PROVIDERS,
@@ -404,7 +404,7 @@ fn the_real_demo_program_is_heard_on_a_private_bus() {
     }
 }
 
-/// A stand-in for gcloud that writes down its calls and answers by `cases` of its arguments.
+/// A stand-in for gcloud that records its calls and answers by `cases` of its arguments.
 pub(super) fn gcloud(home: &Home, cases: &str) {
     let log = home.path().join("gcloud.log");
     let text = format!(
@@ -465,7 +465,7 @@ fn each_step_that_fails_says_what_to_run_by_hand() {
             ),
             vec![
                 "The sign-in did not work: ERROR: (gcloud) cannot read a code.",
-                "Run by hand: gcloud auth login --update-adc",
+                "Run manually: gcloud auth login --update-adc",
             ],
         ),
         (
@@ -486,7 +486,7 @@ fn each_step_that_fails_says_what_to_run_by_hand() {
             ),
             vec![
                 "could not be enabled: ERROR: (gcloud) Permission denied.",
-                "Run by hand: gcloud services enable places-backend.googleapis.com",
+                "Run manually: gcloud services enable places-backend.googleapis.com",
                 "Project: p-one.",
             ],
         ),
@@ -506,7 +506,7 @@ fn each_step_that_fails_says_what_to_run_by_hand() {
     );
     gcloud(&home, &cases);
     let done = set_up(&home).run().expect(0);
-    assert!(done.text().contains("Remark: ERROR: (gcloud) no credentials. If searches are refused, run by hand: gcloud auth application-default set-quota-project my-project\n"), "{}", done.text());
+    assert!(done.text().contains("Remark: ERROR: (gcloud) no credentials. If searches are refused, run manually: gcloud auth application-default set-quota-project my-project\n"), "{}", done.text());
 }
 
 #[test]
@@ -521,7 +521,7 @@ fn without_gcloud_or_anybody_to_sign_in_nothing_hangs() {
         done.errors()
     );
 
-    // A model calls it where nobody is there: no browser is opened.
+    // A model calls it without a user present: no browser is opened.
     gcloud(
         &home,
         &format!("{LIST} ;;\n\"auth login\"*) /bin/sleep 60;;"),

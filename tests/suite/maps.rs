@@ -29,7 +29,7 @@ fn overpass(url: &str, query: &str) -> Done {
     tool(&Home::new(), &["overpass"], url, "overpass_query", &args).run()
 }
 
-/// What a server that always answers so leads to: everything that was said, and whether it was a success.
+/// The result of a server that always answers like this: the output, and whether it was a success.
 fn of(
     run: fn(&str, &str) -> Done,
     answer: impl Fn() -> Answer + Send + Sync + 'static,
@@ -123,7 +123,7 @@ fn without_a_contact_only_towns_are_looked_up() {
         "{}",
         elsewhere.text()
     );
-    // Overpass has nobody to stand in for it.
+    // There is no fallback for Overpass.
     let done = home
         .marvin()
         .args([
@@ -462,7 +462,7 @@ fn the_samples_of_overpass_give_what_they_should() {
                 assert!(
                     code == Some(1)
                         && tries == 2
-                        && said.contains("is asked too often (429)")
+                        && said.contains("Too many requests to")
                         && said.contains("Wait a minute"),
                     "{said}"
                 );

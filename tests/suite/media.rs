@@ -1,5 +1,4 @@
-//! Films, series and video games through the built binary: every sample of OMDb and RAWG, and answers of our own for every line of
-//! the services' pages.
+//! Films, series and video games through the built binary: every sample of OMDb and RAWG, and made-up answers for every documented case.
 
 use serde_json::{Value, json};
 
@@ -257,7 +256,7 @@ fn calls_that_cannot_be_made_say_why() {
         (
             TITLE,
             json!({"query": "x", "year": "the 90s"}),
-            "\"the 90s\" is no year.",
+            "\"the 90s\" is not a year.",
         ),
         (TITLE, json!({"query": "x", "type": "game"}), "type"),
         (TITLE, json!({"query": "x".repeat(9_000)}), "bytes long"),
@@ -265,7 +264,7 @@ fn calls_that_cannot_be_made_say_why() {
         (
             DETAILS,
             json!({"imdb_id": "Metropolis"}),
-            "\"Metropolis\" is no IMDb id.",
+            "\"Metropolis\" is not an IMDb id.",
         ),
         (GAMES, json!({"query": ""}), "The query is empty."),
         (GAME, json!({"game_id": 0}), "game_id cannot be 0."),
@@ -348,7 +347,7 @@ fn failures_of_rawg() {
             Answer::json(&json!({"error": "odd"})),
             "RAWG cannot answer this: odd.",
         ),
-        (Answer::status(429), "RAWG is asked too often"),
+        (Answer::status(429), "Too many requests to RAWG"),
     ] {
         let server = one(move || answer.clone());
         has(&fails(&server, GAMES, &json!({"query": "x"})), &[wanted]);
@@ -375,7 +374,7 @@ fn whatever_is_sent_instead_of_data_ends_quickly_in_a_sentence() {
     let page = || Answer::text("text/html", "<html><body>Hotel sign-in</body></html>");
     let deep = || Answer::text("application/json", "[".repeat(100_000));
     let endless = || Answer::text("application/json", vec![b' '; 64 << 20]);
-    // A declared charset is decoded (outside.rs); what is left of this body is no object.
+    // A declared charset is decoded (outside.rs); what is left of this body is not an object.
     let latin = || Answer::text("application/json; charset=iso-8859-1", b"\"\xfc\"".to_vec());
     let cut = || Answer::text("application/json", "{\"Response\": \"True\", \"Sea");
     for (name, args) in [
@@ -480,7 +479,7 @@ fn without_a_key_the_web_is_searched_and_the_key_named() {
         assert!(asked.starts_with(query), "{asked}");
         assert_eq!(server.requests().len(), 1);
     }
-    // A search engine that refuses is no "no results", and the key is the way out.
+    // A search engine that refuses does not mean "no results", and the key is the way out.
     let server = one(|| Answer::status(403)).lenient();
     let web = ["duckduckgo", "duckduckgo-lite"];
     let done = samples::tool(&home, &web, &server.url(""), TITLE, &json!({"query": "x"})).run();

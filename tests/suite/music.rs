@@ -1,5 +1,4 @@
-//! Music at MusicBrainz and recipes at TheMealDB through the built binary: every sample, and answers of our own for the lines of the
-//! services' pages.
+//! Music at MusicBrainz and recipes at TheMealDB through the built binary: every sample, and made-up answers for documented cases.
 
 use serde_json::{Value, json};
 
@@ -141,7 +140,7 @@ fn samples_of_musicbrainz() {
                 let server = sample.server();
                 has(
                     &fails(&server, "music_lookup", &json!({"mbid": "abc"})),
-                    &["\"abc\" is no MBID"],
+                    &["\"abc\" is not an MBID"],
                 );
                 assert_eq!(server.requests().len(), 0);
                 has(
@@ -396,7 +395,7 @@ fn refusals_of_themealdb_are_never_no_hits() {
             r#"{"meals": "Quota exceeded"}"#,
             "refused: Quota exceeded.",
         ),
-        (429, "{}", "asked too often"),
+        (429, "{}", "Too many requests to"),
     ] {
         let server = one(move || Answer::text("application/json", body).with_status(status));
         has(

@@ -136,7 +136,7 @@ fn names_that_models_get_wrong_mean_the_note() {
         1
     );
     assert!(said(&home, "read_note", json!({"path": "a/X"})).starts_with("0\n"));
-    // A folder that is really called Notes is not taken away.
+    // A folder that is really called Notes is not stripped.
     home.write("Notes/Notes/deep.md", "deep\n");
     assert_eq!(
         said(&home, "read_note", json!({"path": "Notes/deep"})),
@@ -261,7 +261,7 @@ fn odd_names_are_notes_or_are_refused_in_words() {
         "{listing}"
     );
     refused(&home, "write_note", json!({"path": "x", "content": ""}));
-    // What is a folder is no note, but may lie beside one.
+    // What is a folder is not a note, but may lie beside one.
     assert!(said(&home, "write_note", json!({"path": "a b", "content": "x"})).contains("a b.md"));
 }
 
@@ -419,7 +419,7 @@ fn kill_9_at_any_point_leaves_the_old_or_the_new_note() {
             json!({"path": "big.md", "content": "new line\n".repeat(10_000), "append": n % 2 == 0});
         let running = tool(&home, "write_note", &piece).spawn();
         std::thread::sleep(Duration::from_micros(n * 700));
-        // It may have ended by itself.
+        // It may have exited by itself.
         let _ = kill_process(running.pid(), Signal::KILL);
         running.wait();
         let text = home.read("Notes/big.md");
@@ -436,7 +436,7 @@ fn kill_9_at_any_point_leaves_the_old_or_the_new_note() {
         );
         ends[usize::from(text == whole)] += 1;
     }
-    // A later writer is not kept waiting by the dead ones.
+    // A later writer does not wait for the dead ones.
     said(
         &home,
         "write_note",

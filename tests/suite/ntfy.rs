@@ -1,4 +1,4 @@
-//! Topics of ntfy through the built binary: what is shown and remembered, and what reminders tell a public server.
+//! Topics of ntfy through the built binary: what is shown and remembered, and what reminders publish.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -68,7 +68,7 @@ impl Topic {
         self.tool(name, args).run().expect(0).text().to_owned()
     }
 
-    /// The numbers of the messages that a list shows, and the `since` that it asked with.
+    /// The numbers of the messages in a list, and the `since` of its request.
     fn list(&self) -> (Vec<usize>, String) {
         let said = self.says("ntfy_list", &[]);
         let texts = said.split("text ").skip(1);
@@ -150,7 +150,7 @@ fn what_a_session_showed_within_the_last_hour_is_listed_once_more() {
     topic.home.write(SUBSCRIPTIONS, shown.to_string());
     assert_eq!(topic.list(), (vec![2, 3, 4], "61m".to_owned()));
     assert_eq!(topic.list(), (vec![], "id4".to_owned()));
-    // What was listed is not, whatever the session showed since.
+    // Listed messages are not unread, whatever the session showed since.
     let mut both = topic.subscriptions();
     both[0]["lastListedId"] = "id3".into();
     both[0]["lastListedTime"] = (SECONDS - 2_400).into();

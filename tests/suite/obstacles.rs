@@ -1,4 +1,4 @@
-//! Something else in a file's place (a FIFO, a device, a folder, gigabytes): told in time, and nothing hangs or is filled.
+//! An obstacle in a file's place (a FIFO, a device, a folder, gigabytes): reported in time, and nothing hangs or fills up.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -15,7 +15,7 @@ use crate::support::wire::openai;
 /// Longer than any of these may take, far shorter than for ever.
 const SOON: Duration = Duration::from_secs(20);
 
-/// What stands in a file's place.
+/// Obstacles in a file's place.
 const OBSTACLES: [&str; 4] = ["fifo", "folder", "zero", "huge"];
 
 fn put(obstacle: &str, at: &Path) {

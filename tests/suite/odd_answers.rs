@@ -17,7 +17,7 @@ const ALL: [&str; 7] = [
     "frankfurter",
 ];
 
-/// What a tool prints, and how often it asked, when the server gives these answers in turn, the last one ever after.
+/// A tool's output, and its number of requests, when the server gives these answers in turn, repeating the last one.
 fn printed(name: &str, args: &Value, answers: Vec<Answer>) -> (String, usize) {
     let server = Server::answering(move |_, n| answers[n.min(answers.len() - 1)].clone());
     let done = tool(&Home::new(), &ALL, &server.url(""), name, args).run();

@@ -1,5 +1,5 @@
-//! Odd answers of the services of places, roads and weather through the real binary: second tries, refusals without a next step, rows that
-//! say nothing, and what was found but not where it should be.
+//! Unusual answers of the services for places, routing and weather through the real binary: retries, refusals without a next step, empty rows, and
+//! results in the wrong place.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn ended(marvin: Marvin, server: &Server) -> (String, usize) {
     (text.trim_end().to_owned(), server.requests().len())
 }
 
-/// What a tool prints, and how often it asked, when the server gives these answers in turn, the last one ever after.
+/// A tool's output, and its number of requests, when the server gives these answers in turn, repeating the last one.
 fn printed(name: &str, args: &Value, answers: Vec<Answer>) -> (String, usize) {
     let server = Server::answering(move |_, n| answers[n.min(answers.len() - 1)].clone());
     let home = Home::new();
@@ -151,7 +151,7 @@ fn refusals_of_nominatim_keep_its_words_and_say_what_to_do() {
     }
 }
 
-/// `osm_search` by somebody who has set no contact, so that towns alone are looked up.
+/// `osm_search` without a contact, so that only towns are looked up.
 fn town(query: &str, answer: Answer) -> (String, usize) {
     let server = Server::answering(move |_, _| answer.clone());
     let home = Home::new();

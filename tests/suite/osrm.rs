@@ -193,7 +193,7 @@ fn a_real_server_is_understood() {
         done.text()
     );
 
-    // A server of cars that is set as one for feet, and an address that is none.
+    // A car server that is configured for walking, and an invalid address.
     let done = home
         .marvin()
         .args([

@@ -1,4 +1,4 @@
-//! The way out to services: gates, second tries, kept answers, limits, redirects, and that nobody else is hurt by a cancel.
+//! The service client: rate limits, retries, cached answers, size limits, redirects, and independent cancellation.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -300,7 +300,7 @@ fn a_redirect_to_what_is_no_web_address_is_the_services_fault() {
             .unwrap_err();
         let line = problem.one_line();
         assert!(
-            line.starts_with("OMDb redirects to what is no web address"),
+            line.starts_with("OMDb redirects to an invalid web address"),
             "{line}"
         );
         assert!(!line.contains("hunter2"), "{line}");
@@ -325,8 +325,8 @@ fn json_in_another_charset_is_read() {
 #[test]
 fn waits_are_said_as_a_person_says_them() {
     for (header, wanted) in [
-        ("30", "It may be asked again in 30 s."),
-        ("67194", "It may be asked again in 19 hours."),
+        ("30", "Try again in 30 s."),
+        ("67194", "Try again in 19 hours."),
         ("999999999999999", "Try again another day."),
     ] {
         let server =

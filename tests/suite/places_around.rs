@@ -17,7 +17,7 @@ const SERVICES: [&str; 4] = [
     "open-meteo-geocoding",
 ];
 
-/// A search with nothing on the path, so that no program of this machine's is run.
+/// A search with an empty search path, so that no program of this machine is run.
 fn search(home: &Home, url: &str, name: &str, args: &Value) -> Marvin {
     tool(home, &SERVICES, url, name, args).env("PATH", home.path().join("bin"))
 }
@@ -348,7 +348,7 @@ fn when_both_fail_both_are_told() {
         "{}",
         done.errors()
     );
-    // Without a contact nothing is asked in Google's place but towns.
+    // Without a contact only towns are looked up when Google is unavailable.
     let home = Home::new();
     script(&home, "nothing", "");
     let run = |name: &str, args: &Value| {

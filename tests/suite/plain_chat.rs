@@ -1,4 +1,4 @@
-//! A conversation in a pipe: what the model is told at its beginning, what reaches it from beside, and what is asked or refused.
+//! A conversation in a pipe: what the model gets at its start, what is added during it, and what is asked or refused.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

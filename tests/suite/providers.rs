@@ -1,4 +1,4 @@
-//! The wires through the real binary: what is sent, what is kept, what is told.
+//! The wire formats through the real binary: requests, stored state and messages.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Refusals of a provider through the real binary: what is told, what is asked again, and where no key goes.
+//! Refusals of a provider through the real binary: messages, retries, and where no key is sent.
 
 use std::time::Duration;
 
@@ -90,8 +90,7 @@ fn a_rate_limit_is_waited_for_twice_and_no_more() {
         .count();
     assert_eq!((requests, waits), (3, 2), "{}", done.errors());
     assert!(
-        done.errors()
-            .contains("wants fewer requests (429 some_error)"),
+        done.errors().contains("limits requests (429 some_error)"),
         "{}",
         done.errors()
     );

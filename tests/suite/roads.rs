@@ -94,7 +94,7 @@ fn text_comes_piece_by_piece_through_tls() {
     let server = Server::with([Exchange::any().answer(answer)]);
     let face = TlsFace::before(&server);
     let running = trusting(&home, &face.url("/v1")).spawn();
-    // The rest of the answer is behind the gate, so this comes only if nothing waits for more.
+    // The rest of the answer is held back, so this only arrives if output is not buffered.
     running.wait_stdout("first ", LONG);
     gate.open();
     assert_eq!(running.wait().expect(0).text(), "first second\n");
@@ -274,7 +274,7 @@ fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
         .collect()
 }
 
-/// A run that tells a server of ours when it ends.
+/// A run that notifies a test server when it ends.
 fn telling(home: &Home, base: &str, ntfy: &str) -> Marvin {
     home.ask(base, "a secret plan").env("MARVIN_URL_NTFY", ntfy)
 }

@@ -24,7 +24,7 @@ const NEWS: &str = "duckduckgo-news";
 const GNEWS: &str = "gnews";
 const NEWSAPI: &str = "newsapi";
 
-/// One tool by hand; services that are not named are where nothing listens, each on a host of its own.
+/// One direct tool call; services that are not named point to closed ports, each on a host of its own.
 fn tool(home: &Home, name: &str, args: &Value, services: &[(&str, &Server)]) -> Marvin {
     let marvin = home
         .marvin()
@@ -67,7 +67,7 @@ fn page(body: &str) -> Answer {
     Answer::text("text/html; charset=UTF-8", body)
 }
 
-/// Fails for words that are not there, and for a key.
+/// Fails for missing words, and for a leaked key.
 fn says(done: &Done, words: &[&str]) {
     let all = format!("{}{}", unfenced(done.text()), done.errors());
     for words in words {
@@ -205,7 +205,7 @@ fn every_sample_of_duckduckgo_gives_what_it_should() {
                     &[
                         "1 article about",
                         "(from GNews)",
-                        "Not included:\nDuckDuckGo News: It refuses programs that are no browser (403).",
+                        "Not included:\nDuckDuckGo News: It refuses programs other than browsers (403).",
                     ],
                 );
             }),
@@ -311,7 +311,7 @@ fn every_sample_of_the_keyed_sources_gives_what_it_should() {
             ("error-429.json", &|sample| {
                 says(
                     &newsapi(sample).expect(1),
-                    &[failed[0], "NewsAPI is asked too often (429)"],
+                    &[failed[0], "Too many requests to NewsAPI (429)"],
                 );
             }),
         ],
@@ -573,7 +573,7 @@ fn article(title: &str, url: &str, time: &str) -> Value {
 
 #[test]
 fn news_of_all_sources_are_one_list() {
-    // The first source answers when the second was asked: they are not asked one after another.
+    // The first source answers after the second was called: they run in parallel.
     let latch = Latch::new();
     let held = latch.clone();
     let gnews = Server::answering(move |_, _| {
@@ -705,7 +705,7 @@ fn news_that_are_refused_leave_the_web_search_alone() {
         &done,
         &[
             "\"tides news latest\" finds:\n\n1. Tides",
-            "DuckDuckGo News: It refuses programs that are no browser (403).",
+            "DuckDuckGo News: It refuses programs other than browsers (403).",
             "Set GNEWS_API_KEY",
         ],
     );

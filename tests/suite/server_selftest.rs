@@ -1,4 +1,4 @@
-//! The scripted server proves itself against a client that speaks HTTP by hand.
+//! Tests of the scripted server, with a client that speaks HTTP directly.
 
 use std::io::ErrorKind;
 use std::net::TcpStream;
@@ -223,7 +223,7 @@ fn ends_while_answers_stall_and_wait() {
         start.elapsed()
     );
     for mut client in clients {
-        // Whatever had been written, the end of the connection follows; a hang would be a timeout error.
+        // Whatever had been written, the connection is closed next; a hang would be a timeout error.
         if let Err(e) = client.rest() {
             assert_eq!(e.kind(), ErrorKind::ConnectionReset);
         }

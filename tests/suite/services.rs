@@ -1,4 +1,4 @@
-//! Every outside service by fixtures of our own (`fixtures/services`), through the built binary. Needs nothing beside the checkout.
+//! Every outside service by its fixtures (`fixtures/services`), through the built binary. Needs nothing beside the checkout.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -45,7 +45,7 @@ fn words(path: &Path) -> Vec<String> {
     entries.iter().map(first).collect()
 }
 
-/// Not a test of its own: what the processes of the tests below do, told by their environment.
+/// Not a test of its own: the role of the processes of the tests below, selected by their environment.
 #[test]
 #[ignore = "a child of other tests"]
 fn appending_child() {
@@ -126,7 +126,7 @@ fn a_killed_process_loses_at_most_the_entry_it_was_writing() {
                 .map_while(Result::ok)
                 .filter_map(|line| line.strip_prefix("saved ").map(str::to_owned)),
         );
-        // The next opening mends.
+        // The next opening repairs it.
         log.seed(1, &mut |_| mended += 1);
         let now = words(&path);
         expected.extend(saved);
@@ -367,7 +367,7 @@ impl Newsroom {
             .poll(&self.env, &profile, &clock, &self.stop, deliver)
     }
 
-    /// What a poll tells, nothing when it ends without a word.
+    /// The notices of a poll; empty when it ends without one.
     fn poll(&self) -> Vec<String> {
         let (tell, told) = channel();
         assert!(self.started(move |notices| tell.send(notices).unwrap()));
@@ -425,7 +425,7 @@ fn news_comes_once_and_what_was_seen_is_in_the_file() {
         json!({"topic": "beta"}),
         "a failed poll leaves no trace"
     );
-    // A subscription that was taken back meanwhile does not return; a file that lost the id does not bring old news.
+    // A subscription removed meanwhile does not return; a file that lost the id does not bring old messages.
     room.home.write(
         FILE,
         r#"[{"topic": "alpha", "label": "Door"}, {"topic": "beta"}]"#,

@@ -13,7 +13,7 @@ use crate::support::wire::openai;
 
 const LONG: Duration = Duration::from_secs(20);
 
-/// Waits until the process has its worker thread, before which the signal handlers stand.
+/// Waits until the process has its worker thread: the signal handlers are installed before it.
 fn worker_is_up(running: &Running) {
     let tasks = format!("/proc/{}/task", running.pid().as_raw_nonzero());
     let until = std::time::Instant::now() + LONG;

@@ -13,7 +13,7 @@ use crate::support::server::{Answer, Exchange, Server};
 use crate::support::wire::openai;
 
 const MB: u64 = 1 << 20;
-/// What a run may hold at most, whatever a server sends.
+/// The memory limit of a run, whatever a server sends.
 const BOUND: u64 = 64 * MB;
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -22,7 +22,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Fails the run with these words and in bounded memory; the most that was seen of it, 0 for a run too short to be looked at.
+/// Asserts that the run fails with this message and in bounded memory; returns the peak observed, 0 for a run too short to sample.
 fn fails_small(run: Marvin, words: &str) -> u64 {
     let (done, most) = run.spawn().wait_measured();
     let done = done.expect(1);

@@ -133,7 +133,7 @@ fn samples_of_stack_exchange_give_what_they_should() {
                     has(
                         &text,
                         &[
-                            "asked too often: too many requests from this IP",
+                            "Too many requests to Stack Exchange: too many requests from this IP",
                             "asked again in 19 hours",
                             "STACKEXCHANGE_KEY",
                         ],

@@ -48,7 +48,7 @@ fn says_ok() -> Server {
 }
 
 const ASK: &str = "\"$MARVIN\" --non-interactive --provider openai-compat --model m --prompt hi";
-/// A disk of 64 kB on which `usage.json` stands and nothing more goes.
+/// A disk of 64 kB with `usage.json` on it and no space left.
 const FULL: &str = "mount -t tmpfs -o size=64k tmpfs \"$MARVIN_CONFIG_DIR\" && cd \"$MARVIN_CONFIG_DIR\" || exit 99
     echo '{\"total_llm_turns\": 41}' > usage.json
     cat /dev/zero > filler 2>/dev/null

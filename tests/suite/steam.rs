@@ -1,4 +1,4 @@
-//! Steam's store and Web API through the built binary: every sample, and answers of our own for every line of the service's page.
+//! Steam's store and Web API through the built binary: every sample, and made-up answers for every documented case.
 
 use std::sync::Arc;
 use std::time::Duration;

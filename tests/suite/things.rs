@@ -1,4 +1,4 @@
-//! Bookmarks, places, preferences and units through the real binary: what the original's files hold is kept, many writers lose nothing.
+//! Bookmarks, places, preferences and units through the real binary: existing files are kept, many writers lose nothing.
 
 use std::fs;
 use std::time::Duration;
@@ -345,7 +345,7 @@ fn kill_9_leaves_a_whole_file() {
         let args = json!({"url": format!("https://b.org/{n}")});
         let running = tool(&home, "bookmark_save", &args).spawn();
         std::thread::sleep(Duration::from_millis(n * 4));
-        // It may have ended by itself.
+        // It may have exited by itself.
         let _ = kill_process(running.pid(), Signal::KILL);
         let told = running.wait().text().contains("Bookmarked");
         let urls: Vec<Value> = list(&home, BOOKMARKS);

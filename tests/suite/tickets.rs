@@ -503,7 +503,7 @@ fn tools_use_the_project_or_the_persons_own_folder() {
             && made.contains("parent: t-2  # Two"),
         "{made}"
     );
-    // Split like a shell, and not refused: one call by hand is one process.
+    // Split like a shell, and not refused: each direct call is a process of its own.
     let id = said(p.tool("tk", &["args=create \"two words\" -t epic -d \"a; b\""]));
     assert!(p.text(id.trim()).contains("# two words\n\na; b\n"));
     assert!(
@@ -518,7 +518,7 @@ fn tools_use_the_project_or_the_persons_own_folder() {
             .errors()
             .contains("Error: ticket 'nobody' not found")
     );
-    // Without a working directory they are the person's own.
+    // Without a working directory they are the user's own.
     let own = |words: &[&str]| {
         p.home
             .marvin()
@@ -736,7 +736,7 @@ fn killed_at_any_moment_a_file_is_the_old_or_the_new_one() {
         killed > 0 && notes <= 40,
         "{killed} killed, {notes} written"
     );
-    // What a killed one held is free, and its temporary file is no ticket.
+    // What a killed one held is free, and its temporary file is not a ticket.
     assert_eq!(p.says("close k-1"), "Updated k-1 -> closed");
     assert_eq!(p.says("ls").lines().count(), 1);
 }
@@ -772,7 +772,7 @@ fn a_filter_that_never_ends_does_not_outlive_its_caller() {
             );
             std::thread::yield_now();
         };
-        // What ends it when Marvin is killed and can do nothing any more.
+        // What ends it when Marvin is killed and can no longer act.
         let limits = || fs::read_to_string(format!("/proc/{jq}/limits")).unwrap_or_default();
         while !limits()
             .lines()

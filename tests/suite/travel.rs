@@ -1,4 +1,4 @@
-//! The travel tools through the real binary: samples of OSRM, routes of our own, refusals, and the rule of thumb for traffic.
+//! The travel tools through the real binary: samples of OSRM, made-up routes, refusals, and the rule of thumb for traffic.
 
 use std::time::{Duration, Instant};
 
@@ -281,7 +281,7 @@ fn a_mode_without_a_base_is_refused() {
     .expect(1);
     assert!(
         done.errors().contains(
-            "There is no routing server for the mode cycling: MARVIN_URL_OSRM_BIKE is \"none\", which is no address.\nSet MARVIN_URL_OSRM_BIKE to"
+            "There is no routing server for the mode cycling: MARVIN_URL_OSRM_BIKE is \"none\", which is not a valid address.\nSet MARVIN_URL_OSRM_BIKE to"
         ),
         "{}",
         done.errors()
@@ -481,9 +481,9 @@ fn refusals_and_wrong_input_say_what_to_do() {
         (json!({"origin_lat": 139.7, "origin_lng": 35.7}), "swapped"),
         (
             json!({"waypoints": "Köln; Bonn"}),
-            "Waypoint 1, \"Köln\", is no pair of coordinates",
+            "Waypoint 1, \"Köln\", is not a pair of coordinates",
         ),
-        (json!({"waypoints": "1,2;95,200"}), "is no place"),
+        (json!({"waypoints": "1,2;95,200"}), "is not a place"),
         (
             json!({"waypoints": "1,2;".repeat(30_000)}),
             "Ask for less at once",

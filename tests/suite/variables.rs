@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::home::Home;
 
-/// What every program reads; nobody looks them up at Marvin.
+/// Variables that every program reads; they need no documentation by Marvin.
 const SYSTEM: [&str; 8] = [
     "COLORTERM",
     "DBUS_SYSTEM_BUS_ADDRESS",
@@ -36,7 +36,7 @@ fn is_name(text: &str) -> bool {
             .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == b'_')
 }
 
-/// Names in the sources below `dir`: Marvin's own anywhere, others where the environment is asked for them.
+/// Names in the sources below `dir`: Marvin's own anywhere, others where the environment is read.
 fn read_in(dir: &Path, found: &mut BTreeSet<String>) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();

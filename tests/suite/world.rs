@@ -197,7 +197,7 @@ fn a_download_larger_than_the_disk_is_refused() {
     let home = Home::new();
     let server =
         Server::answering(|_, _| Answer::status(200).claim_length(7 << 30).send("x").close());
-    // Only where the disk has less than that is it the disk that refuses; a broken transfer leaves nothing either.
+    // Only if the disk has less space than that does it refuse; a broken transfer leaves nothing either.
     let url = format!("url={}", server.url("/big.iso"));
     let run = tool(&home, "download_file", &[&url]).env("MARVIN_ALLOW_PRIVATE", "127.0.0.1");
     fails(run, &[]);
@@ -455,7 +455,7 @@ fn news_is_listed_once_and_the_last_message_remembered() {
     news_is_listed_once(&recorded, "poll-three.txt", &words, "wze9zgqK41Cc");
 }
 
-/// The messages of a file in `dir` are listed with these words, the last of them has this id.
+/// The messages of a file in `dir` are listed with these words, and the last of them has this id.
 fn news_is_listed_once(dir: &Path, file: &str, words: &[&str], last: &str) {
     let sample = |name: &str| fs::read(dir.join(name)).unwrap();
     let (three, other) = (sample(file), sample("rate-limited.json"));
@@ -547,7 +547,7 @@ fn yt_dlp_downloads_through_the_guard_and_only_there() {
     for dir in ["../up", "/abs", "a/../../b", "-x"] {
         fails(
             get(&[&clip, &format!("output_dir={dir}")]),
-            &["is no folder inside"],
+            &["is not a folder inside"],
         );
     }
     assert_eq!(server.requests().len(), 0);
@@ -904,7 +904,7 @@ fn packages_are_added_by_the_real_uv() {
     ] {
         fails(
             install(&[&format!("packages={name}"), "manager=uv"]),
-            &["is no name of a package"],
+            &["is not a package name"],
         );
     }
     fails(

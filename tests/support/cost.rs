@@ -1,8 +1,8 @@
-//! The cost line at the end of standard error (contract/interfaces.md 4).
+//! The cost line at the end of standard error.
 
 use serde_json::{Map, Value};
 
-/// The `MARVIN_COST:` line taken apart.
+/// The parsed `MARVIN_COST:` line.
 #[derive(Debug)]
 pub struct Cost {
     pub session_cost: f64,

@@ -1,4 +1,4 @@
-//! A home of its own for each test: empty folders, an environment with nothing but PATH, and Marvin run in it.
+//! A home of its own for each test: empty folders, an environment with only PATH, and Marvin run in it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -54,7 +54,7 @@ impl Home {
         self.path().join(path).exists()
     }
 
-    /// A PATH on which nothing is scheduled and nobody is notified, so that the machine's own crontab and queue of jobs are left alone.
+    /// A PATH without scheduler and notifier, so that the machine's own crontab and job queue are not touched.
     pub fn path_without_scheduler(&self) -> String {
         for name in ["crontab", "at", "notify-send"] {
             let file = self.write(&format!("bin/{name}"), "#!/bin/sh\nexit 1\n");

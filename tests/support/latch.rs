@@ -25,7 +25,7 @@ impl Latch {
         Self::default()
     }
 
-    /// Lets every answer that waits here, now or later, go on.
+    /// Releases every answer that waits here, now or later.
     pub fn open(&self) {
         self.state().open = true;
         self.0.changed.notify_all();
@@ -61,7 +61,7 @@ impl Latch {
     }
 }
 
-/// One wait on `changed`, whatever woke it.
+/// One wait on `changed`, for any reason.
 pub(crate) fn wait<'a, T>(
     changed: &Condvar,
     guard: MutexGuard<'a, T>,

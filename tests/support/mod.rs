@@ -1,4 +1,4 @@
-//! What the tests stand on: a scripted HTTP server, provider wire bodies, a home of their own, and real git repositories.
+//! Test support: a scripted HTTP server, provider wire bodies, temporary homes, and real git repositories.
 //!
 //! Shared by several test binaries, each of which uses a part of it.
 

@@ -28,7 +28,7 @@ struct Pieces {
 }
 
 impl Pipe {
-    /// Starts reading; stops, and closes the pipe, after so many bytes if told to.
+    /// Starts reading; with a limit, stops and closes the pipe after so many bytes.
     pub(crate) fn read(
         mut from: impl Read + Send + 'static,
         stop_after: Option<usize>,

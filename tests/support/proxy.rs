@@ -1,5 +1,4 @@
-//! A proxy that records what it is asked for and, whatever the name, tunnels or forwards to one address: so tests can use names that
-//! exist nowhere.
+//! A proxy that records its requests and, whatever the name, tunnels or forwards to one address: so tests can use names that do not exist.
 
 use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -54,7 +53,7 @@ impl Proxy {
         format!("http://{who}{at}{}", self.address)
     }
 
-    /// What it was asked for so far.
+    /// The requests so far.
     pub fn seen(&self) -> Vec<Request> {
         self.seen
             .lock()

@@ -24,7 +24,7 @@ use rustix::termios::{
 
 use super::home::Home;
 
-/// How long a test waits for what must come.
+/// How long a test waits for an expected event.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// A program on a terminal of its own; hung up and killed when dropped.
@@ -32,7 +32,7 @@ pub struct Pty {
     master: Option<Arc<OwnedFd>>,
     shared: Arc<Shared>,
     reader: Option<JoinHandle<()>>,
-    /// Tells the reader to let go of the terminal.
+    /// Makes the reader release the terminal.
     stop: UnixStream,
     pid: Pid,
     ended: Receiver<ExitStatus>,
@@ -75,7 +75,7 @@ impl Pty {
         Self::spawn(&command, (width, height))
     }
 
-    /// A command in `home` with nothing in its environment but what a terminal gives.
+    /// A command in `home` with only a terminal's environment.
     pub fn command(program: &Path, home: &Home) -> Command {
         let mut command = Command::new(program);
         command
@@ -207,7 +207,7 @@ impl Pty {
         self.shared.state().raw.clone()
     }
 
-    /// Waits until the screen is as `right` wants it; fails the test with the screen when it does not come.
+    /// Waits until `right` accepts the screen; fails the test with the screen on timeout.
     pub fn wait_for(&self, what: &str, right: impl Fn(&vt100::Screen) -> bool) {
         self.wait_state(what, |state| right(state.emulator.screen()));
     }

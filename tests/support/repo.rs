@@ -1,4 +1,4 @@
-//! Real git repositories for tests, apart from whatever git configuration the machine has.
+//! Real git repositories for tests, isolated from the machine's git configuration.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

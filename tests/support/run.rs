@@ -291,7 +291,7 @@ impl Drop for Running {
 }
 
 impl Done {
-    /// The exit status, or nothing when a signal ended it.
+    /// The exit status, or `None` when a signal ended it.
     pub fn code(&self) -> Option<i32> {
         self.status.code()
     }
@@ -329,8 +329,7 @@ impl Done {
         self
     }
 
-    /// The cost line; fails the test unless it is there once, is the last line, and has exactly its four keys
-    /// (contract/interfaces.md 4).
+    /// The cost line; fails the test unless it is there exactly once, is the last line, and has exactly its four keys.
     pub fn cost(&self) -> Cost {
         Cost::last_line(&self.errors())
     }

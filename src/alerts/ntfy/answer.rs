@@ -1,4 +1,4 @@
-//! What a server says of a topic, and the notices made of it (docs.ntfy.sh/subscribe/api).
+//! Parses a server's messages on a topic, and makes notices of them (<https://docs.ntfy.sh/subscribe/api/>).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::base::text::clip;
 use crate::store::subscriptions::Seen;
 
-/// What every notice begins with.
+/// The prefix of every notice.
 const BELL: &str = "🔔 ";
 /// Characters of a title and of a message at most.
 const TITLE: usize = 200;
@@ -21,7 +21,7 @@ pub(crate) struct News(Vec<Message>);
 struct Message {
     /// Title and message in one.
     text: String,
-    /// What is remembered when it was shown; nothing for an id that cannot be sent back.
+    /// The mark to remember once it was shown; `None` for an id that cannot be sent back.
     mark: Option<Seen>,
 }
 
@@ -36,8 +36,7 @@ pub(crate) struct Shown {
     pub(crate) left: usize,
 }
 
-/// Reads an answer line by line. `seen` is dropped, and everything before it: a server that no longer knows the last id sends all
-/// that it has.
+/// Reads an answer line by line. `seen` and everything before it is dropped: a server that no longer knows the last id sends all that it has.
 pub(crate) fn read(body: &[u8], seen: &Seen) -> News {
     let messages: Vec<Map<String, Value>> = body
         .split(|b| *b == b'\n')
@@ -87,7 +86,7 @@ impl News {
     }
 }
 
-/// True for a notice of a message; others are about the list of subscriptions.
+/// True for the notice of a message; others are about the list of subscriptions.
 pub(crate) fn is_message(notice: &str) -> bool {
     notice.starts_with(BELL)
 }

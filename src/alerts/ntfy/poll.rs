@@ -23,10 +23,10 @@ const AT_ONCE: usize = 8;
 /// Bytes of an answer that are read.
 const ANSWER_CAP: usize = 1 << 20;
 
-/// The news of a topic, or why there are none.
+/// The new messages of a topic, or why there are none.
 pub(crate) type Answered = Result<News, String>;
 
-/// A client for the ntfy server in force, and its base.
+/// A client for the configured ntfy server, and its base address.
 pub(crate) fn client(env: &Env, limit: Duration) -> Outcome<(Client, String)> {
     let base = base(env).to_owned();
     let route = Route::to(env, &base)?;
@@ -49,7 +49,7 @@ pub(crate) fn base(env: &Env) -> &str {
     services::service("ntfy").map_or("", |service| service.base_in(env))
 }
 
-/// The headers of every request: who asks, by a token or as `name:password`.
+/// The headers of every request: credentials, as a token or as `name:password`.
 pub(crate) fn headers(env: &Env) -> Vec<(&'static str, String)> {
     let line = |token: &str| {
         let word = match token.trim() {
@@ -123,7 +123,7 @@ fn ask_in_turn(
     }
 }
 
-/// What a server says that does not do what it was asked: its errors are JSON.
+/// The message of a server that refused a request: ntfy's errors are JSON.
 pub(crate) fn refusal(response: &mut Response) -> String {
     let body = response.read_some(4096);
     let said = serde_json::from_slice::<serde_json::Value>(&body).ok();
@@ -132,7 +132,7 @@ pub(crate) fn refusal(response: &mut Response) -> String {
         .and_then(|said| said.get("error")?.as_str())
         .map(|said| crate::base::text::clip(&crate::base::text::visible(said), 200));
     let what = match response.status {
-        401 => "the server wants a token or refuses the one in NTFY_TOKEN",
+        401 => "the server requires a token or refuses the one in NTFY_TOKEN",
         403 => "this topic is protected or reserved",
         404 => "there is no such topic or no ntfy server",
         413 => "the message is too long",

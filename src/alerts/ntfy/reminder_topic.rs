@@ -11,10 +11,10 @@ use crate::disk::atomic::{self, Access};
 use crate::disk::paths::ProfilePaths;
 use crate::store::subscriptions::{self, Subscription};
 
-/// What the topic is called among the subscriptions.
+/// The topic's label among the subscriptions.
 const LABEL: &str = "Reminders";
 
-/// Makes sure that there is such a topic, with a name that nobody guesses; words for the user when it is new.
+/// Makes sure that there is such a topic, with a name that cannot be guessed; a message for the user when it is new.
 ///
 /// # Errors
 /// The subscriptions cannot be written.
@@ -26,16 +26,16 @@ pub(crate) fn ensure(alerts: &Alerts) -> Outcome<Option<String>> {
     let name = topic::invent()?;
     subscriptions::add(&profile.ntfy_subscriptions(), &name, LABEL, &alerts.clock)?;
     Ok(Some(format!(
-        "Reminders go to the ntfy topic {name} too: open {}/{name} on your telephone. Whoever knows that name can read there, so they \
+        "Reminders go to the ntfy topic {name} too: open {}/{name} on your telephone. Anyone who knows that name can read there, so they \
          say only that one is due. ntfy_unsubscribe ends that.",
         poll::base(&alerts.env)
     )))
 }
 
-/// Notes that the user wants no such topic, when `one` is the one that is going; words for them.
+/// Records that the user wants no such topic, if `one` is the one being removed; a message for the user.
 ///
 /// # Errors
-/// The note cannot be written.
+/// The record cannot be written.
 pub(crate) fn end(alerts: &Alerts, one: &Subscription) -> Outcome<Option<String>> {
     if !is_ours(&one.label) {
         return Ok(None);
@@ -64,10 +64,11 @@ pub(crate) fn allow(alerts: &Alerts, label: &str) -> Outcome<()> {
     }
 }
 
-/// Says on the topic of a profile that a reminder, an alarm or a timer is due, and not what it is about: whoever knows a topic's name can read it, the
-/// server too. False when there is no such topic.
+/// Publishes on the topic of a profile that a reminder, an alarm or a timer is due, but not what it is about: the server, and anyone who knows a
+/// topic's name, can read it. False when there is no such topic.
 ///
 /// # Errors
+/// The service cannot be reached, or refuses it.
 /// The service cannot be reached, or does not take it.
 pub(crate) fn publish(alerts: &Alerts, profile: &str, kind: &str, stop: &Cancel) -> Outcome<bool> {
     let Some(one) = subscribed(alerts, &alerts.paths.profile(profile)?) else {

@@ -44,7 +44,7 @@ pub(crate) fn send(
     ))
 }
 
-/// A header's value: ASCII as it is, the rest in encoded words (RFC 2047).
+/// A header's value: ASCII unchanged, anything else as encoded words (RFC 2047).
 fn header_text(text: &str) -> String {
     let plain: String = text
         .chars()

@@ -6,12 +6,12 @@ use crate::base::problem::{Outcome, Problem};
 
 /// Words of an invented name.
 const WORDS: usize = 5;
-/// The system's list of words.
+/// The system's word list.
 const WORD_LIST: &str = "/usr/share/dict/words";
-/// A list of fewer words is too small to be the only one.
+/// A shorter list is not used.
 const ENOUGH: usize = 4_096;
 
-/// Five words from the system's list, else five of 65,536 that can be spoken: 80 bits.
+/// Five words from the system's list, else five of 65,536 pronounceable ones: 80 bits.
 ///
 /// # Errors
 /// The operating system gives no random numbers.

@@ -1,4 +1,4 @@
-//! News of the profile's ntfy subscriptions, asked for with every message that is sent.
+//! New messages of the profile's ntfy subscriptions, polled with every message the user sends.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,12 +21,12 @@ const LIMIT: Duration = Duration::from_secs(2);
 /// Messages of one topic that are shown at once, and their characters.
 const MESSAGES: usize = 5;
 const CHARACTERS: usize = 4_000;
-/// Topics asked for in one poll.
+/// Topics in one poll, at most.
 const TOPICS: usize = 64;
 /// A shorter file holds no subscription: `[]`, `{}` and white space.
 const SHORTEST: u64 = 8;
 
-/// Asks for news, one poll at a time, and remembers what was seen, also when the file cannot be written.
+/// Polls for new messages, one poll at a time, and remembers the last ones even if the file cannot be written.
 #[derive(Debug, Default)]
 pub struct News {
     busy: Arc<AtomicBool>,
@@ -36,8 +36,8 @@ pub struct News {
 type Memory = BTreeMap<(PathBuf, String), Seen>;
 
 impl News {
-    /// Starts a poll on a thread of its own that ends within about two seconds and hands its notices, if any, to `deliver`.
-    /// False when nothing was started: there are no subscriptions, or a poll is under way. Failures are silent.
+    /// Starts a poll on its own thread that ends within about two seconds and hands its notices, if any, to `deliver`. False when nothing was
+    /// started: there are no subscriptions, or a poll is under way. Failures are silent.
     pub fn poll(
         &self,
         env: &Env,
@@ -120,7 +120,7 @@ impl Work {
             seen.insert(subscription.topic.clone(), last);
         }
         if !seen.is_empty() {
-            // A file that cannot be written is no trouble of the conversation; this process remembers by itself.
+            // A file that cannot be written does not concern the conversation; this process remembers in memory.
             let _ = subscriptions::remember(&self.path, &seen, Reader::Session, &self.clock.utc());
         }
         notices

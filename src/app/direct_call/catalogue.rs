@@ -1,4 +1,4 @@
-//! The catalogue of tools as a person or a program reads it, and the help of one tool.
+//! The catalogue of tools as a user or a program reads it, and the help of one tool.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::base::text;
 use crate::tools::engine::rules::Annotations;
 use crate::tools::{Tool, all};
 
-/// What one tool does and takes.
+/// The help of one tool: description and parameters.
 pub(crate) fn help(tool: &Tool) -> String {
     let mut out = format!("{} ({}): {}\n", tool.name, tool.module, tool.about());
     for field in tool.fields {
@@ -61,10 +61,10 @@ struct Flags {
     long_running: bool,
 }
 
-/// The tools that fit the words `[--json] [WORD]`, one a line or as JSON.
+/// The tools that match the words `[--json] [WORD]`, one per line or as JSON.
 ///
 /// # Errors
-/// No tool fits, or there is an unknown flag.
+/// No tool matches, or there is an unknown flag.
 pub(crate) fn list(words: &[String]) -> Outcome<String> {
     let json = words.iter().any(|word| word == "--json");
     let word = words

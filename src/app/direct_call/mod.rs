@@ -1,5 +1,4 @@
-//! Tools called by hand, without a model, through the same registry, fence and gates: `marvin tool` and `!tool` (decisions.md,
-//! command line).
+//! Tools called directly, without a model, through the same registry, fence and policy: `marvin tool` and `!tool`.
 
 pub(crate) mod catalogue;
 pub(crate) mod values;
@@ -20,7 +19,7 @@ use crate::tools::engine::approval::Approval;
 use crate::tools::engine::batch;
 use crate::tools::engine::context::Ctx;
 
-/// Says what a tool tells the person while it runs.
+/// Prints a tool's progress messages.
 struct Aloud;
 
 impl Listener for Aloud {
@@ -47,7 +46,7 @@ pub(crate) fn run(
         world.place = Default::default();
         world.place.set(Root::open(current)?, false);
     }
-    // Only a directory that was named makes notes and tickets those of the project (decisions.md, command line).
+    // Only a directory that was named on the command line moves notes and tickets into the project; otherwise they are the user's own.
     world.set_coding(given.is_some());
     let mut ctx = Ctx::new(Arc::new(world), stop.clone(), Arc::new(Aloud));
     ctx.approval = Approval::UserInvoked;

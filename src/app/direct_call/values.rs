@@ -1,4 +1,4 @@
-//! `key=value` words as an argument object, converted by the parameters' types.
+//! Parses `key=value` words into an argument object, converted by the parameters' types.
 
 use serde_json::{Map, Value};
 
@@ -6,10 +6,10 @@ use crate::base::params::{Field, Type};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 
-/// Reads `key=value` words: a list takes commas or the key again, `key=` is the empty text.
+/// Parses `key=value` words: a list takes commas or the key again, `key=` is the empty text.
 ///
 /// # Errors
-/// An unknown parameter, a word that is no pair, or `json` that is no object.
+/// An unknown parameter, a word that is not a pair, or `json` that is not an object.
 pub(crate) fn object(
     fields: &[Field],
     words: &[String],
@@ -17,7 +17,7 @@ pub(crate) fn object(
 ) -> Outcome<Map<String, Value>> {
     let mut map = match json {
         Some(json) => serde_json::from_str(json).map_err(|error| {
-            Problem::input(format!("--json is no JSON object: {error}."))
+            Problem::input(format!("--json is not a JSON object: {error}."))
                 .next("For example: --json '{\"path\": \"src\"}'")
         })?,
         None => Map::new(),

@@ -1,4 +1,4 @@
-//! The words of `marvin tool NAME …` and `!tool NAME …` as one call.
+//! Parses the words of `marvin tool NAME …` and `!tool NAME …`.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::tools::Tool;
 use crate::tools::engine::policy::Bounds;
 use crate::tools::engine::registry::{Registry, named};
 
-/// What the words mean.
+/// The parsed request.
 pub(crate) enum Asked {
     /// Show the tool's parameters.
     Help(&'static Tool),
@@ -23,7 +23,7 @@ pub(crate) enum Asked {
     },
 }
 
-/// Reads `NAME [key=value …] [--json '{…}'] [--working-dir DIR] [--help]`.
+/// Parses `NAME [key=value …] [--json '{…}'] [--working-dir DIR] [--help]`.
 ///
 /// # Errors
 /// There is no such tool, flag or parameter.

@@ -1,8 +1,8 @@
-//! Errors of the floors below name flags of the command line; to somebody who sits in a conversation they name its commands.
+//! Errors of lower floors name command-line flags; within a conversation they name its commands instead.
 
 use crate::base::problem::Problem;
 
-/// What is said of the command line, and what a conversation says instead; longer texts first.
+/// Phrases for the command line, and their replacements in a conversation; longer texts first.
 const WORDS: &[(&str, &str)] = &[
     (
         "--provider NAME (marvin doctor lists them)",
@@ -19,8 +19,8 @@ const WORDS: &[(&str, &str)] = &[
         "start Marvin again with --tools GROUP for fewer tools",
     ),
     (
-        "Raise --max-cost to go on.",
-        "Start Marvin again with a higher --max-cost to go on; the conversation is kept.",
+        "Raise --max-cost to continue.",
+        "Start Marvin again with a higher --max-cost to continue; the conversation is kept.",
     ),
 ];
 

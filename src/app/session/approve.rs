@@ -1,4 +1,4 @@
-//! Asking the user before a tool does something they may not want.
+//! Asks the user for approval before a tool does something they may not want.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,12 +11,12 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::{Kind, Outcome, Problem};
 use crate::tools::engine::approval::{ApprovalRequest, Approver};
 
-/// Whether there is a user who can be asked.
+/// Whether there is a user to ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asking {
     /// One sits at the terminal.
     Person,
-    /// Standard input is a pipe: nobody answers.
+    /// Standard input is a pipe: there is no one to ask.
     Nobody,
 }
 
@@ -95,7 +95,7 @@ mod tests {
         }
     }
 
-    /// What an asker says when the person answers `verdict`; `None` drops the question.
+    /// The approver's verdict when the user answers `verdict`; `None` drops the question.
     fn asked(
         asker: &Asker,
         inbox: &Inbox,

@@ -21,7 +21,7 @@ const EACH: usize = 100_000;
 /// Most entries of a folder.
 const LISTED: usize = 1_000;
 
-/// `said`, followed by the files it names. A name that is no file is left as it is: it may be a person.
+/// `said`, followed by the files it names. A name that is not a file is left unchanged: it may be a person's.
 pub(super) fn with_files(said: &str, ctx: &Ctx, notice: &mut dyn FnMut(String)) -> String {
     let mut out = said.to_owned();
     for name in names(said) {
@@ -55,7 +55,7 @@ fn approved(place: &Place, ctx: &Ctx) -> Result<(), String> {
     }
 }
 
-/// The words after an `@` at the beginning of a word; in quotes when they have blanks.
+/// The names after an `@` at the beginning of a word; quoted if they contain blanks.
 fn names(said: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut rest = said;
@@ -105,7 +105,7 @@ enum Place {
     Outside(PathBuf),
 }
 
-/// Where the user means: from the home folder, from the root, or from the working directory. Nothing when nothing is there.
+/// The file meant by `name`: from the home folder, from the root, or from the working directory. `None` when it does not exist.
 fn place(name: &str, world: &World) -> Option<Place> {
     let root = world.place.root();
     let path = match (name.strip_prefix("~/"), world.env.get("HOME"), &root) {
@@ -184,7 +184,7 @@ fn read(file: fs::File, world: &World) -> Result<String, String> {
         .metadata()
         .map_err(|why| format!("{}.", io_words(&why)))?;
     if !about.is_file() {
-        return Err("it is no regular file.".to_owned());
+        return Err("it is not a regular file.".to_owned());
     }
     let mut used = world.reading.lock();
     let left = READ_STOP.saturating_sub(*used);
@@ -234,7 +234,7 @@ mod tests {
     use crate::tools::engine::policy::Bounds;
     use std::sync::Mutex;
 
-    /// Agrees or not, and remembers what was asked.
+    /// Approves or declines, and records the questions.
     struct Answers(bool, Arc<Mutex<Vec<String>>>);
 
     impl Approver for Answers {

@@ -1,4 +1,4 @@
-//! What each command does.
+//! The implementation of each command.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ impl Session {
         self.shows.push(Show::System(words));
     }
 
-    /// Where the person's commands run: the working directory, else where Marvin was started, else home.
+    /// Where the user's commands run: the working directory, else where Marvin was started, else home.
     pub(super) fn place(&self) -> PathBuf {
         let root = self.world.place.root().map(|root| root.path().to_owned());
         root.or_else(|| self.current.clone())
@@ -227,7 +227,7 @@ impl Session {
         }
     }
 
-    /// Chooses who answers, on a thread: a local server may take its time to say that it is there.
+    /// Chooses the provider, on a thread: a local server may take time to answer.
     pub(super) fn choose(&mut self, choice: ModelChoice) {
         let spending = self.spending.clone();
         let (world, inbox) = (Arc::clone(&self.world), Arc::clone(&self.inbox));
@@ -248,7 +248,7 @@ impl Session {
                 .next("Stop it with Esc or Ctrl-C, then take it back.");
             return self.shows.push(Show::Failed(problem));
         }
-        // One after another: whether the one before was taken back decides which message is the last.
+        // One after another: the outcome of the previous one decides which message is the last.
         if self.undos > 0 {
             self.undos += 1;
             return;

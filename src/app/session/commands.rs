@@ -1,17 +1,17 @@
-//! What a typed line means: one of the commands of contract/interfaces.md 12, a line for the shell, or a message.
+//! What a typed line means: a slash command, a line for the shell, or a message.
 //!
-//! One table yields the reading, the help and the completions.
+//! One table drives parsing, help and completion.
 
 use crate::base::problem::{Outcome, Problem};
 
-/// What a line asks for.
+/// A parsed line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Command {
     /// Shell mode on or off.
     ShellMode,
     /// Coding mode on or off.
     CodingMode,
-    /// A command for the shell, in the background when asked for.
+    /// A command for the shell, in the background if requested.
     Shell {
         /// Its text.
         text: String,
@@ -34,7 +34,7 @@ pub(crate) enum Command {
     Help,
     /// Show the catalogue, or the tools that fit a word.
     Tools(Option<String>),
-    /// Run one tool: its name and `key=value` words.
+    /// Runs one tool: its name and `key=value` words.
     Tool(Vec<String>),
     /// Show the model, or choose provider and model.
     Model(Vec<String>),
@@ -44,17 +44,17 @@ pub(crate) enum Command {
     Quit,
 }
 
-/// One row: how it is written, what it does, and how the words after its name are read.
+/// One row: syntax, description, and the parser for the words after the name.
 pub(crate) struct Row {
     /// Names, the usual one first.
     pub names: &'static [&'static str],
     /// Words after the name, for the help.
     pub args: &'static str,
-    /// What it does.
+    /// Its description.
     pub about: &'static str,
-    /// Reads what stands after the name.
+    /// Parses the text after the name.
     read: fn(&str) -> Outcome<Command>,
-    /// Only without words after it; with some it is a message.
+    /// A command only without further words; with some, the line is a message.
     bare: bool,
 }
 
@@ -111,7 +111,7 @@ pub(crate) static ROWS: &[Row] = &[
     taking(
         &["!profile"],
         "[NAME]",
-        "go on under another profile, made if new",
+        "switch to another profile, created if new",
         |rest| Ok(Command::Profile(one(rest))),
     ),
     bare(&["!undo"], "take back the last exchange", |_| {
@@ -149,10 +149,10 @@ pub(crate) static ROWS: &[Row] = &[
     bare(&["quit", "exit"], "leave", |_| Ok(Command::Quit)),
 ];
 
-/// What `line` asks for; `None` when it is a message. Case does not matter in names, and `usage of X` is a message.
+/// The command in `line`; `None` when it is a message. Names are case-insensitive, and `usage of X` is a message.
 ///
 /// # Errors
-/// A command whose words cannot be read.
+/// A command with invalid arguments.
 pub(crate) fn read(line: &str) -> Option<Outcome<Command>> {
     let line = line.trim();
     let (name, rest) = line

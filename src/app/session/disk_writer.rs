@@ -1,5 +1,5 @@
-//! Everything the session writes to disk, one after another on a thread of its own: the interface never waits for a disk or for
-//! another Marvin's lock, and what was said first is written first.
+//! All writes of the session, one after another on their own thread: the interface never waits for a disk or for another process's lock, and order
+//! is kept.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
-//! What workers tell the session: one queue for all of them, and a bell that rings when there is something in it.
+//! Messages from workers to the session: one queue for all, and a wake-up when it is not empty.
 //!
-//! Pieces of text that wait for the session are joined, so that a reader who looks thirty times a second never holds up a stream
-//! of five thousand pieces, and the queue stays as small as the text itself.
+//! Pieces of text that wait for the session are joined, so that an interface that reads thirty times a second never holds up a stream of five
+//! thousand pieces, and the queue stays as small as the text itself.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,30 +23,30 @@ use crate::tools::engine::registry::Ended;
 pub(super) enum Note {
     /// The running turn says something.
     Event(u64, Event),
-    /// A tool of a turn waits for the person.
+    /// A tool of a turn waits for the user.
     Question(Question),
     /// The turn is over.
     Ended(u64, Box<TurnEnd>),
     /// A provider was chosen, or cannot be.
     Chosen(Outcome<Box<ModelTarget>>),
-    /// A command of the person ended.
+    /// A command of the user ended.
     Command {
         /// Which.
         id: u64,
-        /// What it printed and how it ended.
+        /// Its output and how it ended.
         outcome: Outcome<String>,
     },
-    /// Text that was asked for: a list, a report, a tool's result.
+    /// Requested text: a list, a report, a tool's result.
     Listing(Outcome<String>),
     /// A word of the system.
     Notice(String),
     /// A message from outside that the user subscribed to.
     News(String),
-    /// Something that calls the person: an alarm, the end of a timer.
+    /// Something that calls the user: an alarm, the end of a timer.
     Call(String),
-    /// The end of the log, to go on from.
+    /// The end of the log, as the start of the conversation.
     Loaded(Vec<Entry>),
-    /// A tool that the person called ended.
+    /// A tool that the user called ended.
     Called {
         /// Which.
         id: u64,
@@ -64,9 +64,9 @@ pub(super) enum Note {
 pub(super) struct TurnEnd {
     /// The conversation with all that came; `None` after a breakdown.
     pub(super) talk: Option<(Vec<Message>, Meter)>,
-    /// What tools asked the session to do.
+    /// Effects that tools requested of the session.
     pub(super) effects: Vec<Effect>,
-    /// Why there is no answer, if there is none.
+    /// Why there is no answer.
     pub(super) failure: Option<Failure>,
 }
 

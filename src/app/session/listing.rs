@@ -1,4 +1,4 @@
-//! What `profiles`, `saved` and `!model` show.
+//! The output of `profiles`, `saved` and `!model`.
 
 use std::fmt::Write as _;
 
@@ -34,7 +34,7 @@ pub(super) fn profiles(world: &World) -> String {
     if out.is_empty() {
         let _ = writeln!(out, "* {active:<16} nothing saved yet");
     }
-    out.push_str("\n!profile NAME goes on under another one, and makes it if it is new.\n");
+    out.push_str("\n!profile NAME switches to another one, and creates it if it is new.\n");
     out
 }
 
@@ -66,7 +66,7 @@ pub(super) fn places(world: &World) -> String {
     out
 }
 
-/// Who answers now, and who could.
+/// The current provider and model, and the available ones.
 pub(super) fn models(world: &World, now: &str) -> String {
     let mut out = format!("{now}\n\n");
     for row in ROWS {

@@ -1,4 +1,4 @@
-//! The conversation on its way to the chat log: what cannot be written is kept and goes with the next entry, or at the end.
+//! Writes the conversation to the chat log: an entry that cannot be written is kept for the next attempt, or for the end.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,7 +24,7 @@ struct Entry {
 }
 
 impl LogWriter {
-    /// Adds an entry behind those that wait. The first failure of a row of them is told, and so is its end.
+    /// Appends an entry after pending ones. The first of several failures is reported, and their end.
     pub(super) fn append(
         &self,
         world: &World,
@@ -54,12 +54,12 @@ impl LogWriter {
     pub(super) fn flush(&self, world: &World) {
         let mut unsaved = self.lock();
         if !unsaved.entries.is_empty() {
-            // What is still unsaved is told at the end.
+            // Entries that are still unsaved are reported at the end.
             let _ = unsaved.write(world, &mut |_| {});
         }
     }
 
-    /// Takes the last message of `profile` and all behind it from what waits, if that message is `said`.
+    /// Removes the last message of `profile` and everything after it from the pending entries, if that message is `said`.
     pub(super) fn take_back(&self, profile: &str, said: &str) -> bool {
         let mut unsaved = self.lock();
         let of_user = |entry: &Entry| entry.profile == profile && entry.role == Role::You;

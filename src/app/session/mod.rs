@@ -1,8 +1,8 @@
-//! A conversation with a person: one session behind both faces of the interface.
+//! A conversation with the user: one session behind both interfaces.
 //!
-//! A face gives it what the person does ([`Session::submit`], [`Session::cancel`]), calls [`Session::receive`] when the bell rings,
-//! and shows what [`Session::shows`] yields. The session lives on the face's thread and never waits: answers, commands, lists and
-//! everything on disk have threads of their own that report by [`inbox`].
+//! An interface calls [`Session::submit`] and [`Session::cancel`] for what the user does, [`Session::receive`] after a wake-up, and displays what
+//! [`Session::shows`] yields. The session lives on the interface's thread and never waits: answers, commands, lists and all disk access have
+//! threads of their own that report through [`inbox`].
 
 mod advice;
 pub(crate) mod approve;
@@ -55,15 +55,15 @@ use log_writer::LogWriter;
 
 /// Spoken entries of the chat log that a session begins with.
 const SEED: usize = 20;
-/// How long a cancelled turn may take to end by itself; after that the session goes on without it. Longer than a command that
-/// ignores TERM has until it is killed.
+/// How long a cancelled turn may take to end; after that the session continues without it. Longer than a command that ignores TERM has until it is
+/// killed.
 const GRACE: Duration = Duration::from_millis(120);
 /// How long leaving waits for the message of `--ntfy` to be sent.
 const NTFY_LIMIT: Duration = Duration::from_secs(1);
-/// How long leaving waits for what is still to be written (contract/sharp-edges.md: a limit on cleaning up).
+/// How long leaving waits for pending writes. Bounded, so that a stuck disk cannot keep the process alive.
 const LEAVING: Duration = Duration::from_secs(2);
 
-/// Who answers.
+/// The state of the provider.
 enum Brain {
     /// Being chosen.
     Choosing,
@@ -94,7 +94,7 @@ struct Turn {
     latest: usize,
     /// The next piece of text begins after a round of tools.
     gap: bool,
-    /// When the person stopped it.
+    /// When the user stopped it.
     cancelled: Option<Instant>,
 }
 
@@ -104,7 +104,7 @@ struct Queued {
     resent: bool,
 }
 
-/// A conversation with a person.
+/// A conversation with the user.
 pub(crate) struct Session {
     low: Low,
     world: Arc<World>,
@@ -120,7 +120,7 @@ pub(crate) struct Session {
     /// Where lines of shell mode run.
     shell: Option<PathBuf>,
     current: Option<PathBuf>,
-    /// Fires when the session goes: nothing that it started outlives it.
+    /// Fires when the session is dropped: nothing that it started outlives it.
     all: Cancel,
     turn: Option<Turn>,
     /// The turn that was gone on without, and how many messages there were then.
@@ -139,8 +139,7 @@ pub(crate) struct Session {
     undos: usize,
     /// Words of the system that came in the middle of an answer.
     held: Vec<String>,
-    /// What the model is to know that came in the middle of an answer: added now, it would be lost with that answer's copy of the
-    /// conversation.
+    /// System rows that came in the middle of an answer: added to the conversation now, they would be lost with that answer's copy of it.
     rows: Vec<String>,
     /// Texts that are being made.
     listings: usize,
@@ -149,7 +148,7 @@ pub(crate) struct Session {
     failed: bool,
     /// When the session was opened.
     began: Instant,
-    /// A tool has asked to leave: nothing more is sent.
+    /// A tool has requested to leave: nothing more is sent.
     leaving: bool,
     shows: Vec<Show>,
 }
@@ -183,7 +182,7 @@ impl Session {
         };
         if let Some(topic) = &low.ntfy {
             shows.push(Show::System(format!(
-                "The end of this session is told to the ntfy topic {topic}."
+                "The end of this session will be announced on the ntfy topic {topic}."
             )));
         }
         let mut session = Self {
@@ -229,7 +228,7 @@ impl Session {
         Ok((session, bell))
     }
 
-    /// What is new to show, in order.
+    /// New updates to show, in order.
     pub(crate) fn shows(&mut self) -> Vec<Show> {
         let mut shows = std::mem::take(&mut self.shows);
         for show in &mut shows {
@@ -299,7 +298,7 @@ impl Session {
         held.entries().to_vec()
     }
 
-    /// Takes a line, or several, that the person sent.
+    /// Takes a line, or several, that the user sent.
     pub(crate) fn submit(&mut self, line: &str) {
         let line = line.trim();
         if line.is_empty() {
@@ -328,7 +327,7 @@ impl Session {
         }
     }
 
-    /// Stops what runs: the answer, else the last command in the foreground. False when nothing does.
+    /// Cancels what is running: the answer, else the last command in the foreground. False when nothing is.
     pub(crate) fn cancel(&mut self) -> bool {
         if let Some(turn) = self.turn.as_mut().filter(|turn| turn.cancelled.is_none()) {
             turn.cancelled = Some(Instant::now());
@@ -351,12 +350,12 @@ impl Session {
         self.all.clone()
     }
 
-    /// When [`Session::receive`] wants to be called although the bell has not rung.
+    /// When [`Session::receive`] must be called even without a wake-up.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         Some(self.turn.as_ref()?.cancelled? + GRACE)
     }
 
-    /// Takes in what the workers said.
+    /// Processes the messages of the workers.
     pub(crate) fn receive(&mut self) {
         let inbox = Arc::clone(&self.inbox);
         for note in inbox.take() {
@@ -378,7 +377,7 @@ impl Session {
         });
     }
 
-    /// Ends everything and writes what is left to write, within two seconds. Words for the person when something was not saved.
+    /// Ends everything and writes what is left to write, within two seconds. Words for the user when something was not saved.
     pub(crate) fn close(mut self) -> Option<String> {
         let began = Instant::now();
         if self.turn.is_some() {

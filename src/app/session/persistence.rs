@@ -1,4 +1,4 @@
-//! What the session reads and writes: the chat log, the input history, news; and the threads it has work done on.
+//! Disk access of the session: the chat log, the input history, ntfy messages; and the threads for it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -137,7 +137,7 @@ impl Session {
         self.listings += usize::from(begun);
     }
 
-    /// Runs `work` on a thread; false, and shown, when there is none left.
+    /// Runs `work` on a thread; false, with an error shown, when no thread can be started.
     pub(super) fn work(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> bool {
         let begun = thread::Builder::new().name(name.to_owned()).spawn(work);
         if let Err(why) = begun {

@@ -1,5 +1,4 @@
-//! Commands that the user types: no gate, no fence, two minutes, and what they print goes into the talk
-//! (contract/interfaces.md 12, 14).
+//! Commands that the user types: no approval, no path fence, a timeout of two minutes; their output goes into the conversation.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use crate::base::cancel::{Cancel, OnFire};
 use crate::base::problem::{Outcome, Problem};
 use crate::proc::shell;
 
-/// How long a command may run, and one in the background.
+/// Timeout of a command, in the foreground and in the background.
 const LIMIT: Duration = Duration::from_secs(120);
 const BACKGROUND: Duration = Duration::from_secs(24 * 3600);
 
@@ -60,8 +59,8 @@ impl Job {
     }
 }
 
-/// The directory that a line of nothing but `cd DIR` goes to from `now`; `None` for any other line. Each line runs in a shell of
-/// its own, so this one is the session's to remember.
+/// The new directory for a line that is only `cd DIR`, starting from `now`; `None` for any other line. Each line runs in a shell of its own, so the
+/// session has to remember the directory.
 ///
 /// # Errors
 /// There is no such directory.
@@ -79,7 +78,10 @@ pub(super) fn change_dir(line: &str, now: &Path, home: Option<&Path>) -> Option<
     };
     Some(match to.canonicalize() {
         Ok(dir) if dir.is_dir() => Ok(dir),
-        Ok(_) => Err(Problem::input(format!("{} is no directory.", to.display()))),
+        Ok(_) => Err(Problem::input(format!(
+            "{} is not a directory.",
+            to.display()
+        ))),
         Err(why) => Err(Problem::system(
             format!("Cannot go to {}", to.display()),
             why,

@@ -21,7 +21,7 @@ use crate::llm::failure::{Failure, Why};
 use crate::llm::provider::Offer;
 use crate::tools::engine::context::{Ctx, World};
 
-/// How long the request waits until the person's message is on disk: another Marvin may hold the log.
+/// How long the request waits until the user's message is on disk: another process may hold the log.
 const SAVED: Duration = Duration::from_secs(6);
 
 /// Everything a turn needs, its own.
@@ -58,7 +58,7 @@ impl Job {
                         failure: Some(Failure::new(
                             Why::Protocol,
                             Problem::internal(
-                                "Marvin broke down while answering. This is a fault of its own.",
+                                "Marvin crashed while answering. This is a bug in Marvin.",
                             ),
                         )),
                     });

@@ -15,7 +15,7 @@ use crate::store::chat_log::Role;
 use crate::tools::Effect;
 
 impl Session {
-    /// Sends the next waiting message, if nothing is in its way.
+    /// Sends the next queued message, unless something blocks it.
     pub(super) fn go_on(&mut self) {
         if self.turn.is_some() || self.holding > 0 || self.leaving {
             return;
@@ -88,7 +88,7 @@ impl Session {
         }
     }
 
-    /// The person stopped the answer and its worker hangs where nothing reaches it: the session goes on with what was shown.
+    /// The user cancelled the answer, but its worker hangs where cancellation cannot reach it: the session continues with what was shown.
     pub(super) fn abandon(&mut self) {
         if let Some(turn) = self.turn.take() {
             let id = turn.id;
@@ -102,8 +102,7 @@ impl Session {
         }
     }
 
-    /// A turn that was gone on without has ended after all. What its tools gave by then is part of the conversation, if nothing
-    /// was said since.
+    /// A turn that was abandoned has ended after all. The results of its tools become part of the conversation, unless something was said since.
     pub(super) fn ended_late(&mut self, id: u64, end: TurnEnd) {
         let now = (id, self.messages.len());
         if self.turn.is_none()
@@ -156,7 +155,7 @@ impl Session {
         self.go_on();
     }
 
-    /// Does what tools asked for; `said` is the message to send again should the profile have changed.
+    /// Applies the effects of tools; `said` is the message to send again if the profile has changed.
     pub(super) fn effects(&mut self, effects: Vec<Effect>, said: Option<String>) {
         for effect in effects {
             match effect {

@@ -1,4 +1,4 @@
-//! What a session tells the face that a person looks at: the one vocabulary of the full screen and of the plain interface.
+//! Updates from the session to the interface: the same for the full screen and for plain lines.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -15,11 +15,11 @@ use crate::tools::engine::approval::ApprovalRequest;
 pub(crate) enum Show {
     /// The end of an earlier conversation.
     Past(Vec<Entry>),
-    /// From here on what is said belongs to this profile.
+    /// The following messages belong to this profile.
     Profile(String),
-    /// What the person said, now on its way to the model.
+    /// The user's message, now being sent.
     You {
-        /// The words.
+        /// Its text.
         text: String,
         /// `14:30`.
         time: String,
@@ -32,37 +32,37 @@ pub(crate) enum Show {
     Failed(Problem),
     /// A word of the system, Markdown nowhere.
     System(String),
-    /// Something that calls the person, with the terminal's bell.
+    /// Something that calls the user, with the terminal's bell.
     Call(String),
-    /// Text to read as it stands: a list, a report, a tool's result, the welcome.
+    /// Text to read verbatim: a list, a report, a tool's result, the welcome.
     Listing(String),
-    /// A command of the person and what it printed.
+    /// A command of the user and what it printed.
     Ran {
         /// The command.
         command: String,
         /// Its output and how it ended.
         output: String,
     },
-    /// The last exchange of the profile is taken back: it vanishes from sight, and its message may be typed again.
+    /// The profile's last exchange was undone: it is no longer shown, and its message may be edited.
     Undone(String),
-    /// A tool waits for the person's answer.
+    /// A tool waits for the user's answer.
     Ask(Question),
-    /// Open this file in the person's editor, then say [`super::Session::edited`].
+    /// Open this file in the user's editor, then say [`super::Session::edited`].
     Edit(PathBuf),
-    /// Leave, with these words.
+    /// Leave, with this text.
     Leave(String),
 }
 
-/// A question that waits for the person. Dropping it means no.
+/// A question that waits for the user. Dropping it means no.
 #[derive(Debug)]
 pub(crate) struct Question {
-    /// What it is about.
+    /// The action to approve.
     pub request: ApprovalRequest,
     /// Where the answer goes.
     pub reply: Sender<Verdict>,
 }
 
-/// The person's answer.
+/// The user's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Yes, this time.
@@ -80,7 +80,7 @@ pub(crate) enum Verdict {
 pub(crate) enum End {
     /// It is complete.
     Complete,
-    /// The person stopped it; what came stays.
+    /// The user stopped it; what came stays.
     Stopped,
     /// It failed; [`Show::Failed`] follows.
     Failed,
@@ -101,7 +101,7 @@ pub(crate) struct Status {
     pub cost: f64,
     /// Tokens of this session, in and out.
     pub tokens: u64,
-    /// Percent of the context in use, when anybody counts.
+    /// Percent of the context in use, if known.
     pub context: Option<u64>,
     /// Coding mode.
     pub coding: bool,
@@ -109,17 +109,17 @@ pub(crate) struct Status {
     pub shell: Option<PathBuf>,
     /// ntfy topics that are listened to.
     pub topics: usize,
-    /// What runs now, longest first.
+    /// Running jobs, longest first.
     pub running: Vec<Running>,
 }
 
 /// Something that takes time.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Running {
-    /// The command or tool that the person called; empty for an answer.
+    /// The command or tool that the user called; empty for an answer.
     pub what: String,
     /// Since when.
     pub since: Instant,
-    /// It goes on beside the conversation.
+    /// It runs in the background.
     pub background: bool,
 }

@@ -23,7 +23,7 @@ const BAR: f64 = 24.0;
 /// Bytes of the cost log that are looked at: years of ordinary use.
 const LOG_TAIL: u64 = 8 << 20;
 
-/// What was used of something.
+/// Usage of one item.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 struct Sum {
     turns: u64,
@@ -89,7 +89,7 @@ fn short(day: Date) -> String {
     day.strftime("%-d %b").to_string()
 }
 
-/// What was used in a period.
+/// The line for one period.
 fn line(period: &str, sum: Sum) -> String {
     format!(
         "{period}: {}, {}, ${:.4}\n",
@@ -145,7 +145,7 @@ fn read_log(
     (days, models)
 }
 
-/// The end of the log; a first line that is cut is no JSON and passed over.
+/// The end of the log; a first line that is cut is not JSON and passed over.
 fn tail(path: &Path) -> String {
     let read = || -> std::io::Result<Vec<u8>> {
         let mut file = open::read(path)?;
@@ -186,7 +186,7 @@ fn bar(share: f64) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let eighths = (share.clamp(0.0, 1.0) * BAR * 8.0).round() as usize;
-    // Something is never shown as nothing.
+    // A small amount is never shown as zero.
     let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
     let mut bar = "█".repeat(eighths / 8);
     bar.push_str(EIGHTHS.get(eighths % 8).copied().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! The first words of a session (contract/interfaces.md 13; design: the first start with nothing set up).
+//! The first lines of a session, and what they say when no provider is set up yet.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use crate::base::env::Env;
 use crate::llm::catalog::{ROWS, Row};
 use crate::llm::choose;
 
-/// Names given in full; the others are in `marvin doctor`.
+/// Providers named in full; the others are in `marvin doctor`.
 const NAMED: [&str; 5] = ["ollama", "openai", "gemini", "groq", "anthropic"];
 
-/// The welcome: what works, and without a model what would bring one. `new` when nothing was said here before.
+/// The welcome: what works, and without a model how to get one. `new` for a conversation without history.
 pub(super) fn words(env: &Env, target: &ModelTarget, new: bool) -> String {
     if !target.provider.is_model() {
         return offline(env, new);

@@ -1,4 +1,4 @@
-//! What the session does with the notes of its workers.
+//! Handles the events of the session's workers.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Session {
                 ));
                 self.note(Note::Notice(words));
             }
-            // What comes in the middle of an answer is shown after it.
+            // Notices in the middle of an answer are shown after it.
             Note::Notice(words) if self.turn.is_some() => self.held.push(words),
             Note::Call(words) => self.shows.push(Show::Call(words)),
             Note::Notice(words) => self.shows.push(Show::System(words)),
@@ -101,7 +101,7 @@ impl Session {
                 };
             }
             Err(problem) => {
-                // A change that fails leaves the one who answered so far.
+                // A failed change keeps the previous provider.
                 if matches!(self.brain, Brain::Choosing) {
                     let mut problem = Problem::config(problem.one_line());
                     advice::in_chat(&mut problem);

@@ -1,4 +1,4 @@
-//! Arguments to fields: everything that is wrong is told at once, with an example of a right call.
+//! Decodes arguments into fields: every mistake is reported at once, with an example of a correct call.
 
 use serde_json::{Map, Value};
 
@@ -32,7 +32,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// The next declared field; `None` was recorded as wrong.
+    /// The next declared field; `None` if it is wrong, which is recorded.
     pub(crate) fn take<T: Param>(&mut self) -> Option<T> {
         let field = self.left.next()?;
         let given = self.args.get(field.name).or_else(|| {
@@ -42,7 +42,7 @@ impl<'a> Decoder<'a> {
                 .map(|(_, value)| value)
         });
         let Some(given) = given.filter(|v| !v.is_null()) else {
-            // An `Option` with a default publishes it and still knows that nothing was given.
+            // An `Option` with a default publishes it, but still tells an absent value apart.
             let value = T::absent().or_else(|| T::read(&field.default_value()?));
             if value.is_none() {
                 self.wrong.push(format!(
@@ -94,7 +94,7 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// Adds what a caller needs to write the call anew: every parameter with its type, then one correct call.
+/// Adds what a caller needs to correct the call: every parameter with its type, then one correct call.
 pub(crate) fn with_signature(problem: Problem, name: &str, fields: &[Field]) -> Problem {
     problem
         .next(format!("Parameters: {}.", signature(fields)))
@@ -133,7 +133,7 @@ fn clamp(field: &Field, value: &Value) -> Value {
     Value::from(number)
 }
 
-/// The example of a right call: every required field, and optional ones that declare an example.
+/// The example of a correct call: every required field, and optional ones that declare an example.
 pub(crate) fn right_call(fields: &[Field]) -> String {
     let shown = fields.iter().filter(|f| f.required || f.example.is_some());
     let map: Map<String, Value> = shown.map(|f| (f.name.to_owned(), f.sample())).collect();

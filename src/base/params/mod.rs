@@ -49,7 +49,7 @@ impl Type {
         }
     }
 
-    /// What a person or a model is told to give.
+    /// The type as messages and the help name it.
     pub fn wanted(self) -> String {
         match self {
             Self::Text => "text".to_owned(),
@@ -85,7 +85,7 @@ pub struct Field {
     pub max: Option<i64>,
     /// Other spellings that are accepted and never published.
     pub aliases: &'static [&'static str],
-    /// A plausible value, shown in the example of a right call.
+    /// A plausible value, shown in the example of a correct call.
     pub example: Option<&'static str>,
 }
 
@@ -148,7 +148,7 @@ impl Field {
         self
     }
 
-    /// What the field means, one sentence.
+    /// The field's description, one sentence.
     pub const fn doc(&self) -> &'static str {
         self.doc.trim_ascii()
     }

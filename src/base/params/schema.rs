@@ -12,10 +12,10 @@ pub(crate) const fn text<const N: usize>(fields: &[Field]) -> [u8; N] {
     written::<N>(fields).bytes
 }
 
-/// Bytes as the text that they are.
+/// Bytes as text.
 ///
 /// # Panics
-/// They are no UTF-8: the compiler says so, because this runs there.
+/// If they are not UTF-8; this runs at compile time, so it is a compile error.
 #[allow(clippy::panic)]
 pub(crate) const fn checked(bytes: &'static [u8]) -> &'static str {
     match std::str::from_utf8(bytes) {
@@ -59,14 +59,14 @@ const fn written<const N: usize>(fields: &[Field]) -> Json<N> {
     json
 }
 
-/// JSON as far as it is written. What finds no room is only counted.
+/// JSON written so far. What does not fit is only counted.
 struct Json<const N: usize> {
     bytes: [u8; N],
     at: usize,
 }
 
 impl<const N: usize> Json<N> {
-    // Nothing else reaches a place in an array at compile time; the line before checks it.
+    // `get_mut` is not const; the line before checks the bound.
     #[allow(clippy::indexing_slicing)]
     const fn byte(&mut self, byte: u8) {
         if self.at < N {
@@ -75,7 +75,7 @@ impl<const N: usize> Json<N> {
         self.at += 1;
     }
 
-    /// JSON as it is.
+    /// Writes JSON unchanged.
     const fn put(&mut self, json: &str) {
         let mut left = json.as_bytes();
         while let Some((byte, rest)) = left.split_first() {
@@ -118,7 +118,7 @@ impl<const N: usize> Json<N> {
         }
     }
 
-    /// What the schema says of a type beside its name.
+    /// The part of the schema that depends on the type.
     const fn kind(&mut self, kind: Type) {
         match kind {
             Type::List(of) => {

@@ -71,7 +71,7 @@ impl Param for i64 {
         if let Some(whole) = value.as_str().and_then(|text| text.trim().parse().ok()) {
             return Some(whole);
         }
-        // 5.0 and 1e3 are whole; 2^53 is where f64 stops telling neighbours apart.
+        // 5.0 and 1e3 are whole; beyond 2^53 an f64 cannot represent every integer.
         let number = f64::read(value)?;
         #[allow(clippy::cast_possible_truncation)]
         (number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0).then_some(number as Self)

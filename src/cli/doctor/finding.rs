@@ -7,15 +7,15 @@ use serde::Serialize;
 pub(super) struct Finding {
     pub(super) area: &'static str,
     pub(super) name: String,
-    /// Nothing needs to be done about it.
+    /// No action is needed.
     pub(super) ok: bool,
-    /// What there is.
+    /// What was found.
     pub(super) state: String,
-    /// What to do; empty when nothing is.
+    /// What to do; empty if no action is needed.
     pub(super) advice: String,
 }
 
-/// What was found about `name`; the advice is for what is not well.
+/// The finding about `name`; the advice applies if it is not ok.
 pub(super) fn finding(
     area: &'static str,
     name: &str,

@@ -22,9 +22,9 @@ use finding::{Finding, finding};
 /// A program that tools use.
 struct Program {
     name: &'static str,
-    /// What for.
+    /// Its purpose.
     what: &'static str,
-    /// What brings it.
+    /// How to install it.
     get: &'static str,
     /// The argument that makes it say its version, if one does.
     version: Option<&'static str>,

@@ -1,4 +1,4 @@
-//! The outside services as `marvin doctor` tells of them: where each would be asked, its key, its contact. Nothing is asked.
+//! The outside services in `marvin doctor`: address, key and contact of each. No request is sent.
 
 use super::finding::{Finding, finding};
 use crate::app::profile;
@@ -11,11 +11,11 @@ use crate::net::user_agent;
 use crate::store::preferences;
 use crate::tools::output::web_links;
 
-/// What a key that is not set means.
+/// The consequence of a missing key.
 enum Without {
     /// The service answers all the same, only less.
     Less(&'static str),
-    /// The service is not asked.
+    /// The service is not used.
     Unused(&'static str),
 }
 
@@ -25,10 +25,10 @@ fn without(id: &str) -> Without {
         "semantic-scholar" => Without::Less("it answers more reluctantly without"),
         "stackexchange" => Without::Less("it answers fewer questions a day without"),
         "steam-api" => Without::Less("what users own and play needs it"),
-        "google-places" => Without::Unused("OpenStreetMap is asked instead"),
-        "gnews" | "newsapi" => Without::Unused("other news sources are asked instead"),
+        "google-places" => Without::Unused("OpenStreetMap is used instead"),
+        "gnews" | "newsapi" => Without::Unused("other news sources are used instead"),
         "omdb" | "rawg" => Without::Unused("the web is searched instead"),
-        _ => Without::Unused("it is not asked"),
+        _ => Without::Unused("it is not used"),
     }
 }
 
@@ -51,7 +51,7 @@ pub(super) fn findings(env: &Env) -> Vec<Finding> {
         .collect()
 }
 
-/// The contact that requests name: the environment's, else that of the active profile (decisions.md 10).
+/// The contact in the User-Agent: the environment's, else the active profile's.
 fn contact(env: &Env) -> Option<String> {
     let set = env.get("MARVIN_CONTACT").and_then(user_agent::contact);
     set.or_else(|| {
@@ -72,7 +72,7 @@ fn one(service: &'static Service, env: &Env, contact: Option<&str>) -> Finding {
     }];
     let mut advice = Vec::new();
     if own && Address::parse(&shown(base)).is_err() {
-        state.push("which is no address".to_owned());
+        state.push("which is not a valid address".to_owned());
         advice.push(format!(
             "Set {named} to http:// or https:// and a host, or remove it."
         ));
@@ -82,7 +82,7 @@ fn one(service: &'static Service, env: &Env, contact: Option<&str>) -> Finding {
         state.push(format!("contact {word}"));
         if contact.is_none() && !own {
             advice.push(format!(
-                "Its public server is asked only with a contact: set MARVIN_CONTACT (or contact: in the preferences), or {named}."
+                "Its public server requires a contact: set MARVIN_CONTACT (or contact: in the preferences), or {named}."
             ));
         }
     }
@@ -108,7 +108,7 @@ fn one(service: &'static Service, env: &Env, contact: Option<&str>) -> Finding {
     )
 }
 
-/// A base that a person set, without the name and the password that may stand in it.
+/// A base address set by the user, without credentials.
 fn shown(base: &str) -> String {
     let base = visible(base);
     let Some((scheme, rest)) = base.split_once("://") else {

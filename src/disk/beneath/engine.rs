@@ -1,4 +1,4 @@
-//! Opening a folder beneath a handle, so that nothing on the way can lead out: by the kernel, or by hand.
+//! Opens a folder beneath a handle so that nothing on the way leads out: with `openat2` where the kernel has it, else component by component.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -45,7 +45,7 @@ pub(super) enum Stop {
     Guard(Guarded),
     /// It is not what the act needs: a folder, a FIFO, a device.
     Kind(&'static str),
-    /// The name changed under our hands every time we looked.
+    /// The entry kept changing during every attempt.
     Unsteady,
     /// Longer than the reader accepts.
     TooLong { cap: u64 },
@@ -178,7 +178,7 @@ fn push(todo: &mut Vec<OsString>, path: &Path) -> Result<(), Stop> {
     Ok(())
 }
 
-/// What the link `name` in `dir` says; nothing when it is no link.
+/// The target of the symlink `name` in `dir`; `None` when it is not a symlink.
 pub(super) fn link_text(dir: BorrowedFd<'_>, name: &OsStr) -> Result<Option<OsString>, Errno> {
     match readlinkat(dir, name.as_bytes(), Vec::new()) {
         Ok(text) => Ok(Some(OsString::from_vec(text.into_bytes()))),

@@ -15,7 +15,7 @@ use crate::base::problem::{Kind, Problem};
 
 const SECRET: &str = "the secret outside";
 
-/// A working directory `app` with a neighbour `app-secret` and a file above.
+/// A working directory `app` with a sibling `app-secret` and a file above.
 struct Yard {
     _dir: tempfile::TempDir,
     above: PathBuf,
@@ -591,8 +591,8 @@ fn a_moved_working_directory_stays_the_same_one() {
     });
 }
 
-/// One thread swaps a folder with a link that leads out while others use it in every way. Nothing may appear outside, and
-/// nothing outside may be read.
+/// One thread swaps a folder with a symlink that leads out while others use it in every way. Nothing may be written outside, and nothing outside
+/// may be read.
 #[test]
 fn swapping_a_folder_for_a_link_never_leads_out() {
     both(|engine| {

@@ -1,7 +1,7 @@
-//! What ignore files hide, folder by folder.
+//! Ignore rules, folder by folder.
 //!
-//! A repository may put anything under their names. Links are not followed, as git does not follow them; devices and pipes are not
-//! opened; and no line reaches the parser of globs that could overflow the stack.
+//! A repository may put anything in the place of an ignore file. Symlinks are not followed, as in git; devices and pipes are not opened; and no
+//! line reaches the glob parser that could overflow the stack.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -29,8 +29,8 @@ pub(crate) const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".rgignore"
 /// An ignore file longer than this is not read.
 const CAP: u64 = 256 * 1024;
 
-/// Patterns that count in one listing or walk at most; the rest of them hides nothing. Each is compiled, and a repository may put
-/// thousands of them into thousands of folders.
+/// Most ignore patterns used in one listing or walk; further ones are dropped. Each is compiled, and a repository may have thousands of them in
+/// thousands of folders.
 const MAX_PATTERNS: usize = 20_000;
 
 /// Patterns of one folder that count at most.
@@ -60,7 +60,7 @@ impl Rules {
         let mut rules = Self::none();
         let mut above: Vec<&Path> = root.path().ancestors().collect();
         let top = above.iter().position(|dir| dir.join(".git").exists());
-        // Without a repository's top, nothing outside counts.
+        // Outside a repository, ignore files of parent folders do not apply.
         above.truncate(top.map_or(0, |top| top + 1));
         for (place, folder) in above.iter().enumerate().rev() {
             if Some(place) == top {
@@ -126,7 +126,7 @@ impl Rules {
                     break;
                 }
                 left -= 1;
-                // A line that is no pattern hides nothing.
+                // A line that is not a valid pattern hides nothing.
                 let _ = builder.add_line(None, line);
             }
         }
@@ -165,7 +165,7 @@ fn open_path(path: &Path) -> Option<File> {
     open_name(dir.as_fd(), path.file_name()?, OFlags::RDONLY).ok()
 }
 
-/// What the file says; nothing when it is longer than any honest one.
+/// The file's text; `None` when it is longer than any honest one.
 fn text(file: File) -> Option<String> {
     let mut bytes = Vec::new();
     file.take(CAP + 1).read_to_end(&mut bytes).ok()?;

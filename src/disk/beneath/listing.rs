@@ -15,7 +15,7 @@ use crate::base::problem::Outcome;
 use crate::base::text::{clip, plural, visible};
 use crate::disk::beneath::rel_path::Rel;
 
-/// What a listing shows.
+/// Options of a listing.
 #[derive(Debug, Clone)]
 pub struct Look {
     /// Levels below the folder.
@@ -31,7 +31,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// The one added to refusals: two levels, 40 lines, `.marvin` shown (contract/tools.json, `tree`).
+    /// The listing that is added to refusals: two levels, 40 lines, `.marvin` included.
     pub const SHORT: Self = Self {
         depth: 2,
         max_entries: 40,
@@ -89,7 +89,7 @@ impl Root {
             .map_err(|stop| self.problem("list", rel, stop))
     }
 
-    /// [`Root::listing`] without words for its failure, which carry a listing themselves.
+    /// [`Root::listing`] with a bare error: error messages contain a listing themselves.
     pub(super) fn tree(&self, rel: &Rel, look: &Look) -> Result<String, engine::Stop> {
         let top = self.scan(rel, FOLDER_SCAN)?;
         let nodes = self.grow(rel, top, look);
@@ -135,7 +135,7 @@ impl Root {
             }
             let mut next = Vec::new();
             for (done, &at) in level.iter().enumerate() {
-                // An even share of what is left; a folder that needs less leaves the rest to the others.
+                // An even share of what is left; what a folder does not need goes to the others.
                 let share = lines.div_ceil(level.len() - done);
                 if share == 0 || scans == 0 {
                     if let Some(node) = nodes.get_mut(at) {
@@ -267,7 +267,7 @@ impl Root {
     }
 }
 
-/// What was read of a folder.
+/// The entries read from a folder.
 struct Scan {
     entries: Vec<Entry>,
     /// The folder holds more.

@@ -22,8 +22,8 @@ const LONGEST: usize = 4_095;
 /// Folders climbed at most on the way back to the root: links can lead deeper than the path's own text.
 const CLIMB: usize = 8 * DEEPEST;
 
-/// What stands in a repository's own folder and runs code or is its content. Such a folder need not be called `.git`: a file of
-/// that name can point at any.
+/// Entries of a repository's own folder that run code or are its content. Such a folder need not be called `.git`: a `.git` file can point to any
+/// folder.
 const GIT_FOLDERS: [&str; 7] = [
     "hooks",
     "info",
@@ -48,7 +48,7 @@ impl Spot {
         self.name.as_deref().ok_or(Stop::Kind("a folder"))
     }
 
-    /// What stands there now, a last link not followed.
+    /// Metadata of the entry, without following a symlink at the end.
     pub(super) fn stat(&self) -> Result<Stat, Errno> {
         match &self.name {
             Some(name) => statat(&self.dir, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW),
@@ -57,7 +57,7 @@ impl Spot {
     }
 }
 
-/// What to do with a link that is the last part.
+/// How to treat a symlink at the end of the path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Last {
     Follow,
@@ -206,11 +206,11 @@ impl Root {
 }
 
 impl Root {
-    /// The part of this directory with a fence of its own that `other` is or lies in, under whatever name it was reached: what a
-    /// fence around `other` would open.
+    /// The part of this directory with a fence of its own that `other` is or lies in, however it was reached: what a fence around `other` would
+    /// open.
     ///
     /// # Errors
-    /// The folders above it cannot be looked at.
+    /// The folders above it cannot be read.
     pub fn closed_part(&self, other: &Self) -> Outcome<Option<&'static str>> {
         let known: Vec<(Id, &str)> = [".tickets", ".git", ".marvin/upstream", ".marvin"]
             .into_iter()
@@ -256,7 +256,7 @@ impl Root {
         Ok(holds)
     }
 
-    /// Shows this folder and each above it, with the handle of the one above, until `seen` has seen enough or there is none.
+    /// Visits this folder and each parent, with the handle of the one above, until `seen` returns true or the root is reached.
     fn climb(&self, seen: &mut dyn FnMut(Id, BorrowedFd<'_>) -> bool) -> Outcome<()> {
         let mut climb = || -> Result<(), Stop> {
             let mut here = self.id;
@@ -277,7 +277,7 @@ impl Root {
     }
 }
 
-/// True for a repository's own folder, whatever it is called.
+/// True for a repository's own folder, whatever its name.
 fn is_git_folder(dir: BorrowedFd<'_>) -> bool {
     let is = |name: &str, kind: FileType| {
         statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
@@ -296,7 +296,7 @@ fn is_part_of_git(up: BorrowedFd<'_>, here: Id) -> bool {
         })
 }
 
-/// Tickets are fenced for reading too and win over the others.
+/// Tickets are also closed for reading, so they win over the others.
 fn stricter(a: Option<Guarded>, b: Option<Guarded>) -> Option<Guarded> {
     match (a, b) {
         (Some(Guarded::Tickets), _) | (_, Some(Guarded::Tickets)) => Some(Guarded::Tickets),

@@ -1,4 +1,4 @@
-//! Reading beneath the working directory: files, what stands where, and what a folder holds.
+//! Reading beneath the working directory: files, metadata, and folder contents.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -18,7 +18,7 @@ use crate::disk::beneath::rel_path::{Guarded, Rel};
 /// Attempts when a name changes between looking and opening.
 const TRIES: usize = 8;
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// An ordinary file.
@@ -31,10 +31,10 @@ pub enum FileKind {
     Other,
 }
 
-/// What stands at a path.
+/// Metadata of a path.
 #[derive(Debug, Clone)]
 pub struct Meta {
-    /// What it is, links followed.
+    /// Its kind, symlinks followed.
     pub kind: FileKind,
     /// Bytes.
     pub len: u64,
@@ -45,7 +45,7 @@ pub struct Meta {
 pub struct Entry {
     /// The name; bytes that are not UTF-8 are shown as U+FFFD.
     pub name: String,
-    /// What it is, a link not followed.
+    /// Its kind, symlinks not followed.
     pub kind: FileKind,
 }
 
@@ -53,7 +53,7 @@ impl Root {
     /// Opens an ordinary file for reading. Never blocks on a FIFO or a device.
     ///
     /// # Errors
-    /// It is missing, leads outside, belongs to the tickets, or is no ordinary file.
+    /// It is missing, leads outside, belongs to the tickets, or is not an ordinary file.
     pub fn open_read(&self, rel: &Rel) -> Outcome<File> {
         self.reader(rel)
             .map(|(file, _)| file)
@@ -69,7 +69,7 @@ impl Root {
             .map_err(|stop| self.problem("read", rel, stop))
     }
 
-    /// What stands at `rel`, links inside followed.
+    /// Metadata of `rel`; symlinks inside are followed.
     ///
     /// # Errors
     /// It is missing, leads outside, or belongs to the tickets.
@@ -79,10 +79,10 @@ impl Root {
             .map_err(|stop| self.problem("look at", rel, stop))
     }
 
-    /// True when something stands at `rel`; a link to nothing does not count.
+    /// True when `rel` exists; a dangling symlink does not count.
     ///
     /// # Errors
-    /// As [`Root::metadata`], a missing path apart.
+    /// As [`Root::metadata`], except for a missing path.
     pub fn exists(&self, rel: &Rel) -> Outcome<bool> {
         let found = self
             .locate(rel, Last::Follow)
@@ -94,7 +94,7 @@ impl Root {
         }
     }
 
-    /// Where the link at `rel` points, as it says; nothing when it is none.
+    /// The target of the symlink at `rel`, as stored; `None` if it is not a symlink.
     ///
     /// # Errors
     /// As [`Root::metadata`].
@@ -105,7 +105,7 @@ impl Root {
             .map_err(|stop| self.problem("look at", rel, stop))
     }
 
-    /// What stands at `rel`, a link not followed, in a word: "named pipe".
+    /// The kind of `rel` without following a symlink, for messages: "named pipe".
     ///
     /// # Errors
     /// As [`Root::metadata`].

@@ -1,4 +1,4 @@
-//! `Rel`: a path as a model may give it, checked by its text alone (contract/interfaces.md 18, rules 1 to 3).
+//! `Rel`: a path as a model may give it, checked by its text alone.
 
 use std::fmt;
 
@@ -95,8 +95,8 @@ impl Rel {
         folder.parts().all(|part| mine.next() == Some(part))
     }
 
-    /// True when writing there is refused whatever the disk looks like: repository internals (a hook or a config line runs
-    /// code) and the upstream documents (contract/pipeline.md 12).
+    /// True when writing there is always refused: repository internals (a hook or a config line runs code) and the upstream documents, which are
+    /// read-only.
     pub(super) fn write_guard(&self) -> Option<Guarded> {
         let upstream = Self(".marvin/upstream".to_owned());
         if self.parts().any(|part| part.eq_ignore_ascii_case(".git")) {

@@ -18,7 +18,7 @@ pub struct Root {
     pub(super) path: PathBuf,
     pub(super) engine: Engine,
     pub(super) id: Id,
-    /// What messages call it.
+    /// Its name in messages.
     pub(super) called: Cow<'static, str>,
     /// It lies in Marvin's own folder, whose files are for their owner alone.
     private: bool,
@@ -26,16 +26,16 @@ pub struct Root {
     pub(super) kept: Option<Arc<Root>>,
 }
 
-/// What messages call a directory that nobody named otherwise.
+/// The default name of the directory in messages.
 pub(super) const WORKING: &str = "working directory";
-/// Marvin's own folder of a project: what is there was said in a conversation.
+/// Marvin's own folder of a project; conversations are stored there.
 const OWN_FOLDER: &str = ".marvin";
 
 impl Root {
     /// Opens a folder as working directory.
     ///
     /// # Errors
-    /// The folder is missing, is no folder, or may not be entered.
+    /// The folder is missing, is not a folder, or may not be entered.
     pub fn open(dir: &Path) -> Outcome<Self> {
         let engine = if cfg!(target_os = "linux") {
             Engine::Kernel
@@ -126,7 +126,7 @@ impl Root {
         &self.path
     }
 
-    /// Judges the text of a path (contract/interfaces.md 18, rules 1 to 3). The disk is asked only when the path is used.
+    /// Checks the text of a path. The disk is not touched before the path is used.
     ///
     /// # Errors
     /// `Refused` for an absolute path, `..`, NUL and `.tickets`; `Input` for an empty path. Each shows the directory.
@@ -134,11 +134,11 @@ impl Root {
         Rel::parse(text).map_err(|bad| self.orient(self.refusal(text, bad)))
     }
 
-    /// [`Root::check`] for a path that is to be written, and a look at the disk: the nearest existing folder must lie inside and
-    /// outside the guarded parts. Nothing is changed.
+    /// [`Root::check`] for a path that is to be written, with a look at the disk: the nearest existing folder must lie inside and outside the
+    /// guarded parts. Nothing is changed.
     ///
     /// # Errors
-    /// As [`Root::check`], and what the write itself would be refused for.
+    /// As [`Root::check`], and those of the write itself.
     pub fn check_write(&self, text: &str) -> Outcome<Rel> {
         let rel = self.check(text)?;
         self.may_write(&rel)

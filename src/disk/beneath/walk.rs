@@ -1,8 +1,8 @@
-//! Every file below the working directory, found by handles alone.
+//! Walks every file below the working directory, by handles alone.
 //!
-//! A folder is opened through the handle of the one above and never through a link, so a folder that is swapped for a link while
-//! the walk runs is left out, and a file is opened by its name in the folder that was listed. Nothing is read but ordinary files:
-//! neither the files searched nor those that say what is ignored can be devices or pipes.
+//! A folder is opened through the handle of its parent and never through a symlink, so a folder that is swapped for a symlink during the walk is
+//! skipped, and a file is opened by its name in the folder that was listed. Only regular files are read: neither the searched files nor ignore
+//! files can be devices or pipes.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -24,12 +24,12 @@ use super::root::Root;
 use crate::disk::beneath::located::DEEPEST;
 use crate::disk::beneath::rel_path::{Guarded, Rel};
 
-/// Entries read between two looks at whether to go on.
+/// Entries between two checks for cancellation.
 const PAUSE: usize = 4_096;
 
 /// Decides where a walk goes and takes what it finds.
 pub trait Visit {
-    /// What a folder hands on to what lies in it.
+    /// State that a folder passes on to its entries.
     type Mark: Copy;
 
     /// Whether an entry is wanted, and the mark it gets. `ignored` when an ignore file hides it.
@@ -38,10 +38,10 @@ pub trait Visit {
     /// Takes a file.
     fn file(&mut self, file: WalkFile) -> ControlFlow<()>;
 
-    /// Is told of a folder that cannot be read.
+    /// Called for a folder that cannot be read.
     fn unreadable(&mut self, folder: &Rel, why: io::Error);
 
-    /// Asked now and then: true when the walk is to end.
+    /// Polled now and then: true ends the walk.
     fn is_over(&mut self) -> bool;
 }
 
@@ -84,8 +84,8 @@ struct Frame<M> {
 }
 
 impl Root {
-    /// Walks all files in the order of their paths, compared part by part. Links, pipes and devices are no files and links are no
-    /// folders; `.git` and the tickets are never entered. Files named in `ignore_files` say what is ignored.
+    /// Walks all files in the order of their paths, compared by component. Symlinks, pipes and devices are skipped; `.git` and the tickets are
+    /// never entered. `ignore_files` are the names of files with ignore patterns.
     pub fn walk<V: Visit>(&self, ignore_files: &[&str], mark: V::Mark, visit: &mut V) {
         let fences = self.fences().into_iter();
         let closed: Vec<Id> = fences

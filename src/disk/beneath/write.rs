@@ -31,20 +31,19 @@ const PERMISSIONS: u32 = 0o777;
 const ANY: Mode = Mode::from_raw_mode(0o7777);
 
 impl Root {
-    /// Makes a new file and the folders above it.
+    /// Creates a new file and its parent folders.
     ///
     /// # Errors
-    /// Something stands there already (a link to nothing too); the fence refuses it; the disk fails, then nothing is left.
+    /// Something exists there already (even a dangling symlink); the fence refuses it; the disk fails, in which case nothing is left.
     pub fn create_new(&self, rel: &Rel, bytes: &[u8]) -> Outcome<()> {
         self.make(rel, bytes)
             .map_err(|stop| self.problem("create", rel, stop))
     }
 
-    /// Replaces the content of an existing file, all or nothing; its permissions stay. A link inside stays a link, what it
-    /// points at is replaced.
+    /// Replaces the content of an existing file atomically; its permissions stay. A symlink inside stays one; its target is replaced.
     ///
     /// # Errors
-    /// It is missing, no ordinary file, not writable, or the fence refuses it; the old content is then intact.
+    /// It is missing, not a regular file, not writable, or the fence refuses it; the old content is then intact.
     pub fn replace(&self, rel: &Rel, bytes: &[u8]) -> Outcome<()> {
         self.writable(rel, Last::Follow)
             .and_then(|spot| {
@@ -54,10 +53,10 @@ impl Root {
             .map_err(|stop| self.problem("write", rel, stop))
     }
 
-    /// [`Root::replace`], or a new file with the folders above it when there is none.
+    /// [`Root::replace`], or a new file with its parent folders if it does not exist.
     ///
     /// # Errors
-    /// As [`Root::replace`], a missing file apart.
+    /// As [`Root::replace`], except for a missing file.
     pub fn put(&self, rel: &Rel, bytes: &[u8]) -> Outcome<()> {
         self.put_or_stop(rel, bytes, None)
             .map_err(|stop| self.problem("write", rel, stop))
@@ -104,7 +103,7 @@ impl Root {
         same().map_err(|stop| self.problem("look at", other, stop))
     }
 
-    /// The bits that the mode of a file may have: where others are to see nothing, the owner's, so that a script can still be run.
+    /// The mode bits that a file may have: private files keep only the owner's, so that a script can still be run.
     fn mode_mask(&self, rel: &Rel) -> Mode {
         match self.is_private(rel) {
             true => PRIVATE_DIR,
@@ -122,10 +121,10 @@ impl Root {
             .map_err(|stop| self.problem("make the folder", rel, stop))
     }
 
-    /// Adds to the end of an existing file; gives its new length in bytes.
+    /// Appends to an existing file; returns its new length in bytes.
     ///
     /// # Errors
-    /// As [`Root::replace`]. What a full disk cut off is taken back.
+    /// As [`Root::replace`]. A write cut short by a full disk is undone.
     pub fn append(&self, rel: &Rel, bytes: &[u8]) -> Outcome<u64> {
         self.append_or_stop(rel, bytes)
             .map_err(|stop| self.problem("append to", rel, stop))
@@ -214,7 +213,7 @@ impl Root {
         let mode = Mode::from_raw_mode(old.st_mode) & ANY;
         let allowed = mode & self.mode_mask(rel);
         if allowed != mode {
-            // Somebody else's file, which they let others write, keeps what they gave it.
+            // A file of another owner, who lets others write it, keeps its mode.
             let _ = fchmod(&file, allowed);
         }
         let before = file.metadata()?.len();
@@ -285,7 +284,7 @@ fn swap_in(
     let fill = || -> Result<(), Stop> {
         let old_mode = || old.map(|stat| Mode::from_raw_mode(stat.st_mode) & ANY);
         let exact = mode.or_else(old_mode).map(|mode| mode & mask);
-        // Until it has its mode nobody else looks into it.
+        // Nobody else can open it before it has its mode.
         let mut file = new_file(
             &spot.dir,
             &temp,

@@ -1,10 +1,10 @@
-//! Dates of feeds: RFC 822 with all its zones and two-digit years, RFC 3339 and what is nearly one of them.
+//! Dates of feeds: RFC 822 with all its zones and two-digit years, RFC 3339 and near misses of it.
 
 use jiff::civil::{Date, Time};
 
 use crate::base::text::clip;
 
-/// Characters of a date that is shown as written.
+/// Characters of a date that is shown as written, at most.
 const LONGEST: usize = 60;
 
 const MONTHS: [&str; 12] = [
@@ -42,10 +42,10 @@ const ZONES: [(&str, i32); 16] = [
     ("EEST", 3),
 ];
 
-/// A time of day, and its minutes from UTC when they are said.
+/// A time of day, and its offset from UTC in minutes if given.
 type Clock = (Time, Option<i32>);
 
-/// `2026-05-01 12:30 UTC`, `2026-05-01 12:30 +02:00`, `2026-05-01`; as written, on one line, when it is none of the known forms.
+/// `2026-05-01 12:30 UTC`, `2026-05-01 12:30 +02:00`, `2026-05-01`; in an unknown form as written, on one line.
 pub(super) fn shown(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let Some((date, clock)) = iso(&line).or_else(|| mail(&line)) else {
@@ -88,7 +88,7 @@ fn iso(line: &str) -> Option<(Date, Option<Clock>)> {
     Some((date, clock))
 }
 
-/// `Fri, 01 May 2026 12:30:00 +0200`, in whatever order its parts come.
+/// `Fri, 01 May 2026 12:30:00 +0200`, its parts in any order.
 fn mail(line: &str) -> Option<(Date, Option<Clock>)> {
     let (mut day, mut month, mut year) = (None, None, None);
     let mut time: Option<Clock> = None;
@@ -174,7 +174,7 @@ fn offset(zone: &str) -> Option<i32> {
     (hours < 24 && minutes < 60).then_some(sign * (hours * 60 + minutes))
 }
 
-/// A whole number of so many digits.
+/// An integer of `least` to `most` digits.
 fn number(text: &str, least: usize, most: usize) -> Option<i16> {
     let fits = (least..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     text.parse().ok().filter(|_| fits)

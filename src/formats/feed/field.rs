@@ -1,13 +1,13 @@
-//! Which elements tell a title, a date, a summary or a link, and which of several is taken.
+//! Which elements hold a title, a date, a summary or a link, and which one wins if there are several.
 
 use super::scope::Space;
 use crate::base::text::visible;
 use crate::formats::html;
 
-/// Bytes of a summary that are read; only its beginning is ever shown.
+/// Bytes of a summary that are read, at most; only its beginning is ever shown.
 const SUMMARY: usize = 64 * 1024;
 
-/// What an element tells; of several the lowest rank is taken, the first of equal ones.
+/// What an element holds. The lowest rank wins, the first one among equals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Field {
     Title(u8),
@@ -51,7 +51,7 @@ impl Field {
     }
 }
 
-/// The best of what was offered so far.
+/// The best candidate so far.
 #[derive(Debug)]
 pub(super) struct Best<T>(Option<(u8, T)>);
 
@@ -77,14 +77,14 @@ impl<T> Best<T> {
     }
 }
 
-/// How the text of an element is written (RFC 4287, 3.1; Atom 0.3 had media types).
+/// How the text of an element is encoded (RFC 4287 section 3.1; Atom 0.3 had media types).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
-    /// As it stands.
+    /// Plain text.
     Plain,
     /// HTML, escaped once.
     Escaped,
-    /// Not for reading: pictures, archives.
+    /// Binary: pictures, archives.
     Data,
 }
 
@@ -101,7 +101,7 @@ impl Style {
     }
 }
 
-/// The text of an element on one line: markup taken away once, entities of HTML decoded once.
+/// The text of an element on one line: markup removed once, HTML entities decoded once.
 pub(super) fn words(text: &str, style: Style) -> String {
     let text = text
         .get(..text.floor_char_boundary(SUMMARY))

@@ -1,5 +1,5 @@
-//! RSS and Atom as they come: bytes, a content type and an address become titles, dates, summaries and links
-//! (contract/services/rss.md).
+//! RSS (<https://www.rssboard.org/rss-specification>) and Atom (RFC 4287) as found in practice: bytes, a content type and an address become titles,
+//! dates, summaries and links.
 
 mod date;
 mod field;
@@ -13,7 +13,7 @@ use super::address::Address;
 use super::charset;
 pub(crate) use page::Named;
 
-/// Bytes before the declaration in which it is looked for: warnings of a broken server stand there.
+/// Bytes before the XML declaration that are searched for it: broken servers print warnings there.
 const JUNK: usize = 64 * 1024;
 
 /// A feed.
@@ -36,15 +36,15 @@ pub struct Feed {
 pub struct Entry {
     /// Its title.
     pub title: String,
-    /// When it appeared: `2026-05-01 12:30 +02:00`, or as written when that is no date.
+    /// When it appeared: `2026-05-01 12:30 +02:00`, or as written if that is not a date.
     pub date: String,
-    /// What it is about.
+    /// Its summary.
     pub summary: String,
-    /// Where it is, as a whole address where it can be made one.
+    /// Its address, absolute if possible.
     pub link: Option<String>,
 }
 
-/// Why a document is no feed.
+/// Why a document is not a feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoFeed {
     /// It is a web page, which names these feeds.
@@ -94,7 +94,7 @@ pub fn read(
 
 /// The document as text: by the header, a byte-order mark, the declaration (which may stand behind junk), else UTF-8.
 fn decoded(bytes: &[u8], content_type: &str) -> String {
-    // XML without a mark in two bytes a character begins with one of these (XML 1.0, appendix F).
+    // XML in two-byte characters without a byte-order mark begins with one of these (XML 1.0, appendix F).
     let wide = match bytes {
         [b'<', 0, ..] => Some(UTF_16LE),
         [0, b'<', ..] => Some(UTF_16BE),
@@ -103,7 +103,7 @@ fn decoded(bytes: &[u8], content_type: &str) -> String {
     if let Some(encoding) = wide {
         return encoding.decode(bytes).0.into_owned();
     }
-    // The header is to be believed before a mark; but a mark that all bytes agree with is no accident, and a wrong header is usual.
+    // By the standards the header beats the mark; but a mark that all bytes agree with is no accident, and wrong headers are common.
     if let Some((encoding, mark)) = Encoding::for_bom(bytes)
         && let Some(named) = charset::named(content_type)
         && encoding.decode(bytes).2
@@ -129,7 +129,7 @@ fn without_controls(text: &str) -> (String, bool) {
     (kept, dirty)
 }
 
-/// Where the root of a feed begins behind something else.
+/// Where the root of a feed begins if something else precedes it.
 fn root(text: &str) -> Option<usize> {
     let begins = |name: &&str| {
         let at = text.find(*name)?;

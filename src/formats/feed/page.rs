@@ -1,29 +1,29 @@
-//! A web page in place of a feed: which feeds it names.
+//! A web page where a feed was expected: the feeds it links to.
 
 use crate::base::text::{clip, visible};
 use crate::formats::address::Address;
 use crate::formats::html::{self, Piece};
 
-/// Elements that begin a page whose `html` was left out.
+/// First elements of a page that omits `html`.
 const STARTS: [&str; 12] = [
     "html", "head", "body", "meta", "title", "link", "script", "style", "p", "div", "h1", "br",
 ];
-/// Feeds that are named at most.
+/// Feeds that are listed, at most.
 const MOST: usize = 10;
 
-/// Bytes of a page in which they are looked for.
+/// Bytes of a page that are searched for them.
 const HEAD: usize = 512 * 1024;
 
-/// A feed that a page names.
+/// A feed that a page links to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
     /// Its address.
     pub url: String,
-    /// What the page calls it; may be empty.
+    /// The page's title for it; may be empty.
     pub title: String,
 }
 
-/// The feeds that a page names; nothing when `text`, whose first element is `root`, is no page.
+/// The feeds that a page links to; `None` when `text`, whose first element is `root`, is not a page.
 pub(super) fn feeds(text: &str, root: &str, address: &Address) -> Option<Vec<Named>> {
     let root = root.to_ascii_lowercase();
     let mut is_page = STARTS.contains(&root.as_str());

@@ -1,11 +1,11 @@
-//! What an element's name means where it stands: its namespace, and the address that relative links are relative to.
+//! The context of an element: its namespace, and the base address of relative links.
 
 use crate::formats::address::Address;
 
-/// Bindings that are remembered at most. Honest feeds have a dozen; without a bound a document could make every look-up slow.
+/// Most namespace bindings. Honest feeds have a dozen; without a bound a document could make every lookup slow.
 const MOST: usize = 128;
 
-/// The vocabularies that say something about entries.
+/// The vocabularies that describe entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Space {
     /// The feed's own.
@@ -40,7 +40,7 @@ impl Space {
         }
     }
 
-    /// What a prefix means that nobody declared.
+    /// The meaning of an undeclared prefix.
     fn usual(prefix: &str) -> Self {
         match prefix {
             "atom" => Self::Atom,
@@ -54,7 +54,7 @@ impl Space {
     }
 }
 
-/// The declarations in force, each with the depth of its element.
+/// The declarations in scope, each with the depth of its element.
 #[derive(Debug, Default)]
 pub(super) struct Scopes {
     spaces: Vec<(usize, String, Space)>,
@@ -87,12 +87,12 @@ impl Scopes {
         }
     }
 
-    /// The `xml:base` in force.
+    /// The `xml:base` in scope.
     pub(super) fn base(&self) -> Option<&Address> {
         self.bases.last().map(|(_, base)| base)
     }
 
-    /// The vocabulary of a prefix. What has none belongs to the feed, unless an element below its root says otherwise.
+    /// The vocabulary of a prefix. Elements without one belong to the feed, unless an element below its root declares otherwise.
     pub(super) fn space(&self, prefix: &str) -> Space {
         let declared = self.spaces.iter().rev().find(|(_, own, _)| own == prefix);
         match declared {

@@ -1,4 +1,4 @@
-//! Feeds as they are met: every kind, every defect (contract/services/rss.md), none of them copied from anywhere.
+//! Feeds as found in practice: every kind, and the defects they come with. All written for these tests.
 
 use proptest::prelude::*;
 
@@ -298,7 +298,7 @@ fn the_charset_comes_from_header_mark_or_declaration() {
     );
     let marked = [b"\xef\xbb\xbf".as_slice(), body("ISO-8859-1").as_bytes()].concat();
     assert_eq!(title(&marked, ""), "café");
-    // A header that the bytes do not bear out is wrong; one that they do is right, whatever the mark says.
+    // A header that the bytes contradict is wrong; one that they confirm is right, whatever the mark says.
     assert_eq!(title(&marked, "text/xml; charset=latin1"), "café");
     let false_mark = [b"\xef\xbb\xbf".to_vec(), latin(&body("utf-8"))].concat();
     assert_eq!(title(&false_mark, "text/xml; charset=latin1"), "café");

@@ -1,4 +1,4 @@
-//! One pass over a feed's XML: elements by what they mean, whatever is broken between them.
+//! One tolerant pass over a feed's XML: damage between elements is skipped.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -10,21 +10,21 @@ use crate::base::text::visible;
 use crate::formats::address::Address;
 use crate::formats::html;
 
-/// The note for a document that ends before its root does.
+/// The note for a document that ends before its root element does.
 pub(super) const CUT: &str = "The feed is cut off: what is shown came before its end.";
-/// The note for a document that is no well-formed XML.
+/// The note for a document that is not well-formed XML.
 pub(super) const DAMAGED: &str =
     "The feed is damaged (no well-formed XML): what could be read of it is shown.";
-/// Open elements among which the one that an end tag closes is looked for.
+/// How many open elements are searched for the one that an end tag closes.
 const NEAR: usize = 64;
-/// Depth to which declarations are read; entries are never deeper.
+/// Depth down to which declarations are read; entries are never deeper.
 const DEEP: usize = 12;
-/// Times that reading begins anew behind markup that never ends: each may have looked through all that is left.
+/// How often parsing restarts after unterminated markup: each restart may have scanned the whole rest.
 const ANEW: usize = 50;
-/// Bytes of a text that are kept.
+/// Bytes of a text that are kept, at most.
 const TEXT: usize = 256 * 1024;
 
-/// What a document is.
+/// The kind of a document.
 #[derive(Debug)]
 pub(super) enum Found {
     Feed(Feed),
@@ -32,10 +32,10 @@ pub(super) enum Found {
     Other(String),
 }
 
-/// A link as it is written, and the `xml:base` where it stands.
+/// A link as written, and the `xml:base` in scope.
 type Link = (String, Option<Address>);
 
-/// An entry, or the feed itself, while it is read.
+/// An entry, or the feed itself, while it is being read.
 #[derive(Debug, Default)]
 struct Draft {
     title: Best<String>,
@@ -50,7 +50,7 @@ struct Capture<'a> {
     depth: usize,
     style: Style,
     text: String,
-    /// What stands behind its start tag.
+    /// The text after its start tag.
     inner: &'a str,
     from: usize,
     nested: bool,
@@ -75,7 +75,7 @@ struct Walk<'a> {
     damaged: bool,
     ended: bool,
     root: String,
-    /// Times that reading began anew.
+    /// Number of restarts.
     anew: usize,
 }
 
@@ -105,7 +105,7 @@ pub(super) fn walk(text: &str, address: &Address, most: usize) -> Found {
 }
 
 impl<'a> Walk<'a> {
-    /// Reads on from a place; returns where to go on when the parser has to begin anew there.
+    /// Parses on from `from`; returns the offset at which the parser must restart.
     fn run(&mut self, from: usize) -> Option<usize> {
         let text = self.text.get(from..)?;
         let mut reader = Reader::from_str(text);
@@ -149,7 +149,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Gives up on what is open in an entry and looks for the next one.
+    /// Abandons the open elements of an entry and looks for the next entry.
     fn next_entry(&mut self, from: usize) -> Option<usize> {
         self.capture = None;
         self.anew += 1;
@@ -167,7 +167,7 @@ impl<'a> Walk<'a> {
             let next = rest.get(at + name.len()..)?.chars().next()?;
             (is_prefix && (next == '>' || next.is_whitespace())).then_some(open)
         });
-        // Behind the last one, `finish` judges what there is of it.
+        // After the last one, `finish` handles the rest.
         let found = found?;
         self.close_entry();
         Some(from + found)
@@ -232,12 +232,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What an element tells, by where it stands.
+    /// What an element holds, by its context.
     fn field(&self, space: Space, local: &str) -> Option<Field> {
         let depth = self.open.len();
         let field = Field::of(space, local);
         match &self.entry {
-            // Of the entries behind the last that is wanted only the number counts.
+            // After the last wanted entry, entries are only counted.
             Some(_) if self.count > self.most => None,
             Some((entry, _)) if depth == entry + 1 => field,
             // media:group/media:description is the only text of some feeds.
@@ -314,7 +314,7 @@ impl<'a> Walk<'a> {
         let depth = match self.open.last() {
             Some(own) if *own == name => self.open.len(),
             _ => {
-                // Elements whose end is missing are closed with the one around them; an end without a start is nothing.
+                // Elements without an end tag are closed with the surrounding one; an end tag without a start is ignored.
                 self.damaged |= self.capture.is_none();
                 let near = self.open.len().saturating_sub(NEAR);
                 let found = self.open.iter().skip(near).rposition(|own| *own == name);
@@ -420,7 +420,7 @@ impl<'a> Walk<'a> {
             return Found::Other(self.root);
         }
         let cut = !self.ended;
-        // The last entry of a document that was cut off counts when it has a title already.
+        // The last entry of a truncated document counts if it already has a title.
         match self.entry.take() {
             Some((_, draft)) if draft.title.is_none() => self.count -= 1,
             entry => {
@@ -456,10 +456,10 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Schemes that lead nowhere, or where no feed has to lead.
+/// Schemes that lead nowhere, or nowhere a feed should lead.
 const STRANGE: [&str; 4] = ["javascript", "vbscript", "data", "file"];
 
-/// A link as a whole address: against `xml:base`, else the feed's own page, else the document (contract/services/rss.md).
+/// A link as an absolute address, resolved against `xml:base`, else the feed's home page, else the document.
 fn whole((text, base): &Link, page: Option<&Address>, document: &Address) -> Option<String> {
     let text = visible(&text.split_whitespace().collect::<Vec<_>>().join("%20"));
     let scheme = text.split([':', '/', '?', '#']).next().unwrap_or_default();
@@ -482,7 +482,7 @@ fn is_web(text: &str) -> bool {
     lower.starts_with("http://") || lower.starts_with("https://")
 }
 
-/// True when a text begins with a `<` that begins no markup.
+/// True when a text begins with a `<` that is not markup.
 fn is_bare(rest: &str) -> bool {
     let mut chars = rest.chars();
     chars.next() == Some('<')
@@ -491,7 +491,7 @@ fn is_bare(rest: &str) -> bool {
             .is_some_and(|c| c.is_alphabetic() || matches!(c, '_' | ':' | '/' | '!' | '?'))
 }
 
-/// What a reference stands for. Those of the document's own are never expanded: that is how XML bombs are built.
+/// The replacement of a reference. Entities defined by the document are never expanded: that is how XML bombs work.
 fn reference(name: &str) -> String {
     match name {
         "amp" => "&".to_owned(),
@@ -503,7 +503,7 @@ fn reference(name: &str) -> String {
     }
 }
 
-/// The character of a number, unless it is one of those that HTML reads in its own way.
+/// The character of a number, unless HTML remaps it.
 fn decimal(name: &str) -> Option<char> {
     let number: u32 = name.strip_prefix('#')?.parse().ok()?;
     char::from_u32(number).filter(|_| number >= 0xa0)

@@ -1,17 +1,17 @@
-//! Pieces of HTML flowing into text: white space collapses but in code, lines break where blocks do, and what gives a page its order
-//! (lists, tables, quotes, headings) keeps a sign of it.
+//! Turns HTML tokens into text: white space collapses except in code, lines break at block elements, and lists, tables, quotes and headings keep a
+//! marker.
 
 use super::tokens::{Open, Piece};
 
-/// Elements whose content is not for reading.
+/// Elements whose content is not shown.
 const SILENT: [&str; 8] = [
     "script", "style", "title", "template", "svg", "iframe", "object", "canvas",
 ];
 
-/// What an element does to the lines around it.
+/// How an element affects line breaks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Edge {
-    /// Nothing.
+    /// Not at all.
     Inline,
     /// It begins and ends a line.
     Line,
@@ -30,39 +30,39 @@ fn edge(name: &str) -> Edge {
     }
 }
 
-/// Text that is being put together.
+/// Text under construction.
 #[derive(Default)]
 pub(super) struct Flow {
     out: String,
-    /// The first title, as it was written.
+    /// The first title, as written.
     title: Option<String>,
-    /// It is closed: a later one is none.
+    /// The title is closed; later ones are ignored.
     titled: bool,
-    /// Headings get signs, and images are told by their words.
+    /// Headings get markers, and images are shown by their alternative text.
     page: bool,
-    /// The silent element that is open, and how often it is open in itself.
+    /// The open element whose content is hidden, and how often it is nested in itself.
     silent: Option<(String, usize)>,
-    /// Line breaks that the next word brings.
+    /// Line breaks due before the next word.
     breaks: usize,
-    /// A space that the next word brings.
+    /// A space is due before the next word.
     space: bool,
-    /// Elements that are open and keep their white space.
+    /// Open elements that keep their white space.
     kept: usize,
-    /// The line break behind `<pre>` is none.
+    /// A line break directly after `<pre>` is ignored.
     fresh: bool,
-    /// Lists that are open, each with its next number, and whether it has had an item.
+    /// Open lists, each with its next number, and whether it has had an item.
     lists: Vec<List>,
-    /// Block quotes that are open.
+    /// Open block quotes.
     quotes: usize,
     /// A definition is open.
     defining: bool,
-    /// What stands before the next word when it begins an item or a heading.
+    /// Marker of an item or heading, due before the next word.
     marker: Option<Marker>,
-    /// Tables that are open, each with the cells that its row has had.
+    /// Open tables, each with the number of cells in its current row.
     rows: Vec<usize>,
-    /// Borders of cells that the next word brings.
+    /// Cell borders due before the next word.
     borders: usize,
-    /// A row of a table is open that has had no word.
+    /// An open table row has had no word yet.
     row: bool,
 }
 
@@ -78,9 +78,9 @@ enum Marker {
     Heading(usize),
 }
 
-/// Levels of lists and quotes that are shown; deeper ones stand at the last.
+/// Levels of lists and quotes that are shown; deeper ones are shown at the last.
 const DEEPEST: usize = 8;
-/// Borders that are shown at once: a row of empty cells is no text.
+/// Borders written at once: a row of empty cells is not text.
 const BORDERS: usize = 40;
 
 impl Flow {
@@ -156,7 +156,7 @@ impl Flow {
         }
     }
 
-    /// Text whose white space stays.
+    /// Text whose white space is kept.
     fn code(&mut self, text: &str) {
         let text = match self.fresh {
             true => text.strip_prefix('\n').unwrap_or(text),
@@ -176,7 +176,7 @@ impl Flow {
         }
     }
 
-    /// What stands before every line at this place, but the first of an item.
+    /// The margin of every line here, except the first of an item.
     fn margin(&self) -> String {
         let quotes = self.quotes.min(DEEPEST);
         let lists = self.lists.len().min(DEEPEST) + usize::from(self.defining);
@@ -186,7 +186,7 @@ impl Flow {
         "> ".repeat(quotes) + &"  ".repeat(lists)
     }
 
-    /// Writes what is due before a word: breaks and a margin, the sign of an item, the border of a cell, or a space.
+    /// Writes what is due before a word: breaks and a margin, an item marker, a cell border, or a space.
     fn due(&mut self) {
         self.row = false;
         let begins = self.out.is_empty() || self.breaks > 0;
@@ -232,7 +232,7 @@ impl Flow {
         let name = tag.name();
         self.edge(name);
         match name {
-            // An item or a cell that begins with one has not begun.
+            // An item or a cell whose first word has not come yet.
             "br" if self.marker.is_none() && self.borders == 0 => {
                 self.breaks = (self.breaks + 1).min(2);
             }
@@ -259,7 +259,7 @@ impl Flow {
             "blockquote" => self.quotes += 1,
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" if self.page => {
                 let level = name.strip_prefix('h').and_then(|text| text.parse().ok());
-                // A heading that is an item or a cell keeps that one's sign.
+                // A heading inside an item or a cell keeps that one's marker.
                 if self.marker.is_none() && self.borders == 0 {
                     self.marker = level.map(Marker::Heading);
                 }
@@ -289,7 +289,7 @@ impl Flow {
         let Some(list) = self.lists.last_mut() else {
             return;
         };
-        // Items stand close together, whatever blocks they are made of.
+        // Items are not separated by empty lines, whatever blocks they contain.
         if list.begun {
             self.breaks = 1;
         }
@@ -310,7 +310,7 @@ impl Flow {
             return;
         };
         *cells += 1;
-        // What a heading or an item would begin is this cell now.
+        // This cell takes the place of a pending heading or item marker.
         self.marker = None;
         if *cells > 1 {
             if !self.row {
@@ -348,7 +348,7 @@ impl Flow {
         self.edge(name);
     }
 
-    /// Breaks the line as the element wants it; not before an item or a cell has its first word.
+    /// Breaks the line as the element requires; not before the first word of an item or a cell.
     fn edge(&mut self, name: &str) {
         let wanted = match edge(name) {
             Edge::Inline => return,

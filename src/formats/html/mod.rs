@@ -1,4 +1,4 @@
-//! HTML as text: a browser's tokenizer takes markup away once, and entities with it (contract/services/README-a.md 8).
+//! HTML as text: a browser's tokenizer removes markup and decodes entities, once.
 
 mod flow;
 mod part;
@@ -10,8 +10,8 @@ pub use part::{Selector, ids};
 pub use tokens::entities;
 pub(crate) use tokens::{Open, Piece, read};
 
-/// HTML (a snippet, an answer, a description) as text: blocks on lines of their own, lists with their signs, rows of tables with `|`
-/// between cells, code as it stands, links as their words.
+/// HTML (a snippet, an answer, a description) as text: blocks on lines of their own, lists with markers, table rows with `|` between cells, code
+/// unchanged, links as their text.
 pub fn text(html: &str) -> String {
     let mut flow = Flow::default();
     read(html, |piece| flow.take(&piece));
@@ -23,9 +23,9 @@ pub fn text(html: &str) -> String {
 pub struct Page {
     /// Its title, on one line.
     pub title: Option<String>,
-    /// Its text: as [`text`], with signs at headings and the words of images.
+    /// Its text: as [`text`], with heading markers and the alternative text of images.
     pub text: String,
-    /// Links of it, when they were asked for.
+    /// Its links, if requested.
     pub links: Vec<Link>,
 }
 
@@ -41,8 +41,8 @@ pub fn page(html: &str) -> Page {
     }
 }
 
-/// One element of a page as text, with its links, and without the elements named in `without`; the whole page for no selector, and
-/// nothing when no element fits.
+/// One element of a page as text, with its links, without the elements named in `without`. No selector means the whole page; `None` when no element
+/// matches.
 pub fn page_part(html: &str, only: Option<&Selector>, without: &[&str]) -> Option<Page> {
     let (mut flow, mut links) = (Flow::page(), Links::default());
     let found = part(html, only, without, |piece| {
@@ -79,7 +79,7 @@ mod tests {
         let page = page(&format!("<p>one<br {attributes}><p>two"));
         assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
         assert!(page.text.starts_with("one") && page.text.ends_with("two"));
-        // What is long for a reason stays whole.
+        // A long element that is legitimate stays whole.
         let (comment, data) = ("<p>no</p>'\"> ".repeat(100_000), "AAAA".repeat(100_000));
         let html = format!("<!--{comment}--><a href='data:,{data}'>one</a>");
         let page = page_part(&html, None, &[]).unwrap();

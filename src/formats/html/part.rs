@@ -1,8 +1,8 @@
-//! One element of a page, and what is left of it without the parts that frame a text.
+//! Selects one element of a page, and drops the parts that frame the text.
 
 use super::tokens::{Open, Piece, read};
 
-/// A plain selector: an element's name, an id and classes, all of them optional, as in `main`, `#menu`, `div.price.big`.
+/// A simple selector: an element's name, an id and classes, all optional, as in `main`, `#menu`, `div.price.big`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Selector {
     name: Option<String>,
@@ -11,7 +11,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// Reads one; nothing when it is of a kind that needs a browser.
+    /// Parses one; `None` for selectors that need a browser.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '#');
@@ -48,11 +48,11 @@ impl Selector {
     }
 }
 
-/// An element that is open, counted in itself.
+/// An open element, counting nested ones of the same name.
 struct Depth(String, usize);
 
 impl Depth {
-    /// Takes a piece; true when it closed the element.
+    /// Takes a token; true when it closed the element.
     fn take(&mut self, piece: &Piece<'_>) -> bool {
         match piece {
             Piece::Open(tag) if tag.name() == self.0 => self.1 += 1,
@@ -63,8 +63,8 @@ impl Depth {
     }
 }
 
-/// Shows the pieces of the first element that fits `only` (of all of it when there is none) to `see`, without the elements named in
-/// `without`; true when there is such an element.
+/// Passes the tokens of the first element that matches `only` (of the whole page without one) to `see`, without the elements named in `without`;
+/// true when there is such an element.
 pub(crate) fn part(
     html: &str,
     only: Option<&Selector>,
@@ -111,16 +111,16 @@ pub(crate) fn part(
 /// A link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Its words, on one line.
+    /// Its text, on one line.
     pub words: String,
-    /// Where it leads, as written.
+    /// Its target, as written.
     pub href: String,
 }
 
-/// Gathers the links of a row of pieces.
+/// Collects the links of a token stream.
 #[derive(Default)]
 pub(crate) struct Links {
-    /// Those that are complete, in order.
+    /// Complete links, in order.
     pub all: Vec<Link>,
     open: Option<Link>,
     silent: bool,
@@ -163,7 +163,7 @@ impl Links {
     }
 }
 
-/// The ids of elements, in order, at most so many.
+/// The ids of elements, in order, at most `most`.
 pub fn ids(html: &str, most: usize) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     read(html, |piece| {

@@ -1,4 +1,4 @@
-//! HTML piece by piece, by the tokenizer of a browser: one pass, whatever is broken in it.
+//! Tokenizes HTML with a browser's tokenizer: one pass, however broken it is.
 
 use std::cell::{Cell, RefCell};
 
@@ -8,12 +8,12 @@ use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
 
-/// Bytes that one run of the tokenizer takes.
+/// Bytes given to the tokenizer at once.
 const RUN: usize = 64 * 1024;
-/// Words of one tag, comment or the like from which on it counts as a tag without end: every attribute is compared with all others of
-/// its tag, so that a page of them would take time by the square of its length.
+/// Words of one tag or comment from which it counts as unterminated. The tokenizer compares every attribute with all others of its tag, so a page
+/// of them would take quadratic time.
 const ENDLESS: usize = 12_000;
-/// What ends a tag wherever it stands, and is text in a comment.
+/// Ends a tag in any state; plain text in a comment.
 const END: &str = "'\">";
 
 /// One piece.
@@ -57,12 +57,12 @@ pub(crate) fn read(html: &str, see: impl FnMut(Piece<'_>)) {
     run(html, TokenizerOpts::default(), see);
 }
 
-/// Text that is no HTML but has its entities: they are decoded once, everything else stays.
+/// Text with entities but without markup: they are decoded once, everything else stays.
 pub fn entities(text: &str) -> String {
     if !text.contains('&') {
         return text.to_owned();
     }
-    // As in a `title`, where no tag is one.
+    // As in a `title`, where nothing is a tag.
     let opts = TokenizerOpts {
         initial_state: Some(State::RawData(RawKind::Rcdata)),
         discard_bom: false,
@@ -108,7 +108,7 @@ fn run(html: &str, opts: TokenizerOpts, see: impl FnMut(Piece<'_>)) {
 
 struct Sink<F> {
     see: RefCell<F>,
-    /// Something came out since this was last asked.
+    /// Some token was emitted since the last check.
     any: Cell<bool>,
 }
 
@@ -140,7 +140,7 @@ impl<F: FnMut(Piece<'_>)> TokenSink for Sink<F> {
     }
 }
 
-/// Text without the characters that a terminal would obey; a carriage return or a form feed, which is white space, is a space.
+/// Text without control characters; a carriage return or a form feed, which is white space, becomes a space.
 fn plain(text: StrTendril) -> StrTendril {
     let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.chars().any(obeyed) {
@@ -153,7 +153,7 @@ fn plain(text: StrTendril) -> StrTendril {
     text.chars().filter_map(shown).collect::<String>().into()
 }
 
-/// How the content of an element is to be read (HTML standard, 13.2.6).
+/// The tokenizer state for an element's content (HTML standard, 13.2.6).
 fn after(name: &str) -> TokenSinkResult<()> {
     match name {
         "script" => TokenSinkResult::RawData(RawKind::ScriptData),

@@ -1,4 +1,4 @@
-//! One event read out of its lines.
+//! Parses one event from its lines.
 
 use jiff::tz::TimeZone;
 
@@ -9,7 +9,7 @@ use super::scan::{Place, Scan};
 use super::text::unescape;
 use super::zones::Zones;
 
-/// How an event's end is said.
+/// How an event gives its end.
 #[derive(Debug, Clone, PartialEq)]
 pub enum End {
     /// DTEND.
@@ -19,7 +19,7 @@ pub enum End {
 }
 
 impl End {
-    /// How long that is from `start`.
+    /// The duration from `start`.
     pub fn length(&self, start: &Moment, view: &TimeZone) -> Option<Length> {
         match self {
             Self::After(length) => Some(*length),
@@ -31,7 +31,7 @@ impl End {
 /// An event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// UID; empty where none stands.
+    /// UID; empty when missing.
     pub uid: String,
     /// SUMMARY.
     pub title: String,
@@ -43,22 +43,22 @@ pub struct Event {
     pub end: Option<End>,
     /// RRULE.
     pub rules: Vec<Rule>,
-    /// RDATE, with the ends of those that are periods.
+    /// RDATE, with the ends of periods.
     pub more: Vec<(Moment, Option<End>)>,
     /// EXDATE.
     pub except: Vec<Moment>,
     /// RECURRENCE-ID.
     pub replaces: Option<Moment>,
-    /// RANGE=THISANDFUTURE: it holds from that occurrence on.
+    /// RANGE=THISANDFUTURE: it applies from that occurrence on.
     pub onward: bool,
     /// STATUS:CANCELLED.
     pub cancelled: bool,
-    /// A rule that could not be understood.
+    /// Why a rule could not be parsed.
     pub fault: Option<String>,
 }
 
 impl Event {
-    /// Reads the event at `place`; nothing when it has no start that exists.
+    /// Reads the event at `place`; `None` when it has no valid start.
     pub fn read(file: &Scan<'_>, place: &Place, zones: &Zones<'_>) -> Option<Self> {
         let mut event = Self {
             uid: String::new(),

@@ -8,7 +8,7 @@ use jiff::civil::{Date, DateTime, Time, Weekday};
 
 use super::rule::{Freq, Rule};
 
-/// How much work recurrence may cause: a rule of seconds from 1970 must not stop a listing.
+/// Limit on the work for recurrences: a rule that repeats every second since 1970 must not hang a listing.
 #[derive(Debug)]
 pub struct Budget {
     left: u64,
@@ -33,11 +33,11 @@ impl Budget {
     }
 }
 
-/// Steps that an occurrence costs, which is sorted, moved to the person's zone and kept, whereas other steps only count.
+/// Cost of an occurrence: it is sorted, moved to the user's zone and stored, whereas other steps only count.
 const KEPT: u64 = 16;
 
-/// Calls `each` with every occurrence from `from` to `until`, both included, in order. An occurrence that the rule gives before
-/// `start` is none; `start` itself is one only if the rule gives it.
+/// Calls `each` with every occurrence from `from` to `until`, both included, in order. Occurrences before `start` are skipped; `start` itself is
+/// one only if the rule gives it.
 pub fn occurrences(
     rule: &Rule,
     start: DateTime,
@@ -83,7 +83,7 @@ pub fn occurrences(
     }
 }
 
-/// The rule with what RFC 5545 takes from DTSTART where no part says it.
+/// The rule with the defaults that RFC 5545 derives from DTSTART.
 fn filled(rule: &Rule, start: DateTime) -> Rule {
     let mut rule = rule.clone();
     let free = rule.weeks.is_empty()
@@ -137,7 +137,7 @@ fn weekday_from(day: Weekday, week_start: Weekday) -> i64 {
     i64::from(week_start.until(day))
 }
 
-/// Where the period with this number begins; nothing beyond the calendar's end.
+/// Where the period with this number begins; `None` beyond the end of the calendar.
 fn begin_of(rule: &Rule, start: DateTime, period: i64) -> Option<DateTime> {
     let steps = period.checked_mul(rule.interval)?;
     let midnight = |date: Date| date.to_datetime(Time::midnight());
@@ -231,7 +231,7 @@ fn times(rule: &Rule, begin: DateTime, start: DateTime, budget: &mut Budget) -> 
         }
     };
     let (minutes, seconds) = (or(minutes, start.minute()), or(seconds, start.second()));
-    // A year of seconds is not to be put together to be thrown away.
+    // A year of seconds must not be built only to be discarded.
     let count = dates.len() * hours.len() * minutes.len() * seconds.len();
     if !budget.take(count as u64) {
         return out;

@@ -14,8 +14,8 @@ pub struct Line {
     pub folded: bool,
 }
 
-/// The content lines of `bytes` in `range`. Lines end with CRLF, LF or CR, each taken where it stands; empty lines count for
-/// nothing, also between a line and its continuation (a writer that doubled its line ends).
+/// The content lines of `bytes` in `range`. Lines end with CRLF, LF or CR; empty lines are ignored, also between a line and its continuation (from
+/// a writer that doubled its line ends).
 #[derive(Debug, Clone)]
 pub struct Lines<'a> {
     /// Up to the range's end.
@@ -107,19 +107,19 @@ pub(crate) fn name(line: &[u8]) -> &[u8] {
     line.get(..end).unwrap_or_default()
 }
 
-/// A line taken apart.
+/// A parsed line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Property {
     /// Name in upper case.
     pub name: String,
     /// Parameters: names in upper case, values without quotes.
     pub params: Vec<(String, String)>,
-    /// What follows the colon, as it stands.
+    /// The text after the colon, verbatim.
     pub value: String,
 }
 
 impl Property {
-    /// Takes an unfolded line apart; nothing when there is no colon outside quotes.
+    /// Parses an unfolded line; `None` when there is no colon outside quotes.
     pub fn read(line: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(line);
         let mut quoted = false;

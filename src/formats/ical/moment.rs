@@ -1,4 +1,4 @@
-//! Dates, times and durations as they stand in calendar files.
+//! Dates, times and durations of calendar files.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
@@ -17,7 +17,7 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// Every value of a property (EXDATE holds several); those that are no times are left out.
+    /// Every value of a property (EXDATE holds several); those that are not times are left out.
     pub fn list(property: &Property, zones: &dyn ZoneSource) -> Vec<Self> {
         let zone = property.param("TZID");
         property
@@ -47,7 +47,7 @@ impl Moment {
         Some(Self::At(date.to_datetime(time), zone))
     }
 
-    /// The moment in the person's zone; a whole day begins at its midnight there.
+    /// The moment in the user's zone; a whole day begins at its midnight there.
     pub fn here(&self, view: &TimeZone) -> Option<Zoned> {
         match self {
             Self::Day(date) => date.to_zoned(view.clone()).ok(),
@@ -93,7 +93,7 @@ fn clock(text: &str) -> Option<Time> {
     Time::new(part(0)?, part(2)?, second, 0).ok()
 }
 
-/// How long an event lasts: days on the calendar, then exact seconds.
+/// The length of an event: calendar days, then exact seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Length {
     /// Days on the calendar.
@@ -112,7 +112,7 @@ impl Length {
         }
     }
 
-    /// `PT1H30M`, `P1D`, `P2W`; nothing for what is no duration, or a negative one.
+    /// `PT1H30M`, `P1D`, `P2W`; `None` for what is not a duration, or a negative one.
     pub fn read(text: &str) -> Option<Self> {
         let rest = text.trim();
         let rest = rest.strip_prefix('+').unwrap_or(rest);

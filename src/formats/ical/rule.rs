@@ -44,7 +44,7 @@ pub struct Rule {
     pub year_days: Vec<i32>,
     /// BYMONTHDAY.
     pub month_days: Vec<i32>,
-    /// BYDAY: the ordinal is 0 where none stands.
+    /// BYDAY; the ordinal is 0 when absent.
     pub weekdays: Vec<(i32, Weekday)>,
     /// BYHOUR.
     pub hours: Vec<i32>,
@@ -62,7 +62,7 @@ impl Rule {
     /// Reads the value of an RRULE.
     ///
     /// # Errors
-    /// What cannot be understood, in words.
+    /// A sentence on what could not be parsed.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut rule = Self {
             freq: Freq::Secondly,
@@ -130,7 +130,7 @@ impl Rule {
                             .push((number.ok_or_else(wrong)?, weekday(name).ok_or_else(wrong)?));
                     }
                 }
-                // Parts that are not known change nothing that could be shown.
+                // Unknown parts change nothing that could be shown.
                 _ => {}
             }
         }
@@ -141,7 +141,7 @@ impl Rule {
         Ok(rule)
     }
 
-    /// UNTIL as the wall time of an event that begins at `start`, as the last that counts; nothing without one.
+    /// UNTIL as the wall time of an event that begins at `start`, inclusive; `None` without one.
     pub fn last_wall(&self, start: &Moment, view: &TimeZone) -> Option<DateTime> {
         Some(match (self.until.as_ref()?, start) {
             (Moment::Day(day), _) => day.at(23, 59, 59, 0),

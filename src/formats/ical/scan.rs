@@ -1,5 +1,5 @@
-//! The shape of a calendar file: which bytes are events and time zones, and where a new event goes. Reading changes nothing, so
-//! that whatever Marvin does not know stays byte for byte.
+//! The structure of a calendar file: where its events and time zones are, and where a new event goes. Reading changes nothing, so unknown parts
+//! stay byte for byte.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -32,7 +32,7 @@ pub struct Place {
 /// Open components among which the one that an END closes is looked for.
 const NEAR: usize = 64;
 
-/// What a file is made of.
+/// The structure of a file.
 #[derive(Debug)]
 pub struct Scan<'a> {
     /// The file.
@@ -85,7 +85,7 @@ impl<'a> Walk<'a> {
     fn line(&mut self, line: &Line) {
         let bytes = self.found.bytes;
         let first = bytes.get(line.range.start).map(u8::to_ascii_uppercase);
-        // A name can be folded too, so a folded line is looked at whole; others by their first letters alone.
+        // A name can be folded too, so folded lines are unfolded first; for others the first letters suffice.
         let second = bytes.get(line.range.start + 1).map(u8::to_ascii_uppercase);
         let matters = match first {
             Some(b'B' | b'E' | b'U' | b'R') => true,
@@ -159,7 +159,7 @@ impl<'a> Walk<'a> {
                     &format!("{} is ended by END:{}", shown(&open), shown(&what)),
                     at,
                 );
-                // An outer component ends the inner ones; an end that fits nothing is passed over.
+                // The end of an outer component closes the inner ones; an end without a start is ignored.
                 let near = self.open.len().saturating_sub(NEAR);
                 let inner = self.open.iter().skip(near);
                 if let Some(outer) = inner.clone().rposition(|(name, _)| *name == what) {
@@ -223,7 +223,7 @@ fn component(word: &[u8]) -> Cow<'static, [u8]> {
     )
 }
 
-/// What follows the colon.
+/// The text after the colon.
 fn value(text: &[u8]) -> &[u8] {
     let colon = text.iter().position(|byte| *byte == b':');
     colon.and_then(|at| text.get(at + 1..)).unwrap_or_default()
@@ -248,7 +248,7 @@ impl Scan<'_> {
         Property::read(&text).map(|property| property.value.trim().to_owned())
     }
 
-    /// What versions of one event have in common: its UID, and its RECURRENCE-ID as it stands.
+    /// The key shared by versions of one event: its UID and its RECURRENCE-ID as written.
     pub fn key(&self, place: &Place) -> (String, String) {
         let one = |line: &Line| {
             let text = unfold(self.bytes, line);
@@ -286,10 +286,10 @@ fn value_of_time(text: &[u8]) -> Option<&[u8]> {
     text.get(colon + 1..colon + 9)
 }
 
-/// The file with `event` (whole lines) added, everything else as it was. Nothing or an empty file gives a new calendar.
+/// The file with `event` (whole lines) added, everything else unchanged. For an absent or empty file, a new calendar.
 ///
 /// # Errors
-/// Why the file must not be written.
+/// The reason why the file must not be written.
 pub fn with_event(bytes: &[u8], event: &str, product: &str) -> Result<Vec<u8>, String> {
     if bytes.trim_ascii().is_empty() {
         let calendar = format!(

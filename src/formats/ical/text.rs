@@ -7,7 +7,7 @@ const WIDTH: usize = 75;
 /// Characters of a text that are shown.
 const LINE: usize = 200;
 
-/// A text as it stands in a value. Line breaks become `\n`; other control characters, which the format forbids, are left out.
+/// Escapes a text value. Line breaks become `\n`; other control characters, which the format forbids, are dropped.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.replace("\r\n", "\n").chars() {
@@ -25,7 +25,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// What a value means. Unknown escapes are left as they stand, backslash included.
+/// Unescapes a value. Unknown escapes are left unchanged, backslash included.
 pub(crate) fn unescape(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     let mut chars = value.chars();

@@ -9,7 +9,7 @@ use jiff::tz::{Offset, TimeZone};
 /// Where a wall time holds.
 #[derive(Debug, Clone)]
 pub enum Zone {
-    /// Wherever the person is.
+    /// Floating: the user's zone, wherever they are.
     Floating,
     /// A zone of the database.
     Known(TimeZone),
@@ -29,7 +29,7 @@ impl PartialEq for Zone {
 }
 
 impl Zone {
-    /// A wall time of this zone as the person's time. An hour that the clocks skip is moved past the gap.
+    /// A wall time of this zone in the user's zone. A time that the clocks skip is moved past the gap.
     pub fn here(&self, wall: DateTime, view: &TimeZone) -> Option<Zoned> {
         match self {
             Self::Floating => wall.to_zoned(view.clone()).ok(),
@@ -46,13 +46,13 @@ impl Zone {
         }
     }
 
-    /// The person's time as a wall time of this zone: what UNTIL means for an event there.
+    /// The user's time as a wall time of this zone: what UNTIL means for an event there.
     pub fn wall(&self, moment: &Zoned) -> DateTime {
         match self {
             Self::Floating => moment.datetime(),
             Self::Known(zone) => moment.with_time_zone(zone.clone()).datetime(),
             Self::Rules(rules) => {
-                // An onset is said in the time that held before it.
+                // An onset is given in the time that applied before it.
                 let held = rules.windows(2).rev().find_map(|pair| match pair {
                     [(_, before), (since, offset)] => {
                         let since = before.to_timestamp(*since).ok()?;

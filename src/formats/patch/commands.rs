@@ -1,5 +1,5 @@
-//! Line commands on one file: blocks `REPLACE n`, `INSERT n`, `DELETE n [count]`, parted by `---` (contract/services/unified-diff.md).
-//! Every number refers to the file as it was before the patch.
+//! Line commands on one file: blocks `REPLACE n`, `INSERT n`, `DELETE n [count]`, separated by `---`. Every number refers to the file as it was
+//! before the patch.
 
 use super::edit::{FileLine, rebuild, split};
 use super::parse::Line;
@@ -7,7 +7,7 @@ use super::{Edited, parted, without_last_break};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, plural, visible};
 
-const EXAMPLE: &str = "Blocks look like this, parted by a line with --- alone:\nREPLACE 3\nthe new third line\n---\nINSERT 5\na line after the fifth\n---\nDELETE 8 2";
+const EXAMPLE: &str = "Blocks look like this, separated by a line with only ---:\nREPLACE 3\nthe new third line\n---\nINSERT 5\na line after the fifth\n---\nDELETE 8 2";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
@@ -24,7 +24,7 @@ struct Command {
     /// Lines that go.
     count: usize,
     new: Vec<String>,
-    /// Where it stands in the patch, counted from 1.
+    /// Its line in the patch, 1-based.
     number: usize,
 }
 
@@ -36,10 +36,10 @@ pub fn is_commands(text: &str) -> bool {
         .is_some_and(|line| command(line).is_some())
 }
 
-/// The text `old` with the commands of `patch` carried out; `name` is the file in messages.
+/// Applies the commands of `patch` to the text `old`; `name` is the file in messages.
 ///
 /// # Errors
-/// `Input` with the line of the patch that is no command, a line that the file does not have, or two commands for one line.
+/// `Input` with the line of the patch that is not a command, a line that the file does not have, or two commands for one line.
 pub fn apply_commands(old: &str, patch: &str, name: &str) -> Outcome<Edited> {
     let (mark, body) = parted(old);
     let lines = split(body);
@@ -186,7 +186,7 @@ fn parse(text: &str) -> Outcome<Vec<Command>> {
             continue;
         }
         match commands.last_mut() {
-            None => return Err(wrong(number, "there stands no command")),
+            None => return Err(wrong(number, "there is no command")),
             Some(last) if last.act == Act::Delete => {
                 if !line.trim().is_empty() {
                     return Err(wrong(number, "DELETE takes no text"));

@@ -13,11 +13,10 @@ use crate::base::text::{clip, visible};
 /// Lines of the file shown when a place was not found.
 const SHOWN: usize = 10;
 
-/// The text after all chunks. Ends in a line break; new lines take the break of the line they replace, otherwise the one most
-/// used in the file.
+/// The text after all chunks. Ends in a line break; new lines get the line break of the line they replace, otherwise the file's most common one.
 ///
 /// # Errors
-/// `Missing` when a chunk's place is not found, with the lines that were sought and what stands nearby. `name` is the file.
+/// `Missing` when the place of a chunk is not found, with the expected lines and the nearby text. `name` is the file.
 pub fn new_text(old: &str, chunks: &[Chunk], name: &str) -> Result<String, Problem> {
     let (mark, body) = match old.strip_prefix('\u{feff}') {
         Some(body) => ("\u{feff}", body),
@@ -44,7 +43,7 @@ pub fn new_text(old: &str, chunks: &[Chunk], name: &str) -> Result<String, Probl
         places.push((at, changes));
         from = at + wanted.len().min(texts.lines.len() - at);
     }
-    // Additions at the end come last whatever their order in the patch; all others are in order already.
+    // Additions at the end come last, regardless of their order in the patch; all others are in order already.
     places.sort_by_key(|(at, _)| *at);
     let places: Vec<(usize, &[Line])> = places.iter().map(|(at, lines)| (*at, &**lines)).collect();
     Ok(format!("{mark}{}", rebuild(&lines, &places)))
@@ -85,7 +84,7 @@ fn usual_end<'a>(lines: &[FileLine<'a>]) -> &'a str {
     }
 }
 
-/// The lines that must stand in the file.
+/// The lines that the file must contain.
 pub(super) fn wanted(lines: &[Line]) -> Vec<&str> {
     lines
         .iter()
@@ -96,7 +95,7 @@ pub(super) fn wanted(lines: &[Line]) -> Vec<&str> {
         .collect()
 }
 
-/// Where the chunk stands, and its lines as they count there: a last old line that is empty may stand for the end of the file.
+/// The place of the chunk, and its lines as compared: a last old line that is empty may match the end of the file.
 fn place<'a>(
     texts: &Sought<'_>,
     chunk: &'a Chunk,

@@ -1,5 +1,4 @@
-//! Unified diffs of one file, applied: context is checked, wrong counts are mended, a hunk that stands a few lines off is found
-//! (contract/services/unified-diff.md). All hunks or none.
+//! Applies unified diffs of one file: context is checked, wrong counts are corrected, a hunk that is a few lines off is found. All hunks or none.
 
 use super::edit::{rebuild, split, wanted};
 use super::parse::Line;
@@ -22,12 +21,12 @@ const EXAMPLE: &str = "A hunk looks like this, with a space, \"-\" or \"+\" in f
 struct Hunk<'a> {
     /// The header, as written.
     header: &'a str,
-    /// Where the header stands in the patch, counted from 1.
+    /// The header's line in the patch, 1-based.
     number: usize,
     /// Line and count of the old side, when the header states them.
     stated: Option<(usize, usize)>,
     lines: Vec<Line>,
-    /// How many of the last lines are wholly empty: they may be context, or nothing but the patch text's end.
+    /// How many of the last lines are completely empty: they may be context, or just the end of the patch text.
     soft: usize,
     /// The last line of the old side, of the new side, has no break.
     bare: (bool, bool),
@@ -38,10 +37,10 @@ pub fn is_hunks(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("@@"))
 }
 
-/// The text `old` with the unified diff `patch` applied; `name` is the file in messages.
+/// Applies the unified diff `patch` to the text `old`; `name` is the file in messages.
 ///
 /// # Errors
-/// `Input` with the line of the patch that is no diff; `Missing` with the hunk that does not fit and what stands there instead.
+/// `Input` with the line of the patch that is not a diff; `Missing` with the hunk that does not fit and the actual text.
 pub fn apply_hunks(old: &str, patch: &str, name: &str) -> Outcome<Edited> {
     let (mark, body) = parted(old);
     let patch = fence(patch.trim()).unwrap_or(patch);
@@ -53,7 +52,7 @@ pub fn apply_hunks(old: &str, patch: &str, name: &str) -> Outcome<Edited> {
             plural(split(body).len(), "line")
         ))
         .next(
-            "Nothing was changed. Send a diff of the note as it is, or write the whole note anew.",
+            "Nothing was changed. Send a diff of the note as it is, or rewrite the whole note.",
         ));
     }
     let lines = split(body);
@@ -103,7 +102,7 @@ pub fn apply_hunks(old: &str, patch: &str, name: &str) -> Outcome<Edited> {
     })
 }
 
-/// What the lines before the first hunk ask for beside the change of the text.
+/// Changes other than to the text that the lines before the first hunk request.
 struct Asked<'a> {
     /// The file is new.
     new: bool,
@@ -130,7 +129,7 @@ fn signed(number: usize) -> isize {
     isize::try_from(number).unwrap_or(isize::MAX)
 }
 
-/// The place, counted from 0, that a header states: an old side without lines stands after its line.
+/// The 0-based place that a header states; a hunk without old lines goes after its line.
 fn first(line: usize, count: usize) -> usize {
     if count == 0 {
         line
@@ -139,7 +138,7 @@ fn first(line: usize, count: usize) -> usize {
     }
 }
 
-/// Where the hunk stands; `None` when nowhere. Takes wholly empty lines off its end when it only fits without them.
+/// Where the hunk fits; `None` when nowhere. Drops completely empty lines from its end if it only fits without them.
 fn place(
     hunk: &mut Hunk<'_>,
     texts: &Sought<'_>,
@@ -172,7 +171,7 @@ fn place(
         if found.is_some() || hunk.soft == 0 {
             return found.map(Ok);
         }
-        // One after the other while they may be context; a page of them is nothing but the end of the text.
+        // One by one while they may be context; a page of them is only the end of the text.
         let off = if hunk.soft > SOFT {
             hunk.soft - SOFT
         } else {
@@ -278,7 +277,7 @@ fn no_place(hunk: &Hunk<'_>, index: usize, texts: &Sought<'_>, from: usize, name
     problem
         .next("Read the note again and copy the lines exactly.")
         .facts(format!(
-            "Expected:\n{}\n\nThere stands:\n{}",
+            "Expected:\n{}\n\nFound:\n{}",
             sought.join("\n"),
             numbered(&texts.lines, start, wanted.len().clamp(3, SHOWN))
         ))
@@ -312,7 +311,7 @@ fn parse(text: &str) -> Outcome<Vec<Hunk<'_>>> {
     Ok(hunks)
 }
 
-/// The hunk whose header stands at `start`, and where the next one begins.
+/// The hunk whose header is at `start`, and where the next one begins.
 fn hunk<'a>(
     lines: &[&'a str],
     start: usize,
@@ -322,7 +321,7 @@ fn hunk<'a>(
     let ranges = ranges(header);
     if ranges.is_none() && !is_plain(header) {
         return Err(Problem::input(format!(
-            "Line {number} of the patch, \"{}\", is no hunk header.",
+            "Line {number} of the patch, \"{}\", is not a hunk header.",
             clip(&visible(header), 80)
         ))
         .next(EXAMPLE));
@@ -389,7 +388,7 @@ fn hunk<'a>(
         at += 1;
     }
     while let (true, Some(((_, stated), _))) = (hunk.soft > 0, ranges) {
-        // What the header does not count is the space between hunks.
+        // Lines beyond the header's counts are the space between hunks.
         if old <= stated {
             break;
         }

@@ -10,7 +10,7 @@ pub struct Patch {
     pub sections: Vec<Section>,
 }
 
-/// What happens to one file.
+/// The change to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Section {
     /// A file is written, over an existing one.
@@ -52,9 +52,9 @@ pub struct Chunk {
 /// A line of a chunk, without its mark and its line break.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// Stands in the file and stays.
+    /// In the file, kept.
     Keep(String),
-    /// Stands in the file and goes.
+    /// In the file, removed.
     Remove(String),
     /// Is new.
     Add(String),
@@ -191,7 +191,7 @@ impl<'a> Reader<'a> {
         }
         let mut chunks = Vec::new();
         while self.skip_blank() && !self.peek().is_some_and(|line| line.starts_with("***")) {
-            // A section's header may be indented; a context line is not when it follows nothing.
+            // A section header may be indented; a context line must follow something.
             if chunks.is_empty() && self.peek().is_some_and(is_header) {
                 break;
             }

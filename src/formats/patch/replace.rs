@@ -6,12 +6,12 @@ use crate::base::text::{clip, plural, visible};
 
 /// `text` with its only occurrence of `old` replaced by `new`, literally. `name` is the file in messages.
 ///
-/// When the passage is only found with other line breaks (CRLF or LF), it is taken, and `new` gets the breaks of that passage.
-/// A file that has CRLF throughout keeps it.
+/// If the passage occurs only with other line breaks (CRLF or LF), that occurrence is used, and `new` gets its line breaks. A file with CRLF
+/// throughout keeps it.
 ///
 /// # Errors
-/// `Input` when `old` is empty, equals `new`, or occurs more than once (with the count and the lines); `Missing` when it does not
-/// occur, with the most similar line.
+/// `Input` when `old` is empty, equals `new`, or occurs more than once (with the count and the lines); `Missing` when it does not occur, with the
+/// most similar line.
 pub fn replace_once(text: &str, old: &str, new: &str, name: &str) -> Outcome<String> {
     if old.is_empty() {
         return Err(Problem::input("old_str is empty.")
@@ -154,7 +154,7 @@ fn not_found(text: &str, old: &str, name: &str) -> Problem {
         .facts(numbered(&lines, at, wanted.len().clamp(3, 10)))
 }
 
-/// The line of the file most like the first line wanted that is not blank; nothing when none is near.
+/// The line of the file most similar to the first non-blank wanted line; `None` when none is close.
 pub(super) fn similar(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     let first = wanted
         .iter()

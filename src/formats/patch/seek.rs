@@ -11,7 +11,7 @@ pub(super) struct Sought<'a> {
     passes: [OnceCell<Pass<'a>>; KEYS.len()],
 }
 
-/// What of a line counts in a pass: lines with the same key are the same line.
+/// The part of a line compared in a pass: lines with the same key are equal.
 type Key = fn(&str) -> Cow<'_, str>;
 
 const KEYS: [Key; 4] = [
@@ -45,8 +45,8 @@ impl<'a> Sought<'a> {
         Self { lines, passes }
     }
 
-    /// The first place at or after `from` where `wanted` stands; with `at_end` only the end of the file will do, as for the released
-    /// program. Nothing wanted is found at `from`.
+    /// The first place at or after `from` where `wanted` matches; with `at_end` only the end of the file, as in the original `apply_patch` program.
+    /// An empty `wanted` matches at `from`.
     pub(super) fn seek(&self, wanted: &[&str], from: usize, at_end: bool) -> Option<usize> {
         let last = self.last(wanted, from)?;
         if wanted.is_empty() {
@@ -90,7 +90,7 @@ impl<'a> Sought<'a> {
         found.iter().zip(wanted).all(|(a, b)| key(a) == key(b))
     }
 
-    /// Where `wanted` stands at or after `from` in one pass.
+    /// Where `wanted` matches at or after `from`, in one pass.
     fn places<'s>(
         &'s self,
         key: Key,
@@ -100,7 +100,7 @@ impl<'a> Sought<'a> {
     ) -> impl Iterator<Item = usize> + use<'s, 'a> {
         let pass = pass.get_or_init(|| Pass::new(&self.lines, key));
         let number = |line: &&str| pass.numbers.get(&key(line)).copied();
-        // Nothing when the file has one of the lines nowhere.
+        // `None` when one of the lines occurs nowhere in the file.
         let wanted: Option<Vec<usize>> = wanted.iter().map(number).collect();
         let lines = pass.lines.get(from..).unwrap_or_default();
         let found = wanted.map(|wanted| places(lines, wanted));
@@ -110,7 +110,7 @@ impl<'a> Sought<'a> {
 
 /// Where `part` begins in `text`, in order, overlapping places too; an empty part nowhere (Knuth, Morris and Pratt's way).
 pub(super) fn places<T: PartialEq>(text: &[T], part: Vec<T>) -> impl Iterator<Item = usize> {
-    // For every beginning of the part, how much of its end is a beginning too.
+    // The failure function of Knuth, Morris and Pratt: for every prefix, its longest proper suffix that is also a prefix.
     let mut borders = vec![0];
     let mut border = 0;
     for item in part.iter().skip(1) {
@@ -124,7 +124,7 @@ pub(super) fn places<T: PartialEq>(text: &[T], part: Vec<T>) -> impl Iterator<It
     })
 }
 
-/// How much of the part's beginning ends with `item`, when so much of it ended before it.
+/// The longest prefix that ends with `item`, given the length matched before it.
 fn longer<T: PartialEq>(part: &[T], borders: &[usize], mut fit: usize, item: &T) -> usize {
     loop {
         if part.get(fit) == Some(item) {

@@ -7,8 +7,8 @@ use crate::base::problem::Problem;
 /// Lines of the example at most.
 const EXAMPLE: usize = 60;
 
-/// A problem that explains how to send the change when `text` is a unified diff; nothing otherwise. The diff is not applied:
-/// its line numbers are often wrong, and the right form is one step away.
+/// A problem that explains how to send the change when `text` is a unified diff; `None` otherwise. The diff is not applied: its line numbers are
+/// often wrong, and the expected form is one step away.
 pub fn explain_unified_diff(text: &str) -> Option<Problem> {
     if !is_unified(text) {
         return None;
@@ -90,7 +90,7 @@ fn convert(text: &str) -> String {
             };
             in_hunk = to == "/dev/null";
             if in_hunk {
-                // The removed lines say nothing that the deletion does not.
+                // The removed lines add nothing to the deletion.
                 while lines
                     .peek()
                     .is_some_and(|next| !next.starts_with("--- ") && !next.starts_with("diff "))

@@ -5,8 +5,8 @@ use serde_json::Value;
 /// Wrappings inside wrappings that are opened.
 const DEEPEST: usize = 4;
 
-/// The patch text when `text` is one: bare, in a here-document (with or without `apply_patch` in front), in a code fence, as a
-/// JSON string, or as the one value of an object (`input`, `patch`, `diff`). Nothing otherwise.
+/// The patch text if `text` is one: bare, in a here-document (with or without `apply_patch` in front), in a code fence, as a JSON string, or as the
+/// only value of an object (`input`, `patch`, `diff`). `None` otherwise.
 pub fn unwrap_patch_text(text: &str) -> Option<String> {
     open(text, DEEPEST)
 }

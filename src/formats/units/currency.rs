@@ -1,4 +1,4 @@
-//! Currencies by their codes, symbols and names. Rates are asked elsewhere.
+//! Currency codes, symbols and names. Rates come from elsewhere.
 
 /// A currency.
 #[derive(Debug, PartialEq, Eq)]
@@ -136,12 +136,12 @@ pub(crate) fn currency(text: &str) -> Option<Money> {
     })
 }
 
-/// True for the signs of currencies, which also stand before a number.
+/// True for currency symbols, which may also precede a number.
 pub(crate) fn is_sign(c: char) -> bool {
     matches!(c, '$' | '£' | '¥' | '￥' | '฿' | '৳' | '₡'..='₿')
 }
 
-/// What is understood, as the end of a sentence.
+/// The known currencies, as the end of a sentence.
 pub(super) fn some() -> String {
     let codes: Vec<&str> = NAMED.iter().take(30).map(|own| own.code).collect();
     let more = NAMED.len() - codes.len() + CODES.len() + WHOLE.len() + THOUSANDTHS.len();

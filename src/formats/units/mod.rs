@@ -1,4 +1,4 @@
-//! Conversion between units: what a text means, and the words of the answer.
+//! Conversion between units: parsing the text, and wording the answer.
 
 pub(crate) mod currency;
 mod names;
@@ -18,12 +18,12 @@ struct Amount {
     more: Vec<(Number, Unit)>,
 }
 
-/// What a conversion comes to.
+/// The result of a conversion.
 #[derive(Debug)]
 pub(crate) enum Converted {
     /// `5 mi = 8.04672 km`.
     Said(String),
-    /// An amount of one currency in another: the rate is to be asked.
+    /// An amount of one currency in another; the rate has to be looked up.
     Exchange(Number, Money, Money),
 }
 
@@ -35,14 +35,14 @@ pub(crate) fn convert(value: &str, from: &str, to: &str) -> Outcome<Converted> {
     let value = value.trim();
     let ends =
         |c: char| c.is_alphabetic() || matches!(c, '"' | '\'' | '″' | '′' | '°') || is_sign(c);
-    // "1 000 m" and "1 1/2 mi" come parted after the first space.
+    // "1 000 m" and "1 1/2 mi" arrive split after the first space.
     let amount = match value.ends_with(ends) {
         true => value.to_owned(),
         false => format!("{value} {}", from.trim()),
     };
     let (number, rest) = leading(&amount).ok_or_else(|| {
         let shown = clip(&visible(value), 60);
-        Problem::input(format!("\"{shown}\" is no number."))
+        Problem::input(format!("\"{shown}\" is not a number."))
             .next("For example value 5, from_unit mi, to_unit km.")
     })?;
     let (mut from, mut to) = (rest.trim().to_owned(), to.trim().to_owned());
@@ -67,7 +67,7 @@ pub(crate) fn convert(value: &str, from: &str, to: &str) -> Outcome<Converted> {
     Ok(Converted::Said(notes.join("\n")))
 }
 
-/// Two texts that are no units of one kind, as currencies.
+/// Two texts that are not units of one kind, as currencies.
 fn exchange(number: Number, from: &str, to: &str, problem: Problem) -> Outcome<Converted> {
     let (source, target) = (currency(from), currency(to));
     match (source, target) {
@@ -84,7 +84,7 @@ fn are_units(from: &str, to: &str) -> bool {
     !meanings(from).is_empty() && !meanings(to).is_empty()
 }
 
-/// The error for a currency beside something that is none.
+/// The error for a currency paired with something else.
 fn one_side(money: Money, other: &str) -> Problem {
     let Some(unit) = meanings(other).into_iter().next() else {
         return unknown(other);
@@ -129,7 +129,7 @@ fn between(number: Number, from: &str, to: &str) -> Outcome<String> {
     Err(problem.next("Give two units of one kind."))
 }
 
-/// The error for a text that is no unit.
+/// The error for a text that is not a unit.
 fn unknown(text: &str) -> Problem {
     const UNITS: &str = "km, mi, kg, lb, l, gal, °C, °F, km/h, m², kWh, psi, MiB, 5 ft 3 in";
     let shown = clip(&visible(text.trim()), 60);
@@ -140,7 +140,7 @@ fn unknown(text: &str) -> Problem {
     let is_code = letters && (near.is_empty() || code.chars().all(|c| c.is_ascii_uppercase()));
     match near.as_slice() {
         _ if is_code => Problem::input(format!(
-            "unknown conversion: there is no rate for {shown}, which is no currency that is known here, and no unit of that name."
+            "unknown conversion: there is no rate for {shown}: it is neither a known currency nor a known unit."
         ))
         .next(format!("Units are, for example, {UNITS}."))
         .next(format!("Currencies are {}.", currency::some())),
@@ -241,7 +241,7 @@ fn mixed(text: &str) -> Option<(Number, &str)> {
     (!top.is_empty() && !bottom.is_empty()).then(|| Some((Number::parse(digits)?, rest)))?
 }
 
-/// A number with its thousands parted by commas, or with a comma for the point.
+/// A number with thousands separated by commas, or with a decimal comma.
 fn figure(text: &str) -> Option<Number> {
     let text = text.replace('_', "");
     let groups: Vec<&str> = text.split(',').collect();
@@ -264,7 +264,7 @@ fn figure(text: &str) -> Option<Number> {
     Number::parse(&plain)
 }
 
-/// What number and unit text may mean together, the likeliest first.
+/// The possible meanings of number and unit text together, the likeliest first.
 fn amounts(number: Number, from: &str) -> Outcome<Vec<Amount>> {
     let units = meanings(from);
     if !units.is_empty() {
@@ -280,7 +280,7 @@ fn amounts(number: Number, from: &str) -> Outcome<Vec<Amount>> {
     }
 }
 
-/// `ft 3 in` after its first number; nothing when no further number stands in it.
+/// `ft 3 in` after its first number; `None` without a further number.
 fn compound(first: Number, text: &str) -> Option<Outcome<Amount>> {
     let mut parts: Vec<(Number, String)> = Vec::new();
     let mut number = first;
@@ -430,7 +430,7 @@ fn above_zero(source: &Amount) -> Outcome<Number> {
     Ok(base)
 }
 
-/// The amount in several units, `ft in` or `h min s`: whole numbers of each but the last. Nothing when they are not of its kind.
+/// The amount in several units, `ft in` or `h min s`: whole numbers of each but the last. `None` when they are not of its kind.
 fn parted(source: &Amount, to: &str) -> Option<Outcome<String>> {
     let text = to.replace([',', '+', '&'], " ");
     let words = text.split_whitespace().filter(|word| *word != "and");
@@ -472,7 +472,7 @@ fn is_far(text: &str) -> bool {
         .is_some_and(|unit| unit.dims == LENGTH && unit.factor.near() >= 0.1)
 }
 
-/// What a reader should know of how a unit without capitals was read.
+/// A note on how a unit without capitals was read.
 fn note(text: &str, said: &str) -> Option<String> {
     let text = text.trim();
     let capital = match text {

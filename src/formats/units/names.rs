@@ -58,7 +58,7 @@ impl Unit {
     }
 }
 
-/// What the text may mean, the likeliest first; nothing when it is no unit.
+/// The possible meanings of a text, the likeliest first; empty when it is not a unit.
 pub(super) fn meanings(text: &str) -> Vec<Unit> {
     if text.chars().count() > LONGEST {
         return Vec::new();
@@ -372,7 +372,7 @@ fn joined(whole: Option<Unit>, (unit, power): &(Unit, i32), sign: i32) -> Option
     })
 }
 
-/// The three units nearest to a text that is none, as `mi (mile)`.
+/// The three units most similar to an unknown text, as `mi (mile)`.
 pub(super) fn near(text: &str) -> Vec<String> {
     let word = clip(&plain(text).to_lowercase(), 24);
     let limit = if word.chars().count() < 4 { 1 } else { 2 };
@@ -413,7 +413,7 @@ pub(super) fn near(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Edits between two words when they are few; a unit that begins the word, or the other way round, is as near as one edit.
+/// The edit distance of two words if it is small; a prefix counts as one edit.
 fn score(word: &str, other: &str, limit: usize) -> Option<usize> {
     let begins = other.chars().count() > 1
         && word.chars().count() > 1
@@ -425,7 +425,7 @@ fn score(word: &str, other: &str, limit: usize) -> Option<usize> {
     }
 }
 
-/// Edits (insert, delete, replace) between two words.
+/// The number of edits (insert, delete, replace) between two words.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -201,7 +201,7 @@ impl Number {
         }
     }
 
-    /// Digits and the power of ten of the first, of an exact number; nothing when that takes too long a division.
+    /// Digits and the power of ten of the first, of an exact number; `None` when that takes too long a division.
     fn digits(self) -> Option<(String, i32)> {
         let (top, bottom) = self.exact?;
         let (top, bottom) = (top.unsigned_abs(), bottom.unsigned_abs());

@@ -1,7 +1,7 @@
-//! The units: exact factors to one base unit of each kind (contract/services/unit-conversion.md).
+//! The units: exact factors to one base unit of each kind.
 //!
-//! kB, MB, GB are decimal and KiB, MiB, GiB binary. A year is the Gregorian mean of 365.2425 days, a month its twelfth. Gallons and
-//! what is part of one are those of the United States, unless `imp` or `uk` is said.
+//! kB, MB, GB are decimal and KiB, MiB, GiB binary. A year is the Gregorian mean of 365.2425 days, a month a twelfth of it. Gallons and their
+//! fractions are US units unless marked `imp` or `uk`.
 
 /// Powers of length, mass, time, temperature, data and turning.
 pub(super) type Dims = [i8; 6];
@@ -24,7 +24,7 @@ const ROTATION: Dims = [0, 0, -1, 0, 0, 1];
 /// Distance for a volume of fuel.
 pub(super) const ECONOMY: Dims = [-2, 0, 0, 0, 0, 0];
 
-/// The words for kinds.
+/// Names of the kinds.
 pub(super) const KINDS: &[(Dims, &str)] = &[
     (LENGTH, "a length"),
     (AREA, "an area"),

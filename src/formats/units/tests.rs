@@ -1,4 +1,4 @@
-//! Conversions as people and models write them, and texts that are none.
+//! Conversions as people and models write them, and texts that are not conversions.
 
 use proptest::prelude::*;
 
@@ -236,9 +236,9 @@ fn what_cannot_be_converted_says_why() {
             "kilometer per",
             "unknown unit \"kilometer per\"",
         ),
-        ("1,2,3", "m", "km", "is no number"),
-        ("1/0", "m", "km", "is no number"),
-        ("five", "m", "km", "is no number"),
+        ("1,2,3", "m", "km", "is not a number"),
+        ("1/0", "m", "km", "is not a number"),
+        ("five", "m", "km", "is not a number"),
     ] {
         let answer = said(value, from, to);
         assert!(answer.contains(words), "{value} {from} {to}: {answer}");

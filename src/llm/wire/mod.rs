@@ -34,8 +34,8 @@ impl Dialect {
         }
     }
 
-    /// What to try when this dialect's path is not there (404 without a word about a model): servers that only take Ollama's
-    /// place speak chat completions.
+    /// The dialect to try when this one's path does not exist (404 without a word about a model): some servers in Ollama's place only support chat
+    /// completions.
     pub fn instead(self) -> Option<Self> {
         (self.wire == Wire::Ollama).then_some(Self {
             wire: Wire::OpenAi,
@@ -43,7 +43,7 @@ impl Dialect {
         })
     }
 
-    /// The address to send requests to. `base` is a base or already the whole address (contract/interfaces.md 6).
+    /// The address to send requests to. `base` is a base or already the whole address.
     pub fn url(self, base: &str) -> String {
         let base = base.trim_end_matches('/');
         let end = match (self.wire, self.row.wire) {
@@ -99,7 +99,7 @@ impl Dialect {
     }
 }
 
-/// What a failure's wording wants to know about the request.
+/// What error messages need to know about the request.
 #[derive(Debug, Clone)]
 pub struct Asked {
     /// The provider.

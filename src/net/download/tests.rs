@@ -1,4 +1,4 @@
-//! Downloads and redirects over real sockets, with a name service of our own.
+//! Downloads and redirects over real sockets, with a local DNS server.
 
 use super::*;
 use crate::base::env::Env;
@@ -97,7 +97,7 @@ fn a_file_is_saved_under_a_free_safe_name_and_never_over_another() {
     }
     assert_eq!(get("/header").path, dir.path().join("x"));
     assert_eq!(get("/").path, dir.path().join("download"));
-    // A link to nothing is a name in use.
+    // A dangling symlink occupies its name.
     std::os::unix::fs::symlink("/nowhere/at/all", dir.path().join("link.txt")).unwrap();
     assert_eq!(get("/link.txt").path, dir.path().join("link (2).txt"));
     assert_eq!(get("/%2e%2e%2f%2e%2e%2fy").path, dir.path().join("y"));
@@ -221,7 +221,7 @@ fn every_hop_of_a_redirect_is_judged() {
     assert!(problem.what.contains("more than 10 times"), "{problem}");
     let saved = fetch(&guarded, &format!("http://{outer}/go"), dir.path(), 1000).unwrap();
     assert_eq!(saved.address.target, "/end");
-    // The same is fetched where the person lets it through: it is the guard that refused.
+    // The same is fetched where the user lets it through: it is the guard that refused.
     let open = visitor("127.0.0.0/8");
     assert!(fetch(&open, &format!("http://{outer}/plain"), dir.path(), 1000).is_ok());
     assert_eq!(hits.load(Ordering::SeqCst), 1);
@@ -266,7 +266,7 @@ fn a_name_that_changes_its_meaning_is_asked_where_it_was_judged() {
         1,
         "looked up again for the connection"
     );
-    // The next request looks up anew and is refused.
+    // The next request looks up again and is refused.
     assert_eq!(
         fetch(&visitor, &url, dir.path(), 1000).unwrap_err().kind,
         Kind::Refused

@@ -1,4 +1,4 @@
-//! `MARVIN_ALLOW_PRIVATE`: hosts and networks that the person lets through (decisions.md 20).
+//! `MARVIN_ALLOW_PRIVATE`: hosts and networks that the user exempts from the guard against private addresses.
 
 use std::net::IpAddr;
 
@@ -9,14 +9,14 @@ use crate::formats::address::Host;
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Allowed {
-    /// A host, whatever its addresses are; with a port only that one.
+    /// A host with any address; with a port, only that one.
     Host(Host, Option<u16>),
     /// A network: an address and how many bits of it count.
     Network(IpAddr, u32),
 }
 
 impl Allowed {
-    /// Whether this entry lets the host through, whatever its addresses are.
+    /// Whether this entry allows the host, regardless of its addresses.
     pub(super) fn names(&self, host: &Host, port: u16) -> bool {
         matches!(self, Self::Host(own, only) if own == host && only.is_none_or(|only| only == port))
     }
@@ -39,7 +39,7 @@ impl Allowed {
 /// The entries of the variable.
 ///
 /// # Errors
-/// `Config` with the first entry that is none.
+/// `Config` with the first invalid entry.
 pub(super) fn entries(text: &str) -> Outcome<Vec<Allowed>> {
     text.split([',', ' ', '\n'])
         .map(str::trim)
@@ -47,7 +47,7 @@ pub(super) fn entries(text: &str) -> Outcome<Vec<Allowed>> {
         .map(|entry| {
             read(entry).ok_or_else(|| {
                 Problem::config(format!(
-                    "MARVIN_ALLOW_PRIVATE has \"{}\", which is no host, host:port or network.",
+                    "MARVIN_ALLOW_PRIVATE has \"{}\", which is not a host, host:port or network.",
                     clip(&visible(entry), 60)
                 ))
                 .next("Write it as 127.0.0.1:8080, nas.local or 10.0.0.0/8, several separated by commas.")

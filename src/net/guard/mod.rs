@@ -1,10 +1,10 @@
-//! The guard in front of addresses that a model or a page gave: nothing private is asked, whatever it is called
-//! (contract/services/README-a.md 10).
+//! The guard in front of addresses that a model or a page gave: no request goes to a private network, whatever the host is called (server-side
+//! request forgery).
 //!
-//! The name is looked up here, once, and the connection is made to the addresses that were judged: whoever answers a second
-//! look-up differently is never asked. Behind a proxy of the user's environment the look-up here is only a judgement: the proxy
-//! looks up by itself, and what it can reach is for it to restrict. Names that cannot be looked up here are then left to it; local
-//! names, addresses in numbers, and names that lead to private addresses here are refused all the same.
+//! The name is resolved here, once, and the connection is made to the addresses that were checked, so a DNS server that answers differently the
+//! second time (DNS rebinding) gains nothing. Behind a proxy of the user's environment the lookup here is only a check: the proxy resolves names
+//! itself, and restricting what it can reach is its task. Names that cannot be resolved here are then left to it; local names, numeric addresses,
+//! and names that resolve to private addresses here are refused all the same.
 //!
 //! Bases of services (`MARVIN_URL_<ID>`) are the user's own choice and do not come through here.
 
@@ -28,7 +28,7 @@ use crate::base::problem::{Outcome, Problem, io_words};
 use crate::formats::address::{Address, Host};
 use allow::Allowed;
 
-/// Ends of names that mean this machine or its neighbourhood, whoever answers for them.
+/// Name suffixes of this machine and the local network, whoever resolves them.
 const LOCAL: [&str; 9] = [
     "localhost",
     "local",
@@ -44,7 +44,7 @@ const LOCAL: [&str; 9] = [
 /// Looks a name up; the port is put into each address.
 pub(crate) type Names = Arc<dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
 
-/// Judges addresses.
+/// Checks addresses.
 #[derive(Clone)]
 pub(crate) struct Guard {
     allowed: Vec<Allowed>,
@@ -79,10 +79,10 @@ impl Guard {
         self
     }
 
-    /// The addresses that `address` may be asked at, all of them judged; none when only the proxy on the way can look it up.
+    /// The addresses to which `address` may connect, all checked; empty when only the proxy on the way can resolve the name.
     ///
     /// # Errors
-    /// `Refused` for a private address; `Network` when the name cannot be looked up and there is no proxy; `Cancelled`.
+    /// `Refused` for a private address; `Network` when the name cannot be resolved and there is no proxy; `Cancelled`.
     pub(crate) fn judge(
         &self,
         address: &Address,
@@ -104,7 +104,7 @@ impl Guard {
             Host::Name(name) => name,
         };
         let local = !named && is_local(name);
-        // Nothing could be excepted: not even asked for.
+        // No exception can apply, so the name is not even resolved.
         if local && self.allowed.is_empty() {
             return Err(refused(host, "a name of this machine or its network"));
         }
@@ -192,7 +192,7 @@ fn refused(host: &Host, what: &str) -> Problem {
             Host::Name(_) | Host::Ip(_) => "",
         }
     ))
-    .next("If you trust it, the person at this machine can start Marvin with MARVIN_ALLOW_PRIVATE naming the host, host:port or network.")
+    .next("If it can be trusted, the user can start Marvin with MARVIN_ALLOW_PRIVATE naming the host, host:port or network.")
 }
 
 fn unknown(name: &str) -> Problem {

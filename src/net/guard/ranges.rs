@@ -1,4 +1,4 @@
-//! Which addresses are no business of a page or a model: a table for IPv4, and for IPv6 whatever is not plainly the public internet.
+//! Address ranges that are refused: a table for IPv4, and for IPv6 everything that is not clearly the public internet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -34,7 +34,7 @@ const V6: &[(u32, u32, &str)] = &[
     (0x3fff_0000, 20, "an example in documents"),
 ];
 
-/// What the address is, when it is not a public one.
+/// The range of an address that is not public.
 pub(super) fn private(ip: IpAddr) -> Option<&'static str> {
     match ip {
         IpAddr::V4(ip) => v4(ip),

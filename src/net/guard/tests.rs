@@ -169,7 +169,7 @@ fn a_name_that_changes_its_mind_leads_nowhere_private() {
     // One look-up, judged and connected to.
     let (got, asked) = visit("/");
     assert_eq!((got.unwrap(), asked), (200, 1));
-    // A second request looks up again, and the second answer is judged before anything is asked.
+    // The second request resolves the name again, and the new answer is checked before anything is sent.
     let (got, asked) = visit("/again");
     let problem = got.unwrap_err();
     assert_eq!((problem.kind, asked), (Kind::Refused, 2));

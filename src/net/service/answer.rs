@@ -18,13 +18,13 @@ use crate::net::services::Service;
 
 /// Bytes that are read at once.
 const PIECE: usize = 64 * 1024;
-/// Characters of a service's own words in an error.
+/// Characters of a service's own message in an error.
 const SAID: usize = 300;
 
 /// A whole answer.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// Who gave it.
+    /// The service that sent it.
     pub service: &'static Service,
     /// Its status; redirects were followed.
     pub status: u16,
@@ -35,7 +35,7 @@ pub struct Answer {
     hidden: Vec<String>,
 }
 
-/// Why a body could not be taken.
+/// Why a body could not be read.
 #[derive(Debug)]
 pub(crate) enum Unread {
     /// It has more bytes than this.
@@ -46,8 +46,8 @@ pub(crate) enum Unread {
     Net(NetError),
 }
 
-/// Reads a body of at most `most` bytes, decompressed: by its header, and by its first bytes when the header was lost on the way
-/// (contract/services/README-a.md 9, stackexchange.md).
+/// Reads a body of at most `most` bytes and decompresses it: by its header, or by its first bytes, because some proxies drop the header (Stack
+/// Exchange always compresses).
 ///
 /// # Errors
 /// See [`Unread`].
@@ -58,10 +58,10 @@ pub(crate) fn body(response: &mut Response, most: usize) -> Result<Vec<u8>, Unre
     }
 }
 
-/// The same, with what had come when the connection broke and how it did: for documents of which a part is worth something.
+/// The same, with the bytes received before the connection broke, and the error: for documents of which a part is useful.
 ///
 /// # Errors
-/// As [`body`], but for connections that break.
+/// As [`body`], except for broken connections.
 pub(crate) fn body_so_far(
     response: &mut Response,
     most: usize,
@@ -114,7 +114,7 @@ fn unpacked(from: impl std::io::Read, most: usize) -> Result<Vec<u8>, Unread> {
 }
 
 impl Unread {
-    /// The failure in words; `place` is who sent it.
+    /// The message for the failure; `place` is the sender.
     pub(crate) fn problem(self, place: &str) -> Problem {
         match self {
             Self::TooLarge(most) => Problem::limit(format!(
@@ -180,12 +180,12 @@ impl Answer {
         good.then_some(value)
     }
 
-    /// The body as text, in the charset that its header, itself or nobody names.
+    /// The body as text, in the charset of its header or its own declaration, else UTF-8.
     pub fn text(&self) -> String {
         charset::decoded(&self.bytes, self.header("content-type").unwrap_or_default())
     }
 
-    /// The body as JSON, whatever the status and the content type say.
+    /// The body as JSON, regardless of status and content type.
     pub fn value(&self) -> Option<Value> {
         match std::str::from_utf8(&self.bytes) {
             Ok(text) => serde_json::from_str(text.trim_start_matches('\u{feff}')).ok(),
@@ -193,10 +193,10 @@ impl Answer {
         }
     }
 
-    /// The body as JSON of an answer that says success.
+    /// The body of a successful answer as JSON.
     ///
     /// # Errors
-    /// Every other status, with the service's own words when `said` finds them in the body; a body that is no JSON.
+    /// Every other status, with the service's own message if `said` finds one in the body; a body that is not JSON.
     pub fn json(&self, said: impl FnOnce(&Value) -> Option<String>) -> Outcome<Value> {
         let value = self.value();
         match value {
@@ -207,7 +207,7 @@ impl Answer {
         }
     }
 
-    /// How long the service asked to be left alone.
+    /// How long the service asked clients to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         retry_after::retry_after(self.header("retry-after")?)
     }
@@ -234,13 +234,13 @@ impl Answer {
         .next("Try again later, or use another source.")
     }
 
-    /// A service's own words in one line: without keys and control characters, and not too many of them.
+    /// A service's own message on one line: shortened, without keys and control characters.
     pub fn said(&self, words: &str) -> String {
         let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
         clip(&visible(&redact::secrets(&line, &self.hidden)), SAID)
     }
 
-    /// The problem with an answer that is a refusal, by its status, with the service's own words.
+    /// The problem for an error status, with the service's own message.
     pub fn refused(&self, said: Option<&str>) -> Problem {
         let name = begin(self.service.name);
         let status = self.status;
@@ -271,7 +271,7 @@ impl Answer {
                 Kind::Limit,
                 format!("The request is too long for {name} ({status})"),
             ),
-            429 => (Kind::Limit, format!("{name} is asked too often (429)")),
+            429 => (Kind::Limit, format!("Too many requests to {name} (429)")),
             500..=599 => (Kind::Network, format!("{name} failed ({status})")),
             300..=399 => (
                 Kind::Network,
@@ -298,7 +298,7 @@ impl Answer {
     }
 }
 
-/// When a service may be asked again, as a person says it.
+/// When a service may be used again, in natural language.
 pub(crate) fn again(wait: Duration) -> String {
     let seconds = wait.as_secs().max(1);
     let count = |n: u64, unit| plural(usize::try_from(n).unwrap_or(usize::MAX), unit);
@@ -308,10 +308,10 @@ pub(crate) fn again(wait: Duration) -> String {
         7_200..=172_800 => count(seconds.div_ceil(3_600), "hour"),
         _ => return "Try again another day.".to_owned(),
     };
-    format!("It may be asked again in {wait}.")
+    format!("Try again in {wait}.")
 }
 
-/// A service's name as the first words of a sentence.
+/// A service's name at the start of a sentence.
 fn begin(name: &str) -> String {
     match name.strip_prefix("the ") {
         Some(rest) => format!("The {rest}"),
@@ -339,7 +339,7 @@ mod tests {
             words(500, r#"{"error": "over\nloaded."}"#),
             "OMDb failed (500): over loaded."
         );
-        assert_eq!(words(429, ""), "OMDb is asked too often (429).");
+        assert_eq!(words(429, ""), "Too many requests to OMDb (429).");
         assert_eq!(
             answer(200, "\u{feff}{}").json(said).unwrap(),
             serde_json::json!({})

@@ -1,4 +1,4 @@
-//! What is kept between requests: answers for a while, so that nobody is asked the same twice, and connections.
+//! Kept between requests: answers for a while, so that nothing is fetched twice, and connections.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::answer::Answer;
 use crate::net::http::Client;
 
-/// Answers that are kept, and their bytes together.
+/// Answers that are kept, and their total size in bytes.
 const ANSWERS: usize = 64;
 const BYTES: usize = 16 << 20;
 /// Connections that are kept.
@@ -42,7 +42,7 @@ impl Answers {
     }
 }
 
-/// Clients that serve nobody at the moment. A client serves one request at a time, so that cancelling one ends no other.
+/// Idle clients. A client serves one request at a time, so that cancelling one does not end another.
 #[derive(Debug, Default)]
 pub(crate) struct Clients(Mutex<VecDeque<(String, Client)>>);
 

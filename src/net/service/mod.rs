@@ -1,5 +1,5 @@
-//! The one way out to the services of the table (contract/services/README-a.md): a request waits its turn at its host's gate,
-//! names Marvin and the contact, is limited in time and size, and is tried again once at most, when the service says when.
+//! The one client for the services of the table: a request waits for its host's rate limit, names Marvin and the contact, is limited in time and
+//! size, and is retried at most once, when the service says when.
 
 mod answer;
 mod cache;
@@ -23,7 +23,7 @@ use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::Outcome;
 
-/// The longest that a service is left alone because it said so.
+/// The longest pause that a service can ask for.
 const REST: Duration = Duration::from_secs(3_600);
 
 /// The way out: what all requests of a session share.
@@ -36,7 +36,7 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// The way out for `env`; `gates` is the folder where processes wait for each other. Nothing is opened or read.
+    /// A client for `env`; `gates` is the folder with the rate limit files shared by processes. Nothing is opened or read.
     pub fn new(env: &Env, gates: Option<PathBuf>) -> Self {
         Self {
             env: env.clone(),
@@ -56,8 +56,7 @@ impl Outside {
         Ask::new(self, service, contact, stop)
     }
 
-    /// Waits for the turn of a request to `host` by `who`, which makes one each `gap`, in whatever process. Hosts of this machine are
-    /// asked as often as one likes.
+    /// Waits until `who` may send a request to `host`: one per `gap`, across all processes. Hosts on this machine have no limit.
     ///
     /// # Errors
     /// `Cancelled`.
@@ -68,7 +67,7 @@ impl Outside {
         self.gates.pass(who, who, gap, stop)
     }
 
-    /// Leaves a service alone for `time`: it refused, or asked for it in its own words.
+    /// Sends nothing to a service for `time`: it refused, or asked for a pause in its own message.
     pub fn rest(&self, service: &'static Service, time: Duration) {
         let host = host(service.base_in(&self.env));
         self.gates.shut(&host, service.name, time.min(REST));

@@ -1,5 +1,4 @@
-//! One request after another: each host is left alone between two requests, whoever makes them, and for as long as it asked for
-//! (contract/services/README-a.md 6).
+//! Rate limit per host: a minimum gap between two requests, whichever tool makes them, and any longer pause that the host asked for.
 
 use std::collections::HashMap;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -15,7 +14,7 @@ use crate::base::problem::{Outcome, Problem};
 
 /// Gaps from here on hold between processes too.
 const SHARED: Duration = Duration::from_secs(1);
-/// The longest that one waits for another process's turn: a time in the file that lies further ahead is none.
+/// The longest wait for another process's turn: a later time in the file is invalid.
 const AHEAD: Duration = Duration::from_secs(60);
 /// Between two looks at a file that another process has locked.
 const LOOK: Duration = Duration::from_millis(10);
@@ -32,7 +31,7 @@ pub(crate) struct Gates {
 struct Gate {
     /// When the next request may be made.
     next: Option<Instant>,
-    /// Until when nothing may be asked, because the service said so.
+    /// No request before this time, because the service said so.
     shut: Option<Instant>,
 }
 
@@ -45,10 +44,10 @@ impl Gates {
         }
     }
 
-    /// Waits for the turn of a request to `host`, which is called `name`.
+    /// Waits until a request to `host`, called `name`, may be sent.
     ///
     /// # Errors
-    /// `Limit` while the service wants to be left alone; `Cancelled`.
+    /// `Limit` during a pause that the service asked for; `Cancelled`.
     pub(crate) fn pass(&self, host: &str, name: &str, gap: Duration, stop: &Cancel) -> Outcome<()> {
         stop.check()?;
         self.open(host, name)?;
@@ -69,11 +68,11 @@ impl Gates {
         if !stop.sleep(others) {
             return Err(Problem::cancelled());
         }
-        // The answer to a request that stood before this one may have asked for a pause.
+        // The answer to an earlier request in the queue may have asked for a pause.
         self.open(host, name)
     }
 
-    /// Fails while the service wants to be left alone.
+    /// Fails during a pause that the service asked for.
     fn open(&self, host: &str, name: &str) -> Outcome<()> {
         let closed = self
             .lock()
@@ -98,8 +97,8 @@ impl Gates {
     }
 }
 
-/// What rests when a service wants to be left alone: its host, whatever else it serves; on this machine that service alone,
-/// because one server may stand in for several there.
+/// The scope of a pause: the host with everything it serves; on this machine only the one service, because one test server may stand in for
+/// several.
 fn rests(host: &str, name: &str) -> String {
     if is_here(host) {
         format!("{name} at {host}")
@@ -110,13 +109,13 @@ fn rests(host: &str, name: &str) -> String {
 
 fn shut(name: &str, left: Duration) -> Problem {
     Problem::limit(format!(
-        "{name} asked for a pause and is not asked for another {} s.",
+        "{name} asked for a pause; it gets no requests for another {} s.",
         left.as_secs() + 1
     ))
     .next("Wait until then, or use another source.")
 }
 
-/// Servers on this machine are asked as often as one likes.
+/// True for hosts on this machine, which have no limit.
 pub(crate) fn is_here(host: &str) -> bool {
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
     let name = name.trim_matches(['[', ']']);
@@ -126,7 +125,7 @@ pub(crate) fn is_here(host: &str) -> bool {
             .is_ok_and(|ip| ip.is_loopback())
 }
 
-/// How long to wait when other processes' turns count too; `own` when that cannot be found out.
+/// How long to wait, including other processes' turns; `own` when those are unknown.
 fn among_processes(
     dir: &Path,
     host: &str,
@@ -164,7 +163,7 @@ fn among_processes(
     take().unwrap_or(own)
 }
 
-/// Locks the file; it is held only for a moment by whoever has it.
+/// Locks the file; every holder keeps it only briefly.
 fn locked(file: &File, stop: &Cancel) -> Option<()> {
     for _ in 0..200 {
         match file.try_lock() {
@@ -182,7 +181,7 @@ mod tests {
 
     const GAP: Duration = Duration::from_secs(1);
 
-    /// How long one more request would have to wait, found out without waiting: a fired token ends the sleep.
+    /// How long a further request would have to wait, without waiting: the token has fired, which ends the sleep.
     fn turns(gates: &Gates, host: &str) -> Duration {
         let hosts = gates.lock();
         let next = hosts.get(host).and_then(|gate| gate.next);
@@ -214,7 +213,7 @@ mod tests {
         );
         assert!(problem.what.contains("60 s"), "{}", problem.what);
         gates.pass("b", "O", GAP, &Cancel::new()).unwrap();
-        // Whatever else the host serves rests too, unless it is a stand-in on this machine.
+        // Everything else on the host pauses too, unless it is a stand-in on this machine.
         assert!(gates.pass("a", "O", GAP, &Cancel::new()).is_err());
         gates.shut("127.0.0.1:1", "I", Duration::from_secs(60));
         let here = |service| gates.pass("127.0.0.1:1", service, Duration::ZERO, &Cancel::new());

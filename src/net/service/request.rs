@@ -1,4 +1,4 @@
-//! A request to a service as it is put together: what is asked, what is kept of the answer, how long it may take.
+//! Builder of a request to a service: what to fetch, what to cache, how long it may take.
 
 use std::fmt::{Display, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -69,7 +69,7 @@ pub struct Ask<'a> {
 }
 
 impl<'a> Ask<'a> {
-    /// A request to `service` with nothing said yet.
+    /// A request to `service` without parameters.
     pub(crate) fn new(
         out: &'a Outside,
         service: &'static Service,
@@ -98,7 +98,7 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// Another base than the table's, derived from it (a Wikipedia in another language); an override of the person's stands.
+    /// Uses another base than the table's, derived from it (a Wikipedia in another language); an override by the user wins.
     #[must_use]
     pub fn base(mut self, base: &str) -> Self {
         if !self.service.is_own(&self.out.env) {
@@ -191,35 +191,35 @@ impl<'a> Ask<'a> {
         self
     }
 
-    /// The same, but only for an answer that looks like one to its reader: a proxy's word under 200 is asked for again.
+    /// The same, but only for valid answers: a proxy's error page with status 200 is not cached.
     #[must_use]
     pub fn keep_if(mut self, time: Duration, worth: fn(&Value) -> bool) -> Self {
         self.worth = worth;
         self.keep(time)
     }
 
-    /// Waits at most this long for a second try when the service says how long.
+    /// Waits at most this long for a retry when the service says how long.
     #[must_use]
     pub fn patience(mut self, time: Duration) -> Self {
         self.patience = time;
         self
     }
 
-    /// Tries a second time after `time` when the service is overloaded (429, 5xx) and does not say how long that lasts.
+    /// Retries after `time` when the service is overloaded (429, 5xx) and names no time.
     #[must_use]
     pub fn again_after(mut self, time: Duration) -> Self {
         self.again = Some(time);
         self
     }
 
-    /// The same, but only where the service fails (5xx): one that is asked too often is left alone.
+    /// The same, but only for errors of the service (5xx), not when it limits the rate.
     #[must_use]
     pub fn again_when_failed(mut self, time: Duration) -> Self {
         self.again_failed = Some(time);
         self
     }
 
-    /// Never tries a second time, whatever the service says.
+    /// Never retries, whatever the service says.
     #[must_use]
     pub fn only_once(mut self) -> Self {
         self.once = true;
@@ -240,11 +240,11 @@ impl<'a> Ask<'a> {
         self
     }
 
-    /// Asks.
+    /// Sends the request.
     ///
     /// # Errors
-    /// `Config` without the contact that the service wants; `Limit` while it wants to be left alone, or for too much; `Network`;
-    /// `Cancelled`. Every status is an answer.
+    /// `Config` without the contact that the service requires; `Limit` during a pause, or for a body that is too large; `Network`; `Cancelled`.
+    /// Every status is an answer.
     pub fn get(self) -> Outcome<Answer> {
         self.send(&Sent::Nothing)
     }

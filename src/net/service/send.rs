@@ -26,7 +26,7 @@ const LONGEST: usize = 8_000;
 const HOPS: usize = 3;
 
 impl Ask<'_> {
-    /// True when the service may be asked: its contact is set where its public server wants one.
+    /// Succeeds when requests are allowed: the contact is set if the public server requires one.
     ///
     /// # Errors
     /// `Config` with what to set.
@@ -34,7 +34,7 @@ impl Ask<'_> {
         let service = self.service;
         if service.contact && self.contact.is_none() && !service.is_own(&self.out.env) {
             return Err(Problem::config(format!(
-                "The public server of {} is asked only by programs that name a contact.",
+                "The public server of {} requires a contact in the User-Agent.",
                 service.name
             ))
             .next(format!(
@@ -111,7 +111,7 @@ impl Ask<'_> {
         Ok(answer)
     }
 
-    /// How long to wait before the second try; none for an answer that stands.
+    /// How long to wait before the retry; `None` for a final answer.
     fn wait(&self, answer: &Answer) -> Option<Duration> {
         let wait = match answer.retry_after() {
             Some(wait) => wait,
@@ -154,7 +154,7 @@ impl Ask<'_> {
             None => (self.client(url)?, false),
         };
         let mut response = self.request(&client, url, sent);
-        // A connection that was kept may have been closed meanwhile; nothing was answered on it.
+        // A reused connection may have been closed by the server meanwhile; nothing was answered on it.
         if used && matches!(response, Err(NetError::Broken { early: true, .. })) {
             client.forget();
             response = self.request(&client, url, sent);
@@ -189,12 +189,12 @@ impl Ask<'_> {
         }))
     }
 
-    /// The address that `next` means at `url`. What is none is the service's fault, and not shown: it may repeat a key.
+    /// Resolves the redirect target `next` at `url`. An invalid one is the service's fault, and not shown: it may contain a key.
     fn joined(&self, url: &str, next: &str) -> Outcome<String> {
         match Address::parse(url)?.join(next) {
             Ok(address) => Ok(address.to_string()),
             Err(_) => Err(Problem::network(format!(
-                "{} redirects to what is no web address.",
+                "{} redirects to an invalid web address.",
                 self.service.name
             ))
             .next("Try again later, or use another source.")),

@@ -1,4 +1,4 @@
-//! Requests put together, and the contact that some services want.
+//! Building requests, and the contact that some services require.
 
 use super::send::origin;
 use super::*;

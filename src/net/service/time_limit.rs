@@ -1,4 +1,4 @@
-//! A time limit for a whole request, whatever its phases do: a body that trickles keeps every other limit.
+//! A time limit for a whole request: a body that trickles stays within every phase's limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
-//! The settings that git may take from a configuration, whoever wrote it: data that start no program and show no outside file.
+//! The settings that git may take from any configuration: data that start no program and expose no file outside.
 //!
-//! A list of what is allowed and not of what is forbidden: git learns new settings with every release, and tools invent their
-//! own. Names are git's own in lower case; `*` stands for a subsection.
+//! An allow-list, because git gets new settings with every release and tools add their own. Names are git's own in lower case; `*` matches a
+//! subsection.
 
 /// Settings that every call gives itself.
 pub(super) const ANSWERED: [&str; 25] = [
@@ -17,7 +17,7 @@ pub(super) const ANSWERED: [&str; 25] = [
     "submodule.recurse=false",
     "diff.submodule=short",
     "status.submoduleSummary=false",
-    // Clearing up runs gc.recentObjectsHook, and would go on in the background; git before 2.29 asks only the first of these.
+    // Garbage collection runs gc.recentObjectsHook, and would continue in the background; git before 2.29 knows only the first of these.
     "gc.auto=0",
     "gc.autoDetach=false",
     "maintenance.auto=false",
@@ -34,7 +34,7 @@ pub(super) const ANSWERED: [&str; 25] = [
     "column.ui=never",
     "column.branch=never",
     "column.status=never",
-    // A guess from the host's name is nobody's identity, and is told in ten lines.
+    // An identity guessed from the host name is useless, and comes with ten lines of advice.
     "user.useConfigOnly=true",
     "advice.addEmbeddedRepo=false",
 ];
@@ -281,7 +281,7 @@ pub(super) fn is_answered(name: &[u8]) -> bool {
     })
 }
 
-/// What replaces a setting that is not allowed. An empty program is none; a filter that is none must not be required either.
+/// The replacement of a setting that is not allowed. An empty program means none; a filter without one must not be required either.
 pub(super) fn replacement(name: &[u8]) -> &'static str {
     match parts(name) {
         Some(("color", false, _) | (_, _, "required")) => "false",

@@ -1,4 +1,4 @@
-//! What git said, or its own words as a problem with the next step.
+//! git's output, or its error message as a problem with the next step.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::proc::child::Done;
 
-/// What git said on standard output.
+/// git's standard output.
 ///
 /// # Errors
-/// It failed or took too long.
+/// It failed or timed out.
 pub(super) fn said(dir: &Path, done: Done) -> Outcome<String> {
     if done.success() {
         return Ok(done.stdout.text().trim_end().to_owned());
@@ -46,8 +46,8 @@ pub(super) fn said(dir: &Path, done: Done) -> Outcome<String> {
     })
 }
 
-/// git's words without what they repeat of a file. git asks repositories below (submodules, or what only lies there) for
-/// their commit and nothing else, and nobody looked at their folders: the one file there whose lines it repeats may be a link.
+/// git's message without lines that it quotes from a file. git reads the commit of nested repositories (submodules and others) whose folders were
+/// not checked: the file whose lines it quotes may be a symlink.
 fn unrepeated(words: &str) -> String {
     const FILE: &str = "packed-refs";
     let lines = words.lines().map(|line| match line.find(FILE) {
@@ -57,7 +57,7 @@ fn unrepeated(words: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// True when git failed over an object that it could not read, in one of its many words for that.
+/// True when git failed because of an unreadable object, in any of its messages for that.
 pub(super) fn lacks_objects(done: &Done) -> bool {
     const WORDS: [&str; 6] = [
         "lazy fetching",
@@ -71,7 +71,7 @@ pub(super) fn lacks_objects(done: &Done) -> bool {
     !done.success() && WORDS.iter().any(|word| words.contains(word))
 }
 
-/// What a partial clone lacks is not fetched on the way: that runs programs which the repository names.
+/// Objects missing in a partial clone are not fetched: that would run programs which the repository names.
 pub(super) fn not_here(done: &Done) -> Problem {
     Problem::missing(format!(
         "This is a partial clone: not all of this repository's objects are here, and fetching them on the way is switched off. git: {}",
@@ -80,7 +80,7 @@ pub(super) fn not_here(done: &Done) -> Problem {
     .next("run_command with the same git command fetches what it needs.")
 }
 
-/// There is no repository at `dir` or above.
+/// The problem when there is no repository at `dir` or above.
 pub(super) fn no_repository(dir: &Path) -> Problem {
     Problem::missing(format!("{} is not in a git repository.", dir.display()))
         .next("run_command with \"git init\" makes one.")

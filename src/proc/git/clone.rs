@@ -1,8 +1,8 @@
-//! Cloning for reading: into a folder that is thrown away unless the clone is whole; nothing of the repository runs.
+//! Clones a repository for reading: into a folder that is removed unless the clone is complete; nothing of the repository runs.
 //!
-//! The same list of settings holds as for the other calls (see [`super`]), so that no filter runs at the checkout, with one
-//! addition: the user's own settings say how the network is reached (proxy, credential helper, ssh command). They are for the
-//! one address that is cloned, which no repository chose, and private repositories cannot be had without.
+//! The same allow-list of settings applies as for other calls (see [`super`]), so that no filter runs at the checkout, with one addition: the
+//! user's own network settings (proxy, credential helper, ssh command). They apply to the one address that is cloned, which no repository chose,
+//! and private repositories need them.
 
 use std::ffi::OsString;
 use std::fs;
@@ -20,13 +20,13 @@ use crate::proc::capture::Keep;
 use crate::proc::child::{Done, Run};
 use crate::proc::child_env::git_env;
 
-/// Between two looks at how far it is.
+/// Interval of progress reports.
 const EACH: Duration = Duration::from_millis(300);
 /// Beginning of the names of folders that a clone comes into.
 const SCRATCH: &str = ".marvin-clone-";
 /// No clone runs that long.
 const STALE: Duration = Duration::from_secs(3600);
-/// What to clone, and who fetches it.
+/// What to clone, and with which program.
 #[derive(Debug, Clone)]
 pub(crate) struct Clone<'a> {
     /// The repository's address.
@@ -42,10 +42,10 @@ pub(crate) struct Clone<'a> {
 }
 
 impl Clone<'_> {
-    /// Clones to `dest`, which must not exist; `told` hears how many bytes there are.
+    /// Clones to `dest`, which must not exist; `told` is called with the number of bytes received.
     ///
     /// # Errors
-    /// It failed or was stopped; `dest` does not exist then.
+    /// It failed or was cancelled; `dest` does not exist then.
     pub(crate) fn run(
         &self,
         dest: &Path,
@@ -117,7 +117,7 @@ impl Clone<'_> {
                 .chain(["--template=", "--no-recurse-submodules", "--progress"]);
         let mut run = match self.gh {
             Some((gh, name)) => {
-                // gh starts git by itself, so that git is told by variables.
+                // gh starts git itself, so the settings go into variables.
                 let answered = ANSWERED
                     .iter()
                     .filter_map(|setting| setting.split_once('='));
@@ -130,7 +130,7 @@ impl Clone<'_> {
                 let mut count = 0usize;
                 for setting in answered.chain(own) {
                     let (name, value) = setting.map_err(|why| {
-                        Problem::config("A setting of git has a name that is no text.")
+                        Problem::config("A git setting has a name that is not valid text.")
                             .next("\"git config --list\" shows it.")
                             .because(why)
                     })?;
@@ -181,7 +181,7 @@ fn sweep(above: &Path) {
     for entry in fs::read_dir(above).into_iter().flatten().flatten() {
         let old = entry.metadata().and_then(|about| about.modified());
         let old = old.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > STALE));
-        // A link is not followed: it is no folder.
+        // A link is not followed: it is not a folder.
         let folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         if old && folder && entry.file_name().to_string_lossy().starts_with(SCRATCH) {
             let _ = fs::remove_dir_all(entry.path());

@@ -1,5 +1,4 @@
-//! What the configurations of repository, user and machine would have git do, and the settings that take back whatever is not
-//! on the list of [`super::allowed`].
+//! The configuration of repository, user and machine, and the settings that override everything not listed in [`super::allowed`].
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -11,10 +10,10 @@ use super::{allowed, answer};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{thousands, visible};
 
-/// Who wrote a setting.
+/// The origin of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
-    /// The user or whoever set the machine up.
+    /// The user or the machine's administrator.
     User,
     /// The repository, a file that it includes, or the settings of a worktree.
     Repository,
@@ -22,7 +21,7 @@ enum Scope {
 
 /// Blame's lists of commits: the setting has several values, and none takes another back.
 const IGNORED_REVISIONS: &[u8] = b"blame.ignorerevsfile";
-/// Most settings that are taken back, and their bytes: they are arguments of every call, and git takes ever longer over them.
+/// Most overrides, and their size in bytes: they are arguments of every call, and git takes disproportionately long over many.
 const MAX_REPLACEMENTS: usize = 1000;
 const MAX_REPLACEMENT_BYTES: usize = 64 * 1024;
 
@@ -46,13 +45,13 @@ pub(super) struct Config {
     entries: Vec<Entry>,
 }
 
-/// Reads the configuration as git sees it: included files and that of a linked worktree too. Reading it runs nothing.
+/// Reads the configuration as git sees it, with included files and that of a linked worktree. Reading it runs nothing.
 ///
 /// # Errors
-/// git cannot read it, or it cannot be run.
+/// git cannot read it, or cannot be run.
 pub(super) fn read(launch: &Launch<'_>) -> Outcome<Config> {
     let mut config = Config::default();
-    // Scope and setting take turns. What this call gives itself has a scope of its own and is left out.
+    // Scope and setting alternate. Settings of this call itself have the scope "command" and are skipped.
     let mut scope = None;
     let list = ["config", "--list", "--includes", "--show-scope", "--null"];
     let done = launch.split(&list, None, &mut |piece| match scope.take() {
@@ -78,10 +77,10 @@ pub(super) fn read(launch: &Launch<'_>) -> Outcome<Config> {
 }
 
 impl Config {
-    /// What takes the place of whatever is not allowed.
+    /// The overrides of everything that is not allowed.
     ///
     /// # Errors
-    /// `Refused` when it is too much.
+    /// `Refused` when there are too many.
     pub(super) fn replacements(&self) -> Outcome<Vec<Setting>> {
         self.replacements_but(|_| false)
     }
@@ -145,7 +144,7 @@ impl Config {
         (!value.is_empty()).then_some(value)
     }
 
-    /// Names of the filters that somebody gave a program; none of them runs here.
+    /// Names of the filters with a configured program; none of them runs here.
     pub(super) fn filters(&self) -> BTreeSet<Vec<u8>> {
         let program = |entry: &Entry| {
             let rest = entry.name.strip_prefix(b"filter.")?;
@@ -157,8 +156,8 @@ impl Config {
         self.entries.iter().filter_map(program).collect()
     }
 
-    /// Looks at the lists of commits that blame is to pass over: git reads each, whatever else is set, and repeats a line that
-    /// it does not understand. A repository may only name files of its own, whose top is `top`.
+    /// Checks the files of `blame.ignoreRevsFile`: git reads each in any case, and quotes lines that it cannot parse. A repository may only name
+    /// its own files, below `top`.
     ///
     /// # Errors
     /// `Refused` when one is anywhere else.
@@ -214,7 +213,7 @@ impl Config {
 }
 
 impl Setting {
-    /// The words of git's command line for it.
+    /// The command-line arguments that set it.
     pub(super) fn words(&self) -> Vec<OsString> {
         let (name, value) = (self.name.as_slice(), self.value.as_slice());
         if !name.contains(&b'=') {

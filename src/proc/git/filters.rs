@@ -1,4 +1,4 @@
-//! Files that go through a filter which somebody configured, and which does not run here.
+//! Files with a configured filter, which does not run here.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ pub(super) fn joined(paths: &[Vec<u8>]) -> Vec<u8> {
     all
 }
 
-/// "a.bin, b.bin and 3 more", or nothing when there are none.
+/// "a.bin, b.bin and 3 more"; `None` for an empty set.
 pub(super) fn list(paths: &BTreeSet<Vec<u8>>) -> Option<String> {
     if paths.is_empty() {
         return None;

@@ -1,8 +1,10 @@
-//! What a repository's own folder may consist of: files and folders, and no link that leads out of it. Through a link git
-//! would write elsewhere (an archive may hold a `.git` whose `COMMIT_EDITMSG` is a link to a file of the person who unpacks
-//! it), and it repeats lines that it does not understand: a `packed-refs` that is a link shows any file.
+//! The allowed contents of a repository's own folder: files and folders, and no symlink that leads out of it. Through a symlink git would write
+//! elsewhere (an archive may contain a `.git` whose `COMMIT_EDITMSG` is a symlink to a file of the user who unpacks it), and it quotes lines that
+//! it cannot parse: a `packed-refs` that is a symlink discloses any file.
 //!
-//! Everything is looked at that git might read or write; the few names that it does not are listed. Other repositories, to
+//! Everything that git might read or write is checked; the few names that it does not use are listed. Object stores that a shared clone borrows
+//! from may be anywhere: their objects are found by hash alone. Only their own lists of further stores are text again, and must be regular files of
+//! theirs.
 //! which a shared clone leads by the lines of a file, may lie anywhere: what they give is found by its hash alone. Only their
 //! own list of further ones is text again, and must be a file of theirs.
 
@@ -17,10 +19,9 @@ use super::place::Place;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::visible;
 
-/// Names in a repository's folder behind which the tools of this module read and write nothing: hooks and filters do not run,
-/// and git in a submodule is not started.
+/// Entries of a repository's folder that the tools of this module never use: hooks and filters do not run, and git is not started in submodules.
 const UNUSED: [&str; 4] = ["hooks", "lfs", "annex", "modules"];
-/// Folders that are looked into; whatever else stands in a repository's folder is some other program's.
+/// Folders that are checked; all others belong to other programs.
 const FOLDERS: [&str; 13] = [
     "branches",
     "info",
@@ -40,7 +41,7 @@ const FOLDERS: [&str; 13] = [
 const PATTERNS: &str = "info/exclude";
 /// Folders in folders that are looked at; branch names are not that long.
 const DEEPEST: u8 = 32;
-/// Repositories from which a shared clone may borrow, those of the others with it.
+/// Most object stores that a shared clone may borrow from, transitively.
 const MAX_ALTERNATES: usize = 64;
 /// A list of other repositories has a few lines.
 const LIST_CAP: u64 = 1 << 20;
@@ -111,8 +112,8 @@ fn wrong(entry: &fs::DirEntry, top: &Path, inside: &[&Path], depth: u8) -> Optio
     }
 }
 
-/// True when the link ends at a file inside the repository; behind one to a folder could be what nobody looks at. One to
-/// nothing yet, as `HEAD` may be, must say so by itself.
+/// True when the symlink ends at a file inside the repository; a folder behind one would not be checked. A dangling one, as `HEAD` may be, must
+/// show that by its text.
 fn stays(link: &Path, inside: &[&Path]) -> bool {
     if let Ok(end) = link.canonicalize() {
         return end.is_file() && inside.iter().any(|folder| end.starts_with(folder));
@@ -126,7 +127,7 @@ fn stays(link: &Path, inside: &[&Path]) -> bool {
     })
 }
 
-/// Looks at the lists of the folders of objects that `objects` borrows from. Its own is no link that leads out already.
+/// Looks at the lists of the folders of objects that `objects` borrows from. Its own is not a link that leads out already.
 fn check_alternates(objects: &Path, seen: &mut HashSet<PathBuf>) -> Outcome<()> {
     let list = objects.join("info/alternates");
     let Ok(about) = fs::metadata(&list) else {

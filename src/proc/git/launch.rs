@@ -1,4 +1,4 @@
-//! How git is started: no terminal, no pager, no hooks, no network, nothing that runs by itself.
+//! Starts git: no terminal, no pager, no hooks, no network, no background work.
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -103,16 +103,16 @@ impl<'a> Launch<'a> {
     }
 
     /// The folder that bounds git's search, as its variable can name it: that is a list, so that a path with a colon, or one
-    /// that is no text, cannot be in it.
+    /// that is not text, cannot be in it.
     fn nameable_ceiling(&self) -> Option<&str> {
         let ceiling = self.ceiling.as_deref().and_then(Path::to_str);
         ceiling.filter(|path| !path.contains(':'))
     }
 
-    /// Makes sure that git takes `place` and no repository above it, where it cannot be told how far to look.
+    /// Makes sure that git uses `place` and not a repository above it, where GIT_CEILING_DIRECTORIES cannot express the path.
     ///
     /// # Errors
-    /// `Missing` when git takes another repository or none.
+    /// `Missing` when git finds another repository or none.
     pub(super) fn confirm(&self, place: &Place) -> Outcome<()> {
         if self.ceiling.is_none() || self.nameable_ceiling().is_some() {
             return Ok(());

@@ -1,35 +1,31 @@
-//! git as typed calls: what it may read and run here, as a list of what is allowed.
+//! git as typed calls, restricted by allow-lists: what it may read, and that it runs nothing.
 //!
-//! A repository is data that somebody else may have written: an archive brings its `.git` along. git trusts that folder, so
-//! that a setting is enough to run a program on `git status`. And the user's own settings hand the reins on: git-lfs, which
-//! they configured, takes its programs and addresses from `.git/config` and from a tracked file. So it does not count who
-//! configured a program. **git starts no other process here**, neither a program nor another git, and these are the parts:
+//! A repository is data that somebody else may have written: an archive contains its `.git`. git trusts that folder, so a setting is enough to run
+//! a program on `git status`. The user's own settings extend that trust: git-lfs, which they configured, takes programs and addresses from
+//! `.git/config` and from a tracked file. So it does not matter who configured a program. **git starts no other process here**, neither a program
+//! nor another git. The parts:
 //!
-//! - [`place`] finds the repository by its files and refuses one that knows nothing of the directory it was found in, one that
-//!   keeps its files elsewhere, and one whose own folder is the project's folder too. git is kept from looking higher; where
-//!   its list of bounds cannot name the path, it is asked which repository it takes.
-//! - [`folder`] looks at the repository's folder before git does: no link leads out of it, for reading as for writing. Linked
-//!   worktrees, submodules, shared clones and HEAD as a link are what honest repositories need, and are followed by their
-//!   own records.
-//! - [`config`] reads all settings with one process, and whatever is not in [`allowed`], the list of settings that are data, is
-//!   overridden on the command line of every further call, an unknown name too. That holds for the user's settings as for the
-//!   repository's: their identity, line endings and ignored files count, their pager, editor, difftool and helpers have nothing
-//!   to do here. What cannot be overridden git reads from the files alone (format, extensions, core.worktree, and the trace
-//!   that only the user can turn on), and is data.
-//! - [`launch`] gives the environment: nothing of the caller's `GIT_*`, no network, no prompt, no hooks, no clearing up.
-//! - The operations keep git from starting itself in submodules, where it would obey a configuration that nobody looked at:
-//!   status and diff compare commits only, add is replaced by a listing and the index ([`stage`]), commit is not asked to
-//!   commit nothing, and checkout is quiet, because it lists changes by looking into submodules. What it would have said is
-//!   read afterwards. git itself still reads which commit a repository below is at; what it could repeat of the files there
-//!   is cut from its words ([`answer`]).
+//! - [`place`] finds the repository by its files and refuses one that does not record the directory it was found in, one that keeps its files
+//! elsewhere, and one whose own folder is also the project's folder. git is kept from searching further up; where GIT_CEILING_DIRECTORIES cannot
+//! express the path, git is asked which repository it uses.
+//! - [`folder`] checks the repository's folder before git reads it: no symlink leads out of it, for reading or writing. Linked worktrees,
+//! submodules, shared clones and HEAD as a symlink are what legitimate repositories need, and are followed by their own records.
+//! - [`config`] reads all settings with one process, and everything that is not in [`allowed`], the list of settings that are data, is overridden
+//! on the command line of every further call, unknown names included. That applies to the user's settings as well as the repository's: their
+//! identity, line endings and ignore rules are used; their pager, editor, difftool and helpers are not. Settings that cannot be overridden (format,
+//! extensions, core.worktree, and trace targets, which only the user can set) are data.
+//! - [`launch`] gives the environment: nothing of the caller's `GIT_*`, no network, no prompt, no hooks, no garbage collection.
+//! - The operations keep git from starting itself in submodules, where it would obey an unchecked configuration: status and diff compare commits
+//! only, add is replaced by a listing and the index ([`stage`]), commit is never run with nothing to commit, and checkout is quiet, because its
+//! list of changes looks into submodules. That list is read afterwards. git still reads the current commit of a nested repository; what it could
+//! quote of the files there is removed from its messages ([`answer`]).
 //!
-//! **Filters** (git-lfs, git-crypt) do not run either, whoever set them up: git-lfs posts to any address that the repository
-//! names. So files of a filter are checked out as they are stored, which the result says with their names, and a commit leaves
-//! them out and says so: staged as they are, a secret would be stored in the clear and a huge file whole. `run_command` with
-//! git does both, with the user's approval.
+//! **Filters** (git-lfs, git-crypt) do not run either, whoever configured them: git-lfs posts to any address that the repository names. So files
+//! with a filter are checked out as stored, which the result says with their names, and a commit leaves them out and says so: staged unfiltered, a
+//! secret would be stored in the clear and a huge file whole. `run_command` with git does both, with the user's approval.
 //!
-//! A shared clone may borrow objects from any folder that its list names. That shows nothing by itself: what is borrowed is
-//! found by its hash, which whoever wrote the list would have to know.
+//! A shared clone may borrow objects from any folder that its list names. That discloses nothing by itself: borrowed objects are found by hash,
+//! which the author of the list would have to know.
 
 mod allowed;
 mod answer;
@@ -56,10 +52,10 @@ use config::{Config, Setting};
 use launch::Launch;
 use place::Place;
 
-/// Submodules are told by their commit alone: looking into one obeys its own configuration, which nobody disarmed.
+/// Submodules are compared by commit alone: looking into one applies its own, unchecked configuration.
 const UNENTERED: &str = "--ignore-submodules=dirty";
 
-/// git in one directory of a repository that may be worked in. Kept for one operation, not longer: configurations change.
+/// git in one directory of a checked repository. Kept for one operation only: configurations change.
 #[derive(Debug)]
 pub(crate) struct Git<'a> {
     launch: Launch<'a>,
@@ -67,7 +63,7 @@ pub(crate) struct Git<'a> {
     config: Config,
     /// Settings for every call: what is not allowed replaced, the identity of the caller.
     settings: Vec<OsString>,
-    /// Filters that somebody configured.
+    /// Names of configured filters.
     filters: BTreeSet<Vec<u8>>,
     /// Some objects may be missing, to be fetched when needed.
     partial: bool,
@@ -77,8 +73,8 @@ impl<'a> Git<'a> {
     /// git for the repository around `dir`.
     ///
     /// # Errors
-    /// `Missing` when there is none; `Refused` when it is somebody else's, keeps its files elsewhere, or its folder holds what
-    /// it must not.
+    /// `Missing` when there is none; `Refused` when it belongs to another directory, keeps its files elsewhere, or its folder contains something
+    /// not allowed.
     pub(crate) fn open(dir: &Path, env: &'a Env, stop: &'a Cancel) -> Outcome<Self> {
         let place = place::find(dir)?.ok_or_else(|| answer::no_repository(dir))?;
         folder::check(&place)?;
@@ -165,7 +161,7 @@ impl<'a> Git<'a> {
         self.said(done)
     }
 
-    /// Who last changed each line, of a range when given.
+    /// Who last changed each line, optionally of a range.
     pub(crate) fn blame(&self, path: &str, range: Option<(u64, u64)>) -> Outcome<String> {
         let range = range.map(|(from, to)| format!("-L{from},{to}"));
         if let Some(top) = self.place.top() {
@@ -200,8 +196,8 @@ impl<'a> Git<'a> {
         Ok(self.moved(&format!("Switched to a new branch '{name}'"), None))
     }
 
-    /// Switches to a branch or commit. When none has that name it is taken for a file, which is restored to what the index
-    /// holds if `path` allows that and says where it is.
+    /// Switches to a branch or commit. If there is none of that name it is taken for a file, which is restored from the index if `path` allows that
+    /// and locates it.
     pub(crate) fn checkout(
         &self,
         target: &str,
@@ -244,7 +240,7 @@ impl<'a> Git<'a> {
                 UNENTERED,
             ])?;
             let note = before.map(|id| now.stored_note(id)).transpose()?;
-            // Without a branch only the commit tells where that is.
+            // On a detached HEAD only the commit identifies the position.
             let status = if status.starts_with("## HEAD (no branch)") {
                 format!("HEAD is now at {}\n{status}", now.log(1, true)?)
             } else {

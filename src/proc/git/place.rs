@@ -1,8 +1,8 @@
-//! Where a repository is, told by its files, and whether it belongs to the directory it was found in.
+//! Finds a repository by its files, and checks that it belongs to the directory it was found in.
 //!
-//! A `.git` may be a file, a link or a folder that points at a repository elsewhere. Whoever unpacks an archive with such a
-//! `.git` would commit into, and read from, somebody else's repository. It is followed only when that repository's own
-//! records name this directory: those of a linked worktree, or core.worktree as submodules have it.
+//! A `.git` may be a file, a symlink or a folder that points at a repository elsewhere. After unpacking an archive with such a `.git`, the user
+//! would commit into, and read from, another repository. It is followed only when that repository's own records name this directory: those of a
+//! linked worktree, or core.worktree as submodules have it.
 
 use std::path::{Path, PathBuf};
 
@@ -23,8 +23,8 @@ pub(crate) struct Place {
     common: PathBuf,
 }
 
-/// The repository around `dir`. Takes whatever git would, and more: git is kept from looking higher (see [`Place::ceiling`]),
-/// so that it works in this one or none.
+/// The repository around `dir`. Accepts everything that git would, and more: git is kept from searching further up (see [`Place::ceiling`]), so it
+/// works in this one or none.
 ///
 /// # Errors
 /// A `.git` file that names no repository.
@@ -60,7 +60,7 @@ impl Place {
         }
     }
 
-    /// The top of the working tree; nothing in a bare repository.
+    /// The top of the working tree; `None` in a bare repository.
     pub(crate) fn top(&self) -> Option<&Path> {
         (!self.bare).then_some(&self.home)
     }
@@ -155,7 +155,7 @@ fn read_pointer(path: &Path) -> Option<String> {
     Some(text.trim_end_matches(['\n', '\r']).to_owned())
 }
 
-/// Something of this name stands in `dir`, be it a link to nowhere.
+/// True when `dir` has an entry of this name, even a dangling symlink.
 fn has(dir: &Path, name: &str) -> bool {
     dir.join(name).symlink_metadata().is_ok()
 }

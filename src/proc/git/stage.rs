@@ -1,7 +1,7 @@
-//! Staging and committing, without git looking into the submodules.
+//! Stages and commits without git looking into submodules.
 //!
-//! `git add` and a commit of nothing start git in every submodule, and no option keeps them from it. So what has changed is
-//! listed and handed to the index by two commands that do not, and git is asked to commit only what there is.
+//! `git add`, and a commit with nothing to commit, start git in every submodule, and no option prevents it. So changes are listed and added to the
+//! index by two plumbing commands that do not, and git is asked to commit only when there is something.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -11,11 +11,11 @@ use super::{Git, UNENTERED, filters, identity};
 use crate::base::problem::Outcome;
 use crate::base::text::visible;
 
-/// Who commits when nobody is configured.
+/// The fallback identity of commits.
 const NOBODY: [(&str, &str); 2] = [("name", "Marvin"), ("email", "marvin@localhost")];
 
 impl Git<'_> {
-    /// Commits, staging everything first when asked. "Nothing to commit" is an answer, not a failure.
+    /// Commits, first staging everything if `add_all`. "Nothing to commit" is an answer, not a failure.
     ///
     /// # Errors
     /// git failed.

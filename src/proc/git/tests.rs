@@ -188,13 +188,13 @@ fn settings_off_the_list_do_nothing_and_break_nothing() {
             .lines()
             .filter(|key| !key.contains('_') && key.contains('.'))
         {
-            // A name that ends with a dot stands for a family, of which any name may be one.
+            // A name that ends with a dot stands for a whole family of settings.
             let key = match key.strip_suffix('.') {
                 Some(family) => format!("{family}.x.command"),
                 None => key.to_owned(),
             };
             let lower = key.to_lowercase();
-            // The lists of blame are looked at one by one; what is no colour or column git refuses where it stands.
+            // The blame files are checked one by one; git itself refuses an invalid colour or column.
             let typed = ["blame.ignorerevsfile", "color.", "column."];
             if allowed::is_data(lower.as_bytes())
                 || allowed::is_answered(lower.as_bytes())

@@ -90,7 +90,7 @@ fn standard_input_is_empty_or_what_was_given_however_large() {
         ..sh("cat")
     });
     assert_eq!(done.stdout.bytes(), input);
-    // A child that does not read is no error.
+    // A child that does not read is not an error.
     let done = run(&Run {
         input: Some(input),
         ..sh("exec <&-; echo ok")
@@ -241,7 +241,7 @@ fn a_grandchild_that_keeps_the_pipe_does_not_hold_us() {
     );
     assert!(done.held_open && done.success());
     assert!(dies(&text(&done).0));
-    // The same in a session of its own, where no signal of ours reaches it.
+    // The same in a session of its own, which no signal of ours reaches.
     let begun = Instant::now();
     let done = run(&sh("setsid sleep 4 & echo hi"));
     assert!(
@@ -340,7 +340,7 @@ fn what_a_cancelled_command_printed_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let ready = dir.path().join("ready");
     let stop = Cancel::new();
-    // Also of one that does not end when it is asked to.
+    // The same for a child that ignores TERM.
     let script = format!(
         "trap '' TERM; echo the first part; echo and errors >&2; echo $$ > {}; while :; do sleep 1; done",
         ready.display()

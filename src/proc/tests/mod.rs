@@ -4,7 +4,7 @@ mod child;
 
 use crate::base::env::Env;
 
-/// The search path of this machine and nothing else.
+/// An environment with only the search path of this machine.
 fn env() -> Env {
     let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".into());
     Env::from([("PATH", path.as_str())])

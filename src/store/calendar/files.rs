@@ -13,7 +13,7 @@ use crate::disk::lock::{self, Lock};
 use crate::disk::paths::ProfilePaths;
 use crate::formats::ical::scan::{Scan, scan, with_event, without};
 
-/// What Marvin calls itself in a new calendar.
+/// Marvin's PRODID in a new calendar.
 const PRODUCT: &str = "-//Marvin//EN";
 /// Longest wait for another Marvin that writes the calendar.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 /// The files of one profile's calendar.
 #[derive(Debug)]
 pub(crate) struct Files {
-    /// `calendar.ics`; nothing where that is a folder.
+    /// `calendar.ics`; `None` where that is a folder.
     whole: Option<PathBuf>,
     /// Where that file or folder is.
     main: PathBuf,
@@ -42,10 +42,10 @@ impl Files {
         }
     }
 
-    /// All of them as one, and what has to be said: a single file that is damaged is left out.
+    /// All calendars as one, and a notice if needed: a damaged file among several is left out.
     ///
     /// # Errors
-    /// One of them cannot be read.
+    /// A file cannot be read.
     pub(crate) fn read(&self) -> Outcome<(Vec<u8>, Option<String>)> {
         let mut bytes = Vec::new();
         let mut odd = Vec::new();
@@ -127,10 +127,10 @@ impl Files {
         Ok(count)
     }
 
-    /// Whether there is an event of this UID; also when that cannot be told.
+    /// Whether there is an event of this UID; true also when that is unknown.
     pub(crate) fn hold(&self, uid: &str) -> bool {
         self.whole.iter().chain(&self.single).any(|path| {
-            // What cannot be read now proves nothing.
+            // A file that cannot be read might contain it.
             load(path).map_or(true, |bytes| {
                 let file = scan(&bytes);
                 file.trouble().is_some() || has(&file, uid)
@@ -139,7 +139,7 @@ impl Files {
     }
 }
 
-/// The calendar files in a folder; none where there is no folder.
+/// The calendar files in a folder; empty if the folder does not exist.
 fn inside(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_one = |path: &PathBuf| {
@@ -155,7 +155,7 @@ fn load(path: &Path) -> Outcome<Vec<u8>> {
     Ok(atomic::read(path, STATE_CAP)?.unwrap_or_default())
 }
 
-/// Without the byte order mark, which is none in the middle of a file.
+/// Without the byte-order mark, which would be an ordinary character in the middle of a file.
 fn plain(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
@@ -167,8 +167,8 @@ fn has(file: &Scan<'_>, uid: &str) -> bool {
 
 fn damaged(path: &Path, why: &str) -> Problem {
     Problem::input(format!(
-        "{} is no sound calendar file: {why}. Nothing was written.",
+        "{} is not a valid calendar file: {why}. Nothing was written.",
         path.display()
     ))
-    .next("Mend it, or move it away; then a new one is begun.")
+    .next("Fix it, or move it away; then a new one is created.")
 }

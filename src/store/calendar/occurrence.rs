@@ -1,4 +1,4 @@
-//! What of a calendar falls into a stretch of time, in the person's zone.
+//! The occurrences of a calendar within a period, in the user's zone.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -56,12 +56,12 @@ impl Occurrence {
     }
 }
 
-/// Occurrences and what has to be said about the file.
+/// Occurrences, and notices about the file.
 #[derive(Debug, Default)]
 pub struct Found {
     /// In order of time.
     pub list: Vec<Occurrence>,
-    /// Sentences for the person.
+    /// Sentences for the user.
     pub notes: Vec<String>,
     /// How to show UIDs.
     pub short: Short,
@@ -137,7 +137,7 @@ impl Search<'_> {
             return out;
         }
         let mut budget = Budget::new(END_STEPS);
-        // What the event itself leaves out matters only where it is the later word.
+        // The event's own exclusions only matter if it is the later version.
         let says = |one: &&Place| one.replaces.is_none() && (one.repeats || one.sequence > 0);
         for place in places().filter(says) {
             let uid = self.file.uid(place).unwrap_or_default();
@@ -231,9 +231,9 @@ impl Search<'_> {
         }
     }
 
-    /// When it begins, as often as that matters here, and how long that occurrence lasts where the file says so.
+    /// Every start of the event that matters here, with the duration of that occurrence if the file gives one.
     ///
-    /// `reach` is by how many days they may be moved afterwards.
+    /// `reach` is the number of days by which they may be moved afterwards.
     fn starts(&mut self, event: &Event, length: Length, reach: i64) -> Vec<Start> {
         let mut walls: BTreeSet<DateTime> = BTreeSet::new();
         let more = event.more.iter();
@@ -296,7 +296,7 @@ impl Search<'_> {
                 &two.uid,
             ))
         });
-        // One event that was taken in twice.
+        // One event that was imported twice.
         self.list
             .dedup_by(|one, two| one == two && !one.uid.is_empty());
         let mut notes = Vec::new();
@@ -335,12 +335,12 @@ impl Search<'_> {
     }
 }
 
-/// What EXDATE takes out.
+/// Excluded dates (EXDATE).
 #[derive(Debug, Default)]
 struct Except {
-    /// Days that were said without a time.
+    /// Dates given without a time.
     days: HashSet<Date>,
-    /// Days on which a time was said: of whole days they take out the day.
+    /// Dates of entries with a time: for all-day events they exclude the day.
     days_of_times: HashSet<Date>,
     times: HashSet<Timestamp>,
 }

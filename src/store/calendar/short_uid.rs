@@ -30,7 +30,7 @@ impl Short {
         Self(map)
     }
 
-    /// What to show for a UID.
+    /// The short form of a UID for display.
     pub fn show(&self, uid: &str) -> String {
         let short = first_eight(uid);
         let alone = self.0.get(&short).is_some_and(Option::is_some);
@@ -38,7 +38,7 @@ impl Short {
     }
 }
 
-/// The first eight bytes, which are no more than eight characters.
+/// The first eight bytes, hence at most eight characters.
 fn head(uid: &[u8]) -> &[u8] {
     uid.get(..8).unwrap_or(uid)
 }

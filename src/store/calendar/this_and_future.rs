@@ -1,5 +1,4 @@
-//! Overrides of a recurring event: which of its occurrences stand elsewhere, and what changes from one of them on
-//! (RFC 5545, 3.2.13 and 3.8.4.4).
+//! Overrides of a recurring event: occurrences that were moved, and changes from one occurrence on (RFC 5545 sections 3.2.13 and 3.8.4.4).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,11 +15,11 @@ use crate::formats::ical::zone::Zone;
 /// The overrides of one event.
 #[derive(Debug, Default)]
 pub(crate) struct Overrides {
-    /// Occurrences that stand elsewhere.
+    /// Occurrences that were moved.
     gone: BTreeSet<Timestamp>,
-    /// Those of them that are said as a day.
+    /// Those of them given as a date.
     days: BTreeSet<Date>,
-    /// The days of all of them, for whole days that are said as moments.
+    /// The days of all of them, for all-day occurrences given as date-times.
     all_days: BTreeSet<Date>,
     /// Occurrences that the event itself leaves out, and which version of it does.
     out: (u64, BTreeSet<Timestamp>),
@@ -32,10 +31,10 @@ pub(crate) struct Overrides {
     series: Vec<(Moment, Option<DateTime>)>,
 }
 
-/// What holds from an occurrence on.
+/// A change from an occurrence on.
 #[derive(Debug)]
 pub(crate) struct Onward {
-    /// The occurrence that it is said for, and when that begins now: the others begin as much later by the clock on the wall.
+    /// The occurrence it applies to, and its new start: later ones move by the same wall-clock difference.
     from: Moment,
     to: Moment,
     /// They do not take place.
@@ -44,12 +43,12 @@ pub(crate) struct Onward {
     pub(crate) title: Option<String>,
     /// Where they are, on one line, when that is elsewhere.
     pub(crate) place: Option<String>,
-    /// How long they last, when it says so.
+    /// The new duration, if given.
     length: Option<Length>,
 }
 
 impl Overrides {
-    /// Adds an override; one that does not say which occurrence it is for changes nothing.
+    /// Adds an override; one without RECURRENCE-ID changes nothing.
     pub(crate) fn add(&mut self, event: &Event, view: &TimeZone) {
         let Some(replaced) = &event.replaces else {
             return;
@@ -70,7 +69,7 @@ impl Overrides {
                 return;
             };
             let shift = to.timestamp().duration_since(from);
-            // And one more for the zones of both, and for days that are said as moments.
+            // One more for the zones of both, and one for dates given as date-times.
             let days = shift.as_hours().unsigned_abs() / 24 + 2;
             let days = i64::try_from(days.min(40_000)).unwrap_or_default();
             self.reach = self.reach.max(days);
@@ -87,7 +86,7 @@ impl Overrides {
         }
     }
 
-    /// What the event itself leaves out, in the version that counts.
+    /// The event's own exclusions, in the version that counts.
     pub(crate) fn leave_out(&mut self, event: &Event, version: u64, view: &TimeZone) {
         let moments = event.except.iter().filter_map(|out| out.here(view));
         self.out = (version, moments.map(|at| at.timestamp()).collect());
@@ -117,7 +116,7 @@ impl Overrides {
         version < *newest && replaced.is_some_and(|at| out.contains(&at.timestamp()))
     }
 
-    /// True when the occurrence, which the event itself puts at `moment`, stands elsewhere.
+    /// True when the occurrence at `moment` of the original rule was moved.
     pub(crate) fn replace(&self, moment: &Moment, start: &Zoned) -> bool {
         let days = match moment {
             Moment::Day(_) => &self.all_days,
@@ -126,7 +125,7 @@ impl Overrides {
         self.gone.contains(&start.timestamp()) || days.contains(&moment.wall().date())
     }
 
-    /// What holds for an occurrence by a change at or before it.
+    /// The change that applies to an occurrence: the last one at or before it.
     pub(crate) fn holds(&self, start: &Zoned) -> Option<&Onward> {
         let held = self.onward.range(..=start.timestamp()).next_back();
         held.map(|(_, onward)| onward)
@@ -140,7 +139,7 @@ impl Onward {
         let (wall, time) = (moment.wall(), moment.wall().time());
         let own = |said: &Moment| match (said, moment) {
             (Moment::At(..), Moment::At(_, zone)) => said.here(view).map(|at| zone.wall(&at)),
-            // A day said for a time is that time of the day, and a time said for a day is the day.
+            // A date given for a date-time means that day's time, and the reverse.
             _ => Some(said.wall().date().to_datetime(time)),
         };
         let shift = own(&self.to)?.duration_since(own(&self.from)?);
@@ -154,7 +153,7 @@ impl Onward {
         })
     }
 
-    /// How long the occurrence lasts where it says so, or became a whole day or a time.
+    /// The duration of the occurrence, if overridden or if it became all-day or timed.
     pub(crate) fn length(&self, moment: &Moment) -> Option<Length> {
         let whole = |moment: &Moment| matches!(moment, Moment::Day(_));
         let changed = whole(&self.to) != whole(moment);
@@ -166,7 +165,7 @@ impl Onward {
     }
 }
 
-/// The last wall time at which an event can begin; nothing where it recurs without end, or more often than anybody counts.
+/// The last wall time at which an event can begin; `None` if it recurs forever or too often to expand.
 fn last(event: &Event, view: &TimeZone, budget: &mut Budget) -> Option<DateTime> {
     if event.fault.is_some() {
         return None;
@@ -209,7 +208,7 @@ fn is_after(replaced: &Moment, start: &Moment, last: DateTime, view: &TimeZone) 
             let Some(wall) = replaced.here(view).map(|at| own.wall(&at)) else {
                 return false;
             };
-            // Between a time that floats and one that does not there may be hours that mean nothing.
+            // Between a floating time and a fixed one, an offset in hours means nothing.
             if floats(said) == floats(own) {
                 wall > last
             } else {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::formats::ical::scan::{Place, Scan};
 
-/// The newest version of every event that was ever revised, by UID and RECURRENCE-ID as it stands.
+/// The newest version of every event that was ever revised, by UID and RECURRENCE-ID verbatim.
 #[derive(Debug)]
 pub(crate) struct Versions<'a> {
     file: &'a Scan<'a>,
@@ -12,7 +12,7 @@ pub(crate) struct Versions<'a> {
 }
 
 impl<'a> Versions<'a> {
-    /// Looks at the events of a file that are no first versions.
+    /// Looks at the events of a file that are not first versions.
     pub(crate) fn of(file: &'a Scan<'a>) -> Self {
         let mut newest = HashMap::new();
         for place in file.events.iter().filter(|place| place.sequence > 0) {

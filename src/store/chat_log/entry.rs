@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 use crate::chat::budget;
 use crate::chat::message::Message;
 
-/// Who said an entry. The file says `you`, `assistant`, `system`; other words come from other versions.
+/// The author of an entry. The file has `you`, `assistant`, `system`; other words come from other versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// The person.
+    /// The user.
     You,
     /// Marvin.
     Assistant,
@@ -21,11 +21,11 @@ pub enum Role {
 /// One entry as it is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Who said it.
+    /// Its author.
     pub role: Role,
-    /// The words; never empty.
+    /// Its text; never empty.
     pub text: String,
-    /// `14:30`, or whatever another version wrote.
+    /// `14:30`, or another form from another version.
     pub time: String,
 }
 
@@ -51,17 +51,17 @@ impl Role {
 }
 
 impl Entry {
-    /// Something that the user or Marvin said.
+    /// True for messages of the user or of Marvin.
     pub fn is_spoken(&self) -> bool {
         matches!(self.role, Role::You | Role::Assistant)
     }
 
-    /// What a compaction left of earlier entries.
+    /// True for the summary written by a compaction.
     pub fn is_summary(&self) -> bool {
         self.role == Role::System && budget::is_summary_text(&self.text)
     }
 
-    /// An entry of the file; nothing when it has no text.
+    /// An entry of the file; `None` when it has no text.
     pub(super) fn read(entry: &Map<String, Value>) -> Option<Self> {
         let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
         (!text("text").trim().is_empty()).then(|| Self {
@@ -72,8 +72,8 @@ impl Entry {
     }
 }
 
-/// Entries as a model's conversation: `you` and `assistant`, nothing else but a summary of what went before them. It begins with the
-/// user, because providers refuse one that begins with an answer.
+/// Entries as a model's conversation: `you` and `assistant`, and a summary of what preceded them. It begins with the user, because providers refuse
+/// one that begins with an answer.
 pub(crate) fn messages(entries: &[Entry]) -> Vec<Message> {
     let message = |entry: &Entry| match entry.role {
         Role::You => Some(Message::user(entry.text.as_str())),

@@ -1,7 +1,7 @@
-//! The conversation on disk: `chat_log.json`, one JSON array that grows in place (contract/interfaces.md 10).
+//! The conversation on disk: `chat_log.json`, one JSON array that grows in place.
 //!
-//! Torn writes cost at most the entry that was being written: the closing bracket is overwritten in one write, under the lock, and
-//! whoever comes next cuts off what is not whole.
+//! A torn write costs at most the entry being written: the closing bracket is overwritten in one write, under the lock, and the next writer cuts
+//! off an incomplete entry.
 
 mod entry;
 mod style;
@@ -28,16 +28,16 @@ pub use entry::Role;
 pub(crate) use entry::messages;
 use style::{Said, Style};
 
-/// How long another Marvin's writing is waited for.
+/// How long to wait for another process's write.
 const WAIT: Duration = Duration::from_secs(10);
-/// What stands after the last entry.
+/// The text after the last entry.
 const CLOSE: &str = "\n]\n";
 /// A log without entries.
 const EMPTY: &str = "[\n]\n";
-/// Entries looked at first when the last message of the person is searched.
+/// Entries looked at first when the last message of the user is searched.
 const NEAR: usize = 32;
 
-/// What a compaction did.
+/// The result of a compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compacted {
     /// The copy of the whole log made before.
@@ -56,7 +56,7 @@ pub struct ChatLog {
 }
 
 impl ChatLog {
-    /// The log in this file (`ProfilePaths::chat_log`); nothing is read or made yet.
+    /// The log in this file (`ProfilePaths::chat_log`); nothing is read or created yet.
     pub fn new(path: PathBuf, clock: &Clock) -> Self {
         Self {
             path,
@@ -69,11 +69,11 @@ impl ChatLog {
         &self.path
     }
 
-    /// Adds entries at the end, durably, in one write; empty texts are left out. A torn end is mended first; a file that is no
-    /// chat log is set aside and `warn` told. The cost does not depend on the log's length.
+    /// Appends entries, durably, in one write; empty texts are skipped. A torn end is repaired first; a file that is not a chat log is set aside,
+    /// with a warning through `warn`. The cost does not depend on the log's length.
     ///
     /// # Errors
-    /// The file, its folder or the disk cannot be written, or another process holds the lock too long. The log is as before.
+    /// The file, its folder or the disk is not writable, or another process holds the lock too long. The log is then unchanged.
     pub fn append(&self, said: &[(Role, &str)], warn: &mut dyn FnMut(String)) -> Outcome<()> {
         let time = self.clock.hour_minute();
         let said: Vec<Said<'_>> = said
@@ -114,7 +114,7 @@ impl ChatLog {
         self.put(&file, at, &text)
     }
 
-    /// The last `n` entries, oldest first, read from the file's end alone. Trouble is told to `warn`; the session goes on.
+    /// The last `n` entries, oldest first, read from the file's end only. Problems go to `warn`; the session continues.
     pub fn last(&self, n: usize, warn: &mut dyn FnMut(String)) -> Vec<Entry> {
         let looked = self.look(n);
         let tail = match looked {
@@ -142,8 +142,8 @@ impl ChatLog {
         tail.entries.iter().filter_map(Entry::read).collect()
     }
 
-    /// What a session begins with: the entries from the `n`th last spoken one on, and a summary that stands not far before it. Commands
-    /// and notices in between do not count; only the file's end is read.
+    /// The entries that a session starts with: from the `n`th last spoken one on, and a summary shortly before it. Commands and notices in between
+    /// do not count; only the file's end is read.
     pub fn seed(&self, n: usize, warn: &mut dyn FnMut(String)) -> Vec<Entry> {
         let mut wide = n.saturating_mul(2);
         let mut before = usize::MAX;
@@ -161,7 +161,7 @@ impl ChatLog {
                     let summary = entries.into_iter().rfind(Entry::is_summary);
                     return summary.into_iter().chain(spoken).collect();
                 }
-                // Reading more brought nothing more: that is the whole log.
+                // Reading more found nothing more: that is the whole log.
                 None if entries.len() == before => return entries,
                 None => {
                     before = entries.len();
@@ -171,8 +171,8 @@ impl ChatLog {
         }
     }
 
-    /// Takes the last `you` entry and all after it out of the log and gives them. With `said`, only when that entry has this
-    /// text: another Marvin in the same profile may have written since.
+    /// Removes the last `you` entry and everything after it from the log and returns them. With `said`, only if that entry has this text: another
+    /// process with the same profile may have written since.
     ///
     /// # Errors
     /// `Missing` when there is no such entry; the disk or the lock.
@@ -191,7 +191,7 @@ impl ChatLog {
                 // The entry before it is needed too, to know where that ends.
                 Some(at) if at > 0 || whole => break at,
                 None if whole => {
-                    return Err(Problem::missing("There is no exchange to take back."));
+                    return Err(Problem::missing("There is no exchange to undo."));
                 }
                 _ => {
                     n = n.saturating_mul(8);
@@ -216,11 +216,11 @@ impl ChatLog {
         Ok(taken.iter().filter_map(Entry::read).collect())
     }
 
-    /// Copies the log to `chat_log.json.backup.STAMP`, then keeps its last `keep` entries after one `system` entry with the text
-    /// that `summary` makes of those dropped. Nothing when there is nothing to drop.
+    /// Copies the log to `chat_log.json.backup.STAMP`, then keeps its last `keep` entries after one `system` entry with the text that `summary`
+    /// makes of the dropped ones. `None` when there is nothing to drop.
     ///
     /// # Errors
-    /// Without a backup nothing is dropped.
+    /// If the backup fails nothing is dropped.
     pub fn compact(
         &self,
         keep: usize,
@@ -236,7 +236,7 @@ impl ChatLog {
             Vec::new()
         } else {
             serde_json::from_slice(text).map_err(|why| {
-                Problem::input(format!("{} is no chat log: {why}.", self.path.display()))
+                Problem::input(format!("{} is not a chat log: {why}.", self.path.display()))
                     .next("Nothing was changed. Move the file away to start anew.")
             })?
         };
@@ -272,7 +272,7 @@ impl ChatLog {
     fn look(&self, n: usize) -> Outcome<Tail> {
         match fs::metadata(&self.path) {
             Ok(about) if !about.is_file() => Err(Problem::config(format!(
-                "{} is no ordinary file.",
+                "{} is not a regular file.",
                 self.path.display()
             ))
             .next("Move it away; until then the conversation is not saved.")),
@@ -281,12 +281,12 @@ impl ChatLog {
         }
     }
 
-    /// Takes the lock, sets a file aside that is no log, mends a torn end.
+    /// Takes the lock, sets aside a file that is not a log, repairs a torn end.
     fn hold(&self, n: usize, warn: &mut dyn FnMut(String)) -> Outcome<Held> {
         let lock = Lock::take(&self.path, WAIT, &Cancel::new())?;
         let tail = match self.look(n) {
             Err(problem) if problem.kind == Kind::Input => {
-                // What a link points at is moved, so that the link stays.
+                // The target of a symlink is moved, so that the symlink stays.
                 let file = self
                     .path
                     .canonicalize()
@@ -311,7 +311,7 @@ impl ChatLog {
             }
             held.tail.torn = false;
             warn(format!(
-                "The end of {} was torn, by a crash or a power cut; it was mended without the unfinished entry.",
+                "The end of {} was torn, by a crash or a power cut; it was repaired without the unfinished entry.",
                 self.path.display()
             ));
         }
@@ -363,7 +363,7 @@ impl ChatLog {
         })
     }
 
-    /// A backup's name that is not taken yet.
+    /// An unused name for a backup.
     fn unused_backup(&self) -> PathBuf {
         let stamp = self.clock.stamp();
         let numbered = |n: u32| {

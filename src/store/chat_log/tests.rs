@@ -4,7 +4,7 @@ use super::*;
 use crate::chat::message::Message;
 use std::os::unix::fs::symlink;
 
-/// A log in a folder of its own, and the warnings of whoever uses it.
+/// A log in a folder of its own, and its warnings.
 struct Case {
     dir: tempfile::TempDir,
     log: ChatLog,
@@ -176,7 +176,7 @@ fn a_folder_in_its_place_is_a_problem_and_nothing_more() {
     let mut case = Case::missing();
     fs::create_dir(case.log.path()).unwrap();
     assert_eq!(case.seed(3), [] as [&str; 0]);
-    assert!(case.warned[0].contains("no ordinary file"));
+    assert!(case.warned[0].contains("not a regular file"));
     assert!(case.log.append(&[(Role::You, "x")], &mut |_| {}).is_err());
     assert!(case.log.path().is_dir());
 }

@@ -1,4 +1,4 @@
-//! What can be done to tickets: made, moved on, tied together, noted on.
+//! Changes to tickets: creating, status, links, notes.
 
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
@@ -58,10 +58,10 @@ pub(crate) fn set_status(
     Ok(id)
 }
 
-/// Fails for a status that cannot be set, in the script's words.
+/// Fails for an invalid status, with the script's message.
 ///
 /// # Errors
-/// It is none of [`STATUSES`].
+/// It is not one of [`STATUSES`].
 pub(crate) fn check_status(status: &str) -> Outcome<()> {
     if STATUSES.contains(&status) {
         return Ok(());
@@ -114,7 +114,7 @@ fn take(folder: &Folder, id: &str, key: &str, value: &str) -> Outcome<bool> {
     })
 }
 
-/// A ticket and another that stands in one of its lists.
+/// A ticket, and another one in one of its lists.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Pair {
     /// Full id of the first.
@@ -125,10 +125,10 @@ pub(crate) struct Pair {
     pub changed: bool,
 }
 
-/// Makes `given` wait for `dep`.
+/// Makes `given` depend on `dep`.
 ///
 /// # Errors
-/// One of them does not exist; `refuse` does not want it.
+/// One of them does not exist, or `refuse` rejects it.
 pub(crate) fn add_dep(
     folder: &Folder,
     given: &str,

@@ -15,7 +15,7 @@ use crate::disk::lock::Lock;
 use crate::disk::swap;
 use crate::formats::front_matter::Doc;
 
-/// How long a change waits for another one.
+/// How long a change waits for another process's change.
 const WAIT: Duration = Duration::from_secs(5);
 /// Bytes of a file that are read for listing when its title has not come by then.
 const HEAD_CAP: u64 = 4 * 1024 * 1024;
@@ -24,12 +24,12 @@ const FIRST: usize = 16 * 1024;
 /// Tickets that are not worth a second thread.
 const FEW: usize = 200;
 
-/// What lists and trees need of a ticket.
+/// The fields of a ticket that lists and trees need.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ticket {
     /// The value `id:`.
     pub id: String,
-    /// open, in_progress, closed, or whatever a hand wrote.
+    /// `open`, `in_progress`, `closed`, or anything typed into the file.
     pub status: String,
     /// Ids that must be closed first.
     pub deps: Vec<String>,
@@ -37,9 +37,9 @@ pub(crate) struct Ticket {
     pub links: Vec<String>,
     /// Id it is part of.
     pub parent: String,
-    /// Priority as written; "2" when there is none.
+    /// Priority as written; "2" when absent.
     pub priority: String,
-    /// Who does it.
+    /// The person responsible.
     pub assignee: String,
     /// Its tags.
     pub tags: Vec<String>,
@@ -48,7 +48,7 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// What a file says; nothing when it is no ticket.
+    /// The ticket in a file; `None` when it is not one.
     pub(crate) fn read(doc: &Doc) -> Option<Self> {
         let value = |key: &str| doc.get(key).map(|v| v.into_owned()).unwrap_or_default();
         let id = value("id");
@@ -75,7 +75,7 @@ impl Ticket {
         })
     }
 
-    /// Closed, so that nothing waits for it.
+    /// True when closed, so that nothing waits for it.
     pub(crate) fn is_closed(&self) -> bool {
         self.status == "closed"
     }
@@ -122,7 +122,7 @@ impl Folder {
         Ok(names)
     }
 
-    /// A link from somebody's repository must not show another file of this machine as a ticket.
+    /// A symlink in a foreign repository must not show another file of this machine as a ticket.
     fn leads_inside(&self, link: &Path) -> bool {
         match (link.canonicalize(), self.dir.canonicalize()) {
             (Ok(target), Ok(dir)) => target.starts_with(dir) && target.is_file(),
@@ -148,10 +148,10 @@ impl Folder {
         atomic::read(&self.file(name), STATE_CAP)?.ok_or_else(|| not_found(name))
     }
 
-    /// Every ticket, in the order of the file names; files that are none are left out.
+    /// Every ticket, in the order of the file names; other files are skipped.
     ///
     /// # Errors
-    /// The folder cannot be read, or the work was stopped. A single unreadable file is left out.
+    /// The folder cannot be read, or the call was cancelled. A single unreadable file is skipped.
     pub(crate) fn load(&self, stop: &Cancel) -> Outcome<Vec<Ticket>> {
         self.load_some(&self.names()?, stop)
     }
@@ -164,10 +164,10 @@ impl Folder {
         self.map(names, stop, |bytes| Ticket::read(&Doc::parse(bytes)))
     }
 
-    /// What `each` makes of the head of every file of `names`, in their order.
+    /// Applies `each` to the head of every file of `names`, and returns the results in order.
     ///
     /// # Errors
-    /// The work was stopped.
+    /// The call was cancelled.
     pub(crate) fn map<T: Send>(
         &self,
         names: &[String],
@@ -208,9 +208,9 @@ impl Folder {
             running
                 .into_iter()
                 .map(|thread| {
-                    thread.join().unwrap_or_else(|_| {
-                        Err(Problem::internal("Reading the tickets broke down."))
-                    })
+                    thread
+                        .join()
+                        .unwrap_or_else(|_| Err(Problem::internal("Reading the tickets crashed.")))
                 })
                 .collect()
         });
@@ -243,11 +243,11 @@ impl Folder {
         Lock::folder(&self.dir, WAIT, stop)
     }
 
-    /// Changes one file; the caller holds the lock. `change` gives the new content, or nothing to leave it.
-    /// The script knows no locks: when the file changed while the new one was written, `change` is asked again.
+    /// Changes one file; the caller holds the lock. `change` returns the new content, or `None` to leave it. The script uses no locks: if the file
+    /// changed while the new one was being written, `change` is called again.
     ///
     /// # Errors
-    /// Reading, `change` or writing failed; the file is then as it was.
+    /// Reading, `change` or writing failed; the file is then unchanged.
     pub(crate) fn change(
         &self,
         name: &str,
@@ -418,7 +418,7 @@ pub(crate) fn pick<'a>(
     }
 }
 
-/// The script's words for an id that nothing has.
+/// The script's message for an unknown id.
 pub(crate) fn not_found(given: &str) -> Problem {
     Problem::missing(format!("ticket '{}' not found", clip(&visible(given), 80)))
 }

@@ -23,7 +23,7 @@ impl Graph {
         Self { tickets, by_id }
     }
 
-    /// Where the ticket `id` stands.
+    /// Index of the ticket `id`.
     pub(crate) fn at(&self, id: &str) -> Option<usize> {
         self.by_id.get(id).copied()
     }
@@ -39,7 +39,7 @@ impl Graph {
         ticket.deps.iter().filter(waits).cloned().collect()
     }
 
-    /// Tickets open or in progress that wait for something, or that wait for nothing, by priority, then id.
+    /// Open and in-progress tickets that are blocked (`waiting`) or ready, by priority, then id.
     pub(crate) fn to_do(&self, waiting: bool) -> Vec<&Ticket> {
         let mut found: Vec<&Ticket> = self
             .tickets
@@ -59,7 +59,7 @@ impl Graph {
             .unwrap_or_default()
     }
 
-    /// True when `from` depends on `to`, directly or through others.
+    /// True when `from` depends on `to`, directly or indirectly.
     pub(crate) fn reaches(&self, from: &str, to: &str) -> bool {
         let (Some(from), Some(to)) = (self.at(from), self.at(to)) else {
             return false;
@@ -74,8 +74,7 @@ impl Graph {
         false
     }
 
-    /// One circle for each place where following the dependencies of tickets that are not closed comes back, each told once, in
-    /// walking order from its smallest id.
+    /// The dependency cycles among tickets that are not closed, one per back edge, each reported once, in walking order from its smallest id.
     pub(crate) fn cycles(&self) -> Vec<Vec<usize>> {
         let alive = |at: &usize| self.tickets.get(*at).is_some_and(|t| !t.is_closed());
         let mut order: Vec<usize> = self.by_id.values().copied().filter(alive).collect();
@@ -149,7 +148,7 @@ fn step(way: &mut Vec<(usize, std::vec::IntoIter<usize>)>, state: &mut [Visit]) 
     }
 }
 
-/// Priorities in order of urgency; what is no number comes last.
+/// Priorities in order of urgency; what is not a number comes last.
 fn rank(ticket: &Ticket) -> i64 {
     ticket.priority.parse().unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Which folder holds the tickets, and what new ones are called (contract/tickets.md, Folder and IDs).
+//! Which folder holds the tickets, and the ids of new ones.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub(crate) struct Place {
     dir: PathBuf,
     /// It came from `TICKETS_DIR`, as given.
     named: Option<String>,
-    /// Who may read the folder, should it be made.
+    /// Permissions of the folder if it has to be created.
     access: Access,
     /// The folder whose name begins new ids.
     pub current: PathBuf,
@@ -42,7 +42,7 @@ impl Place {
         }
     }
 
-    /// A person's own tickets in `dir`; `TICKETS_DIR` wins here too.
+    /// The user's own tickets in `dir`; `TICKETS_DIR` wins here too.
     pub(crate) fn own(env: &Env, dir: PathBuf, current: &Path) -> Self {
         if env.get("TICKETS_DIR").is_some() {
             return Self::from(env, current);
@@ -57,11 +57,11 @@ impl Place {
         }
     }
 
-    /// Refuses a `.tickets` that is a link out of the folder it stands in: what somebody's repository brought along shows and
-    /// changes no files elsewhere. `TICKETS_DIR` is the user's own word.
+    /// Refuses a `.tickets` that is a symlink out of its folder: a foreign repository must not show or change files elsewhere. `TICKETS_DIR` is the
+    /// user's own choice and is not checked.
     ///
     /// # Errors
-    /// It is such a link.
+    /// It is such a symlink.
     pub(crate) fn inside(self) -> Outcome<Self> {
         let is_link = self
             .dir
@@ -82,7 +82,7 @@ impl Place {
         }
     }
 
-    /// True when there are no tickets yet, and that is no mistake.
+    /// True when there are no tickets yet, which is not an error.
     pub(crate) fn is_new(&self) -> bool {
         self.named.is_none() && !self.dir.is_dir()
     }
@@ -90,14 +90,14 @@ impl Place {
     /// The folder, which must exist.
     ///
     /// # Errors
-    /// In the script's words.
+    /// With the script's message.
     pub(crate) fn open(&self) -> Outcome<Folder> {
         if self.dir.is_dir() {
             return Ok(Folder::new(&self.dir));
         }
         Err(match &self.named {
             Some(named) => Problem::missing(format!("tickets directory '{named}' does not exist"))
-                .next("Create a ticket to make it, or mend TICKETS_DIR."),
+                .next("Create a ticket to make it, or fix TICKETS_DIR."),
             None => Problem::missing("no .tickets directory found (searched parent directories)")
                 .next("Run 'tk create' to initialize, or set TICKETS_DIR env var"),
         })
@@ -130,7 +130,7 @@ pub(crate) fn prefix(name: &str) -> String {
     if letters.chars().count() >= 2 {
         return letters;
     }
-    // What would hide the file, or break a list of ids, is left out.
+    // Without characters that would hide the file or break a list of ids.
     let start: String = name
         .chars()
         .filter(|c| plain(*c))

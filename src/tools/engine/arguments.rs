@@ -1,4 +1,4 @@
-//! Making sense of the argument text of a call: whatever a model wrote, an object comes out, or an explanation.
+//! Parses the argument text of a call: whatever a model wrote becomes an object, or an error that explains the problem.
 
 use serde_json::{Map, Value};
 
@@ -23,11 +23,11 @@ pub enum Args {
     Whole(String),
 }
 
-/// Reads the raw argument text of a call of `tool` (contract/interfaces.md 7).
+/// Reads the raw argument text of a call of `tool`.
 ///
-/// Understood are: an object; nothing or null, which is no arguments; a JSON string that holds an object, also encoded
-/// twice; an object followed by junk, inside a Markdown fence, or with line breaks left as they are in its texts; for tools that take a whole text, that text bare, as a JSON string or as the value of
-/// an object. Unicode escapes that were escaped twice are mended in every text.
+/// Accepted: an object; nothing or null, which means no arguments; a JSON string that holds an object, also encoded twice; an object followed by
+/// junk, inside a Markdown fence, or with unescaped line breaks in its strings; for freeform tools also the bare text, as it is, as a JSON string
+/// or as the value of an object. Unicode escapes that were escaped twice are repaired in every string.
 pub fn understand(tool: &Tool, raw: &str) -> Outcome<Args> {
     let raw = raw.trim();
     if tool.whole.is_some()
@@ -37,7 +37,7 @@ pub fn understand(tool: &Tool, raw: &str) -> Outcome<Args> {
     }
     object(raw, 0)
         .map(|mut map| {
-            // Only the tool can tell whether a text to be replaced stands in the file as it is written.
+            // Only the tool can determine whether the text to be replaced is in the file exactly as written.
             let replaces = tool.fields.iter().any(|field| field.name == "old_str");
             map.iter_mut()
                 .filter(|(key, _)| !replaces || *key == "path")
@@ -65,10 +65,10 @@ pub(super) fn understand_owned(name: &str, raw: &str) -> Outcome<Args> {
     Ok(Args::Named(map))
 }
 
-/// Characters of arguments that are no JSON, as they go back to their model with every later request.
+/// Characters of arguments that are not JSON, as they go back to their model with every later request.
 const MAX_BROKEN_CHARS: usize = 10_000;
 
-/// Argument text as it may be kept and sent again: always a JSON object (contract/provider-quirks.md 37).
+/// Argument text as it may be kept and sent again: always a JSON object. Providers refuse a history that contains anything else.
 pub fn for_history(raw: &str) -> String {
     let trimmed = raw.trim();
     // Read, not only looked over: a number too large or a nesting too deep stops every later reader.
@@ -82,7 +82,7 @@ pub fn for_history(raw: &str) -> String {
     Value::Object(map).to_string()
 }
 
-/// The object in `raw`, or words for what stands there instead. Strings are looked into twice.
+/// The object in `raw`, or a description of what it is instead. Strings are decoded up to twice.
 fn object(raw: &str, depth: u8) -> Result<Map<String, Value>, String> {
     if raw.is_empty() || raw == "null" {
         return Ok(Map::new());
@@ -166,7 +166,7 @@ fn whole_text(raw: &str, depth: u8) -> Option<String> {
             _ => None,
         };
     }
-    // What does not even begin as JSON is for the tool to explain: a unified diff, say.
+    // Text that does not even begin like JSON is left to the tool to explain, a unified diff for example.
     let bare = !raw.is_empty() && !raw.starts_with(['{', '[', '"']);
     (bare || begins_patch(raw)).then(|| raw.to_owned())
 }
@@ -175,11 +175,10 @@ fn begins_patch(text: &str) -> bool {
     text.trim_start().starts_with("*** Begin Patch") || unwrap_patch_text(text).is_some()
 }
 
-/// `text` with `\u00e9` written out as six characters turned into `é`; `None` when nothing changes.
+/// `text` with escapes such as `\u00e9`, written out as six characters, turned into `é`; `None` when nothing changes.
 ///
-/// Only where the model plainly wrote escapes instead of characters: the text has no character outside ASCII, and the escape
-/// stands for a visible one, or for one of those in ASCII that encoders of JSON escape for the sake of HTML. Escapes of control,
-/// space and formatting characters stay, because source code means them.
+/// Only if the model clearly wrote escapes instead of characters: the text has no character outside ASCII, and the escape is a visible one, or an
+/// ASCII one that JSON encoders escape for HTML. Escapes of control, space and formatting characters stay, because source code means them.
 pub(crate) fn without_escapes(text: &str) -> Option<String> {
     (text.is_ascii() && text.contains("\\u"))
         .then(|| mended(text))
@@ -221,7 +220,7 @@ fn mended(text: &str) -> Option<String> {
     changed.then_some(out)
 }
 
-/// What encoders of JSON escape besides, so that their text can stand in HTML.
+/// ASCII characters that JSON encoders escape so that their output is safe in HTML.
 const HTML_SAFE: &[char] = &['<', '>', '&', '\'', '"', '+', '=', '`'];
 
 /// The visible character that `text` begins with in escaped form, and the form's length.

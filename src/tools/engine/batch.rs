@@ -19,7 +19,7 @@ use crate::tools::Done;
 
 /// Most calls that run at once.
 const AT_ONCE: usize = 8;
-/// How long a stopped call gets to end by itself before its thread is left behind.
+/// How long a cancelled call may take to end before its thread is abandoned.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs every call and returns one result for each, in call order.
@@ -46,7 +46,7 @@ pub fn run_one(ctx: &Ctx, call: &ToolCall) -> Ended {
     ended.unwrap_or_else(|| registry::end(ctx, call, Err(lost(call)), Duration::ZERO))
 }
 
-/// What a call's thread sends when it ends.
+/// The result that a call's thread sends.
 struct Report {
     at: usize,
     outcome: Outcome<Done>,
@@ -76,7 +76,7 @@ impl Running {
         }
     }
 
-    /// How long it has run, without its pauses.
+    /// Run time without pauses.
     fn took(&self) -> Duration {
         self.started.elapsed().saturating_sub(self.pauses.total())
     }
@@ -237,7 +237,7 @@ impl<'a> Phase<'a> {
         .next("Ask for less at once, or do it in smaller steps.")
     }
 
-    /// Makes the call's result, tells who listens and keeps it in its place.
+    /// Creates the call's result, reports it and stores it at its index.
     fn finish(
         &mut self,
         at: usize,
@@ -280,7 +280,7 @@ mod tests {
     use crate::tools::engine::policy::Bounds;
     use std::sync::{Mutex, PoisonError};
 
-    /// A user who takes a while to agree, or does not.
+    /// A user who answers after a delay.
     struct User {
         verdict: fn() -> Outcome<()>,
         thought: Arc<Mutex<Duration>>,

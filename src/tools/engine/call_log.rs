@@ -1,4 +1,4 @@
-//! `MARVIN_SUBAGENT_LOG`: one JSON line for every tool call, refused and unknown ones included (contract/pipeline.md 11).
+//! `MARVIN_SUBAGENT_LOG`: one JSON line per tool call, including refused and unknown ones.
 
 use std::path::Path;
 use std::time::Duration;

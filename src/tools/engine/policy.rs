@@ -6,7 +6,7 @@ use crate::base::text;
 use crate::tools::Tool;
 use crate::tools::engine::rules::Rules;
 
-/// Modules that a child process is offered (contract/pipeline.md 9).
+/// Modules offered to a child process.
 const CHILD_MODULES: [&str; 6] = ["files", "coding", "git", "shell", "packages", "tickets"];
 /// Tools of other modules that it is offered as well.
 const CHILD_TOOLS: [&str; 1] = ["write_note"];
@@ -17,7 +17,7 @@ pub struct Bounds {
     pub readonly: bool,
     /// `MARVIN_WRITABLE_FILES`: the only files that may be written, as given.
     pub writable: Option<Vec<String>>,
-    /// `MARVIN_DEPTH`: how many Marvins stand above this one.
+    /// `MARVIN_DEPTH`: how many Marvin processes are above this one.
     pub depth: u64,
     /// `--tools`: the only modules offered.
     pub groups: Option<Vec<&'static str>>,
@@ -93,7 +93,7 @@ impl Bounds {
     }
 }
 
-/// Reads `--tools GROUP,…`: `all` is no limit, `none` is no tool.
+/// Parses `--tools GROUP,…`: `all` means no limit, `none` no tools.
 fn groups(list: &str) -> Outcome<Option<Vec<&'static str>>> {
     let known = crate::tools::groups();
     let mut chosen = Vec::new();

@@ -1,15 +1,15 @@
-//! What a tool hands back: text for the model, effects for the session, and how it ended.
+//! A tool's result: text for the model, effects for the session, and how it ended.
 
 use std::path::PathBuf;
 
 use crate::chat::event::CallEnd;
 
-/// What a tool that worked hands back.
+/// The result of a successful tool.
 #[derive(Debug, Default)]
 pub struct Done {
-    /// What the model reads.
+    /// The text for the model.
     pub text: String,
-    /// What the session must do now.
+    /// Effects for the session to apply.
     pub effects: Vec<Effect>,
     /// How it ended: a program that it ran may have failed.
     pub end: CallEnd,
@@ -36,13 +36,13 @@ impl Done {
 /// A change of the session that a tool asks for; tools never hold the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// The working directory changed; the prompt must be built anew.
+    /// The working directory changed; the prompt must be rebuilt.
     WorkingDir(PathBuf),
-    /// Leave after this reply, with these words.
+    /// Leave after this reply, with this text.
     Exit(String),
     /// The stored conversation was compacted; load it again.
     HistoryCompacted,
-    /// This profile is the active one now: load it, build the prompt anew and send the message that caused it again, once.
+    /// This profile is the active one now: load it, build the prompt again and send the message that caused it again, once.
     SwitchProfile(String),
 }
 

@@ -8,7 +8,7 @@ use crate::tools::Tool;
 const MAX_RESULT_BYTES: usize = 256 * 1024;
 /// However small the model's window is, this much of a result is shown.
 const MIN_RESULT_BYTES: usize = 8 * 1024;
-/// The part of what is shown that is taken from the end: totals and errors stand there.
+/// The divisor for the part shown from the end: totals and errors are there.
 const TAIL_SHARE: usize = 8;
 
 /// `text` within the limit: its beginning and its end, and between them what is missing and how to get it.

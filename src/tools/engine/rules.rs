@@ -1,4 +1,4 @@
-//! What holds for a tool besides its parameters: its side effect, its limits, its services.
+//! Properties of a tool besides its parameters: side effect, limits, services.
 
 use std::time::Duration;
 
@@ -6,29 +6,29 @@ use serde::Serialize;
 
 use crate::net::services::Service;
 
-/// What a tool changes, at most. Which processes may use it, and which calls of a round run side by side, is read from this.
+/// The strongest side effect of a tool. It decides which processes may use the tool, and which calls of a round run in parallel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SideEffect {
-    /// Nothing; it runs together with other readers.
+    /// None; it runs in parallel with other readers.
     None,
-    /// What Marvin itself remembers of the work: the session, timers, tickets, fetched articles.
+    /// Marvin's own working state: the session, timers, tickets, fetched articles.
     Memory,
-    /// Notes: memory too, but files that nobody listed as writable.
+    /// Notes: memory too, but not restricted by the list of writable files.
     Notes,
-    /// What the user keeps in the profile: preferences, places, bookmarks, subscriptions.
+    /// The user's data in the profile: preferences, places, bookmarks, subscriptions.
     Records,
     /// Files of the project, each checked against `MARVIN_WRITABLE_FILES`.
     ProjectFiles,
     /// Other files of the user.
     UserFiles,
-    /// Whatever the programs change that it runs.
+    /// Whatever the programs it runs change.
     Programs,
     /// Something beyond: a message, an account, a download, the system's scheduler with its alarms and reminders.
     Outside,
 }
 
 impl SideEffect {
-    /// Changes nothing.
+    /// True without side effects.
     pub const fn is_none(self) -> bool {
         matches!(self, Self::None)
     }
@@ -49,10 +49,10 @@ impl SideEffect {
     }
 }
 
-/// What holds for a tool besides its parameters. Built as `READ.coding().seconds(10)`.
+/// Properties of a tool besides its parameters. Built as `READ.coding().seconds(10)`.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
-    /// What it changes.
+    /// Its side effect.
     pub effect: SideEffect,
     /// Works in the working directory, behind its fence.
     pub coding: bool,
@@ -62,7 +62,7 @@ pub struct Rules {
     pub limit: Duration,
     /// Parameter (seconds) that sets the bound instead.
     pub limit_from: Option<&'static str>,
-    /// Program or outside service it stands on, as the catalogue says.
+    /// The program or outside service it needs, for the catalogue.
     pub service: Option<&'static str>,
     /// Rows of the services' table that it asks.
     pub asks: &'static [&'static Service],
@@ -91,7 +91,7 @@ pub struct Annotations {
     pub open_world: bool,
 }
 
-/// Changes nothing.
+/// No side effects.
 pub(crate) const READ: Rules = Rules::new(SideEffect::None);
 /// Changes what Marvin remembers of the work.
 pub(crate) const MEMORY: Rules = Rules::new(SideEffect::Memory);
@@ -184,7 +184,7 @@ impl Rules {
         self
     }
 
-    /// Stands on this program or service.
+    /// Needs this program or service.
     #[must_use]
     pub const fn service(mut self, id: &'static str) -> Self {
         self.service = Some(id);

@@ -23,8 +23,7 @@ pub struct Tool {
     pub fields: &'static [Field],
     /// Their JSON Schema.
     pub schema: &'static str,
-    /// Phrases that call it without a model: words, `{parameter}` slots, and at their end values that they fix, `{path=inbox.md}`
-    /// (decisions.md 4).
+    /// Phrases that call it without a model: words, `{parameter}` slots, and at the end fixed values such as `{path=inbox.md}`.
     pub phrases: &'static [&'static str],
     /// Takes arguments that are one text instead of named parameters.
     pub whole: Option<fn(&Ctx, &str) -> Outcome<Done>>,
@@ -33,7 +32,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// What it does, trimmed of the doc comment's space.
+    /// Its description, without the doc comment's leading space.
     pub fn about(&self) -> &'static str {
         self.summary.trim()
     }

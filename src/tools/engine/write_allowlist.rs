@@ -4,9 +4,9 @@ use super::context::World;
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::beneath::{Rel, Root};
 
-/// Refuses a write to any file but those of `MARVIN_WRITABLE_FILES`. These are paths from the directory in which the process began:
-/// choosing another working directory does not choose other files. A link on the way is refused, for it would let the name of an
-/// allowed file stand for another.
+/// Refuses a write to any file not listed in `MARVIN_WRITABLE_FILES`. Its paths are relative to the directory in which the process started:
+/// changing the working directory does not select other files. Symlinks on the way are refused, because one could make the name of an allowed file
+/// refer to another.
 pub(crate) fn may_write(world: &World, root: &Root, path: &Rel) -> Outcome<()> {
     let Some(files) = &world.bounds.writable else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Where a name is: looked up at Nominatim where that may be asked, else as a town at Open-Meteo (decisions.md 10).
+//! Looks up a place name: at Nominatim where its policy allows, else as a town at Open-Meteo.
 
 use std::time::Duration;
 
@@ -12,28 +12,28 @@ use crate::base::problem::{Outcome, Problem};
 use crate::net::services::{NOMINATIM, OPEN_METEO_GEOCODING};
 use crate::tools::engine::context::Ctx;
 
-/// Before the one second try of an overloaded server (contract/services/open-meteo.md).
+/// Pause before the one retry of an overloaded server.
 const OVERLOADED: Duration = Duration::from_secs(2);
 /// The longest that an answer is waited for.
 const LIMIT: Duration = Duration::from_secs(11);
 /// Towns do not move.
 const KEEP: Duration = Duration::from_secs(3_600);
 
-/// What was found, best first.
+/// Matches, best first.
 #[derive(Debug)]
 pub(crate) struct Found {
     /// The places; none is an answer too.
     pub(crate) spots: Vec<Spot>,
-    /// Who answered and under which licence, a sentence.
+    /// Source and licence, as a sentence.
     pub(crate) credit: String,
     /// A sentence for the reader when only towns were looked up.
     pub(crate) remark: Option<String>,
 }
 
-/// Places called `name`, at most `most`; the second request waits for its turn, so two names go one after the other.
+/// Places called `name`, at most `most`; requests are rate-limited, so two lookups run one after the other.
 ///
 /// # Errors
-/// What the services or the network say.
+/// Errors of the services or the network.
 pub(crate) fn look_up(ctx: &Ctx, name: &str, most: u64) -> Outcome<Found> {
     let Err(problem) = ctx.ask(&NOMINATIM).allowed() else {
         return Ok(Found {
@@ -65,11 +65,10 @@ struct Towns {
     elsewhere: Option<String>,
 }
 
-/// Towns called `name` at Open-Meteo; words behind a comma name their country or region. Where none of them lies there, those elsewhere
-/// are worth more than nothing: the service has found them.
+/// Towns called `name` at Open-Meteo; text after a comma names their country or region. If none is there, those elsewhere are returned.
 ///
 /// # Errors
-/// What the service or the network says.
+/// Those of the service or the network.
 fn towns(ctx: &Ctx, name: &str, most: u64) -> Outcome<Towns> {
     let mut parts = name
         .split(',')

@@ -197,7 +197,7 @@ fn list(ctx: &Ctx, _: ListPlaces) -> Outcome<String> {
     let (mut out, mut count) = (String::new(), 0);
     for raw in &places {
         let place = json_records::object(raw);
-        // What a hand left there without a label or name is no place that could be used.
+        // An entry without label and name, edited manually, is not usable.
         if ["label", "name"]
             .iter()
             .any(|key| !text(&place, key).trim().is_empty())

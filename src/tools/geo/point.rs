@@ -26,7 +26,7 @@ impl Point {
     pub(crate) fn new(lat: f64, lon: f64) -> Outcome<Self> {
         Self::found(lat, lon).ok_or_else(|| {
             let problem = Problem::input(format!(
-                "Latitude {lat}, longitude {lon} is no place: latitude goes from -90 to 90, longitude from -180 to 180."
+                "Latitude {lat}, longitude {lon} is not a place: latitude ranges from -90 to 90, longitude from -180 to 180."
             ));
             if Self::found(lon, lat).is_some() {
                 problem.next("The two may have been swapped.")

@@ -1,4 +1,4 @@
-//! Distances in the unit that the person likes.
+//! Distances in the unit that the user likes.
 
 use crate::base::text::{figure, thousands};
 use crate::tools::engine::context::World;
@@ -18,7 +18,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// What the preferences say, kilometres when they say nothing.
+    /// The unit from the preferences; kilometres by default.
     pub(crate) fn of(world: &World) -> Self {
         let said = world.preference("distance_unit");
         match said.as_ref().and_then(|value| value.as_str()) {
@@ -27,7 +27,7 @@ impl Unit {
         }
     }
 
-    /// A distance in words, as exact as a person needs it: `350 m`, `1.2 km`, `0.3 mi`.
+    /// A distance with useful precision: `350 m`, `1.2 km`, `0.3 mi`.
     pub(crate) fn say(self, metres: f64) -> String {
         let (small, small_name, large, large_name, change) = match self {
             Self::Km => (1.0, "m", 1_000.0, "km", 995.0),

@@ -31,7 +31,7 @@ impl Sheet {
         }
     }
 
-    /// Adds `label: a, b, c`, when there are words.
+    /// Adds `label: a, b, c`, unless the list is empty.
     pub(crate) fn words(&mut self, label: &str, words: &[String]) {
         self.row(label, words.join(", "));
     }
@@ -42,7 +42,7 @@ impl Sheet {
     }
 }
 
-/// What a service wrote as one line: entities decoded where it has some, nothing that moves a cursor.
+/// A service's text on one line: entities decoded, no control characters.
 pub(crate) fn plain(text: &str) -> String {
     let encoded = text.contains('&') && text.contains(';') && !text.contains('<');
     let text = if encoded {
@@ -53,7 +53,7 @@ pub(crate) fn plain(text: &str) -> String {
     visible(&text)
 }
 
-/// At most `most` characters of `text`, cut between words, with `…` when something was cut.
+/// At most `most` characters of `text`, cut between words, with `…` if anything was cut.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     let text = text.trim();
     let Some((at, _)) = text.char_indices().nth(most) else {
@@ -72,7 +72,7 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     format!("{}…", head.trim_end_matches([',', ';', ':', '-', '–']))
 }
 
-/// What was asked for, as sentences quote it.
+/// The user's query, quoted for a sentence.
 pub(crate) fn quoted(asked: &str) -> String {
     format!("\"{}\"", clip(&plain(asked), 80))
 }

@@ -6,7 +6,7 @@ use crate::tools::engine::context::Ctx;
 const METRES_PER_MILE: f64 = 1_609.344;
 const METRES_PER_FOOT: f64 = 0.3048;
 
-/// The units of distances and weather: the preference `distance_unit` (contract/interfaces.md 10.1).
+/// The units of distances and weather: the preference `distance_unit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Units {
     /// Kilometres, °C, millimetres.
@@ -16,7 +16,7 @@ pub(crate) enum Units {
 }
 
 impl Units {
-    /// What the active profile prefers.
+    /// The preference of the active profile.
     pub(crate) fn of(ctx: &Ctx) -> Self {
         let unit = ctx.world.preference("distance_unit");
         let unit = unit.as_ref().and_then(|unit| unit.as_str());
@@ -67,7 +67,7 @@ fn large(number: f64) -> String {
     thousands(number.round() as u64)
 }
 
-/// A duration, rounded before it is parted: 59.6 minutes are `1 h 0 min` (contract/services/osrm.md).
+/// A duration, rounded before it is split: 59.6 minutes are `1 h 0 min`, not `0 h 60 min`.
 pub(crate) fn duration(seconds: f64) -> String {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let (whole, minutes) = (

@@ -139,12 +139,15 @@ fn free(folder: &std::path::Path, label: &str) -> Outcome<String> {
         })
 }
 
-/// What a time means now, and what has to be said about it.
+/// The moment that a time refers to, and a notice about it if needed.
 fn moment(text: &str, now: &Zoned) -> Outcome<(Zoned, Option<String>)> {
     let text = text.trim();
     let wrong = || {
-        Problem::input(format!("\"{}\" is no time.", clip(&visible(text), 60)))
-            .next("Give HH:MM, YYYY-MM-DD HH:MM, or a span such as 30m, 2h or 1h30m.")
+        Problem::input(format!(
+            "\"{}\" is not a valid time.",
+            clip(&visible(text), 60)
+        ))
+        .next("Give HH:MM, YYYY-MM-DD HH:MM, or a span such as 30m, 2h or 1h30m.")
     };
     if let Some(time) = duration::read(text) {
         if time.is_zero() {
@@ -342,7 +345,7 @@ mod tests {
         let now = "2026-11-21T14:30:05+01:00[Europe/Berlin]";
         for text in ["tomorrow 10:00", "in 5 minutes"] {
             let said = at(text, now).unwrap_err();
-            assert_eq!(said, format!("\"{text}\" is no time."));
+            assert_eq!(said, format!("\"{text}\" is not a valid time."));
         }
     }
 

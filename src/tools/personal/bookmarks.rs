@@ -1,4 +1,4 @@
-//! Module `bookmarks`: links worth keeping, in the profile's `bookmarks.json` (contract/interfaces.md 10.1).
+//! Module `bookmarks`: saved links, in the profile's `bookmarks.json`.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ crate::tools! { "bookmarks";
 /// Bytes of an address at most.
 const LONGEST: usize = 8_000;
 
-/// Words parted by commas, or a list of them.
+/// Words separated by commas, or a list of them.
 #[derive(Debug, Clone)]
 pub(crate) struct Tags(Vec<String>);
 
@@ -78,7 +78,7 @@ fn same(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// One link, whatever of it could be read.
+/// One link, with the fields that could be read.
 #[derive(Debug, Default)]
 struct Bookmark {
     url: String,
@@ -109,13 +109,13 @@ impl Bookmark {
         }
     }
 
-    /// The title, unless it is none or only the address again.
+    /// The title, unless it is empty or the address.
     fn own_title(&self) -> Option<&str> {
         let title = self.title.trim();
         (!title.is_empty() && title != self.url.trim()).then_some(title)
     }
 
-    /// Something that a hand left in the file, of which nothing can be shown.
+    /// An entry edited manually, with nothing to show.
     fn is_blank(&self) -> bool {
         self.url.is_empty() && self.title.trim().is_empty()
     }
@@ -208,8 +208,10 @@ fn address(text: &str) -> Outcome<String> {
     let text = text.trim().trim_matches(['<', '>', '"', '\'']);
     let wrong = |why: &str| {
         let shown = clip(&visible(text), 80);
-        Err(Problem::input(format!("\"{shown}\" is no address: {why}."))
-            .next("For example https://example.org/page."))
+        Err(
+            Problem::input(format!("\"{shown}\" is not a web address: {why}."))
+                .next("For example https://example.org/page."),
+        )
     };
     if text.is_empty() {
         return wrong("it is empty");
@@ -242,7 +244,7 @@ fn address(text: &str) -> Outcome<String> {
     Ok(format!("https://{text}"))
 }
 
-/// What makes two addresses the same: host and scheme in any case, with or without the last slash.
+/// The comparison key of an address: scheme and host in lower case, without the last slash.
 fn key(url: &str) -> String {
     let url = url.trim();
     match url.split_once("://") {
@@ -268,7 +270,7 @@ fn pattern(words: &str) -> Outcome<Regex> {
         .map_err(|why| too_long().because(why))
 }
 
-/// False when a record cannot hold the words: most are never read further. Escapes may spell them in another way.
+/// False when a record cannot contain the words: most are never parsed. Escapes may hide them.
 fn may_hold(raw: &str, words: &Regex) -> bool {
     words.is_match(raw) || raw.contains('\\')
 }

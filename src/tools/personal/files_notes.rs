@@ -81,7 +81,7 @@ fn apply_patch(ctx: &Ctx, args: FileApplyPatch) -> Outcome<String> {
         .map_err(|_| Problem::input(format!("{shown} is not UTF-8 text.")))?;
     let done = edited(&before, &args.patch, &shown)?;
     let head = match (args.dry_run, done.text == before) {
-        (_, true) => format!("{shown} stays as it is; the patch says what stands there already."),
+        (_, true) => format!("{shown} is unchanged; it already has the contents of the patch."),
         (true, false) => format!("Would change {shown} (nothing was written)."),
         (false, false) => {
             root.replace(&rel, done.text.as_bytes())?;

@@ -1,4 +1,4 @@
-//! Module `profiles`: whose Marvin this is, and what that person likes.
+//! Module `profiles`: the user's profiles and preferences.
 
 use std::fmt::Write as _;
 
@@ -41,10 +41,10 @@ const KEYS: [&str; 9] = [
     "accessibility",
     "notes",
 ];
-/// Keys that are known besides (contract/interfaces.md 10.1).
+/// Further known keys.
 const MORE_KEYS: [&str; 2] = ["distance_unit", "contact"];
 
-/// A preference's name: the published ones, and whatever stands in the file already.
+/// A preference's name: the documented ones, and any key already in the file.
 #[derive(Debug, Clone)]
 pub(crate) struct Key(String);
 
@@ -170,7 +170,7 @@ enum Form {
 }
 
 impl Form {
-    /// By the key; keys of the person's own keep the form they have.
+    /// By the key; keys of the user's own keep the form they have.
     fn of(key: &str, old: Option<&Value>) -> Self {
         match key {
             "dietary" | "favorite_cuisines" | "avoid_cuisines" | "accessibility" => Self::List,
@@ -189,7 +189,7 @@ impl Form {
     }
 }
 
-/// The value after the change; nothing when the key goes.
+/// The value after the change; `None` when the key goes.
 fn changed(key: &str, old: Option<&Value>, action: Action, given: &str) -> Outcome<Option<Value>> {
     let wrong = |wanted: &str| {
         let given = clip(&visible(given), 60);

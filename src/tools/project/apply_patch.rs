@@ -8,7 +8,7 @@ use crate::formats::patch::parse::{Patch, Section};
 /// Bytes of a file that is changed, at most.
 const CAP: u64 = 64 * 1024 * 1024;
 
-/// What was done, in the order of doing.
+/// The changes made, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Done {
     /// Files added.
@@ -20,7 +20,7 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// The answer for the model, as the released program prints it (contract/services/apply-patch.md).
+    /// The answer for the model, in the words of the original `apply_patch` program, which models are trained on.
     pub(crate) fn text(&self) -> String {
         format!(
             "Success. Updated the following files:\n{}",
@@ -56,11 +56,11 @@ enum Step<'a> {
     },
 }
 
-/// Carries out a patch. Every path of all sections goes through [`Root::check_write`] and `gate` before the first write; then
-/// sections are done one after another. One that fails ends it; the earlier ones stay.
+/// Applies a patch. Every path of all sections goes through [`Root::check_write`] and `gate` before the first write; then sections are applied one
+/// after another. The first failure stops it; earlier sections stay.
 ///
 /// # Errors
-/// A refused path (nothing was done), or a failed section: the problem lists what was done before.
+/// A refused path (nothing was changed), or a failed section: the problem lists what was done before.
 pub(crate) fn apply(
     root: &Root,
     patch: &Patch,

@@ -107,7 +107,7 @@ fn closed_part(ctx: &Ctx, root: &Root) -> Outcome<Option<&'static str>> {
             return Ok(Some(part));
         }
     }
-    // What lies above a project is no part of it: a checkout may stand in somebody's .marvin.
+    // Parent folders are not part of a project: a checkout may be inside a .marvin folder.
     let below = projects
         .iter()
         .find_map(|project| root.path().strip_prefix(project.path()).ok())
@@ -152,7 +152,7 @@ fn grep(ctx: &Ctx, args: CodeGrep) -> Outcome<String> {
 
 fn show_tree(ctx: &Ctx, args: TreeArgs) -> Outcome<String> {
     let root = ctx.root()?;
-    // Models that mean the whole project often say so with nothing.
+    // Models that mean the whole project often give an empty path.
     let path = Some(args.path.as_str()).filter(|path| !path.is_empty());
     let rel = root.check(path.unwrap_or("."))?;
     root.listing(

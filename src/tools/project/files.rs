@@ -53,11 +53,11 @@ crate::tools! { "files";
     } => replace, whole apply, says ["replace {old_str} with {new_str} in {path}"];
 }
 
-/// A file above this many bytes is read only in ranges (contract/tools.json, `read_file`).
+/// A file larger than this many bytes is only read in ranges.
 const UNASKED: u64 = 10_240;
 /// Most bytes read of a file at all.
 const LARGEST: u64 = 512 << 20;
-/// Fewer characters of room than this are no room.
+/// Less room than this, in characters, is too little for a read.
 const NO_ROOM: usize = 2_000;
 
 fn read(ctx: &Ctx, args: ReadFile) -> Outcome<String> {
@@ -291,8 +291,7 @@ fn replace(ctx: &Ctx, args: ApplyPatch) -> Outcome<String> {
     Ok(format!("Patched {}.", rel.as_str()))
 }
 
-/// The two texts without escapes that the model wrote twice. A text that stands in the file exactly as written was meant so, and then
-/// what comes in its place was, too.
+/// The two texts without doubly escaped characters. A text that is in the file exactly as written was meant so, and then its replacement was, too.
 fn as_meant<'a>(before: &str, old: &'a str, new: &'a str) -> (Cow<'a, str>, Cow<'a, str>) {
     let repaired =
         |text: &'a str| arguments::without_escapes(text).map_or(Cow::Borrowed(text), Cow::Owned);
@@ -307,7 +306,7 @@ fn apply(ctx: &Ctx, text: &str) -> Outcome<Done> {
     let root = ctx.root()?;
     let Some(bare) = patch::unwrap_patch_text(text) else {
         return Err(patch::explain_unified_diff(text).unwrap_or_else(|| {
-            Problem::input("This is no patch.").next(format!(
+            Problem::input("This is not a patch.").next(format!(
                 "A correct call: apply_patch {}",
                 right_call(ApplyPatch::FIELDS)
             ))

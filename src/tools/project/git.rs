@@ -90,7 +90,7 @@ fn commit(ctx: &Ctx, args: GitCommit) -> Outcome<String> {
             Problem::input("The commit message is empty.").next("Say what changed and why.")
         );
     }
-    // A sub-agent's commits carry its ticket (contract/pipeline.md 10).
+    // A sub-agent's commits name its ticket.
     let message = match ctx.world.env.get("MARVIN_TICKET") {
         Some(ticket) if !args.message.contains(ticket) => {
             format!("{}\n\nTicket: {ticket}", args.message.trim_end())
@@ -99,7 +99,7 @@ fn commit(ctx: &Ctx, args: GitCommit) -> Outcome<String> {
     };
     let root = ctx.root()?;
     if args.add_all && root.path().join(".marvin").is_dir() {
-        // What was written before there was a repository.
+        // Files written before the repository existed.
         scratch::hide(ctx);
     }
     git(ctx, &root)?.commit(&message, args.add_all)
@@ -150,7 +150,7 @@ fn checkout(ctx: &Ctx, args: GitCheckout) -> Outcome<String> {
     });
     match (git(ctx, &root), path) {
         (Ok(git), path) => git.checkout(&args.target, || path),
-        // Without a repository nothing can be a branch; a way out of the working directory is told as that.
+        // Without a repository nothing can be a branch; a path that leaves the working directory is reported as such.
         (Err(_), Err(problem)) | (Err(problem), Ok(_)) => Err(problem),
     }
 }

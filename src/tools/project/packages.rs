@@ -164,7 +164,7 @@ fn install(ctx: &Ctx, args: InstallPackages) -> Outcome<String> {
     Ok(lines.join("\n"))
 }
 
-/// The manager that is asked for, or the one that the project's files show.
+/// The requested package manager, or the one that the project's files indicate.
 fn chosen(root: &Root, asked: &str) -> Outcome<&'static Manager> {
     let names: Vec<&str> = MANAGERS.iter().map(|one| one.name).collect();
     let asked = asked.to_ascii_lowercase();
@@ -174,7 +174,7 @@ fn chosen(root: &Root, asked: &str) -> Outcome<&'static Manager> {
             .find(|one| one.name == asked)
             .ok_or_else(|| {
                 let problem = Problem::input(format!(
-                    "\"{}\" is no package manager here.",
+                    "\"{}\" is not a supported package manager here.",
                     clip(&visible(&asked), 40)
                 ));
                 let hint = crate::base::text::did_you_mean(&asked, names.iter().copied());
@@ -188,7 +188,7 @@ fn chosen(root: &Root, asked: &str) -> Outcome<&'static Manager> {
                     ))
             });
     }
-    // uv looks upwards by itself.
+    // uv searches parent folders itself.
     let above = root
         .path()
         .ancestors()
@@ -214,7 +214,7 @@ fn check(manager: &Manager, name: &str) -> Outcome<()> {
         return Ok(());
     }
     let shown = clip(&visible(name), 80);
-    Err(Problem::refused(format!("\"{shown}\" is no name of a package for {}.", manager.name))
+    Err(Problem::refused(format!("\"{shown}\" is not a package name for {}.", manager.name))
         .next("Give a name with an optional version, such as \"requests>=2.31\" (Python) or \"left-pad@1.3.0\" (npm, cargo); no options, addresses or paths."))
 }
 
@@ -257,7 +257,7 @@ fn shown(manager: &Manager, words: &[&str]) -> String {
     shlex::try_join(all).unwrap_or_else(|_| words.join(" "))
 }
 
-/// Installs one package; the inner error is what the manager said.
+/// Installs one package; the inner error is the manager's message.
 fn one(
     ctx: &Ctx,
     manager: &Manager,
@@ -309,7 +309,7 @@ struct Before(Vec<(PathBuf, Option<Vec<u8>>)>);
 impl Before {
     fn of(manager: &Manager, root: &Root) -> Self {
         let path = |name: &&'static str| root.path().join(name);
-        // Neither a link nor a FIFO, which would hang whoever reads it.
+        // Neither a symlink nor a FIFO, which would block a reader.
         let plain = |path: &PathBuf| {
             path.symlink_metadata()
                 .map_or(true, |about| about.is_file())
@@ -357,7 +357,7 @@ fn added(done: &Done, name: &str) -> String {
     }
 }
 
-/// Why nothing was added: the lines that explain, else the end of what was said.
+/// Why nothing was added: the lines that explain it, else the end of the output.
 fn why(done: &Done) -> String {
     let said = format!("{}\n{}", done.stdout.text(), done.stderr.text());
     if said.contains("No `pyproject.toml` found") {

@@ -1,4 +1,4 @@
-//! Patches as folders: the published cases, where they are at hand, and our own in `fixtures/patches`.
+//! Patches as folders: the published cases, if available, and our own in `fixtures/patches`.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Marvin's own scratch in a project stays out of its commits (contract/pipeline.md 13).
+//! Keeps Marvin's own working files in a project out of its commits.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,14 +9,13 @@ use crate::disk::lock::Lock;
 use crate::proc::git::{Git, place};
 use crate::tools::engine::context::Ctx;
 
-/// Folders below the working directory that hold nothing of the project.
+/// Folders below the working directory that are not part of the project.
 const SCRATCH: [&str; 2] = [".marvin/logs/", ".marvin/memories/"];
 /// Another process adds its two lines in no time.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Adds the scratch folders to the repository's own list of ignored files, once. Where there is no repository, it is not
-/// this directory's, or the list cannot be written, nothing happens: whoever writes scratch has something better to do
-/// than to fail over that.
+/// Adds the scratch folders to the repository's own exclude list, once. Does nothing without a repository, if it belongs to another directory, or
+/// if the list cannot be written: that must not make the caller fail.
 pub(crate) fn hide(ctx: &Ctx) {
     if let Some(root) = ctx.world.place.root() {
         let _ = hide_in(ctx, root.path());
@@ -37,7 +36,7 @@ fn hide_in(ctx: &Ctx, dir: &Path) -> Outcome<()> {
     }
     // Refuses a repository that does not know this directory.
     Git::open(dir, &ctx.world.env, &ctx.stop)?;
-    // The repository's folder itself is locked: a lock file beside the list would be one more name in somebody else's folder.
+    // The repository's folder itself is locked: a lock file beside the list would be one more file in a foreign folder.
     let _lock = Lock::folder(found.common(), PATIENCE, &ctx.stop)?;
     match added(atomic::read(&list, atomic::STATE_CAP)?, &lines) {
         Some(text) => atomic::write(&list, &text, Access::Usual),
@@ -56,7 +55,7 @@ fn lines_for(at_top: bool) -> [String; 2] {
     })
 }
 
-/// The list with the lines that it lacks at its end; nothing when it lacks none.
+/// The list with the lines that it lacks at its end; `None` when it lacks none.
 fn added(old: Option<Vec<u8>>, lines: &[String]) -> Option<Vec<u8>> {
     let mut text = old.unwrap_or_default();
     let missing: Vec<&String> = lines

@@ -25,7 +25,7 @@ crate::tools! { "shell";
 /// The project's log folder.
 const LOGS: &str = ".marvin/logs";
 
-/// Words that delete at once; a nudge towards care, not protection (contract/sharp-edges.md, Processes).
+/// Commands that delete at once. The hint asks for care; it is not a protection.
 const NUDGED: [&str; 3] = ["rm", "rmdir", "unlink"];
 
 /// Where long output goes: the project's log folder, or the profile's when a link leads the former out of the project.
@@ -72,7 +72,7 @@ fn run(ctx: &Ctx, args: RunCommand) -> Outcome<Done> {
     }
     let ran = ran?;
     if ran.cancelled {
-        // A failure, so that nobody takes it for the whole output.
+        // A failure, so that this is not mistaken for the whole output.
         return Err(Problem::cancelled().facts(ran.text));
     }
     Ok(Done {

@@ -1,4 +1,4 @@
-//! Module `recipes`: dishes at TheMealDB (contract/services/themealdb.md).
+//! Module `recipes`: dishes from TheMealDB (<https://www.themealdb.com/api.php>).
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::tools::READ;
 use crate::tools::engine::context::Ctx;
 use crate::tools::output::untrusted::fenced;
 
-/// Who is asked.
+/// The services used.
 const ASKS: &[&Service] = &[&THEMEALDB];
 
 crate::choice! {
@@ -45,12 +45,12 @@ const MOST: usize = 10;
 const FIELDS: usize = 20;
 /// Characters of a method in a search.
 const START: usize = 200;
-/// How long an answer is taken again.
+/// How long answers are cached.
 const KEEP: Duration = Duration::from_secs(600);
-/// How long the service is waited for; a call has ten seconds, and is to end with a sentence about the service.
+/// Time limit for the service; a call has ten seconds, and should end with a message about the service.
 const WITHIN: Duration = Duration::from_secs(8);
 
-/// What came back under "meals".
+/// The value of "meals".
 enum Meals {
     /// Recipes.
     Some(Vec<Value>),
@@ -109,7 +109,7 @@ fn search(ctx: &Ctx, args: RecipeSearch) -> Outcome<String> {
     ))
 }
 
-/// One hit: a line, and below it what a search by name tells besides.
+/// One hit: a line, and below it further details of a search by name.
 fn hit(at: usize, meal: &Value) -> String {
     let parts = [
         word(meal, "strMeal").or(Some("(without a name)".to_owned())),
@@ -199,7 +199,7 @@ fn lookup(ctx: &Ctx, args: RecipeLookup) -> Outcome<String> {
     Ok(lines.join("\n"))
 }
 
-/// What the answer holds, judged in the order of the contract.
+/// Classifies the answer; the order of the checks matters.
 fn meals(answer: &Answer) -> Outcome<Meals> {
     let page = answer.is_page() && answer.status != 429;
     if answer.status >= 500 || page || answer.is_ok() && answer.bytes.trim_ascii().is_empty() {
@@ -249,7 +249,7 @@ fn meals(answer: &Answer) -> Outcome<Meals> {
     }
 }
 
-/// True for words that say that nothing was found.
+/// True for messages that mean "not found".
 fn is_miss(words: &str) -> bool {
     let words = words.to_lowercase();
     words.is_empty()
@@ -274,7 +274,7 @@ fn tags(meal: &Value) -> Option<String> {
     (!tags.is_empty()).then(|| tags.join(", "))
 }
 
-/// Measure and name of each ingredient: unused fields may stand before used ones.
+/// Measure and name of each ingredient: empty fields may come before used ones.
 fn ingredients(meal: &Value) -> Vec<(String, String)> {
     let field = |name: &str, at: usize| {
         let word = meal.word(&format!("{name}{at}"));
@@ -286,7 +286,7 @@ fn ingredients(meal: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The method, a paragraph a step; numbers that the text brings are kept, and a number alone on its line goes to what it counts.
+/// The method, one paragraph per step; numbers in the text are kept, and a number alone on its line is joined to the next one.
 fn steps(text: &str) -> String {
     let mut steps: Vec<String> = Vec::new();
     let mut label: Option<String> = None;

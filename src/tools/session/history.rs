@@ -34,7 +34,7 @@ crate::tools! { "history";
     } => search, says ["search the history for {query}"];
 }
 
-/// Newest entries kept word for word.
+/// Newest entries kept verbatim.
 const KEEP: usize = 20;
 /// Characters that older entries are shortened to before any is dropped.
 const SHORT: usize = 400;
@@ -50,7 +50,7 @@ type Entry = Map<String, Value>;
 fn compact(ctx: &Ctx, args: CompactHistory) -> Outcome<Done> {
     let profile = ctx.world.paths.profile(&ctx.world.profile())?;
     let path = profile.chat_log();
-    // The model is asked before the lock is taken: nobody who writes to the log is to wait for it.
+    // The model is called before the lock is taken, so that no writer has to wait for it.
     let summary = match atomic::read(&path, STATE_CAP)? {
         Some(bytes) => summarized(ctx, entries_in(&path, &bytes)?, args.target_tokens)?,
         None => None,
@@ -127,7 +127,7 @@ fn entries_in(path: &Path, bytes: &[u8]) -> Outcome<Vec<Entry>> {
     })
 }
 
-/// What the model made of the older entries.
+/// The model's summary of the older entries.
 struct Summary {
     /// Those entries.
     of: Vec<Entry>,
@@ -135,10 +135,10 @@ struct Summary {
     text: Result<String, String>,
 }
 
-/// Has the session's model summarise what is older than the newest entries; nothing where there is no model or no need.
+/// Summarises the entries before the newest ones with the session's model; `None` without a model or a need.
 ///
 /// # Errors
-/// The call was stopped.
+/// The call was cancelled.
 fn summarized(ctx: &Ctx, mut entries: Vec<Entry>, target: u64) -> Outcome<Option<Summary>> {
     let older = entries.len().saturating_sub(KEEP);
     let Some(summarizer) = ctx.world.summarizer() else {
@@ -213,7 +213,7 @@ fn shrink(mut entries: Vec<Entry>, target: u64) -> Vec<Entry> {
     entries.split_off(drop)
 }
 
-/// `path`, or `path-2` and so on when it is taken: backups are never overwritten.
+/// `path`, or `path-2` and so on if it exists: backups are never overwritten.
 fn unused(path: &Path) -> PathBuf {
     let numbered = |n: u32| {
         if n == 1 {
@@ -324,7 +324,7 @@ impl Backup {
     }
 }
 
-/// What an entry holds of the words: what was said, and what tools were called with.
+/// The parts of an entry that are searched: its text, and the arguments of tool calls.
 fn texts<'a>(entry: &'a Entry, query: &'a str) -> impl Iterator<Item = (&'a Entry, String)> {
     let calls = entry.get("calls").and_then(Value::as_array);
     let calls = calls.into_iter().flatten().map(|call| {

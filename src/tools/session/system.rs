@@ -279,7 +279,7 @@ fn window(ctx: &Ctx, period: &str) -> Outcome<String> {
 fn since(ctx: &Ctx, period: &str) -> Outcome<Timestamp> {
     let now = ctx.world.clock.now();
     let wrong = || {
-        Problem::input(format!("\"{period}\" is no period."))
+        Problem::input(format!("\"{period}\" is not a period."))
             .next("One of: session, today, 24h, 7d, 30d, all, or a date such as 2026-11-01.")
     };
     let back = |span: Span| {

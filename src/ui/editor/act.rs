@@ -1,4 +1,4 @@
-//! What each action does in the input, in a running search, and to the history.
+//! The effect of each action on the input, a running search, and the history.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::ui::keys::Action;
 const WIDTH: usize = 80;
 
 impl Editor {
-    /// Does what a key asked for; `sources` are asked for candidates only by completion.
+    /// Performs the action of a key; `sources` is used only by completion.
     pub(crate) fn act(&mut self, action: Action, sources: &dyn Sources) -> Outcome {
         if is_for_the_interface(action) {
             return Outcome::Pass(action);
@@ -69,7 +69,7 @@ impl Editor {
         }
     }
 
-    /// Forgets what this action does not go on with.
+    /// Ends the state of multi-key commands that this action does not continue.
     fn settle_for(&mut self, action: Action) {
         let (walking, goal, yanked) = (self.walking, self.goal, self.yanked.take());
         let kills = matches!(
@@ -89,7 +89,7 @@ impl Editor {
         self.yanked = yanked.filter(|_| action == Action::YankPop);
     }
 
-    /// Submits, unless there is nothing to submit or a backslash before the cursor asks for a new line.
+    /// Submits, unless the input is empty or a backslash before the cursor asks for a new line.
     fn send(&mut self) -> Outcome {
         let cursor = self.buffer.cursor();
         let line = self.buffer.slice(self.buffer.line().start..cursor);
@@ -106,7 +106,7 @@ impl Editor {
         Outcome::Submit(text)
     }
 
-    /// A row up or down, or an entry of the history where there is no row.
+    /// A row up or down, or an entry of the history at the first or last row.
     fn vertical(&mut self, way: Vertical) -> Outcome {
         let width = if self.width == 0 { WIDTH } else { self.width };
         if !self.walking {
@@ -170,7 +170,7 @@ impl Editor {
             Action::Send | Action::Complete | Action::Left | Action::Right => self.accept_found(),
             other => {
                 self.accept_found();
-                // The match is in the input now, whatever the action does there.
+                // The match is in the input now, whatever the action does next.
                 return match self.act_in_text(other, sources) {
                     Outcome::Nothing => Outcome::Changed,
                     outcome => outcome,

@@ -1,7 +1,7 @@
 //! The text with its cursor: edits, motions, undo.
 //!
-//! One string: a key in a text of megabytes moves bytes in memory, which takes less than a millisecond, and nothing else grows
-//! with the text ([`super::layout`]). The cursor is always between two characters as people see them.
+//! One string: an edit in a text of megabytes is a memmove of less than a millisecond, and nothing else grows with the text ([`super::layout`]).
+//! The cursor is always between two grapheme clusters.
 
 use std::ops::Range;
 
@@ -65,7 +65,7 @@ impl Buffer {
         changes
     }
 
-    /// Like [`Self::replace`] as a step of its own, also when nothing changes.
+    /// Like [`Self::replace`] as an undo step of its own, even when nothing changes.
     pub(super) fn force(&mut self, range: Range<usize>, new: &str) {
         let Some(old) = self.text.get(range.clone()) else {
             return;
@@ -90,7 +90,7 @@ impl Buffer {
         true
     }
 
-    /// Does the step taken back last again.
+    /// Redoes the step that was undone last.
     pub(super) fn redo(&mut self) -> bool {
         let Some(step) = self.log.redo().cloned() else {
             return false;
@@ -131,7 +131,7 @@ impl Buffer {
         let before = self.slice(0..self.cursor);
         let word = before.trim_end_matches(|c| !is_letter(c));
         let start = word.trim_end_matches(|c| is_letter(c) || is_mark(c)).len();
-        // Marks there are drawn on what stands before the word.
+        // A combining mark there would attach to the text before the word.
         let marked = self.slice(start..self.cursor);
         self.cursor - marked.trim_start_matches(is_mark).len()
     }
@@ -144,7 +144,7 @@ impl Buffer {
         self.text.len() - rest.len()
     }
 
-    /// Where what stands between the cursor and the blank before it begins.
+    /// The position after the blank before the cursor.
     pub(super) fn blank_left(&self) -> usize {
         let before = self.slice(0..self.cursor);
         let word = before.trim_end_matches(char::is_whitespace);

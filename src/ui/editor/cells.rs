@@ -1,4 +1,4 @@
-//! What a character looks like in the cells of a terminal, measured as the screen buffer measures it.
+//! The appearance of a character in terminal cells, measured like the screen buffer does.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ const DRAWN: usize = 128;
 /// A character (grapheme cluster) as it is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cell<'a> {
-    /// What is drawn.
+    /// The text drawn.
     pub(super) text: Cow<'a, str>,
     /// Columns it takes.
     pub(super) width: usize,
@@ -44,7 +44,7 @@ impl<'a> Cell<'a> {
                     .unwrap_or_default();
                 match usize::from(drawn.cell_width()) {
                     0 if !is_mark(first) => Self::fitting(shown(first), columns),
-                    // A mark with nothing to stand on gets the circle that fonts have for it.
+                    // A mark without a base character gets the dotted circle that fonts have for it.
                     0 => Self::letter(format!("\u{25cc}{drawn}").into(), 1),
                     width if width > columns => Self::letter("?".into(), 1),
                     width => Self::letter(drawn.into(), width),
@@ -80,7 +80,7 @@ fn shown(c: char) -> String {
     }
 }
 
-/// Whether a character without width is drawn on the one before it: it extends a letter, and is no joiner.
+/// Whether a character without width is drawn on the one before it: it extends a letter, and is not a joiner.
 fn is_mark(c: char) -> bool {
     c != '\u{200d}' && c != '\u{200c}' && format!("a{c}").graphemes(true).count() == 1
 }

@@ -1,4 +1,4 @@
-//! Completion: which word stands at the cursor, what it could become, and the menu of candidates.
+//! Completion: the word at the cursor, its candidates, and the menu.
 
 use super::paste::clean;
 use crate::base::text::tail;
@@ -8,7 +8,7 @@ const REACH: usize = 4096;
 
 /// Where candidates come from; what an implementation leaves out has none.
 pub(crate) trait Sources {
-    /// Commands and words that work at the beginning of the input, as they are typed (`!tools`, `preferences`).
+    /// Commands and words that work at the beginning of the input, in the form to type (`!tools`, `preferences`).
     fn commands(&self) -> Vec<String> {
         Vec::new()
     }
@@ -32,8 +32,8 @@ pub(crate) trait Sources {
     fn parameters(&self, _tool: &str) -> Vec<String> {
         Vec::new()
     }
-    /// What is in the folder that `typed` points into (`src/ma` points into `src/`), each with that folder before it, folders
-    /// with `/` at their end.
+    /// The entries of the folder that `typed` points into (`src/ma` points into `src/`), each with that folder before it, folders with `/` at their
+    /// end.
     fn paths(&self, _typed: &str) -> Vec<String> {
         Vec::new()
     }
@@ -42,7 +42,7 @@ pub(crate) trait Sources {
 /// No candidates.
 impl Sources for () {}
 
-/// What a word may be.
+/// The kind of a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A command or word of the beginning.
@@ -66,9 +66,9 @@ pub(crate) enum Kind {
 pub(crate) struct Word {
     /// Where it begins in the text, with its `@`.
     pub start: usize,
-    /// What was typed of it, without `@` and quote.
+    /// The typed part, without `@` and quote.
     pub typed: String,
-    /// What it may be.
+    /// Its kind.
     pub kind: Kind,
 }
 
@@ -120,7 +120,7 @@ fn quoted(line: &str) -> Option<(usize, &str)> {
 }
 
 impl Word {
-    /// What it could become: what begins like it first (case aside), then what contains it.
+    /// Candidates: those that begin with the word (ignoring case), then those that contain it.
     pub(crate) fn candidates(&self, sources: &dyn Sources) -> Vec<String> {
         let all = match &self.kind {
             Kind::Command => sources.commands(),
@@ -151,7 +151,7 @@ impl Word {
         ranked.into_iter().map(|(_, candidate)| candidate).collect()
     }
 
-    /// What all candidates begin with, if it is more than what was typed.
+    /// The common prefix of all candidates, if longer than the typed part.
     pub(crate) fn common(&self, candidates: &[String]) -> Option<String> {
         let mut common = candidates.first()?.as_str();
         for candidate in candidates {
@@ -183,7 +183,7 @@ impl Word {
         }
     }
 
-    /// Whether a blank follows a finished candidate: not where typing goes on in the same word.
+    /// Whether a blank follows a completed candidate: not if the word may continue.
     pub(crate) fn ends_with(&self, candidate: &str) -> bool {
         match self.kind {
             Kind::Path => !candidate.ends_with('/'),
@@ -212,13 +212,13 @@ fn fits_a_line(candidate: &str) -> bool {
 pub(crate) struct Menu {
     /// The candidates, best first.
     pub candidates: Vec<String>,
-    /// The one that stands in the text now.
+    /// The candidate that is currently in the text.
     pub selected: Option<usize>,
     pub(super) word: Word,
 }
 
 impl Menu {
-    /// The candidate that stands in the text now.
+    /// The candidate that is currently in the text.
     pub(crate) fn candidate(&self) -> Option<&str> {
         let candidate = self.candidates.get(self.selected?)?;
         Some(candidate)

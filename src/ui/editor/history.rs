@@ -1,4 +1,4 @@
-//! What was sent before: walking through it, where each entry keeps what was changed in it until something is sent.
+//! The input history: walking through it keeps edits of each entry until something is submitted.
 
 use std::collections::HashMap;
 

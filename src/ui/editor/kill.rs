@@ -1,8 +1,8 @@
-//! What was killed, for bringing it back: kills in a row are one piece.
+//! The kill ring: consecutive kills are one entry.
 
 use std::collections::VecDeque;
 
-/// Pieces kept.
+/// Kills kept.
 const PIECES: usize = 16;
 
 /// On which side of the cursor the killed text stood.
@@ -20,7 +20,7 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// Adds a kill; it joins the last one when nothing else was done between.
+    /// Adds a kill; consecutive kills are joined.
     pub(super) fn kill(&mut self, text: &str, side: Side) {
         if text.is_empty() {
             return;

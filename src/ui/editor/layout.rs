@@ -107,7 +107,7 @@ impl Block {
             .map(move |(at, grapheme)| (start + at, grapheme))
     }
 
-    /// Its rows at `columns` for text; one blank may stand in the column after.
+    /// Its rows at `columns`; one blank may hang over in the next column.
     pub(super) fn rows(&self, text: &str, columns: usize) -> Vec<Row> {
         let mut rows = Vec::new();
         let mut start = self.start;
@@ -183,7 +183,7 @@ fn cut(text: &str, line: usize, number: usize) -> Option<usize> {
         .or((!window.is_empty()).then_some(from))
 }
 
-/// Whether `at` is between two characters, judged by what stands near.
+/// Whether `at` is between two grapheme clusters, judged by the text nearby.
 fn is_boundary(text: &str, line: usize, at: usize) -> bool {
     let from = text.ceil_char_boundary(at.saturating_sub(CONTEXT).max(line));
     let to = text.floor_char_boundary(at + CONTEXT);

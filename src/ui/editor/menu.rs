@@ -19,7 +19,7 @@ impl Editor {
             let range = menu.word.start..self.buffer.cursor();
             self.buffer.replace(range, &written, Manner::Whole);
         }
-        // The word as it stands now: candidates stay the same.
+        // The current word; candidates stay the same.
         self.menu = complete::word(self.buffer.text(), self.buffer.cursor())
             .map(|word| Menu { word, ..menu });
         Outcome::Changed
@@ -36,7 +36,7 @@ impl Editor {
         })
     }
 
-    /// What an action means while the menu is open; `None` when it is not, or the action goes on without it.
+    /// The meaning of an action while the menu is open; `None` when it is closed or the action is not the menu's.
     pub(super) fn act_in_menu(&mut self, action: Action, sources: &dyn Sources) -> Option<Outcome> {
         let mut menu = self.menu.take()?;
         match action {
@@ -47,7 +47,7 @@ impl Editor {
                     .candidate()
                     .map(|candidate| menu.word.written(candidate, Whole::Yes))?;
                 let range = menu.word.start..self.buffer.cursor();
-                // A candidate that reads like the word already leaves nothing to take back.
+                // A candidate equal to the typed word leaves nothing to undo.
                 self.buffer.force(range, &written);
                 self.menu = Some(menu);
                 Some(Outcome::Changed)

@@ -26,25 +26,25 @@ use search::Search;
 use undo::Manner;
 use view::View;
 
-/// What an action did to the editor.
+/// The outcome of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Nothing to see.
+    /// Nothing changed on screen.
     Nothing,
     /// Text, cursor, search or menu changed: draw again.
     Changed,
     /// The input was sent as it stood, and is empty now. [`Editor::remember`] puts it into the history.
     Submit(String),
-    /// Not the editor's, or nothing for it to do: the interface decides.
+    /// Not an editing action, or without effect here: the interface decides.
     Pass(Action),
 }
 
 /// A running history search, for the prompt line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Searching<'a> {
-    /// What was typed.
+    /// The typed query.
     pub query: &'a str,
-    /// Whether nothing, or nothing more, was found; the last match stays in sight.
+    /// Whether there is no (further) match; the last one stays visible.
     pub failed: bool,
 }
 
@@ -56,11 +56,11 @@ pub(crate) struct Editor {
     history: History,
     search: Option<Search>,
     menu: Option<Menu>,
-    /// What the last yank put into the text, while nothing else was done.
+    /// The range inserted by the last yank, until another action.
     yanked: Option<Range<usize>>,
     /// The column that moving from row to row keeps.
     goal: Option<usize>,
-    /// The last key walked in the history: the next one goes on, whatever row the cursor is in.
+    /// The last key moved in the history: the next one continues, in whatever row the cursor is.
     walking: bool,
     /// The first byte in view, and the width it was laid out for.
     top: usize,
@@ -78,7 +78,7 @@ impl Editor {
         self.buffer.text()
     }
 
-    /// Whether there is no text.
+    /// True when there is no text.
     pub(crate) fn is_empty(&self) -> bool {
         self.buffer.text().is_empty()
     }
@@ -92,8 +92,8 @@ impl Editor {
         }
     }
 
-    /// Inserts text that was typed, however much the terminal gave at once: one character goes on with the word for undo, more
-    /// are a step of their own. While a search runs it goes to the query.
+    /// Inserts typed text in whatever portions the terminal delivers it: single characters extend the current undo step, longer text is a step of
+    /// its own. During a search it goes to the query.
     pub(crate) fn insert(&mut self, text: &str) -> Outcome {
         let text = paste::clean(text);
         if let Some(search) = &mut self.search {

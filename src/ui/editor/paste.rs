@@ -1,4 +1,4 @@
-//! What comes in from outside: pasted and recalled text becomes lines without control characters.
+//! Sanitizes pasted and recalled text into lines without control characters.
 
 use std::borrow::Cow;
 
@@ -43,7 +43,7 @@ fn unwanted(c: char) -> bool {
     }
 }
 
-/// What follows a control sequence, if `text` begins with the rest of one: parameters, intermediates and the final byte.
+/// The rest after a control sequence, if `text` begins inside one: parameters, intermediates and the final byte.
 fn csi(text: &str) -> Option<&str> {
     let inner = text
         .trim_start_matches(|c| matches!(c, '0'..='?'))

@@ -25,12 +25,12 @@ impl Search {
         &self.query
     }
 
-    /// Whether there is no (further) match.
+    /// True when there is no (further) match.
     pub(super) fn failed(&self) -> bool {
         self.failed
     }
 
-    /// The entry found, and where the query stands in it.
+    /// The match, and the position of the query in it.
     pub(super) fn found(&self) -> Option<(&str, usize)> {
         self.found
             .as_ref()
@@ -78,7 +78,7 @@ impl Search {
         self.look(entries.iter().enumerate().skip(from));
     }
 
-    /// Takes the first entry that matches and reads otherwise than the one found; keeps that one when there is none.
+    /// Takes the first entry that matches and differs from the current match; keeps the current one if there is none.
     fn look<'e>(&mut self, entries: impl Iterator<Item = (usize, &'e String)>) {
         let Some(pattern) = pattern(&self.query) else {
             self.found = None;

@@ -5,15 +5,15 @@ use std::ops::Range;
 
 /// Steps kept at most.
 const STEPS: usize = 1000;
-/// Bytes of text kept in them at most, the newest step aside.
+/// Bytes of text kept in them at most, except for the newest step.
 const BYTES: usize = 32 << 20;
 
 /// How an edit joins the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// Typed: goes on with the word being typed.
+    /// Typed: continues the word being typed.
     Typed,
-    /// Deleted character by character: goes on with the deletion.
+    /// Deleted character by character: continues the deletion.
     Erased,
     /// A step of its own.
     Whole,
@@ -36,7 +36,7 @@ impl Step {
     }
 }
 
-/// The steps done and those taken back.
+/// The undo and redo stacks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Log {
     done: VecDeque<Step>,
@@ -46,7 +46,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Notes an edit that is being made: `removed` stands at `range`, `inserted` is to stand there.
+    /// Records an edit about to be made: `removed` is at `range`, `inserted` replaces it.
     pub(super) fn note(
         &mut self,
         range: Range<usize>,
@@ -82,7 +82,7 @@ impl Log {
         self.sealed = true;
     }
 
-    /// The last step, to be taken back.
+    /// The step to undo.
     pub(super) fn undo(&mut self) -> Option<&Step> {
         let step = self.done.pop_back()?;
         self.bytes -= step.bytes();
@@ -91,7 +91,7 @@ impl Log {
         self.undone.last()
     }
 
-    /// The step taken back last, to be done again.
+    /// The step to redo.
     pub(super) fn redo(&mut self) -> Option<&Step> {
         let step = self.undone.pop()?;
         self.bytes += step.bytes();
@@ -100,7 +100,7 @@ impl Log {
         self.done.back()
     }
 
-    /// Forgets what was taken back.
+    /// Clears the redo stack.
     pub(super) fn forget_undone(&mut self) {
         self.undone.clear();
     }

@@ -1,6 +1,6 @@
-//! The visible rows of the input and the cursor in them, and moving from row to row.
+//! The visible rows of the input, the cursor in them, and vertical movement.
 //!
-//! The last column is kept for the cursor and for the blank that a full row ends with.
+//! The last column is reserved for the cursor and for the blank at the end of a full row.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -12,10 +12,10 @@ pub(crate) const COUNTED: usize = 99;
 /// Bytes looked at for that; beyond them there are [`COUNTED`] rows.
 const COUNTED_BYTES: usize = 8 << 10;
 
-/// What to draw.
+/// The rows to draw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct View {
-    /// Rows without control characters, none wider than asked for.
+    /// Rows without control characters, none wider than requested.
     pub rows: Vec<String>,
     /// Column and row of the cursor, always inside.
     pub cursor: (usize, usize),
@@ -30,7 +30,7 @@ fn columns(width: usize) -> usize {
     width.saturating_sub(1).max(1)
 }
 
-/// A row with what is needed to walk to its neighbours.
+/// A row with what is needed to reach the adjacent ones.
 #[derive(Clone)]
 struct Spot<'a> {
     text: &'a str,
@@ -41,7 +41,7 @@ struct Spot<'a> {
 }
 
 impl<'a> Spot<'a> {
-    /// The row in which a cursor at `at` stands.
+    /// The row of a cursor at `at`.
     fn at(text: &'a str, at: usize, columns: usize) -> Self {
         let block = Block::at(text, at.min(text.len()));
         let rows = block.rows(text, columns);

@@ -8,7 +8,7 @@ use std::fmt;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// What a key asks for. The input editor does the editing ones; the rest are the interface's.
+/// The action of a key. The input editor performs the editing ones, the interface the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Action {
     /// Put this character at the cursor; the only action that is not in the table.
@@ -53,7 +53,7 @@ pub(crate) enum Action {
     YankPop,
     /// Take back the last edit.
     Undo,
-    /// Do again what was taken back.
+    /// Redo.
     Redo,
     /// Search the input history; again: the older match.
     Search,
@@ -71,7 +71,7 @@ pub(crate) enum Action {
     QuitIfEmpty,
     /// Suspend to the shell.
     Suspend,
-    /// Draw everything anew.
+    /// Draw everything again.
     Redraw,
     /// A page up in the chat.
     PageUp,
@@ -139,7 +139,7 @@ enum When {
     Input,
     /// Only in an empty input, before the rows of the input.
     Empty,
-    /// Only while a question waits, before all others.
+    /// While a question is open, before all others.
     Asked,
 }
 
@@ -162,7 +162,7 @@ impl Key {
         Self { code, modifiers }
     }
 
-    /// The key of an event, whatever way the terminal told it; `None` for a key let go.
+    /// The key of an event, in any encoding; `None` for a key release.
     fn of(event: &KeyEvent) -> Option<Self> {
         if event.kind == KeyEventKind::Release {
             return None;
@@ -217,9 +217,9 @@ impl fmt::Display for Key {
     }
 }
 
-/// What `event` asks for in this situation; `None` for a key that means nothing there.
+/// The action of `event` in this context; `None` for an unbound key.
 ///
-/// A character without Ctrl and Alt is text where no row of the table claims it, but not in answer to a question.
+/// A character without Ctrl and Alt is text unless a row of the table binds it, but not in answer to a question.
 pub(crate) fn action(event: &KeyEvent, situation: Situation) -> Option<Action> {
     let key = Key::of(event)?;
     let rows: &[When] = match situation {

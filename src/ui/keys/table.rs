@@ -58,7 +58,7 @@ const fn row(
     }
 }
 
-/// The table. A terminal tells Ctrl-_ and Ctrl-/ as Ctrl-7, and Shift-Enter only when asked to tell keys apart.
+/// The key table. Terminals send Ctrl-_ and Ctrl-/ as Ctrl-7, and distinguish Shift-Enter only with keyboard extensions.
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
     row(When::Input, INPUT, &[plain(KeyCode::Enter)], Action::Send, "send"),
@@ -116,7 +116,7 @@ pub(super) const ROWS: &[Row] = &[
     row(When::Input, MARVIN, &[ctrl('d')], Action::QuitIfEmpty, "leave (empty input)"),
     row(When::Always, MARVIN, &[ctrl('q')], Action::Quit, "leave"),
     row(When::Always, MARVIN, &[ctrl('z')], Action::Suspend, "suspend to the shell"),
-    row(When::Always, MARVIN, &[ctrl('l')], Action::Redraw, "draw the screen anew"),
+    row(When::Always, MARVIN, &[ctrl('l')], Action::Redraw, "redraw the screen"),
     row(When::Always, MARVIN, &[plain(KeyCode::F(1))], Action::Help, "this help"),
     row(When::Empty, MARVIN, &[letter('?')], Action::Help, "this help (empty input)"),
 ];

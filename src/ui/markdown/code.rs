@@ -1,4 +1,4 @@
-//! Code as rows: coloured, broken only where the row ends, and with nothing before it that would be copied along.
+//! Code as rows: coloured, broken only at the end of a row, and without a prefix that would be copied along.
 
 use super::highlight::{self, Role, State};
 use crate::ui::text::theme::{ColorMode, Theme};
@@ -6,7 +6,7 @@ use crate::ui::text::wrap::{Hang, hard, words};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-/// The row that tells what the code is.
+/// The row with the language of the code.
 pub(super) fn label(info: &str, width: usize, hang: &Hang, theme: &Theme) -> Vec<Line<'static>> {
     if info.trim().is_empty() {
         return Vec::new();

@@ -27,13 +27,13 @@ pub(super) struct Flow<'t> {
     out: Vec<Line<'static>>,
     /// Inline text that waits for the end of its paragraph.
     inline: Vec<Span<'static>>,
-    /// The style in force, innermost last.
+    /// Active styles, innermost last.
     styles: Vec<Style>,
-    /// What stands before the rows, outermost first.
+    /// Prefixes of the rows, outermost first.
     frames: Vec<Frame>,
     /// The lists around, outermost first: the number last written and the one that was given.
     lists: Vec<Option<(u64, u64)>>,
-    /// The links around: address, title, where their words begin.
+    /// The enclosing links: address, title, start of their text.
     links: Vec<(String, String, usize)>,
     /// Code that is being collected, with what follows its fence.
     code: Option<(String, String)>,
@@ -74,7 +74,7 @@ impl<'t> Flow<'t> {
         }
     }
 
-    /// Everything stands some columns to the right.
+    /// Indents everything by some columns.
     pub(super) fn indented(mut self, columns: usize) -> Self {
         if columns > 0 {
             self.frames.push(Frame::Blanks(columns));
@@ -82,7 +82,7 @@ impl<'t> Flow<'t> {
         self
     }
 
-    /// The list goes on after an item with this number.
+    /// Continues a list after an item with this number.
     pub(super) fn numbered_after(mut self, after: Option<(u64, u64)>) -> Self {
         self.after = after;
         self
@@ -208,7 +208,7 @@ impl<'t> Flow<'t> {
                 let link = (dest_url.to_string(), title.to_string(), self.inline.len());
                 self.links.push(link);
             }
-            // Not asked for, so never told of.
+            // Extensions that are not enabled, so these never occur.
             Tag::FootnoteDefinition(_)
             | Tag::DefinitionList
             | Tag::DefinitionListTitle
@@ -284,7 +284,7 @@ impl<'t> Flow<'t> {
         self.inline.push(Span::styled(text.to_owned(), style));
     }
 
-    /// The address behind the words, unless they say it.
+    /// The address after the link text, unless the text is the address.
     fn end_link(&mut self) {
         let Some((address, title, from)) = self.links.pop() else {
             return;
@@ -414,8 +414,8 @@ impl<'t> Flow<'t> {
         }
     }
 
-    /// What stands before the next rows, and the columns it leaves. Where that would leave less than a third of the width,
-    /// indentation is given up; marks that would be lost with it get a row of their own.
+    /// The prefix of the next rows, and the columns it leaves. If those were less than a third of the width, indentation is dropped; markers that
+    /// would be lost with it get a row of their own.
     fn hang(&mut self) -> (usize, Hang) {
         let mut hang = Hang::default();
         for frame in &self.frames {
@@ -455,8 +455,8 @@ impl<'t> Flow<'t> {
     }
 }
 
-/// The source with every definition of a link kept as text: they would vanish otherwise, and what refers to them is shown as
-/// written anyway. Nothing when that does not come to an end.
+/// The source with every link definition escaped to text: they would be invisible otherwise, and references to them are shown as written anyway.
+/// `None` when that does not converge.
 fn without_definitions(source: &str, options: Options) -> Option<String> {
     let mut source = source.to_owned();
     for _ in 0..8 {

@@ -1,17 +1,17 @@
-//! What the highlighter knows of each language: tables.
+//! Tables with the grammar of each language for the highlighter.
 
 /// A language, as far as colours need it.
 #[derive(Debug)]
 pub(crate) struct Grammar {
-    /// What a fence may call it.
+    /// Names in a code fence.
     pub(super) names: &'static [&'static str],
     pub(super) keywords: &'static [&'static str],
     pub(super) constants: &'static [&'static str],
-    /// What begins a comment that lasts to the end of the line.
+    /// Prefixes of line comments.
     pub(super) comments: &'static [&'static str],
-    /// What begins and ends a comment of several lines.
+    /// Delimiters of block comments.
     pub(super) block: Option<(&'static str, &'static str)>,
-    /// Longer marks stand before shorter ones that begin them.
+    /// Longer delimiters come before their own prefixes.
     pub(super) quotes: &'static [Quote],
     pub(super) sort: Sort,
 }
@@ -23,7 +23,7 @@ pub(super) struct Quote {
     pub(super) close: &'static str,
     /// A backslash takes the next character in.
     pub(super) escapes: bool,
-    /// It may go on over lines.
+    /// It may span lines.
     pub(super) long: bool,
 }
 
@@ -38,7 +38,7 @@ pub(super) enum Sort {
     AnyCase,
     /// `$name` is a variable.
     Dollar,
-    /// What stands before `:` or `=` is a key.
+    /// The text before `:` or `=` is a key.
     Keys,
     /// Tags and attributes.
     Tags,

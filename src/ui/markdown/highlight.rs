@@ -1,6 +1,6 @@
-//! Code coloured by small tables ([`super::grammar`]): keywords, strings, comments, numbers, names that stand out.
+//! Syntax highlighting by small tables ([`super::grammar`]): keywords, strings, comments, numbers, emphasised names.
 //!
-//! It goes line by line in one pass and carries a small [`State`], so that code which arrives in parts is coloured as a whole.
+//! It works line by line in one pass and carries a small [`State`], so that code which arrives in parts is coloured like a whole.
 
 use super::grammar::{ALL, NONE, Quote, Sort};
 
@@ -20,10 +20,10 @@ pub enum State {
     Tag,
 }
 
-/// What a piece of code is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Nothing that stands out.
+    /// Ordinary text.
     Plain,
     /// A word of the language.
     Keyword,
@@ -96,9 +96,9 @@ fn diff(line: &str) -> Role {
 struct Scan<'a, 'g, F> {
     grammar: &'g Grammar,
     line: &'a str,
-    /// What is read.
+    /// Position reached.
     at: usize,
-    /// From here to `at` nothing stands out.
+    /// Start of the pending ordinary text.
     plain: usize,
     each: F,
 }
@@ -351,7 +351,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The pieces that stand out.
+    /// The coloured pieces.
     fn pieces(info: &str, text: &str) -> Vec<(String, Role)> {
         let mut state = State::Plain;
         let mut out = Vec::new();

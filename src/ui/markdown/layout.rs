@@ -1,7 +1,7 @@
 //! Blocks as rows of a terminal.
 //!
-//! Markup signs go, everything else the model wrote stays: HTML, footnotes and references are shown as written. Line breaks
-//! inside a paragraph are kept, because models mean them.
+//! Markup characters are removed, everything else stays: HTML, footnotes and references are shown as written. Line breaks inside a paragraph are
+//! kept, because models mean them.
 
 use super::flow::{Flow, rule};
 use super::split::{Block, Kind};
@@ -11,7 +11,7 @@ use crate::ui::text::theme::Theme;
 use crate::ui::text::wrap::Hang;
 use ratatui::text::Line;
 
-/// The rows of a block at a width. No row is wider, from two columns on. An empty row stands first where the block has a gap.
+/// The rows of a block at a width. No row is wider, from two columns on. The first row is empty if the block has a gap.
 pub fn lay_out(block: &Block, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let width = width.max(1);
     let text = clean(&block.text);
@@ -74,7 +74,7 @@ pub fn lay_out_open(block: &Block, width: usize, theme: &Theme) -> Vec<Line<'sta
     }
 }
 
-/// Appends the marks that the last line still lacks; one that has only just come is taken away.
+/// Appends the delimiters that the last line still lacks; an opening one at the very end is removed.
 fn close(text: &mut String) {
     let from = text.rfind('\n').map_or(0, |at| at + 1);
     let line = text.get(from..).unwrap_or_default();
@@ -312,7 +312,7 @@ mod tests {
         assert!(style(2).contains(Modifier::BOLD));
     }
 
-    /// Markdown of words `w0`, `w1`, … among marks.
+    /// Markdown with words `w0`, `w1`, … and delimiters.
     fn marked() -> impl Strategy<Value = (String, usize)> {
         let mark = prop_oneof![
             "[ *_`~<>\\[\\]()!|#:\"-]{0,4}",

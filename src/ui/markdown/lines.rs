@@ -1,6 +1,6 @@
-//! What a single line of Markdown begins, as far as that can be told without the lines after it.
+//! What a single line of Markdown begins, as far as it can be determined without the lines after it.
 
-/// What a line begins.
+/// The block that a line begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start<'a> {
     /// A fence of code.
@@ -14,12 +14,12 @@ pub(super) enum Start<'a> {
         number: Option<u64>,
         /// The columns up to the text of the item.
         content: usize,
-        /// Nothing follows the mark.
+        /// Nothing follows the marker.
         empty: bool,
     },
     /// `>`.
     Quote,
-    /// Anything else, or nothing.
+    /// Anything else.
     Text,
 }
 
@@ -44,7 +44,7 @@ impl Fence {
     }
 }
 
-/// Whether there is nothing but blanks.
+/// True for a line of blanks.
 pub(super) fn is_blank(line: &str) -> bool {
     line.bytes().all(|byte| byte.is_ascii_whitespace())
 }
@@ -80,7 +80,7 @@ pub(super) fn dedent(line: &str, columns: usize) -> &str {
     rest
 }
 
-/// What the line begins, its indentation aside.
+/// The block that the line begins, without its indentation.
 pub(super) fn start(line: &str) -> Start<'_> {
     let text = line.trim();
     match text.as_bytes().first() {

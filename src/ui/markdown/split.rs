@@ -18,23 +18,23 @@ const LINE: usize = 4 * 1024;
 /// Lines of a list after which the next item begins a new block.
 const LIST: usize = 16;
 
-/// A part of a reply that is laid out by itself.
+/// A part of a reply that is laid out independently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     /// The source, blank lines before it included: the texts of all blocks in order are the reply.
     pub text: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Whether an empty row stands before it.
+    /// Whether an empty row precedes it.
     pub gap: bool,
     /// Columns of indentation its lines share, inside a list.
     pub indent: usize,
 }
 
-/// What a block is, and what its layout must know of the blocks before it.
+/// The kind of a block, with the state its layout needs of the blocks before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Nothing but blank lines.
+    /// Only blank lines.
     Blank,
     /// Running text, HTML, indented code.
     Paragraph,
@@ -42,7 +42,7 @@ pub enum Kind {
     Heading,
     /// Items of a list.
     List {
-        /// The number the item before was written with and the one it was given, when an ordered list goes on.
+        /// The source number of the previous item and its displayed number, when an ordered list continues.
         after: Option<(u64, u64)>,
     },
     /// Quoted text.
@@ -54,7 +54,7 @@ pub enum Kind {
     },
     /// Part of a fenced code block.
     Code {
-        /// What follows the opening fence: the language, mostly.
+        /// The info string after the opening fence, usually the language.
         info: Arc<str>,
         /// The opening fence is in the text.
         opens: bool,
@@ -68,7 +68,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether it wants an empty row around it even if none was written.
+    /// Whether an empty row surrounds it even if none was written.
     fn wants_air(&self) -> bool {
         match self {
             Self::Code { .. } | Self::Table { .. } | Self::Rule => true,
@@ -78,7 +78,7 @@ impl Kind {
         }
     }
 
-    /// Whether it goes on with what the block before began.
+    /// Whether it continues the previous block.
     fn goes_on(&self) -> bool {
         matches!(
             self,
@@ -104,17 +104,17 @@ pub struct Splitter {
     blanks: usize,
     /// The arriving line is the rest of one that was cut.
     torn: bool,
-    /// What the whole lines are.
+    /// The open block of the complete lines.
     open: Open,
     /// Columns the open block is indented.
     indent: usize,
-    /// The list that still goes on, across the blocks it became.
+    /// The open list, across its blocks.
     list: Option<List>,
-    /// Whether something was emitted, and whether it wants air after it.
+    /// Whether something was emitted, and whether it needs an empty row after it.
     before: Option<bool>,
     /// Blank lines were emitted as a block of their own.
     gap: bool,
-    /// The next block goes on where the last one was cut.
+    /// The next block continues at the point where the last one was cut.
     cut: bool,
 }
 
@@ -253,7 +253,7 @@ impl Splitter {
         }
     }
 
-    /// The whole lines go although what they began may go on; blank lines after them wait for what follows.
+    /// Emits complete lines although their block may continue; blank lines after them wait for the next line.
     fn flush(&mut self, done: &mut Vec<Block>) {
         let blanks = std::mem::take(&mut self.blanks);
         self.emit(self.line - blanks, false, done);
@@ -663,7 +663,7 @@ mod tests {
         assert!(blocks.iter().all(|block| block.text.ends_with(' ')));
     }
 
-    /// What is laid out over a reply of 100,000 tokens, per thousand tokens, does not grow.
+    /// The layout work for a reply of 100,000 tokens, per thousand tokens, does not grow.
     #[test]
     fn the_end_of_a_long_reply_costs_what_its_beginning_does() {
         let sample = "Some words of a paragraph that goes on.\nAnd a second line.\n\n- an item\n- another\n\n```rust\nfn a() {}\n```\n\n";

@@ -139,7 +139,7 @@ fn natural(cell: &[Span<'static>]) -> usize {
     text.split('\n').map(width::of).max().unwrap_or_default()
 }
 
-/// The widths that fit into `room`: the widest give way first. Nothing when some would become too narrow to read.
+/// The widths that fit into `room`: the widest give way first. `None` when some would become too narrow to read.
 fn shrink(wanted: &[usize], room: usize) -> Option<Vec<usize>> {
     if wanted.iter().sum::<usize>() <= room {
         return Some(wanted.to_vec());

@@ -1,7 +1,7 @@
-//! What is typed while nobody asks for it, and answers that must not be taken from it.
+//! Type-ahead, and keeping it from answering questions.
 //!
-//! Between two prompts the terminal is in its usual mode: the system keeps and echoes what is typed. The next prompt finds it
-//! there. A question must not: a "y" and Enter that were meant for a message would approve a command that nobody has read.
+//! Between two prompts the terminal is in its usual mode: the system buffers and echoes input. The next prompt reads it. A question must not: a "y"
+//! and Enter that were meant for a message would approve a command that the user has not read.
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
@@ -16,7 +16,7 @@ use crate::ui::editor::paste;
 
 /// Keys typed so soon after a question were under way before it.
 const SETTLE: Duration = Duration::from_millis(500);
-/// Longest answer that is taken.
+/// Longest answer accepted.
 const ANSWER_BYTES: usize = 64 << 10;
 
 /// What came of reading.
@@ -29,7 +29,7 @@ pub(super) enum Line {
     Interrupted,
 }
 
-/// Lines and the beginning of one, typed before they were asked for.
+/// Lines, and the beginning of one, that were typed ahead.
 #[derive(Debug, Default)]
 pub(super) struct TypedAhead {
     lines: VecDeque<String>,
@@ -42,7 +42,7 @@ impl TypedAhead {
         self.lines.pop_front()
     }
 
-    /// What was typed without Enter.
+    /// Input typed without Enter.
     pub(super) fn draft(&mut self) -> String {
         std::mem::take(&mut self.draft)
     }

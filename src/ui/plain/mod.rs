@@ -131,7 +131,7 @@ impl Plain {
         }
     }
 
-    /// Shows what comes until nothing runs any more.
+    /// Shows updates until nothing is running any more.
     fn until_idle(&mut self) {
         loop {
             self.session.receive();
@@ -180,9 +180,9 @@ impl Plain {
         let _ = question.reply.send(self.verdict());
     }
 
-    /// What the user answers to a question that stands on the screen.
+    /// The user's answer to the question on the screen.
     fn verdict(&mut self) -> Verdict {
-        // What woke somebody before may still lie there.
+        // Earlier wake-ups may still be unread.
         while !self.ahead.settle(&self.watch.woken) {
             if self.signalled() {
                 return Verdict::No;
@@ -209,7 +209,7 @@ impl Plain {
         }
     }
 
-    /// A line typed behind `words`; nothing at the end of the input and after a signal.
+    /// A line typed after the prompt `words`; `None` at the end of input and after a signal.
     fn answer(&mut self, words: &str) -> Option<String> {
         self.printer.ask(words);
         loop {

@@ -1,8 +1,8 @@
-//! Writing the conversation as lines: labels, no cursor movement, nothing of what came from outside that a terminal would obey.
+//! Writes the conversation as lines: labels, no cursor movement, no control sequences from outside.
 //!
-//! A line that begins in the first columns is Marvin's own. Whatever follows a label on further lines, answers, output, news, is
-//! indented by [`INDENT`]: a text that holds "[System] " or a prompt on a line of its own cannot pass for one. On a terminal rows
-//! are broken here, because one that the terminal breaks begins in the first column.
+//! A line that begins in the first columns is Marvin's own. Everything after a label (answers, output, notices) is indented by [`INDENT`] on
+//! further lines: a text that contains "[System] " or a prompt on a line of its own cannot pass for one. On a terminal rows are broken here,
+//! because the terminal would start the next row in the first column.
 
 use std::io::{self, Write};
 
@@ -22,23 +22,23 @@ use crate::ui::text::width;
 /// The mark before the names of a round's tools, as on standard output of the non-interactive mode.
 const MARKER: &str = "  \u{1f527} ";
 
-/// What stands before every line that is not Marvin's own; more than the mark of a round's tools has.
+/// The prefix of every line that is not Marvin's own; wider than the mark of a round's tools.
 const INDENT: &str = "    ";
 /// A terminal with fewer columns breaks rows as it likes.
 const NARROW: usize = 16;
 
 /// Writes what a session shows.
 pub(super) struct Printer {
-    /// Somebody sits before it.
+    /// Standard output is a terminal.
     terminal: bool,
     theme: Theme,
     cleaner: Cleaner,
     /// The answer's label is written.
     answering: bool,
     line_start: bool,
-    /// Columns of the row that are taken.
+    /// Columns used in the current row.
     column: usize,
-    /// Nobody reads any more.
+    /// The reader is gone.
     gone: bool,
 }
 
@@ -66,7 +66,7 @@ impl Printer {
         self.labelled("[System] ", self.theme.system, words);
     }
 
-    /// A failure, with what stands below it.
+    /// An error, with its facts.
     pub(super) fn error(&mut self, problem: &Problem) {
         self.labelled("[Error] ", self.theme.error, &problem.one_line());
         if let Some(facts) = &problem.facts {
@@ -74,22 +74,22 @@ impl Printer {
         }
     }
 
-    /// What was read from a pipe, behind its prompt.
+    /// Echoes input from a pipe, after its prompt.
     pub(super) fn echo(&mut self, prompt: &str, text: &str) {
         self.labelled(prompt, self.theme.you, text);
     }
 
-    /// Ends a line that is begun.
+    /// Ends an unfinished line.
     pub(super) fn end_line(&mut self) {
         if !self.line_start {
             self.write("\n");
         }
     }
 
-    /// What Marvin wants to do, before the person is asked.
+    /// What Marvin wants to do, before the user is asked.
     pub(super) fn question(&mut self, question: &Question) {
         let request = &question.request;
-        // The directory stands on Marvin's own line: a command could hold a line that looks like one.
+        // The directory is on Marvin's own line: a command could contain a line that looks like one.
         let place = request.place().map_or_else(String::new, |dir| {
             let dir = text::visible(&dir.display().to_string()).replace('\n', "\\n");
             format!(" in {dir}")
@@ -104,7 +104,7 @@ impl Printer {
         self.write(words);
     }
 
-    /// Enter was typed behind a question: the cursor stands on a new line.
+    /// Enter was typed after a question: the cursor is on a new line.
     pub(super) fn answered(&mut self) {
         (self.line_start, self.column) = (true, 0);
     }
@@ -143,7 +143,7 @@ impl Printer {
 
     fn event(&mut self, event: Event) {
         match event {
-            // Some models begin, and some end, with nothing but blanks: no entry for those.
+            // Some models begin or end with blanks only: no entry for those.
             Event::Delta(piece) if !self.answering && piece.trim().is_empty() => {}
             Event::Delta(piece) => {
                 let mut safe = String::with_capacity(piece.len());
@@ -198,7 +198,7 @@ impl Printer {
         self.labelled(label, style, &entry.text);
     }
 
-    /// A label and words behind it, as lines of their own.
+    /// A label and text after it, as lines of their own.
     fn labelled(&mut self, label: &str, style: Style, words: &str) {
         if self.answering {
             self.end_line();
@@ -209,7 +209,7 @@ impl Printer {
         self.write("\n");
     }
 
-    /// Lines as they stand.
+    /// Lines verbatim.
     fn block(&mut self, text: &str) {
         self.end_line();
         self.outside(&clean(text.trim_end()));
@@ -282,7 +282,7 @@ fn sgr(colour: Color) -> Option<u8> {
     })
 }
 
-/// What there is to say of a call that did not do what it should.
+/// The note about a call that did not succeed.
 fn how_it_ended(end: CallEnd, said: &str) -> Option<String> {
     Some(match end {
         CallEnd::Success => return None,

@@ -1,4 +1,4 @@
-//! Reading what the person types: with rustyline on a terminal, line by line from anything else.
+//! Reading what the user types: with rustyline on a terminal, line by line from anything else.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,10 +22,10 @@ use crate::tools::engine::context::World;
 use crate::ui::editor::complete::{Whole, word};
 use crate::ui::sources::Candidates;
 
-/// Longest line that is taken from a pipe.
+/// Longest line accepted from a pipe.
 const LINE: u64 = 64 << 20;
 
-/// What stood in the line when a key ended it that is not Enter.
+/// The text of the line when a key other than Enter ended it.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Unsent {
     text: String,
@@ -93,7 +93,7 @@ impl Helper for Completing {}
 /// that as a NUL when it begins. A NUL that comes later is a key (Ctrl-Space).
 struct EarlyEnd(Arc<Mutex<Instant>>);
 
-/// What is found so soon after the beginning of a line was there before.
+/// Text found so soon after the prompt was typed ahead.
 const EARLY: Duration = Duration::from_millis(200);
 
 impl ConditionalEventHandler for EarlyEnd {
@@ -109,7 +109,7 @@ impl ConditionalEventHandler for EarlyEnd {
 
 /// Where lines come from.
 pub(super) enum Reader {
-    /// A terminal with a person.
+    /// A terminal.
     Terminal {
         editor: Box<Editor<Completing, MemHistory>>,
         unsent: Arc<Mutex<Unsent>>,

@@ -1,5 +1,5 @@
-//! Signals in the plain interface: told to the conversation while it waits for an answer; while a line is being read, which
-//! nothing else can end, they end the process and leave the terminal as it was.
+//! Signals in the plain interface: handled while the conversation waits for an answer; while a line is being read, which nothing else can
+//! interrupt, they end the process with the terminal restored.
 
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
@@ -23,9 +23,9 @@ const TWICE: Duration = Duration::from_secs(2);
 
 /// The watch.
 pub(super) struct Watch {
-    /// Signals that came while nothing was read.
+    /// Signals that came outside of reading a line.
     pub(super) signals: Receiver<Caught>,
-    /// Has a byte for each of them, for those who wait for the terminal too.
+    /// Gets a byte for each of them, for `poll` together with the terminal.
     pub(super) woken: UnixStream,
     reading: Arc<AtomicBool>,
     _source: Signals,
@@ -92,7 +92,7 @@ impl Watch {
         })
     }
 
-    /// Forgets what [`Watch::woken`] said, and takes the signals.
+    /// Drains [`Watch::woken`], and takes the signals.
     pub(super) fn taken(&self) -> Vec<Caught> {
         while matches!(rustix::io::read(&self.woken, &mut [0; 16]), Ok(1..)) {}
         self.signals.try_iter().collect()

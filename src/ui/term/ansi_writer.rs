@@ -1,4 +1,4 @@
-//! Bytes for a terminal that knows where its cursor stands and which style is on: moves by the shortest way, says no style twice.
+//! Writes to a terminal and tracks its cursor position and style: shortest cursor movement, no repeated style.
 
 use std::io::Write as _;
 
@@ -24,7 +24,7 @@ impl Look {
         .union(Modifier::UNDERLINED)
         .union(Modifier::CROSSED_OUT);
 
-    /// What of this style shows on a blank cell. A reversed one shows everything.
+    /// The part of this style that is visible on a blank cell. A reversed one shows everything.
     pub(super) fn of_blank(self) -> Self {
         if self.modifier.contains(Modifier::REVERSED) {
             return self;
@@ -47,7 +47,7 @@ impl Look {
 #[derive(Debug, Clone)]
 pub(super) struct Pen {
     bytes: Vec<u8>,
-    /// Nothing when unknown: before the first move, after the last column, after a character of doubtful width.
+    /// `None` when unknown: before the first move, after the last column, after a character of doubtful width.
     at: Option<(u16, u16)>,
     look: Look,
     width: u16,
@@ -76,7 +76,7 @@ impl Pen {
         self.look
     }
 
-    /// Raw bytes that move nothing.
+    /// Raw bytes that do not move the cursor.
     pub(super) fn put(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -86,12 +86,12 @@ impl Pen {
         self.at = Some((x, y));
     }
 
-    /// Forgets where the cursor stands.
+    /// Marks the cursor position as unknown.
     pub(super) fn lose(&mut self) {
         self.at = None;
     }
 
-    /// Writes a cell's symbol, `columns` wide, where the cursor stands.
+    /// Writes a cell's symbol, `columns` wide, at the cursor.
     pub(super) fn write(&mut self, symbol: &str, columns: u16) {
         self.put(symbol.as_bytes());
         // In the last column terminals differ on where the cursor is.
@@ -115,7 +115,7 @@ impl Pen {
         self.at = Some((x, y));
     }
 
-    /// Switches to a style, by the changes or by starting anew, whichever is shorter.
+    /// Switches to a style, by the changes or by starting again, whichever is shorter.
     pub(super) fn style(&mut self, look: Look) {
         if look == self.look {
             return;
@@ -150,7 +150,7 @@ fn changes_from_plain(to: Look) -> String {
     changes(Look::PLAIN, to)
 }
 
-/// The codes that turn one style into another, parted by semicolons.
+/// The SGR codes that change one style into another, separated by semicolons.
 fn changes(from: Look, to: Look) -> String {
     let mut codes: Vec<String> = Vec::new();
     // Bold and dim have one code that takes both away.
@@ -227,7 +227,7 @@ fn absolute(x: u16, y: u16) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// The shortest way from where the cursor is known to be; nothing when that is not worth looking for.
+/// The shortest way from where the cursor is known to be; `None` when that is not worth looking for.
 fn relative(from: (u16, u16), to: (u16, u16)) -> Option<Vec<u8>> {
     let (fx, fy) = from;
     let (x, y) = to;

@@ -1,4 +1,4 @@
-//! The crash report: a panic becomes a file, and the terminal is given back before anything is said about it.
+//! The crash report: a panic is written to a file, and the terminal is restored before any message about it.
 
 use std::backtrace::Backtrace;
 use std::fmt::Write as _;
@@ -15,19 +15,19 @@ use crate::base::redact;
 
 /// Something that gives the terminal back.
 pub(super) trait GiveBack: Send + Sync {
-    /// Gives it back if it is taken; true when it was.
+    /// Restores the terminal if it is in use; true when it was.
     fn give_back(&self) -> bool;
-    /// Whether it is taken.
+    /// Whether it is in use.
     fn taken(&self) -> bool;
 }
 
-/// What is known of panics while the terminal is taken.
+/// Panics recorded while the terminal is in use.
 #[derive(Debug)]
 pub(super) struct Crashes {
     file: Option<PathBuf>,
     /// The thread that draws: when it panics, the interface is over.
     drawing: ThreadId,
-    /// What to say when the terminal is given back, from panics of other threads.
+    /// Messages from panics of other threads, for after the terminal is restored.
     said: Mutex<Option<String>>,
 }
 
@@ -67,7 +67,7 @@ pub(super) fn watch<T: GiveBack + 'static>(terminal: &Arc<T>, crashes: &Arc<Cras
     }));
 }
 
-/// False when the terminal is not taken, so that the panic is somebody else's to report.
+/// False when the terminal is not in use, so that the default hook reports the panic.
 fn report<T: GiveBack>(
     terminal: &Weak<T>,
     crashes: &Weak<Crashes>,
@@ -105,7 +105,7 @@ fn report<T: GiveBack>(
     true
 }
 
-/// Writes to standard error; nobody is left to hear that it failed.
+/// Writes to standard error; a failure cannot be reported anywhere.
 pub(super) fn say(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }

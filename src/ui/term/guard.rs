@@ -1,6 +1,6 @@
-//! Takes the terminal (raw mode, the other screen, bracketed paste) and gives it back as it was found on every way out.
+//! Takes over the terminal (raw mode, alternate screen, bracketed paste) and restores it on every exit path.
 //!
-//! No mouse reports and no keyboard extensions are asked for: what is never taken cannot be left behind by `kill -9`.
+//! No mouse reports and no keyboard extensions: what is never enabled cannot be left behind by `kill -9`.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -22,7 +22,7 @@ const TAKE: &[u8] = b"\x1b[?1049h\x1b[?2004h";
 /// The end of a synchronized update, style off, whole screen scrolls, lines wrap, pastes unmarked, cursor shown, the first screen.
 const GIVE: &[u8] = b"\x1b[?2026l\x1b[m\x1b[r\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[?1049l";
 
-/// The terminal, taken; given back when this is dropped. Make it on the thread that draws.
+/// The terminal in use; restored when this is dropped. Create it on the thread that draws.
 #[derive(Debug)]
 pub struct Guard {
     terminal: Arc<Terminal>,
@@ -33,24 +33,24 @@ impl Guard {
     /// Takes the terminal on standard input and output. A panic is reported to `crash_file`, or on standard error without one.
     ///
     /// # Errors
-    /// Standard input is no terminal, or it is gone.
+    /// Standard input is not a terminal, or it is gone.
     pub fn enter(crash_file: Option<PathBuf>) -> io::Result<Self> {
         let terminal = Arc::new(Terminal::default());
         let crashes = Arc::new(Crashes::new(crash_file));
-        // Before the terminal is changed, so that no panic finds it taken and unwatched.
+        // Before the terminal is changed, so that no panic finds it in use without the hook.
         crash::watch(&terminal, &crashes);
         let guard = Self { terminal, crashes };
-        // Taken in part, it is given back by the guard's end.
+        // If this fails half-way, dropping the guard restores it.
         guard.terminal.take()?;
         Ok(guard)
     }
 
-    /// Gives the terminal back; nothing happens when it was already.
+    /// Restores the terminal; does nothing if it already was.
     pub fn restore(&self) {
         self.terminal.give_back();
     }
 
-    /// Takes the terminal again, whatever somebody did to it: after SIGCONT. The screen must be painted anew.
+    /// Takes over the terminal again, whatever state it is in: after SIGCONT. The screen must be painted again.
     ///
     /// # Errors
     /// The terminal is gone.
@@ -58,9 +58,8 @@ impl Guard {
         self.terminal.take()
     }
 
-    /// Gives the terminal back and stops the process group, as Ctrl-Z does in a shell; returns when it goes on, with the terminal
-    /// taken again. Nothing happens and false is returned when no shell could wake it: a session of its own, as under `ssh host
-    /// marvin`. The screen must be painted anew.
+    /// Restores the terminal and stops the process group, as Ctrl-Z does in a shell; returns after SIGCONT with the terminal in use again. Returns
+    /// false and does nothing when no shell could resume it: in a session of its own, as under `ssh host marvin`. The screen must be painted again.
     ///
     /// # Errors
     /// The terminal is gone, or the system refuses to stop the group.
@@ -86,8 +85,7 @@ impl Guard {
         Ok(true)
     }
 
-    /// Runs `run` with the terminal given back and nobody reading it, and takes it again: for `$EDITOR`. The screen must be painted
-    /// anew.
+    /// Runs `run` with the terminal restored and its input untouched, then takes it over again: for `$EDITOR`. The screen must be painted again.
     ///
     /// # Errors
     /// The terminal is gone; `run` has run.
@@ -123,7 +121,7 @@ pub(super) fn can_be_resumed() -> bool {
     group != session && getsid(Some(parent)) == Ok(session) && getpgid(Some(parent)).is_ok()
 }
 
-/// The terminal's state: how it was found while it is taken.
+/// The terminal's state; while in use, also its original settings.
 #[derive(Debug, Default)]
 struct Terminal(Mutex<Option<Termios>>);
 
@@ -133,7 +131,7 @@ impl Terminal {
         let now = tcgetattr(stdio::stdin())?;
         let mut raw = now.clone();
         raw.make_raw();
-        // Taken twice, what was found first counts.
+        // If taken over twice, the first settings are the original ones.
         found.get_or_insert(now);
         // Keys typed so far are kept: they are meant for us.
         tcsetattr(stdio::stdin(), OptionalActions::Now, &raw)?;
@@ -151,7 +149,7 @@ impl GiveBack for Terminal {
         let Some(as_found) = found.take() else {
             return false;
         };
-        // A terminal that is gone needs nothing, and nobody could be told.
+        // A terminal that is gone needs no restoring, and the error could not be shown.
         let _ = Tty.write_all(GIVE);
         let _ = tcsetattr(stdio::stdin(), OptionalActions::Now, &as_found);
         true

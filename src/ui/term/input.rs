@@ -1,5 +1,5 @@
-//! The thread that reads the terminal: it sleeps until something comes, sends all that is there as one batch, and can be told to
-//! leave the terminal alone while another program has it.
+//! The thread that reads the terminal: it sleeps until input arrives, sends everything pending as one batch, and can be paused while another
+//! program uses the terminal.
 
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
@@ -18,7 +18,7 @@ use super::keys::Parser;
 
 /// Bytes of one batch at most.
 const BATCH: usize = 1 << 20;
-/// Bytes at once from which more is likely to be under way, and how long to wait for that.
+/// A read of this many bytes suggests that more is under way, and how long to wait for it.
 const FLOOD: usize = 512;
 const LINGER: Duration = Duration::from_millis(4);
 
@@ -125,7 +125,7 @@ struct Reader {
     to: Sender<Vec<Input>>,
 }
 
-/// What ended a wait.
+/// Why a wait ended.
 enum Woken {
     Bytes,
     Told,
@@ -134,7 +134,7 @@ enum Woken {
 
 /// How reading ended.
 enum Read {
-    /// Nothing more for now.
+    /// No more input for now.
     Dry,
     /// The terminal is gone.
     Gone,

@@ -1,7 +1,7 @@
-//! Bytes of a terminal into keys and pastes: pure, and never stuck on bytes that do not end.
+//! Parses terminal input into keys and pastes: pure, and never stuck on an unterminated sequence.
 //!
-//! Ours rather than the crate's, because that one reads a kilobyte at a time, cannot be told to let go of the terminal, and
-//! reads a paste without marks as keys. The key events are the crate's, by its conventions (a capital carries SHIFT, `0x1f` is Ctrl-7).
+//! Not crossterm's parser, because that one reads a kilobyte at a time, cannot be paused, and reads an unbracketed paste as keys. The key events
+//! are crossterm's, by its conventions (a capital carries SHIFT, `0x1f` is Ctrl-7).
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const PIECE: usize = 16 << 20;
 const PASTED_LINES: usize = 32;
 /// The same for text of one line.
 const PASTED: usize = 256;
-/// A control sequence longer than this is none.
+/// A longer control sequence is invalid.
 const LONGEST: usize = 128;
 
 /// Takes bytes as they come, in any pieces.
@@ -27,11 +27,11 @@ pub struct Parser {
     paste: Option<Vec<u8>>,
 }
 
-/// What the bytes begin with.
+/// The first item of the input.
 enum Step {
     /// Bytes are missing.
     Need,
-    /// So many bytes mean nothing here.
+    /// Skip this many bytes.
     Skip(usize),
     Key(usize, KeyEvent),
     /// So many bytes of text, control characters of lines included.
@@ -60,13 +60,13 @@ impl Parser {
         self.pending = rest.to_vec();
     }
 
-    /// How long to wait for the rest of what came half; nothing when nothing is half.
+    /// How long to wait for the rest of an incomplete sequence; `None` when there is none.
     pub fn patience(&self) -> Option<Duration> {
         match (&self.paste, self.pending.len()) {
             // A paste whose end got lost must not swallow what is typed for ever.
             (Some(_), _) => Some(Duration::from_secs(2)),
             (None, 0) => None,
-            // A person pressed Escape, or a slow line cut a sequence after its first byte.
+            // Either the Escape key, or a slow line split a sequence after its first byte.
             (None, 1 | 2) => Some(Duration::from_millis(40)),
             (None, _) => Some(Duration::from_millis(400)),
         }
@@ -134,7 +134,7 @@ impl Parser {
     }
 }
 
-/// Text that came at once, as keys or, when nobody types like that, as a paste.
+/// Text that arrived at once: as keys, or as a paste if it is too much for typing.
 fn typed(bytes: &[u8], out: &mut Vec<Input>) {
     let text = lines(bytes);
     let body = text.trim_end_matches('\n');
@@ -228,7 +228,7 @@ fn whole_characters(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// What follows an escape character.
+/// Parses the bytes after an escape character.
 fn escape(rest: &[u8]) -> Step {
     match rest {
         [] | [b'[' | b'O' | b']'] => Step::Need,
@@ -237,7 +237,7 @@ fn escape(rest: &[u8]) -> Step {
             Some(code) => Step::Key(3, KeyEvent::new(code, KeyModifiers::NONE)),
             None => Step::Key(2, alt(character('O'))),
         },
-        // The answer to a question that somebody else asked.
+        // The response to a query of another program.
         [b']', b'0'..=b'9', ..] => string(rest),
         [ESC, ..] => Step::Key(1, KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE)),
         [first, ..] if is_text(*first) => match first_character(rest) {
@@ -256,7 +256,7 @@ fn first_character(bytes: &[u8]) -> Option<(char, usize)> {
     })
 }
 
-/// An operating system command up to its end, which means nothing here.
+/// An operating system command up to its terminator; ignored.
 fn string(rest: &[u8]) -> Step {
     for (at, byte) in rest.iter().enumerate() {
         match byte {
@@ -340,7 +340,7 @@ fn sequence(end: u8, numbers: [u32; 3]) -> Option<KeyEvent> {
     let [first, second, third] = numbers;
     let with = |code| KeyEvent::new(code, modifiers(second));
     match end {
-        // `R` with a row is where the cursor is, which nobody asked.
+        // `R` with a row is a cursor position report, which was never requested.
         b'R' if first > 1 => None,
         b'A'..=b'F' | b'H' | b'P'..=b'S' => named(end).map(with),
         b'a'..=b'd' => {
@@ -539,7 +539,7 @@ mod tests {
             (b"\x1b[99;5u\x1b[27u", "C-Char('c') Esc"),
             (b"\x1b[", "A-Char('[')"),
             (b"\x1bO", "A-S-Char('O')"),
-            // What others left on or asked for means nothing.
+            // Responses to modes and queries of other programs are ignored.
             (b"\x1b[I\x1b[Oa", "Char('a')"),
             (b"\x1b[<0;10;5Ma\x1b[M !!b", "Char('a') Char('b')"),
             (b"\x1b[?62;4ca\x1b[24;80Rb", "Char('a') Char('b')"),

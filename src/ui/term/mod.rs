@@ -1,9 +1,9 @@
-//! The terminal itself: what is taken from it and given back, the bytes that draw a screen, and what a person does to it.
+//! The terminal: taking it over and restoring it, drawing a screen, and reading input.
 //!
-//! [`guard::Guard`] takes the terminal and gives it back on every way out; [`screen::Screen`] writes the fewest bytes that turn the
-//! last frame into the next; [`input::Keyboard`] and [`signals::Signals`] send batches of [`Input`] over one channel and sleep
-//! without wake-ups. Start them in the order signals, guard, keyboard, so that no signal finds the terminal taken and unwatched;
-//! dropped in reverse, the terminal is given back before the signals are let go. Nothing here asks the terminal a question, so nothing waits for an answer.
+//! [`guard::Guard`] takes over the terminal and restores it on every exit path; [`screen::Screen`] writes the fewest bytes that turn the last frame
+//! into the next; [`input::Keyboard`] and [`signals::Signals`] send batches of [`Input`] over one channel and sleep without polling. Start them in
+//! the order signals, guard, keyboard, so that no signal finds the terminal in use without a handler; dropped in reverse order, the terminal is
+//! restored before the signals are released. Nothing here sends queries to the terminal, so nothing waits for a response.
 
 mod ansi_writer;
 pub(crate) mod crash;
@@ -17,8 +17,8 @@ pub(crate) mod tty;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Size;
 
-/// What a person, or the system, did to the terminal. They travel in batches: everything that was there at once is one `Vec`, so
-/// that a burst of keys is drawn once (contract/sharp-edges.md, Terminal).
+/// An event from the user or the system on the terminal. Events come in batches: all that were pending are one `Vec`, so that a burst of keys is
+/// drawn once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     /// One key.
@@ -29,7 +29,7 @@ pub enum Input {
     Resize(Size),
     /// A signal came.
     Signal(Caught),
-    /// The terminal is gone; sent once, nothing but signals follows.
+    /// The terminal is gone; sent once, after which only signals follow.
     Gone,
 }
 
@@ -44,12 +44,12 @@ pub enum Caught {
     HangUp,
     /// SIGTSTP, sent from outside; answer with [`guard::Guard::suspend`].
     Suspend,
-    /// SIGCONT: the process was stopped and goes on; answer with [`guard::Guard::renew`] and [`screen::Screen::invalidate`].
+    /// SIGCONT: the process was stopped and continues; call [`guard::Guard::renew`] and [`screen::Screen::invalidate`].
     Resume,
 }
 
 impl Caught {
-    /// The exit status of a run that this signal ends; nothing for those that do not end one.
+    /// The exit status of a run that this signal ends; `None` for those that do not end one.
     pub fn exit_status(self) -> Option<u8> {
         match self {
             Self::Interrupt => Some(130),

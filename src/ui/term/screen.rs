@@ -13,17 +13,17 @@ use unicode_width::UnicodeWidthChar as _;
 
 use crate::ui::term::ansi_writer::{Look, Pen};
 
-/// Bytes from which a frame is sent as one synchronized update with the cursor hidden; smaller ones cannot be seen half done.
+/// Frames from this size in bytes are sent as a synchronized update with the cursor hidden; smaller ones cannot be seen half done.
 const LARGE: usize = 512;
 /// Unchanged cells that are written again rather than jumped over.
 const GAP: usize = 3;
 /// Style off, whole screen scrolls, lines wrap, cursor home, all blank.
 const CLEAR: &[u8] = b"\x1b[m\x1b[r\x1b[?7h\x1b[H\x1b[2J";
-/// Stands for what must not be written.
+/// Replaces characters that must not be written.
 const UNFIT: &str = "?";
 /// Joins pictures into one.
 const JOINER: char = '\u{200d}';
-/// What stands in the cells behind a wide character.
+/// The symbol of cells covered by a wide character.
 const COVERED: &str = "";
 
 /// Whether colours are written; without them bold, underline, reverse and the rest remain (`NO_COLOR`).
@@ -35,7 +35,7 @@ pub enum Colours {
     Off,
 }
 
-/// A hint that whole rows moved since the last frame. It is taken only when that makes the frame shorter, so a wrong one does no harm.
+/// A hint that whole rows moved since the last frame. It is used only if it makes the frame shorter, so a wrong one does no harm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scroll {
     /// The rows that moved, as screen rows from 0.
@@ -49,20 +49,20 @@ pub struct Scroll {
 pub struct Screen<W: Write> {
     out: W,
     colours: Colours,
-    /// What the terminal shows, settled (see [`settle`]).
+    /// The terminal's contents, normalized (see [`settle`]).
     shown: Buffer,
-    /// What the caller draws.
+    /// The frame being drawn.
     frame: Buffer,
-    /// False when nothing is known of what the terminal shows.
+    /// False when the contents of the terminal are unknown.
     known: bool,
     at: Option<(u16, u16)>,
     look: Look,
-    /// Whether the cursor shows; nothing when unknown.
+    /// Whether the cursor shows; `None` when unknown.
     cursor: Option<bool>,
 }
 
 impl<W: Write> Screen<W> {
-    /// A screen of this size about which nothing is known yet: the first frame paints all of it.
+    /// A screen of this size with unknown contents: the first frame paints all of it.
     pub fn new(out: W, size: Size, colours: Colours) -> Self {
         let area = Rect::from((Position::ORIGIN, size));
         Self {
@@ -100,7 +100,7 @@ impl<W: Write> Screen<W> {
         self.flush(cursor, None)
     }
 
-    /// Writes what the frame changes, with the cursor shown at `cursor` or hidden, and begins the next frame. Gives back the bytes
+    /// Writes the changes of the frame, with the cursor shown at `cursor` or hidden, and begins the next frame. Returns the number of bytes
     /// written, 0 when nothing differs.
     ///
     /// # Errors
@@ -139,7 +139,7 @@ impl<W: Write> Screen<W> {
         sent.map(|()| bytes.len())
     }
 
-    /// The terminal has another size (or says so): everything is painted anew. What was drawn since the last flush is lost.
+    /// The terminal was (or may have been) resized: everything is painted again. Drawing since the last flush is lost.
     pub fn resize(&mut self, size: Size) {
         let area = Rect::from((Position::ORIGIN, size));
         self.shown = Buffer::empty(area);
@@ -147,13 +147,13 @@ impl<W: Write> Screen<W> {
         self.invalidate();
     }
 
-    /// Somebody else wrote to the terminal: the next frame paints everything.
+    /// Another program wrote to the terminal: the next frame paints everything.
     pub fn invalidate(&mut self) {
         self.known = false;
         self.cursor = None;
     }
 
-    /// What the bytes go to.
+    /// The output.
     pub fn out(&mut self) -> &mut W {
         &mut self.out
     }
@@ -175,7 +175,7 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    /// The bytes by way of moving rows; nothing when the hint makes no sense here.
+    /// The bytes by way of moving rows; `None` when the hint makes no sense here.
     fn scrolled(&self, scroll: &Scroll) -> Option<Pen> {
         let moved = scrolled(&self.shown, scroll)?;
         let mut pen = self.pen();
@@ -216,8 +216,7 @@ impl<W: Write> Screen<W> {
     }
 }
 
-/// Brings every cell into the one form in which it is compared and written: nothing that moves the cursor, no half of a wide
-/// character, no style that does not show.
+/// Normalizes every cell for comparing and writing: nothing that moves the cursor, no half of a wide character, no style without visible effect.
 fn settle(frame: &mut Buffer, colours: Colours) {
     let width = usize::from(frame.area.width).max(1);
     for row in frame.content.chunks_mut(width) {
@@ -259,8 +258,7 @@ fn settle_symbol(cell: &mut Cell, room: usize) -> usize {
     columns - 1
 }
 
-/// Characters that do more than stand in their cell: they control, turn the direction of the text behind them, or are a broken
-/// byte's mark, which some terminals leave out.
+/// Characters that do more than fill their cell: controls, direction changes, and the replacement character, which some terminals drop.
 fn unfit(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffd}')
 }
@@ -281,7 +279,7 @@ fn is_blank(cell: &Cell) -> bool {
     cell.symbol() == " " && look(cell) == Look::PLAIN
 }
 
-/// What is shown after the rows moved; nothing when the hint makes no sense here.
+/// The contents after the rows moved; `None` when the hint makes no sense here.
 fn scrolled(shown: &Buffer, scroll: &Scroll) -> Option<Buffer> {
     let by = usize::from(scroll.up.unsigned_abs());
     let rows = usize::from(scroll.rows.start)..usize::from(scroll.rows.end);
@@ -422,7 +420,7 @@ impl<'a> Row<'a> {
         self.doubtful = x + most.min(new.len() - x);
     }
 
-    /// Moves to column `x`; over a few cells that stand in the same style, by writing them again.
+    /// Moves to column `x`; rewrites the cells in between if they are few and of the same style.
     fn go(&mut self, x: usize) {
         if let Some((from, y)) = self.pen.at() {
             let gap = self.new.get(usize::from(from)..x).unwrap_or_default();

@@ -14,14 +14,14 @@ use super::guard::can_be_resumed;
 use super::{Caught, Input, tty};
 
 const WATCHED: [i32; 6] = [SIGWINCH, SIGTERM, SIGHUP, SIGINT, SIGTSTP, SIGCONT];
-/// How long a signal that ended another program may take to be seen here.
+/// How long a signal that ended another program may take to arrive here.
 const UNDER_WAY: Duration = Duration::from_millis(100);
-/// Longer than anybody leaves an editor open.
+/// Effectively forever.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The ones that end a program.
 const ENDING: [i32; 3] = [SIGTERM, SIGHUP, SIGINT];
 
-/// The thread that waits for signals; dropping this ends it. The signals then do nothing rather than what the system does.
+/// The thread that handles signals; dropping this ends it. The signals are then ignored instead of handled by default.
 #[derive(Debug)]
 pub struct Signals {
     handle: Handle,
@@ -62,8 +62,8 @@ impl Signals {
         Self::watch(&WATCHED, to)
     }
 
-    /// Starts the thread for the signals that end a program. Ctrl-Z then stops the process at once, as the system does by itself:
-    /// right for an interface that has not taken the terminal.
+    /// Starts the thread for the signals that end a program. Ctrl-Z then stops the process at once, as by default: right for an interface that has
+    /// not taken over the terminal.
     ///
     /// # Errors
     /// As [`Signals::start`].
@@ -82,8 +82,8 @@ impl Signals {
                 for signal in caller.forever() {
                     if matches!(signal, SIGINT | SIGTSTP | SIGCONT) && !is_lent.is_over() {
                         if signal == SIGTSTP && can_be_resumed() {
-                            // The other program has stopped. The shell takes over when the whole group has; without one that
-                            // could wake it, the system lets the other program go on too.
+                            // The other program has stopped. The shell takes over once the whole group has; without a shell that could resume it,
+                            // the system lets the other program continue as well.
                             let _ = emulate_default_handler(SIGTSTP);
                         }
                         continue;

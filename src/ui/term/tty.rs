@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::stdio;
 use rustix::termios::tcgetwinsize;
 
-/// What is assumed of a terminal that does not know its size.
+/// Assumed size of a terminal that does not report one.
 const UNKNOWN: Size = Size::new(80, 24);
 /// The largest screen that is drawn; a pseudo-terminal can claim any.
 const LARGEST: Size = Size::new(1000, 500);
@@ -26,7 +26,7 @@ fn bounded(columns: u16, rows: u16) -> Size {
     Size::new(columns.min(LARGEST.width), rows.min(LARGEST.height))
 }
 
-/// Standard output without Rust's buffer and lock, so that a frame is one write and a panic in mid-frame blocks nobody.
+/// Standard output without Rust's buffer and lock, so that a frame is one write and a panic in mid-frame cannot deadlock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tty;
 

@@ -1,12 +1,12 @@
-//! Outside text made safe for a terminal: no escape sequences, no control characters, nothing that reorders or hides.
+//! Sanitizes outside text for a terminal: no escape sequences, no control characters, nothing that reorders or hides text.
 //!
-//! What a terminal would obey is removed whole, what it would stumble over is shown as a symbol. Letters of every script,
-//! emoji built with joiners, and a bounded number of marks on a letter stay.
+//! Sequences that a terminal would execute are removed whole; single control characters are shown as symbols. Letters of every script, emoji built
+//! with joiners, and a bounded number of marks on a letter stay.
 
 use std::borrow::Cow;
 use unicode_width::UnicodeWidthChar;
 
-/// Marks that may stand on one letter; text that piles up more is meant to run over its neighbours.
+/// Marks allowed on one letter; text that stacks more is meant to overlap adjacent lines.
 const MARKS: u8 = 8;
 /// Bytes of an operating system command or device string that are skipped before the sequence counts as never ended.
 const STRING: usize = 64 * 1024;
@@ -157,7 +157,7 @@ impl Cleaner {
             '\u{7f}' => self.put('\u{2421}', out),
             '\u{80}'..='\u{9f}' => self.put(char::REPLACEMENT_CHARACTER, out),
             _ if hidden(c) => {}
-            // Letters nobody sees, used to slip instructions past a reader: one mark for a run of them.
+            // Invisible tag characters, used to hide instructions from a reader: one symbol for a run of them.
             '\u{e0000}'..='\u{e007f}' => {
                 if self.last != char::REPLACEMENT_CHARACTER {
                     self.put(char::REPLACEMENT_CHARACTER, out);
@@ -174,7 +174,7 @@ impl Cleaner {
         }
     }
 
-    /// A character that stands by itself, or is joined to the one before.
+    /// A character that stands alone, or is joined to the previous one.
     fn put(&mut self, c: char, out: &mut String) {
         let joined = std::mem::take(&mut self.joiner) && !c.is_ascii();
         if joined {
@@ -195,7 +195,7 @@ impl Cleaner {
     }
 }
 
-/// The safe form of a whole text; the text itself when nothing had to be done.
+/// The sanitized text; borrowed if nothing had to be changed.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     if printable(text) == text.len() {
         return Cow::Borrowed(text);
@@ -229,12 +229,12 @@ fn printable(text: &str) -> usize {
     whole + rest.iter().take_while(|byte| plain(byte)).count()
 }
 
-/// The symbol that stands for a C0 control.
+/// The symbol for a C0 control character.
 fn picture(c: char) -> char {
     char::from_u32(0x2400 + u32::from(c)).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// Characters that reorder what follows, or that nobody sees and nothing needs.
+/// Characters that reorder the following text, or are invisible and unneeded.
 fn hidden(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
@@ -328,7 +328,7 @@ mod tests {
         proptest::collection::vec(piece, 0..20).prop_map(|pieces| pieces.concat())
     }
 
-    /// Told apart from `hidden`, so that a hole in that is seen.
+    /// Written independently of `hidden`, so that a gap in that is noticed.
     fn safe(c: char) -> bool {
         let reorders = matches!(u32::from(c), 0x61c | 0x200b | 0x200e | 0x200f | 0xfeff | 0x202a..=0x202e | 0x2066..=0x2069);
         !reorders && (c == '\n' || !c.is_control()) && !('\u{e0000}'..='\u{e007f}').contains(&c)

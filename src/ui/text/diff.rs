@@ -1,7 +1,6 @@
-//! Changes to files as coloured rows: `- 42  text`, with line numbers where they are known.
+//! File changes as coloured rows: `- 42  text`, with line numbers if known.
 //!
-//! Bounded in rows and in time: what is not shown is counted, and texts too large to compare line by line are shown as taken out
-//! and put in.
+//! Bounded in rows and in time: omitted rows are counted, and texts too large to compare line by line are shown as removed and added.
 
 use super::clean::clean;
 use super::theme::Theme;
@@ -39,7 +38,7 @@ pub(crate) struct Frame<'a> {
     pub width: usize,
     /// Rows at most, the one that counts what is left out included.
     pub rows: usize,
-    /// What stands behind the count of what is left out: how to see it.
+    /// Text after the count of omitted rows: how to see them.
     pub hint: &'a str,
     /// Colours.
     pub theme: &'a Theme,
@@ -52,7 +51,7 @@ enum Sort {
     Removed,
     /// The name of a file.
     File,
-    /// A place, or what stands between two places.
+    /// A position, or the gap between two positions.
     Note,
 }
 
@@ -114,7 +113,7 @@ pub(crate) fn between(old: &str, new: &str, first: Option<usize>, frame: Frame<'
     }
 }
 
-/// A patch as it was written: `*** Begin Patch` with its files, a unified diff, or nothing but `+` and `-` lines.
+/// A patch as written: `*** Begin Patch` with its files, a unified diff, or only `+` and `-` lines.
 pub(crate) fn patch(text: &str, frame: Frame<'_>) -> Drawn {
     let mut rows: Vec<Row<'_>> = Vec::new();
     let (mut old, mut new): (Option<usize>, Option<usize>) = (None, None);
@@ -193,7 +192,7 @@ fn places(line: &str) -> (Option<usize>, Option<usize>) {
     }
 }
 
-/// As many lines put in as were taken out just before: each is the other's twin.
+/// As many lines added as were removed just before: they are paired in order.
 fn pair(rows: &mut [Row<'_>]) {
     let runs: Vec<(Sort, usize)> = rows
         .chunk_by(|left, right| left.sort == right.sort)
@@ -239,7 +238,7 @@ fn numbered<'a>(
     })
 }
 
-/// What differs; the same beginning and end are found first, for they are most of a file.
+/// The differing ranges; common prefix and suffix are removed first, as they are most of a file.
 fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let same = |(left, right): &(&&str, &&str)| left == right;
     let front = old.iter().zip(new).take_while(same).count();

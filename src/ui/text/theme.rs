@@ -1,7 +1,7 @@
-//! Colours by what they mean, so that light and dark backgrounds, sixteen colours and none all work.
+//! Colours by meaning, so that light and dark backgrounds, sixteen colours and none all work.
 //!
-//! Only the terminal's own sixteen names are used, never black or white: the person chose what they look like. Every role
-//! differs by a modifier too where it would otherwise be told by colour alone.
+//! Only the terminal's sixteen named colours are used, never black or white: the user chose how they look. Roles that differ by colour also differ
+//! by a modifier.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -37,14 +37,14 @@ impl ColorMode {
     }
 }
 
-/// One style for each thing a person should be able to tell apart.
+/// One style for each kind of text that should be distinguishable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Theme {
-    /// What it was made for.
+    /// The colour mode it was made for.
     pub mode: ColorMode,
     /// Ordinary text: the terminal's own colours.
     pub text: Style,
-    /// The label of what the person wrote.
+    /// The label of what the user wrote.
     pub you: Style,
     /// The label of what the model wrote.
     pub assistant: Style,
@@ -56,13 +56,13 @@ pub struct Theme {
     pub error: Style,
     /// The one accent: what is selected or active.
     pub accent: Style,
-    /// What may be overlooked: times, hints, addresses behind links.
+    /// Secondary text: times, hints, addresses after links.
     pub dim: Style,
     /// Inline code, and code no table knows.
     pub code: Style,
     /// Headings.
     pub heading: Style,
-    /// The words of a link.
+    /// The text of a link.
     pub link: Style,
     /// Quoted text.
     pub quote: Style,
@@ -84,7 +84,7 @@ pub struct Theme {
     pub comment: Style,
     /// Numbers and constants.
     pub number: Style,
-    /// Names that stand out: keys, tags, types, variables.
+    /// Emphasised names: keys, tags, types, variables.
     pub name: Style,
 }
 

@@ -5,7 +5,7 @@
 use ratatui::buffer::CellWidth;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Columns of one grapheme cluster; 0 for controls and for marks that stand alone, which the buffer skips.
+/// Columns of one grapheme cluster; 0 for controls and for lone marks, which the buffer skips.
 pub(crate) fn of_cluster(cluster: &str) -> usize {
     match cluster.as_bytes() {
         [] => 0,

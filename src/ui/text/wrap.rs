@@ -1,18 +1,18 @@
-//! Styled text wrapped to a width, so that what is selected with a mouse is the text and nothing else.
+//! Wraps styled text to a width, so that a mouse selection contains the text and nothing else.
 //!
-//! Rows are broken between grapheme clusters as the buffer places them, never inside a wide one. No row gets a decoration of
-//! its own; what stands before it ([`Hang`]) is the caller's choice.
+//! Rows are broken between grapheme clusters as the buffer places them, never inside a wide one. No row gets a decoration of its own; the prefix
+//! ([`Hang`]) is the caller's choice.
 
 use super::width;
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 
-/// What stands before the first row and before the following ones: a bullet, then blanks of the same width.
+/// The prefix of the first row and of the following ones: a bullet, then blanks of the same width.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hang {
     /// Before the first row.
     pub first: Vec<Span<'static>>,
-    /// Before the others.
+    /// Before the following rows.
     pub rest: Vec<Span<'static>>,
 }
 
@@ -48,7 +48,7 @@ enum Break {
     Anywhere,
 }
 
-/// One cluster: where it stands in the spans and what it takes.
+/// One cluster: its position in the spans and its width.
 #[derive(Clone, Copy)]
 struct Cell {
     span: usize,
@@ -101,7 +101,7 @@ fn wrap(spans: &[Span<'_>], width: usize, hang: &Hang, how: Break) -> Vec<Line<'
     out
 }
 
-/// Blanks at the beginning of a line that go beyond half the room: an indent must leave some for the words.
+/// Leading blanks beyond half the width: an indent must leave room for the text.
 fn excess(line: &[Cell], room: usize) -> usize {
     let blanks = line.iter().take_while(|cell| cell.sort == Sort::Blank);
     let wide: usize = blanks.clone().map(|cell| cell.columns).sum();
@@ -109,7 +109,7 @@ fn excess(line: &[Cell], room: usize) -> usize {
     over.min(blanks.count())
 }
 
-/// How many of the cells stand on the row, and where the next row begins; beyond the last one when there is none.
+/// How many cells fit into the row, and where the next row begins; past the last cell when there is none.
 fn row(cells: &[Cell], room: usize, how: Break) -> (usize, usize) {
     let mut used = 0;
     let mut seen = false;
@@ -189,7 +189,7 @@ fn cell(span: usize, start: usize, cluster: &str) -> Cell {
     }
 }
 
-/// The row of these cells: neighbours in a span become one span again.
+/// The row of these cells; adjacent cells of a span are joined again.
 fn built(before: &[Span<'static>], cells: &[Cell], spans: &[Span<'_>]) -> Line<'static> {
     if cells.is_empty() && before.iter().all(|span| span.content.trim().is_empty()) {
         return Line::default();

@@ -1,4 +1,4 @@
-//! The full-screen interface: what the person does becomes calls of the session, what the session shows becomes a frame.
+//! The full-screen interface: what the user does becomes calls of the session, what the session shows becomes a frame.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -28,23 +28,23 @@ const PAUSE: Duration = Duration::from_millis(600);
 const TEN: isize = 10;
 /// The exit status when the terminal is gone.
 const GONE: u8 = 129;
-/// Most bytes of the model's words that are kept for the reason of a question.
+/// Bytes of the model's text that are kept as the reason for a question, at most.
 const SAID: usize = 2_000;
 
-/// What the loop around the interface has to do for it.
+/// Requests of the interface to the loop around it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wish {
     /// Stop this process until the shell wakes it.
     Suspend,
     /// The terminal was away: take it again.
     Renew,
-    /// Open a file of the session in the person's editor.
+    /// Open a file of the session in the user's editor.
     Edit(PathBuf),
     /// Open the input in it.
     EditInput,
     /// Ring the terminal's bell.
     Ring,
-    /// Paint everything anew.
+    /// Paint everything again.
     Repaint,
     /// Leave with this status.
     Leave(u8),
@@ -60,19 +60,19 @@ pub(super) struct App {
     asked: Option<Asked>,
     /// Questions behind the one that is shown.
     waiting: VecDeque<Question>,
-    /// The draft that stood in the input when a word to the model was asked for.
+    /// The draft in the input when a comment to the model was requested.
     draft: String,
     help: Option<usize>,
     flash: Option<String>,
     interrupts: Interrupts,
     /// When the last key went into the input.
     typed: Option<Instant>,
-    /// The model's latest words.
+    /// The model's latest text.
     said: String,
     theme: Theme,
     placed: Placed,
     columns: usize,
-    /// What is said when the screen is given back.
+    /// Text printed after the screen is restored.
     pub(super) farewell: String,
     pub(super) wishes: VecDeque<Wish>,
 }
@@ -158,7 +158,7 @@ impl App {
                 .any(|running| !running.background)
     }
 
-    /// Takes in what the person and the system did.
+    /// Takes in what the user and the system did.
     pub(super) fn input(&mut self, batch: Vec<Input>) {
         for input in batch {
             match input {
@@ -204,7 +204,7 @@ impl App {
         if self.help.is_some() && self.act_in_help(action) {
             return;
         }
-        // Whatever is open, Ctrl-C stops what runs.
+        // Ctrl-C cancels what is running, whatever is open.
         if action == Action::Cancel && self.moves() {
             return self.cancel();
         }
@@ -221,7 +221,7 @@ impl App {
         }
     }
 
-    /// What the editor leaves to the interface.
+    /// Actions that the editor leaves to the interface.
     fn pass(&mut self, action: Action) {
         match action {
             Action::Escape => self.escape(),
@@ -309,7 +309,7 @@ impl App {
         self.receive();
     }
 
-    /// Agrees to what the user has had before their eyes, and to nothing else.
+    /// Approves only what the user has had before their eyes.
     fn approve(&mut self, verdict: Verdict) {
         if self.asked.as_ref().is_some_and(Asked::is_read) {
             self.answer(verdict);
@@ -318,7 +318,7 @@ impl App {
         }
     }
 
-    /// Scrolls the question by so many rows; the conversation when there is nothing to scroll in the question.
+    /// Scrolls the question by so many rows, or the conversation if the question needs no scrolling.
     fn scroll_question(&mut self, by: impl FnOnce(&Asked) -> isize, chat: isize) {
         let scrolled = self.asked.as_mut().is_some_and(|asked| {
             let by = by(asked);
@@ -361,7 +361,7 @@ impl App {
         }
     }
 
-    /// Empties the input. What was in it is the newest entry of the history, in this run only.
+    /// Empties the input. Its text becomes the newest entry of the history, in this run only.
     fn clear_draft(&mut self) {
         let draft = self.editor.text().trim().to_owned();
         if !draft.is_empty() {
@@ -444,24 +444,24 @@ impl App {
         self.chat.add(Tone::Error, words);
     }
 
-    /// The input's text, for the person's editor.
+    /// The input's text, for the user's editor.
     pub(super) fn draft(&self) -> &str {
         self.editor.text()
     }
 
-    /// Another program had the screen: a question is to be looked at anew before a key answers it.
+    /// Another program had the screen: a question is to be looked at again before a key answers it.
     pub(super) fn hidden(&mut self) {
         if let Some(asked) = &mut self.asked {
             asked.hidden();
         }
     }
 
-    /// What came back from the person's editor.
+    /// The text from the user's editor.
     pub(super) fn set_draft(&mut self, text: &str) {
         self.editor.set_text(text.trim_end_matches('\n'));
     }
 
-    /// The person closed a file of the session.
+    /// The user closed a file of the session.
     pub(super) fn edited(&mut self, path: &Path) {
         self.session.edited(path);
         self.receive();

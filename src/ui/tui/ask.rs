@@ -18,10 +18,10 @@ const SETTLE: Duration = Duration::from_millis(500);
 /// A question that is longer leaves half of the room to the conversation.
 const SHORT_ROWS: usize = 10;
 
-/// A question, and how far its answer is.
+/// A question, and the state of its answer.
 pub(super) struct Asked {
     pub(super) question: Question,
-    /// What the model said just before.
+    /// The model's text just before the call.
     pub(super) reason: String,
     /// The user is writing why not.
     pub(super) why: bool,
@@ -120,14 +120,13 @@ pub(super) fn rows(
     } else {
         hint("Keys answer in a moment.", columns, theme)
     };
-    // The same height whatever the words are, so that nothing moves when they change.
+    // The same height for every text, so that nothing moves when it changes.
     keys.resize(keys_rows, Line::default());
     rows.extend(keys);
     rows
 }
 
-/// What the user is to know before they agree. Only the command is set in from the edge: none of its lines can pass for the
-/// directory or the reason.
+/// The details to read before approving. Only the command is indented: none of its lines can pass for the directory or the reason.
 fn body(asked: &Asked, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let request = &asked.question.request;
     let mut rows = Vec::new();
@@ -148,7 +147,7 @@ fn body(asked: &Asked, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     rows
 }
 
-/// What the keys do; short where the long words would take half of the room.
+/// The key help; short if the long form would take half of the room.
 fn keys(asked: &Asked, columns: usize, room: usize, theme: &Theme) -> Vec<Line<'static>> {
     let (long, short) = if asked.why {
         (
@@ -181,7 +180,7 @@ pub(super) fn rule(title: &str, columns: usize, theme: &Theme) -> Line<'static> 
     Line::styled(format!("{title}{}", "─".repeat(rest)), theme.accent)
 }
 
-/// The last sentence of what the model said before it asked.
+/// The last sentence of the model's text before the call.
 pub(super) fn reason(said: &str) -> String {
     let last = said
         .trim()

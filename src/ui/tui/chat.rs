@@ -1,8 +1,7 @@
-//! The conversation on the screen: pieces in a row, and the part of them in sight.
+//! The conversation on the screen: a list of pieces, and the visible part of them.
 //!
-//! Only what is in sight is laid out, and what was laid out is kept while it stays near: the cost of a frame depends on the
-//! screen, not on the talk. Where the user looks is held by piece and row, so that nothing moves under their eyes when more
-//! arrives below.
+//! Only what is visible is laid out, and layouts are cached near it: the cost of a frame depends on the screen, not on the length of the
+//! conversation. The scroll position is held by piece and row, so that nothing moves under the user's eyes when more arrives below.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -24,7 +23,7 @@ use crate::ui::text::clean::{Cleaner, clean, clean_line};
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
 
-/// Laid-out pieces that are kept.
+/// Laid-out pieces that are cached.
 const KEPT: usize = 256;
 
 type Rows = Rc<Vec<Line<'static>>>;
@@ -43,7 +42,7 @@ struct Open {
     splitter: Splitter,
     /// Something of it came.
     begun: bool,
-    /// Blanks before anything that can be seen.
+    /// Leading blanks, held back until something visible follows.
     blanks: String,
 }
 
@@ -59,29 +58,29 @@ struct Exchange {
 /// The conversation.
 pub(super) struct Chat {
     pieces: Vec<Piece>,
-    /// What the user said, and under which profile.
+    /// The user's messages, and their profiles.
     exchanges: Vec<Exchange>,
     profile: String,
     open: Open,
-    /// What came in the middle of an answer: it stands below it, and becomes part of the conversation when the answer pauses.
+    /// Pieces that arrived in the middle of an answer: shown below it, and moved into the conversation when the answer pauses.
     held: Vec<Piece>,
     held_rows: Option<(usize, Vec<Rows>)>,
     /// Since when an answer has been waited for.
     waiting: Option<Instant>,
-    /// The first row in sight; nothing when the end is.
+    /// The first row in sight; `None` when the end is.
     top: Option<Spot>,
     kept: HashMap<usize, Rows>,
     width: usize,
     unfold_all: bool,
-    /// The working directory, to find where an edit stands in its file.
+    /// The working directory, to find the position of an edit in its file.
     pub(super) root: Option<Arc<Root>>,
 }
 
 /// The rows in sight.
 pub(super) struct Sight {
-    /// Rows with where they stand in the conversation.
+    /// Rows with their position in the conversation.
     pub(super) rows: Vec<(Spot, Line<'static>)>,
-    /// More stands below.
+    /// There is more below.
     pub(super) more: bool,
 }
 
@@ -192,7 +191,7 @@ impl Chat {
         (!parts.is_empty()).then(|| parts.concat())
     }
 
-    /// Unfolds the last tool result, or folds it again; false when there is none.
+    /// Expands or collapses the last tool result; false when there is none.
     pub(super) fn unfold(&mut self) -> bool {
         for (at, piece) in self.pieces.iter_mut().enumerate().rev() {
             if let Piece::Tool(call) = piece {
@@ -239,7 +238,7 @@ impl Chat {
                 if self.open.begun {
                     return self.piece_of_answer(text);
                 }
-                // Some models begin, and some end, with nothing but blanks: no entry for those.
+                // Some models begin or end with blanks only: no entry for those.
                 self.open.blanks.push_str(text);
                 if !self.open.blanks.trim().is_empty() {
                     let text = std::mem::take(&mut self.open.blanks);
@@ -329,7 +328,7 @@ impl Chat {
         self.settle();
         let of_profile = |exchange: &Exchange| exchange.profile == self.profile;
         let Some(at) = self.exchanges.iter().rposition(of_profile) else {
-            // It was said before this profile came into sight.
+            // It was said before this profile came into view.
             let said = clean_line(crate::base::text::head(said, 200));
             return self.add(Tone::Dim, &format!("taken back: {said}"));
         };
@@ -425,7 +424,7 @@ impl Chat {
 
     // ---- what is in sight ----
 
-    /// Pieces, with those that only stand at the end for now: what is arriving, what is waited for, what is queued.
+    /// Pieces, with temporary ones at the end: incoming text, running calls, queued messages.
     fn tail(&mut self, queue: &[String], sheet: Sheet<'_>) -> Vec<Rows> {
         let mut tail = Vec::new();
         if let Some(block) = self
@@ -605,7 +604,7 @@ fn code_lines(block: &Block, opens: bool, closes: bool) -> String {
     lines.concat()
 }
 
-/// What a theme and a moment make of a conversation; for tests and the view.
+/// The rendering parameters for a theme and a moment; for tests and the view.
 pub(super) fn sheet(width: usize, theme: &Theme, now: Instant) -> Sheet<'_> {
     Sheet { width, theme, now }
 }

@@ -1,4 +1,4 @@
-//! Copying to the clipboard of the terminal that the person sits at, also over ssh and in tmux: OSC 52.
+//! Copying to the clipboard of the terminal that the user sits at, also over ssh and in tmux: OSC 52.
 
 use std::io::{self, Write};
 

@@ -20,7 +20,7 @@ pub(super) fn rows(columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let widest = entries.map(|(name, _)| width::of(name)).max();
     // Of a narrow screen the explanations keep half.
     let left = widest.unwrap_or_default().min(columns / 2);
-    let mut rows = vec![rule("Help: Esc closes, PgDn goes on", columns, theme)];
+    let mut rows = vec![rule("Help: Esc closes, PgDn scrolls", columns, theme)];
     for (title, entries) in groups {
         rows.push(Line::styled(title, theme.heading));
         for (name, about) in entries {

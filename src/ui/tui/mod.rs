@@ -1,8 +1,8 @@
-//! The full-screen interface (contract/interfaces.md 13).
+//! The full-screen interface.
 //!
-//! [`app`] is the state and what each key does to it; [`chat`] holds the conversation as [`piece`]s and lays out what is in sight;
-//! [`view`] draws a frame. The loop here waits for the person, the session and the clock, and decides when to draw: at once after
-//! a key, at most thirty times a second while an answer streams, never while nothing changes.
+//! [`app`] is the state and what each key does to it; [`chat`] holds the conversation as [`piece`]s and lays out what is visible; [`view`] draws a
+//! frame. The loop here waits for the user, the session and the clock, and decides when to draw: at once after a key, at most thirty times a second
+//! while an answer streams, never while nothing changes.
 
 mod app;
 mod ask;
@@ -55,7 +55,7 @@ pub(super) fn run(low: Low, start: Start, first: &str) -> u8 {
     }
 }
 
-/// The interface with the terminal it has taken.
+/// The interface with its terminal.
 struct Screenful {
     app: App,
     bell: Receiver<()>,
@@ -82,7 +82,7 @@ fn open(low: Low, start: Start) -> Outcome<Screenful> {
     let cannot = |why: io::Error| {
         Problem::system("Cannot take the terminal", why).next("marvin --plain needs nothing of it.")
     };
-    // In this order: a signal between the two must not find the terminal taken and nobody listening.
+    // In this order: a signal between the two must not find the terminal in use without a handler.
     let signals = Signals::start(give.clone()).map_err(cannot)?;
     let guard = Guard::enter(crash).map_err(cannot)?;
     let keyboard = Keyboard::start(give).map_err(cannot)?;
@@ -120,7 +120,7 @@ impl Screenful {
         status
     }
 
-    /// Draws and waits until the person leaves.
+    /// Draws and waits until the user leaves.
     fn turn_round(&mut self) -> u8 {
         let mut stale = true;
         let mut heard = Instant::now();
@@ -168,7 +168,7 @@ impl Screenful {
         }
     }
 
-    /// When something on the screen changes by itself: a spinner, or the clock's minute.
+    /// When the screen changes without an event: a spinner, or the clock's minute.
     fn next_tick(&self) -> Instant {
         let now = Instant::now();
         if self.app.moves() {
@@ -216,7 +216,7 @@ impl Screenful {
                 return Caught::HangUp.exit_status();
             }
             self.app.hidden();
-            // Whoever had the terminal may have left it in another size.
+            // The other program's terminal size may have changed.
             self.screen.resize(tty::size());
         }
         None

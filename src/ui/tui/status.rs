@@ -1,4 +1,4 @@
-//! The status line: who answers, under which profile, what it cost, how full the context is, what runs (contract/interfaces.md 13).
+//! The status line: provider and model, profile, cost, how full the context is, and running jobs.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ const GAUGE: u64 = 5;
 /// Columns of the command that runs.
 const WHAT: usize = 30;
 
-/// A provider's mark (contract/interfaces.md 13).
+/// A provider's symbol.
 fn mark(provider: &str) -> &'static str {
     match provider {
         "copilot" => "🤖",
@@ -29,7 +29,7 @@ fn mark(provider: &str) -> &'static str {
     }
 }
 
-/// One part of the line; the least important go first when there is no room.
+/// One part of the line; the least important are dropped first.
 struct Part {
     text: String,
     style: Style,
@@ -132,7 +132,7 @@ fn parts(status: &Status, theme: &Theme, now: Instant) -> Vec<Part> {
     if status.cost > 0.0 {
         parts.push(part(format!("${:.4}", status.cost), theme.dim, 5));
     } else if status.tokens > 0 {
-        // A model that costs nothing, or whose price nobody knows, is used all the same.
+        // A model that is free, or whose price is unknown, still shows its tokens.
         parts.push(part(tokens(status.tokens), theme.dim, 5));
     }
     if let Some(percent) = status.context {
@@ -162,7 +162,7 @@ pub(super) fn jobs(status: &Status, columns: usize, theme: &Theme) -> Option<Lin
 
 /// `1 token`, `950 tokens`, `12.3k tokens`, `1.2M tokens`.
 fn tokens(count: u64) -> String {
-    // A tenth is cut off, not rounded up: 999,960 are no million.
+    // A tenth is cut off, not rounded up: 999,960 is not a million.
     let tenths = |unit: u64| format!("{}.{}", count / unit, count % unit * 10 / unit);
     match count {
         1 => "1 token".to_owned(),

@@ -27,7 +27,7 @@ const RESULT_LINES: usize = 400;
 const MAX_ARGS_BYTES: usize = 8 << 20;
 /// Characters of each argument on the line.
 const ARG: usize = 120;
-/// Columns of a screen on which the line has room for who answered.
+/// Columns from which the line has room for the services that answered.
 const ROOM_FOR_SERVICES: usize = 60;
 /// Largest file in which an edit is looked for.
 const FILE: u64 = 1 << 20;
@@ -46,12 +46,12 @@ pub(super) struct Call {
     end: Option<End>,
     /// Outside services that answered it.
     pub(super) answered_by: String,
-    /// How far it is, in its own words.
+    /// Its progress message.
     pub(super) progress: String,
     pub(super) unfolded: bool,
 }
 
-/// How long a call has run; the time that it waited for the user is not counted.
+/// How long a call has run, without the time it waited for the user.
 #[derive(Debug, Clone, Default)]
 struct Timer {
     /// When it began; calls of a round may wait for each other.
@@ -85,7 +85,7 @@ struct End {
     text: String,
 }
 
-/// What an edit changes.
+/// A file edit.
 #[derive(Debug, Clone)]
 enum Change {
     Between {
@@ -98,7 +98,7 @@ enum Change {
     Patch(String),
 }
 
-/// Where in its file an edit stands.
+/// The position of an edit in its file.
 #[derive(Debug, Clone, Copy)]
 enum Place {
     /// Its first line has this number.
@@ -107,7 +107,7 @@ enum Place {
     Within,
     /// At the end.
     End,
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 
@@ -135,12 +135,12 @@ impl Call {
         self.end.is_none()
     }
 
-    /// The call begins, waits for the user, or goes on.
+    /// The call starts, waits for the user, or continues.
     pub(super) fn set_state(&mut self, state: CallState, now: Instant) {
         self.timer.set(state, now);
     }
 
-    /// The call has ended; with `root` an edit is shown where it stands in its file.
+    /// The call has ended; with `root` an edit is shown with its position in its file.
     pub(super) fn finish(&mut self, how: CallEnd, took: Duration, text: &str, root: Option<&Root>) {
         if let (CallEnd::Success, Some(root), Some(change)) = (how, root, &mut self.change) {
             place(change, root);
@@ -199,7 +199,7 @@ impl<'a> Arguments<'a> {
         value.is_some_and(|value| value == &Value::Bool(true) || value.as_str() == Some("true"))
     }
 
-    /// The arguments that matter: the required ones first, then whatever else was given, short.
+    /// The arguments worth showing: the required ones first, then the others, shortened.
     fn about(&self) -> String {
         let map = match &self.args {
             Some(Args::Named(map)) => map,
@@ -218,7 +218,7 @@ impl<'a> Arguments<'a> {
                 Given { name, field, value }
             })
             .collect();
-        // The required ones in published order, the others as they were given.
+        // Required ones in published order, the others as given.
         given.sort_by_key(|given| match given.field {
             Some((at, field)) if field.required => at,
             _ => usize::MAX,
@@ -232,7 +232,7 @@ impl<'a> Arguments<'a> {
                 Value::String(text) => crate::base::text::head(text, ARG).to_owned(),
                 other => crate::base::text::head(&other.to_string(), ARG).to_owned(),
             };
-            // A word says by itself what it is for; a number or a yes does not.
+            // A word explains itself; a number or a boolean does not.
             let clear = match field {
                 Some((_, field)) => {
                     field.required || matches!(field.kind, Type::Text | Type::Choice(_))
@@ -252,7 +252,7 @@ impl<'a> Arguments<'a> {
         words.join(" ")
     }
 
-    /// What the call changes, when it edits a file.
+    /// The file change of an edit call.
     fn change(&self) -> Option<Change> {
         if let Some(Args::Whole(patch)) = &self.args {
             return Some(Change::Patch(clean(patch).into_owned()));
@@ -296,7 +296,7 @@ impl<'a> Arguments<'a> {
 struct Given<'a> {
     /// Its published name.
     name: &'a str,
-    /// Its declaration, and the place of that among the others.
+    /// Its declaration, and its index among the others.
     field: Option<(usize, &'static Field)>,
     value: &'a Value,
 }
@@ -347,7 +347,7 @@ fn place(change: &mut Change, root: &Root) {
     let file = clean(&String::from_utf8_lossy(&bytes)).into_owned();
     let found = match place {
         Place::End => file.strip_suffix(new.as_str()).map(|before| (before, "")),
-        // Twice: which of them is the new one, nobody can tell.
+        // Twice: it is unknown which of them is the new one.
         _ => file
             .split_once(new.as_str())
             .filter(|(_, after)| !after.contains(new.as_str())),
@@ -437,7 +437,7 @@ fn ended(end: &End, answered_by: &str, sheet: Sheet<'_>) -> (String, Style) {
         CallEnd::Signal(signal) => format!("✗ signal {signal} {took}"),
         CallEnd::Timeout => format!("✗ timeout {took}"),
         CallEnd::Failure => format!("✗ failed {took}"),
-        // Nothing ran, or not to its end: how long says nothing.
+        // It did not run to its end, so the time means nothing.
         CallEnd::Declined => "✗ declined".to_owned(),
         CallEnd::Stopped => "✗ stopped".to_owned(),
     };
@@ -471,7 +471,7 @@ fn drawn(call: &Call, sheet: Sheet<'_>) -> Option<diff::Drawn> {
     }
 }
 
-/// The result as it was given to the model, cut where nobody would read on.
+/// The result as given to the model, truncated.
 fn result(text: &str, sheet: Sheet<'_>) -> Vec<Line<'static>> {
     let dim = sheet.theme.dim;
     let mut rows: Vec<Line<'static>> = text

@@ -44,7 +44,7 @@ pub(super) struct Placed {
     pub(super) height: usize,
 }
 
-/// What a frame came to.
+/// The result of drawing a frame.
 pub(super) struct Drawn {
     pub(super) cursor: Option<Position>,
     pub(super) scroll: Option<Scroll>,
@@ -165,7 +165,7 @@ fn prompt(scene: &Scene<'_>, columns: usize) -> String {
     .to_owned()
 }
 
-/// Writes rows from `y` on; nothing beyond the screen.
+/// Writes rows from `y` on; rows beyond the screen are dropped.
 fn put(buffer: &mut Buffer, y: usize, rows: impl IntoIterator<Item = Line<'static>>) {
     let area = buffer.area;
     for (at, line) in (y..usize::from(area.height)).zip(rows) {

@@ -1,4 +1,4 @@
-//! Many files of a person: tickets, notes, events, bookmarks; prints Markdown tables.
+//! Many files of a user: tickets, notes, events, bookmarks; prints Markdown tables.
 //!
 //! usage: `cargo bench --bench files [-- --quick]`. `BENCH_MARVIN` names another build.
 

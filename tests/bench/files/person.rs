@@ -1,4 +1,4 @@
-//! A person's notes, events and bookmarks, many of each, through whole calls of `marvin tool`.
+//! A user's notes, events and bookmarks, many of each, through whole calls of `marvin tool`.
 
 use std::fmt::Write as _;
 use std::fs;

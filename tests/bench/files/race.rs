@@ -43,7 +43,7 @@ impl Job {
     }
 }
 
-/// Runs the jobs in turn; the first is what the others are compared with.
+/// Runs the jobs in turn; the first is the baseline.
 pub(crate) fn race(jobs: &mut [Job], rounds: usize) -> Vec<Run> {
     let mut times = vec![Vec::new(); jobs.len()];
     for round in 0..=rounds {

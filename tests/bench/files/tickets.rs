@@ -40,7 +40,7 @@ pub(crate) fn table(marvin: &str, rounds: usize) {
     }
 }
 
-/// A tree of tickets: each waits for up to four others, and for one further down.
+/// A dependency tree of tickets: each depends on up to four others, and on one further down.
 fn fill(dir: &Path, count: usize) {
     let tickets = dir.join(".tickets");
     fs::create_dir(&tickets).unwrap();

@@ -28,7 +28,7 @@ pub struct Row {
     pub wanted: &'static str,
     /// What came out.
     pub measured: String,
-    /// Nothing when there is nothing to hold.
+    /// `None` when there is no limit.
     pub holds: Option<bool>,
 }
 

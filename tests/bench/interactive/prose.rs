@@ -1,6 +1,6 @@
-//! What the model says: paragraphs, lists and code of lower-case words, a token at a time.
+//! The model's text: paragraphs, lists and code of lower-case words, a token at a time.
 
-/// Token `i` of a reply that never ends. No capital letter stands in it: those are for the keys that are typed meanwhile.
+/// Token `i` of an endless reply. It has no capital letters: those are typed meanwhile.
 pub fn token(i: usize) -> String {
     let words = [
         "improbable",

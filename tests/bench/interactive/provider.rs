@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::prose;
 
-/// Bytes of one write when nothing is paced.
+/// Bytes of one write without pacing.
 const WRITE: usize = 64 * 1024;
 
 /// A reply.
@@ -21,7 +21,7 @@ pub struct Script {
     pub tokens: usize,
     /// Tokens a second, each in a write of its own; as fast as it goes without.
     pub rate: Option<u32>,
-    /// The last word, which stands nowhere else.
+    /// The last word, which occurs nowhere else.
     pub last: String,
 }
 

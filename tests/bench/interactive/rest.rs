@@ -1,4 +1,4 @@
-//! What the interface costs when nothing happens, after much has happened, and what saving and looking back cost.
+//! The cost of the interface when idle, after much has happened, and of saving and scrolling back.
 
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -112,8 +112,8 @@ pub fn memory() -> Vec<Row> {
             saved > text(replies, tokens),
             "{saved} bytes of the talk are in its log"
         );
-        // A conversation that nears the model's window is counted exactly, which loads the tables: replies that fit the count
-        // but not the window do, one longer than anybody counts and many small ones, of which the last are kept, do not.
+        // A conversation near the model's window is counted exactly, which loads the tables. Replies that fit the count but not the window do so;
+        // one too long to count, and many small ones of which only the last are kept, do not.
         let own = now.saturating_sub(tables);
         rows.push(Row {
             what: format!(

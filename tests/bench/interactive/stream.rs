@@ -11,7 +11,7 @@ use crate::prose;
 use crate::provider::{Did, Provider, Script};
 use crate::terminal::Terminal;
 
-/// Capital letters that stand neither in the prose nor at the end of an escape sequence.
+/// Capital letters that occur neither in the prose nor at the end of an escape sequence.
 const LETTERS: [&str; 8] = ["Q", "X", "Z", "W", "Y", "V", "U", "N"];
 /// A last word that is found on the screen.
 pub const LAST: &str = "ZQXWYVUN";

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-/// Bytes that are kept to be searched.
+/// Bytes kept for searching.
 const KEPT: usize = 1 << 16;
 
 /// The running program; killed when dropped.
@@ -38,8 +38,8 @@ struct Seen {
 }
 
 impl Terminal {
-    /// Starts the command, with nothing in its environment but what was set, on 80x24. With `answers`, questions for the place of
-    /// the cursor are answered, as a real terminal would.
+    /// Starts the command, with only the configured environment, on 80x24. With `answers`, cursor position queries are answered, as a real terminal
+    /// would.
     pub fn start(command: &mut Command, answers: bool) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = openpt(flags).expect("a pseudo-terminal");
@@ -101,7 +101,7 @@ impl Terminal {
         String::from_utf8_lossy(&seen.bytes.iter().copied().collect::<Vec<_>>()).into_owned()
     }
 
-    /// Waits until these bytes come behind the first `after` ones; the moment, or nothing when they do not.
+    /// Waits until these bytes come behind the first `after` ones; the moment, or `None` when they do not.
     pub fn wait(&self, what: &[u8], after: u64, limit: Duration) -> Option<Instant> {
         let until = Instant::now() + limit;
         let mut seen = self.seen();
@@ -196,7 +196,7 @@ impl Terminal {
         fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).expect("a living process")
     }
 
-    /// Waits for the end of the program, which must come by itself.
+    /// Waits for the program to exit by itself.
     pub fn end(mut self) -> Instant {
         self.child.wait().expect("a child to wait for");
         Instant::now()
@@ -221,7 +221,7 @@ fn kib(status: &str, name: &str) -> u64 {
 fn read(master: &OwnedFd, seen: &(Mutex<Seen>, Condvar), answers: bool) {
     let mut buffer = vec![0; 1 << 16];
     loop {
-        // An error says that nobody has the other end any longer.
+        // An error means that the other end is closed.
         let read = rustix::io::read(master, &mut buffer).unwrap_or(0);
         let now = Instant::now();
         let bytes = &buffer[..read];

@@ -8,7 +8,7 @@ use marvin::testing::calendar::{Event, New, When, Zones, between, escape, scan, 
 
 const UID: &str = "the-fuzzers-own";
 
-/// Words of the file as they stand, with nothing that a terminal obeys.
+/// Words of the file verbatim, without control characters.
 fn assert_quoted(text: &str) {
     assert!(
         !text.contains(|c: char| c.is_control() && c != '\t'),
@@ -35,7 +35,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert_quoted(note);
     }
 
-    // Any event can be taken out, and nothing else goes with it.
+    // Any event can be deleted, and nothing else is.
     let file = scan(bytes);
     let uids: Vec<Option<String>> = file.events.iter().map(|place| file.uid(place)).collect();
     if let Some(uid) = uids.iter().flatten().next()
@@ -59,7 +59,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(rest.events.len() + count, file.events.len());
     }
 
-    // What is written is read again, whatever its words are, and comes out as it went in.
+    // Written text is read back unchanged, whatever it contains.
     let words = String::from_utf8_lossy(bytes);
     let half = words.floor_char_boundary(words.len() / 2);
     let (title, place) = words.split_at(half);

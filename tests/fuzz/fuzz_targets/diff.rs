@@ -27,7 +27,7 @@ fuzz_target!(|input: (&str, &str)| {
     }
     let _ = (is_hunks(patch), is_commands(patch));
 
-    // The form has no way to tell a carriage return, and a byte order mark is never touched.
+    // The format cannot express a carriage return, and a byte-order mark is never changed.
     let (one, two) = (old, patch);
     if one != two && ![one, two].concat().contains(['\r', '\u{feff}']) {
         for context in [0, 1, 3] {

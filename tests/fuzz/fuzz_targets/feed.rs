@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use marvin::testing::address::Address;
 use marvin::testing::feed::{NoFeed, read};
 
-/// One line that a terminal shows as it stands.
+/// One line that a terminal shows verbatim.
 fn assert_line(text: &str) {
     assert!(!text.contains(char::is_control), "{text:?}");
 }
@@ -42,7 +42,7 @@ fuzz_target!(|bytes: &[u8]| {
                 }
                 if let Some(link) = &entry.link {
                     assert_link(link);
-                    // A base, as long as what stands around it, and three characters for one that an address cannot hold.
+                    // A base, its context, and three characters for each that a URL cannot hold.
                     assert!(link.len() <= 64 * body.len() + 64);
                 }
             }

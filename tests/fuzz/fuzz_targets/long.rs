@@ -1,7 +1,7 @@
-//! Long texts, made of short pieces said over and over: the time of every reader grows with the length, not with its square.
+//! Long texts of short repeated pieces: the time of every parser grows with the length, not with its square.
 //!
-//! An input is a text in four parts, parted by a zero byte: head, two pieces that are repeated, one after the other, and tail. A byte
-//! 1 in a piece becomes the number of the repetition. The first byte chooses the reader.
+//! An input is a text in four parts, separated by a zero byte: head, two pieces that are repeated, one after the other, and tail. A byte 1 in a
+//! piece becomes the number of the repetition. The first byte selects the parser.
 #![no_main]
 
 use std::time::{Duration, Instant};

@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use marvin::testing::charset::decoded;
 use marvin::testing::html::{Page, Selector, entities, ids, line, page, page_part, text, title};
 
-/// What a terminal obeys, but for white space between words.
+/// Control characters other than white space.
 fn obeyed(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
 }
@@ -42,7 +42,7 @@ fuzz_target!(|input: (&[u8], &str, &str)| {
     let whole = page(&html);
     assert_page(&whole, &html);
     assert_eq!(whole.title, title(&html));
-    // Without a selector and with nothing left out a part is the whole.
+    // Without a selector and exclusions, a part is the whole page.
     let all = page_part(&html, None, &[]).unwrap();
     assert_eq!((&all.text, &all.title), (&whole.text, &whole.title));
     let only = Selector::parse(selector);

@@ -21,7 +21,7 @@ fuzz_target!(|text: &str| {
     let cut = |at: usize| text.floor_char_boundary(text.len() * at / 4);
     let (old, new) = (&text[cut(1)..cut(2)], &text[cut(3)..]);
     if let Ok(done) = replace_once(text, old, new, "file") {
-        // It stands where it was cut out, unless only other line ends made it unique.
+        // It is where it was cut out, unless only other line breaks made it unique.
         assert!(done.starts_with(&text[..cut(1)]) && done.ends_with(&text[cut(2)..]));
         let middle = &done[cut(1)..done.len() - (text.len() - cut(2))];
         assert_eq!(middle.replace("\r\n", "\n"), new.replace("\r\n", "\n"));

@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use marvin::testing::llm::{Asked, Delta, Dialect, Reply, Row, row};
 
-/// The reply in these reads, and the text that was shown while it came; nothing for a failure.
+/// The reply in these reads, and the text that was shown while it came; `None` for a failure.
 fn reply(row: &'static Row, reads: &[&[u8]]) -> Option<(Reply, String)> {
     let mut shown = String::new();
     let mut show = |delta: Delta<'_>| {

@@ -1,4 +1,4 @@
-//! Result pages of DuckDuckGo: whatever they hold, a result has an address of the web and its words are on one line.
+//! Result pages of DuckDuckGo: whatever they contain, a result has a web address and its text is on one line.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

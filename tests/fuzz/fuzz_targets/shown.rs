@@ -1,4 +1,4 @@
-//! Text of a model, as it is cleaned, cut into blocks and laid out: nothing that a terminal would obey, no row too wide.
+//! Text of a model, sanitized, split into blocks and laid out: no control characters, no row too wide.
 
 #![no_main]
 

@@ -14,7 +14,7 @@ fn others<'a>(doc: &Doc<'_>, bytes: &'a [u8], key: &str) -> Vec<&'a [u8]> {
     let start = format!("{key}:");
     let mut left = said;
     let marker = |line: &[u8]| line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) == b"---";
-    // Front matter stands before all that could look like it, but for what stands before the first marker.
+    // The front matter comes before anything that looks like it, except for text before the first marker.
     let open = lines(bytes).position(|(_, line)| marker(line));
     let kept = bytes
         .split_inclusive(|byte| *byte == b'\n')
@@ -69,7 +69,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(again.title() == title || !bytes.ends_with(b"\n"));
     }
 
-    // A new ticket says what it was given, whatever the words are.
+    // A new ticket contains what it was given, whatever the text.
     let (one, two) = words.split_at(words.floor_char_boundary(words.len() / 2));
     let new = New {
         title: one.to_owned(),

@@ -76,7 +76,7 @@ impl Sample {
 /// Programs of which there are samples of our own, in `fixtures/programs`.
 pub const PROGRAMS: [&str; 3] = ["geoclue", "lynx", "webdriver"];
 
-/// Our own samples of a program; nothing for a service, whose [`cases`] need no test of their own.
+/// Our own samples of a program; `None` for a service, whose [`cases`] need no test of their own.
 fn own_samples(program: &str) -> Option<Vec<Sample>> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/programs");
     if !PROGRAMS.contains(&program) {

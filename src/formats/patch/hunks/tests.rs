@@ -137,7 +137,7 @@ fn what_does_not_fit_is_shown_and_nothing_is_done() {
             "@@ -1 +1 @@\n-one\n+1\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-x\n",
             "another file begins",
         ),
-        ("nothing", "no hunk"),
+        ("nothing", "not a hunk"),
     ] {
         let said = done(OLD, patch).unwrap_err();
         assert!(said.contains(words), "{patch:?}: {said}");

@@ -1,4 +1,4 @@
-//! Error answers to failures: what can be done about them, and how a person is told (contract/provider-quirks.md 8-16, 40).
+//! Maps error answers to failures: what can be done about them, and the message for the user.
 
 mod retry_after;
 mod said;
@@ -38,14 +38,14 @@ pub(crate) fn from_response(
     failure(asked, why, Some(status), &said)
 }
 
-/// The failure that an error object inside a stream of status 200 means (quirks 8-10).
+/// The failure for an error object inside a stream of status 200: after the first byte the status line is already sent.
 pub(super) fn in_stream(asked: &Asked, said: &Said) -> Failure {
     let wait = retry_after::wanted(&|_| None, &said.message);
     let why = sort::why(said, None, wait);
     failure(asked, why, said.status(), said)
 }
 
-/// A provider's words: without secrets, control characters and line breaks, and not too many of them.
+/// A provider's own message on one line: shortened, without secrets and control characters.
 pub(super) fn quoted(asked: &Asked, words: &str) -> String {
     let words: Vec<&str> = words.split_whitespace().collect();
     let safe = redact::secrets(&words.join(" "), &asked.secrets).into_owned();
@@ -87,18 +87,18 @@ fn failure(asked: &Asked, why: Why, status: Option<u16>, said: &Said) -> Failure
             let what = if status == Some(403) {
                 format!("{name} refused access{tag}{because}")
             } else {
-                // What a key lacks (a scope, a credit card, an organisation) only the provider knows.
+                // Only the provider knows what the key lacks (a scope, a credit card, an organisation).
                 format!("{name} refused the key{tag}{because}")
             };
             Problem::new(Kind::Auth, what).next(format!("Check {key}, or {other}"))
         }
         Why::RateLimited { wait } => {
-            // A long wait is not made (contract/interfaces.md 8), so whoever reads this must know how long it is.
+            // A wait this long is not waited for, so the message must name it.
             let wait = wait.map_or_else(
                 || "Wait a little".to_owned(),
                 |wait| format!("It asks for a wait of {} s; wait", wait.as_secs().max(1)),
             );
-            Problem::limit(format!("{name} wants fewer requests{tag}{because}"))
+            Problem::limit(format!("{name} limits requests{tag}{because}"))
                 .next(format!("{wait}, or {other}"))
         }
         Why::Quota => Problem::limit(format!("The quota at {name} is used up{tag}{because}")).next(
@@ -165,7 +165,7 @@ fn tag(status: Option<u16>, said: &Said) -> String {
     }
 }
 
-/// The way out when the tools do not fit the account (quirk 40).
+/// The advice when the tools do not fit the account's limit.
 fn fewer_tools(schema_tokens: usize) -> String {
     let ways = "offer fewer tools with --tools GROUP, or choose another model or plan.";
     if schema_tokens == 0 {

@@ -1,4 +1,4 @@
-//! How long a provider asks to be left alone (contract/provider-quirks.md 12).
+//! How long a provider asks clients to wait: `Retry-After` (RFC 9110 section 10.2.3), `retry-after-ms`, or the time named in the message.
 
 use std::time::Duration;
 

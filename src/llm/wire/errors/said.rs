@@ -1,19 +1,20 @@
-//! What an error body says, in whichever of the shapes (contract/provider-quirks.md 11).
+//! Parses an error body: `{"error": {"message": …}}`, `{"error": "…"}` (Ollama), an array of one (Gemini), `{"detail": "…"}` (FastAPI servers), or
+//! none of these.
 
 use serde_json::Value;
 
 use crate::base::text;
 
-/// An error as a provider words it.
+/// A parsed error body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Said {
-    /// The message; empty when there was none.
+    /// The message; empty if there was none.
     pub message: String,
     /// `code`, where given.
     pub code: Option<Code>,
     /// `type`, or the word that Gemini puts in `status`.
     pub kind: Option<String>,
-    /// What the model wrote when it failed to write a tool call (quirk 15).
+    /// What the model wrote when its tool call was malformed (Groq's `failed_generation`).
     pub wrote: Option<String>,
 }
 
@@ -27,7 +28,7 @@ pub(crate) enum Code {
 }
 
 impl Said {
-    /// Reads an error body that is JSON; `None` when it is no JSON or holds no error.
+    /// Reads an error body that is JSON; `None` when it is not JSON or holds no error.
     pub(crate) fn read(body: &[u8]) -> Option<Self> {
         Self::from_value(&serde_json::from_slice(body).ok()?)
     }
@@ -61,7 +62,7 @@ impl Said {
     fn from_object(error: &Value) -> Self {
         let word = |name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
         let mut message = error.get("message").map(sentence).unwrap_or_default();
-        // OpenRouter says "Provider returned error" and puts the provider's own words beside it.
+        // OpenRouter says "Provider returned error" and puts the upstream message beside it.
         let raw = error.pointer("/metadata/raw").map(sentence);
         if let Some(raw) = raw.filter(|raw| !raw.is_empty() && !message.contains(raw.as_str())) {
             if !message.is_empty() {
@@ -94,7 +95,7 @@ impl Said {
         })
     }
 
-    /// Message, code and type in lower case, to look for words in.
+    /// Message, code and type in lower case, for searching.
     pub(super) fn words(&self) -> String {
         let code = match &self.code {
             Some(Code::Word(word)) => word.as_str(),
@@ -115,7 +116,7 @@ impl Said {
     }
 }
 
-/// A message out of whatever JSON stands in its place.
+/// A message from any JSON value in its place.
 fn sentence(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -132,7 +133,7 @@ fn sentence(value: &Value) -> String {
     }
 }
 
-/// The first part of a body that is not what was promised: a web page's title, or its first words.
+/// The beginning of a body of the wrong kind: a web page's title, or its first words.
 pub(crate) fn first_part(body: &[u8]) -> String {
     let start = body.get(..4096).unwrap_or(body);
     let page = String::from_utf8_lossy(start);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::said::Said;
 use crate::llm::failure::Why;
 
-/// Sorts an error by its status, code, type and words. `status` is absent for an error inside a stream of status 200.
+/// Classifies an error by its status, code, type and message. `status` is absent for an error inside a stream of status 200.
 pub(super) fn why(said: &Said, status: Option<u16>, wait: Option<Duration>) -> Why {
     let words = said.words();
     let has = |list: &[&str]| list.iter().any(|word| words.contains(word));
@@ -73,7 +73,7 @@ fn out_of_quota(words: &str, wait: Option<Duration>) -> bool {
             && !words.contains("resource_exhausted")
 }
 
-/// "Limit 7000, Used 6148, Requested 7895": more asked for than the limit is.
+/// "Limit 7000, Used 6148, Requested 7895": the request exceeds the whole limit.
 fn never_fits(words: &str) -> bool {
     let number = |label: &str| -> Option<u64> {
         words.split(label).skip(1).find_map(|rest| {

@@ -94,7 +94,7 @@ struct Counts {
     output_tokens: Count,
 }
 
-/// Adds one JSON payload to the draft; tells where its text is when it did nothing but say that.
+/// Adds one JSON payload to the draft; returns the place of its text if it contained nothing else.
 pub(super) fn apply(
     data: &[u8],
     draft: &mut Draft,

@@ -1,4 +1,4 @@
-//! Tool calls put together from the pieces of a stream (contract/provider-quirks.md 23-29, recordings/INDEX.json `assembly`).
+//! Assembles tool calls from the pieces of a stream.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ pub(super) struct Piece<'a> {
     pub(super) id: Option<&'a str>,
     pub(super) name: Option<&'a str>,
     pub(super) args: Args<'a>,
-    /// `extra_content` as JSON (quirk 33).
+    /// `extra_content` as JSON: Gemini's thought signature, which must go back with the call.
     pub(super) extra: Option<&'a str>,
 }
 
@@ -46,12 +46,12 @@ pub(super) struct Slot {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Calls {
     slots: Vec<Slot>,
-    /// Bytes taken so far.
+    /// Bytes received so far.
     bytes: usize,
 }
 
 impl Piece<'_> {
-    /// What it takes in memory, roughly: a call that says nothing takes some, too.
+    /// Its approximate size in memory; even an empty call takes some.
     fn size(&self) -> usize {
         let args = match self.args {
             Args::None => 0,
@@ -63,7 +63,7 @@ impl Piece<'_> {
 }
 
 impl Calls {
-    /// Bytes taken so far, to be bounded: nobody sees calls grow as they see text.
+    /// Bytes received so far, for a limit: unlike text, growing calls are not visible to the user.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -104,7 +104,8 @@ impl Calls {
         }
     }
 
-    /// The index is a key: the newest call on it goes on, unless another id comes together with a name (quirks 24 and 27).
+    /// The index is a key: pieces continue the newest call with it, unless another id comes together with a name. Some servers give every parallel
+    /// call index 0.
     fn by_index(&self, piece: &Piece<'_>) -> Option<usize> {
         let on_index = |slot: &Slot| slot.index == piece.index;
         if let Some(id) = piece.id {
@@ -128,8 +129,8 @@ impl Calls {
         (!(other_id && piece.name.is_some() || other_name)).then_some(newest)
     }
 
-    /// A new id opens a call, a known one goes on, none goes on with the last call unless that has a name and another
-    /// comes (quirk 23).
+    /// Without an index (Gemini's compatible endpoint, Mistral): a new id opens a call, a known one continues it, no id continues the last call
+    /// unless that has a name and another name comes.
     fn without_index(&self, piece: &Piece<'_>) -> Option<usize> {
         if let Some(id) = piece.id {
             return self.slots.iter().rposition(|slot| slot.id == id);
@@ -150,8 +151,8 @@ impl Calls {
             .any(|slot| !slot.args.is_empty() && !is_json(&slot.args))
     }
 
-    /// The calls to run, with ids and with `{}` for no arguments, and those that the limit of tokens cut off: they are answered and
-    /// never run. A call without a name is a call: its model waits for an answer. `provider` is who gets the extra content back.
+    /// The calls to run, with ids and with `{}` for missing arguments, and those cut off by the token limit, which are answered but never run. A
+    /// call without a name still counts: its model waits for an answer. `provider` is who gets the extra content back.
     pub(super) fn finish(self, finish: &Finish, provider: &str) -> (Vec<ToolCall>, Vec<ToolCall>) {
         let limited = *finish == Finish::Length;
         let mut ids = HashSet::new();

@@ -12,7 +12,7 @@ use crate::llm::wire::{Asked, Wire, errors};
 pub enum Progress {
     /// More may come.
     More,
-    /// The end marker came: stop reading, whatever the connection does (contract/provider-quirks.md 6).
+    /// The end marker came: stop reading, even if the server keeps the connection open.
     Done,
 }
 
@@ -34,7 +34,7 @@ impl Decoder {
     /// Takes one read and hands over the text in it.
     ///
     /// # Errors
-    /// When the stream holds an error or is no reply; the decoder is of no more use then.
+    /// When the stream holds an error or is not a reply; the decoder is of no more use then.
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -58,7 +58,7 @@ impl Decoder {
     /// The body ended, or the end marker came.
     ///
     /// # Errors
-    /// When the reply was cut (quirk 5), holds an error, or is none at all.
+    /// If the reply was cut off (neither a finish reason nor an end marker), contains an error, or is not a reply at all.
     pub fn finish(mut self, on: &mut dyn FnMut(Delta<'_>)) -> Result<Reply, Failure> {
         if let Err(why) = self.reading.finish(on) {
             return Err(self.broken(&why));
@@ -77,14 +77,13 @@ impl Decoder {
         Ok(self.reading.draft.reply(self.asked.row))
     }
 
-    /// True when everything of the reply has come although the body has not ended: a connection that breaks or falls silent
-    /// now loses nothing (quirks 4 and 6).
+    /// True when the whole reply has arrived although the body has not ended: a connection that breaks or falls silent now loses nothing.
     pub fn is_complete(&self) -> bool {
         let draft = &self.reading.draft;
         draft.done || draft.finish.is_some() && !draft.calls.any_broken()
     }
 
-    /// What has come, for a failure that was found elsewhere: a reset, silence, a cancel. Its calls are left out.
+    /// The partial reply for a failure found elsewhere: a reset, silence, cancellation. Its calls are left out.
     pub fn so_far(self) -> Reply {
         self.reading.draft.so_far()
     }
@@ -127,11 +126,11 @@ impl Decoder {
         let what = match why {
             Broken::TooLong(cap) => {
                 let megabytes = cap / (1024 * 1024);
-                format!("{name} sent more than {megabytes} MB in one piece, which is no reply.")
+                format!("{name} sent more than {megabytes} MB in one piece, which is not a reply.")
             }
             Broken::Foreign(bytes) => {
                 let part = errors::quoted(&self.asked, &errors::first_part(bytes));
-                format!("{name} answered with something that is no reply of a model: \"{part}\".")
+                format!("{name} answered with something that is not a model's reply: \"{part}\".")
             }
         };
         let problem = Problem::network(what).next(format!(

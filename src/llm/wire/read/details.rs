@@ -1,12 +1,12 @@
-//! `reasoning_details`: pieces of thinking that must go back as the provider would have sent them whole
-//! (contract/provider-quirks.md 34).
+//! OpenRouter's `reasoning_details`: streamed pieces of thinking, joined by index, that must go back unchanged and in order
+//! (<https://openrouter.ai/docs/use-cases/reasoning-tokens>).
 
 use serde_json::{Map, Value};
 
-/// The lists of a reply, in the order in which they came, joined to one JSON list; `None` when nothing was in them.
+/// The lists of a reply, in order of arrival, joined to one JSON list; `None` when all were empty.
 ///
-/// `streamed` lists hold pieces: those with the same index and type are one entry, whose texts are appended and whose other
-/// members are taken from the first piece that has them. Everything else stays as it came.
+/// `streamed` lists hold pieces: those with the same index and type are one entry, whose texts are appended and whose other members come from the
+/// first piece that has them. Everything else is unchanged.
 pub(super) fn joined(lists: &[String], streamed: bool) -> Option<String> {
     let pieces: Vec<Value> = lists
         .iter()

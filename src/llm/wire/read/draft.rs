@@ -72,7 +72,7 @@ struct Keep<'a> {
 }
 
 impl Draft {
-    /// Adds visible text. Pieces are told together by [`Draft::tell`], at the latest when the sort of text changes.
+    /// Adds visible text. Pieces are reported together by [`Draft::tell`], at the latest when the kind of text changes.
     pub(super) fn say(&mut self, piece: &str, on: &mut dyn FnMut(Delta<'_>)) {
         if piece.is_empty() {
             return;
@@ -94,7 +94,7 @@ impl Draft {
         self.reasoning.push_str(piece);
     }
 
-    /// Adds text that may begin with thinking between tags (quirk 21).
+    /// Adds text that may begin with thinking between `<think>` tags.
     pub(super) fn say_tagged(&mut self, piece: &str, on: &mut dyn FnMut(Delta<'_>)) {
         self.sort(on, |think, part| think.feed(piece, part));
     }
@@ -143,14 +143,15 @@ impl Draft {
         self.told_text = self.text.len();
     }
 
-    /// Takes the newest counts; a later chunk without counts does not erase them (quirk 18).
+    /// Takes the newest counts; a later chunk without counts does not erase them. Servers send them in the last chunk, in one after it, in every
+    /// chunk, or never.
     pub(super) fn count(&mut self, usage: Usage) {
         if usage != Usage::default() {
             self.usage = Some(usage);
         }
     }
 
-    /// Keeps `extra_content` of the message; several are merged (quirk 33).
+    /// Keeps `extra_content` of the message (Gemini's thought signature); several are merged.
     pub(super) fn keep_extra(&mut self, json: &str) {
         let merged = self.extra.take().and_then(|have| {
             let mut have: Value = serde_json::from_str(&have).ok()?;
@@ -177,7 +178,7 @@ impl Draft {
         }
     }
 
-    /// What came of a reply that failed: nothing that could be run.
+    /// The partial result of a failed reply; without calls, so nothing of it can run.
     pub(super) fn so_far(self) -> Reply {
         let finish = self.why_finished();
         let usage = self.tokens();

@@ -1,4 +1,4 @@
-//! Which framing a body has, found by its first byte, and the payloads taken out of it.
+//! Detects the framing of a body by its first byte, and extracts its payloads.
 
 use std::ops::ControlFlow;
 
@@ -12,7 +12,7 @@ use crate::llm::wire::Wire;
 use crate::llm::wire::errors::Said;
 use crate::llm::wire::read::{anthropic, ollama, openai, repair_json};
 
-/// How much of a body that is no reply is kept to be shown, in bytes.
+/// Bytes kept of a body that is not a reply, for the error message.
 const JUNK: usize = 4096;
 
 /// A body that is not what the protocol promises.
@@ -20,7 +20,7 @@ const JUNK: usize = 4096;
 pub(super) enum Broken {
     /// A line, event or body grew past the cap, in bytes.
     TooLong(usize),
-    /// A payload that is not JSON (quirk 7), or a page of something else.
+    /// A payload that is not JSON. It ends the stream: skipped, half a tool call would pass for a whole one.
     Foreign(Vec<u8>),
 }
 
@@ -36,13 +36,13 @@ pub(super) struct Reading {
     wire: Wire,
     framing: Framing,
     pub(super) draft: Draft,
-    /// Lines that are no part of the protocol, or a whole body of them.
+    /// Lines that are not part of the protocol, or a whole body of them.
     pub(super) stray: Vec<u8>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Framing {
-    /// Nothing but white space has come.
+    /// Only white space so far.
     Unknown,
     Sse(Events),
     Lines(Lines),
@@ -62,7 +62,7 @@ impl Reading {
         }
     }
 
-    /// Takes one read; nothing more is read once `draft.done`.
+    /// Takes one read; input after `draft.done` is ignored.
     pub(super) fn feed(
         &mut self,
         bytes: &[u8],
@@ -207,7 +207,7 @@ fn event(
             if data == b"[DONE]" {
                 draft.done = true;
             } else if name == "error" && wire != Wire::Anthropic {
-                // Quirk 9: whatever the data is, it is the error.
+                // In an `event: error` the data is the error, whatever its form.
                 draft.events += 1;
                 draft.error = draft.error.take().or_else(|| Some(Said::from_body(data)));
             } else if !data.is_empty() {
@@ -216,7 +216,7 @@ fn event(
         }
         Item::Stray(line) => {
             let line = line.trim_ascii();
-            // Quirk 10, and bare JSON from proxies that lost their connection.
+            // `error: {…}` of llama.cpp servers, and bare JSON from proxies that lost their connection.
             let error = line
                 .strip_prefix(b"error:")
                 .map(|rest| Said::from_body(rest.trim_ascii()))
@@ -237,7 +237,7 @@ fn event(
     })
 }
 
-/// One JSON payload; mended and read again when only its text encoding is at fault.
+/// One JSON payload; repaired and read again if only its text encoding is invalid.
 fn payload(
     wire: Wire,
     data: &[u8],

@@ -1,4 +1,4 @@
-//! JSON fields as servers really send them: text, number, list or null where one of the others was promised.
+//! JSON fields as servers really send them: text, number, list or null where another type was expected.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,7 +21,7 @@ impl Text<'_> {
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Count(pub(super) Option<u64>);
 
-/// A message's content: text, or a list of typed parts (contract/provider-quirks.md 21).
+/// A message's content: text, or a list of typed parts (Mistral's reasoning models).
 #[derive(Debug, Default)]
 pub(super) struct Content<'a> {
     /// Visible text.

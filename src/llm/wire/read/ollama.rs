@@ -1,4 +1,4 @@
-//! Ollama's own `/api/chat`: one line into the draft (contract/provider-quirks.md 32).
+//! Reads one line of Ollama's own `/api/chat` into the draft (<https://github.com/ollama/ollama/blob/main/docs/api.md>).
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -66,7 +66,7 @@ impl Message<'_> {
     }
 }
 
-/// Adds one JSON payload to the draft; tells where its text is when it did nothing but say that.
+/// Adds one JSON payload to the draft; returns the place of its text if it contained nothing else.
 pub(super) fn apply(
     data: &[u8],
     draft: &mut Draft,

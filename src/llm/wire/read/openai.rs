@@ -127,19 +127,19 @@ impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
     }
 }
 
-/// Adds one JSON payload to the draft; tells where its text is when it did nothing but say that.
+/// Adds one JSON payload to the draft; returns the place of its text if it contained nothing else.
 pub(super) fn apply(
     data: &[u8],
     draft: &mut Draft,
     on: &mut dyn FnMut(Delta<'_>),
 ) -> Result<Option<Place>, serde_json::Error> {
     let chunk: Chunk<'_> = serde_json::from_slice(data)?;
-    // Arguments are decoded later than all the rest, when nothing could be mended any more.
+    // Arguments are decoded last, when nothing could be repaired any more.
     if chunk.choices.as_ref().is_some_and(First::has_half) {
         return Err(serde::de::Error::custom(repair_json::HALF));
     }
     draft.events += 1;
-    // Quirk 8: before the choices, which an error chunk may have as well.
+    // Before the choices: an error chunk may have those as well.
     if chunk.error.is_some() || chunk.choices.is_none() {
         draft.error = draft.error.take().or_else(|| Said::read(data));
     }
@@ -195,7 +195,7 @@ impl First<'_> {
 }
 
 impl Choice<'_> {
-    /// True when nothing but its delta says anything.
+    /// True when it contains nothing but its delta.
     fn says_only(&self) -> bool {
         self.message.is_none()
             && self.finish_reason.filled().is_none()
@@ -205,7 +205,7 @@ impl Choice<'_> {
 }
 
 impl Part<'_> {
-    /// Where in `data` its text or thinking is, when it has only one of them and nothing else.
+    /// The position in `data` of its text or thinking, if it has only one of them and nothing else.
     fn place(&self, data: &[u8]) -> Option<Place> {
         let plain = self.refusal.filled().is_none()
             && self.tool_calls.is_none()

@@ -1,4 +1,4 @@
-//! The quirks of contract/provider-quirks.md that streams show, one test each, in our own words.
+//! Deviations of providers from the streaming protocol, one test each.
 
 use proptest::prelude::*;
 

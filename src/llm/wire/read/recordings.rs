@@ -2,7 +2,7 @@
 //! folder for each case with the body and what must come of it; bodies that public projects recorded are read where they lie beside the
 //! checkout.
 
-// Tests say that they skip, and how much they did.
+// Tests report that they skip, and how many cases they ran.
 #![allow(clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
@@ -392,7 +392,7 @@ fn why_word(why: &Why) -> &'static str {
     }
 }
 
-/// What a reader of replies must know of every dialect.
+/// The outcome as a reader of replies must know of every dialect.
 const EVERYWHERE: [&str; 11] = [
     "text",
     "thinking",

@@ -1,5 +1,4 @@
-//! JSON that only its encoding keeps from being read: bytes that are not UTF-8, halves of surrogate pairs, members that are
-//! there twice, nothing as an item of a list.
+//! Repairs JSON with invalid encoding: bytes that are not UTF-8, lone surrogates, duplicate members, empty list items.
 
 use serde_json::Value;
 
@@ -49,7 +48,7 @@ pub(super) fn mended(data: &[u8], half: &mut Half) -> Option<Vec<u8>> {
     changed.then(|| out.into_bytes())
 }
 
-/// What an error of the parser would say of one that only shows later.
+/// The parser's error message for an invalid surrogate that is only detected later.
 pub(super) const HALF: &str = "half a surrogate pair";
 
 /// True when a JSON text holds half a surrogate pair, which only shows when it is decoded.
@@ -57,7 +56,7 @@ pub(super) fn has_half(json: &str) -> bool {
     json.contains("\\u") && mended(json.as_bytes(), &mut Half::default()).is_some()
 }
 
-/// `data` with every member once (the last one counts) and without null in lists; `None` when it is no JSON.
+/// `data` with every member once (the last one counts) and without null in lists; `None` when it is not JSON.
 pub(super) fn plain(data: &[u8]) -> Option<Vec<u8>> {
     let mut value: Value = serde_json::from_slice(data).ok()?;
     drop_nulls(&mut value);

@@ -1,5 +1,4 @@
-//! Thinking that comes inside the text, between tags at its start, is split off wherever the stream is cut
-//! (contract/provider-quirks.md 21).
+//! Splits off thinking that comes inside the text, between tags at its start, wherever the chunks of the stream are cut.
 
 /// The tags that open thinking, each with the one that closes it.
 const TAGS: [(&str, &str); 3] = [
@@ -12,7 +11,7 @@ const TAGS: [(&str, &str); 3] = [
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Think {
     place: Place,
-    /// What may be the beginning of a tag.
+    /// Possibly the beginning of a tag.
     held: String,
 }
 
@@ -26,7 +25,7 @@ enum Place {
     Text,
 }
 
-/// What a piece turned out to be.
+/// The classification of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part<'a> {
     Text(&'a str),

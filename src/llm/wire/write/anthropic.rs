@@ -90,7 +90,7 @@ fn turns<'a>(row: &Row, messages: &'a [Message]) -> Vec<Turn<'a>> {
     let mut turns: Vec<Turn<'a>> = Vec::new();
     for message in messages {
         let (role, blocks) = match message {
-            // There is one system prompt; words in between are the user's.
+            // There is only one system prompt; later system messages are sent as the user's.
             Message::System { text: words } => ("user", text(words).into_iter().collect()),
             Message::User(user) => ("user", text(&user.text).into_iter().collect()),
             Message::Assistant(assistant) => ("assistant", answer(row, assistant)),

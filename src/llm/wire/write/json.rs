@@ -16,7 +16,7 @@ use crate::llm::catalog::Row;
 pub(super) struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Members<'a> {
-    /// What `kept` brings back to `row`; nothing when it came from another provider (contract/provider-quirks.md 36).
+    /// The fields to send back to `row`; `None` if they came from another provider, which may refuse them as unknown.
     pub(super) fn for_row(kept: Option<&'a Kept>, row: &Row) -> Self {
         kept.filter(|kept| kept.provider == row.name)
             .and_then(|kept| serde_json::from_str(&kept.json).ok())

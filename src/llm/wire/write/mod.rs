@@ -43,7 +43,7 @@ pub(super) fn body(dialect: Dialect, request: &Request<'_>) -> Vec<u8> {
     body
 }
 
-/// None of the bodies has a map with keys that are not text, so nothing here can fail.
+/// None of the bodies has a map with keys that are not strings, so serialization cannot fail.
 fn bytes(body: &impl Serialize) -> Vec<u8> {
     let mut out = Vec::with_capacity(ROOM);
     let _ = serde_json::to_writer(&mut out, body);

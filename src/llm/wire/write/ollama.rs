@@ -16,7 +16,7 @@ pub(super) struct Body<'a> {
     model: &'a str,
     messages: Vec<Said<'a>>,
     stream: bool,
-    /// Ollama's default window of 4096 is far too small for the schemas (contract/interfaces.md 6).
+    /// Ollama's default window of 4096 tokens is far too small for the tool schemas.
     options: Options,
 }
 

@@ -12,7 +12,7 @@ use crate::llm::catalog::Row;
 use crate::llm::models;
 use crate::llm::provider::{Effort, Request};
 
-/// What Google's manual has for calls that another model made: Gemini 3 refuses calls without a signature.
+/// The placeholder signature that Google documents for calls made by another model: Gemini 3 refuses calls without one.
 #[derive(Serialize)]
 struct Unsigned {
     google: Signature,
@@ -29,7 +29,7 @@ const UNSIGNED: Unsigned = Unsigned {
     },
 };
 
-/// No `max_tokens` is sent that nobody asked for (contract/provider-quirks.md 40).
+/// `max_tokens` is sent only if it was asked for: Groq counts it towards the tokens-per-minute limit.
 #[derive(Serialize)]
 pub(super) struct Body<'a> {
     model: &'a str,
@@ -131,7 +131,7 @@ pub(super) fn body<'a>(row: &'a Row, request: &Request<'a>) -> Body<'a> {
     }
 }
 
-/// Thinking options, only ever without tools (contract/interfaces.md 6).
+/// Gemini's thinking options, only without tools.
 fn thinking(model: &str) -> Option<Gemini> {
     let thinking_config = if gemini_3(model) {
         Thinking::ThinkingLevel("low")

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::llm::provider::{Offered, Params};
 
-/// As OpenAI and Ollama want them.
+/// In the format of OpenAI and Ollama.
 pub(super) fn functions(tools: &[Offered]) -> Vec<u8> {
     list(tools, |out, tool| {
         put(out, "{\"type\":\"function\",\"function\":");
@@ -14,7 +14,7 @@ pub(super) fn functions(tools: &[Offered]) -> Vec<u8> {
     })
 }
 
-/// As Anthropic wants them; the last one ends what its server may keep.
+/// In Anthropic's format; the last one carries the cache breakpoint.
 pub(super) fn anthropic(tools: &[Offered]) -> Vec<u8> {
     let mut left = tools.len();
     list(tools, |out, tool| {

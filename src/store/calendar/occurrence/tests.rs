@@ -75,7 +75,7 @@ fn long_files_take_time_by_their_length_alone() {
         assert_eq!((list.len(), notes.len()), (count, 0));
         assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
     }
-    // A title of many words is shown in part, and a listing of seconds in part too.
+    // A very long title is truncated, and so is a listing of seconds.
     let seconds = format!(
         "BEGIN:VEVENT\nUID:s\nDTSTART:20261101T000000Z\nRRULE:FREQ=SECONDLY\nSUMMARY:{title}\nEND:VEVENT\n"
     );
@@ -366,7 +366,7 @@ fn a_change_behind_the_end_of_a_shortened_event_is_gone() {
     }
     let [endless, _] = list("RRULE:FREQ=WEEKLY");
     assert_eq!(endless.len(), 5);
-    // A rule that nobody counts to its end takes nothing from the next.
+    // A rule too long to expand does not use up the budget of the next one.
     let endless = "BEGIN:VEVENT\nUID:e\nDTSTART:20261101T000000Z\nRRULE:FREQ=SECONDLY;COUNT=90000000\nEND:VEVENT\n\
                    BEGIN:VEVENT\nUID:e\nRECURRENCE-ID:20261101T000007Z\nDTSTART:20261101T000008Z\nEND:VEVENT\n";
     let shortened = "BEGIN:VEVENT\nUID:w\nDTSTART:20261102T090000Z\nRRULE:FREQ=WEEKLY;UNTIL=20261109T090000Z\nEND:VEVENT\n";

@@ -1,4 +1,4 @@
-//! Where the connection comes out: three services that know IP addresses, asked in turn (contract/services/ip-geolocation.md).
+//! Location by public IP address: three services, tried in turn.
 
 use std::time::{Duration, Instant};
 
@@ -16,10 +16,10 @@ use crate::tools::geo::point::Point;
 const EACH: Duration = Duration::from_secs(5);
 /// Time that is left for each of those behind it.
 const SPARE: Duration = Duration::from_secs(2);
-/// How long ip-api.com is left alone when it does not say: who insists is shut out for an hour.
+/// Pause for ip-api.com when it names none: clients that insist are blocked for an hour.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Where an address is said to be.
+/// The location of an IP address.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Place {
     /// The coordinates.
@@ -28,15 +28,15 @@ pub(super) struct Place {
     pub(super) name: String,
     /// `Europe/Paris`.
     pub(super) zone: Option<String>,
-    /// Who said it.
+    /// The service that reported it.
     pub(super) by: &'static str,
 }
 
 type Reader = fn(&Ctx, &Answer) -> Outcome<Place>;
 
-/// Who is asked, at which path, and how the answer is read.
+/// The services, their paths, and the parsers of their answers.
 const SERVICES: [(&Service, &str, Reader); 3] = [
-    // Without status and message a failure would look like an answer that knows nothing.
+    // Without status and message a failure would look like an empty answer.
     (
         &IP_API,
         "/json/?fields=status,message,query,lat,lon,city,regionName,country,timezone",
@@ -46,10 +46,10 @@ const SERVICES: [(&Service, &str, Reader); 3] = [
     (&IPINFO, "/json", ipinfo),
 ];
 
-/// Asks one after the other until one knows; all have answered by `until`.
+/// Tries one service after the other; all of them must answer by `until`.
 ///
 /// # Errors
-/// `Cancelled`; `Network` with what each of them said.
+/// `Cancelled`; `Network` with the message of each.
 pub(super) fn place(ctx: &Ctx, until: Instant) -> Outcome<Place> {
     let mut said = Vec::new();
     for (i, (service, path, read)) in SERVICES.iter().enumerate() {
@@ -89,7 +89,7 @@ fn ip_api(ctx: &Ctx, answer: &Answer) -> Outcome<Place> {
 }
 
 fn ipapi_co(_: &Ctx, answer: &Answer) -> Outcome<Place> {
-    // An error is told by its key, under any status.
+    // An error is identified by its key, under any status.
     if let Some(value) = answer.value().filter(|value| value.flag("error")) {
         let reason = value.text("reason").unwrap_or("an error");
         return Err(failed(answer, reason));

@@ -1,4 +1,4 @@
-//! The device's own idea of where it is: GeoClue, asked through its demo program (contract/services/geoclue.md).
+//! The device's own location: GeoClue, through its demo program `where-am-i`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use crate::tools::geo::osm::shown;
 use crate::tools::geo::point::Point;
 
 const PROGRAM: &str = "where-am-i";
-/// Where distributions put it; it is on nobody's search path.
+/// Where distributions install it; not on the search path.
 const FOLDERS: [&str; 4] = [
     "/usr/libexec/geoclue-2.0/demos",
     "/usr/lib/geoclue-2.0/demos",
     "/usr/local/libexec/geoclue-2.0/demos",
     "/usr/lib64/geoclue-2.0/demos",
 ];
-/// Seconds that the program listens; it listens for all of them, whatever it hears.
+/// Seconds that the program listens; it always uses all of them.
 const LISTEN: &str = "3";
 /// Longest run.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -35,18 +35,18 @@ pub(super) struct Fix {
     pub(super) point: Point,
     /// Metres by which it may be wrong.
     pub(super) accuracy: Option<f64>,
-    /// How it was found, in GeoClue's words: WiFi, GeoIP.
+    /// How it was determined, in GeoClue's words: WiFi, GeoIP.
     pub(super) how: Option<String>,
 }
 
 impl Fix {
-    /// True when it is no better than a look-up of the IP address.
+    /// True when it is no better than a lookup of the IP address.
     pub(super) fn is_coarse(&self) -> bool {
         self.accuracy.is_some_and(|metres| metres > COARSE)
     }
 }
 
-/// Asks the device; none when it does not know, may not say, or has nothing to ask.
+/// The device's location; `None` when it is unknown, not permitted, or GeoClue is missing.
 ///
 /// # Errors
 /// `Cancelled`.
@@ -58,7 +58,7 @@ pub(super) fn fix(ctx: &Ctx) -> Outcome<Option<Fix>> {
     ctx.progress("asking the device");
     let mut vars = child_env::command_env(env);
     vars.retain(|(name, _)| name != "LC_ALL");
-    // A comma as decimal mark could not be told from the end of a number.
+    // A decimal comma would be ambiguous in the output.
     vars.push(("LC_ALL".into(), "C".into()));
     if let Some(bus) = env.get("DBUS_SYSTEM_BUS_ADDRESS") {
         vars.push(("DBUS_SYSTEM_BUS_ADDRESS".into(), bus.to_owned()));
@@ -72,7 +72,7 @@ pub(super) fn fix(ctx: &Ctx) -> Outcome<Option<Fix>> {
         return Ok(None);
     };
     let done = done.unless_cancelled()?;
-    // What it said before its time was up counts; what it says before it fails does not.
+    // Output before the time limit counts; output of a failed program does not.
     let heard = done.success() || done.timed_out;
     Ok(read(&done.stdout.text()).filter(|_| heard))
 }
@@ -85,7 +85,7 @@ fn program(env: &Env) -> Option<PathBuf> {
     find_program(PROGRAM, env).or_else(installed)
 }
 
-/// The most exact fix in what the program said, of equal ones the last; each begins with `New location:`.
+/// The most accurate fix in the output, the last one among equals; each begins with `New location:`.
 fn read(text: &str) -> Option<Fix> {
     let fixes = text.split("New location:").skip(1).filter_map(block);
     let wrong = |fix: &Fix| fix.accuracy.unwrap_or(f64::MAX);
@@ -111,7 +111,7 @@ fn block(text: &str) -> Option<Fix> {
             .filter(|number| number.is_finite())
     };
     Some(Fix {
-        // Zero and zero is what is said where nothing is known.
+        // Zero and zero stands for an unknown position.
         point: Point::found(number("Latitude")?, number("Longitude")?)
             .filter(|point| point.lat != 0.0 || point.lon != 0.0)?,
         accuracy: number("Accuracy").filter(|metres| *metres > 0.0),

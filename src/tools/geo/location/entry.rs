@@ -31,12 +31,12 @@ const MAIN: [&str; 15] = [
     "place",
     "building",
 ];
-/// Google's kinds that say nothing.
+/// Google's types that carry no information.
 const EMPTY: [&str; 2] = ["point_of_interest", "establishment"];
 /// Kinds shown of one place.
 const KINDS: usize = 4;
 
-/// What is known of a place.
+/// The known facts about a place.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Entry {
     pub(super) name: Option<String>,
@@ -54,7 +54,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// A place of Google's; none for a row that says nothing.
+    /// A place from Google; `None` for an empty row.
     pub(super) fn google(row: &Value) -> Option<Self> {
         let text = |key: &str| row.text(key).map(shown);
         let point = row
@@ -71,7 +71,7 @@ impl Entry {
             .and_then(|count| u64::try_from(count).ok());
         let rating = row
             .number("rating")
-            // Ratings go from 1 to 5: 0 is that of a place which nobody has rated.
+            // Ratings range from 1 to 5: 0 means that there is no rating.
             .filter(|rating| (1.0..=5.0).contains(rating));
         let price = match row.text("priceLevel") {
             Some("PRICE_LEVEL_FREE") => Some("free"),
@@ -158,7 +158,7 @@ impl Entry {
         }
     }
 
-    /// What tags say beside name, kind and address.
+    /// Details from tags besides name, kind and address.
     fn tagged(tag: impl Fn(&str) -> Option<String>) -> Self {
         let any = |keys: &[&str]| keys.iter().find_map(|key| tag(key));
         let words = |text: String| {

@@ -1,4 +1,4 @@
-//! Google's own program: its access token, and what it is asked to set up (contract/services/google-places.md).
+//! `gcloud`: its access token, and the advice when it is not set up.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::proc::program::find_program;
 use crate::tools::engine::context::Ctx;
 use crate::tools::geo::osm::shown;
 
-/// Longest question for a token; one that takes longer is not asked on.
+/// Longest wait for a token; a run that takes longer is not repeated.
 const TOKEN: Duration = Duration::from_secs(4);
 /// Bytes of a token at most.
 const LONGEST: usize = 8_192;
-/// Variables of Google's that are the person's own affair.
+/// Variables of Google's that are the user's own affair.
 const VARIABLES: [&str; 6] = [
     "CLOUDSDK_CONFIG",
     "CLOUDSDK_CORE_PROJECT",
@@ -26,7 +26,7 @@ const VARIABLES: [&str; 6] = [
     "GOOGLE_CLOUD_PROJECT",
 ];
 
-/// The token, asked for once a session.
+/// The token, fetched once per session.
 ///
 /// # Errors
 /// `Cancelled`.
@@ -59,7 +59,7 @@ fn ask(ctx: &Ctx) -> Outcome<Option<Token>> {
     Ok(None)
 }
 
-/// The project that is set; `(unset)` is none.
+/// The configured project; `None` for `(unset)`.
 ///
 /// # Errors
 /// `Cancelled`.
@@ -82,13 +82,13 @@ pub(super) fn is_there(ctx: &Ctx) -> bool {
 pub(super) enum Said {
     /// Well; its output, trimmed.
     Text(String),
-    /// Badly; its last words.
+    /// It failed, with the end of its output.
     Failed(String),
     /// Not in time.
     Late,
 }
 
-/// Runs `gcloud` with `args`. It never asks: its input is empty and its questions are switched off.
+/// Runs `gcloud` with `args`. It never prompts: its input is empty and prompts are disabled.
 ///
 /// # Errors
 /// `Cancelled`; there is no such program.

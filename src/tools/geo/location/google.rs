@@ -1,4 +1,4 @@
-//! Places at Google (contract/services/google-places.md): with a key, else with the token of gcloud.
+//! Google Places (<https://developers.google.com/maps/documentation/places/web-service>): with an API key, else with a token from gcloud.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use crate::tools::engine::context::Ctx;
 
 /// The longest that Google is waited for; OpenStreetMap must have its turn within the call's limit.
 const LIMIT: Duration = Duration::from_secs(7);
-/// The fields that are asked for: Google has no default, and dearer ones move the call to a dearer class.
+/// The requested fields: Google has no default, and more expensive fields put the call into a more expensive class.
 const FIELDS: &str = "places.displayName,places.formattedAddress,places.rating,places.userRatingCount,places.location,places.types";
 
-/// What came of asking Google.
+/// The outcome of a request to Google.
 pub(super) enum Google {
     /// Places.
     Found(Vec<Entry>),
-    /// It was not asked: no key, no token.
+    /// Not used: no key, no token.
     Unasked,
-    /// It has nothing of the kind.
+    /// It found nothing.
     Nothing,
     /// It refused or failed: why, one line.
     Refused(String),
@@ -98,7 +98,7 @@ fn judged(answer: &Answer) -> Outcome<Vec<Entry>> {
     let value = value
         .filter(Value::is_object)
         .ok_or_else(|| answer.unreadable())?;
-    // Nothing found is an object without places.
+    // No result is an object without places.
     let rows = value.list("places");
     let entries: Vec<Entry> = rows.iter().filter_map(Entry::google).collect();
     let odd = value.at("places").is_some_and(|places| !places.is_array());
@@ -108,7 +108,7 @@ fn judged(answer: &Answer) -> Outcome<Vec<Entry>> {
     Ok(entries)
 }
 
-/// Google's refusal in its own words, and what helps.
+/// Google's error message, with advice.
 fn refused(answer: &Answer, fault: Option<&Value>) -> Problem {
     let Some(fault) = fault else {
         return answer.refused(None);
@@ -144,7 +144,7 @@ fn refused(answer: &Answer, fault: Option<&Value>) -> Problem {
         (_, _, reason) if reason.starts_with("API_KEY_") && reason != "API_KEY_SERVICE_BLOCKED" => problem
             .next("Check GOOGLE_PLACES_API_KEY; without a key, setup_google_auth sets up gcloud instead."),
         (401, ..) | (_, "UNAUTHENTICATED", _) => {
-            problem.next("Check GOOGLE_PLACES_API_KEY when it is set, else setup_google_auth signs in anew.")
+            problem.next("Check GOOGLE_PLACES_API_KEY when it is set, else setup_google_auth signs in again.")
         }
         (403, ..) | (_, "PERMISSION_DENIED", _) => {
             problem.next("setup_google_auth enables the Places API; billing is switched on in Google's console.")
@@ -198,7 +198,7 @@ mod tests {
                 401,
                 "UNAUTHENTICATED",
                 "ACCESS_TOKEN_EXPIRED",
-                "signs in anew",
+                "signs in again",
             ),
             (
                 429,

@@ -1,4 +1,4 @@
-//! What a session found out once about where it is and what it may ask.
+//! Facts that a session looks up once: its location, and Google credentials.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,18 +7,18 @@ use crate::base::problem::Outcome;
 /// The module's state of the session.
 #[derive(Default)]
 pub struct Remembered {
-    /// Where the user is, as it was told.
+    /// The user's location, as reported.
     pub(super) place: Once<String>,
     /// The right to ask Google, where there is one.
     pub(super) token: Once<Option<Token>>,
 }
 
-/// A right to ask Google in the person's name.
+/// A right to ask Google in the user's name.
 #[derive(Clone)]
 pub(super) struct Token {
     /// The token itself.
     pub(super) secret: String,
-    /// The project that pays for it; a person's token is refused without.
+    /// The project that is billed; a user's token is refused without one.
     pub(super) project: Option<String>,
 }
 
@@ -32,7 +32,7 @@ impl<T> Default for Once<T> {
 }
 
 impl<T: Clone> Once<T> {
-    /// What `find` found, now or before. Two calls at once find out once.
+    /// The cached value, or the result of `find`. Of two concurrent calls only one runs it.
     ///
     /// # Errors
     /// Those of `find`; the next call tries again.

@@ -1,4 +1,4 @@
-//! Searches for places: Google where it may be asked, else OpenStreetMap, and in the answer which of them it was.
+//! Searches for places: with Google if available, else OpenStreetMap; the answer says which.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use crate::tools::output::distance::Unit;
 const WIDEST: f64 = 50_000.0;
 /// When a search around a point has ended, a little before the call's limit.
 const END: Duration = Duration::from_secs(24);
-/// The longest that Overpass is waited for, and the least: gcloud and Google may have taken their time before it.
+/// Longest and shortest time for Overpass: gcloud and Google may have used up time before it.
 const OVERPASS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(5)];
 /// Kinds in one search at most.
 const KINDS: usize = 50;
@@ -33,7 +33,7 @@ pub(super) fn by_text(ctx: &Ctx, args: PlacesTextSearch) -> Outcome<String> {
         (0.0, 0.0) => None,
         (lat, lon) => Some(Point::new(lat, lon)?),
     };
-    // Without a centre there is no circle, and models fill its radius with 0 too.
+    // Without a centre there is no circle, and models set its radius to 0.
     let radius = match centre {
         None if args.radius == 0.0 => WIDEST,
         _ => radius(args.radius)?,
@@ -86,7 +86,7 @@ pub(super) fn by_text(ctx: &Ctx, args: PlacesTextSearch) -> Outcome<String> {
     ))
 }
 
-/// Nominatim within the circle, then anywhere; without a contact towns alone, and nothing where it is about a neighbourhood.
+/// Nominatim within the circle, then anywhere; without a contact towns alone, and `None` where it is about a neighbourhood.
 fn in_openstreetmap(
     ctx: &Ctx,
     what: &str,
@@ -176,7 +176,7 @@ pub(super) fn nearby(ctx: &Ctx, args: PlacesNearbySearch) -> Outcome<String> {
     entries.sort_by(|a, b| metres(a).total_cmp(&metres(b)));
     let mut remarks: Vec<String> = first.said.into_iter().collect();
     if args.rank_by == RankBy::Popularity && entries.len() > 1 {
-        // Nobody knows what is popular; what has a name and much to say comes before what has not.
+        // Popularity is unknown; places with a name and more details come first.
         entries.sort_by_key(|entry| entry.name.is_none());
         remarks.push("OpenStreetMap knows no popularity: places with a name come first, the nearest of them before the others.".to_owned());
     }
@@ -210,12 +210,12 @@ fn circle(centre: Point, radius: f64) -> serde_json::Value {
     json!({"circle": {"center": {"latitude": centre.lat, "longitude": centre.lon}, "radius": radius}})
 }
 
-/// What Google said before OpenStreetMap was asked.
+/// Google's outcome before OpenStreetMap was used.
 #[derive(Default)]
 struct First {
-    /// A sentence for the answer; none when Google was not asked.
+    /// A sentence for the answer; `None` when Google was not used.
     said: Option<String>,
-    /// It said that there is nothing of the kind, which is an answer.
+    /// It found nothing, which is an answer.
     is_answer: bool,
 }
 
@@ -234,14 +234,14 @@ impl First {
         }
     }
 
-    /// What is left to say when OpenStreetMap failed too.
+    /// The answer when OpenStreetMap failed too.
     fn alone(self, mut problem: Problem, title: &str) -> Outcome<String> {
         let Some(said) = self.said.filter(|_| !problem.is_cancelled()) else {
             return Err(problem);
         };
         if self.is_answer {
             return Ok(format!(
-                "No results {title} at Google Places, and OpenStreetMap could not be asked: {}",
+                "No results {title} at Google Places, and OpenStreetMap could not be reached: {}",
                 problem.one_line()
             ));
         }
@@ -320,7 +320,7 @@ mod tests {
             First::of(Google::Nothing)
                 .alone(down(), "for \"x\"")
                 .unwrap(),
-            "No results for \"x\" at Google Places, and OpenStreetMap could not be asked: Down."
+            "No results for \"x\" at Google Places, and OpenStreetMap could not be reached: Down."
         );
     }
 }

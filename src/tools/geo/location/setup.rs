@@ -14,19 +14,19 @@ use crate::tools::geo::osm::shown;
 const SIGN_IN: Duration = Duration::from_secs(60);
 /// Longest of the other steps.
 const STEP: Duration = Duration::from_secs(30);
-/// The services that are switched on: the one of the contract, and the one that the searches ask.
+/// The Google APIs that are switched on: the legacy one, and the new one, which the searches use.
 const APIS: [&str; 2] = ["places-backend.googleapis.com", "places.googleapis.com"];
 
-/// What the steps have done so far.
+/// The steps so far.
 struct Steps<'a> {
     ctx: &'a Ctx,
     done: String,
 }
 
-/// Walks through the steps.
+/// Runs the setup steps.
 ///
 /// # Errors
-/// The step that failed, what it said, and what to run by hand; with the steps that were done before.
+/// The step that failed, its message, and the command to run manually, with the steps that succeeded.
 pub(super) fn run(ctx: &Ctx) -> Outcome<String> {
     if !gcloud::is_there(ctx) {
         return Err(Problem::missing("The program gcloud was not found.")
@@ -104,7 +104,7 @@ impl Steps<'_> {
         Ok(account.map(|account| format!(" as {}", shown(account))))
     }
 
-    /// Signs in through the browser, where somebody is there who can.
+    /// Signs in through the browser, if a user is present.
     fn sign_in(&self) -> Outcome<String> {
         const BY_HAND: &str = "gcloud auth login --update-adc";
         let ctx = self.ctx;
@@ -113,13 +113,13 @@ impl Steps<'_> {
                 Kind::Auth,
                 "gcloud is not signed in, and nobody is here who could sign in.",
             );
-            return Err(problem.next(format!("Run by hand: {BY_HAND}")));
+            return Err(problem.next(format!("Run manually: {BY_HAND}")));
         }
         ctx.progress("sign in to Google in the browser that opens");
         let shown = ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"];
         let browser =
             cfg!(target_os = "macos") || shown.iter().any(|name| ctx.world.env.get(name).is_some());
-        // Without a browser gcloud wants a code typed in; it ends when it finds nothing to read.
+        // Without a browser gcloud asks for a code; it ends when its input is empty.
         let limit = if browser { SIGN_IN } else { STEP / 2 };
         let why = match gcloud::run(ctx, &["auth", "login", "--update-adc"], limit)? {
             Said::Text(_) => return Ok(self.account()?.unwrap_or_default()),
@@ -141,9 +141,9 @@ impl Steps<'_> {
         let problem = Problem::config("gcloud has no project set.");
         match names.as_slice() {
             [] => problem
-                .next("Run by hand: gcloud projects create PROJECT_ID, then gcloud config set project PROJECT_ID"),
+                .next("Run manually: gcloud projects create PROJECT_ID, then gcloud config set project PROJECT_ID"),
             names => problem.next(format!(
-                "Run by hand: gcloud config set project PROJECT_ID; yours are {}",
+                "Run manually: gcloud config set project PROJECT_ID; yours are {}",
                 names.join(", ")
             )),
         }
@@ -153,11 +153,11 @@ impl Steps<'_> {
         let why = why.trim_end_matches('.');
         let _ = writeln!(
             self.done,
-            "Remark: {why}. If searches are refused, run by hand: {by_hand}"
+            "Remark: {why}. If searches are refused, run manually: {by_hand}"
         );
     }
 
-    /// One step: what it said, or why it failed.
+    /// Runs one step; returns its output or why it failed.
     fn step(&self, args: &[&str]) -> Outcome<Result<String, String>> {
         self.ctx.progress(format!("gcloud {}", args.join(" ")));
         Ok(match gcloud::run(self.ctx, args, STEP)? {
@@ -173,5 +173,5 @@ fn failed(what: &str, why: &str, by_hand: &str) -> Problem {
         Kind::Auth,
         format!("{what}: {}.", why.trim_end_matches('.')),
     )
-    .next(format!("Run by hand: {by_hand}"))
+    .next(format!("Run manually: {by_hand}"))
 }

@@ -130,7 +130,7 @@ const KINDS: &[(&str, &str)] = &[
 ];
 /// Elements that the server sends of each ring.
 const MOST: usize = 200;
-/// From this radius on, a ring of a fifth of it is asked first: the server cuts by age of the entry, not by distance.
+/// From this radius on, a circle of a fifth of it is searched first: the server truncates by age of the entry, not by distance.
 const WIDE: f64 = 1_000.0;
 
 /// A type's name as Google writes it: `Coffee shops` is `coffee_shop`.
@@ -149,8 +149,8 @@ pub(crate) fn plain(name: &str) -> String {
     several.unwrap_or(name)
 }
 
-/// The tags of one of Google's kinds. `italian_restaurant` is a restaurant of that cuisine; a value of OpenStreetMap's own stands
-/// for its tag; an unknown kind is an amenity.
+/// The tags of one of Google's types. `italian_restaurant` is a restaurant of that cuisine; a value of OpenStreetMap stands for its tag; an unknown
+/// type is an amenity.
 fn tags(kind: &str) -> Vec<(String, String)> {
     let is_value = |tags: &str| tags.split_once('=').is_some_and(|(_, value)| value == kind);
     let known = KINDS.iter().find(|(name, _)| *name == kind);
@@ -171,7 +171,7 @@ fn tags(kind: &str) -> Vec<(String, String)> {
     }
 }
 
-/// The conditions for these kinds: those of one tag gathered by key, the others each alone.
+/// The conditions for these kinds: those of one tag grouped by key, the others separately.
 fn conditions(kinds: &[String]) -> Vec<String> {
     let mut simple: Vec<(String, Vec<String>)> = Vec::new();
     let mut double = Vec::new();
@@ -314,7 +314,7 @@ mod tests {
         fn no_kind_gets_out_of_its_quotes(kinds in proptest::collection::vec(".{0,20}", 1..4)) {
             let kinds: Vec<String> = kinds.iter().map(|kind| plain(kind)).collect();
             for condition in conditions(&kinds) {
-                // Without what stands in quotes only the frame is left.
+                // Without quoted strings only the frame is left.
                 let mut frame = String::new();
                 let (mut inside, mut skip) = (false, false);
                 for c in condition.chars() {

@@ -8,7 +8,7 @@ pub(crate) mod query;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, thousands, visible};
 
-/// What the licence asks for; `by` is the server that was asked.
+/// The attribution that the licence requires; `by` is the server used.
 pub(crate) fn credit(by: &str) -> String {
     format!("Data © OpenStreetMap contributors, ODbL 1.0 ({by}).")
 }
@@ -18,10 +18,10 @@ const LONGEST: usize = 1_000;
 /// Characters of one field of an answer.
 const FIELD: usize = 300;
 
-/// What is looked for, on one line.
+/// The search text, on one line.
 ///
 /// # Errors
-/// `Input` when it is empty or no search; `name` is the parameter's.
+/// `Input` when it is empty or not a search; `name` is the parameter's.
 pub(crate) fn wanted(name: &str, text: &str) -> Outcome<String> {
     if text.len() > LONGEST * 4 || text.chars().count() > LONGEST {
         return Err(Problem::input(format!(

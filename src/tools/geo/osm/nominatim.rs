@@ -1,4 +1,4 @@
-//! Places by name or address at Nominatim (contract/services/nominatim.md).
+//! Places by name or address from Nominatim (<https://nominatim.org/release-docs/latest/api/Search/>).
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use crate::net::services::NOMINATIM;
 use crate::tools::engine::context::Ctx;
 use crate::tools::geo::point::Point;
 
-/// Equal questions are not asked twice in this time: the server's policy blocks who does.
+/// How long answers are cached: the server's policy forbids repeated queries.
 const KEEP: Duration = Duration::from_secs(3_600);
-/// After a block for overuse nothing is asked for this long.
+/// Pause after a block for overuse.
 const BLOCKED: Duration = Duration::from_secs(600);
 /// The longest that an answer is waited for: a second try after a pause must end within the tool's time.
 const LIMIT: Duration = Duration::from_secs(9);
@@ -54,10 +54,10 @@ pub(crate) fn around(centre: Point, radius: f64) -> String {
     format!("{west:.6},{north:.6},{east:.6},{south:.6}")
 }
 
-/// Places called or at `what`, at most `most`, only those within `inside` (see [`around`]) when given.
+/// Places named or at `what`, at most `most`, only those within `inside` (see [`around`]) if given.
 ///
 /// # Errors
-/// `Config` without the contact that the public server wants; what the server or the network says.
+/// `Config` without the contact that the public server requires; errors of the server or the network.
 pub(crate) fn search(ctx: &Ctx, what: &str, most: u64, inside: Option<&str>) -> Outcome<Vec<Spot>> {
     let ask = || {
         ctx.ask(&NOMINATIM)
@@ -143,7 +143,7 @@ fn judged(answer: &Answer) -> Outcome<Vec<Value>> {
     }
 }
 
-/// A refusal with a next step, whatever its status.
+/// An error with a next step, for any status.
 fn refused(answer: &Answer, said: Option<&str>) -> Problem {
     let problem = answer.refused(said);
     match problem.next.is_empty() {
@@ -165,7 +165,7 @@ fn spot(row: &Value) -> Option<Spot> {
         .zip(row.word("osm_id"))
         .map(|(kind, id)| shown(&format!("{kind} {id}")));
     let label = row.text("display_name").or(own).map(shown);
-    // A place without any words is still one when it can be looked at.
+    // A place without a label is still useful if it can be looked at.
     let label = label.or_else(|| Some(format!("Unnamed place ({})", object.as_deref()?)))?;
     Some(Spot {
         name: own.map(shown).filter(|_| kind != "house"),

@@ -1,4 +1,4 @@
-//! Places by their tags at Overpass (contract/services/overpass.md).
+//! Places by their tags from Overpass (<https://wiki.openstreetmap.org/wiki/Overpass_API>).
 
 use std::time::{Duration, Instant};
 
@@ -16,17 +16,17 @@ use crate::tools::geo::point::Point;
 
 /// Before the one second try of a busy server.
 const BUSY: Duration = Duration::from_secs(5);
-/// The longest wait for it, when the server says how long.
+/// The longest wait before a retry, when the server says how long.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// After a second refusal for overuse nothing is asked for this long.
+/// Pause after a second refusal for overuse.
 const QUOTA: Duration = Duration::from_secs(60);
 
-/// What a query found.
+/// The result of a query.
 #[derive(Debug)]
 pub(crate) struct Reply {
     /// Everything, in the server's order.
     pub(crate) elements: Vec<Element>,
-    /// A note of the server's that is no failure.
+    /// A note of the server's that is not a failure.
     pub(crate) remark: Option<String>,
     /// How old the data is.
     as_of: Option<String>,
@@ -46,7 +46,7 @@ pub(crate) struct Element {
 }
 
 impl Reply {
-    /// What the licence asks for.
+    /// The attribution that the licence requires.
     pub(crate) fn credit(&self) -> String {
         match &self.as_of {
             Some(time) => credit(&format!("Overpass, as of {time}")),
@@ -71,11 +71,11 @@ impl Element {
     }
 }
 
-/// Runs a query that has its settings, and waits so long for its answer at most.
+/// Runs a complete query with this time limit.
 ///
 /// # Errors
-/// `Config` without the contact that the public server wants; `Input` for a query with a mistake; `Limit` for one that took too
-/// long or too many of them; what the network says.
+/// `Config` without the contact that the public server requires; `Input` for a query with a syntax error; `Limit` for one that took too long or too
+/// many of them; errors of the network.
 pub(crate) fn run(ctx: &Ctx, query: &str, limit: Duration) -> Outcome<Reply> {
     let began = Instant::now();
     let asked = ctx
@@ -155,7 +155,7 @@ fn refused(answer: &Answer) -> Problem {
         said => format!(": {said}"),
     };
     if answer.status == 429 || is(&["rate_limited"]) {
-        let problem = Problem::limit(format!("Overpass is asked too often{status}{said_so}"));
+        let problem = Problem::limit(format!("Too many requests to Overpass{status}{said_so}"));
         // A shorter wait than this was tried already.
         let wait = answer.retry_after().filter(|wait| *wait > PATIENCE);
         return problem.next(match wait {
@@ -192,7 +192,7 @@ fn refused(answer: &Answer) -> Problem {
     }
 }
 
-/// What a page of Overpass says went wrong: the text behind each "Error".
+/// The error message on a page of Overpass: the text after each "Error".
 fn page_error(page: &str) -> Option<String> {
     const MARK: &str = "Error</strong>";
     let faults = page.split(MARK).skip(1).map(|rest| {
@@ -204,7 +204,7 @@ fn page_error(page: &str) -> Option<String> {
     (!faults.is_empty()).then(|| faults.join(" "))
 }
 
-/// The words of any other page; data in XML is none.
+/// The text of any other page; `None` for data in XML.
 fn page_words(page: &str) -> Option<String> {
     let start = page
         .get(..page.floor_char_boundary(2_000))
@@ -235,7 +235,7 @@ fn element(value: &Value) -> Option<Element> {
         (!value.is_empty()).then(|| (shown(key), value))
     });
     Some(Element {
-        // A count is nothing that has a number.
+        // A count has a number where others have an id.
         id: value.whole("id").filter(|_| kind != "count"),
         point: at("lat", "lon")
             .or_else(|| at("center/lat", "center/lon"))

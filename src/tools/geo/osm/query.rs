@@ -5,7 +5,7 @@ use crate::base::problem::{Outcome, Problem};
 /// Seconds that the server may work on a query that does not say itself.
 const TIMEOUT: u32 = 25;
 
-/// `text` as it stands between double quotes.
+/// `text` escaped for double quotes.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -33,7 +33,7 @@ pub(crate) fn literal(text: &str) -> String {
 /// The query with JSON as its output and a limit of time, unless it sets a limit itself.
 ///
 /// # Errors
-/// `Input` for an output that is no list of elements, and for shortcuts that only a web page understands.
+/// `Input` for an output that is not a list of elements, and for shortcuts that only a web page understands.
 pub(crate) fn with_settings(query: &str) -> Outcome<String> {
     let query = query.trim();
     if query.contains("{{") {

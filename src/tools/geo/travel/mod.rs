@@ -1,4 +1,4 @@
-//! Module `travel`: how far it is, how long it takes, and the way.
+//! Module `travel`: distances, travel times and routes.
 
 mod directions;
 mod mode;
@@ -16,9 +16,9 @@ use crate::tools::output::measures::{Units, duration};
 use mode::{Asked, Mode};
 use route::{Route, Trip};
 
-/// Who knows the roads.
+/// The services with road data.
 const ROADS: &[&Service] = &[&OSRM_CAR, &OSRM_FOOT, &OSRM_BIKE];
-/// Who knows the roads and the weather over them.
+/// The services with road data and weather.
 const ROADS_AND_SKY: &[&Service] = &[&OSRM_CAR, &OSRM_FOOT, &OSRM_BIKE, &OPEN_METEO];
 
 crate::tools! { "travel";
@@ -78,7 +78,7 @@ crate::tools! { "travel";
     ];
 }
 
-/// Whose data a route is made from.
+/// The attribution of a route.
 const SOURCE: &str = "Route by OSRM; map data by OpenStreetMap contributors (ODbL)";
 
 fn estimate(ctx: &Ctx, args: EstimateTravelTime) -> Outcome<String> {
@@ -121,7 +121,7 @@ fn with_traffic(ctx: &Ctx, args: EstimateTrafficAdjustedTime) -> Outcome<String>
     traffic::text(ctx, &found)
 }
 
-/// A trip with its route, and what must be said about it.
+/// A trip with its route, and notices about it.
 struct Found {
     trip: Trip,
     route: Route,
@@ -193,7 +193,7 @@ fn waypoints(text: &str) -> Outcome<Vec<(f64, f64)>> {
             match (number(), number(), parts.next()) {
                 (Some(lat), Some(lng), None) => Ok((lat, lng)),
                 _ => Err(Problem::input(format!(
-                    "Waypoint {}, \"{}\", is no pair of coordinates.",
+                    "Waypoint {}, \"{}\", is not a pair of coordinates.",
                     at + 1,
                     clip(&visible(stop), 60)
                 ))

@@ -1,5 +1,4 @@
-//! The ways to travel, and which server has the data for each: the word in a request's path decides nothing
-//! (contract/services/osrm.md).
+//! Travel modes, and the server that has the data for each. OSRM ignores the profile in a request's path: the server's own data decides.
 
 use serde_json::Value;
 
@@ -15,7 +14,7 @@ pub(super) enum Mode {
     Foot,
 }
 
-/// A way to travel as a caller asked for it; words that name none fall back to driving, which is then said.
+/// A travel mode as requested; unknown words fall back to driving, with a notice.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(super) mode: Mode,
@@ -42,7 +41,7 @@ impl Mode {
         }
     }
 
-    /// Who has its data.
+    /// The service that has its data.
     pub(super) fn service(self) -> &'static Service {
         match self {
             Self::Driving => &OSRM_CAR,
@@ -56,8 +55,8 @@ impl Mode {
         "driving"
     }
 
-    /// The mode whose data a route was made from, as far as its steps tell (`driving`, `cycling`, `pushing bike`, `walking`; ferries and
-    /// trains tell nothing).
+    /// The mode of the data a route was made from, judged by its steps (`driving`, `cycling`, `pushing bike`, `walking`; ferries and trains fit
+    /// every mode).
     pub(super) fn of_steps<'a>(modes: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let mut pushed = false;
         let mut walked = false;
@@ -97,7 +96,7 @@ impl Param for Asked {
 }
 
 impl Asked {
-    /// What to say when the word names no mode.
+    /// The notice about a word that names no mode.
     pub(super) fn notice(&self) -> Option<String> {
         let word = self.unknown.as_ref()?;
         Some(format!(

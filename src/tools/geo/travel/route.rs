@@ -1,4 +1,4 @@
-//! A route of OSRM: asking for it, its refusals in words, and what its answer holds (contract/services/osrm.md).
+//! A route from OSRM (<https://project-osrm.org/docs/v5.24.0/api/>): the request, its error codes, and its answer.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use crate::tools::engine::context::Ctx;
 use crate::tools::geo::point::Point;
 use crate::tools::output::measures::Units;
 
-/// The same way is not asked for again within this time.
+/// How long routes are cached.
 const KEEP: Duration = Duration::from_secs(300);
 /// The longest that the server is waited for, within the shortest limit of the tools.
 const LIMIT: Duration = Duration::from_secs(9);
-/// A point that lies farther from a road than this is told of.
+/// A point farther than this from a road gets a notice.
 const FAR: f64 = 1_000.0;
 /// A point that lies farther from a road than this is not where the caller thinks it is.
 const ABSURD: f64 = 50_000.0;
 
-/// What is to be found.
+/// A requested route.
 #[derive(Debug)]
 pub(super) struct Trip {
     pub(super) mode: Mode,
@@ -45,10 +45,10 @@ pub(super) struct Route {
 }
 
 impl Trip {
-    /// Asks the server of the trip's mode.
+    /// Sends the request to the server of the trip's mode.
     ///
     /// # Errors
-    /// Those of the service in words; a point that lies nowhere near a road.
+    /// Errors of the service; a point that is not near a road.
     pub(super) fn route(&self, ctx: &Ctx) -> Outcome<Route> {
         self.has_base(ctx)?;
         let place = |point: &Point| format!("{},{}", figure(point.lon, 6), figure(point.lat, 6));
@@ -73,7 +73,7 @@ impl Trip {
         Ok(route)
     }
 
-    /// A mode whose base was taken away ("none") is refused, not travelled by other means.
+    /// A mode whose base was disabled ("none") is refused, not replaced by another.
     fn has_base(&self, ctx: &Ctx) -> Outcome<()> {
         let service = self.mode.service();
         let base = service.base_in(&ctx.world.env);
@@ -82,7 +82,7 @@ impl Trip {
         }
         let variable = services::variable(service.id);
         Err(Problem::config(format!(
-            "There is no routing server for the mode {}: {variable} is \"{}\", which is no address.",
+            "There is no routing server for the mode {}: {variable} is \"{}\", which is not a valid address.",
             self.mode.name(),
             clip(&visible(base), 60)
         ))
@@ -111,7 +111,7 @@ impl Trip {
         }
     }
 
-    /// What the answer holds; none when it lacks the route.
+    /// Parses the answer; `None` when it has no route.
     fn read(&self, value: &Value) -> Option<Route> {
         let route = value.at("routes/0")?;
         let sound = |number: &f64| (0.0..1e12).contains(number);
@@ -137,7 +137,7 @@ impl Trip {
         })
     }
 
-    /// A refusal's code in words, with the next step.
+    /// The message for an error code, with the next step.
     fn refusal(&self, code: &str, said: &str, own: bool) -> Problem {
         let by = self.mode.by();
         let words = match said.trim_end_matches('.') {
@@ -187,7 +187,7 @@ impl Trip {
         }
     }
 
-    /// The point whose number stands in the server's words, else all of them.
+    /// The point whose number is in the server's message, else all of them.
     fn named_in(&self, said: &str) -> String {
         let number = said
             .rsplit(|c: char| !c.is_ascii_digit())
@@ -199,7 +199,7 @@ impl Trip {
         }
     }
 
-    /// What the point of this number is to the trip.
+    /// The role of a point in the trip.
     fn called(&self, at: usize) -> String {
         match at {
             0 => "the start".to_owned(),
@@ -224,7 +224,7 @@ impl Trip {
         Ok(())
     }
 
-    /// What a reader must know about the route: points far from roads, and both ends at one spot.
+    /// Notices about the route: points far from roads, and both ends at one spot.
     pub(super) fn notes(&self, route: &Route, units: Units) -> Vec<String> {
         let mut notes = Vec::new();
         for (at, (metres, _)) in route.snaps.iter().enumerate().take(self.points.len()) {
@@ -262,7 +262,7 @@ impl Trip {
 }
 
 impl Route {
-    /// The mode of the data it was made from, where its steps tell.
+    /// The mode of the data it was made from, if its steps show it.
     pub(super) fn mode(&self) -> Option<Mode> {
         Mode::of_steps(
             self.legs

@@ -1,4 +1,4 @@
-//! A step of a route in words: every maneuver and modifier of OSRM (contract/services/osrm.md).
+//! A route step as a sentence: every maneuver type and modifier of OSRM.
 
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ pub(super) fn instruction(step: &Value, end: End) -> String {
     let way = Way::of(step.text("maneuver/modifier").unwrap_or_default());
     let signs = step.text("destinations").map(name);
     let (onto, on) = match (road(step), &signs) {
-        // What a sign tells is enough.
+        // The sign's text is enough.
         (None, Some(_)) => (String::new(), String::new()),
         (None, None) => (
             " onto an unnamed road".to_owned(),
@@ -87,7 +87,7 @@ pub(super) fn instruction(step: &Value, end: End) -> String {
             return format!("Take the ferry{on}");
         }
         "notification" => format!("Continue{on}"),
-        // What a newer server calls otherwise is a turn, says OSRM's page.
+        // Unknown maneuvers of newer servers are turns, as OSRM documents.
         _ => format!("{}{onto}", way.turn()),
     };
     let towards = signs.map(|signs| format!(" towards {signs}"));
@@ -122,7 +122,7 @@ enum Way {
     None,
     Back,
     Straight,
-    /// To a side: its word before (`sharp `, `slightly `, nothing), and the side.
+    /// To a side: its modifier (`sharp `, `slightly `, or empty), and the side.
     Side(&'static str, &'static str),
 }
 
@@ -161,7 +161,7 @@ impl Way {
         }
     }
 
-    /// After a verb that means straight on by itself.
+    /// After a verb that already means straight on.
     fn gently(self) -> String {
         match self {
             Self::Straight => String::new(),
@@ -180,7 +180,7 @@ impl Way {
         }
     }
 
-    /// What a lane is for.
+    /// The direction of a lane.
     fn lane(self) -> String {
         match self {
             Self::None => String::new(),
@@ -362,7 +362,7 @@ mod tests {
         assert!(step("depart", json!(0)) && step("arrive", json!(0.0)) && step("turn", json!(0.2)));
         assert!(!step("turn", json!(0)) && !step("exit roundabout", json!(-0.0)));
         assert!(step("turn", Value::Null));
-        // What says nothing is no turn.
+        // An empty modifier is not a turn.
         for nothing in [
             json!({}),
             json!(null),

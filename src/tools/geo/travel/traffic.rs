@@ -1,4 +1,4 @@
-//! The rule of thumb for traffic: factors from the hour at the destination and the weather on the way (tools.json).
+//! The rule of thumb for traffic: factors from the hour at the destination and the weather on the way.
 
 use std::sync::mpsc;
 use std::thread;
@@ -17,7 +17,7 @@ use crate::tools::geo::weather::codes;
 use crate::tools::geo::weather::service::{self, Question};
 use crate::tools::output::measures::{Units, duration};
 
-/// What is asked about the middle of the way, and about the destination for its clock.
+/// Variables for the middle of the way, and for the destination's local time.
 const CURRENT: &str = "temperature_2m,precipitation,weather_code,wind_speed_10m,visibility";
 /// The weather is an extra: so long is waited for each of the two answers, and then it goes without.
 const PATIENCE: Duration = Duration::from_millis(4_500);
@@ -101,7 +101,7 @@ fn ends(found: &Found) -> Outcome<[Point; 2]> {
     }
 }
 
-/// The weather and the clock at a place; the inner error is one to go on without.
+/// Weather and local time at a place; the inner error is not fatal.
 fn now_at(ctx: &Ctx, point: Point) -> Outcome<Outcome<Value>> {
     let question = Question {
         point,
@@ -137,7 +137,7 @@ fn hurried<T>(ctx: &Ctx, time: Duration, work: impl FnOnce(&Ctx) -> Outcome<T>) 
     })
 }
 
-/// The local time at the destination in words, and the factor of its hour; UTC when it is not known.
+/// The local time at the destination as text, and the factor of its hour; UTC if it is unknown.
 fn moment(ctx: &Ctx, there: &Outcome<Value>) -> (String, Factor) {
     let told = there.as_ref().ok().and_then(|value| {
         let zone = value.text("timezone").map(|zone| clip(&visible(zone), 40));
@@ -227,7 +227,7 @@ fn weather_factor(value: &Value) -> Factor {
     }
 }
 
-/// Wind in km/h, whatever the answer measures in.
+/// Wind in km/h, in whatever unit the answer has it.
 fn wind(value: &Value) -> Option<f64> {
     let speed = value.number("current/wind_speed_10m")?;
     let factor = match value.text("current_units/wind_speed_10m") {

@@ -13,7 +13,7 @@ const WET: usize = 24;
 /// Blocks of one to eight eighths of a column.
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 
-/// A bar from low to high for each day on one scale, and one of its rain; nothing for a single day, which has nothing beside it.
+/// One bar from low to high per day, all on one scale, and one for its rain; empty for a single day.
 pub(super) fn chart(value: &Value, days: &[Day], units: Units) -> String {
     let pairs = days.iter().filter_map(|day| day.low.zip(day.high));
     let (coldest, warmest) = pairs.fold(

@@ -1,6 +1,6 @@
-//! The WMO codes of present weather that Open-Meteo uses (contract/services/open-meteo.md).
+//! The WMO weather codes (code table 4677) that Open-Meteo uses.
 
-/// The weather of a code in words; `code N` for one that is not in the table.
+/// The description of a code; `code N` for one that is not in the table.
 pub(crate) fn words(code: i64) -> String {
     let known = match code {
         0 => "clear sky",

@@ -1,4 +1,4 @@
-//! Module `weather`: how it is now and how the days will be.
+//! Module `weather`: current weather and daily forecast.
 
 mod chart;
 pub(crate) mod codes;
@@ -14,12 +14,12 @@ use crate::tools::engine::context::Ctx;
 use crate::tools::output::measures::Units;
 use service::Question;
 
-/// What is asked about this moment.
+/// Variables of the current weather.
 const CURRENT: &str = "temperature_2m,relative_humidity_2m,apparent_temperature,precipitation,weather_code,wind_speed_10m,wind_direction_10m";
-/// What is asked about each day.
+/// Variables of each day.
 const DAILY: &str = "weather_code,temperature_2m_max,temperature_2m_min,sunrise,sunset,precipitation_sum,precipitation_probability_max,wind_speed_10m_max";
 
-/// Who knows the weather.
+/// The weather service.
 const SKY: &[&Service] = &[&OPEN_METEO];
 
 crate::tools! { "weather";

@@ -1,4 +1,4 @@
-//! The words above and below the table: place and moment, the weather now, and where the values come from.
+//! The text above and below the table: place and time, current weather, and source.
 
 use serde_json::Value;
 
@@ -9,10 +9,10 @@ use crate::base::text::{capital, clip, figure, visible};
 use crate::tools::geo::point::Point;
 use crate::tools::output::measures::{Units, compass};
 
-/// From here on the grid cell's distance is told.
+/// From this distance on, the distance to the grid cell is shown.
 const NEAR: f64 = 100.0;
 
-/// What stands for the weather of this moment when the answer has none.
+/// Replaces the current weather if the answer has none.
 pub(super) const NOTHING: &str = "Nothing is known about the weather now.";
 
 /// Where and when, and the weather of this moment.
@@ -68,7 +68,7 @@ fn moment(text: &str) -> Option<String> {
     Some(time.strftime("%a %-d %b %Y, %H:%M").to_string())
 }
 
-/// Whose values these are, and for which place exactly.
+/// The source of the values, and their exact place.
 pub(super) fn source(value: &Value, point: Point, units: Units) -> String {
     let cell = value
         .number("latitude")

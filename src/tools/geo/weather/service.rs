@@ -1,4 +1,4 @@
-//! Open-Meteo: asking for weather, and its refusals in words (contract/services/open-meteo.md).
+//! Requests to Open-Meteo (<https://open-meteo.com/en/docs>), and messages for its errors.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::tools::engine::context::Ctx;
 use crate::tools::geo::point::Point;
 use crate::tools::output::measures::Units;
 
-/// The same weather is not asked for again within this time: the service makes new values every fifteen minutes.
+/// How long answers are cached: the service updates its values every fifteen minutes.
 const KEEP: Duration = Duration::from_secs(300);
 /// Before the second try when the service fails.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// The longest that an answer is waited for, within the limit of every tool that asks.
 const LIMIT: Duration = Duration::from_secs(13);
 
-/// What is asked about a place.
+/// What to request for a place.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Question {
     /// Where.
@@ -33,10 +33,10 @@ pub(crate) struct Question {
     pub(crate) daily: Option<(&'static str, u32)>,
 }
 
-/// Asks.
+/// Sends the request.
 ///
 /// # Errors
-/// The service's refusals; an answer that is none.
+/// Errors of the service; an invalid answer.
 pub(crate) fn ask(ctx: &Ctx, question: Question) -> Outcome<Value> {
     let Point { lat, lon } = question.point;
     let miles = question.units == Units::Miles;

@@ -11,7 +11,7 @@ use crate::tools::output::measures::Units;
 
 /// Columns of a terminal at least.
 pub(super) const WIDE: usize = 80;
-/// What stands for a value that is not known.
+/// Shown for an unknown value.
 const DASH: &str = "-";
 
 /// One day of the forecast.
@@ -38,7 +38,7 @@ pub(super) fn days(value: &Value, most: usize) -> Vec<Day> {
         let clock = |key: &str| time_of(value.text(&format!("daily/{key}/{at}"))?);
         let (mut rise, mut set) = (clock("sunrise"), clock("sunset"));
         if rise == set {
-            // Where the sun does not rise or set there is no time for it.
+            // Polar day or night: there is no sunrise or sunset.
             (rise, set) = (None, None);
         }
         Day {
@@ -54,7 +54,7 @@ pub(super) fn days(value: &Value, most: usize) -> Vec<Day> {
         }
     };
     let days: Vec<Day> = times.iter().enumerate().take(most).map(day).collect();
-    // Days of which nothing is known are none; one among others keeps its row.
+    // Days without any data are dropped if all are; a single one keeps its row.
     match days.iter().any(Day::is_known) {
         true => days,
         false => Vec::new(),
@@ -88,7 +88,7 @@ fn name(date: &str, at: usize) -> String {
 fn time_of(text: &str) -> Option<String> {
     let (date, time) = text.split_once('T')?;
     let time: jiff::civil::Time = time.parse().ok()?;
-    // Seconds since 1970 that are none.
+    // 1970 stands for an unknown time.
     (!date.starts_with("1970")).then(|| time.strftime("%H:%M").to_string())
 }
 
@@ -97,7 +97,7 @@ pub(super) fn sound(value: &Value, path: &str) -> Option<f64> {
     value.number(path).filter(|number| number.abs() < 1e5)
 }
 
-/// The unit of a variable as the answer names it, else as it was asked for.
+/// The unit of a variable as named in the answer, else as requested.
 pub(super) fn unit(value: &Value, group: &str, key: &str, units: Units) -> String {
     if let Some(unit) = value.text(&format!("{group}_units/{key}")) {
         return match unit {
@@ -129,7 +129,7 @@ pub(super) fn amount(number: f64, unit: &str) -> String {
     format!("{} {unit}", plain(number, unit))
 }
 
-/// One decimal always, so that numbers stand well below each other; never a minus before nothing.
+/// Always one decimal, so that numbers align; never `-0.0`.
 fn tenths(number: f64) -> String {
     let text = format!("{number:.1}");
     if text == "-0.0" {
@@ -159,7 +159,7 @@ impl Column {
     }
 }
 
-/// The table; nothing when there are no days. Columns about which nothing is known are left out.
+/// The table; empty without days. Columns without data are left out.
 pub(super) fn table(value: &Value, days: &[Day], units: Units) -> String {
     if days.is_empty() {
         return "No days were given.".to_owned();
@@ -224,7 +224,7 @@ pub(super) fn table(value: &Value, days: &[Day], units: Units) -> String {
                 false => line.push_str(&format!("{cell}{gap}  ")),
             }
         }
-        // Without units there is no second line of heading.
+        // Without units there is no second heading line.
         if at != 1 || !line.trim().is_empty() {
             lines.push(fitted(line.trim_end(), WIDE));
         }

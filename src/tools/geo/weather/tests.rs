@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::*;
 use crate::tools::test_mutate::spoiled;
 
-/// An answer of our own in the service's shape.
+/// A made-up answer in the service's format.
 fn answer() -> Value {
     json!({
         "latitude": 10.25, "longitude": 20.5, "utc_offset_seconds": 3600, "timezone": "Africa/Ndjamena", "elevation": 301.0,

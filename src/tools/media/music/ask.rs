@@ -1,4 +1,4 @@
-//! Requests to MusicBrainz: queries that mean what was typed, its pauses, and its refusals in words.
+//! Requests to MusicBrainz: query escaping, its rate limit, and messages for its errors.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +10,14 @@ use crate::net::service::Answer;
 use crate::net::services::MUSICBRAINZ;
 use crate::tools::engine::context::Ctx;
 
-/// How long an answer is taken again.
+/// How long answers are cached.
 const KEEP: Duration = Duration::from_secs(300);
 /// Waits before the second and the third try; a fourth would not fit into a call's time.
 const FIRST: Duration = Duration::from_secs(1);
 const SECOND: Duration = Duration::from_secs(2);
 /// The longest pause that is waited for.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// How long MusicBrainz is waited for in all; a call has ten seconds, and is to end with what was read or a sentence about the service.
+/// Total time limit for MusicBrainz; a call has ten seconds, and should end with a partial result or a message about the service.
 const WITHIN: Duration = Duration::from_secs(9);
 
 /// The end of the time that a call beginning now has for all its requests.
@@ -25,7 +25,7 @@ pub(super) fn end() -> Instant {
     Instant::now() + WITHIN
 }
 
-/// `text` as a query of Lucene that looks for these words and nothing else.
+/// `text` escaped as a Lucene query for exactly these words.
 pub(super) fn escaped(text: &str) -> String {
     let words = text.split_whitespace().map(|word| match word {
         // Operators are such only in capitals.
@@ -90,7 +90,7 @@ fn judged(answer: &Answer, missing: impl Fn() -> Problem) -> Outcome<Value> {
     }
 }
 
-/// The service's own words; errors come in JSON, and from its front servers in XML.
+/// The service's own message; errors come as JSON, and as XML from its front servers.
 fn said(answer: &Answer) -> Option<String> {
     if let Some(value) = answer.value() {
         return value.text("error").map(str::to_owned);

@@ -29,15 +29,15 @@ const GROUPS: [(&str, &str, usize); 3] = [
     ("single", "Singles", 15),
 ];
 
-/// Looks one record up.
+/// Looks up one record.
 ///
 /// # Errors
-/// No MBID; nothing of the kind under it; what MusicBrainz refuses.
+/// Not an MBID; no record of the kind; errors of MusicBrainz.
 pub(super) fn lookup(ctx: &Ctx, args: MusicLookup) -> Outcome<String> {
     let kind = args.entity;
     let Some(mbid) = mbid(&args.mbid) else {
         return Err(Problem::input(format!(
-            "\"{}\" is no MBID.",
+            "\"{}\" is not an MBID.",
             clip(&visible(args.mbid.trim()), 80)
         ))
         .next("It looks like b8a7c51f-362c-4dcb-a259-bc6e0095f0a6; music_search finds them."));
@@ -58,7 +58,7 @@ pub(super) fn lookup(ctx: &Ctx, args: MusicLookup) -> Outcome<String> {
     };
     if record.text(title).is_none() {
         return Err(Problem::network(format!(
-            "MusicBrainz answered with something that is no {}.",
+            "MusicBrainz did not answer with a valid {}.",
             kind.word()
         ))
         .next("Try again later."));
@@ -148,8 +148,8 @@ fn origin(artist: &Value) -> Option<String> {
     joined_or_none([name(artist, "begin-area/name"), place])
 }
 
-/// All release groups of an artist, and whether there are more than could be asked for. A lookup that may have been cut is
-/// completed by browsing; when that fails, what came first stands.
+/// All release groups of an artist, and whether there are more than could be fetched. A lookup that may be truncated is completed by browsing; if
+/// that fails, its result stays.
 fn discography(ctx: &Ctx, mbid: &str, artist: &Value, end: Instant) -> Outcome<(Vec<Value>, bool)> {
     let first = artist.list("release-groups");
     if first.len() < LINKED {

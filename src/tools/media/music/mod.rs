@@ -1,4 +1,4 @@
-//! Module `music`: artists, releases and recordings at MusicBrainz (contract/services/musicbrainz.md).
+//! Module `music`: artists, releases and recordings from MusicBrainz (<https://musicbrainz.org/doc/MusicBrainz_API>).
 
 mod ask;
 mod lookup;
@@ -13,7 +13,7 @@ use crate::tools::READ;
 use lookup::lookup;
 use search::search;
 
-/// Who is asked.
+/// The services used.
 const ASKS: &[&Service] = &[&MUSICBRAINZ];
 
 /// Kind of record.
@@ -30,7 +30,7 @@ pub(crate) enum Entity {
 impl Param for Entity {
     const TYPE: Type = Type::Choice(&["artist", "release", "recording"]);
 
-    /// Unknown words mean artist, as the catalogue has it; what people call the other kinds is known.
+    /// Unknown words mean artist, as documented; common synonyms of the other kinds are accepted.
     fn read(value: &Value) -> Option<Self> {
         Some(match value.as_str()?.trim().to_lowercase().as_str() {
             "release" | "releases" | "album" | "albums" => Self::Release,
@@ -50,7 +50,7 @@ impl Entity {
         }
     }
 
-    /// What a search calls its list of them.
+    /// The key of its list in search results.
     fn list(self) -> &'static str {
         match self {
             Self::Artist => "artists",
@@ -59,7 +59,7 @@ impl Entity {
         }
     }
 
-    /// What a lookup is to bring along.
+    /// The `inc` parameter of its lookup.
     fn with(self) -> &'static str {
         match self {
             Self::Artist => "release-groups+genres+tags",

@@ -1,4 +1,4 @@
-//! What MusicBrainz says of a record, in words: credits, lengths, spans of life, genres.
+//! Formats fields of MusicBrainz: credits, durations, life spans, genres.
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ fn line(text: &str) -> String {
     clip(&visible(&line), LONG)
 }
 
-/// Those who are credited, joined as the record has it; nothing when it was not told.
+/// The credited artists, joined as the record has it; `None` if it has none.
 pub(super) fn credit(value: &Value) -> Option<String> {
     let parts = value.list("artist-credit").iter().map(|part| {
         let name = part.text("name").or_else(|| part.text("artist/name"));
@@ -29,7 +29,7 @@ pub(super) fn credit(value: &Value) -> Option<String> {
     (!whole.is_empty()).then_some(whole)
 }
 
-/// Milliseconds as `4:05`; nothing when the length is unknown.
+/// Milliseconds as `4:05`; `None` when the length is unknown.
 pub(super) fn length(value: &Value, path: &str) -> Option<String> {
     let millis = value.whole(path).filter(|millis| *millis > 0)?;
     let seconds = millis.saturating_add(500) / 1_000;
@@ -66,7 +66,7 @@ pub(super) fn used(value: &Value, path: &str, most: usize) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// `title` with what tells it from others of the same name.
+/// `title` with its disambiguation.
 pub(super) fn titled(value: &Value, path: &str) -> String {
     let title = name(value, path).unwrap_or_else(|| "(untitled)".to_owned());
     match name(value, "disambiguation") {

@@ -15,11 +15,11 @@ use crate::net::service::Answer;
 use crate::net::services::SPOTIFY_ACCOUNTS;
 use crate::tools::engine::context::Ctx;
 
-/// How long another process's renewal is waited for.
+/// How long to wait for another process's token refresh.
 const WAIT: Duration = Duration::from_secs(8);
-/// How long a renewal is waited for: the call that needs it has ten seconds.
+/// Time limit of a token refresh: the call that needs it has ten seconds.
 const RENEWING: Duration = Duration::from_secs(5);
-/// How long a token lives when Spotify does not say, and at most, in seconds.
+/// Lifetime of a token if Spotify gives none, and its maximum, in seconds.
 const LIFE: i64 = 3_600;
 const LONGEST: i64 = 86_400;
 
@@ -36,15 +36,15 @@ pub(super) fn client(ctx: &Ctx) -> Outcome<String> {
     })
 }
 
-/// Nobody has signed in.
+/// The problem that no account is connected.
 pub(super) fn unconnected() -> Problem {
     Problem::new(Kind::Auth, "Spotify is not connected.").next("Call spotify_auth.")
 }
 
-/// An access token that is good now.
+/// A valid access token.
 ///
 /// # Errors
-/// Nobody has signed in, or the sign-in has ended.
+/// No account is connected, or the sign-in has expired.
 pub(super) fn access(ctx: &Ctx) -> Outcome<String> {
     let store = Store::of(ctx)?;
     let token = store.read()?;
@@ -58,10 +58,10 @@ pub(super) fn access(ctx: &Ctx) -> Outcome<String> {
     renewed(ctx, &token.access)
 }
 
-/// A new access token instead of `used`, which is old or was refused. When another process was faster, its token is taken.
+/// A new access token in place of `used`, which is expired or was refused. If another process was faster, its token is used.
 ///
 /// # Errors
-/// The sign-in has ended; what Spotify refuses.
+/// The sign-in has expired; errors of Spotify.
 pub(super) fn renewed(ctx: &Ctx, used: &str) -> Outcome<String> {
     let store = Store::of(ctx)?;
     let id = client(ctx)?;
@@ -95,7 +95,7 @@ pub(super) fn renewed(ctx: &Ctx, used: &str) -> Outcome<String> {
             Kind::Auth,
             "The sign-in to Spotify has ended: it was taken back, or is older than six months.",
         )
-        .next("Call spotify_auth to sign in anew."));
+        .next("Call spotify_auth to sign in again."));
     }
     let new = granted(&answer, &hidden, store.now(), &token)?;
     store.write(&new)?;
@@ -121,7 +121,7 @@ pub(super) fn exchanged(ctx: &Ctx, store: &Store, begun: &Begun, code: &str) -> 
             Kind::Auth,
             "Spotify does not take this code: it was used before, is too old, or belongs to another sign-in.",
         )
-        .next("Call spotify_auth without auth_code to begin anew."));
+        .next("Call spotify_auth without auth_code to start over."));
     }
     let before = Token {
         ours: true,

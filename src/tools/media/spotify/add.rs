@@ -20,7 +20,7 @@ const BATCH: usize = 100;
 const MOST: usize = 500;
 /// After this long no more is searched: what was found has to be added within the call.
 const SEARCHING: Duration = Duration::from_secs(42);
-/// When a search is given up, and how long the adding may take after that.
+/// When searching is given up, and how long adding may take after that.
 const SEARCHED: Duration = Duration::from_secs(47);
 const ADDING: Duration = Duration::from_secs(11);
 /// The longest pause that is waited for, within that.
@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 struct Found {
     asked: String,
     uri: String,
-    /// What the track is called; nothing for one that was named by its URI.
+    /// The track's title; `None` for one that was named by its URI.
     called: Option<String>,
 }
 
@@ -94,7 +94,7 @@ pub(super) fn add(ctx: &Ctx, args: SpotifyAddTracks) -> Outcome<String> {
             Err(why) => failed.push((asked, why)),
         }
     }
-    // That Spotify could not be asked is not that it has no such track.
+    // A failed request does not mean that there is no such track.
     if let Some(problem) = refused.filter(|_| found.is_empty()) {
         return Err(problem);
     }
@@ -138,7 +138,7 @@ fn playlist(given: &str) -> Outcome<String> {
         Some(link) => Err(Problem::input(format!("This is a link of the kind {}, not to a playlist.", link.kind))
             .next("Give a playlist's id, URI or link.")),
         None if is_id(given) => Ok(given.to_owned()),
-        None => Err(Problem::input(format!("\"{}\" is no playlist.", clip(&visible(given), 80)))
+        None => Err(Problem::input(format!("\"{}\" is not a playlist.", clip(&visible(given), 80)))
             .next("Give its id, its URI (spotify:playlist:...) or its link; spotify_create_playlist makes one.")),
     }
 }
@@ -148,7 +148,7 @@ fn is_for_all(problem: &Problem) -> bool {
     matches!(problem.kind, Kind::Refused | Kind::Limit)
 }
 
-/// The URI of the track that is meant, and what it is called; else why there is none.
+/// The URI of the requested track and its title, else why there is none.
 fn track(api: &mut Api<'_>, asked: &str) -> Outcome<Result<(String, Option<String>), String>> {
     if let Some(link) = Link::read(asked) {
         return Ok(match link.kind.as_str() {
@@ -205,7 +205,7 @@ fn called(track: &Value) -> String {
     }
 }
 
-/// What was added and what was not.
+/// The report of added and skipped tracks.
 fn report(
     playlist: &str,
     count: usize,

@@ -1,4 +1,4 @@
-//! Requests to Spotify's Web API in the person's name, and its refusals in words.
+//! Requests to Spotify's Web API on behalf of the user, and messages for its errors.
 
 use std::time::{Duration, Instant};
 
@@ -25,10 +25,10 @@ pub(super) struct Api<'a> {
 }
 
 impl<'a> Api<'a> {
-    /// Signs the call in; its requests are not waited for longer than `time` in all.
+    /// Authorizes the call; its requests may take `time` in total.
     ///
     /// # Errors
-    /// Nobody has signed in, or the sign-in has ended.
+    /// No account is connected, or the sign-in has expired.
     pub(super) fn open(ctx: &'a Ctx, time: Duration) -> Outcome<Self> {
         let end = Instant::now() + time;
         Ok(Self {
@@ -51,10 +51,10 @@ impl<'a> Api<'a> {
         self.end = Instant::now() + time;
     }
 
-    /// Sends what `make` makes of a request, once more after a renewal when the token is refused.
+    /// Sends the request built by `make`, once more after a token refresh if the token is refused.
     ///
     /// # Errors
-    /// What Spotify refuses, in words.
+    /// Errors of Spotify.
     pub(super) fn send(&mut self, make: &dyn Fn(Ask<'a>) -> Outcome<Answer>) -> Outcome<Value> {
         let mut answer = self.once(make)?;
         if answer.status == 401 {
@@ -97,14 +97,14 @@ fn judged(ctx: &Ctx, answer: &Answer) -> Outcome<Value> {
     });
     match (answer.status, value) {
         (401, _) => Err(Problem::new(Kind::Auth, format!("Spotify does not take the sign-in{told}."))
-            .next("Call spotify_auth to sign in anew.")),
+            .next("Call spotify_auth to sign in again.")),
         (403, _) if told.to_lowercase().contains("scope") => {
             lacking(ctx);
             Err(Problem::new(Kind::Auth, format!("The sign-in to Spotify does not allow this{told}."))
                 .next("Call spotify_auth and agree to changing playlists."))
         }
         (403, _) => Err(Problem::refused(format!("Spotify refused the request (403){told}."))
-            .next("The playlist may be another's, the person may not be on the application's list of users (five at most), or its owner may have no Premium.")),
+            .next("The playlist may be another's, the user may not be on the application's list of users (five at most), or its owner may have no Premium.")),
         (404, _) => Err(Problem::missing(format!("Spotify does not have this (404){told}.")).next("Check the id.")),
         (_, Some(value)) if answer.is_ok() && value.at("error").is_none() && value.is_object() => Ok(value),
         (_, None) if answer.is_ok() && answer.bytes.trim_ascii().is_empty() => Ok(Value::Null),
@@ -116,7 +116,7 @@ fn judged(ctx: &Ctx, answer: &Answer) -> Outcome<Value> {
     }
 }
 
-/// Remembers that the next sign-in has to ask the person again.
+/// Remembers that the next sign-in has to ask the user again.
 fn lacking(ctx: &Ctx) {
     let store = Store::of(ctx);
     let marked = store.and_then(|store| {
@@ -124,7 +124,7 @@ fn lacking(ctx: &Ctx) {
         token.lacking = true;
         store.write(&token)
     });
-    // Without the mark the person is told all the same.
+    // The user is told even if that could not be saved.
     let _ = marked;
 }
 
@@ -146,7 +146,7 @@ pub(super) fn artists(value: &Value) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// The URI of a thing, also when only its id was told.
+/// The URI of an object, even if only its id is known.
 pub(super) fn uri(value: &Value, kind: &str) -> Option<String> {
     name(value, "uri").or_else(|| Some(format!("spotify:{kind}:{}", name(value, "id")?)))
 }

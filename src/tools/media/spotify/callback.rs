@@ -9,14 +9,14 @@ use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 
-/// The port of the contract, and the variable that says another.
+/// The default port of the callback address, and the variable that overrides it.
 const PORT: u16 = 8888;
 const VARIABLE: &str = "MARVIN_SPOTIFY_PORT";
 /// How often the connections are looked at.
 const LOOK: Duration = Duration::from_millis(25);
 /// Connections at once; browsers open some that they never use.
 const CONNECTIONS: usize = 32;
-/// How long a connection may say nothing, and how long the page may take to send.
+/// How long a connection may be silent, and how long sending the page may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 const SENDING: Duration = Duration::from_secs(2);
 /// Bytes of a request's head at most.
@@ -46,7 +46,7 @@ struct Visit {
     since: Instant,
 }
 
-/// What came back, and the browser that waits for a page.
+/// A callback, and the browser connection that waits for a page.
 pub(super) struct Caught {
     pub(super) back: Back,
     stream: TcpStream,
@@ -56,7 +56,7 @@ impl Ear {
     /// Listens on the port; 0 means a free one.
     ///
     /// # Errors
-    /// The port is taken.
+    /// The port is in use.
     pub(super) fn open(port: u16) -> std::io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         listener.set_nonblocking(true)?;
@@ -69,10 +69,10 @@ impl Ear {
         self.port
     }
 
-    /// Waits for an answer with this state; others are turned away. Nothing when the time is up.
+    /// Waits for a callback with this state; others are rejected. `None` on timeout.
     ///
     /// # Errors
-    /// `Cancelled`; the system stops listening.
+    /// `Cancelled`; the socket fails.
     pub(super) fn wait(
         self,
         state: &str,
@@ -170,14 +170,14 @@ fn target(head: &[u8]) -> Option<String> {
     Some(words.next()?.to_owned())
 }
 
-/// What a request brings back; else the status and words for who sent it.
+/// The callback in a request; else the status and text for its sender.
 fn judged(target: &str, state: &str) -> Result<Back, (&'static str, &'static str)> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     if path != "/callback" {
         return Err(("404 Not Found", "There is nothing here."));
     }
     let back = Back::read(query);
-    // Nothing is gained by forging a refusal, and a person who refused wants to hear it.
+    // Forging a refusal gains nothing, and a user who refused should see the result at once.
     if back.error.is_some() {
         return Ok(back);
     }
@@ -197,7 +197,7 @@ fn judged(target: &str, state: &str) -> Result<Back, (&'static str, &'static str
 }
 
 impl Caught {
-    /// Shows the person how it went.
+    /// Shows the outcome to the user.
     pub(super) fn answer(self, words: &str) {
         page(self.stream, "200 OK", words);
     }
@@ -211,7 +211,7 @@ fn page(mut stream: TcpStream, status: &str, words: &str) {
         "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n",
         body.len()
     );
-    // A browser that went away misses nothing but the page.
+    // If the browser is gone, only the page is lost.
     let _ = stream.set_nonblocking(false);
     let _ = stream.set_write_timeout(Some(SENDING));
     let _ = stream.write_all(head.as_bytes());

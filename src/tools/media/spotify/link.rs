@@ -14,7 +14,7 @@ pub(super) fn is_id(text: &str) -> bool {
 }
 
 impl Link {
-    /// Reads a URI or a link, with whatever stands after its question mark.
+    /// Parses a URI or a link, with any query.
     pub(super) fn read(text: &str) -> Option<Self> {
         let text = text.trim().trim_matches(['<', '>', '"']);
         let plain = text.split(['?', '#']).next()?;

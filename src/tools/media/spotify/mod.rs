@@ -1,4 +1,4 @@
-//! Module `spotify`: signing in, searching, and filling playlists (contract/services/spotify.md).
+//! Module `spotify`: signing in, searching, and filling playlists (<https://developer.spotify.com/documentation/web-api>).
 
 mod account;
 mod add;
@@ -20,9 +20,9 @@ use create::create;
 use search::search;
 use sign_in::sign_in;
 
-/// Who is asked by tools that use the catalogue or the account.
+/// Services of tools that use the catalogue or the account.
 const BOTH: &[&Service] = &[&SPOTIFY_API, &SPOTIFY_ACCOUNTS];
-/// Who is asked when signing in.
+/// Services for signing in.
 const ACCOUNTS: &[&Service] = &[&SPOTIFY_ACCOUNTS];
 
 crate::choice! {

@@ -1,5 +1,5 @@
-//! Signing in without a secret: the verifier, its challenge, the address that the person opens, and what comes back
-//! (RFC 7636; contract/services/spotify.md).
+//! Signing in without a client secret (PKCE, RFC 7636): the verifier, its challenge, the address that the user opens, and the redirect that comes
+//! back.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,13 +9,13 @@ use crate::base::problem::{Outcome, Problem};
 use crate::formats::address::decoded;
 use crate::net::service::encoded;
 
-/// What Marvin asks leave for.
+/// The requested scopes.
 pub(super) const SCOPES: [&str; 2] = ["playlist-modify-private", "playlist-modify-public"];
 
-/// 43 characters that nobody can guess.
+/// 43 random characters.
 ///
 /// # Errors
-/// The system gives no random bytes; nothing weaker will do here.
+/// The system gives no random bytes; there is no weaker fallback.
 pub(super) fn unguessable() -> Outcome<String> {
     let mut bytes = [0u8; 32];
     getrandom::fill(&mut bytes)
@@ -28,7 +28,7 @@ pub(super) fn challenge(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()))
 }
 
-/// The address at which the person agrees; `accounts` is the base of Spotify's accounts.
+/// The address at which the user agrees; `accounts` is the base of Spotify's accounts.
 pub(super) fn address(
     accounts: &str,
     id: &str,
@@ -49,7 +49,7 @@ pub(super) fn address(
     format!("{accounts}/authorize?{}", pairs.join("&"))
 }
 
-/// What came back to the redirect address.
+/// The parameters of the redirect.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Back {
     pub(super) code: Option<String>,
@@ -77,7 +77,7 @@ impl Back {
         back
     }
 
-    /// Reads what a person pasted: a whole address, its query, or the code alone, which has no state.
+    /// Parses what the user pasted: a whole address, its query, or the code alone, which has no state.
     pub(super) fn pasted(text: &str) -> Self {
         let text = text.trim().trim_matches(['"', '\'', '<', '>']);
         let whole = text.split('#').next().unwrap_or(text);

@@ -1,15 +1,15 @@
-//! Which hit is meant: how much of what was asked stands in a track's title and artists, and the other way round.
+//! Ranks search hits: how many words of the query are in a track's title and artists, and the reverse.
 
 /// Least score of a track that is added without asking.
 const LEAST: f64 = 0.45;
 
-/// A track in words.
+/// A track's title and artists.
 pub(super) struct Named<'a> {
     pub(super) title: &'a str,
     pub(super) artists: Vec<&'a str>,
 }
 
-/// The best of `hits`, the first among equals; nothing when none is like `asked`.
+/// The best of `hits`, the first among equals; `None` when none is similar to `asked`.
 pub(super) fn best(asked: &str, hits: &[Named<'_>]) -> Option<usize> {
     let mut best: Option<(usize, f64)> = None;
     for (at, hit) in hits.iter().enumerate() {
@@ -21,7 +21,7 @@ pub(super) fn best(asked: &str, hits: &[Named<'_>]) -> Option<usize> {
     best.map(|(at, _)| at)
 }
 
-/// From 0 (nothing in common) to 1 (the same words). A title that is not asked for makes 0, whoever plays it.
+/// From 0 (nothing in common) to 1 (the same words). 0 if the title does not occur in the query, whoever plays it.
 fn score(asked: &str, hit: &Named<'_>) -> f64 {
     let asked = words(asked);
     let title = words(hit.title);
@@ -57,7 +57,7 @@ fn core(title: &str) -> &str {
     }
 }
 
-/// Words in small letters, without signs and without those that only link others.
+/// Lower-case words without punctuation and without common connectives.
 fn words(text: &str) -> Vec<String> {
     let text = text.to_lowercase().replace(['\'', '’'], "");
     let all: Vec<String> = text
@@ -73,7 +73,7 @@ fn words(text: &str) -> Vec<String> {
     if telling.is_empty() { all } else { telling }
 }
 
-/// How many of `these` words stand among `those`, as a share.
+/// The share of `these` words that occur among `those`.
 fn share(these: &[String], those: &[String]) -> f64 {
     if these.is_empty() {
         return 0.0;
@@ -86,7 +86,7 @@ fn share(these: &[String], those: &[String]) -> f64 {
     share
 }
 
-/// True for the same word, one letter off in a longer one, or one inside the other in scripts that do not part words.
+/// True for equal words, for one letter off in a longer one, or for one inside the other in scripts without spaces.
 fn alike(a: &str, b: &str) -> bool {
     if a == b {
         return true;

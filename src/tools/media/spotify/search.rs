@@ -17,7 +17,7 @@ use crate::tools::engine::context::Ctx;
 pub(super) const PAGE: usize = 10;
 /// Pages at most: null entries may empty some.
 const PAGES: usize = 4;
-/// How long Spotify is waited for; a call has ten seconds, and is to end with a sentence about the service.
+/// Time limit for Spotify; a call has ten seconds, and should end with a message about the service.
 pub(super) const WITHIN: Duration = Duration::from_secs(8);
 
 impl Sort {
@@ -102,7 +102,7 @@ pub(super) fn search(ctx: &Ctx, args: SpotifySearch) -> Outcome<String> {
 /// One page of hits.
 ///
 /// # Errors
-/// What Spotify refuses; an answer without a list of the kind.
+/// Errors of Spotify; an answer without a list of the kind.
 pub(super) fn page(
     api: &mut Api<'_>,
     kind: &'static str,

@@ -1,4 +1,4 @@
-//! `spotify_auth`: begins a sign-in and catches its end, or takes the end that a person pasted.
+//! `spotify_auth`: starts a sign-in and waits for the callback, or takes the address that the user pasted.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use crate::chat::event::{Event, Level};
 use crate::net::services::SPOTIFY_ACCOUNTS;
 use crate::tools::engine::context::Ctx;
 
-/// How long the browser is waited for.
+/// How long to wait for the browser.
 const WAIT: Duration = Duration::from_secs(120);
 
 /// Signs in.
 ///
 /// # Errors
-/// No application is set; the person refused or did not come; Spotify does not take the code.
+/// No application is set; the user refused or did not come; Spotify does not take the code.
 pub(super) fn sign_in(ctx: &Ctx, args: SpotifyAuth) -> Outcome<String> {
     let store = Store::of(ctx)?;
     let given = args.auth_code.trim();
@@ -31,7 +31,7 @@ pub(super) fn sign_in(ctx: &Ctx, args: SpotifyAuth) -> Outcome<String> {
         return Ok(words);
     }
     let id = client(ctx)?;
-    // Where nobody sits, nobody can come back within the call.
+    // Without a user present, no callback can come within the call.
     let somebody = ctx.approval.is_attended();
     let wanted = port(&ctx.world.env);
     if !somebody {
@@ -71,9 +71,9 @@ pub(super) fn sign_in(ctx: &Ctx, args: SpotifyAuth) -> Outcome<String> {
     }
 }
 
-/// What is to be said when the account can be used as it is.
+/// The message if the account can be used already.
 fn connected(ctx: &Ctx, store: &Store) -> Outcome<Option<String>> {
-    // What cannot be read is written anew by the sign-in.
+    // An unreadable file is rewritten by the sign-in.
     let Ok(token) = store.read() else {
         return Ok(None);
     };
@@ -110,7 +110,7 @@ fn state(token: &Token) -> String {
     }
 }
 
-/// A new sign-in, or the one that was begun a short time ago.
+/// A new sign-in, or the pending one if it is recent.
 fn begin(store: &Store, id: &str, port: u16) -> Outcome<Begun> {
     let redirect = redirect(port);
     if let Some(begun) = store.young(id, &redirect)? {
@@ -146,7 +146,7 @@ fn by_paste(why: &str, url: &str, redirect: &str) -> String {
     )
 }
 
-/// What the browser brought back.
+/// Completes the sign-in with the browser's callback.
 fn finish(ctx: &Ctx, store: &Store, begun: &Begun, caught: Caught) -> Outcome<String> {
     let outcome = taken(ctx, store, begun, &caught.back);
     caught.answer(match &outcome {
@@ -174,10 +174,10 @@ fn taken(ctx: &Ctx, store: &Store, begun: &Begun, back: &Back) -> Outcome<String
     Ok(format!("Spotify is connected. {}", state(&token)))
 }
 
-/// A code or an address that a person pasted.
+/// A code or an address that the user pasted.
 fn pasted(ctx: &Ctx, store: &Store, given: &str) -> Outcome<String> {
     let begun = store.begun()?.ok_or_else(|| {
-        Problem::input("No sign-in to Spotify was begun within the last hour.")
+        Problem::input("No sign-in to Spotify was started within the last hour.")
             .next("Call spotify_auth without auth_code first, and open the address that it gives.")
     })?;
     let back = Back::pasted(given);
@@ -187,7 +187,7 @@ fn pasted(ctx: &Ctx, store: &Store, given: &str) -> Outcome<String> {
         && back.state.as_deref() != Some(&begun.state)
     {
         return Err(Problem::refused(
-            "The address does not belong to the sign-in that was begun (wrong state). It was not used.",
+            "The address does not belong to the pending sign-in (wrong state). It was not used.",
         )
         .next("Call spotify_auth without auth_code, open the address that it gives, and paste where that ends."));
     }

@@ -1,4 +1,4 @@
-//! The part of `tokens.json` that is Spotify's (contract/interfaces.md 10.1), and the sign-in that was begun; both for the owner alone.
+//! Spotify's part of `tokens.json`, and the pending sign-in; both readable by the owner only.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,16 +13,16 @@ use crate::tools::engine::context::Ctx;
 
 /// Bytes of a file at most.
 const CAP: u64 = 1 << 20;
-/// How long another process's writing is waited for.
+/// How long to wait for another process's write.
 const WAIT: Duration = Duration::from_secs(4);
-/// How long a begun sign-in can be ended, in seconds.
+/// Seconds until a pending sign-in expires.
 const AGE: i64 = 3_600;
-/// A begun sign-in younger than this is gone on with, so that an address that was given before stays good.
+/// A pending sign-in younger than this is reused, so that an address given earlier stays valid.
 const YOUNG: i64 = 2_700;
 /// Seconds by which a token is renewed before its end.
 const EARLY: i64 = 60;
 
-/// What is known of the account.
+/// Stored facts about the account.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) access: String,
@@ -30,9 +30,9 @@ pub(super) struct Token {
     /// In Unix seconds.
     pub(super) expires: i64,
     pub(super) scope: String,
-    /// It came from a sign-in of ours, which used no secret.
+    /// It came from Marvin's own sign-in, which uses no client secret.
     pub(super) ours: bool,
-    /// Spotify said that it lacks a scope.
+    /// Spotify reported that it lacks a scope.
     pub(super) lacking: bool,
 }
 
@@ -40,7 +40,7 @@ impl Token {
     fn of(value: &Value) -> Self {
         let text = |key: &str| {
             let text = value.text(key).unwrap_or_default();
-            // What cannot stand in a header is no token.
+            // A token must be a valid header value.
             let plain = text.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
             if plain {
                 text.to_owned()
@@ -69,7 +69,7 @@ impl Token {
     }
 }
 
-/// A sign-in that was begun.
+/// A pending sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Begun {
     pub(super) state: String,
@@ -89,7 +89,7 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Those of the active profile.
+    /// The token store of the active profile.
     ///
     /// # Errors
     /// There is no place for Marvin's files.
@@ -110,7 +110,7 @@ impl Store {
         self.now
     }
 
-    /// What renewals of several processes lock.
+    /// The lock for token refreshes of several processes.
     pub(super) fn renewal(&self) -> PathBuf {
         self.tokens.with_file_name("spotify-renewal")
     }
@@ -123,7 +123,7 @@ impl Store {
         let whole = match atomic::read(&self.tokens, CAP)? {
             Some(bytes) => object(&bytes).ok_or_else(|| {
                 Problem::input(format!("{} is not a JSON object.", self.tokens.display()))
-                    .next("Call spotify_auth to sign in anew; the file is then set aside.")
+                    .next("Call spotify_auth to sign in again; the file is then set aside.")
             })?,
             None => Map::new(),
         };
@@ -144,7 +144,7 @@ impl Store {
         Ok(old)
     }
 
-    /// Writes the token, keys of others kept.
+    /// Writes the token; other keys are kept.
     ///
     /// # Errors
     /// The disk.
@@ -160,7 +160,7 @@ impl Store {
         self.change(|own| {
             if Token::of(&Value::Object(own.clone())).refresh == refused.refresh {
                 set(own, &Token::default());
-                // What was imported and refused is not imported again.
+                // A token that was imported and refused is not imported again.
                 own.insert("imported".to_owned(), true.into());
             }
         })
@@ -190,7 +190,7 @@ impl Store {
         })
     }
 
-    /// The begun sign-in, unless it is too old.
+    /// The pending sign-in, unless it has expired.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -200,7 +200,7 @@ impl Store {
             .filter(|begun| !begun.verifier.is_empty()))
     }
 
-    /// The begun sign-in when it can be gone on with for a while, for this application and address.
+    /// The pending sign-in if it is recent and for this application and address.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -227,7 +227,7 @@ impl Store {
         Ok((-60..=age).contains(&old).then(begun).flatten())
     }
 
-    /// Keeps a begun sign-in until it is ended.
+    /// Saves a pending sign-in.
     ///
     /// # Errors
     /// The disk.
@@ -237,7 +237,7 @@ impl Store {
         atomic::write(&self.begun, value.to_string().as_bytes(), Access::Private)
     }
 
-    /// The begun sign-in is over.
+    /// Removes the pending sign-in.
     pub(super) fn end(&self) {
         // One that stays is refused by its age.
         let _ = std::fs::remove_file(&self.begun);

@@ -86,7 +86,7 @@ fn told(data: &Value, asked: i64) -> String {
     sheet.text()
 }
 
-/// What it costs; that no price is given does not mean that it is free.
+/// Its price; without one it is not necessarily free.
 fn price(data: &Value) -> String {
     let worked_out = || {
         let price = data.at("price_overview")?;

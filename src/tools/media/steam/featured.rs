@@ -1,4 +1,4 @@
-//! What the store puts in its window, and its specials, which come from a second address unless the first has them.
+//! Featured titles of the store, and its specials, which come from a second address unless the first has them.
 
 use std::fmt::Write as _;
 

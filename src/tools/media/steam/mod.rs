@@ -1,4 +1,4 @@
-//! Module `steam`: the store, which needs no key, and what Steam's Web API tells of games and their players.
+//! Module `steam`: the store, which needs no key, and Steam's Web API for games and players.
 
 mod app;
 mod featured;
@@ -61,9 +61,9 @@ crate::tools! { "steam";
     } => player::summary, says ["steam profile of {steam_id}"];
 }
 
-/// How long the store is left alone once it limits requests; it counts them over five minutes.
+/// Pause once the store limits requests; it counts them over five minutes.
 const REST: Duration = Duration::from_secs(60);
-/// How long Steam is waited for by a tool that asks one question; a call has ten seconds.
+/// Time limit of a tool with one request; a call has ten seconds.
 const WITHIN: Duration = Duration::from_secs(8);
 /// The same for one of two questions.
 const HALF: Duration = Duration::from_secs(4);
@@ -105,7 +105,7 @@ fn user(text: &str) -> Outcome<&str> {
     })
 }
 
-/// The problem with an address that asked too often.
+/// The problem with an address that sent too many requests.
 fn limited() -> Problem {
     Problem::limit("Steam is limiting requests, try again in a few minutes.")
 }
@@ -117,10 +117,10 @@ fn limited_store(ctx: &Ctx, why: &Problem) {
     }
 }
 
-/// An answer's JSON, with Steam's ways of refusing put into words; `keyed` when a key went along.
+/// An answer's JSON, with messages for Steam's errors; `keyed` when a key was sent.
 fn reply(answer: &Answer, keyed: bool) -> Outcome<Value> {
     let value = answer.value();
-    // Too many requests: status 429, or 200 and nothing.
+    // Rate limit: status 429, or 200 and an empty body.
     if answer.status == 429 || (answer.is_ok() && value == Some(Value::Null)) {
         return Err(limited());
     }
@@ -171,7 +171,7 @@ fn said(value: &Value, path: &str) -> Option<String> {
     value.text(path).map(plain)
 }
 
-/// A count of things; nothing for what is no count.
+/// A count of things; `None` for what is not a count.
 fn count(value: &Value, path: &str) -> Option<u64> {
     u64::try_from(value.whole(path)?).ok()
 }
@@ -185,7 +185,7 @@ fn platforms(value: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The day of a moment in Unix time, here; nothing for zero and the day after it, which stand for never.
+/// The local date of a Unix time; `None` for zero and the day after it, which stand for never.
 fn day(ctx: &Ctx, seconds: i64) -> Option<String> {
     let moment = jiff::Timestamp::from_second(seconds).ok()?;
     let zone = ctx.world.clock.now().time_zone().clone();

@@ -1,4 +1,4 @@
-//! What Steam tells of a user: their games by the time they played them, and their profile. Both want a key and the 64-bit id.
+//! Data of a Steam user: their games by playtime, and their profile. Both need a key and the 64-bit id.
 
 use std::fmt::Write as _;
 
@@ -109,7 +109,7 @@ fn line(game: &Value, last: Option<String>) -> String {
     format!("{name}: {}", parts.join(", "))
 }
 
-/// Minutes as people tell them; nothing for none.
+/// Playtime in hours and minutes; `None` for zero.
 fn playtime(minutes: u64) -> Option<String> {
     #[allow(clippy::cast_precision_loss)]
     match minutes {

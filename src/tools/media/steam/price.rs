@@ -2,7 +2,7 @@
 
 use crate::base::text::thousands;
 
-/// Currencies that Steam counts in hundredths all the same, and that nobody writes with decimals.
+/// Currencies without decimals that Steam nevertheless counts in hundredths.
 const WHOLE: [&str; 9] = [
     "JPY", "KRW", "IDR", "VND", "CLP", "COP", "CRC", "HUF", "TWD",
 ];
@@ -16,12 +16,12 @@ pub(super) struct Price {
     pub(super) now: i64,
     /// Hundredths before a discount.
     pub(super) before: Option<i64>,
-    /// Percent that are taken off, when the store says so.
+    /// Discount in percent, if the store gives one.
     pub(super) off: Option<i64>,
 }
 
 impl Price {
-    /// `$19.99`, `12.50 EUR (-50%, was 25.00 EUR)`, `free`; nothing for numbers that are no price.
+    /// `$19.99`, `12.50 EUR (-50%, was 25.00 EUR)`, `free`; `None` for numbers that are not a price.
     pub(super) fn text(&self) -> Option<String> {
         if self.now < 0 {
             return None;

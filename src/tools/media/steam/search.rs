@@ -66,7 +66,7 @@ fn nothing(query: &str) -> String {
     format!("No results for {} in the Steam store.", quoted(query))
 }
 
-/// What an item is called by the store's own addresses, and by people.
+/// The type of an item in store addresses, and for display.
 fn sort(item: &Value) -> (&'static str, &'static str) {
     match item.text("type") {
         Some("sub" | "package") => ("sub", "package"),

@@ -1,4 +1,4 @@
-//! Who plays a game now, and which share of its players has each achievement: two questions, neither of which needs a key.
+//! Current players of a game, and the share of players per achievement: two requests, neither of which needs a key.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -67,7 +67,7 @@ fn request<'a>(ctx: &'a Ctx, path: &str) -> Ask<'a> {
         .within(HALF)
 }
 
-/// How many play now; nothing for an app that Steam does not count.
+/// How many play now; `None` for an app that Steam does not count.
 fn players(ctx: &Ctx, id: i64) -> Outcome<Option<u64>> {
     let answer = request(ctx, "/ISteamUserStats/GetNumberOfCurrentPlayers/v1/")
         .query("appid", id)

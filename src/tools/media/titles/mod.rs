@@ -1,4 +1,4 @@
-//! Module `media`: films and series from OMDb, video games from RAWG, both with a key; the web instead where there is none.
+//! Module `media`: films and series from OMDb, video games from RAWG, both with a key; a web search without one.
 
 mod omdb;
 mod rawg;
@@ -68,10 +68,10 @@ crate::tools! { "media";
     } => rawg::details, says ["game details of {game_id}"];
 }
 
-/// How long a service is waited for; a call has ten seconds, and is to end with a sentence about the service.
+/// Time limit for a service; a call has ten seconds, and should end with a message about the service.
 const WITHIN: Duration = Duration::from_secs(8);
 
-/// What is asked for, without space around it.
+/// The query, trimmed.
 fn asked<'a>(query: &'a str, example: &str) -> Outcome<&'a str> {
     let query = query.trim();
     if query.is_empty() {
@@ -92,7 +92,7 @@ fn silent(answer: &Answer) -> Problem {
     .next("Try again later, or use web_search.")
 }
 
-/// True for answers that come from something in front of the service, whatever their status, or from a service that is down.
+/// True for answers from something in front of the service, whatever their status, or from a service that is down.
 fn is_down(answer: &Answer) -> bool {
     answer.status >= 500 || (answer.status != 429 && answer.is_page())
 }

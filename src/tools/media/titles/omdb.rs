@@ -1,4 +1,4 @@
-//! Films and series at OMDb (contract/services/omdb.md): failures come under status 200 and 401 alike, told apart by their words.
+//! Films and series from OMDb (<https://www.omdbapi.com/>): errors come with status 200 or 401 alike and differ only in their text.
 
 use std::fmt::Write as _;
 
@@ -67,7 +67,7 @@ pub(super) fn details(ctx: &Ctx, args: GetMovieDetails) -> Outcome<String> {
             _ => Wanted::Title(title),
         },
         (id, _) => Wanted::Id(imdb_id(id).ok_or_else(|| {
-            Problem::input(format!("{} is no IMDb id.", quoted(id)))
+            Problem::input(format!("{} is not an IMDb id.", quoted(id)))
                 .next("It is tt and at least seven digits, for example tt0017136; search_movies finds it.")
         })?),
     };
@@ -92,7 +92,7 @@ pub(super) fn details(ctx: &Ctx, args: GetMovieDetails) -> Outcome<String> {
     }
 }
 
-/// What the details are asked by.
+/// What the details are looked up by.
 enum Wanted<'a> {
     Title(&'a str),
     Id(String),
@@ -114,7 +114,7 @@ fn year(text: &str) -> Outcome<Option<&str>> {
     if text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Ok(Some(text));
     }
-    Err(Problem::input(format!("{} is no year.", quoted(text)))
+    Err(Problem::input(format!("{} is not a year.", quoted(text)))
         .next("Give four digits, for example 1927, or leave it out."))
 }
 
@@ -131,7 +131,7 @@ fn imdb_id(text: &str) -> Option<String> {
     right.then(|| format!("tt{digits}"))
 }
 
-/// What an answer says: a value, nothing found, or why not.
+/// The outcome of an answer: a value, nothing found, or an error.
 fn reply(answer: &Answer) -> Outcome<Option<Value>> {
     let value = answer.value();
     if let Some(words) = value.as_ref().and_then(failure) {
@@ -145,7 +145,7 @@ fn reply(answer: &Answer) -> Outcome<Option<Value>> {
     }
 }
 
-/// The words of a body that says failure.
+/// The message of a failed body.
 fn failure(value: &Value) -> Option<String> {
     let words = value.text("Error");
     let failed = match value.at("Response") {
@@ -156,7 +156,7 @@ fn failure(value: &Value) -> Option<String> {
     failed.then(|| words.unwrap_or_default().to_owned())
 }
 
-/// A failure by its words: a spent day and a bad key have the same status.
+/// Classifies a failure by its message: an exhausted quota and a bad key have the same status.
 fn refusal(answer: &Answer, words: &str) -> Outcome<Option<Value>> {
     let lower = words.to_lowercase();
     let said = answer.said(words);
@@ -258,7 +258,7 @@ fn head(item: &Value) -> String {
     out
 }
 
-/// All about one title; nothing when it has none.
+/// All about one title; `None` when it has none.
 fn told(found: &Value) -> Option<String> {
     said(found, "Title")?;
     let get = |key: &str| said(found, key);

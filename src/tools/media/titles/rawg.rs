@@ -1,4 +1,4 @@
-//! Video games at RAWG (contract/services/rawg.md); its terms ask for a link to it.
+//! Video games from RAWG (<https://api.rawg.io/docs/>); its terms require a link back.
 
 use std::fmt::Write as _;
 
@@ -184,7 +184,7 @@ fn released(game: &Value) -> Option<String> {
     }
 }
 
-/// `4.38/5 by 3,596 people`; nothing for a game that nobody rated.
+/// `4.38/5 by 3,596 people`; `None` for a game without ratings.
 fn rating(game: &Value) -> Option<String> {
     let rating = game.number("rating").filter(|rating| *rating > 0.0)?;
     let count = game.whole("ratings_count").unwrap_or_default();
@@ -224,7 +224,7 @@ fn line(game: &Value) -> String {
     parts.join(", ")
 }
 
-/// All about one game; nothing when it has no name.
+/// All about one game; `None` when it has no name.
 fn told(game: &Value, asked: i64) -> Option<String> {
     let mut head = said(game, "name")?;
     let id = game.whole("id");

@@ -1,20 +1,20 @@
-//! What is done where the key of a service is not set: the web is searched, with a word on what a key would give.
+//! The fallback without a service's key: a web search, with a note on what a key would give.
 
 use crate::base::problem::{Kind, Outcome};
 use crate::net::services::Service;
 use crate::tools::engine::context::Ctx;
 use crate::tools::web::browsing;
 
-/// Results of the web that are shown (tools.json, search_movies).
+/// How many web results are shown.
 const RESULTS: usize = 10;
 
-/// The key of a service, as a person gets one.
+/// A service's key, and where to get one.
 pub(crate) struct Key {
     /// The service that takes it.
     pub(crate) service: &'static Service,
     /// Where keys are given out.
     pub(crate) page: &'static str,
-    /// What it would give.
+    /// The benefit of the key.
     pub(crate) gives: &'static str,
 }
 
@@ -40,14 +40,14 @@ impl Key {
     }
 }
 
-/// What the web says about `query`, under a line on the key that is not set.
+/// Web results for `query`, under a line about the missing key.
 pub(crate) fn web(ctx: &Ctx, key: &Key, query: &str) -> Outcome<String> {
     let found = browsing::instead(ctx, query, RESULTS).map_err(|why| {
-        // A cancel and a query that nobody can use have nothing to do with the key.
+        // A cancellation or an unusable query has nothing to do with the key.
         match why.kind {
             Kind::Cancelled | Kind::Input => why,
             _ => why.next(format!(
-                "It was asked because {} is not set. {}",
+                "The web was searched because {} is not set. {}",
                 key.variable(),
                 key.hint()
             )),

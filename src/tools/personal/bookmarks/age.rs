@@ -1,4 +1,4 @@
-//! Which bookmark is the newest: what is written behind the others need not be, when a hand, an import or another program wrote it.
+//! Sorts bookmarks by age: after manual edits or an import the file is not necessarily in order.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -7,8 +7,8 @@ use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// True when the records stand in the order in which they were saved, as far as that is seen without reading them: each with a date
-/// in the form that Marvin writes, none before its predecessor's. Only then need the others not be read.
+/// True when the records are clearly in the order in which they were saved, judged without parsing them: each with a date in Marvin's form, none
+/// before its predecessor's. Only then the others need not be parsed.
 pub(super) fn in_order(records: &[&str]) -> bool {
     let key = Finder::new(b"\"saved_at\"");
     let mut before = "";
@@ -31,7 +31,7 @@ fn written<'a>(raw: &'a str, key: &Finder<'_>) -> Option<&'a str> {
     text.get(..text.find(['"', '\\'])?)
 }
 
-/// Records given last first, the newest first. One without a date is as old as the one that stands before it in the file.
+/// Records, given last first, sorted newest first. One without a date is as old as the one before it in the file.
 pub(super) fn newest_first<'a>(mut last_first: Vec<&'a str>, zone: &TimeZone) -> Vec<&'a str> {
     last_first.reverse();
     let mut before = Timestamp::MIN;

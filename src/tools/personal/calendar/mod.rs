@@ -71,7 +71,7 @@ fn files(ctx: &Ctx) -> Outcome<Files> {
     Ok(Files::of(&ctx.world.paths.profile(&ctx.world.profile())?))
 }
 
-/// What of the calendar falls into a stretch of time.
+/// The occurrences of the calendar within a period.
 fn found(ctx: &Ctx, from: &Zoned, until: &Zoned) -> Outcome<Found> {
     let (bytes, note) = files(ctx)?.read()?;
     let mut found = between(&bytes, from, until, ctx.world.clock.zones());
@@ -129,7 +129,7 @@ fn add(ctx: &Ctx, args: AddEvent) -> Outcome<String> {
     out.push('\n');
     match reminded {
         Ok(words) => out.push_str(&words),
-        // The event stands; what failed is said.
+        // The event was saved; the failure is reported.
         Err(problem) => out.push_str(&format!(
             "Reminders were not scheduled: {}",
             problem.one_line()
@@ -184,7 +184,7 @@ fn delete(ctx: &Ctx, args: DeleteEvent) -> Outcome<String> {
     Ok(out)
 }
 
-/// An event that fits what somebody asked to delete.
+/// An event that matches a request to delete.
 struct Fit {
     name: String,
     when: String,
@@ -240,7 +240,7 @@ fn chosen(
         }
     }
     for (own, fit) in &mut fits {
-        // Without a title, the UID said it; and an occurrence may be all there is.
+        // Without a title, it was selected by UID; and an occurrence may be all there is.
         fit.whole |= wanted.is_empty() || !series.contains_key(own);
     }
     if let Some(fit) = fits.remove(uid) {
@@ -286,7 +286,7 @@ fn chosen(
                 return Problem::refused(format!(
                     "The event has no UID, by which events are removed ({what})."
                 ))
-                .next("Remove it from the file by hand, or give it a line UID.");
+                .next("Remove it from the file manually, or add a UID line to it.");
             }
             Problem::missing(format!("There is no event of that kind ({what})."))
                 .next("calendar_list_upcoming and calendar_view show the events with their UIDs.")

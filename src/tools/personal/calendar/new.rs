@@ -18,14 +18,14 @@ pub(crate) const BEFORE: [i64; 2] = [60, 30];
 pub enum When {
     /// A whole day.
     Day(Date),
-    /// A wall time, wherever the person is.
+    /// A wall time, wherever the user is.
     Wall(DateTime),
     /// A moment that was given with a zone.
     Moment(Timestamp),
 }
 
 impl When {
-    /// The moment, where the person is.
+    /// The moment, where the user is.
     pub fn here(&self, zone: &TimeZone) -> Option<Zoned> {
         match self {
             Self::Day(date) => date.to_zoned(zone.clone()).ok(),
@@ -55,7 +55,7 @@ pub(crate) fn when(what: &str, text: &str, zones: &ZoneFiles) -> Outcome<When> {
     let text = text.trim();
     let wrong = || {
         Problem::input(format!(
-            "The {what} \"{}\" is no date or time that exists.",
+            "The {what} \"{}\" is not a valid date or time.",
             clip(&visible(text), 60)
         ))
         .next("Give an ISO date-time such as 2026-02-14T18:00, or a date such as 2026-02-14.")
@@ -89,7 +89,7 @@ pub(crate) fn when(what: &str, text: &str, zones: &ZoneFiles) -> Outcome<When> {
         .map_err(|_| wrong())
 }
 
-/// The wall time an hour later; from an hour that the clocks skip, which is taken past the gap, an hour after that.
+/// The wall time an hour later; from an hour that the clocks skip, which is moved past the gap, an hour after that.
 fn hour_after(wall: DateTime, zone: &TimeZone) -> Option<DateTime> {
     let later = wall.checked_add(1.hour()).ok()?;
     let start = wall.to_zoned(zone.clone()).ok()?;
@@ -119,7 +119,7 @@ impl New {
     /// Start and end as texts: no end is one hour or one day, the end of whole days is the last of them.
     ///
     /// # Errors
-    /// One of them is no time, or the end is not after the start.
+    /// One of them is not a time, or the end is not after the start.
     pub fn times(
         start: &str,
         end: &str,

@@ -10,7 +10,7 @@ use crate::base::problem::Outcome;
 use crate::base::text::clip;
 use crate::tools::engine::context::Ctx;
 
-/// Schedules the reminders of an event; what the person must know about them.
+/// Schedules the reminders of an event; what the user must know about them.
 ///
 /// # Errors
 /// They cannot be written.

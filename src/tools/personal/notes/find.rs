@@ -20,12 +20,12 @@ const SHOWN: usize = 50;
 const CONTEXT: usize = 1;
 /// Characters of a line that are shown.
 const WIDTH: usize = 300;
-/// Names of notes that are offered when no note holds the words.
+/// Names of notes that are suggested when no note contains the words.
 const NAMES: usize = 5;
-/// A file with a NUL among its first bytes is no text.
+/// A file with a NUL among its first bytes is not text.
 const SNIFF: usize = 8_000;
 
-/// What was found.
+/// Search results.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     lines: Vec<String>,
@@ -35,10 +35,10 @@ pub(super) struct Found {
     named: Vec<String>,
 }
 
-/// Looks for words in any case, whatever white space is between them, in the files below `root`; links are not followed.
+/// Searches for words, ignoring case and the white space between them, in the files below `root`; symlinks are not followed.
 ///
 /// # Errors
-/// Cancelled, or the words cannot be looked for.
+/// Cancelled, or the words cannot be searched for.
 pub(super) fn search(root: &Root, query: &str, stop: &Cancel) -> Outcome<Found> {
     let mut finder = Finder {
         pattern: pattern(query)?,
@@ -135,7 +135,7 @@ fn pattern(query: &str) -> Outcome<Regex> {
         })
 }
 
-/// Reads a text file into `bytes`; false when it is none, cannot be read or is too large.
+/// Reads a text file into `bytes`; false when it is not text, cannot be read or is too large.
 fn read(file: &WalkFile, bytes: &mut Vec<u8>) -> bool {
     bytes.clear();
     let Ok(file) = file.open() else { return false };
@@ -211,12 +211,12 @@ fn show(name: &str, bytes: &[u8], pattern: &Regex, most: usize, out: &mut Vec<St
 }
 
 impl Found {
-    /// True when no note holds the words.
+    /// True when no note contains the words.
     pub(super) fn is_empty(&self) -> bool {
         self.hits == 0
     }
 
-    /// A sentence on the notes that have the words in their name.
+    /// A sentence about notes with the words in their name.
     pub(super) fn named(&self) -> String {
         match self.named.as_slice() {
             [] => String::new(),

@@ -1,4 +1,4 @@
-//! Where the notes are, and the names that models give them (contract/interfaces.md 14, contract/tools.json `write_note`).
+//! Where the notes are, and how names given by models map to files.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::tools::engine::write_allowlist;
 
 /// Bytes of a note that is read whole, at most.
 pub(crate) const LARGEST: u64 = 64 << 20;
-/// How long another writer is waited for; less than a call may take.
+/// How long to wait for another writer; less than a call may take.
 const WAIT: Duration = Duration::from_secs(4);
 /// The project's notes, from its working directory.
 const IN_PROJECT: &str = ".marvin/notes";
-/// What messages call the folder.
+/// The folder's name in messages.
 const CALLED: &str = "notes folder";
 /// Characters of an ending such as `.md` at most.
 const ENDING: usize = 8;
@@ -115,7 +115,7 @@ impl Home {
     /// The folder's fence.
     ///
     /// # Errors
-    /// There is no such folder yet.
+    /// The folder does not exist yet.
     pub(crate) fn root(&self) -> Outcome<&Root> {
         self.root.as_ref().ok_or_else(|| {
             let dir = self.shown(&Rel::here());
@@ -126,7 +126,7 @@ impl Home {
         })
     }
 
-    /// A path in words: from the home folder, or from the project.
+    /// A path for display: from the home folder, or from the project.
     pub(crate) fn shown(&self, rel: &Rel) -> String {
         let dir = if self.project { IN_PROJECT } else { "~/Notes" };
         match rel.is_here() {
@@ -192,7 +192,7 @@ impl Home {
         root.check_write(&format!("{rel}.md"))
     }
 
-    /// The folder that a caller means; nothing is the whole.
+    /// The requested folder; empty means all of it.
     ///
     /// # Errors
     /// The fence refuses it.
@@ -208,10 +208,10 @@ impl Home {
         Ok(if is_there { literal } else { shorter })
     }
 
-    /// The folder that a caller wants made.
+    /// The folder to create.
     ///
     /// # Errors
-    /// The name cannot be one, or the fence refuses it.
+    /// The name is invalid, or the fence refuses it.
     pub(crate) fn new_folder(&self, text: &str) -> Outcome<Rel> {
         let bare = self.bare(text);
         let rel = self.root()?.check_write(without_notes(bare))?;
@@ -238,7 +238,7 @@ impl Home {
         }
     }
 
-    /// The path without the folder's own name in front, in whatever spelling.
+    /// The path without the notes folder's own name in front, in any spelling.
     fn bare<'a>(&self, path: &'a str) -> &'a str {
         let mut path = path.trim();
         loop {
@@ -251,7 +251,7 @@ impl Home {
         }
     }
 
-    /// What a name may mean, the likeliest first: as written, then without `Notes/`.
+    /// The possible paths for a name, the likeliest first: as written, then without `Notes/`.
     fn names(&self, text: &str) -> Vec<String> {
         let bare = self.bare(text);
         let shorter = without_notes(bare);
@@ -270,7 +270,7 @@ impl Home {
             return Ok(Some(rel.clone()));
         }
         let longer = root.check(&format!("{rel}.md"))?;
-        // A name that only its ending makes too long is no error of the one without.
+        // A name that only its ending makes too long is not an error of the one without.
         let there = rel.name().is_some_and(|name| name.len() < 252) && is_file(&longer)?;
         Ok(there.then_some(longer))
     }
@@ -286,7 +286,7 @@ fn text(path: impl Into<PathBuf>) -> Option<String> {
     path.into().to_str().map(str::to_owned)
 }
 
-/// What follows `prefix` and a slash.
+/// The path after `prefix` and a slash.
 fn below<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
     let head = path.get(..prefix.len())?;
     let rest = path.get(prefix.len()..)?;

@@ -1,4 +1,4 @@
-//! Module `notes`: Markdown files that Marvin keeps for the person, or for a project in coding mode.
+//! Module `notes`: Markdown files that Marvin keeps for the user, or for a project in coding mode.
 
 mod find;
 pub(crate) mod home;
@@ -58,7 +58,7 @@ fn write(ctx: &Ctx, args: WriteNote) -> Outcome<String> {
     if args.content.is_empty() {
         return Err(
             Problem::input("write_note was called with an empty content.")
-                .next("Give the text itself; a note is emptied by hand, not by a slip."),
+                .next("Give the text itself; only the user can empty a note."),
         );
     }
     let home = Home::make(ctx)?;
@@ -168,7 +168,7 @@ fn list(ctx: &Ctx, args: NotesLs) -> Outcome<String> {
     Ok(out)
 }
 
-/// What an entry is: a note with its size, a link with where it points, or what is neither.
+/// Describes an entry: a note with its size, a symlink with its target, or anything else.
 fn about(root: &Root, folder: &Rel, entry: &Entry) -> Outcome<String> {
     let rel = match folder.is_here() {
         true => root.check(&entry.name)?,

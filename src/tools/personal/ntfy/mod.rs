@@ -1,4 +1,4 @@
-//! Module `ntfy`: push messages. Topics are public to whoever knows their name; messages go only where the person subscribed.
+//! Module `ntfy`: push messages. Anyone who knows a topic's name can read it; messages go only to subscribed topics.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -72,7 +72,7 @@ fn subscriptions(ctx: &Ctx) -> Outcome<(Vec<Subscription>, Vec<String>)> {
     Ok((found, warnings))
 }
 
-/// A topic as it was given, also with its address; nothing but a name is left of it.
+/// A topic's name, from a name or an address.
 fn named(ctx: &Ctx, given: &str) -> Outcome<String> {
     let given = given.trim();
     let base = crate::alerts::ntfy::poll::base(&ctx.world.env);
@@ -109,7 +109,7 @@ fn generate(ctx: &Ctx, args: GenerateNtfyTopic) -> Outcome<String> {
     let shown = if label.is_empty() { &topic } else { &label };
     let url = url(ctx, &topic);
     Ok(format!(
-        "New topic: {topic}\nLabel: {shown}\nAddress: {url}\nSubscribed. Whoever knows the name can read and write there.\n\
+        "New topic: {topic}\nLabel: {shown}\nAddress: {url}\nSubscribed. Anyone who knows the name can read and write there.\n\
          Example: curl -d \"Hello\" {url}"
     ))
 }
@@ -117,7 +117,7 @@ fn generate(ctx: &Ctx, args: GenerateNtfyTopic) -> Outcome<String> {
 fn subscribe(ctx: &Ctx, args: NtfySubscribe) -> Outcome<String> {
     let topic = named(ctx, &args.topic)?;
     let label = label(&args.label);
-    // Messages go only to subscribed topics: without the person's word a model could name any.
+    // Messages go only to subscribed topics: without the user's word a model could name any.
     ctx.approve(ApprovalRequest::new(
         "Subscribe to this ntfy topic?",
         "subscribe to this topic",
@@ -160,7 +160,7 @@ fn meant(ctx: &Ctx, given: &str) -> Outcome<Result<Subscription, Vec<Subscriptio
     Ok(found.ok_or(all))
 }
 
-/// What is said of a topic that nobody subscribed to.
+/// The problem with a topic that is not subscribed.
 fn not_subscribed(given: &str, all: &[Subscription]) -> Problem {
     let shown = clip(&visible(given.trim()), 80);
     let problem = Problem::refused(format!("\"{shown}\" is not among the subscriptions."));
@@ -214,7 +214,7 @@ fn publish(ctx: &Ctx, args: NtfyPublish) -> Outcome<String> {
         Ok(one) => one,
         Err(all) => {
             return Err(not_subscribed(&args.topic, &all).next(
-                "Messages go only to subscribed topics, so that nothing leaks to a stranger's; the person can subscribe first.",
+                "Messages go only to subscribed topics, so that nothing leaks to a stranger's; the user can subscribe first.",
             ));
         }
     };
@@ -289,7 +289,7 @@ fn list(ctx: &Ctx, _: NtfyList) -> Outcome<String> {
     if !troubles.is_empty() {
         let _ = write!(
             out,
-            "\n\nCould not be asked:\n{}",
+            "\n\nCould not be reached:\n{}",
             visible(&troubles.join("\n"))
         );
     }

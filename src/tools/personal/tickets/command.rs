@@ -1,4 +1,4 @@
-//! The script's command line on our tickets: words in; what it prints and its exit status out (contract/tickets.md, Commands).
+//! The command line of the `tk` script on Marvin's tickets: words in; output and exit status out.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,14 +17,14 @@ use crate::store::tickets::folder::{Folder, pick};
 use crate::store::tickets::graph::Graph;
 use crate::store::tickets::location::Place;
 
-/// How long a filter of `query` may run, and what it may take of the machine.
+/// Time limit of a `query` filter, and its resource limits.
 const FILTER_TIMEOUT: Duration = Duration::from_secs(20);
 const FILTER_CEILING: Ceiling = Ceiling {
     cpu: FILTER_TIMEOUT,
     memory: 4 << 30,
 };
 
-/// What a command prints, and how it ends.
+/// The output of a command, and its exit status.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Said {
     /// Standard output.
@@ -69,9 +69,9 @@ impl From<String> for Said {
     }
 }
 
-/// What a command may ask of whoever called it.
+/// What a command may ask of its caller.
 pub(crate) trait Caller {
-    /// The text of a note that was not given in words; nothing when there is nobody to ask.
+    /// The text of a note that was not given as words; `None` when there is no user to ask.
     fn note(&mut self) -> Outcome<Option<String>>;
     /// Opens the file in an editor; false when that cannot be done here.
     fn edit(&mut self, path: &Path) -> Outcome<bool>;
@@ -84,17 +84,17 @@ pub(crate) trait Caller {
 pub(crate) struct Desk<'a> {
     /// Where the tickets are.
     pub place: Place,
-    /// Where git is asked for the person's name.
+    /// The directory in which git is asked for the user's name.
     pub current: PathBuf,
     /// The caller's environment.
     pub env: &'a Env,
-    /// What time it is.
+    /// The clock.
     pub clock: &'a Clock,
     /// Ends the work.
     pub stop: &'a Cancel,
 }
 
-/// What `help` prints.
+/// The output of `help`.
 pub(crate) const HELP: &str = "tk - minimal ticket system with dependencies, in Markdown files
 
 Usage: tk <command> [words]
@@ -124,7 +124,7 @@ Tickets are in .tickets/ here or in a folder above, or in TICKETS_DIR.
 ";
 
 impl Desk<'_> {
-    /// Runs one command. A failure is said as the script says it.
+    /// Runs one command. Failures have the script's messages.
     pub(crate) fn run(&self, words: &[String], caller: &mut dyn Caller) -> Said {
         self.attempt(words, caller).unwrap_or_else(|problem| {
             let mut err = format!("Error: {}\n", problem.what);
@@ -202,7 +202,7 @@ impl Desk<'_> {
         change::create(&self.place, new, self.clock).map(Said::line)
     }
 
-    /// The name in git's configuration, as the caller's own git sees it; empty when there is none.
+    /// The name in git's configuration, as the caller's own git sees it; empty if unset.
     pub(crate) fn git_name(&self) -> String {
         let mut env = git_env(self.env);
         let own = self
@@ -345,7 +345,7 @@ impl Desk<'_> {
             return Ok(Said::usage("tk add-note <id> [note text]"));
         };
         let folder = self.folder()?;
-        // Before anybody is asked for the text.
+        // Before the user is asked for the text.
         folder.resolve(id)?;
         let text = match text {
             [] => caller.note()?.ok_or_else(|| {

@@ -1,5 +1,4 @@
-//! What holds for tickets that a model makes: the first one is sent back once, and a child's tickets hang below its parent's
-//! (contract/pipeline.md 10).
+//! Rules for tickets created by a model: the first one is sent back once for a second look, and a child's tickets go below its parent's.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,7 +8,7 @@ use crate::base::text::{clip, visible};
 use crate::store::tickets::change::descends;
 use crate::store::tickets::location::Place;
 
-/// What this process has done about tickets; in memory, so a retry begins anew.
+/// Ticket operations of this process; in memory, so a restart resets them.
 #[derive(Debug, Default)]
 pub struct TicketGate {
     refused: AtomicBool,
@@ -37,7 +36,7 @@ impl TicketGate {
         .next("- the fitting type (-t bug, feature, task, epic or chore)"))
     }
 
-    /// A ticket was made: the write tools may go on.
+    /// A ticket was created: write tools are unlocked.
     pub fn pass(&self) {
         self.open.store(true, Ordering::SeqCst);
     }

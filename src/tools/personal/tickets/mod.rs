@@ -1,4 +1,4 @@
-//! Module `tickets`: tasks in Markdown files, in the form of the `tk` script (contract/tickets.md).
+//! Module `tickets`: tasks in Markdown files, in the format of the `tk` script.
 
 pub(crate) mod command;
 pub(crate) mod gate;
@@ -39,9 +39,9 @@ crate::choice! {
     pub(crate) enum Status {
         /// Everything.
         Any = "",
-        /// Not begun.
+        /// Not started.
         Open = "open",
-        /// Begun.
+        /// In progress.
         InProgress = "in_progress",
         /// Done.
         Closed = "closed",
@@ -143,7 +143,7 @@ impl Status {
     }
 }
 
-/// Where this session's tickets are: the project's in coding mode, else the person's own.
+/// Where this session's tickets are: the project's in coding mode, else the user's own.
 fn desk(ctx: &Ctx) -> Outcome<Desk<'_>> {
     let world = &ctx.world;
     let (place, current) = match world.project() {
@@ -267,7 +267,7 @@ fn add_dep(ctx: &Ctx, args: TicketAddDep) -> Outcome<String> {
     })
 }
 
-/// A model at the command line: nobody types a note, no editor opens, and its first ticket is sent back.
+/// A model as caller: no typed notes, no editor, and its first ticket is sent back.
 struct Model<'a>(&'a Ctx);
 
 impl Caller for Model<'_> {
@@ -281,11 +281,11 @@ impl Caller for Model<'_> {
 
     fn before_create(&mut self) -> Outcome<()> {
         let world = &self.0.world;
-        // A reviewer, who may change nothing, reports by tickets and is not to be held up by one.
+        // A reviewer, who may change nothing, reports by tickets and must not be held up.
         if world.bounds.readonly {
             return Ok(());
         }
-        // One call by hand is a process of its own and never gets to a second.
+        // A direct call is a process of its own and never gets to a second attempt.
         if self.0.approval.is_user_invoked() && world.env.get("MARVIN_TICKET").is_none() {
             return Ok(());
         }

@@ -8,12 +8,12 @@ use crate::formats::front_matter::{Doc, lines, squeezed};
 use crate::store::tickets::folder::{Folder, Ticket};
 use crate::store::tickets::graph::Graph;
 
-/// Which tickets a list holds; an empty text lets all through, others compare whole values.
+/// The filter of a list; an empty text matches everything, others compare whole values.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filter {
     /// The status.
     pub status: String,
-    /// Who does it.
+    /// The person responsible.
     pub assignee: String,
     /// One tag.
     pub tag: String,
@@ -105,7 +105,7 @@ pub(crate) fn closed(
     Ok(out)
 }
 
-/// A ticket's file with its parent's title, and below it what it has to do with others.
+/// A ticket's file with its parent's title, followed by related tickets.
 ///
 /// # Errors
 /// No such ticket; it cannot be read.
@@ -154,7 +154,7 @@ pub(crate) fn show(folder: &Folder, given: &str, stop: &Cancel) -> Outcome<Strin
         }
         let _ = write!(out, "\n## {heading}\n\n");
         for id in ids {
-            // A ticket whose file is gone still blocks, so it is told, with neither status nor title.
+            // A ticket whose file is gone still blocks, so it is listed, with neither status nor title.
             let (status, title) = graph
                 .get(&id)
                 .map_or(("", ""), |other| (&other.status, &other.title));

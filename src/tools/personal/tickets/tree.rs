@@ -1,4 +1,4 @@
-//! The tree of what a ticket depends on, drawn as the script draws it (contract/tickets.md, `dep tree`).
+//! A ticket's dependency tree, in the layout of `tk dep tree`.
 
 use crate::store::tickets::graph::Graph;
 
@@ -7,10 +7,10 @@ const EXACT: usize = 100_000;
 /// Lines of a tree; `--full` repeats tickets, and their number can double with each level.
 const LINES: usize = 100_000;
 
-/// Where a ticket stands below the root.
+/// A ticket's position below the root.
 #[derive(Debug, Clone, Copy, Default)]
 struct Depth {
-    /// Longest way from the root; nothing when it cannot be reached.
+    /// Longest way from the root; `None` when it cannot be reached.
     own: Option<usize>,
     /// The deepest place of it or anything below, counted from the root, as the script counts it.
     below: usize,
@@ -196,7 +196,7 @@ fn exactly(graph: &Graph, root: usize, depths: &mut [Depth]) -> bool {
 
 /// One walk over everything below a root.
 struct Walk {
-    /// Tickets in the order in which all below them was seen.
+    /// Tickets in post-order.
     finished: Vec<usize>,
     /// Place of each in that order.
     place: Vec<usize>,

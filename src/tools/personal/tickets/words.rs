@@ -1,4 +1,4 @@
-//! The options of the script's commands, taken from their words.
+//! Parses the options of the script's commands.
 
 use super::show::Filter;
 use crate::base::problem::{Outcome, Problem};
@@ -29,11 +29,10 @@ fn value<'a>(
         .ok_or_else(|| Problem::input(format!("{flag} needs a value")))
 }
 
-/// The words of `create`. Of several titles the last counts; after `--` a title may begin with a hyphen. The assignee is nothing
-/// when none was named.
+/// The words of `create`. Of several titles the last one counts; after `--` a title may begin with a hyphen. The assignee is `None` when not given.
 ///
 /// # Errors
-/// An unknown option, one without its value, or a value that is none.
+/// An unknown option, one without its value, or an invalid value.
 pub(super) fn create(words: &[String]) -> Outcome<(New, Option<String>)> {
     let mut new = New::default();
     let mut assignee = None;
@@ -89,7 +88,7 @@ fn kind(text: &str) -> Outcome<String> {
     })
 }
 
-/// The words of a list: its filters, and its limit where it has one.
+/// The words of a list: its filters, and its limit if it has one.
 ///
 /// # Errors
 /// An unknown option, or one without its value.

@@ -107,7 +107,7 @@ fn clone(ctx: &Ctx, args: GithubClone) -> Outcome<String> {
             return Ok(present());
         }
         return Err(
-            Problem::refused(format!("{} exists and is no clone.", dest.display()))
+            Problem::refused(format!("{} exists and is not a clone.", dest.display()))
                 .next("Move or remove it, then clone again."),
         );
     }
@@ -166,7 +166,7 @@ fn clone(ctx: &Ctx, args: GithubClone) -> Outcome<String> {
     ))
 }
 
-/// Which branch a clone is on, or that it has nothing yet.
+/// The branch of a clone, or that it is empty.
 fn on(ctx: &Ctx, dest: &Path) -> String {
     let head = Git::open(dest, &ctx.world.env, &ctx.stop).and_then(|git| git.head());
     match head {
@@ -305,7 +305,7 @@ fn read(ctx: &Ctx, args: GithubReadFile) -> Outcome<String> {
     );
     if cut {
         said.push_str(&format!(
-            "\n[Cut before line {number}; go on with start {number}.]"
+            "\n[Cut before line {number}; continue with start {number}.]"
         ));
     }
     Ok(said)

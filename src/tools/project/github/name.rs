@@ -14,12 +14,12 @@ impl Name {
     /// `owner/name`, or an address at GitHub or at `base`.
     ///
     /// # Errors
-    /// What is neither.
+    /// Anything else.
     pub(super) fn parse(text: &str, base: &str) -> Outcome<Self> {
         let text = text.trim();
         let wrong = |why: &str| {
             Problem::input(format!(
-                "\"{}\" is no repository: {why}.",
+                "\"{}\" is not a repository: {why}.",
                 clip(&visible(text), 100)
             ))
             .next("Give owner/name, for example rust-lang/rust, or its address at GitHub.")

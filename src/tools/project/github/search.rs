@@ -1,4 +1,4 @@
-//! Searching GitHub through `gh`, one hit a line (contract/services/gh.md).
+//! GitHub search through `gh` (<https://cli.github.com/manual/gh_search>), one hit per line.
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::tools::output::untrusted::fenced;
 const LIMIT: Duration = Duration::from_secs(28);
 /// Characters of a description.
 const ABOUT: usize = 200;
-/// Variables by which gh knows who asks whom; only gh gets them.
+/// Variables with gh's credentials and configuration; only gh gets them.
 const OWN: [&str; 6] = [
     "GH_TOKEN",
     "GITHUB_TOKEN",
@@ -151,7 +151,7 @@ pub(super) fn search(ctx: &Ctx, args: GithubSearch) -> Outcome<String> {
     })
 }
 
-/// The hits in what gh said: a list, an answer of the API, or plain lines.
+/// The hits in gh's output: a list, an API response, or plain lines.
 pub(super) fn lines(text: &str, most: usize) -> Vec<String> {
     let value: Value = match serde_json::from_str(text) {
         Ok(value) => value,

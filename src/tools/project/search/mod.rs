@@ -1,8 +1,7 @@
-//! Searching a project's text, with the crates that ripgrep is made of and behind the fence.
+//! Searches a project's text with the crates that ripgrep is made of, behind the path fence.
 //!
-//! No child does it: ripgrep opens files by their paths, so a folder swapped for a link leads it out, and it reads whatever stands
-//! under the name of an ignore file, a device or a pipe too. The walk of [`Root::walk`] holds a handle on every folder instead, and
-//! files are searched on several threads, so that nothing is lost by it.
+//! Not by running ripgrep: it opens files by path, so a folder swapped for a symlink leads it out, and it reads devices or pipes that have the name
+//! of an ignore file. [`Root::walk`] holds a handle on every folder instead, and files are searched on several threads, so it is as fast.
 
 mod names;
 pub(crate) mod parallel;
@@ -41,10 +40,10 @@ const VENDOR: [&str; 8] = [
 ];
 /// Longest search; less than a call may take, so that what was found by then is shown.
 const LIMIT: Duration = Duration::from_secs(25);
-/// How long git may take to say what it tracks.
+/// Time limit for git to list tracked files.
 const GIT_LIMIT: Duration = Duration::from_secs(5);
 
-/// What to look for.
+/// A search request.
 #[derive(Debug, Clone)]
 pub(crate) struct Search<'a> {
     /// Regular expression in the `regex` crate's syntax.
@@ -66,10 +65,10 @@ struct Line {
     hit: bool,
 }
 
-/// Searches below `root` and gives `path:line` blocks with context, hits marked, and a count.
+/// Searches below `root` and returns `path:line` blocks with context, hits marked, and a count.
 ///
 /// # Errors
-/// A pattern that is no regular expression (with the engine's words), a glob that is none, or the search was stopped.
+/// An invalid regular expression (with the engine's message) or glob, or the search was cancelled.
 pub(crate) fn search(root: &Root, what: &Search<'_>, env: &Env, stop: &Cancel) -> Outcome<String> {
     Ok(render::render(&find(root, what, env, stop)?, what))
 }
@@ -127,7 +126,7 @@ struct Finder<'a> {
     names: Names<'a>,
     pattern: Pattern,
     limits: Limits<'a>,
-    /// What git tracks below the root; asked for when something is about to be left out.
+    /// Files tracked by git below the root; looked up before something is left out.
     tracked: Option<BTreeSet<String>>,
     batch: Vec<WalkFile>,
     found: Found,
@@ -136,7 +135,7 @@ struct Finder<'a> {
 /// Why a walk is where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
-    /// Nothing speaks against it.
+    /// Ordinary: searched.
     Usual,
     /// It would be left out, but the glob names it: what is ignored in it is searched as well.
     Asked,
@@ -207,7 +206,7 @@ impl Finder<'_> {
     }
 }
 
-/// What git tracks below `root`. Its files may be anything, pipes too, so git does not get the whole time of the search.
+/// Files tracked by git below `root`. The repository's files may be anything, even pipes, so git does not get the whole time of the search.
 fn tracked(root: &Root, env: &Env, stop: &Cancel) -> Outcome<BTreeSet<String>> {
     let (stop, _with_search) = stop.child();
     thread::scope(|scope| {
@@ -272,7 +271,7 @@ struct Found {
     troubles: Vec<String>,
 }
 
-/// Troubles that are kept; fewer are shown.
+/// Problems that are kept; fewer are shown.
 const TROUBLES: usize = 20;
 
 impl Found {

@@ -14,7 +14,7 @@ pub(super) struct Names<'a> {
 
 impl<'a> Names<'a> {
     /// # Errors
-    /// The text is no glob.
+    /// The text is not a glob.
     pub(super) fn new(glob: &'a str) -> Outcome<Self> {
         if matches!(glob, "*" | "") {
             return Ok(Self {
@@ -41,8 +41,8 @@ impl<'a> Names<'a> {
             .is_none_or(|matcher| !matcher.matched(path, false).is_ignore())
     }
 
-    /// True when the glob names this file or folder itself, so that it is searched though it would be left out: `build` in
-    /// `build/**` and in `{build,dist}/*.js`, but nothing in `*` or `!*.rs`.
+    /// True when the glob names this file or folder itself, so that it is searched although it would be skipped: `build` in `build/**` and in
+    /// `{build,dist}/*.js`, but nothing in `*` or `!*.rs`.
     pub(super) fn ask_for(&self, name: &str) -> bool {
         !self.glob.starts_with('!')
             && self
@@ -56,7 +56,8 @@ impl<'a> Names<'a> {
 fn not_a_glob(glob: &str, why: &str) -> Problem {
     let shown = clip(&visible(glob), 100);
     let why = clip(&visible(why), 300);
-    Problem::input(format!("\"{shown}\" is no file name glob: {why}.")).next("For example: *.rs")
+    Problem::input(format!("\"{shown}\" is not a valid file name glob: {why}."))
+        .next("For example: *.rs")
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ const THREADS: usize = 8;
 /// Files that are not worth a second thread.
 const FEW: usize = 8;
 
-/// What the work makes of each file, in their order. Every thread gets a worker of its own from `worker`.
+/// Maps every file by `work`, in order. Every thread gets a worker of its own from `worker`.
 pub(crate) fn in_parallel<T, W>(files: &[WalkFile], worker: impl Fn() -> W + Sync) -> Vec<T>
 where
     T: Send,

@@ -1,7 +1,7 @@
-//! One file searched, line by line: a pattern never sees more than a line.
+//! Searches one file, line by line: a pattern never sees more than a line.
 //!
-//! Usual files are read whole, and a second form of the pattern, whose `^` and `$` know lines, runs over all of it to find the lines
-//! worth a look; going through millions of lines one by one takes ten times as long. What it finds is tried again on its line alone.
+//! Ordinary files are read whole, and a second form of the pattern, in multi-line mode, runs over all of it to find candidate lines; going through
+//! millions of lines one by one takes ten times as long. Candidates are matched again on their own.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -17,20 +17,20 @@ use crate::base::patterns::{MAX_REGEX_DEPTH, regex_excess};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, visible};
 
-/// Bytes looked at to tell a binary file.
+/// Bytes examined to detect a binary file.
 const SNIFF: usize = 64 * 1024;
 /// Bytes of a file that is read whole.
 const WHOLE_BYTES: usize = 4 << 20;
 /// Bytes of a line that are searched, in a file that is not read whole.
 const LINE_BYTES: usize = 4 << 20;
-/// Bytes of a line that are kept for showing.
+/// Bytes of a line that are kept for display.
 const SHOWN_BYTES: usize = 4_096;
 /// Lines between two looks at the clock.
 const PAUSE: u64 = 1_024;
 /// Lines found in vain before a file is gone through line by line: the pattern then matches across lines.
 const MAX_VAIN: usize = 32;
 
-/// When a search ends whatever is left.
+/// Limits that end a search.
 pub(super) struct Limits<'a> {
     pub(super) stop: &'a Cancel,
     pub(super) until: Instant,
@@ -46,7 +46,7 @@ impl Limits<'_> {
 #[derive(Debug, Default)]
 pub(super) struct Hits {
     pub(super) lines: Vec<Line>,
-    /// What was not searched of it.
+    /// Why it was not searched completely.
     pub(super) trouble: Option<String>,
 }
 
@@ -54,13 +54,13 @@ pub(super) struct Hits {
 #[derive(Clone)]
 pub(super) struct Pattern {
     line: Regex,
-    /// Finds lines in a whole text; nothing when it might miss one.
+    /// Finds lines in a whole text; `None` when it might miss one.
     whole: Option<Regex>,
 }
 
 impl Pattern {
     /// # Errors
-    /// The text is no regular expression, or one too large to be tried.
+    /// The text is not a regular expression, or one too large to be tried.
     pub(super) fn new(text: &str) -> Outcome<Self> {
         if let Some(why) = regex_excess(text) {
             return Err(not_a_pattern(text, &why));
@@ -83,11 +83,11 @@ impl Pattern {
     }
 }
 
-/// What to take of each file.
+/// How much to collect from each file.
 pub(super) struct Wanted {
     /// Lines around a hit.
     pub(super) context: usize,
-    /// Hits; one more is taken when there are as many.
+    /// Hits; one more is collected to detect that there are more.
     pub(super) most: usize,
 }
 
@@ -191,7 +191,7 @@ impl<'a> Taker<'a> {
 
     /// Searches a whole text. False when it has to be gone through line by line.
     fn search(&mut self, text: &[u8], whole: &Regex, line: &Regex, limits: &Limits<'_>) -> bool {
-        // Where the line begins that was not taken or passed over yet, and its number; where to look from.
+        // Start and number of the first unprocessed line, and where to search from.
         let (mut open, mut number, mut from) = (0, 1, 0);
         let mut vain = 0;
         while from < text.len() && !limits.are_reached() {
@@ -232,7 +232,7 @@ impl<'a> Taker<'a> {
         let (mut at, mut passed) = (from, 0);
         while passed < lines && context > 0 {
             if passed == context && lines - passed > context {
-                // Nothing between is near a hit.
+                // No line in between is near a hit.
                 at = (0..context).fold(to.saturating_sub(1), |end, _| {
                     memrchr(b'\n', slice(text, 0, end)).unwrap_or(0)
                 }) + 1;
@@ -262,7 +262,7 @@ impl<'a> Taker<'a> {
                 break;
             }
             if memchr(0, &bytes).is_some() {
-                // A binary file after all: what was found in it is text that means nothing.
+                // A binary file after all: text found in it is meaningless.
                 self.hits = Hits::default();
                 break;
             }
@@ -294,8 +294,8 @@ fn line_around(text: &[u8], from: usize, at: usize) -> (usize, usize) {
     (start, end)
 }
 
-/// Reads a line into `bytes`; of a longer one only its first [`LINE_BYTES`], and the rest is passed over. Gives whether it is
-/// whole, nothing at the end of the file.
+/// Reads a line into `bytes`; of a longer one only its first [`LINE_BYTES`], the rest is skipped. Returns whether it is complete, `None` at the end
+/// of the file.
 fn next_line(reader: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<Option<bool>> {
     bytes.clear();
     let read = reader
@@ -328,10 +328,10 @@ fn decode(text: &mut Vec<u8>) -> bool {
     true
 }
 
-/// A pattern that the engine does not take, with its words.
+/// The problem with a pattern that the engine rejects, with its message.
 fn not_a_pattern(pattern: &str, said: &str) -> Problem {
     Problem::input(format!(
-        "\"{}\" is no regular expression: {}",
+        "\"{}\" is not a valid regular expression: {}",
         clip(&visible(pattern), 200),
         clip(said.trim(), 600)
     ))

@@ -82,7 +82,7 @@ fn hits_stand_in_the_order_of_their_paths_with_context() {
 }
 
 proptest::proptest! {
-    /// A flag that changes nothing sends the same pattern the slow way, line by line.
+    /// A redundant flag sends the same pattern through the slow path, line by line.
     #[test]
     fn the_quick_way_finds_what_the_slow_one_finds(
         text in "([xyz \n]|é|\\t){0,120}",
@@ -199,7 +199,7 @@ fn a_folder_swapped_for_a_link_leads_nowhere() {
     assert!(seen > 0);
 }
 
-/// What opens, closes, repeats or escapes in a glob or a regular expression.
+/// Characters with a meaning in globs or regular expressions.
 const SIGNS: [&str; 17] = [
     "(", ")", "[", "]", "{", "}", "[[:", "(?:", "(?", "\\", "*", "?", "|", "a{9}", "!", "**/",
     "{a,",

@@ -1,4 +1,4 @@
-//! `search_arxiv`: the preprint server, asked in its query language and read from its Atom (contract/services/arxiv.md).
+//! `search_arxiv`: queries in arXiv's query language, results in Atom (<https://info.arxiv.org/help/api/user-manual.html>).
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::net::services::ARXIV;
 use crate::tools::engine::context::Ctx;
 use crate::tools::output::untrusted::line;
 
-/// What the terms of use keep between two requests; the second try waits as long.
+/// The pause between two requests by the terms of use; also before the retry.
 const PAUSE: Duration = Duration::from_secs(3);
 /// The longest wait for a second try.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -75,7 +75,7 @@ fn ask(ctx: &Ctx, args: &SearchArxiv, terms: &Terms) -> Outcome<Answer> {
         .get()
 }
 
-/// How long to wait before the second try; none for an answer that stands.
+/// How long to wait before the retry; `None` for a final answer.
 fn wait(answer: &Answer, feed: Option<&Feed>) -> Option<Duration> {
     let again = match feed {
         Some(feed) if feed.error.is_some() => false,
@@ -115,7 +115,7 @@ fn judge(answer: &Answer, feed: Option<Feed>) -> Outcome<Feed> {
         None if !answer.is_ok() => Err(answer.refused(None)),
         None => match answer.text().trim() {
             said if said.starts_with("Rate exceeded") => {
-                Err(Problem::limit("arXiv is asked too often: Rate exceeded.")
+                Err(Problem::limit("Too many requests to arXiv: Rate exceeded.")
                     .next("Wait some minutes, or use search_papers."))
             }
             _ => Err(answer.unreadable()),

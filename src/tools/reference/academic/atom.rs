@@ -1,4 +1,4 @@
-//! Papers out of arXiv's Atom (contract/services/arxiv.md): read piece by piece, whatever order or prefix its elements have.
+//! Parses papers from arXiv's Atom, independent of element order and namespace prefixes.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -9,14 +9,14 @@ use crate::tools::output::untrusted::line;
 /// Elements that may be open in each other; what lies deeper is not read.
 const DEEPEST: usize = 64;
 
-/// What a feed holds.
+/// A parsed feed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Feed {
     /// How many there are in all.
     pub(super) total: Option<u64>,
-    /// What it lists.
+    /// Its papers.
     pub(super) papers: Vec<Paper>,
-    /// Why there is nothing: arXiv writes errors as entries.
+    /// Why there are no papers: arXiv reports errors as entries.
     pub(super) error: Option<String>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Paper {
 }
 
 impl Paper {
-    /// True for one that its authors or arXiv took back: said at the beginning of its abstract, or in its comment.
+    /// True for a withdrawn paper: stated at the beginning of its abstract, or in its comment.
     pub(super) fn is_withdrawn(&self) -> bool {
         let start: String = self.summary.chars().take(120).collect();
         let start = start.to_lowercase();
@@ -62,7 +62,7 @@ impl Paper {
     }
 }
 
-/// Reads a feed; none for what is no feed, and for one that breaks off before it says anything.
+/// Reads a feed; none for what is not a feed, and for one that breaks off before it says anything.
 pub(super) fn read(text: &str) -> Option<Feed> {
     let mut reader = Reader::from_str(text);
     let config = reader.config_mut();
@@ -118,7 +118,7 @@ impl Reading {
                     self.paper.categories.push(term);
                 }
             }
-            // The one that it is listed under stands first.
+            // The primary category comes first.
             "primary_category" => {
                 if let Some(term) = attribute(tag, "term") {
                     self.paper.categories.retain(|own| *own != term);

@@ -87,7 +87,7 @@ fn shortened(text: &str) -> String {
     clip(&line(text), ABSTRACT)
 }
 
-/// The first words of a list: where from, how many of how many, for what.
+/// The heading of a list: source, how many of how many, and the query.
 fn found(source: &str, shown: usize, total: Option<u64>, query: &str) -> String {
     let count = match total.filter(|total| *total > shown as u64) {
         Some(total) => format!("{shown} of {} papers", thousands(total)),

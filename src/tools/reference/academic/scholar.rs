@@ -1,4 +1,5 @@
-//! `search_papers`: Semantic Scholar's graph (contract/services/semantic-scholar.md). Without a key it is often busy, and said to be.
+//! `search_papers`: Semantic Scholar's graph API (<https://api.semanticscholar.org/api-docs/>). Without a key it is often overloaded; the message
+//! says so.
 
 use std::time::Duration;
 
@@ -79,7 +80,7 @@ fn ask(ctx: &Ctx, args: &SearchPapers, query: &str, years: Option<&str>) -> Outc
         .query("limit", args.max_results)
         .query("fields", FIELDS)
         .query_if("year", years)
-        // The server filters; filtering what a small limit left would leave nothing.
+        // The server filters: filtering a short list here could leave nothing.
         .flag_if("openAccessPdf", args.open_access_only);
     if let Some(key) = SEMANTIC_SCHOLAR.key_in(&ctx.world.env) {
         ask = ask.secret_header("x-api-key", &key, key.clone());
@@ -91,7 +92,7 @@ fn ask(ctx: &Ctx, args: &SearchPapers, query: &str, years: Option<&str>) -> Outc
 fn years(min: i64, max: i64) -> Outcome<Option<String>> {
     for year in [min, max] {
         if !(0..=9999).contains(&year) {
-            return Err(Problem::input(format!("{year} is no year of a paper."))
+            return Err(Problem::input(format!("{year} is not a publication year."))
                 .next("Give a year such as 2019, or 0 for any."));
         }
     }
@@ -110,7 +111,7 @@ fn years(min: i64, max: i64) -> Outcome<Option<String>> {
     }))
 }
 
-/// What the search was limited to, as the end of a sentence.
+/// The filters of the search, as the end of a sentence.
 fn limits(args: &SearchPapers) -> String {
     let years = match (args.year_min, args.year_max) {
         (0, 0) => String::new(),
@@ -152,7 +153,7 @@ fn judge(answer: &Answer, keyed: bool) -> Outcome<Value> {
     }
 }
 
-/// One paper in a few lines; none for what is none.
+/// One paper in a few lines; `None` for an unusable entry.
 fn paper(value: &Value) -> Option<String> {
     value.as_object()?;
     let title = value.text("title").map_or("(no title)".to_owned(), line);

@@ -1,4 +1,4 @@
-//! What a person types as arXiv's query language (contract/services/arxiv.md): every word bound to a field, phrases kept.
+//! Turns a user's query into arXiv's query language: every word bound to a field, phrases kept.
 
 use std::sync::LazyLock;
 
@@ -15,7 +15,7 @@ pub(super) enum Terms {
     Query(String),
 }
 
-/// A field's prefix as a person who knows the language writes it.
+/// A field prefix of the query language.
 static FIELD: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"(?:^|[\s(])(?:ti|au|abs|co|jr|cat|rn|id|all):\S"#).ok());
 /// Ids since 2007 and those before, with or without a version.
@@ -25,10 +25,10 @@ static ID: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 /// Operators; only in capitals, as the language has them.
 const OPERATORS: [&str; 3] = ["AND", "OR", "ANDNOT"];
-/// Words that would be taken for operators and carry nothing.
+/// Words that would be read as operators and carry no meaning.
 const EMPTY: [&str; 4] = ["and", "or", "not", "andnot"];
 
-/// The terms of a query. One with a field's prefix goes as it is; ids alone are asked for as ids.
+/// The terms of a query. One with a field prefix is passed unchanged; ids alone are requested as ids.
 ///
 /// # Errors
 /// `Input` when there is no word in it.
@@ -63,7 +63,7 @@ fn id(word: &str) -> Option<&str> {
     found.get(1).map(|id| id.as_str())
 }
 
-/// Words and phrases, each bound to all fields, joined by AND or the operator that stands between them.
+/// Words and phrases, each bound to all fields, joined by AND or the operator between them.
 fn bound(query: &str) -> String {
     let mut out = String::new();
     let mut operator = "AND";
@@ -74,7 +74,7 @@ fn bound(query: &str) -> String {
         out.push_str(&format!("all:{term}"));
         *operator = "AND";
     };
-    // Every second part stood in quotes; a last quote without its partner is none.
+    // Every second part was in quotes; an unpaired last quote is ignored.
     let parts: Vec<&str> = query.split('"').collect();
     let closed = parts.len() % 2 == 1;
     for (n, part) in parts.iter().enumerate() {

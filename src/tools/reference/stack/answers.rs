@@ -13,7 +13,7 @@ use crate::tools::engine::context::Ctx;
 use crate::tools::output::untrusted::{fenced, line};
 use crate::tools::output::web_links::stack_site;
 
-/// Answers that are asked for, and those that are shown.
+/// Answers that are requested, and those that are shown.
 const ASKED: usize = 5;
 const SHOWN: usize = 3;
 /// Characters of an answer's text.
@@ -22,7 +22,7 @@ const LONGEST: usize = 1_500;
 pub(super) fn answers(ctx: &Ctx, args: StackAnswers) -> Outcome<String> {
     let id = args.question_id;
     if id <= 0 {
-        return Err(Problem::input(format!("{id} is no question's id."))
+        return Err(Problem::input(format!("{id} is not a question id."))
             .next("stack_search shows the ids of questions."));
     }
     let (site, name) = args.site.names();

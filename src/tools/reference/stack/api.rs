@@ -80,14 +80,14 @@ pub(super) fn get(
         ctx.world.outside.rest(&STACKEXCHANGE, until_midnight());
     }
     let items = value.at("items").and_then(Value::as_array);
-    // An empty list is an answer; one of which nothing is an item is none.
+    // An empty list is valid; a list without any object is not.
     if items.is_none_or(|items| !items.is_empty() && !items.iter().any(Value::is_object)) {
         return Err(answer.unreadable());
     }
     Ok(value)
 }
 
-/// True when the person has a key.
+/// True when the user has a key.
 pub(super) fn is_keyed(ctx: &Ctx) -> bool {
     STACKEXCHANGE.key_in(&ctx.world.env).is_some()
 }
@@ -109,9 +109,9 @@ fn refusal(ctx: &Ctx, value: &Value, said: &str) -> Option<Problem> {
                     .outside
                     .rest(&STACKEXCHANGE, Duration::from_secs(wait));
             }
-            let problem = Problem::limit(format!("Stack Exchange is asked too often: {said}."));
+            let problem = Problem::limit(format!("Too many requests to Stack Exchange: {said}."));
             let problem = match wait {
-                Some(wait) => problem.next(format!("It may be asked again in {}.", spoken(wait))),
+                Some(wait) => problem.next(format!("Try again in {}.", spoken(wait))),
                 None => problem.next("Wait some minutes, or use web_search."),
             };
             match STACKEXCHANGE.key_in(&ctx.world.env) {
@@ -144,7 +144,7 @@ fn seconds(text: &str) -> Option<u64> {
     before.rsplit(' ').next()?.parse().ok()
 }
 
-/// A time as a person says it.
+/// A duration in natural language.
 fn spoken(seconds: u64) -> String {
     let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     match seconds {
@@ -154,14 +154,14 @@ fn spoken(seconds: u64) -> String {
     }
 }
 
-/// The allowance begins anew at midnight UTC.
+/// The allowance begins again at midnight UTC.
 fn until_midnight() -> Duration {
     let now = jiff::Timestamp::now().as_second();
     let day = 24 * 3_600;
     Duration::from_secs(u64::try_from(day - now.rem_euclid(day)).unwrap_or_default())
 }
 
-/// What is left of the day's requests, as a line; a warning when that is little.
+/// The remaining daily quota, as a line; a warning when it is low.
 pub(super) fn allowance(value: &Value, keyed: bool) -> Option<String> {
     let more = if keyed {
         ""
@@ -171,9 +171,7 @@ pub(super) fn allowance(value: &Value, keyed: bool) -> Option<String> {
     let left = value.whole("quota_remaining").filter(|left| *left >= 0)?;
     let shown = |n: i64| thousands(n.unsigned_abs());
     Some(match (left, value.whole("quota_max")) {
-        (0, _) => {
-            "No requests are left today; the allowance begins anew at midnight UTC.".to_owned()
-        }
+        (0, _) => "No requests are left today; the quota resets at midnight UTC.".to_owned(),
         (1..FEW, _) => format!(
             "Only {} left today{more}.",
             match left {

@@ -1,4 +1,4 @@
-//! The HTML of a post as text: code as it stands, links as "text (address)", entities decoded once (contract/services/stackexchange.md).
+//! The HTML of a post as text: code unchanged, links as "text (address)", entities decoded once.
 
 use crate::formats::html::{self, Piece};
 
@@ -53,7 +53,7 @@ fn finish(out: &mut String, link: Option<(String, usize)>) {
     }
 }
 
-/// The address that a link goes to; none for places in the post itself and for what is no address.
+/// The address that a link goes to; none for places in the post itself and for what is not an address.
 fn whole(href: &str, site: &str) -> Option<String> {
     let href = href.split_whitespace().collect::<String>();
     let lower = href.to_ascii_lowercase();

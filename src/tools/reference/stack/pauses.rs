@@ -1,4 +1,5 @@
-//! Pauses that Stack Exchange asked for: each holds for one method, in all threads of this process (contract/services/stackexchange.md).
+//! Pauses that Stack Exchange asks for (`backoff`, <https://api.stackexchange.com/docs/throttle>): each applies to one method, in all threads of
+//! this process.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -10,7 +11,7 @@ const LONGEST: u64 = 24 * 3_600;
 /// Until when each method is left alone. A method is known by its whole base, so that a server of one's own is another one.
 static PAUSES: LazyLock<Mutex<HashMap<String, Instant>>> = LazyLock::new(Mutex::default);
 
-/// How long `method` must still be left alone.
+/// Remaining pause of `method`.
 pub(super) fn left(method: &str) -> Option<Duration> {
     let until = *lock().get(method)?;
     until

@@ -75,7 +75,7 @@ pub(super) fn search(ctx: &Ctx, args: StackSearch) -> Outcome<String> {
     Ok(out)
 }
 
-/// Tags as the service wants them: `a;b`.
+/// Tags in the service's format: `a;b`.
 fn tags(text: &str) -> String {
     let tags = text.split([';', ',']).map(line);
     tags.filter(|tag| !tag.is_empty())
@@ -84,7 +84,7 @@ fn tags(text: &str) -> String {
         .join(";")
 }
 
-/// One question in a few lines; none for what is none.
+/// One question in a few lines; `None` for an unusable entry.
 fn question(value: &Value, site: &str) -> Option<String> {
     let id = value.whole("question_id")?;
     let title = match html::line(value.text("title").unwrap_or_default()) {

@@ -1,8 +1,8 @@
-//! Long text in pieces that a service takes: cut between sentences, else between words, never inside a character.
+//! Splits long text into pieces that a service accepts: between sentences, else between words, never inside a character.
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-/// A piece of a text, and the white space that stands behind it.
+/// A piece of a text, and the white space after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece<'a> {
     pub(crate) text: &'a str,
@@ -73,7 +73,7 @@ fn sentence_end(text: &str, window: &str) -> Option<usize> {
     found
 }
 
-/// The last boundary between what a person calls characters; inside one that is longer than the window, between two of its parts.
+/// The last grapheme boundary; inside a cluster longer than the window, the last character boundary.
 fn whole_characters(text: &str, most: usize) -> usize {
     let mut end = 0;
     for (at, cluster) in text.grapheme_indices(true) {

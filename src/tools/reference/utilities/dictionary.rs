@@ -1,4 +1,4 @@
-//! English words by dictionaryapi.dev (contract/services/dictionaryapi.md).
+//! English definitions from <https://dictionaryapi.dev>.
 
 use std::fmt::Write as _;
 
@@ -24,7 +24,7 @@ pub(super) fn lookup(ctx: &Ctx, args: DictionaryLookup) -> Outcome<String> {
     if word.is_empty() || word.chars().count() > LONGEST {
         return Err(Problem::input(match word.is_empty() {
             true => "No word was given.".to_owned(),
-            false => format!("\"{}\" is no word.", clip(&word, 60)),
+            false => format!("\"{}\" is not a word.", clip(&word, 60)),
         })
         .next("Give one English word, for example serendipity."));
     }
@@ -61,7 +61,7 @@ fn unknown(word: &str) -> Problem {
         .next("Check its spelling, or give its base form; only English words are known.")
 }
 
-/// The entries as text; nothing when they define nothing.
+/// The entries as text; `None` when they define nothing.
 fn shown(entries: &[Value], synonyms: bool) -> Option<String> {
     let texts: Vec<String> = entries
         .iter()

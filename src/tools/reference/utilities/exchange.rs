@@ -1,4 +1,4 @@
-//! One currency in another at the European Central Bank's rate, by Frankfurter (contract/services/frankfurter.md).
+//! Currency conversion at the European Central Bank's reference rates, from <https://frankfurter.dev>.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub(super) fn exchange(ctx: &Ctx, amount: Number, from: Money, to: Money) -> Out
     ))
 }
 
-/// The rate by the first version of the service, which has the thirty currencies of the bank; nothing when one is missing there.
+/// The rate by the first version of the service, which has the thirty currencies of the bank; `None` when one is missing there.
 fn first(ctx: &Ctx, from: &str, to: &str) -> Outcome<Option<Rate>> {
     let answer = ctx
         .ask(&FRANKFURTER)
@@ -73,7 +73,7 @@ fn first(ctx: &Ctx, from: &str, to: &str) -> Outcome<Option<Rate>> {
             false => Err(answer.unreadable()),
         };
     }
-    // The rates are of that amount, which is 1 as it was not asked for.
+    // Rates refer to this amount, which is 1 because none was requested.
     let amount = positive(&value, "amount").unwrap_or(Number::ONE);
     match positive(&value, &format!("rates/{to}")) {
         Some(rate) => Ok(Some(Rate {
@@ -113,7 +113,7 @@ fn second(ctx: &Ctx, from: &str, to: &str) -> Outcome<Rate> {
     }
 }
 
-/// True when the answer names another currency than the one that was asked for.
+/// True when the answer is about another currency than requested.
 fn is_other(value: &Value, key: &str, asked: &str) -> bool {
     value
         .text(key)

@@ -1,4 +1,4 @@
-//! Feeds of the web, fetched as any address that a model or a page gave and read by the feed reader (contract/services/rss.md).
+//! Feeds on the web: fetched by the guarded client, like any address from a model or a page, and parsed by the feed reader.
 
 use std::fmt::Write as _;
 
@@ -64,13 +64,13 @@ pub(super) fn read(ctx: &Ctx, args: ReadRss) -> Outcome<String> {
     }
 }
 
-/// The problem with a status, in words.
+/// The problem with an error status.
 fn refused(address: &Address, status: u16, wait: Option<&str>) -> Problem {
     let host = &address.host;
     let (kind, what) = match status {
         304 => (
             Kind::Network,
-            format!("{host} says that nothing changed, which was not asked ({status})."),
+            format!("{host} answered that nothing changed, which was not asked ({status})."),
         ),
         401 | 407 => (
             Kind::Refused,
@@ -94,7 +94,7 @@ fn refused(address: &Address, status: u16, wait: Option<&str>) -> Problem {
         ),
         429 => (
             Kind::Limit,
-            format!("{host} is asked too often ({status})."),
+            format!("Too many requests to {host} ({status})."),
         ),
         500..=599 => (Kind::Network, format!("{host} failed ({status}).")),
         _ => (
@@ -107,12 +107,12 @@ fn refused(address: &Address, status: u16, wait: Option<&str>) -> Problem {
         (Some(wait), _)
             if wait.bytes().all(|b| b.is_ascii_digit()) && wait.bytes().any(|b| b != b'0') =>
         {
-            problem.next(format!("It may be asked again in {} s.", clip(wait, 12)))
+            problem.next(format!("Try again in {} s.", clip(wait, 12)))
         }
-        // A date, not a number that is no time.
+        // A date, not a number that is not a time.
         (Some(wait), _) if wait.contains(|c: char| c.is_ascii_alphabetic()) => {
             problem.next(format!(
-                "It may be asked again after {}.",
+                "Try again after {}.",
                 clip(&crate::base::text::visible(wait), 60)
             ))
         }

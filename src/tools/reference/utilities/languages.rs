@@ -32,7 +32,7 @@ const LANGUAGES: &[(&str, &[&str])] = &[
     ("en-GB", &["British English"]), ("en-US", &["American English"]), ("pt-BR", &["Brazilian Portuguese", "Brazilian"]), ("pt-PT", &["European Portuguese"]),
     ("zh-CN", &["Simplified Chinese", "Chinese (simplified)", "简体中文"]), ("zh-TW", &["Traditional Chinese", "Chinese (traditional)", "繁體中文"]),
 ];
-/// Codes that are no longer in use, and countries that are often written for a language.
+/// Obsolete codes, and country codes that are often used for a language.
 const OTHERWISE: [(&str, &str); 9] = [
     ("iw", "he"),
     ("ji", "yi"),
@@ -45,7 +45,7 @@ const OTHERWISE: [(&str, &str); 9] = [
     ("dk", "da"),
 ];
 
-/// A language that is asked for.
+/// A requested language.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Language {
     /// Its code: `en`, `pt-BR`, `zh-Hant`, `ceb`.
@@ -83,7 +83,7 @@ pub(super) fn language(text: &str) -> Outcome<Language> {
         return Ok(Language { code });
     }
     let shown = clip(&visible(&line), 40);
-    let problem = Problem::input(format!("\"{shown}\" is no language that is known here."));
+    let problem = Problem::input(format!("\"{shown}\" is not a known language."));
     let names = LANGUAGES
         .iter()
         .flat_map(|(_, names)| names.iter().copied());
@@ -150,7 +150,7 @@ mod tests {
             said("Italien")
         );
         for text in ["xx", "", "en|fr", "e", "en-", "en-<x>", "klingonese"] {
-            assert!(said(text).contains("is no language"), "{text}");
+            assert!(said(text).contains("is not a known language"), "{text}");
         }
         assert!(said(&"x".repeat(1_000_000)).len() < 300);
     }

@@ -59,7 +59,7 @@ crate::tools! { "utilities";
     } => feeds::read, says ["read the feed {url}", "read feed {url}"];
 }
 
-/// A number as it was written, so that it stays exact; words behind it ("5 ft") are understood too.
+/// A number as written, so that it stays exact; a unit after it ("5 ft") is accepted too.
 #[derive(Debug, Clone)]
 pub(crate) struct Amount(String);
 

@@ -1,4 +1,4 @@
-//! Translation by MyMemory, a public translation memory (contract/services/mymemory.md).
+//! Translation by MyMemory, a public translation memory (<https://mymemory.translated.net/doc/spec.php>).
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ const LONGEST: usize = 8_000;
 /// Characters of a translation that is not fenced.
 const SHORT: usize = 200;
 
-/// What a piece became.
+/// The outcome for a piece.
 #[derive(Debug, Default, PartialEq)]
 struct Translated {
     text: String,
@@ -108,7 +108,7 @@ fn shown(text: &str, done: &[Translated], source: Option<&Language>, target: &La
 /// Translates one piece.
 fn one(ctx: &Ctx, text: &str, source: Option<&Language>, target: &Language) -> Outcome<Translated> {
     let from = source.map_or("autodetect", |source| &source.code);
-    // A mail address raises the daily quota; the person set it for just this.
+    // A mail address raises the daily quota; the user set it for just this.
     let mail = ctx.world.contact().filter(|contact| is_mail(contact));
     let answer = ctx
         .ask(&MYMEMORY)
@@ -124,7 +124,7 @@ fn is_mail(contact: &str) -> bool {
     contact.contains('@') && !contact.contains([':', '/', ' '])
 }
 
-/// The translation in an answer. Failures come under status 200 too, their sentence where the translation stands.
+/// The translation in an answer. Errors come with status 200 too, their message in place of the translation.
 fn judge(answer: &Answer, asked: &str, mailed: bool) -> Outcome<Translated> {
     let Some(value) = answer.value().filter(Value::is_object) else {
         return Err(match answer.is_ok() {
@@ -213,11 +213,8 @@ fn used_up(answer: &Answer, said: &str) -> Problem {
     let problem = Problem::limit("MyMemory's free translations are used up for now.");
     match (opens(said), answer.retry_after()) {
         (Some(time), _) => problem.next(format!("They are available again in {time}.")),
-        (None, Some(wait)) => problem.next(format!(
-            "It may be asked again in {} s.",
-            wait.as_secs().max(1)
-        )),
-        (None, None) => problem.next("Try again later; the count begins anew every day."),
+        (None, Some(wait)) => problem.next(format!("Try again in {} s.", wait.as_secs().max(1))),
+        (None, None) => problem.next("Try again later; the quota resets every day."),
     }
 }
 
@@ -282,7 +279,7 @@ fn refusal(answer: &Answer, status: Option<i64>, said: &str) -> Problem {
     }
 }
 
-/// A text with its entities decoded, and nothing in it that a terminal would obey.
+/// A text with its entities decoded and control characters removed.
 fn clean(text: &str) -> String {
     visible(entities(text).trim())
 }

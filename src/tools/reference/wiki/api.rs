@@ -1,4 +1,5 @@
-//! Asking a MediaWiki (contract/services/wikipedia.md): its errors come under status 200, and a server that lags is asked once more.
+//! MediaWiki API requests: errors come with status 200, and a lagging server is retried once
+//! (<https://www.mediawiki.org/wiki/Manual:Maxlag_parameter>).
 
 use std::time::Duration;
 
@@ -48,7 +49,7 @@ pub(super) fn action(
     judge(ctx, &answer)
 }
 
-/// How long to wait before the second try; none for an answer that stands.
+/// How long to wait before the retry; `None` for a final answer.
 fn lag(answer: &Answer) -> Option<Duration> {
     let value = answer.value();
     let code = value.as_ref().and_then(|value| value.text("error/code"));
@@ -72,14 +73,14 @@ pub(super) fn judge(ctx: &Ctx, answer: &Answer) -> Outcome<Value> {
     }
 }
 
-/// A refusal that is no JSON: most often of a User-Agent without a contact.
+/// A refusal that is not JSON: most often of a User-Agent without a contact.
 fn refused(ctx: &Ctx, answer: &Answer) -> Problem {
     let text = answer.text();
     let plain = (!answer.is_page() && text.len() < 1_000).then_some(text.as_str());
     let problem = answer.refused(plain);
     match answer.status {
         403 if ctx.world.contact().is_none() => problem.next(
-            "Wikipedia wants programs to name a contact: set MARVIN_CONTACT (or contact: in the preferences) to an e-mail or web address of yours.",
+            "Wikipedia requires a contact in the User-Agent: set MARVIN_CONTACT (or contact: in the preferences) to an e-mail or web address of yours.",
         ),
         403 => problem.next("The contact that Marvin names, or this network, is not accepted; try again later."),
         _ => problem,
@@ -109,7 +110,7 @@ fn fault(answer: &Answer, value: &Value) -> Option<Problem> {
     Some(match code {
         "maxlag" => Problem::limit(format!("Wikipedia's servers lag behind: {said}."))
             .next(format!("Try again in {wait} s.")),
-        "ratelimited" => Problem::limit(format!("Wikipedia is asked too often: {said}."))
+        "ratelimited" => Problem::limit(format!("Too many requests to Wikipedia: {said}."))
             .next(format!("Try again in {wait} s.")),
         "readonly" => Problem::network(format!("Wikipedia cannot answer at the moment: {said}."))
             .next("Try again later."),

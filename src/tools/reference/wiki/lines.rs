@@ -15,7 +15,7 @@ const LONGEST: usize = 1_000;
 /// Bytes that a pattern may take when it is built.
 const BUILT: usize = 1 << 20;
 
-/// A pattern, and why it is taken as plain text when it is no regular expression.
+/// A pattern, and why it is used as plain text if it is not a regular expression.
 #[derive(Debug)]
 pub(super) struct Pattern {
     regex: Regex,
@@ -62,7 +62,7 @@ impl Pattern {
     }
 }
 
-/// What was found: how many lines fit, and the first of them as text; nothing when none does.
+/// Matches: the number of lines, and the first of them as text; `None` without matches.
 pub(super) fn matching(text: &str, pattern: &Pattern) -> Option<(usize, String)> {
     let lines: Vec<&str> = text.lines().collect();
     let hits: Vec<usize> = (0..lines.len())
@@ -102,7 +102,7 @@ pub(super) fn matching(text: &str, pattern: &Pattern) -> Option<(usize, String)>
     (!hits.is_empty()).then_some((hits.len(), out))
 }
 
-/// How many lines fit, in words.
+/// The number of matching lines, as text.
 pub(super) fn counted(count: usize) -> String {
     let lines = plural(count, "line");
     match count > HITS {

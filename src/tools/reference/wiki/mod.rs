@@ -1,4 +1,4 @@
-//! Module `wiki`: Wikipedia: finding articles, their first words, and whole ones on disk to search in.
+//! Module `wiki`: Wikipedia: searching articles, summaries, and whole articles on disk to search in.
 
 mod api;
 mod lines;
@@ -47,5 +47,5 @@ crate::tools! { "wiki";
     } => grep, says ["find {pattern} in the wikipedia article {title}", "find {pattern} in wikipedia {title}"];
 }
 
-/// What the licence of the articles asks to be named.
+/// The attribution that the articles' licence requires.
 const LICENCE: &str = "Wikipedia, CC BY-SA 4.0";

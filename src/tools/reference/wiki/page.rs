@@ -15,7 +15,7 @@ pub(super) struct Page {
     pub(super) title: Title,
     /// Its text; empty for one that has none.
     pub(super) extract: String,
-    /// A few words on what it is about.
+    /// A short description.
     pub(super) about: Option<String>,
     /// Its address.
     pub(super) url: Option<String>,
@@ -38,7 +38,7 @@ pub(super) fn heading(asked: &Title, page: &Page) -> String {
     out
 }
 
-/// The page that an answer holds for the title that was asked for.
+/// The page for the requested title in an answer.
 ///
 /// # Errors
 /// `Missing` with what to do, when there is no such article; `Input` for a title that the service refuses.

@@ -26,7 +26,7 @@ pub(super) struct Saved {
     pub(super) text: String,
 }
 
-/// Saves the text of `title` below `dir`, to be found by `asked` too. Gives the file.
+/// Saves the text of `title` below `dir`, to be found by `asked` too. Returns the file.
 pub(super) fn save(
     dir: &Path,
     asked: &Title,
@@ -36,7 +36,7 @@ pub(super) fn save(
 ) -> Outcome<PathBuf> {
     let name = title.file();
     let path = dir.join(&name);
-    // What a power cut takes can be fetched again.
+    // After a power cut it can be fetched again.
     atomic::replace(&path, text.as_bytes(), Access::Private)?;
     lock::update(&index(dir), WAIT, |before| {
         let mut articles = before.as_deref().map(articles).unwrap_or_default();
@@ -113,7 +113,7 @@ fn index(dir: &Path) -> PathBuf {
     dir.join("index.json")
 }
 
-/// The index's entries by file; one that cannot be read is begun anew, for it can be.
+/// The index's entries by file; a corrupt index is rebuilt, because it can be.
 fn articles(bytes: &[u8]) -> Map<String, Value> {
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(map)) => map,

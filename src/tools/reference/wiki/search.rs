@@ -1,4 +1,4 @@
-//! `wiki_search`: articles by their words.
+//! `wiki_search`: full-text search of articles.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::formats::html;
 use crate::tools::engine::context::Ctx;
 use crate::tools::output::untrusted::{fenced, line};
 
-/// What a search found.
+/// Search results.
 pub(super) struct Found {
     total: Option<u64>,
     suggestion: Option<String>,
@@ -68,8 +68,7 @@ pub(super) fn find(ctx: &Ctx, language: Option<&str>, query: &str, most: u32) ->
     })?;
     let sound = |found: &Found| !found.hits.is_empty() || found.total.unwrap_or_default() == 0;
     read(&value).filter(sound).ok_or_else(|| {
-        Problem::network("Wikipedia answered a search with something that is none.")
-            .next("Try again later.")
+        Problem::network("Wikipedia sent an invalid answer to a search.").next("Try again later.")
     })
 }
 

@@ -1,4 +1,4 @@
-//! `wiki_summary`: the first words of an article, by the REST interface where there is one, else by the Action API.
+//! `wiki_summary`: the summary of an article, from the REST API where there is one, else from the Action API.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Titles of articles: what a person or a link gave, judged by MediaWiki's rules before anybody is asked.
+//! Article titles from users or links, validated by MediaWiki's rules before any request.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::tools::output::untrusted::line;
 
 /// The most bytes of a title (MediaWiki's limit).
 const LONGEST: usize = 255;
-/// Bytes of a file's name without its extension, before what tells it from others is added.
+/// Bytes of a file's stem, before the suffix that makes it unique.
 const STEM: usize = 180;
 /// Codes that a title may begin with to mean the Wikipedia in that language: "de:Berlin".
 #[rustfmt::skip]
@@ -106,7 +106,7 @@ impl Title {
         format!("{} {:08x}.txt", head(stem, STEM).trim_end(), mark(&title))
     }
 
-    /// What is the same for titles that mean one article: case and underscores do not count.
+    /// The comparison key of titles for one article: without case and underscores.
     pub(super) fn folded(&self) -> String {
         self.to_string().to_lowercase()
     }
@@ -155,7 +155,7 @@ fn from_address(given: &str) -> Option<(String, String)> {
     plain.then(|| (language.to_owned(), decoded(path)))
 }
 
-/// What follows the language in the host of a Wikipedia.
+/// The part after the language in the host of a Wikipedia.
 fn domain(service: &Service) -> Option<&'static str> {
     service.base.strip_prefix("https://en")
 }

@@ -59,7 +59,7 @@ pub(super) fn grep(ctx: &Ctx, args: WikiGrep) -> Outcome<String> {
     let shown = clip(&line(&args.pattern), 100);
     let note = match &pattern.plain {
         Some(why) => format!(
-            "\nThe pattern is no regular expression ({why}); it was looked for as plain text."
+            "\nThe pattern is not a valid regular expression ({why}); it was looked for as plain text."
         ),
         None => String::new(),
     };

@@ -100,7 +100,7 @@ fn leaf(ctx: &Ctx, asked: &Address, fetched: Fetched) -> Outcome<Leaf> {
     })
 }
 
-/// What is said of a page before its text.
+/// The heading before a page's text.
 pub(super) fn head(asked: &Address, address: &Address, title: Option<&str>) -> String {
     let mut head = String::new();
     if let Some(title) = title {

@@ -1,5 +1,5 @@
-//! Asking DuckDuckGo without JavaScript: the html edition, then the lite one when the first cannot be used. A bot check is a ban of
-//! the address for both, and longer for those who keep asking: it is left alone (contract/services/duckduckgo.md).
+//! DuckDuckGo without JavaScript: the HTML edition, then the lite one when the first fails. A bot check blocks the address for both, and longer if
+//! requests go on: no further request follows one.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use crate::net::service::{Answer, Ask};
 use crate::net::services::{DUCKDUCKGO, DUCKDUCKGO_LITE, DUCKDUCKGO_NEWS, Service};
 use crate::tools::engine::context::Ctx;
 
-/// How long DuckDuckGo is left alone after a bot check.
+/// Pause after a bot check.
 pub(super) const REST: Duration = Duration::from_secs(600);
 /// Bytes of a page; a usual one has forty thousand.
 pub(super) const MOST: usize = 2 << 20;
 
-/// An edition: where it is, the fields that only it has, and how long it is waited for. Both fit into a call.
+/// An edition: its address, the form fields only it has, and its time limit. Both fit into a call.
 struct Edition {
     service: &'static Service,
     path: &'static str,
@@ -37,10 +37,10 @@ const LITE: Edition = Edition {
     limit: Duration::from_secs(4),
 };
 
-/// The results for `query`, none when DuckDuckGo says that there are none; `recency` is empty or d, w, m, y.
+/// The results for `query`, empty when DuckDuckGo says that there are none; `recency` is empty or d, w, m, y.
 ///
 /// # Errors
-/// `Input` for a query that is empty or too long; `Limit` for a bot check and while DuckDuckGo is left alone; `Network`; `Cancelled`.
+/// `Input` for a query that is empty or too long; `Limit` for a bot check and during the pause after it; `Network`; `Cancelled`.
 pub(crate) fn search(ctx: &Ctx, query: &str, recency: &str) -> Outcome<Vec<Hit>> {
     let query = query::for_duckduckgo(query)?;
     let first = match HTML.ask(ctx, &query, recency) {
@@ -85,11 +85,11 @@ pub(super) fn headed<'a>(ask: Ask<'a>, service: &Service) -> Ask<'a> {
         .header("sec-fetch-site", "same-origin")
         .header("sec-fetch-user", "?1")
         .most(MOST)
-        // An overloaded DuckDuckGo is not asked twice.
+        // An overloaded DuckDuckGo gets no retry.
         .patience(Duration::ZERO)
 }
 
-/// What a page that was understood says.
+/// The outcome of a parsed page.
 enum Said {
     Found(Vec<Hit>),
     BotCheck,
@@ -122,7 +122,7 @@ impl Edition {
     }
 }
 
-/// Judges an answer by what is on its page first, by its status then.
+/// Classifies an answer by its page first, then by its status.
 fn said(answer: &Answer) -> Outcome<Said> {
     let page = results::read(&answer.text());
     if !page.hits.is_empty() {

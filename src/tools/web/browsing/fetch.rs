@@ -1,4 +1,4 @@
-//! A page fetched by our own guarded client, and what it is: HTML, plain text, or nothing to read (contract/services/lynx.md).
+//! Fetches a page by the guarded client and classifies it: HTML, plain text, or nothing readable.
 
 use serde::de::IgnoredAny;
 
@@ -13,15 +13,15 @@ use crate::tools::engine::context::Ctx;
 
 /// Bytes of a page at most, decompressed.
 const MOST: usize = 10_000_000;
-/// Bytes that tell what a body is.
+/// Bytes examined to detect the type of a body.
 const HEAD: usize = 1024;
 
-/// What a page is made of.
+/// The format of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// HTML.
     Html,
-    /// Text as it stands.
+    /// Text verbatim.
     Text,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Fetched {
     pub(super) address: Address,
     /// The answer's status.
     pub(super) status: u16,
-    /// What it is.
+    /// Its format.
     pub(super) kind: Kind,
     /// Its text.
     pub(super) text: String,
@@ -41,7 +41,7 @@ pub(super) struct Fetched {
 /// Fetches what is at `address`.
 ///
 /// # Errors
-/// `Refused` for private addresses, on the way too; `Input` for what is no text; `Limit` for too much; `Network`; `Cancelled`.
+/// `Refused` for private addresses, on the way too; `Input` for what is not text; `Limit` for too much; `Network`; `Cancelled`.
 pub(super) fn fetch(ctx: &Ctx, address: &Address) -> Outcome<Fetched> {
     let headers = [
         (
@@ -94,7 +94,7 @@ fn read(visit: Visit) -> Outcome<Fetched> {
     })
 }
 
-/// What a content type promises.
+/// The format declared by a content type.
 #[derive(Debug, PartialEq, Eq)]
 enum Told {
     Html,
@@ -102,7 +102,7 @@ enum Told {
     Data,
 }
 
-/// What a content type promises; nothing when it says nothing.
+/// The type that a content type declares; `None` if it declares none.
 fn judged(named: &str) -> Option<Told> {
     let essence = essence(named).to_ascii_lowercase();
     let (kind, sub) = essence.split_once('/').unwrap_or_default();
@@ -152,7 +152,7 @@ fn is_data(bytes: &[u8], named: &str) -> bool {
     head.starts_with(b"%PDF-") || !wide && head.contains(&0)
 }
 
-/// What the first bytes of data say about it.
+/// The format of binary data by its first bytes.
 fn signature(bytes: &[u8]) -> &'static str {
     let known: [(&[u8], &str); 8] = [
         (b"%PDF-", "application/pdf"),
@@ -196,7 +196,7 @@ fn looks_like_html(bytes: &[u8]) -> bool {
 fn no_text(address: &Address, kind: &str, length: Option<u64>) -> Problem {
     let size = length.map_or_else(String::new, |length| format!(", {}", size(length)));
     Problem::input(format!(
-        "{} is no page to read: it is {}{size}.",
+        "{} is not a readable page: it is {}{size}.",
         clip(&visible(&address.to_string()), 300),
         clip(&visible(kind), 80)
     ))
@@ -212,11 +212,11 @@ fn too_large(address: &Address) -> Problem {
     .next("download_file saves it to ~/Downloads; search_code and read_file read a part of a file.")
 }
 
-/// What a status of 400 and more means.
+/// The meaning of an error status.
 pub(super) fn status_words(status: u16) -> &'static str {
     match status {
         300..=399 => " (it redirects without saying where to)",
-        401 => " (it wants a sign-in)",
+        401 => " (it requires a sign-in)",
         403 => " (not allowed)",
         404 | 410 => " (not found)",
         429 => " (too many requests)",
@@ -226,7 +226,7 @@ pub(super) fn status_words(status: u16) -> &'static str {
     }
 }
 
-/// Plain text to be read: JSON that stands on one line gets lines, and control characters are made visible.
+/// Plain text for reading: JSON on one line is reformatted, and control characters are made visible.
 pub(super) fn plain(text: &str) -> String {
     let text = text.trim_start_matches('\u{feff}');
     let long = text.lines().any(|line| line.len() > 160);
@@ -239,7 +239,7 @@ pub(super) fn plain(text: &str) -> String {
     visible(&text.replace("\r\n", "\n").replace('\r', "\n"))
 }
 
-/// Valid JSON, a value a line, its numbers and words as they were written.
+/// Valid JSON, one value per line, numbers and strings unchanged.
 fn in_lines(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let mut depth = 0usize;

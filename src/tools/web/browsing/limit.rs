@@ -1,4 +1,4 @@
-//! A part of a call with a limit of its own, so that one service that says nothing leaves time for the others.
+//! A time limit for a part of a call, so that one silent service leaves time for the others.
 
 use std::thread;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use crossbeam_channel::{RecvTimeoutError, bounded};
 use crate::base::problem::{Outcome, Problem};
 use crate::tools::engine::context::Ctx;
 
-/// Does `work`, and stops it after `limit`; `name` is who is waited for.
+/// Runs `work`, and cancels it after `limit`; `name` is the service.
 ///
 /// # Errors
-/// Those of `work`; `Network` when its limit passed.
+/// Those of `work`; `Network` on timeout.
 pub(super) fn within<T>(
     ctx: &Ctx,
     limit: Duration,

@@ -1,4 +1,4 @@
-//! Where a link of a result page leads: DuckDuckGo wraps links into redirects of its own (contract/services/duckduckgo.md).
+//! The target of a link on a result page: DuckDuckGo wraps links into its own redirects.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::formats::address::decoded;
 /// The wrapper's host.
 const OWN: &str = "duckduckgo.com";
 
-/// The address behind `href`, whose entities are decoded already; none for advertisements and for what is no web address.
+/// The address behind `href`, whose entities are decoded already; none for advertisements and for what is not a web address.
 pub(super) fn target(href: &str) -> Option<String> {
     let href = href.trim();
     let (host, rest) = match href.strip_prefix("//") {
@@ -35,7 +35,7 @@ pub(super) fn target(href: &str) -> Option<String> {
     whole(&address).filter(|_| !is_advertisement(host, rest))
 }
 
-/// An address of a service's answer as it may be shown; none for what is no web address.
+/// An address of a service's answer as it may be shown; none for what is not a web address.
 pub(super) fn whole(address: &str) -> Option<String> {
     let address = address.trim();
     let (host, _) = parted(after_scheme(address)?);
@@ -56,7 +56,7 @@ pub(super) fn whole(address: &str) -> Option<String> {
     Some(shown)
 }
 
-/// What stands behind `http://` or `https://`.
+/// The part after `http://` or `https://`.
 fn after_scheme(address: &str) -> Option<&str> {
     let (scheme, rest) = address.split_once("://")?;
     let is_web = scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http");

@@ -1,4 +1,4 @@
-//! HTML shown by lynx, from its standard input: lynx itself fetches nothing (contract/services/lynx.md).
+//! Renders HTML with lynx, from standard input: lynx itself fetches nothing.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(6);
 /// Bytes of text that are kept.
 const MOST: usize = 20 << 20;
 
-/// `html`, which came from `address`, as lynx shows it; nothing when there is no lynx or it fails.
+/// `html`, fetched from `address`, as lynx renders it; `None` when lynx is missing or fails.
 ///
 /// # Errors
 /// `Cancelled`.
@@ -36,7 +36,7 @@ pub(super) fn shown(ctx: &Ctx, html: &str, address: &Address) -> Outcome<Option<
         "-display_charset=utf-8",
     ];
     let mut vars = command_env(env);
-    // Its own settings, and whatever would lead it outside, are not for this.
+    // Not the user's lynx settings, and nothing that gives it network access.
     vars.retain(|(name, _)| {
         !name.starts_with("LC_") && !matches!(name.as_str(), "LANG" | "LANGUAGE" | "HOME" | "TERM")
     });
@@ -53,7 +53,7 @@ pub(super) fn shown(ctx: &Ctx, html: &str, address: &Address) -> Outcome<Option<
         Err(problem) if problem.is_cancelled() => return Err(problem),
         Err(_) => return Ok(None),
     };
-    // Its status is no judgement of the text: an error page is shown with status 1.
+    // Its status is not a judgement of the text: an error page is shown with status 1.
     let text = led_on(tidy(&done.stdout.text()), address);
     Ok((done.code.is_some() && !done.timed_out && !text.is_empty()).then_some(text))
 }

@@ -20,7 +20,7 @@ static PRICE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// The lines of `text` with prices, a name before a price that stands alone; nothing when there is none.
+/// The lines of `text` with prices, with the name before a price on its own line; `None` without prices.
 pub(super) fn prices(text: &str) -> Option<String> {
     let price = PRICE.as_ref()?;
     let mut out = String::new();

@@ -20,7 +20,7 @@ use crate::net::services::{DUCKDUCKGO, DUCKDUCKGO_LITE, DUCKDUCKGO_NEWS, GNEWS, 
 use crate::tools::READ;
 use crate::tools::engine::context::Ctx;
 
-/// Who is asked for pages, and for news: the former too when the latter cannot be used.
+/// Services for pages, and for news: news falls back to the former.
 static SEARCH: [&Service; 2] = [&DUCKDUCKGO, &DUCKDUCKGO_LITE];
 static NEWS: [&Service; 5] = [
     &GNEWS,
@@ -121,7 +121,7 @@ crate::tools! { "web";
     } => scrape::page, says ["scrape {url}", "scrape the page {url}"];
 }
 
-/// What `web_search` says of `query`: for tools whose own service has no key.
+/// The results of `web_search` for `query`: for tools whose own service has no key.
 pub(crate) fn instead(ctx: &Ctx, query: &str, max_results: usize) -> Outcome<String> {
     let query = query.to_owned();
     let time_filter = Recency::Any;

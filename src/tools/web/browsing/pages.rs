@@ -1,12 +1,12 @@
-//! Pages that were read, kept for a while: reading on does not fetch again.
+//! A cache of pages: reading on does not fetch again.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a page holds.
+/// How long a page is kept.
 const TIME: Duration = Duration::from_secs(300);
-/// Pages that are kept, and the bytes of their texts together.
+/// Pages that are kept, and the total size of their texts.
 const PAGES: usize = 16;
 const BYTES: usize = 16 << 20;
 

@@ -1,4 +1,4 @@
-//! What is searched for, as each service takes it.
+//! Search queries, in the syntax of each service.
 
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::thousands;
@@ -8,10 +8,10 @@ const MOST: usize = 499;
 /// Characters that GNews takes.
 const MOST_GNEWS: usize = 200;
 
-/// A query that somebody gave, on one line.
+/// A query on one line.
 ///
 /// # Errors
-/// `Input` for one that is empty or too long to be searched for anywhere.
+/// `Input` for one that is empty or too long for every search engine.
 pub(super) fn checked(query: &str) -> Outcome<String> {
     let words = query.split(|c: char| c.is_whitespace() || c.is_control());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
@@ -100,7 +100,7 @@ fn word(word: &str) -> String {
     }
 }
 
-/// A phrase in quotes; nothing for one that has no letter and no digit.
+/// A phrase in quotes; `None` for one without letters and digits.
 fn quoted(phrase: &str) -> String {
     match phrase.chars().any(char::is_alphanumeric) {
         true => format!("\"{phrase}\""),

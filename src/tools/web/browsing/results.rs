@@ -1,5 +1,5 @@
-//! A result page of DuckDuckGo, of its html or its lite edition: what was found, and what it says instead
-//! (contract/services/duckduckgo.md). Title and snippet are paired inside one block.
+//! Parses a result page of DuckDuckGo, HTML or lite edition: the results, or the reason why there are none. Title and snippet are paired within one
+//! block.
 
 use std::mem;
 
@@ -12,19 +12,19 @@ const MOST: usize = 60;
 /// Characters of a title and of a snippet.
 const TITLE: usize = 200;
 const SNIPPET: usize = 600;
-/// Elements whose content is no text.
+/// Elements whose content is not text.
 const SILENT: [&str; 5] = ["script", "style", "template", "textarea", "title"];
-/// What a page says that found nothing.
+/// The text of a page without results.
 const NOTHING: [&str; 2] = ["No results.", "No more results."];
 
-/// What a page says.
+/// A parsed page.
 #[derive(Debug, Default)]
 pub struct Page {
     /// The results, in order.
     pub hits: Vec<Hit>,
-    /// It wants to know whether a human asks.
+    /// It is a bot check.
     pub robot: bool,
-    /// It says that there is nothing.
+    /// It says that there are no results.
     pub none: bool,
 }
 
@@ -35,11 +35,11 @@ pub struct Hit {
     pub title: String,
     /// Its address, without DuckDuckGo's wrapper.
     pub url: String,
-    /// What it says, on one line; may be empty.
+    /// Its snippet, on one line; may be empty.
     pub snippet: String,
 }
 
-/// Reads a page, whatever is broken in it.
+/// Parses a page, however broken it is.
 pub fn read(page: &str) -> Page {
     let mut reader = Reader::default();
     html::read(page, |piece| reader.see(piece));
@@ -53,7 +53,7 @@ struct Reader {
     block: Block,
     /// The part of the block that text belongs to, and the element that it is.
     part: Option<(Part, String)>,
-    /// Inside a table row that somebody pays for (lite).
+    /// Inside a table row of an advertisement (lite).
     paid_row: bool,
     /// The element that is open and has no text.
     silent: Option<String>,

@@ -22,27 +22,27 @@ use crate::tools::output::untrusted::fenced;
 
 /// Between two pages.
 const GAP: Duration = Duration::from_secs(3);
-/// What a page is given.
+/// Time limits of a page.
 const PATIENCE: Patience = Patience {
     load: Duration::from_secs(30),
     script: Duration::from_secs(5),
 };
-/// For scripts that go on when a page has loaded.
+/// For scripts that continue after a page has loaded.
 const SETTLE: Duration = Duration::from_secs(2);
 /// Looking up the last address.
 const LOOK_UP: Duration = Duration::from_secs(10);
 /// Links that are listed.
 const LINKS: usize = 100;
-/// Ids that are named when a selector fits nothing.
+/// Ids that are listed when a selector matches nothing.
 const IDS: usize = 40;
-/// Characters that are taken out of a browser.
+/// Characters taken from a browser, at most.
 const TEXT: usize = 400_000;
-/// What frames a page's text.
+/// Elements that frame a page's text.
 const FRAME: [&str; 6] = ["script", "style", "nav", "header", "footer", "iframe"];
 /// Takes a page apart inside the browser.
 const SCRIPT: &str = include_str!("scrape.js");
 
-/// What was taken from a page.
+/// The contents taken from a page.
 struct Taken {
     address: Address,
     title: Option<String>,
@@ -52,17 +52,17 @@ struct Taken {
     notes: Vec<String>,
 }
 
-/// Loads the page that `args` name and takes from it what is asked for.
+/// Loads the page that `args` name and extracts the requested parts.
 ///
 /// # Errors
-/// As [`fetch`]; `Refused` when the browser is led to a private address; `Input` for a selector that fits nothing; `Cancelled`.
+/// As [`fetch`]; `Refused` when the browser is led to a private address; `Input` for a selector that matches nothing; `Cancelled`.
 pub(super) fn page(ctx: &Ctx, args: ScrapePage) -> Outcome<String> {
     let address = Address::parse(&args.url)?;
     let host = address.host.to_string();
     ctx.world
         .outside
         .turn("scrape_page", &host, GAP, &ctx.stop)?;
-    // Asked here first: a browser tells neither the status nor what is no page, and shows errors as pages.
+    // Fetched here first: a browser reports neither the status nor a content that is not a page, and shows errors as pages.
     let fetched = fetch(ctx, &address)?;
     let status = fetched.status;
     let mut taken = match fetched.kind {
@@ -93,7 +93,7 @@ fn by_browser(ctx: &Ctx, args: &ScrapePage, address: &Address, fetched: Fetched)
         let begun = Browser::start(ctx, &pair, PATIENCE);
         let started = begun.is_ok();
         let mut taken = begun.and_then(|browser| browsed(ctx, args, address, &fetched, browser));
-        // A session that died is begun anew, once.
+        // A session that died is restarted, once.
         if taken
             .as_ref()
             .is_err_and(|failed| failed.is("invalid session id"))
@@ -176,7 +176,7 @@ fn browsed(
     let words = json!([args.css_selector.trim(), TEXT, LINKS, IDS, FRAME]);
     let value = match session.script(SCRIPT, &words) {
         Ok(value) if value.get("href").is_some() => Some(value),
-        // A page may have spoilt what scripts stand on; its source can be had all the same.
+        // A page may have broken the built-ins that scripts need; its source is available all the same.
         Ok(_) | Err(Failed::Said(..)) => None,
         Err(failed) => return Err(failed),
     };
@@ -223,7 +223,7 @@ fn browsed(
     Ok(taken)
 }
 
-/// What our script found.
+/// The result of Marvin's script.
 fn by_script(args: &ScrapePage, value: &Value, address: Address) -> Outcome<Taken> {
     if value.get("bad") == Some(&Value::Bool(true)) {
         return Err(no_selector(&args.css_selector));
@@ -259,7 +259,7 @@ fn text_of(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-/// The page led the browser to where the guard lets nobody.
+/// The page led the browser to an address that the guard refuses.
 fn blocked(gateway: &Gateway, address: &Address) -> Option<Problem> {
     let barred = gateway.barred().into_iter().next()?;
     Some(
@@ -275,7 +275,7 @@ fn without(args: &ScrapePage, fetched: Fetched, why: String) -> Outcome<Taken> {
     Ok(taken)
 }
 
-/// What is asked for, out of HTML; `why` no browser could take it.
+/// Extracts the requested parts from HTML; `why` says why no browser was used.
 fn from_source(
     args: &ScrapePage,
     source: &str,
@@ -329,13 +329,13 @@ fn no_element(selector: &str, ids: &[String]) -> Problem {
 
 fn no_selector(selector: &str) -> Problem {
     Problem::input(format!(
-        "\"{}\" is no CSS selector.",
+        "\"{}\" is not a valid CSS selector.",
         clip(&visible(selector.trim()), 100)
     ))
     .next("Give one such as main, #menu, .price or table tr.")
 }
 
-/// The result in words.
+/// The result as text.
 fn told(args: &ScrapePage, asked: &Address, mut taken: Taken) -> String {
     let text = match args.extract {
         Extract::Text => taken.text,

@@ -1,4 +1,4 @@
-//! yt-dlp: led through a gateway of our own, its partial files in a folder that goes away (contract/services/yt-dlp.md).
+//! yt-dlp (<https://github.com/yt-dlp/yt-dlp>): run behind a filtering proxy, its partial files in a temporary folder.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -21,7 +21,7 @@ use crate::tools::engine::context::Ctx;
 
 /// Longest run.
 const LIMIT: Duration = Duration::from_secs(600);
-/// Transfers that yt-dlp does by itself; ffmpeg's own would go past the gateway.
+/// Protocols that yt-dlp downloads itself; ffmpeg's own transfers would bypass the proxy.
 const OWN: &str = "[protocol~='^(https?|m3u8_native|http_dash_segments)([+]|$)']";
 
 /// Downloads what `args` ask for.
@@ -45,7 +45,7 @@ pub(super) fn fetch(ctx: &Ctx, args: YtDlpDownload) -> Outcome<String> {
         );
     }
     let guard = Guard::new(env)?;
-    // Asked here already, so that a refused address is told as one.
+    // Checked here first, so that a refused address is reported as such.
     let proxied = crate::net::proxies::Route::to(env, &address.to_string())?
         .proxy
         .is_some();
@@ -130,7 +130,7 @@ pub(super) fn fetch(ctx: &Ctx, args: YtDlpDownload) -> Outcome<String> {
             path.display(),
             size(about.len())
         )),
-        // What stands in brackets is told on the way, no path.
+        // A line in brackets is a progress message, not a path.
         _ if !last.is_empty() && !last.starts_with('[') => Err(Problem::missing(format!(
             "yt-dlp says that the {kind} is at {}, but there is no such file.",
             visible(&path.to_string_lossy())
@@ -147,7 +147,7 @@ fn folder(base: &Path, sub: &str) -> Outcome<PathBuf> {
     let sub = sub.trim();
     let refused = || {
         Problem::refused(format!(
-            "\"{}\" is no folder inside {}.",
+            "\"{}\" is not a folder inside {}.",
             clip(&visible(sub), 80),
             base.display()
         ))

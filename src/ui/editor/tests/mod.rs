@@ -1,4 +1,4 @@
-//! The editor as a person uses it.
+//! The editor from the user's point of view.
 
 mod editing;
 mod modes;
@@ -8,7 +8,7 @@ mod sight;
 use super::complete::Sources;
 use super::*;
 
-/// An editor holding `text` without a past, the cursor where `|` stands.
+/// An editor with `text` and without history, the cursor at `|`.
 fn at(text: &str) -> Editor {
     let cursor = text.find('|').unwrap_or(text.len());
     let mut editor = Editor::new();

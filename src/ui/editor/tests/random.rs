@@ -1,4 +1,4 @@
-//! Whatever is pressed: properties that hold for every text and every row of keys.
+//! Properties that hold for every text and every sequence of keys.
 
 use proptest::prelude::*;
 use ratatui::buffer::CellWidth;
@@ -174,7 +174,7 @@ proptest! {
     #[test]
     fn going_through_the_text_meets_every_character_once_from_both_ends(text in texts(), repeat in 1usize..400) {
         let text = paste::clean(&text).repeat(repeat);
-        // Longer characters than anybody writes are cut where a block ends.
+        // Unrealistically long clusters are cut at block boundaries.
         prop_assume!(text.graphemes(true).all(|grapheme| grapheme.len() < 200));
         let mut editor = Editor::new();
         editor.paste(&text);

@@ -1,4 +1,4 @@
-//! What is seen: rows, cursor, scrolling, and how long a big text takes.
+//! The visible part: rows, cursor, scrolling, and the cost of a large text.
 
 use super::*;
 use Action::*;

@@ -44,7 +44,7 @@ impl Pair {
             .set_size(some(height), some(width));
     }
 
-    /// What differs between the terminal and what was flushed last.
+    /// Differences between the terminal and the last flushed frame.
     fn fault(&self) -> Option<String> {
         let shown = &self.screen.shown;
         for y in 0..shown.area.height {
@@ -310,7 +310,7 @@ fn a_hint_is_taken_when_it_pays_and_only_then() {
     assert_eq!(pair.fault(), None);
     assert!(with < 90, "{with} bytes");
     page(&mut pair, 104);
-    // A wrong hint costs nothing but time.
+    // A wrong hint costs only time.
     pair.flush(None, Some(&scroll(-5)));
     assert_eq!(pair.fault(), None);
     page(&mut pair, 102);

@@ -1,4 +1,4 @@
-//! What there is to see, each in every size.
+//! Frames of every element, each in every size.
 
 use super::stage::Stage;
 use crate::app::session::ui_update::{End, Show};
@@ -180,7 +180,7 @@ fn a_question_begins_with_the_command_and_is_seen_whole_before_keys_approve() {
     stage.same("question-two-rows");
 }
 
-/// The rows of the conversation as they are seen.
+/// The visible rows of the conversation.
 fn seen(stage: &mut Stage, size: (u16, u16)) -> Vec<String> {
     let (buffer, _) = stage.draw(size, ColorMode::None);
     (0..size.1)
@@ -207,7 +207,7 @@ fn what_comes_in_the_middle_of_an_answer_stands_below_it() {
         let at = rows.iter().position(|row| row.contains(text));
         at.unwrap_or_else(|| panic!("no {text} in {rows:#?}"))
     };
-    // It is seen at once, below what came so far.
+    // It is visible at once, below the text so far.
     let rows = seen(&mut stage, (60, 20));
     assert!(row(&rows, "fn first") < row(&rows, "deploy: done"));
     assert!(row(&rows, "deploy: done") < row(&rows, "built"));
@@ -273,7 +273,7 @@ fn the_exchange_of_the_profile_is_taken_back() {
     for kept in ["Of work.", "Answer of work.", "Profile work.", "taken back"] {
         assert!(rows.contains(kept), "no {kept}:\n{rows}");
     }
-    // One that was said before the conversation came into sight.
+    // A message from before the visible conversation.
     stage.show(&Show::Undone("An earlier one.".to_owned()));
     let rows = seen(&mut stage, (60, 24)).join("\n");
     assert!(rows.contains("taken back: An earlier one."), "{rows}");

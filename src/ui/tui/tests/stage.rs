@@ -1,4 +1,4 @@
-//! A conversation without a session: what it would show is given by hand, at a moment that stands still.
+//! A conversation without a session: its updates are given directly, at a fixed time.
 
 use std::time::{Duration, Instant};
 
@@ -174,7 +174,7 @@ impl Stage {
     }
 }
 
-/// The rows as text, a bar at each end so that blanks are seen.
+/// The rows as text, with a bar at each end to make blanks visible.
 fn text(buffer: &Buffer) -> String {
     let mut out = String::new();
     for y in 0..buffer.area.height {
@@ -191,7 +191,7 @@ fn text(buffer: &Buffer) -> String {
     out
 }
 
-/// Runs of equal style: the colours and modifiers, then the words.
+/// Runs of equal style: colours and modifiers, then the text.
 fn looks(buffer: &Buffer) -> String {
     let mut out = String::new();
     for y in 0..buffer.area.height {

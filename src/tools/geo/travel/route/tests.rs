@@ -15,7 +15,7 @@ fn trip(mode: Mode) -> Trip {
     }
 }
 
-/// An answer of our own in the service's shape.
+/// A made-up answer in the service's format.
 fn found() -> Value {
     let step = |kind: &str| {
         json!({"name": "Elm Row", "ref": "B 9", "mode": "driving", "distance": 60.5, "duration": 9.0,
@@ -162,7 +162,7 @@ fn points_far_from_roads_are_told_of_and_absurd_ones_refused() {
         "{said}"
     );
     assert!(said.contains("swapped"), "{said}");
-    // Where the distance is missing, the place tells it.
+    // Without a distance, it is computed from the location.
     far["waypoints"][2] = json!({"location": [60.0, 2.2]});
     let route = judged(200, &far.to_string()).unwrap();
     assert!(trip.near(&route).is_err());

@@ -1,5 +1,5 @@
-//! The user's own browser, without a window, by WebDriver (contract/services/webdriver.md): found, started in a group and a folder of
-//! its own, led through a guarded gateway, and ended on every way out.
+//! The user's own browser, headless, by WebDriver (<https://www.w3.org/TR/webdriver2/>): found, started in its own process group and temporary
+//! folder, behind a filtering proxy, and stopped on every exit path.
 
 mod options;
 mod process;
@@ -14,12 +14,12 @@ pub(super) use session::{Failed, Session};
 use crate::base::env::Env;
 use crate::proc::program::find_program;
 
-/// How long a page may load, and a script run.
+/// Time limits for loading a page and for a script.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
     /// Until a page has loaded.
     pub(super) load: Duration,
-    /// Until a script of ours has run.
+    /// For Marvin's own script.
     pub(super) script: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What a session asks its driver for: no window, everything through the gateway, no downloads, nothing said to anybody else.
+//! Session options for the driver: headless, everything through the proxy, no downloads, no telemetry.
 
 use std::net::SocketAddr;
 
@@ -63,7 +63,7 @@ fn arguments(gateway: SocketAddr) -> Vec<String> {
         "--mute-audio",
         "--password-store=basic",
         "--blink-settings=imagesEnabled=false",
-        // Nothing goes past the gateway: neither loopback, nor names that are looked up here, nor the datagrams of calls.
+        // Nothing bypasses the proxy: neither loopback, nor local DNS, nor WebRTC datagrams.
         "--proxy-bypass-list=<-loopback>",
         "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
         "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
@@ -81,7 +81,7 @@ fn arguments(gateway: SocketAddr) -> Vec<String> {
 
 fn preferences() -> Value {
     json!({
-        // Nothing goes past the gateway.
+        // Nothing bypasses the proxy.
         "network.proxy.allow_hijacking_localhost": true,
         "network.proxy.failover_direct": false,
         "network.proxy.no_proxies_on": "",
@@ -94,7 +94,7 @@ fn preferences() -> Value {
         "network.captive-portal-service.enabled": false,
         "network.connectivity-service.enabled": false,
         "network.protocol-handler.external-default": false,
-        // Nothing is saved, shown or asked for.
+        // Nothing is saved, displayed or prompted for.
         "permissions.default.image": 2,
         "permissions.default.geo": 2,
         "permissions.default.desktop-notification": 2,

@@ -1,4 +1,4 @@
-//! A driver's process: in a group of its own that is killed on every way out, in a folder of its own that goes away.
+//! A driver's process: in its own process group, which is killed on every exit path, and with a temporary folder.
 
 use std::fs;
 use std::io;
@@ -24,14 +24,14 @@ use crate::proc::child_env::command_env;
 const START: Duration = Duration::from_secs(10);
 /// Longest life; the call's own limit is shorter.
 const LIFE: Duration = Duration::from_secs(120);
-/// Between TERM and KILL: a session that may end by itself has been ended before.
+/// Between TERM and KILL: the session was ended properly before.
 const GRACE: Duration = Duration::ZERO;
 /// Bytes of the path of the folder for temporary files, at most. The path of a Unix socket has at most 107 bytes on Linux and 103 on
 /// macOS, and Chromium's adds `/marvin-browser-XXXXXX/.org.chromium.Chromium.XXXXXX/SingletonSocket` to it.
 const MAX_TEMP_DIR_BYTES: usize = 34;
-/// What its folder's name begins with.
+/// Prefix of its folder's name.
 const PREFIX: &str = "marvin-browser-";
-/// How long the end of a call waits for its folder to be removed, the same when it was stopped, and the pause between two tries.
+/// How long the end of a call waits for its folder to be removed, the same after cancellation, and the pause between two attempts.
 const REMOVE: Duration = Duration::from_secs(3);
 const HURRY: Duration = Duration::from_millis(80);
 const AGAIN: Duration = Duration::from_millis(5);
@@ -46,7 +46,7 @@ pub(in super::super) struct Process {
     _linked: OnFire,
 }
 
-/// What is heard of a driver that starts.
+/// Output of a driver that starts.
 enum Heard {
     Port(u16),
     Ended(String),
@@ -147,8 +147,7 @@ impl Drop for Process {
     }
 }
 
-/// Removes a browser's folder, and waits a moment for it: there are many files in it, and a process that is dying may still write one.
-/// What is left is for the next call.
+/// Removes a browser's folder, with retries: it has many files, and a dying process may still write one. Leftovers are removed by the next call.
 fn remove(folder: PathBuf, patience: Duration) {
     let (tell, told) = bounded(1);
     let removing = thread::Builder::new()
@@ -215,7 +214,7 @@ fn port(line: &str) -> Option<u16> {
     digits.parse().ok().filter(|port| *port > 0)
 }
 
-/// The environment of a browser that knows nothing of its user: no files of theirs, no desktop, no proxies.
+/// The environment of a browser isolated from its user: none of their files, no desktop, no proxies.
 fn variables(env: &Env, folder: &str) -> Vec<(String, String)> {
     const ITS_OWN: [&str; 7] = [
         "HOME",

@@ -1,4 +1,4 @@
-//! One WebDriver session: its requests as JSON over HTTP on loopback, and what their answers mean (contract/services/webdriver.md).
+//! One WebDriver session: its requests as JSON over loopback HTTP, and the meaning of their answers.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ const READY: Duration = Duration::from_secs(5);
 const START: Duration = Duration::from_secs(25);
 /// Between two looks at a driver that is not ready.
 const LOOK: Duration = Duration::from_millis(20);
-/// What a driver takes besides the time that it is given.
+/// Overhead of a driver beyond its own timeout.
 const SLACK: Duration = Duration::from_secs(5);
 /// For the end of a session.
 const END: Duration = Duration::from_secs(3);
@@ -29,14 +29,14 @@ const END: Duration = Duration::from_secs(3);
 /// How a request failed.
 #[derive(Debug)]
 pub(in super::super) enum Failed {
-    /// The driver said so: its error, and the first line of its message.
+    /// The driver reported an error: its code, and the first line of its message.
     Said(String, String),
     /// Something else.
     Problem(Problem),
 }
 
 impl Failed {
-    /// In words.
+    /// As a problem.
     pub(in super::super) fn problem(self) -> Problem {
         match self {
             Self::Said(error, message) if message.is_empty() || message == error => {
@@ -206,7 +206,7 @@ fn client(limit: Duration) -> Client {
             silence: limit,
         },
         agent: "Marvin".to_owned(),
-        // Loopback, whatever proxies there are.
+        // Loopback, regardless of proxies.
         route: Route::default(),
     })
 }
@@ -216,10 +216,10 @@ fn value(mut response: Response) -> Result<Value, Failed> {
     let status = response.status;
     let bytes = body(&mut response, MOST).map_err(|why| why.problem("The browser's driver"))?;
     let mut answer: Value = serde_json::from_slice(&bytes).map_err(|_| {
-        // Paths that it does not know are told in plain words.
+        // Unknown paths are reported as plain text.
         let said = String::from_utf8_lossy(&bytes).into_owned();
         Problem::network(format!(
-            "The browser's driver answered {status} with what is no JSON: {}",
+            "The browser's driver answered {status} with something that is not JSON: {}",
             clip(&visible(said.trim()), 200)
         ))
     })?;
@@ -228,7 +228,7 @@ fn value(mut response: Response) -> Result<Value, Failed> {
         let text = value.get(key).and_then(Value::as_str).unwrap_or_default();
         clip(&visible(text.lines().next().unwrap_or_default()), 300)
     };
-    // Every failure has a status of its own; a page's own object with such a key is none.
+    // Every failure has an error status; an object of the page with such a key is not one.
     if status >= 400 {
         let error = word("error");
         let error = if error.is_empty() {

@@ -14,7 +14,7 @@ use crate::formats::html;
 const TITLE: usize = 300;
 const OUTLET: usize = 80;
 const ABOUT: usize = 600;
-/// Parameters of an address that only say who sent the reader; also all that begin with `utm_`.
+/// Query parameters for tracking; also all that begin with `utm_`.
 const TRACKING: [&str; 14] = [
     "fbclid", "gclid", "dclid", "msclkid", "yclid", "igshid", "mc_cid", "mc_eid", "cmpid", "ocid",
     "ref", "ref_src", "smid", "taid",
@@ -32,7 +32,7 @@ pub(super) struct Article {
     pub(super) about: String,
 }
 
-/// An article's fields as a source has them: HTML, or nothing.
+/// An article's fields as a source has them: HTML, or empty.
 pub(super) struct Raw<'a> {
     pub(super) title: Option<&'a str>,
     pub(super) outlet: Option<&'a str>,

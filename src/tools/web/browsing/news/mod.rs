@@ -19,10 +19,10 @@ use crate::tools::output::untrusted::fenced;
 use article::Article;
 use sources::{SOURCES, Source};
 
-/// How long one source is waited for.
+/// Time limit for one source.
 const LIMIT: Duration = Duration::from_secs(8);
 
-/// What every source is asked for.
+/// The request, common to all sources.
 struct Asked {
     /// On one line.
     query: String,
@@ -55,7 +55,7 @@ impl NewsAge {
         }
     }
 
-    /// The recency of the web search that stands in for news: one that includes the time asked for.
+    /// The recency for the web search that replaces news: one that includes the requested time.
     fn of_the_web(self) -> &'static str {
         match self {
             Self::Day => "d",
@@ -107,7 +107,7 @@ fn is_refusal(answer: &Outcome<Vec<Article>>) -> bool {
     matches!(answer, Err(problem) if problem.kind == Kind::Refused)
 }
 
-/// Asks every source that can be asked, all at once.
+/// Queries every available source, all at once.
 fn ask(ctx: &Ctx, asked: &Asked) -> Vec<Answered> {
     let usable = SOURCES
         .iter()
@@ -145,7 +145,7 @@ fn told(asked: &Asked, answers: Vec<Answered>, failures: &[String]) -> String {
     let articles = article::merged(articles);
     let mut text = if articles.is_empty() {
         format!(
-            "No articles about \"{}\" of {age} (asked: {used}).\nTry other words, a longer time_filter, or web_search.",
+            "No articles about \"{}\" of {age} (sources: {used}).\nTry other words, a longer time_filter, or web_search.",
             asked.query
         )
     } else {

@@ -1,4 +1,4 @@
-//! The sources of news: how each is asked, and what its answers mean (contract/services/gnews.md, newsapi.md, duckduckgo.md).
+//! The news sources: their requests and the meaning of their answers (<https://docs.gnews.io>, <https://newsapi.org/docs>).
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -66,7 +66,7 @@ fn gnews(ctx: &Ctx, asked: &Asked) -> Outcome<Vec<Article>> {
 fn read_gnews(answer: &Answer, most: usize) -> Outcome<Vec<Article>> {
     let said = answer.value().as_ref().and_then(gnews_said);
     let said = said.filter(|said| !said.is_empty());
-    // A page with this status is the block of somebody on the way.
+    // A page with this status comes from a proxy on the way.
     let is_quota = said.as_deref().map_or(!answer.is_page(), is_about_quota);
     if answer.status == 403 && is_quota {
         return Err(used_up(answer, said));
@@ -101,7 +101,7 @@ fn gnews_said(value: &Value) -> Option<String> {
     value.at("errors").map(words)
 }
 
-/// The words of a value, whatever lists and objects they stand in.
+/// All strings of a value, in whatever lists and objects.
 fn words(value: &Value) -> String {
     let all: Vec<String> = match value {
         Value::String(text) => vec![text.clone()],
@@ -134,7 +134,7 @@ fn used_up(answer: &Answer, said: Option<String>) -> Problem {
         "The requests of today are used up (403){}.",
         said.trim_end_matches('.')
     ))
-    .next("They begin anew at 00:00 UTC.")
+    .next("They reset at 00:00 UTC.")
 }
 
 fn newsapi(ctx: &Ctx, asked: &Asked) -> Outcome<Vec<Article>> {
@@ -175,7 +175,7 @@ fn read_newsapi(answer: &Answer, most: usize) -> Outcome<Vec<Article>> {
     if let Some(value) = answer.value().filter(is_spent) {
         let words = answer.said(&said(&value).unwrap_or_default());
         let what = format!("The requests of its key are used up: {words}");
-        return Err(Problem::limit(what).next("Wait until they begin anew."));
+        return Err(Problem::limit(what).next("Wait until they reset."));
     }
     let value = answer.json(said)?;
     match (value.text("status"), value.at("articles")) {
@@ -216,7 +216,7 @@ fn duckduckgo_news(ctx: &Ctx, asked: &Asked) -> Outcome<Vec<Article>> {
         return Err(unusable(ctx, &page));
     };
     let recency = match asked.age {
-        // There is none of two days; the keyed sources, which are a day behind, have the other one.
+        // DuckDuckGo has no filter for two days; the keyed sources, which are a day behind, cover the other one.
         NewsAge::Usual | NewsAge::Day => "d",
         NewsAge::Week => "w",
         NewsAge::Month => "m",
@@ -245,7 +245,7 @@ fn token(page: &str) -> Option<String> {
     })
 }
 
-/// The articles; none for an answer that is not what was asked for.
+/// The articles; `None` for an unexpected answer.
 fn read_duckduckgo(answer: &Answer, most: usize) -> Option<Outcome<Vec<Article>>> {
     let value = answer.value().filter(|_| answer.is_ok())?;
     value.at("results").and_then(Value::as_array)?;
@@ -264,10 +264,10 @@ fn read_duckduckgo(answer: &Answer, most: usize) -> Option<Outcome<Vec<Article>>
     Some(Ok(articles.take(most).collect()))
 }
 
-/// The problem with an answer that has no news. The refusal of every plain program is no ban; a bot check is one.
+/// The problem with an answer that has no news. The refusal of every plain program is not a ban; a bot check is one.
 fn unusable(ctx: &Ctx, answer: &Answer) -> Problem {
     if answer.status == 403 {
-        return Problem::refused("It refuses programs that are no browser (403).");
+        return Problem::refused("It refuses programs other than browsers (403).");
     }
     let page = results::read(&answer.text());
     if page.robot || matches!(answer.status, 202 | 429) {

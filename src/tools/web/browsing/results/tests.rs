@@ -1,4 +1,4 @@
-//! Result pages of our own making, with what goes wrong on real ones.
+//! Made-up result pages, with the defects of real ones.
 
 use super::*;
 use proptest::prelude::*;
@@ -114,7 +114,7 @@ fn no_page_is_too_much() {
     );
 }
 
-/// A result as it should be read, and whether somebody pays for it.
+/// A result as it should be read, and whether it is an advertisement.
 type Made = (String, Option<String>, bool);
 
 /// The same results as a page of the html edition and of the lite edition.

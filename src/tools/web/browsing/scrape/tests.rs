@@ -23,7 +23,7 @@ impl Listener for NullSink {
     fn hear(&self, _event: Event) {}
 }
 
-/// A server whose page waits for a script that never comes, and a word each time that it is asked for.
+/// A server whose page waits for a script that never comes, and a message for each request of it.
 fn slow() -> (u16, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -56,7 +56,7 @@ fn skip(why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED scrape: {why}");
 }
 
-/// What is installed here; the tests' own environment is read for nothing else.
+/// The installed browsers; the tests' own environment is used for nothing else.
 fn pairs() -> (Vec<Pair>, String) {
     let path = std::env::var("PATH").unwrap_or_default();
     let env = Env::from([("PATH", path.as_str())]);

@@ -1,4 +1,4 @@
-//! Answers of the sources in their shapes, with words of our own.
+//! Answers in the format of the sources, with made-up content.
 
 use serde_json::json;
 
@@ -59,12 +59,12 @@ fn gnews_is_read() {
         (
             403,
             json!({"errors": ["The daily LIMIT is reached."]}),
-            "The requests of today are used up (403): The daily LIMIT is reached. They begin anew at 00:00 UTC.",
+            "The requests of today are used up (403): The daily LIMIT is reached. They reset at 00:00 UTC.",
         ),
         (
             403,
             json!({}),
-            "The requests of today are used up (403). They begin anew at 00:00 UTC.",
+            "The requests of today are used up (403). They reset at 00:00 UTC.",
         ),
         (
             403,
@@ -74,7 +74,7 @@ fn gnews_is_read() {
         (
             429,
             json!({"errors": ["slower"]}),
-            "GNews is asked too often (429): slower. Wait some minutes, or use another source.",
+            "Too many requests to GNews (429): slower. Wait some minutes, or use another source.",
         ),
         (503, json!(null), "GNews failed (503). Try again later."),
         (
@@ -136,7 +136,7 @@ fn newsapi_is_read() {
         (
             429,
             error("rateLimited"),
-            "NewsAPI is asked too often (429): Its words. Wait some minutes, or use another source.",
+            "Too many requests to NewsAPI (429): Its words. Wait some minutes, or use another source.",
         ),
         (
             500,
@@ -146,7 +146,7 @@ fn newsapi_is_read() {
         (
             200,
             error("apiKeyExhausted"),
-            "The requests of its key are used up: Its words. Wait until they begin anew.",
+            "The requests of its key are used up: Its words. Wait until they reset.",
         ),
         (
             200,
@@ -262,7 +262,7 @@ fn what_a_source_says_is_kept_whole_and_nothing_is_made_up() {
             &json!({"status": "error", "code": "apiKeyExhausted", "message": "none left."})
         )
         .unwrap_err(),
-        "The requests of its key are used up: none left. Wait until they begin anew."
+        "The requests of its key are used up: none left. Wait until they reset."
     );
     let untitled =
         json!({"title": null, "description": "About\u{202e} it", "url": "https://a.test/9"});
