@@ -18,7 +18,7 @@ pub struct Tokens {
 }
 
 /// What one model call cost.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Turn {
     /// Provider's name.
     pub provider: String,
