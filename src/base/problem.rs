@@ -3,8 +3,11 @@
 use std::error::Error;
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 /// The kind of a [`Problem`]; independent of its wording.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// The caller gave something that cannot be used.
     Input,
@@ -36,7 +39,7 @@ pub enum Kind {
 ///
 /// `what` is a sentence about what happened, not about code. `next` says what the reader can do. `facts` is a block that helps a model to orient
 /// itself (a directory listing, the actual text of a file). `why` is the underlying cause, kept for logs.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Problem {
     /// Which sort of failure.
     pub kind: Kind,
@@ -47,7 +50,15 @@ pub struct Problem {
     /// Context worth showing below, several lines.
     pub facts: Option<String>,
     /// The cause underneath.
+    #[serde(serialize_with = "in_words")]
     pub why: Option<Box<dyn Error + Send + Sync>>,
+}
+
+fn in_words<S: Serializer>(
+    why: &Option<Box<dyn Error + Send + Sync>>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    why.as_ref().map(ToString::to_string).serialize(to)
 }
 
 impl Problem {

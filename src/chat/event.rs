@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use serde::{Serialize, Serializer};
+
 use super::message::ToolCall;
 use super::usage::Turn;
 
 /// Severity of a notice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Level {
     /// Worth knowing.
     Info,
@@ -15,7 +18,10 @@ pub enum Level {
 }
 
 /// One thing that happened. Front ends show it; logs and other programs may record it.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// As JSON an event is `{"type": …, "data": …}`; durations are milliseconds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", content = "data", rename_all = "snake_case")]
 pub enum Event {
     /// A piece of the answer's visible text.
     Delta(String),
@@ -48,6 +54,7 @@ pub enum Event {
         /// How it ended, for display to the user.
         end: CallEnd,
         /// Its run time, without the time it waited for the user.
+        #[serde(rename = "took_ms", serialize_with = "milliseconds")]
         took: Duration,
         /// Outside services that it got answers from.
         answered_by: Vec<&'static str>,
@@ -61,7 +68,8 @@ pub enum Event {
 }
 
 /// The state of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CallState {
     /// It runs.
     Running,
@@ -70,7 +78,8 @@ pub enum CallState {
 }
 
 /// How a call ended, for the user. For the model a failing command is an ordinary result, but it is not a success.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CallEnd {
     /// It did what it should.
     #[default]
@@ -89,6 +98,10 @@ pub enum CallEnd {
     Failure,
 }
 
+fn milliseconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+}
+
 /// Receives events: the terminal interface through a channel, the non-interactive mode by writing at once.
 ///
 /// Called from the turn's thread and from tool threads. It must not block on anything but its own output.
@@ -103,4 +116,95 @@ pub struct NullSink;
 
 impl Listener for NullSink {
     fn hear(&self, _: Event) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chat::usage::Tokens;
+
+    /// One of each variant; a new one does not compile here before it is in `samples`.
+    fn next(event: Option<&Event>) -> Option<Event> {
+        let id = || "a".to_owned();
+        Some(match event {
+            None => Event::Delta("Hello \"you\"\n\u{1b}".to_owned()),
+            Some(Event::Delta(_)) => Event::Thinking("Hm.".to_owned()),
+            Some(Event::Thinking(_)) => Event::ToolsStarted(vec![ToolCall {
+                id: id(),
+                name: "tree".to_owned(),
+                args: "{}".to_owned(),
+                keep: None,
+            }]),
+            Some(Event::ToolsStarted(_)) => Event::CallState {
+                id: id(),
+                state: CallState::Waiting,
+            },
+            Some(Event::CallState { .. }) => Event::Progress {
+                id: id(),
+                words: "12 of 40 MB".to_owned(),
+            },
+            Some(Event::Progress { .. }) => Event::ToolDone {
+                id: id(),
+                name: "run_command".to_owned(),
+                failed: false,
+                end: CallEnd::ExitCode(3),
+                took: Duration::from_micros(1_500_900),
+                answered_by: vec!["nominatim"],
+                text: "No such file.".to_owned(),
+            },
+            Some(Event::ToolDone { .. }) => {
+                Event::Notice(Level::Warning, "Waiting 3 s.".to_owned())
+            }
+            Some(Event::Notice(..)) => Event::Turn(Turn {
+                provider: "groq".to_owned(),
+                model: "m".to_owned(),
+                tokens: Tokens {
+                    input: 7,
+                    output: 2,
+                    estimated: false,
+                },
+                cost: 0.25,
+            }),
+            Some(Event::Turn(_)) => return None,
+        })
+    }
+
+    #[test]
+    fn every_event_has_a_stable_form_as_json() {
+        let mut forms = Vec::new();
+        let mut last = None;
+        while let Some(event) = next(last.as_ref()) {
+            let text = serde_json::to_string(&event).unwrap();
+            assert!(!text.contains('\n') && !text.contains('\u{1b}'), "{text}");
+            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert!(
+                value["type"].is_string() && !value["data"].is_null(),
+                "{text}"
+            );
+            forms.push(text);
+            last = Some(event);
+        }
+        let expected = [
+            r#"{"type":"delta","data":"Hello \"you\"\n\u001b"}"#,
+            r#"{"type":"thinking","data":"Hm."}"#,
+            r#"{"type":"tools_started","data":[{"id":"a","name":"tree","args":"{}"}]}"#,
+            r#"{"type":"call_state","data":{"id":"a","state":"waiting"}}"#,
+            r#"{"type":"progress","data":{"id":"a","words":"12 of 40 MB"}}"#,
+            r#"{"type":"tool_done","data":{"id":"a","name":"run_command","failed":false,"end":{"exit_code":3},"took_ms":1500,"answered_by":["nominatim"],"text":"No such file."}}"#,
+            r#"{"type":"notice","data":["warning","Waiting 3 s."]}"#,
+            r#"{"type":"turn","data":{"provider":"groq","model":"m","tokens":{"input":7,"output":2,"estimated":false},"cost":0.25}}"#,
+        ];
+        assert_eq!(forms, expected);
+        for (end, form) in [
+            (CallEnd::Success, r#""success""#),
+            (CallEnd::ExitCode(1), r#"{"exit_code":1}"#),
+            (CallEnd::Signal(9), r#"{"signal":9}"#),
+            (CallEnd::Timeout, r#""timeout""#),
+            (CallEnd::Declined, r#""declined""#),
+            (CallEnd::Stopped, r#""stopped""#),
+            (CallEnd::Failure, r#""failure""#),
+        ] {
+            assert_eq!(serde_json::to_string(&end).unwrap(), form);
+        }
+    }
 }

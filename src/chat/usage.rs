@@ -18,7 +18,7 @@ pub struct Tokens {
 }
 
 /// Usage and cost of one model call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Turn {
     /// Provider's name.
     pub provider: String,

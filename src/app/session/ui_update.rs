@@ -1,9 +1,10 @@
 //! Updates from the session to the interface: the same for the full screen and for plain lines.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crossbeam_channel::Sender;
+use serde::{Serialize, Serializer};
 
 use crate::base::problem::Problem;
 use crate::chat::event::Event;
@@ -11,7 +12,10 @@ use crate::store::chat_log::Entry;
 use crate::tools::engine::approval::ApprovalRequest;
 
 /// One thing to show, in order.
-#[derive(Debug)]
+///
+/// As JSON it is `{"type": …, "data": …}`, as an [`Event`] is.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", content = "data", rename_all = "snake_case")]
 pub(crate) enum Show {
     /// The end of an earlier conversation.
     Past(Vec<Entry>),
@@ -48,17 +52,23 @@ pub(crate) enum Show {
     /// A tool waits for the user's answer.
     Ask(Question),
     /// Open this file in the user's editor, then say [`super::Session::edited`].
-    Edit(PathBuf),
+    Edit(#[serde(serialize_with = "shown_path")] PathBuf),
     /// Leave, with this text.
     Leave(String),
 }
 
+/// A path that is not UTF-8 is shown as far as it is.
+fn shown_path<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&path.to_string_lossy())
+}
+
 /// A question that waits for the user. Dropping it means no.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Question {
     /// The action to approve.
     pub request: ApprovalRequest,
     /// Where the answer goes.
+    #[serde(skip)]
     pub reply: Sender<Verdict>,
 }
 
@@ -76,7 +86,8 @@ pub(crate) enum Verdict {
 }
 
 /// How an answer ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum End {
     /// It is complete.
     Complete,

@@ -1,12 +1,14 @@
 //! Entries of the chat log, and what of them a model sees.
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::chat::budget;
 use crate::chat::message::Message;
 
 /// The author of an entry. The file has `you`, `assistant`, `system`; other words come from other versions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Role {
     /// The user.
     You,
@@ -19,7 +21,7 @@ pub enum Role {
 }
 
 /// One entry as it is read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Entry {
     /// Its author.
     pub role: Role,

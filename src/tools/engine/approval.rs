@@ -5,6 +5,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::visible;
@@ -62,6 +65,18 @@ pub struct ApprovalRequest {
     /// As it is, not as it is shown: two commands that look alike are two.
     subject: OsString,
     place: Option<PathBuf>,
+}
+
+impl Serialize for ApprovalRequest {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut form = to.serialize_struct("ApprovalRequest", 4)?;
+        form.serialize_field("question", self.question)?;
+        form.serialize_field("act", self.act)?;
+        form.serialize_field("text", &self.text())?;
+        let place = self.place.as_ref().map(|dir| dir.to_string_lossy());
+        form.serialize_field("place", &place)?;
+        form.end()
+    }
 }
 
 impl ApprovalRequest {
