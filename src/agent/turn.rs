@@ -61,7 +61,7 @@ pub(crate) struct Talk<'a> {
     pub offer: &'a Offer,
     /// Works in coding mode.
     pub coding: bool,
-    /// How far it may go.
+    /// Its limits.
     pub limits: Limits,
     /// Facts about the user.
     pub person: &'a Person,
@@ -145,7 +145,7 @@ impl Talk<'_> {
         Ok(text)
     }
 
-    /// Puts the conversation in order and within its limits, and asks.
+    /// Repairs the conversation, keeps it within its limits, and sends it.
     fn request(&mut self, ctx: &Ctx, now: Situation, last: bool) -> Result<Reply, Failure> {
         repair(&mut self.messages);
         if let Some(at) = cut_for_cap(&self.messages, self.limits.cap) {
@@ -208,7 +208,7 @@ impl Talk<'_> {
             .warning(ctx.world.context.used() + estimate(said))
     }
 
-    /// Says that the last reply asks for tools that no round is left for.
+    /// Notes that the last reply calls tools although no round is left.
     fn remark_calls(&self, ctx: &Ctx, reply: &Reply) {
         let asks = !reply.calls.is_empty() || !reply.cut_calls.is_empty();
         if asks && !reply.text.is_empty() {
@@ -222,7 +222,7 @@ impl Talk<'_> {
 
     /// Adds the reply to the conversation, its calls as they can be sent again.
     fn keep(&mut self, mut reply: Reply, calls: &[ToolCall], cut: &[ToolCall]) {
-        // Some providers refuse a later request that holds a text of blanks.
+        // Some providers refuse a later request with blank text.
         if reply.text.trim().is_empty() {
             reply.text.clear();
         }

@@ -243,7 +243,7 @@ fn script_text(alerts: &Alerts, record: &Record, year: i16) -> Outcome<String> {
     ))
 }
 
-/// Where a program is that was replaced while it ran: the system says so behind its path.
+/// The path of a program that was replaced while it ran: Linux appends " (deleted)" to it.
 fn at_its_place(path: &str) -> &str {
     path.strip_suffix(" (deleted)").unwrap_or(path)
 }
@@ -258,7 +258,7 @@ fn executable(path: &std::path::Path) -> Outcome<()> {
         .map_err(|why| Problem::system(format!("Cannot make {} executable", path.display()), why))
 }
 
-/// Whether a crontab holds a line of this record: for tests and reports.
+/// Whether a crontab contains a line of this record: for tests and reports.
 pub(crate) fn is_in(table: &[u8], record: &Record) -> bool {
     mark(record).is_some_and(|mark| changed(table, &[mark], "") != table)
 }

@@ -80,8 +80,8 @@ fn by_lines(text: &str) -> Option<Vec<&str>> {
     Some(records)
 }
 
-/// The records of a file that another program wrote with two spaces a level, found in the same way: text in JSON has no line breaks, so
-/// a brace that ends a record is the only one two spaces from its line's beginning. `None` for a file in another form.
+/// The records of a file that another program indented by two spaces, found in the same way: strings in JSON have no line breaks, so a brace that
+/// ends a record is the only one indented by two spaces. `None` for a file in another form.
 fn by_indent(text: &str) -> Option<Vec<&str>> {
     const END: &str = "\n  }";
     let body = text.strip_prefix("[\n")?.trim_end().strip_suffix("\n]")?;
@@ -109,17 +109,17 @@ pub(crate) fn object(raw: &str) -> Map<String, Value> {
 /// An object as a record.
 ///
 /// # Errors
-/// Never for what JSON holds.
+/// Never for valid JSON.
 pub(crate) fn record(object: &Map<String, Value>) -> Outcome<Box<RawValue>> {
     serde_json::value::to_raw_value(object)
         .map_err(|why| Problem::internal("A record is not JSON.").because(why))
 }
 
-/// Changes the records under the file's lock. A missing file begins with the records of `beginning`, when that is there. A file that
-/// cannot be understood is moved aside, never silently replaced; the text given back says so.
+/// Changes the records under the file's lock. A missing file starts with the records of `beginning`, if that exists. An unreadable file is moved
+/// aside, never silently replaced; the returned text says so.
 ///
 /// # Errors
-/// The lock, the disk or `change` failed; the file is then as it was.
+/// The lock, the disk or `change` failed; the file is then unchanged.
 pub(crate) fn update(
     path: &Path,
     beginning: Option<&Path>,

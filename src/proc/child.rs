@@ -37,7 +37,7 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 pub(crate) enum Leftovers {
     /// The whole group is killed.
     Kill,
-    /// Those that still hold an output pipe are killed (with their group); a daemon that has let go of them stays.
+    /// Those that still hold an output pipe are killed (with their group); a daemon that has closed them stays.
     KillHolders,
     /// They stay.
     Leave,
@@ -50,7 +50,7 @@ pub(crate) struct Run {
     pub program: OsString,
     /// Its arguments; never through a shell.
     pub args: Vec<OsString>,
-    /// Where it runs; Marvin's own directory when `None`.
+    /// Its working directory; Marvin's own when `None`.
     pub dir: Option<PathBuf>,
     /// Its whole environment; see [`crate::proc::child_env`].
     pub env: Vec<(String, String)>,

@@ -221,7 +221,7 @@ impl Session {
                     Brain::Ready { answering, .. } if answering.provider.is_model() => {
                         Some(answering.provider.name().to_owned())
                     }
-                    // Without a provider the word can only be meant as the name of one.
+                    // Without a provider the word can only be a provider's name.
                     _ => return self.choose(Some(word), None),
                 };
                 self.choose(provider, Some(word));

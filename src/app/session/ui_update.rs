@@ -58,7 +58,7 @@ pub(crate) enum Show {
 pub(crate) struct Question {
     /// The action to approve.
     pub matter: Matter,
-    /// Where the answer goes.
+    /// Receives the answer.
     pub reply: Sender<Verdict>,
 }
 

@@ -391,7 +391,7 @@ fn tickets_and_guarded_folders_are_found_under_any_name() {
             assert!(yard.root.append(&rel, b"x").is_err(), "{path}");
             fs::write(yard.app.join("README.md"), "read me").unwrap();
             let free = yard.root.check("README.md").unwrap();
-            // A file may take the place of a link; what the link meant stays.
+            // A file may replace a symlink; the symlink's target stays unchanged.
             let is_link = path == "conf";
             assert!(is_link || yard.root.rename(&free, &rel).is_err(), "{path}");
         }

@@ -98,8 +98,8 @@ impl Root {
     /// The folder `rel` as a fence of its own, opened through this one.
     ///
     /// # Errors
-    /// It is missing, no folder, leads outside, or lies, perhaps through a link, in a part with a fence of its own: the new one
-    /// would not know of it.
+    /// It is missing, not a folder, leads outside, or lies, perhaps through a symlink, in a part with a fence of its own, which the new one would
+    /// not know.
     pub fn inner(&self, rel: &Rel) -> Outcome<Self> {
         let open = || -> Result<Self, Stop> {
             let handle = self.open_folder(rel)?;
@@ -181,7 +181,7 @@ impl Root {
         }
     }
 
-    /// An absolute path that lies inside, as the relative one that was meant.
+    /// An absolute path inside the directory, as the relative one.
     fn as_inside(&self, text: &str) -> Option<String> {
         let inside = Path::new(text).strip_prefix(&self.path).ok()?;
         let rel = Rel::parse(inside.to_str()?).ok()?;

@@ -18,7 +18,7 @@ use super::text::unescape;
 use crate::base::text::{clip, visible};
 use crate::base::zones::ZoneFiles;
 
-/// Where a wall time holds.
+/// The zone of a wall time.
 #[derive(Debug, Clone)]
 pub enum Zone {
     /// Floating: the user's zone, wherever they are.
@@ -90,7 +90,7 @@ pub struct Zones<'a> {
     file: Option<&'a Scan<'a>>,
     /// The zones of this machine.
     known: Option<&'a ZoneFiles>,
-    /// Where the file has its own zones, by id.
+    /// Positions of the file's own zones, by id.
     places: OnceCell<HashMap<String, Vec<Range<usize>>>>,
     budget: RefCell<Budget>,
     found: RefCell<HashMap<String, Zone>>,
@@ -151,7 +151,7 @@ impl<'a> Zones<'a> {
     }
 }
 
-/// Where the zones of a file are, by their ids: texts here, with their commas escaped, and none as a parameter.
+/// The positions of a file's zones, by id (which is TEXT here, with escaped commas, but plain as a parameter).
 fn places(file: &Scan<'_>) -> HashMap<String, Vec<Range<usize>>> {
     let mut places: HashMap<String, Vec<Range<usize>>> = HashMap::new();
     for range in &file.zones {
@@ -179,7 +179,7 @@ fn known(zones: &ZoneFiles, id: &str) -> Option<TimeZone> {
         .find_map(|name| zones.find(&name))
 }
 
-/// Since when which offset holds, from the STANDARD and DAYLIGHT parts.
+/// The offsets and the times from which they apply, from the STANDARD and DAYLIGHT parts.
 fn observances(properties: &[Property], budget: &mut Budget) -> Option<Vec<(DateTime, Offset)>> {
     let none = Zones::none();
     let last = DateTime::constant(2200, 1, 1, 0, 0, 0, 0);

@@ -1,4 +1,4 @@
-//! UIDs as they are shown: a beginning that no other event has.
+//! Short forms of UIDs: a prefix that no other event has.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,12 +6,12 @@ use super::occurrence::Occurrence;
 use crate::base::text::visible;
 use crate::formats::ical::scan::Scan;
 
-/// The beginning of a UID that no other event of the file has: eight characters where they do.
+/// Unique prefixes of UIDs: eight characters where that suffices.
 #[derive(Debug, Default)]
 pub struct Short(HashMap<String, Option<String>>);
 
 impl Short {
-    /// Looks at every event of a file, and reads those whose UID begins like one of `list`.
+    /// Scans every event of a file, and reads those whose UID begins like one of `list`.
     pub fn of(file: &Scan<'_>, list: &[Occurrence]) -> Self {
         let heads: HashSet<&[u8]> = list.iter().map(|one| head(one.uid.as_bytes())).collect();
         let mut map: HashMap<String, Option<String>> = HashMap::new();
