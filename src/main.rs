@@ -1,4 +1,4 @@
-//! The `marvin` program: takes arguments and environment from the operating system and gives back an exit status.
+//! The `marvin` program: passes arguments and environment of the process to the library and returns its exit status.
 
 use std::process::ExitCode;
 

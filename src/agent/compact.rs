@@ -18,7 +18,6 @@ const INDEX: &str = ".marvin/memories/INDEX.md";
 ///
 /// # Errors
 /// If the backup cannot be written nothing is dropped.
-/// When the backup cannot be written nothing is dropped.
 pub(crate) fn compact(ctx: &Ctx, messages: &mut Vec<Message>) -> Outcome<bool> {
     let Some(cut) = budget::cut(messages) else {
         return Ok(false);

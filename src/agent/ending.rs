@@ -1,4 +1,4 @@
-//! How a reply ends when it does not end as an answer: cut by the limit of tokens, filtered, or empty.
+//! Replies that do not end as an answer: cut off by the token limit, filtered, or empty.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub(super) fn failure(target: &ModelTarget, reply: &Reply, shown: bool) -> Optio
             Finish::Filtered => Problem::refused(filtered(target))
                 .next("Ask in other words, or choose another model."),
             _ if !reply.text.trim().is_empty() => return None,
-            // The last round is without tools; a model may ask for some all the same.
+            // The last round has no tools; a model may call some nevertheless.
             _ if !reply.calls.is_empty() || !reply.cut_calls.is_empty() => Problem::limit(format!(
                 "{} asks for more tools than the rounds of one turn allow, and gives no answer.",
                 target.model

@@ -63,7 +63,7 @@ pub(crate) struct Talk<'a> {
     pub offer: &'a Offer,
     /// Works in coding mode.
     pub coding: bool,
-    /// How far it may go.
+    /// Its limits.
     pub limits: Limits,
     /// Facts about the user.
     pub person: &'a Person,
@@ -171,7 +171,7 @@ impl<'a> Talk<'a> {
         Ok(text)
     }
 
-    /// Puts the conversation in order and within its limits, and asks.
+    /// Repairs the conversation, keeps it within its limits, and sends it.
     fn request(&mut self, ctx: &Ctx, now: Situation, last: bool) -> Result<Reply, Failure> {
         repair(&mut self.messages);
         if let Some(at) = cut_for_cap(&self.messages, self.limits.cap) {
@@ -234,7 +234,7 @@ impl<'a> Talk<'a> {
             .warning(ctx.world.context.used() + estimate(said))
     }
 
-    /// Says that the last reply asks for tools that no round is left for.
+    /// Notes that the last reply calls tools although no round is left.
     fn remark_calls(&self, ctx: &Ctx, reply: &Reply) {
         let asks = !reply.calls.is_empty() || !reply.cut_calls.is_empty();
         if asks && !reply.text.is_empty() {
@@ -248,7 +248,7 @@ impl<'a> Talk<'a> {
 
     /// Adds the reply to the conversation, its calls as they can be sent again.
     fn keep(&mut self, mut reply: Reply, calls: &[ToolCall], cut: &[ToolCall]) {
-        // Some providers refuse a later request that holds a text of blanks.
+        // Some providers refuse a later request with blank text.
         if reply.text.trim().is_empty() {
             reply.text.clear();
         }

@@ -31,7 +31,7 @@ pub(crate) type Announce = Box<dyn Fn(String) + Send + Sync>;
 pub struct Alerts {
     /// The environment.
     pub env: Env,
-    /// Where files are.
+    /// Paths of Marvin's files.
     pub paths: Paths,
     /// The clock.
     pub clock: Clock,

@@ -61,7 +61,7 @@ impl Record {
         late.or_else(|| self.at(alerts.clock.zones()))
     }
 
-    /// Where the record lies.
+    /// The path of the record.
     ///
     /// # Errors
     /// A label that is not a file name.
@@ -72,7 +72,7 @@ impl Record {
         }
     }
 
-    /// Where its script lies.
+    /// The path of its script.
     ///
     /// # Errors
     /// A label that is not a file name.

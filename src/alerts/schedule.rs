@@ -243,7 +243,7 @@ fn script_text(alerts: &Alerts, record: &Record, year: i16) -> Outcome<String> {
     ))
 }
 
-/// Where a program is that was replaced while it ran: the system says so behind its path.
+/// The path of a program that was replaced while it ran: Linux appends " (deleted)" to it.
 fn at_its_place(path: &str) -> &str {
     path.strip_suffix(" (deleted)").unwrap_or(path)
 }

@@ -148,7 +148,7 @@ fn work(run: &Run) -> Outcome<()> {
     let written = stream.finish();
     match written {
         Err(why) if why.kind() == ErrorKind::BrokenPipe => Err(Problem::cancelled()),
-        // The turn was stopped because of it, and would say no more than that.
+        // The turn was cancelled because of it, and reports only that.
         Err(why) => Err(Problem::system(
             "Cannot write the answer to standard output",
             why,

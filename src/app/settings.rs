@@ -11,7 +11,7 @@ use crate::base::problem::{Outcome, Problem};
 /// Largest prompt that is read.
 const PROMPT_CAP: u64 = 64 << 20;
 
-/// Which interface.
+/// The interface to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Face {
     /// Lines only.
@@ -94,7 +94,7 @@ impl Low {
         }
     }
 
-    /// The prompt that the command line gives, if it gives one: what an interactive session begins with.
+    /// The initial prompt from the command line, if any, for an interactive session.
     ///
     /// # Errors
     /// The prompt file or standard input cannot be read.

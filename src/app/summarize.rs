@@ -15,7 +15,7 @@ use crate::llm::provider::{Effort, Offer, Request};
 use crate::net::service::time_limit::limited;
 use crate::tools::engine::context::{Ctx, Summarizer};
 
-/// Less than the limit of the tool that asks, which then still has time to shorten without a model.
+/// Less than the time limit of the calling tool, which then still has time to shorten without a model.
 const LIMIT: Duration = Duration::from_secs(45);
 
 /// The model of a session, for [`Summarizer`].

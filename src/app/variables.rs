@@ -153,7 +153,7 @@ pub(crate) fn all() -> impl Iterator<Item = Variable> {
 
 fn address(service: &Service) -> String {
     let doc = format!("address of {} ({})", service.id, service.base);
-    // Few have a server for every way to travel.
+    // Few users have a server for every travel mode.
     if service.id.starts_with("osrm-") {
         return format!("{doc}; \"none\" disables it");
     }

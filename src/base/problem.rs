@@ -41,7 +41,7 @@ pub enum Kind {
 /// itself (a directory listing, the actual text of a file). `why` is the underlying cause, kept for logs.
 #[derive(Debug, Serialize)]
 pub struct Problem {
-    /// Which sort of failure.
+    /// The kind of failure.
     pub kind: Kind,
     /// What happened, one sentence.
     pub what: String,

@@ -52,7 +52,7 @@ pub(crate) fn thousands(number: u64) -> String {
     out
 }
 
-/// The candidates nearest to `word`, best first: those within a third of its length in edits, or beginning with it.
+/// The candidates most similar to `word`, best first: those within a third of its length in edits, or beginning with it.
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,

@@ -23,7 +23,7 @@ const FULL_WINDOW: u64 = 228_000;
 const KEEP: usize = 8;
 /// Characters of the task that survive every compaction word for word.
 const MAX_TASK_CHARS: usize = 20_000;
-/// How a summary begins.
+/// The prefix of a summary.
 pub(crate) const SUMMARY: &str = "Summary of earlier messages";
 /// Characters per message in the summary; the user's own messages have a larger limit.
 const SUMMARY_EACH: usize = 200;
@@ -61,7 +61,7 @@ impl Budget {
     }
 }
 
-/// Which messages compaction keeps.
+/// The messages that compaction keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cut {
     /// Index of the user's message that the conversation begins with afterwards.
@@ -96,8 +96,8 @@ pub(crate) fn cut(messages: &[Message]) -> Option<Cut> {
         .then_some(cut)
 }
 
-/// Takes out what a compaction at `cut` drops; what is left begins with the task, in its full length up to a limit that leaves room
-/// for the work.
+/// Removes the messages that a compaction at `cut` drops; the rest begins with the task, in full length up to a limit that leaves room for the
+/// work.
 pub(crate) fn take_dropped(messages: &mut Vec<Message>, cut: Cut) -> Vec<Message> {
     let mut dropped: Vec<Message> = messages.drain(..cut.rest).collect();
     if cut.task < cut.rest {
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(talk[0], Message::user("question 16"));
         assert!(is_summary(&talk[1]));
         assert_eq!(talk[2..], last);
-        // One that begins with an answer, from a log, begins with a question afterwards.
+        // A log that begins with an answer begins with a question afterwards.
         let mut talk: Vec<Message> = (0..3)
             .map(|n| Message::assistant(format!("answer {n}")))
             .chain((0..8).map(|n| Message::user(format!("question {n}"))))

@@ -46,7 +46,7 @@ pub struct ToolCall {
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// Raw argument text; making sense of it is the registry's job.
+    /// Raw argument text, unparsed.
     pub args: String,
     /// Opaque fields to send back to the provider with this call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ pub struct ToolOutput {
 pub struct Kept {
     /// Name of the provider that sent them.
     pub provider: String,
-    /// A JSON object as text; its members are put back beside the message's or call's own.
+    /// A JSON object as text; its members are merged into the message or call.
     pub json: String,
 }
 

@@ -100,7 +100,7 @@ fn table(rows: &[Row], width: Option<usize>) -> String {
     out
 }
 
-/// As many names as fit into `room` columns, and how many more there are; all of them without a limit.
+/// As many names as fit into `room` columns, and the number of omitted ones; all of them without a limit.
 fn fitting(names: &[&str], room: Option<usize>) -> String {
     let whole = names.join(", ");
     let Some(room) = room.filter(|room| whole.chars().count() > *room) else {

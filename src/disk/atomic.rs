@@ -48,7 +48,7 @@ pub(crate) fn read(path: &Path, cap: u64) -> Outcome<Option<Vec<u8>>> {
         Err(why) => return Err(fail(why).next("Move it away.")),
     };
     let length = file.metadata().map_err(fail)?.len();
-    // Before anything of it is read: a file of gigabytes would take the memory first.
+    // Before reading: a file of gigabytes would exhaust memory.
     if length > cap {
         return Err(too_large());
     }
@@ -259,7 +259,7 @@ pub(crate) fn set_aside(path: &Path, clock: &Clock) -> Outcome<PathBuf> {
     Err(fail(ErrorKind::AlreadyExists.into()))
 }
 
-/// The folder that holds `path`.
+/// The parent folder of `path`.
 fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir,

@@ -62,7 +62,7 @@ pub(crate) fn record(object: &Map<String, Value>) -> Outcome<Box<RawValue>> {
         .map_err(|why| Problem::internal("A record is no JSON.").because(why))
 }
 
-/// Changes the records under the file's lock. A missing file begins with the records of `beginning`, when that is there. A file that
+/// Changes the records under the file's lock. A missing file begins by the records of `beginning`, when that is there. A file that
 /// cannot be understood is moved aside, never silently replaced; the text given back says so.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Advisory locks between processes: a `.lock` file beside the state file. The only file that names fs2.
+//! Advisory locks between processes: a `.lock` file beside the state file. The only module that uses fs2.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -13,7 +13,7 @@ use super::atomic::{self, Access, STATE_CAP};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 
-/// How often a waiting process looks again.
+/// Polling interval of a waiting process.
 const LOOK: Duration = Duration::from_millis(10);
 /// A lock file is opened as it is, and at once.
 const QUIET: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK);

@@ -9,7 +9,7 @@ use crate::base::text::{clip, visible};
 /// The folder below `~/.config`; the project's old name, kept (contract/interfaces.md 10).
 const CONFIG: &str = ".config/local-finder";
 
-/// Where everything of one user lies.
+/// The locations of one user's files.
 #[derive(Debug, Clone)]
 pub struct Paths {
     home: Option<PathBuf>,
@@ -175,7 +175,7 @@ impl Paths {
         Ok(self.home()?.join(".cache/marvin"))
     }
 
-    /// Where processes wait for their turn at a service.
+    /// The folder of rate limit files shared by processes.
     pub fn gates(&self) -> Outcome<PathBuf> {
         Ok(self.cache()?.join("gates"))
     }

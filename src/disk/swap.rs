@@ -55,8 +55,7 @@ fn exchanged(path: &Path, bytes: &[u8]) -> Option<()> {
     filled.ok()
 }
 
-/// The spare file, fit to become the other: an ordinary file of the same owner and permissions that has no second name. One that is
-/// not fit is removed.
+/// The spare file, if it can be exchanged: a regular file of the same owner and permissions with only one link. Otherwise it is removed.
 fn open(spare: &Path, old: &fs::Metadata) -> Option<File> {
     use rustix::fs::OFlags;
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
@@ -156,7 +155,7 @@ mod tests {
         write(&path, b"newer").unwrap();
         assert_eq!(fs::read(&backup).unwrap(), b"old");
         assert_eq!(content(&path), "newer");
-        // A link put in the spare's place leads nowhere.
+        // A symlink in the spare's place has no effect.
         let _ = fs::remove_file(&spare);
         symlink(&backup, &spare).unwrap();
         write(&path, b"newest").unwrap();

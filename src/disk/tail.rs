@@ -1,8 +1,8 @@
 //! The last entries of a JSON array in a file, reading only its end.
 //!
-//! Read backwards, valid JSON needs no memory of what came before: outside a string there is no backslash, so a quote with an
-//! even number of them in front opens or closes a string. A file torn in the middle of a text can end like a whole array, but what
-//! then passes for its last entry holds no quotes: such an entry is not believed, and the file is read whole.
+//! Read backwards, valid JSON needs no context: outside a string there is no backslash, so a quote with an even number of them in front opens or
+//! closes a string. A file torn in the middle of a string can end like a complete array, but its apparent last entry contains no quotes: such an
+//! entry is rejected, and the file is read whole.
 
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -22,7 +22,7 @@ const WINDOW: u64 = 64 * 1024;
 pub(crate) struct Tail {
     /// In the order of the file.
     pub entries: Vec<Map<String, Value>>,
-    /// Where each of them stands in the file, in bytes.
+    /// Byte range of each in the file.
     pub spans: Vec<Range<u64>>,
     /// The file ends in the middle of an entry, without its bracket, or in zeroes that a power cut left; whole entries before that
     /// are given.
@@ -72,7 +72,7 @@ pub(crate) fn tail_array(path: &Path, n: usize) -> Outcome<Tail> {
 struct Found(Vec<(Map<String, Value>, Range<usize>)>);
 
 impl Found {
-    /// Keeps what stands between two separators when it is an entry.
+    /// Keeps the text between two separators if it is an entry.
     fn keep(&mut self, window: &[u8], place: Range<usize>) -> bool {
         let item = window.get(place.clone()).unwrap_or_default();
         match serde_json::from_slice::<Map<String, Value>>(item) {
@@ -85,7 +85,7 @@ impl Found {
         }
     }
 
-    /// The entries in the order of the file, for a window that begins at `from`.
+    /// The entries in file order, for a window that begins at `from`.
     fn tail(self, from: u64) -> Tail {
         let (entries, places): (Vec<_>, Vec<_>) = self.0.into_iter().rev().unzip();
         let spans = places
@@ -108,7 +108,7 @@ enum Scan {
     Strange,
 }
 
-/// Scans the end of an array backwards; `whole` says that the window begins where the file does.
+/// Scans the end of an array backwards; `whole` when the window is the whole file.
 fn backwards(window: &[u8], n: usize, whole: bool) -> Scan {
     let text = window.trim_ascii_end();
     let Some((b']', body)) = text.split_last() else {
@@ -266,7 +266,7 @@ mod tests {
             let all: Vec<_> = texts.iter().map(|text| object(text)).collect();
             let text = if pretty { serde_json::to_string_pretty(&all) } else { serde_json::to_string(&all) }.unwrap();
             let last = &all[all.len().saturating_sub(n)..];
-            // Any window: what begins in the middle is enough or says that it is not.
+            // Any window: either it suffices or it is reported as too short.
             let from = if small { text.len().saturating_sub(cut) } else { 0 };
             match backwards(&text.as_bytes()[from..], n, from == 0) {
                 Scan::Found(found) => {

@@ -1,7 +1,7 @@
-//! YAML in and out as JSON values. The only file that names the YAML crate.
+//! YAML as JSON values. The only module that uses the YAML crate.
 //!
-//! Writing keeps every key and its order, also unknown ones. Comments are kept by changing only the lines of the keys that changed;
-//! where that does not give what was meant, the file is written again without them, because the crate does not keep them.
+//! Writing keeps every key and its order, also unknown ones. Comments are kept by changing only the lines of the changed keys; if that does not
+//! give the intended result, the file is rewritten without them, because the crate drops them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -72,7 +72,7 @@ pub fn parse(text: &str, name: &str) -> Outcome<Value> {
     }
 }
 
-/// Reads a file; `None` when there is none.
+/// Reads a file; `None` when it does not exist.
 ///
 /// # Errors
 /// As [`parse`]; it cannot be read.

@@ -1,6 +1,6 @@
-//! Changing one key of a YAML text line by line, so that comments and everything else stay as they are.
+//! Changes one key of a YAML text line by line, so that comments and everything else stay unchanged.
 //!
-//! Only the common form is understood, top-level keys at the beginning of a line; the caller parses the result and compares.
+//! Only the common form is supported, top-level keys at the start of a line; the caller parses the result and compares.
 
 /// The text with the lines of `key` replaced by `lines` (`key: value` and its continuation, ending in a line break), or removed. A new key goes
 /// after its commented-out line if there is one (`#key: …`), else to the end.
@@ -25,7 +25,7 @@ pub(crate) fn with(text: &str, key: &str, lines: Option<&str>) -> String {
     for (at, line) in rest.iter().enumerate().skip(1) {
         let bare = line.trim();
         if bare.is_empty() || line.starts_with('#') {
-            // Part of the value only when more of it follows.
+            // Part of the value only if more of it follows.
             continue;
         }
         if !line.starts_with([' ', '\t']) && bare != "-" && !line.starts_with("- ") {

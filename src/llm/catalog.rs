@@ -16,11 +16,11 @@ pub enum Wire {
 pub struct Row {
     /// Name that `--provider` takes.
     pub name: &'static str,
-    /// The dialect it speaks.
+    /// Its dialect.
     pub wire: Wire,
     /// Default base address, as `marvin services` prints it.
     pub base: &'static str,
-    /// Variable that holds the key; `None` when no key is needed.
+    /// Variable with the key; `None` when no key is needed.
     pub key: Option<&'static str>,
     /// The key may also be in a file named like the variable under `~/.ssh/`.
     pub key_file: bool,
@@ -43,12 +43,11 @@ pub struct Quirks {
     pub gemini_thinking: bool,
     /// DeepSeek: an assistant message that called tools must go back with its `reasoning_content`, or the request fails with 400.
     pub returns_reasoning: bool,
-    /// Which ids of tool calls it takes.
+    /// The tool call ids it accepts.
     pub call_ids: CallIds,
 }
 
-/// Ids of tool calls that a server takes back. It takes its own; those of another provider, from earlier in the conversation,
-/// may have to be changed.
+/// Tool call ids that a server accepts. It accepts its own; those of another provider, from earlier in the conversation, may have to be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallIds {
     /// Any text.

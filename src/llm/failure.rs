@@ -1,4 +1,4 @@
-//! How a model call fails, sorted by what can be done about it.
+//! Failures of a model call, classified by what can be done about them.
 
 use std::time::Duration;
 

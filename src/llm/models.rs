@@ -35,7 +35,7 @@ pub(crate) struct Price {
     pub output: f64,
 }
 
-/// One line of the table: every model whose name begins so, unless a longer line fits.
+/// A table line: for every model whose name begins with it, unless a longer line matches.
 struct Line {
     begins: &'static str,
     window: u64,
@@ -191,7 +191,7 @@ const UNKNOWN: Price = Price {
     output: 1.5,
 };
 
-/// The longest line that `model` begins with, vendor and dots of versions aside.
+/// The longest line that `model` begins with, ignoring the vendor and dots in versions.
 fn find(model: &str) -> Option<&'static Line> {
     let name = bare(model);
     LINES

@@ -65,7 +65,7 @@ impl Provider for Offline {
     }
 }
 
-/// The tool and arguments of the first phrase that fits the whole message.
+/// Tool and arguments of the first phrase that matches the whole message.
 fn find(offer: &Offer, said: &str) -> Option<(String, Map<String, Value>)> {
     let said = said.trim().trim_end_matches(['.', '!', '?']);
     // Of several matching phrases, the one with the most literal words wins.
@@ -160,7 +160,7 @@ fn unquoted(value: &str) -> &str {
     value
 }
 
-/// The two lines for a message that fits no phrase: how to set up a model, and the nearest things that work without one.
+/// The two lines for a message that matches no phrase: how to set up a model, and the most similar things that work without one.
 fn unmatched(offer: &Offer, said: &str) -> Problem {
     let words: Vec<String> = said
         .split_whitespace()

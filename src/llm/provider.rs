@@ -1,4 +1,4 @@
-//! The provider trait, and what goes in and out of it.
+//! The provider trait, with its input and output.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};

@@ -19,14 +19,14 @@ use crate::net::guarded_client::Visitor;
 const PIECE: usize = 64 * 1024;
 /// Interval of progress reports.
 const EACH: Duration = Duration::from_millis(200);
-/// The names of what is not whole yet, a file or a folder, begin and end so.
+/// Prefix and suffix of the names of partial files and folders.
 pub(crate) const PARTIAL: (&str, &str) = (".marvin-", ".part");
 /// No download runs that long.
 const STALE: Duration = Duration::from_secs(3600);
 /// Files of one name that are counted.
 const NAMESAKES: usize = 1_000;
 
-/// Where a download goes.
+/// The destination of a download.
 #[derive(Debug, Clone)]
 pub(crate) struct Target<'a> {
     /// The folder; it is made.
@@ -40,11 +40,11 @@ pub(crate) struct Target<'a> {
 /// A file that was fetched.
 #[derive(Debug)]
 pub(crate) struct Saved {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// Its size.
     pub bytes: u64,
-    /// Where it came from at last.
+    /// Its final address, after redirects.
     pub address: Address,
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn download(
         _ => Problem::system(format!("Cannot write into {shown}"), why),
     };
     sweep(target.folder);
-    // Gone when dropped, so on every way out but the last.
+    // Removed when dropped, thus on every exit path but the last.
     let mut file = unnamed(target.folder).map_err(cannot)?;
     let mut buffer = vec![0u8; PIECE];
     let mut bytes = 0u64;
@@ -149,7 +149,7 @@ pub(crate) fn sweep(folder: &Path) {
     }
 }
 
-/// A new file beside where it will be, with the permissions that the user's files have.
+/// A new file in the target's folder, with the permissions of the user's files.
 fn unnamed(folder: &Path) -> io::Result<NamedTempFile> {
     use std::os::unix::fs::PermissionsExt as _;
     tempfile::Builder::new()
@@ -172,7 +172,7 @@ fn keep(mut file: NamedTempFile, folder: &Path, name: &str) -> io::Result<PathBu
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// An answer that is not a file, with the beginning of its text.
+/// The problem with a response that is not a file, with the beginning of its text.
 fn refusal(address: &Address, response: &mut Response) -> Problem {
     let words = match response.status {
         401 | 403 => " (not allowed)",

@@ -105,7 +105,7 @@ impl Gateway {
         })
     }
 
-    /// The variables that lead a program through it.
+    /// The environment variables that make a program use it.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let url = match &self.shared.entry {
             Entry::Token(token) => format!("http://marvin:{token}@{}", self.address),
@@ -123,7 +123,7 @@ impl Gateway {
         .to_vec()
     }
 
-    /// Where it listens.
+    /// Its address.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }

@@ -76,7 +76,7 @@ impl Visitor {
         self
     }
 
-    /// The same, following at most so many redirects.
+    /// The same, following at most this many redirects.
     #[must_use]
     pub fn with_hops(mut self, hops: usize) -> Self {
         self.hops = hops;

@@ -25,7 +25,7 @@ pub struct Limits {
     pub silence: Duration,
 }
 
-/// How a client is set up.
+/// The configuration of a client.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
     /// Its limits.
@@ -53,7 +53,7 @@ impl Kept {
     }
 }
 
-/// How a request failed below HTTP.
+/// Failures of a request below HTTP.
 #[derive(Debug)]
 pub enum NetError {
     /// The token fired.
@@ -69,7 +69,7 @@ pub enum NetError {
     },
     /// No connection could be made.
     Unreachable(String),
-    /// The proxy on the way would not let it through: its status, when it gave one.
+    /// The proxy refused it: its status, if it sent one.
     Barred(Option<u16>),
     /// The server's certificate is not one to trust.
     Untrusted(String),

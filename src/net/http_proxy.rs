@@ -7,7 +7,7 @@ use ureq::unversioned::transport::{Buffers, ConnectionDetails, Connector, NextTi
 
 use crate::net::proxies::Proxy;
 
-/// Puts [`Forwarded`] around connections that lead to a proxy which is to forward.
+/// Wraps connections to a forwarding proxy in [`Forwarded`].
 #[derive(Debug)]
 pub(super) struct Forward(pub(super) Option<Proxy>);
 
@@ -106,7 +106,7 @@ impl<T: Transport> Transport for Forwarded<T> {
             .get(..amount)
             .unwrap_or_default();
         let whole = lines.rewrite(head);
-        // The longer head may not fit the buffer at once.
+        // The longer head may not fit into the buffer at once.
         let room = self.inner.buffers().output().len().max(1);
         for piece in whole.chunks(room) {
             if let Some(place) = self.inner.buffers().output().get_mut(..piece.len()) {

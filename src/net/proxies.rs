@@ -161,7 +161,7 @@ fn with_port(entry: &str) -> (&str, Option<u16>) {
     }
 }
 
-/// Whether `network` (`10.0.0.0/8`) holds the address `host`.
+/// Whether `network` (`10.0.0.0/8`) contains the address `host`.
 fn in_network(network: &str, host: &str) -> bool {
     let Some((base, bits)) = network.split_once('/') else {
         return false;

@@ -1,7 +1,7 @@
 //! An idle timeout inside ureq: how long one read of a body may wait, regardless of the total time.
 //!
-//! ureq's own limits are for whole phases, which would cut a healthy long stream, or for every read, which would also cut
-//! the wait for a first byte. This connector stands last in the chain and touches nothing but the time a body read may wait.
+//! ureq's own limits are for whole phases, which would cut a healthy long stream, or for every read, which would also cut the wait for a first
+//! byte. This connector is the last in the chain and only changes how long a body read may wait.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -95,14 +95,14 @@ impl<T: Transport> Transport for Watched<T> {
     }
 }
 
-/// Addresses of a host that are tried; ureq holds no more.
+/// Most addresses of a host that are tried; ureq's own limit.
 const MOST: usize = 16;
 
-/// Name look-up that takes an address written as numbers for what it is: ureq's own starts a thread for every look-up.
+/// A resolver that parses numeric addresses itself: ureq's own starts a thread for every lookup.
 #[derive(Debug, Default)]
 pub(super) struct Lookup {
     resolver: DefaultResolver,
-    /// The proxy that every connection leads to instead.
+    /// The proxy that every connection goes to instead.
     via: Option<Uri>,
     /// The fixed answer to every lookup.
     pinned: Option<Vec<SocketAddr>>,

@@ -1,4 +1,4 @@
-//! How Marvin names itself to the servers it asks.
+//! The User-Agent header.
 
 use crate::base::env::Env;
 

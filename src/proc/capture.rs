@@ -80,7 +80,7 @@ impl Captured {
         self.tail.extend(last);
     }
 
-    /// Called before `bytes` enter the memory, which then still holds everything that came before.
+    /// Called before `bytes` are stored, while memory still holds everything before them.
     fn spill(&mut self, bytes: &[u8]) {
         let Some(path) = &self.keep.spill else { return };
         if self.spill.is_none() {
@@ -104,7 +104,7 @@ impl Captured {
         self.left_out() > 0
     }
 
-    /// Bytes missing between beginning and end.
+    /// Number of bytes missing in between.
     pub(crate) fn left_out(&self) -> u64 {
         self.total
             .saturating_sub((self.head.len() + self.tail.len()) as u64)
@@ -200,7 +200,7 @@ fn whole_characters(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// `bytes` without the rest of a character at its beginning.
+/// `bytes` without a partial character at the beginning.
 fn from_character(bytes: &[u8]) -> &[u8] {
     let rest = bytes
         .iter()

@@ -48,7 +48,7 @@ pub(crate) struct Run {
     pub program: OsString,
     /// Its arguments; never through a shell.
     pub args: Vec<OsString>,
-    /// Where it runs; Marvin's own directory when `None`.
+    /// Its working directory; Marvin's own when `None`.
     pub dir: Option<PathBuf>,
     /// Its whole environment; see [`crate::proc::child_env`].
     pub env: Vec<(String, String)>,

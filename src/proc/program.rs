@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::base::env::Env;
 use crate::proc::child_env;
 
-/// Where the program `name` is installed, looking where children would look. Relative entries of the path are skipped: the
-/// current directory must not decide which program runs.
+/// Finds the program `name` on the search path of child processes. Relative entries are skipped: the current directory must not decide which
+/// program runs.
 pub(crate) fn find_program(name: &str, env: &Env) -> Option<PathBuf> {
     find_on_path(name, &child_env::search_path(env))
 }

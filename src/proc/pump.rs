@@ -58,7 +58,7 @@ impl<'a> Pump<'a> {
     ) -> io::Result<Self> {
         let stdin = child.stdin.take();
         if let Some(stdin) = &stdin {
-            // A blocking write of more than the pipe holds would keep us from reading what the child answers.
+            // A blocking write of more than the pipe's capacity would keep us from reading the child's output.
             ioctl_fionbio(stdin, true)?;
         }
         Ok(Self {

@@ -32,7 +32,7 @@ pub(crate) struct Shown {
     pub(crate) notices: Vec<String>,
     /// The last of them.
     pub(crate) last: Option<Seen>,
-    /// How many wait for the next time.
+    /// Number of messages left for the next time.
     pub(crate) left: usize,
 }
 
@@ -65,8 +65,8 @@ pub(crate) fn read(body: &[u8], seen: &Seen) -> News {
 }
 
 impl News {
-    /// The first messages, at most so many and about so many characters, but one at least. Messages whose ids cannot be sent back
-    /// come with the next that has one, or they would be all that is ever shown.
+    /// The first messages, at most `most` and about `chars` characters, but at least one. Messages whose ids cannot be sent back are shown with the
+    /// next one that has an id; otherwise they would be repeated forever.
     pub(crate) fn shown(&self, label: &str, most: usize, characters: usize) -> Shown {
         let mut shown = Shown::default();
         let mut length = 0;

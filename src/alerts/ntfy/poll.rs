@@ -44,7 +44,7 @@ pub(crate) fn client(env: &Env, limit: Duration) -> Outcome<(Client, String)> {
     Ok((client, base))
 }
 
-/// Where the server is.
+/// The server's address.
 pub(crate) fn base(env: &Env) -> &str {
     services::service("ntfy").map_or("", |service| service.base_in(env))
 }

@@ -69,7 +69,6 @@ pub(crate) fn allow(alerts: &Alerts, label: &str) -> Outcome<()> {
 ///
 /// # Errors
 /// The service cannot be reached, or refuses it.
-/// The service cannot be reached, or does not take it.
 pub(crate) fn publish(alerts: &Alerts, profile: &str, kind: &str, stop: &Cancel) -> Outcome<bool> {
     let Some(one) = subscribed(alerts, &alerts.paths.profile(profile)?) else {
         return Ok(false);

@@ -72,7 +72,7 @@ impl News {
     }
 }
 
-/// Lowers the flag on every way out.
+/// Clears the flag on every exit path.
 struct Busy(Arc<AtomicBool>);
 
 impl Drop for Busy {
@@ -126,7 +126,7 @@ impl Work {
         notices
     }
 
-    /// The subscription with what this process saw of it, when that is newer than the file.
+    /// The subscription with this process's last seen message, if newer than the file's.
     fn remembered(&self, mut subscription: Subscription) -> Subscription {
         let key = (self.path.clone(), subscription.topic.clone());
         let memory = self.seen.lock().unwrap_or_else(PoisonError::into_inner);

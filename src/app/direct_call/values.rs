@@ -62,7 +62,7 @@ fn unknown(fields: &[Field], key: &str) -> Problem {
     }
 }
 
-/// The value by its type; what does not fit stays text and is explained by the tool's own decoder.
+/// Converts by type; an invalid value stays text and is explained by the tool's own decoder.
 fn convert(kind: Type, value: &str) -> Value {
     match kind {
         Type::Text | Type::Choice(_) => Value::from(value),

@@ -18,7 +18,7 @@ pub(crate) enum Asked {
         tool: &'static Tool,
         /// Its arguments, a JSON object.
         args: String,
-        /// Where it works.
+        /// The working directory.
         dir: Option<PathBuf>,
     },
 }

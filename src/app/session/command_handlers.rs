@@ -218,7 +218,7 @@ impl Session {
                     Brain::Ready { target, .. } if target.provider.is_model() => {
                         (Some(target.provider.name().to_owned()), Some(word))
                     }
-                    // Without a provider the word can only be meant as the name of one.
+                    // Without a provider the word can only be a provider's name.
                     _ => (Some(word), None),
                 };
                 self.choose(ModelChoice { provider, model });

@@ -15,7 +15,7 @@ pub(crate) enum Command {
     Shell {
         /// Its text.
         text: String,
-        /// It runs beside the conversation.
+        /// Runs in the background.
         background: bool,
     },
     /// Edit `preferences.yaml`.
@@ -32,7 +32,7 @@ pub(crate) enum Command {
     Undo,
     /// Show the commands.
     Help,
-    /// Show the catalogue, or the tools that fit a word.
+    /// Shows the catalogue, or the tools that match a word.
     Tools(Option<String>),
     /// Runs one tool: its name and `key=value` words.
     Tool(Vec<String>),

@@ -53,7 +53,7 @@ use commands::Command;
 use inbox::{Inbox, Note};
 use log_writer::LogWriter;
 
-/// Spoken entries of the chat log that a session begins with.
+/// Spoken entries of the chat log that a session starts with.
 const SEED: usize = 20;
 /// How long a cancelled turn may take to end; after that the session continues without it. Longer than a command that ignores TERM has until it is
 /// killed.
@@ -90,9 +90,9 @@ struct Turn {
     resent: bool,
     /// The answer's text so far.
     text: String,
-    /// Where in it the text behind the last round of tools begins.
+    /// Offset in it of the text after the last round of tools.
     latest: usize,
-    /// The next piece of text begins after a round of tools.
+    /// The next piece of text follows a round of tools.
     gap: bool,
     /// When the user stopped it.
     cancelled: Option<Instant>,
@@ -115,9 +115,9 @@ pub(crate) struct Session {
     spending: Spending,
     messages: Vec<Message>,
     meter: Meter,
-    /// Messages as they were typed, newest last: what `!undo` takes back.
+    /// Messages as typed, newest last, for `!undo`.
     said: Vec<String>,
-    /// Where lines of shell mode run.
+    /// The directory of shell mode.
     shell: Option<PathBuf>,
     current: Option<PathBuf>,
     /// Fires when the session is dropped: nothing that it started outlives it.
@@ -239,7 +239,7 @@ impl Session {
         shows
     }
 
-    /// Adds a row of the system to the conversation, behind the answer that is on its way.
+    /// Adds a system row to the conversation, after the pending answer.
     fn tell_model(&mut self, text: String) {
         if self.turn.is_some() {
             self.rows.push(text);
@@ -268,7 +268,7 @@ impl Session {
         self.queue.iter().map(|queued| queued.text.as_str())
     }
 
-    /// The latest reply, as the model wrote it; what came of it while it arrives.
+    /// The latest reply as the model wrote it; while it arrives, its text so far.
     pub(crate) fn reply(&self) -> Option<&str> {
         let arriving = self
             .turn
@@ -388,7 +388,7 @@ impl Session {
             }
         }
         self.all.fire();
-        // A command that has just been started must still hear of it: the end of the process would leave it behind.
+        // A command that was just started must still be cancelled: otherwise it would outlive the process.
         while !self.jobs.is_empty() && began.elapsed() < GRACE * 4 {
             thread::sleep(Duration::from_millis(5));
             self.receive();

@@ -103,7 +103,7 @@ impl Session {
         );
     }
 
-    /// Adds an entry to the chat log of `profile`; the receiver hears when it is there.
+    /// Adds an entry to the chat log of `profile`; the receiver is notified when it is written.
     pub(super) fn log(&mut self, profile: &str, role: Role, said: String) -> Receiver<()> {
         let inbox = Arc::clone(&self.inbox);
         let (writer, world) = (self.log_writer.clone(), Arc::clone(&self.world));

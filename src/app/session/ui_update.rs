@@ -67,7 +67,7 @@ fn shown_path<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
 pub(crate) struct Question {
     /// The action to approve.
     pub request: ApprovalRequest,
-    /// Where the answer goes.
+    /// Receives the answer.
     #[serde(skip)]
     pub reply: Sender<Verdict>,
 }

@@ -26,7 +26,7 @@ struct Program {
     what: &'static str,
     /// How to install it.
     get: &'static str,
-    /// The argument that makes it say its version, if one does.
+    /// The argument that prints its version, if it has one.
     version: Option<&'static str>,
 }
 

@@ -32,7 +32,7 @@ fn without(id: &str) -> Without {
     }
 }
 
-/// Where a key is given out, for services whose page is known.
+/// Where to get a key, if known.
 fn page(id: &str) -> Option<&'static str> {
     match id {
         "omdb" => Some(web_links::OMDB_KEY),

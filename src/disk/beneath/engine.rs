@@ -13,8 +13,8 @@ use crate::disk::beneath::rel_path::Guarded;
 /// Symbolic links followed in one path, as the kernel allows.
 pub(super) const HOPS: usize = 40;
 
-/// Which of the two ways is used. The kernel's is one call and cannot race; the other serves kernels before 5.6, sandboxes that
-/// forbid the call, and other systems, and has the last word on links that name the working directory by its absolute path.
+/// Which of the two ways is used. `openat2` is one call and cannot race; the other serves kernels before 5.6, sandboxes that forbid the call, and
+/// other systems, and decides about symlinks that name the working directory by its absolute path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Engine {
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
@@ -69,7 +69,7 @@ impl From<std::io::Error> for Stop {
     }
 }
 
-/// How folders are opened: as a place only where the system can, so that no right to read is needed.
+/// How folders are opened: with O_PATH where available, so that no read permission is needed.
 #[cfg(target_os = "linux")]
 pub(super) const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]

@@ -80,10 +80,10 @@ enum More {
 }
 
 impl Root {
-    /// Draws the folder `rel` as a tree: folders first, then by name; links with their target and never entered.
+    /// Draws the folder `rel` as a tree: folders first, then by name; symlinks with their target and never entered.
     ///
     /// # Errors
-    /// `rel` is missing, no folder, leads outside, or belongs to the tickets.
+    /// `rel` is missing, not a folder, leads outside, or belongs to the tickets.
     pub fn listing(&self, rel: &Rel, look: &Look) -> Outcome<String> {
         self.tree(rel, look)
             .map_err(|stop| self.problem("list", rel, stop))
@@ -270,7 +270,7 @@ impl Root {
 /// The entries read from a folder.
 struct Scan {
     entries: Vec<Entry>,
-    /// The folder holds more.
+    /// The folder has more entries.
     cut: bool,
 }
 

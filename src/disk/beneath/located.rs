@@ -1,4 +1,4 @@
-//! Where a path leads: its folder as a handle, its last name, and which guarded parts lie on the way.
+//! Resolves a path: its folder as a handle, its last name, and the guarded parts on the way.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -19,7 +19,7 @@ pub(super) const DEEPEST: usize = 256;
 /// Bytes of a path at most, as the kernel has it.
 const LONGEST: usize = 4_095;
 
-/// Folders climbed at most on the way back to the root: links can lead deeper than the path's own text.
+/// Folders climbed at most on the way back to the root: symlinks can lead deeper than the path's text.
 const CLIMB: usize = 8 * DEEPEST;
 
 /// Entries of a repository's own folder that run code or are its content. Such a folder need not be called `.git`: a `.git` file can point to any
@@ -78,7 +78,7 @@ impl Rel {
 }
 
 impl Root {
-    /// Finds the folder and the last name of `rel`. Tickets are refused here, for every act.
+    /// Finds the folder and the last name of `rel`. Tickets are refused here, for every operation.
     pub(super) fn locate(&self, rel: &Rel, last: Last) -> Result<Spot, Stop> {
         let mut path = rel.fitting()?.to_owned();
         for _ in 0..=HOPS {

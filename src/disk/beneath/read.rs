@@ -50,10 +50,10 @@ pub struct Entry {
 }
 
 impl Root {
-    /// Opens an ordinary file for reading. Never blocks on a FIFO or a device.
+    /// Opens a regular file for reading. Never blocks on a FIFO or a device.
     ///
     /// # Errors
-    /// It is missing, leads outside, belongs to the tickets, or is not an ordinary file.
+    /// It is missing, leads outside, belongs to the tickets, or is not a regular file.
     pub fn open_read(&self, rel: &Rel) -> Outcome<File> {
         self.reader(rel)
             .map(|(file, _)| file)
@@ -128,7 +128,7 @@ impl Root {
     /// The entries of a folder sorted by name, without `.`, `..` and the tickets.
     ///
     /// # Errors
-    /// It is missing, no folder, leads outside, or belongs to the tickets.
+    /// It is missing, not a folder, leads outside, or belongs to the tickets.
     pub fn list(&self, rel: &Rel) -> Outcome<Vec<Entry>> {
         let mut entries = self
             .entries(rel, usize::MAX)

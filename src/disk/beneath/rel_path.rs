@@ -80,7 +80,7 @@ impl Rel {
         self.parts().next_back()
     }
 
-    /// The folder that holds it; the directory itself holds itself.
+    /// The parent folder; the directory itself is its own parent.
     pub fn parent(&self) -> Self {
         Self(
             self.0
@@ -139,7 +139,7 @@ fn is_absolute(text: &str) -> bool {
     text.starts_with('/') || text == "~" || text.starts_with("~/") || drive(text)
 }
 
-/// Where a text with `..` would land if it were followed, when that is inside.
+/// True when a text with `..` would resolve to the tickets.
 pub(super) fn lands_in_tickets(text: &str) -> bool {
     let mut stack: Vec<&str> = Vec::new();
     for part in parts(text) {

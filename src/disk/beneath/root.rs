@@ -94,8 +94,8 @@ impl Root {
     /// The folder `rel` as a fence of its own, opened through this one.
     ///
     /// # Errors
-    /// It is missing, no folder, leads outside, or lies, perhaps through a link, in a part with a fence of its own: the new one
-    /// would not know of it.
+    /// It is missing, not a folder, leads outside, or lies, perhaps through a symlink, in a part with a fence of its own, which the new one would
+    /// not know.
     pub fn inner(&self, rel: &Rel) -> Outcome<Self> {
         let open = || -> Result<Self, Stop> {
             let handle = self.open_folder(rel)?;

@@ -158,7 +158,7 @@ impl Root {
         match self.writable(rel, Last::Follow) {
             Ok(_) => Ok(()),
             Err(Stop::Os(Errno::NOENT)) if !rel.parent().is_here() => {
-                // Its folder is missing, or its link leads to a missing one: then the folder above decides.
+                // Its folder is missing, or its symlink leads to a missing one: then the parent decides.
                 self.may_write(&rel.parent())
             }
             Err(stop) => Err(stop),
@@ -261,8 +261,8 @@ impl Root {
     }
 }
 
-/// Writes a temporary file beside the target, makes it durable and renames it over the target's name. The rename replaces the
-/// name itself, so a link that appeared there in between is not followed. It gets `mode`, else that of the old file, as far as `mask` lets it.
+/// Writes a temporary file beside the target, syncs it and renames it over the target's name. The rename replaces the name itself, so a symlink
+/// that appeared there in between is not followed. It gets `mode`, else that of the old file, restricted by `mask`.
 fn swap_in(
     spot: &Spot,
     bytes: &[u8],

@@ -8,7 +8,7 @@ use std::ops::Range;
 pub struct Line {
     /// Its bytes, folds included, without the last line end.
     pub range: Range<usize>,
-    /// Where the next line begins.
+    /// Start of the next line.
     pub next: usize,
     /// It is continued on further physical lines.
     pub folded: bool,
@@ -36,7 +36,7 @@ impl<'a> Lines<'a> {
         self.bytes.get(at).copied()
     }
 
-    /// The end of the physical line that begins at `at`, and where the next one begins.
+    /// The end of the physical line that begins at `at`, and the start of the next.
     fn physical(&self, at: usize) -> (usize, usize) {
         let end = self.bytes.len();
         let rest = self.bytes.get(at..).unwrap_or_default();
@@ -48,7 +48,7 @@ impl<'a> Lines<'a> {
         (stop, stop + 1 + usize::from(two))
     }
 
-    /// Where the continuation of a line begins whose next physical line begins at `at`.
+    /// Start of the continuation of a line, whose next physical line begins at `at`.
     fn continuation(&self, mut at: usize) -> Option<usize> {
         loop {
             match self.byte(at)? {

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use super::moment::Moment;
 use super::zone::{NoZones, Zone};
 
-/// How often.
+/// The frequency (FREQ).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Freq {
     /// Every so many years.

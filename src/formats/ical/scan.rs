@@ -41,9 +41,9 @@ pub struct Scan<'a> {
     pub events: Vec<Place>,
     /// Its VTIMEZONE components.
     pub zones: Vec<Range<usize>>,
-    /// Where the last calendar's END line begins: new events go before it.
+    /// Start of the last calendar's END line: new events go before it.
     pub insert: Option<usize>,
-    /// Why it must not be written: a component without its end, an end without its beginning.
+    /// Why it must not be written: a component without END, or an END without BEGIN.
     pub fault: Option<String>,
 }
 
@@ -261,7 +261,7 @@ impl Scan<'_> {
         )
     }
 
-    /// Whether the UID of an event, as bytes, is as `fits` says; an event without one is not.
+    /// Whether the UID of an event, as bytes, satisfies `fits`; false for an event without one.
     pub fn begins(&self, place: &Place, fits: impl FnOnce(&[u8]) -> bool) -> bool {
         let Some(line) = place.uid.as_ref() else {
             return false;

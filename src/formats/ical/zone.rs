@@ -6,7 +6,7 @@ use jiff::Zoned;
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
 
-/// Where a wall time holds.
+/// The zone of a wall time.
 #[derive(Debug, Clone)]
 pub enum Zone {
     /// Floating: the user's zone, wherever they are.

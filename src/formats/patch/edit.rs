@@ -345,7 +345,7 @@ mod tests {
         assert!(text.contains("takes no line numbers"), "{text}");
     }
 
-    /// An edit script: for each line of the file keep it, remove it, or put something in front of it.
+    /// An edit script: for each line of the file keep it, remove it, or insert a line before it.
     fn scripts() -> impl Strategy<Value = Vec<(String, u8, String)>> {
         proptest::collection::vec(("[a-c ]{0,3}", 0u8..4, "[a-dé]{0,3}"), 1..12)
     }

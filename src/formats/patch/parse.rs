@@ -43,9 +43,9 @@ pub struct Chunk {
     pub anchor: Option<String>,
     /// The lines of the chunk.
     pub lines: Vec<Line>,
-    /// The place is the end of the file if it fits there.
+    /// Prefers the end of the file if the chunk matches there.
     pub at_end: bool,
-    /// Where the chunk begins in the patch text, counted from 1.
+    /// Its line in the patch, 1-based.
     pub number: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The replacement of one exact passage, and the search for what was probably meant.
+//! Replaces one exact passage, and finds the most similar line when it does not occur.
 
 use super::seek::places;
 use crate::base::problem::{Kind, Outcome, Problem};
@@ -68,7 +68,7 @@ fn splice(text: &str, start: usize, end: usize, new: &str) -> String {
     [head, new, tail].concat()
 }
 
-/// Where `part` begins in `text`, overlapping ones too.
+/// Offsets of `part` in `text`, overlapping ones included.
 fn occurrences(text: &str, part: &str) -> Vec<usize> {
     let Some(first) = text.find(part) else {
         return Vec::new();
@@ -83,8 +83,7 @@ fn has_bare_feed(text: &str) -> bool {
         .any(|line| line.ends_with('\n') && !line.ends_with("\r\n"))
 }
 
-/// The text with line feeds alone, and for each of its bytes (and its end) the place in the original. A break begins where its
-/// carriage return stood.
+/// The text with only line feeds, and for each byte (and the end) its offset in the original. A break begins at its carriage return.
 fn flattened(text: &str) -> (String, Vec<usize>) {
     let mut flat = String::with_capacity(text.len());
     let mut offsets = Vec::with_capacity(text.len() + 1);
@@ -170,8 +169,7 @@ pub(super) fn similar(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     best.map(|(_, at)| at)
 }
 
-/// 0 to 100: the share of the longer line that both have at their beginning and end. Cheap on purpose: every line of a large
-/// file is compared.
+/// 0 to 100: the share of the longer line covered by common prefix and suffix. Cheap on purpose: every line of a large file is compared.
 fn likeness(a: &str, b: &str) -> usize {
     let longest = a.len().max(b.len());
     if longest == 0 {

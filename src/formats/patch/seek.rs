@@ -79,7 +79,7 @@ impl<'a> Sought<'a> {
         })
     }
 
-    /// The last place where so many lines fit, if it is not before `from`.
+    /// The last place where `wanted` fits, unless it is before `from`.
     fn last(&self, wanted: &[&str], from: usize) -> Option<usize> {
         let last = self.lines.len().checked_sub(wanted.len())?;
         (from <= last).then_some(last)
@@ -108,7 +108,7 @@ impl<'a> Sought<'a> {
     }
 }
 
-/// Where `part` begins in `text`, in order, overlapping places too; an empty part nowhere (Knuth, Morris and Pratt's way).
+/// Offsets of `part` in `text`, in order, overlapping ones included; none for an empty part (Knuth-Morris-Pratt).
 pub(super) fn places<T: PartialEq>(text: &[T], part: Vec<T>) -> impl Iterator<Item = usize> {
     // The failure function of Knuth, Morris and Pratt: for every prefix, its longest proper suffix that is also a prefix.
     let mut borders = vec![0];

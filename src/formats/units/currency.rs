@@ -103,7 +103,7 @@ const WHOLE: &[&str] = &[
 ];
 const THOUSANDTHS: &[&str] = &["BHD", "IQD", "JOD", "LYD", "OMR", "TND"];
 
-/// A currency that is meant, by its code and the decimals of its smallest coin.
+/// A currency: its code and the decimals of its minor unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Money {
     /// Its code.

@@ -73,7 +73,7 @@ fn exchange(number: Number, from: &str, to: &str, problem: Problem) -> Outcome<C
     match (source, target) {
         (Some(source), Some(target)) => Ok(Converted::Exchange(number, source, target)),
         (None, None) => Err(problem),
-        // A unit that is a currency's code too, "cup" say, is the unit beside another unit.
+        // A unit that is also a currency code, such as "cup", is the unit when paired with another unit.
         (Some(_), None) | (None, Some(_)) if are_units(from, to) => Err(problem),
         (Some(money), None) => Err(one_side(money, to)),
         (None, Some(money)) => Err(one_side(money, from)),
@@ -207,7 +207,7 @@ fn leading(text: &str) -> Option<(Number, &str)> {
     Some((if sign < 0 { found.negative() } else { found }, rest))
 }
 
-/// Three digits and no more behind a space: `1 000`.
+/// Exactly three digits after a space: `1 000`.
 fn thousands(text: &str) -> Option<(&str, &str)> {
     let rest = text.strip_prefix([' ', '\u{a0}', '\u{2009}', '\u{202f}'])?;
     let (group, after) = rest.split_at_checked(3)?;
@@ -335,7 +335,7 @@ fn compound(first: Number, text: &str) -> Option<Outcome<Amount>> {
     Some(Ok(amount))
 }
 
-/// Where a number begins that follows white space or a mark for feet or inches.
+/// Start of a number after white space or a mark for feet or inches.
 fn next_number(text: &str) -> Option<usize> {
     let mut before = 'x';
     for (at, c) in text.char_indices() {
@@ -465,7 +465,7 @@ fn parted(source: &Amount, to: &str) -> Option<Outcome<String>> {
     )))
 }
 
-/// `nm` beside anything longer than a hand is a nautical mile, as pilots and the original have it.
+/// `nm` paired with anything longer than a hand is a nautical mile, not a nanometre.
 fn is_far(text: &str) -> bool {
     meanings(text)
         .first()

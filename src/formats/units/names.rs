@@ -223,7 +223,7 @@ fn data(lower: &str) -> Option<Unit> {
     by_symbol(&format!("{prefix}{binary}{symbol}"))
 }
 
-/// By a symbol in the wrong case; of prefixes that differ in case alone the usual one is meant.
+/// A symbol in the wrong case; of prefixes that differ only in case the common one.
 fn any_case(lower: &str) -> Option<Unit> {
     let same = |row: &Row, rest: &str| row.symbol.to_lowercase() == rest;
     if let Some(row) = ROWS.iter().find(|row| same(row, lower)) {
@@ -282,7 +282,7 @@ fn product(text: &str) -> Option<Vec<(Unit, i32)>> {
             factors.push(found);
             continue;
         }
-        // Words beside each other multiply: "kW h", "kW-h".
+        // Adjacent words multiply: "kW h", "kW-h".
         let words: Vec<&str> = part
             .split([' ', '-'])
             .filter(|word| !word.is_empty())

@@ -1,4 +1,4 @@
-//! Numbers that stay exact as long as they can: fractions of whole numbers, with a floating one beside for what does not fit.
+//! Numbers that stay exact as long as possible: fractions of integers, with a float for what does not fit.
 
 use std::fmt;
 
@@ -86,7 +86,7 @@ impl Number {
     pub(crate) fn times(self, other: Self) -> Self {
         let exact = || {
             let ((a, b), (c, d)) = (self.exact?, other.exact?);
-            // Crosswise first: the product then fits more often.
+            // Reduce crosswise first: the product then fits more often.
             let (one, two) = (gcd(a, d)?, gcd(c, b)?);
             let top = a.checked_div(one)?.checked_mul(c.checked_div(two)?)?;
             let bottom = b.checked_div(two)?.checked_mul(d.checked_div(one)?)?;
@@ -159,7 +159,7 @@ impl Number {
         self.near
     }
 
-    /// Rounded to so many decimals, halves away from zero, all of them written.
+    /// Rounded to `places` decimals, halves away from zero, with trailing zeros.
     pub(crate) fn fixed(self, places: usize) -> String {
         let exact = || {
             let (top, bottom) = self.exact?;
@@ -180,7 +180,7 @@ impl Number {
         exact().unwrap_or_else(|| format!("{:.places$}", self.near))
     }
 
-    /// As an amount of money with so many decimals; a small one has more of them, so that four digits say something.
+    /// As an amount of money with `places` decimals; a small one gets more, for four significant digits.
     pub(crate) fn money(self, places: usize) -> String {
         let size = self.near.abs();
         if size == 0.0 || size >= 1.0 {

@@ -48,7 +48,7 @@ pub(super) const KINDS: &[(Dims, &str)] = &[
     ([3, 0, -1, 0, 0, 0], "a flow"),
 ];
 
-/// Which prefixes a unit takes.
+/// The prefixes that a unit accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Prefixes {
     None,
@@ -157,7 +157,7 @@ pub(super) const SPELLINGS: &[(&str, &str)] = &[
     ("usec", "µs"),
 ];
 
-/// Symbols that mean something else beside a unit of that other kind.
+/// Symbols with another meaning when paired with a unit of that other kind.
 pub(super) const OTHERWISE: &[(&str, &str)] = &[
     ("oz", "fl oz"),
     ("ounce", "fl oz"),
@@ -186,7 +186,7 @@ pub(super) const OTHERWISE: &[(&str, &str)] = &[
     ("degrees", "°C"),
 ];
 
-/// Prefixed units that hints offer beside the table's own.
+/// Prefixed units that are suggested in addition to the table's own.
 pub(super) const COMMON: &[&str] = &[
     "km", "cm", "mm", "µm", "kg", "mg", "ml", "cl", "ms", "kB", "MB", "GB", "TB", "KiB", "MiB",
     "GiB", "kW", "kWh", "kJ", "kcal", "hPa", "kPa", "mbar", "kHz", "MHz", "GHz",

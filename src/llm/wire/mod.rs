@@ -66,7 +66,7 @@ impl Dialect {
         }
     }
 
-    /// The headers of a request, beside those of every request over HTTP.
+    /// The headers of a request, besides the common HTTP ones.
     pub fn headers(self, key: Option<&str>) -> Vec<(&'static str, String)> {
         let mut headers = vec![
             ("content-type", "application/json".to_owned()),

@@ -221,13 +221,13 @@ fn every_hop_of_a_redirect_is_judged() {
     assert!(problem.what.contains("more than 10 times"), "{problem}");
     let saved = fetch(&guarded, &format!("http://{outer}/go"), dir.path(), 1000).unwrap();
     assert_eq!(saved.address.target, "/end");
-    // The same is fetched where the user lets it through: it is the guard that refused.
+    // The same is fetched where the user allows it: the guard refused it before.
     let open = visitor("127.0.0.0/8");
     assert!(fetch(&open, &format!("http://{outer}/plain"), dir.path(), 1000).is_ok());
     assert_eq!(hits.load(Ordering::SeqCst), 1);
 }
 
-/// A name that means an address let through when it is judged, and another one a moment later.
+/// A name that resolves to an allowed address when checked, and to another one a moment later.
 #[test]
 fn a_name_that_changes_its_meaning_is_asked_where_it_was_judged() {
     let dir = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use crate::formats::address::Host;
 pub(super) enum Allowed {
     /// A host with any address; with a port, only that one.
     Host(Host, Option<u16>),
-    /// A network: an address and how many bits of it count.
+    /// A network: an address and its prefix length.
     Network(IpAddr, u32),
 }
 
@@ -21,7 +21,7 @@ impl Allowed {
         matches!(self, Self::Host(own, only) if own == host && only.is_none_or(|only| only == port))
     }
 
-    /// Whether this entry lets the address through.
+    /// Whether this entry allows the address.
     pub(super) fn holds(&self, ip: IpAddr, port: u16) -> bool {
         match (self, ip.to_canonical()) {
             (Self::Host(host, _), ip) => self.names(&Host::Ip(ip), port) && *host == Host::Ip(ip),

@@ -55,7 +55,7 @@ fn v6(ip: Ipv6Addr) -> Option<&'static str> {
     if ip.is_loopback() || ip.is_unspecified() {
         return Some("this machine");
     }
-    // The same address in IPv6 clothes, and what a translator at the network's border makes of it.
+    // IPv4 addresses embedded in IPv6, which a translator at the network's border would unwrap.
     if ip.to_ipv4_mapped().is_some() || [a, b, c, d, e, f] == [0x64, 0xff9b, 0, 0, 0, 0] {
         return v4(tail);
     }

@@ -119,7 +119,7 @@ fn a_look_up_that_hangs_is_left_when_cancelled() {
     assert!(begun.elapsed() < Duration::from_secs(2));
 }
 
-/// The name server of an attacker: the first answer is good, and every later one leads inside.
+/// An attacker's DNS server: the first answer is public, every later one private.
 #[test]
 fn a_name_that_changes_its_mind_leads_nowhere_private() {
     use crate::net::guarded_client::Visitor;

@@ -212,7 +212,7 @@ impl Answer {
         retry_after::retry_after(self.header("retry-after")?)
     }
 
-    /// True when the body begins as a web page does.
+    /// True when the body looks like a web page.
     pub fn is_page(&self) -> bool {
         let start = self.bytes.trim_ascii_start();
         let start = start.get(..15).unwrap_or(start).to_ascii_lowercase();

@@ -26,7 +26,7 @@ use crate::base::problem::Outcome;
 /// The longest pause that a service can ask for.
 const REST: Duration = Duration::from_secs(3_600);
 
-/// The way out: what all requests of a session share.
+/// The service client: shared by all requests of a session.
 #[derive(Debug)]
 pub struct Outside {
     env: Env,

@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(10);
 #[derive(Debug, Default)]
 pub(crate) struct Gates {
     hosts: Mutex<HashMap<String, Gate>>,
-    /// Where processes meet.
+    /// The folder shared by processes.
     dir: Option<PathBuf>,
 }
 

@@ -136,7 +136,7 @@ impl<'a> Ask<'a> {
         self
     }
 
-    /// Adds a name without a value to the query, for services that ask for exactly that.
+    /// Adds a name without a value to the query, for services that require it.
     #[must_use]
     pub fn flag_if(mut self, name: &str, wanted: bool) -> Self {
         if wanted {

@@ -1,4 +1,4 @@
-//! How a request is sent: its turn, its tries, its redirects.
+//! Sends a request: rate limit, retries, redirects.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::net::service::{REST, time_limit};
 use crate::net::services::variable;
 use crate::net::user_agent::agent;
 
-/// Limits of a request by phase; the call that makes it has its own for the whole.
+/// Time limits of a request by phase; the calling tool has its own total.
 const LIMITS: Limits = Limits {
     connect: Duration::from_secs(10),
     first_byte: Duration::from_secs(30),

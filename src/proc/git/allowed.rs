@@ -221,7 +221,7 @@ const KEYS: [&str; 128] = [
 /// Files of text that git repeats when it does not understand them: the user may name any, a repository none.
 const OF_THE_USER: [&str; 2] = ["core.attributesfile", "mailmap.file"];
 
-/// How a clone from the network reaches it: the user's own choice (see [`super::clone`]), never a repository's.
+/// How a clone reaches the network: the user's own choice (see [`super::clone`]), never a repository's.
 const NETWORK: [&str; 6] = [
     "core.sshcommand",
     "core.gitproxy",

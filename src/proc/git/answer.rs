@@ -32,7 +32,7 @@ pub(super) fn said(dir: &Path, done: Done) -> Outcome<String> {
             text::clip(words, 4000)
         }
     ));
-    // diff says it as a warning, or with no more than a page about its use without one.
+    // diff reports it as a warning, or only by a usage page.
     let none = ["not a git repository", "usage: git diff --no-index"];
     let lower = words.to_lowercase();
     Err(if none.iter().any(|words| lower.contains(words)) {

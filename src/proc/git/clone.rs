@@ -241,7 +241,7 @@ fn failed(clone: &Clone<'_>, done: &Done) -> Problem {
     }
 }
 
-/// Where a finished clone is: a folder with a repository in it.
+/// True for a finished clone: a folder with a repository in it.
 pub(crate) fn is_there(dest: &Path) -> bool {
     dest.join(".git").join("HEAD").is_file()
 }

@@ -222,8 +222,8 @@ impl Setting {
                 OsString::from_vec([name, b"=", value].concat()),
             ];
         }
-        // -c takes what is before the first `=` for the name; this takes what is before the last. git before 2.31 does not
-        // know it and fails, which is better than to obey. Names with a `=` only ever get one of these two values.
+        // -c splits at the first `=`, this at the last. git before 2.31 does not know it and fails, which is better than obeying the setting. Names
+        // with a `=` only ever get one of these two values.
         let variable = if value.is_empty() { EMPTY.0 } else { FALSE.0 };
         vec![OsString::from_vec(
             [b"--config-env=", name, b"=", variable.as_bytes()].concat(),

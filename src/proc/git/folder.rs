@@ -5,8 +5,6 @@
 //! Everything that git might read or write is checked; the few names that it does not use are listed. Object stores that a shared clone borrows
 //! from may be anywhere: their objects are found by hash alone. Only their own lists of further stores are text again, and must be regular files of
 //! theirs.
-//! which a shared clone leads by the lines of a file, may lie anywhere: what they give is found by its hash alone. Only their
-//! own list of further ones is text again, and must be a file of theirs.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -46,10 +44,10 @@ const MAX_ALTERNATES: usize = 64;
 /// A list of other repositories has a few lines.
 const LIST_CAP: u64 = 1 << 20;
 
-/// Refuses a repository whose folder holds what it must not.
+/// Refuses a repository whose folder contains something not allowed.
 ///
 /// # Errors
-/// `Refused`, with the link or file.
+/// `Refused`, with the symlink or file.
 pub(super) fn check(place: &Place) -> Outcome<()> {
     let mut folders = vec![place.git()];
     if place.is_linked() {

@@ -43,7 +43,7 @@ pub(super) const FALSE: (&str, &str) = ("MARVIN_GIT_FALSE", "false");
 /// git in one directory, with the settings of this file.
 #[derive(Debug)]
 pub(super) struct Launch<'a> {
-    /// Where it runs.
+    /// Its working directory.
     pub(super) dir: PathBuf,
     /// The caller's environment.
     pub(super) env: &'a Env,

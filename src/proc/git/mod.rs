@@ -61,7 +61,7 @@ pub(crate) struct Git<'a> {
     launch: Launch<'a>,
     place: Place,
     config: Config,
-    /// Settings for every call: what is not allowed replaced, the identity of the caller.
+    /// Settings for every call: overrides of what is not allowed, and the caller's identity.
     settings: Vec<OsString>,
     /// Names of configured filters.
     filters: BTreeSet<Vec<u8>>,
@@ -227,8 +227,8 @@ impl<'a> Git<'a> {
         Ok(format!("Restored {path}.{note}"))
     }
 
-    /// Where the repository is now, which changes came along, and which files since the commit `before` were left as they are
-    /// stored. Opened again: settings may depend on the branch, or be included from a file that the checkout wrote.
+    /// The new position, the changes that were carried over, and the files since the commit `before` that were left as stored. Opens the repository
+    /// again: settings may depend on the branch, or be included from a file that the checkout wrote.
     fn moved(&self, switched: &str, before: Option<&str>) -> String {
         let look = || {
             let now = Git::open(&self.launch.dir, self.launch.env, self.launch.stop)?;
@@ -265,7 +265,7 @@ impl<'a> Git<'a> {
         Ok(paths)
     }
 
-    /// Which files of a checkout since the commit `before` were left as they are stored.
+    /// The files of a checkout since the commit `before` that were left as stored.
     fn stored_note(&self, before: &str) -> Outcome<String> {
         let mut changed = Vec::new();
         let list = ["diff-tree", "-r", "-z", "--name-only", before, "HEAD"];

@@ -65,7 +65,7 @@ impl Place {
         (!self.bare).then_some(&self.home)
     }
 
-    /// The folder of the repository, or of this worktree's part of it.
+    /// The repository's folder, or that of this linked worktree.
     pub(crate) fn git(&self) -> &Path {
         &self.git
     }
@@ -127,7 +127,7 @@ impl Place {
     }
 }
 
-/// Where a `.git` file points.
+/// The target of a `.git` file.
 fn pointed_at(entry: &Path) -> Outcome<PathBuf> {
     let target = read_pointer(entry).and_then(|line| {
         let path = line.strip_prefix("gitdir:")?;

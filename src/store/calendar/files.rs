@@ -1,5 +1,4 @@
-//! Where a calendar lies: `calendar.ics`, and the files of single events that other programs keep in a folder beside it or under
-//! its name.
+//! The files of a calendar: `calendar.ics`, and files of single events that other programs keep in a folder beside it or under its name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 pub(crate) struct Files {
     /// `calendar.ics`; `None` where that is a folder.
     whole: Option<PathBuf>,
-    /// Where that file or folder is.
+    /// Path of that file or folder.
     main: PathBuf,
     /// Files of single events, in order of their names.
     single: Vec<PathBuf>,

@@ -27,7 +27,7 @@ const END_STEPS: u64 = 300_000;
 /// One occurrence of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Occurrence {
-    /// When it begins, here.
+    /// Its start, in the user's zone.
     pub start: Zoned,
     /// When it is over; the first moment after it.
     pub end: Zoned,
@@ -63,7 +63,7 @@ pub struct Found {
     pub list: Vec<Occurrence>,
     /// Sentences for the user.
     pub notes: Vec<String>,
-    /// How to show UIDs.
+    /// Short forms of UIDs.
     pub short: Short,
 }
 

@@ -1,16 +1,16 @@
-//! UIDs as they are shown: a beginning that no other event has.
+//! Short forms of UIDs: a prefix that no other event has.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::base::text::visible;
 use crate::formats::ical::scan::Scan;
 
-/// The beginning of a UID that no other event of the file has: eight characters where they do.
+/// Unique prefixes of UIDs: eight characters where that suffices.
 #[derive(Debug, Default)]
 pub struct Short(HashMap<String, Option<String>>);
 
 impl Short {
-    /// Looks at every event of a file, and reads those whose UID begins like one of `shown`.
+    /// Scans every event of a file, and reads those whose UID begins like one of `shown`.
     pub fn of<'a>(file: &Scan<'_>, shown: impl Iterator<Item = &'a str>) -> Self {
         let heads: HashSet<&[u8]> = shown.map(|uid| head(uid.as_bytes())).collect();
         let mut map: HashMap<String, Option<String>> = HashMap::new();

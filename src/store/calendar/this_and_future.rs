@@ -21,13 +21,13 @@ pub(crate) struct Overrides {
     days: BTreeSet<Date>,
     /// The days of all of them, for all-day occurrences given as date-times.
     all_days: BTreeSet<Date>,
-    /// Occurrences that the event itself leaves out, and which version of it does.
+    /// Occurrences excluded by the event itself, and in which version.
     out: (u64, BTreeSet<Timestamp>),
     /// Changes that hold from an occurrence on, by when that was; of several for one the last.
     onward: BTreeMap<Timestamp, Onward>,
     /// Days by which changes move occurrences at most.
     pub(crate) reach: i64,
-    /// The events themselves, of which a file may have several: how each begins, and the last wall time at which it can recur.
+    /// The events themselves, of which a file may have several: the start of each, and the last wall time at which it can recur.
     series: Vec<(Moment, Option<DateTime>)>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Onward {
     pub(crate) cancelled: bool,
     /// Their title on one line, when it is another.
     pub(crate) title: Option<String>,
-    /// Where they are, on one line, when that is elsewhere.
+    /// The new location, on one line, if changed.
     pub(crate) place: Option<String>,
     /// The new duration, if given.
     length: Option<Length>,
@@ -133,8 +133,8 @@ impl Overrides {
 }
 
 impl Onward {
-    /// When the occurrence begins now that the event itself puts at `moment`: in the event's own zone, where its clocks go forward and
-    /// back, not the user's. It is a whole day, or has a time, as the changed one.
+    /// The new start of the occurrence that the event itself has at `moment`, by wall time in the event's own zone, not the user's. All-day or
+    /// timed like the changed one.
     pub(crate) fn moved(&self, moment: &Moment, view: &TimeZone) -> Option<Moment> {
         let (wall, time) = (moment.wall(), moment.wall().time());
         let own = |said: &Moment| match (said, moment) {
@@ -200,7 +200,7 @@ fn last(event: &Event, view: &TimeZone, budget: &mut Budget) -> Option<DateTime>
     Some(last)
 }
 
-/// Whether an occurrence lies after the last one of an event that begins at `start`.
+/// True when an occurrence is after the last one of an event that begins at `start`.
 fn is_after(replaced: &Moment, start: &Moment, last: DateTime, view: &TimeZone) -> bool {
     match (replaced, start) {
         (Moment::At(_, said), Moment::At(_, own)) => {

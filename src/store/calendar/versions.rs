@@ -1,10 +1,10 @@
-//! Events that a file holds in several versions: the one with the highest SEQUENCE counts (RFC 5545, 3.8.7.4).
+//! Events with several versions in a file: the highest SEQUENCE wins (RFC 5545 section 3.8.7.4).
 
 use std::collections::HashMap;
 
 use crate::formats::ical::scan::{Place, Scan};
 
-/// The newest version of every event that was ever revised, by UID and RECURRENCE-ID verbatim.
+/// The newest version of every revised event, by UID and RECURRENCE-ID as written.
 #[derive(Debug)]
 pub(crate) struct Versions<'a> {
     file: &'a Scan<'a>,

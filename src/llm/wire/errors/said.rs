@@ -28,7 +28,7 @@ pub(crate) enum Code {
 }
 
 impl Said {
-    /// Reads an error body that is JSON; `None` when it is not JSON or holds no error.
+    /// Parses an error body; `None` when it is not JSON or contains no error.
     pub(crate) fn read(body: &[u8]) -> Option<Self> {
         Self::from_value(&serde_json::from_slice(body).ok()?)
     }

@@ -1,4 +1,4 @@
-//! Which sort of failure an error is.
+//! Classifies errors.
 
 use std::time::Duration;
 

@@ -156,7 +156,7 @@ fn begin(index: u64, block: &Block<'_>, draft: &mut Draft, on: &mut dyn FnMut(De
             index: Some(index),
             id: block.id.filled(),
             name: block.name.filled(),
-            // A stream begins with an empty object as a place holder and sends the arguments as text.
+            // A stream begins with an empty object as a placeholder and sends the arguments as text.
             args: match block.input.map(RawValue::get).filter(|json| *json != "{}") {
                 Some(json) => Args::Whole(json),
                 None => Args::None,

@@ -8,7 +8,7 @@ use crate::base::ids;
 use crate::chat::message::{Kept, ToolCall};
 use crate::llm::provider::Finish;
 
-/// One piece of one call, as a chunk holds it; absent and empty are the same.
+/// One piece of one call from a chunk; absent and empty are the same.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Piece<'a> {
     pub(super) index: Option<u64>,

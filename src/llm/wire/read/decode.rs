@@ -31,10 +31,10 @@ impl Decoder {
         }
     }
 
-    /// Takes one read and hands over the text in it.
+    /// Takes one read and reports the text in it.
     ///
     /// # Errors
-    /// When the stream holds an error or is not a reply; the decoder is of no more use then.
+    /// When the stream contains an error or is not a reply; the decoder must not be used afterwards.
     pub fn feed(
         &mut self,
         bytes: &[u8],

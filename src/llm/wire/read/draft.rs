@@ -1,4 +1,4 @@
-//! A reply while it arrives: what every dialect adds to, and what becomes of it at the end.
+//! A reply while it arrives: every dialect adds to it; at the end it becomes a reply or a failure.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -110,7 +110,7 @@ impl Draft {
         self.think(piece, on);
     }
 
-    /// Releases what may have been the beginning of a tag.
+    /// Releases text that might have been the beginning of a tag.
     pub(super) fn end_text(&mut self, on: &mut dyn FnMut(Delta<'_>)) {
         self.sort(on, Think::finish);
         self.tell(on);

@@ -100,7 +100,7 @@ pub(super) fn apply(
                 .filter(|raw| raw.starts_with('"'))
                 .and_then(|raw| serde_json::from_str::<Text<'_>>(raw).ok())
                 .unwrap_or_default();
-            // Calls come whole: the index, where there is one, is not needed and was 0 for every call in older versions.
+            // Calls arrive whole: the index is not needed, and was 0 for every call in older versions.
             draft.calls.add(Piece {
                 index: None,
                 id: call.id.filled(),

@@ -169,7 +169,7 @@ pub(super) fn apply(
                 return Ok(delta.place(data));
             }
         }
-        // A completion that did not stream; perplexity repeats everything in a message beside the delta.
+        // A completion that was not streamed; Perplexity repeats everything in a message beside the delta.
         (None, Some(message)) if draft.text.is_empty() && draft.calls.slots().is_empty() => {
             part(&message, draft, on);
         }

@@ -94,7 +94,7 @@ struct Error {
     kind: Option<String>,
 }
 
-/// The recordings, beside the project or beside its worktrees.
+/// The recordings, beside the project or its worktrees.
 fn index() -> Option<(PathBuf, Index)> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let found = ["../shared/recordings", "../../shared/recordings"]
@@ -464,7 +464,7 @@ fn all(folder: &Path, index: &Index) {
 }
 type Right = fn(&Why) -> bool;
 
-/// The sort that a recorded error's file name asks for.
+/// The failure kind that a recorded error's file name implies.
 fn sort_of(file: &str) -> Option<Right> {
     let rules: [(&str, Right); 10] = [
         ("error-401", |why| *why == Why::Auth),

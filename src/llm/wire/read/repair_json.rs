@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// The first half of a surrogate pair that a text ended with: the other half may begin a text of the next payload. Programs that
-/// count in UTF-16 cut their streams like this.
+/// The first half of a surrogate pair at the end of a text: the other half may begin the text of the next payload. Programs that count in UTF-16
+/// split their streams like this.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Half(Option<u32>);
 
@@ -51,7 +51,7 @@ pub(super) fn mended(data: &[u8], half: &mut Half) -> Option<Vec<u8>> {
 /// The parser's error message for an invalid surrogate that is only detected later.
 pub(super) const HALF: &str = "half a surrogate pair";
 
-/// True when a JSON text holds half a surrogate pair, which only shows when it is decoded.
+/// True when a JSON text contains half a surrogate pair, which is only detected when it is decoded.
 pub(super) fn has_half(json: &str) -> bool {
     json.contains("\\u") && mended(json.as_bytes(), &mut Half::default()).is_some()
 }

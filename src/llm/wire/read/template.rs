@@ -12,7 +12,7 @@ use std::ops::Range;
 /// Members whose value differs in every chunk and means nothing: padding against traffic analysis, timestamps.
 const PADDING: [&[u8]; 3] = [b"\"obfuscation\":\"", b"\"created_at\":\"", b"\"p\":\""];
 
-/// Where a payload holds the text that is all it says.
+/// Position of the text in a payload that contains nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     /// The bytes inside the quotation marks.
@@ -37,7 +37,7 @@ impl Place {
 pub(super) struct Template {
     /// The bytes around the holes, one after another.
     around: Vec<u8>,
-    /// Where in `around` the strings are left out, and whether one is the text.
+    /// Positions of the omitted strings in `around`, and whether one is the text.
     holes: Vec<(usize, bool)>,
     thinking: bool,
 }
@@ -99,7 +99,7 @@ impl Template {
     }
 }
 
-/// Length of the inside of a string that begins here, and whether it has escapes.
+/// Length of the contents of a string that begins here, and whether it has escapes.
 fn text_length(rest: &[u8]) -> Option<(usize, bool)> {
     let mut escaped = false;
     let mut skip = false;

@@ -7,7 +7,7 @@ const TAGS: [(&str, &str); 3] = [
     ("<thinking>", "</thinking>"),
 ];
 
-/// Where in the text the stream is.
+/// The state of the stream's text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Think {
     place: Place,

@@ -1,7 +1,7 @@
-//! The body of Anthropic's messages.
+//! The body of Anthropic's messages (<https://docs.anthropic.com/en/api/messages>).
 //!
-//! Roles alternate there: messages of one role in a row become one with several blocks, and results of tools are blocks of the
-//! user. Three marks let the server keep what does not change between the rounds of a turn: tools, system prompt, conversation.
+//! Roles alternate there: consecutive messages of one role become one with several blocks, and tool results are blocks of the user. Three cache
+//! breakpoints let the server keep what does not change between the rounds of a turn: tools, system prompt, conversation.
 
 use std::borrow::Cow;
 

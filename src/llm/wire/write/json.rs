@@ -63,7 +63,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     }
 }
 
-/// Argument text as an object: as it is, out of a JSON text that holds one, or empty.
+/// Argument text as an object: unchanged, unwrapped from a JSON string, or empty.
 pub(super) fn arguments(text: &str) -> Cow<'_, RawValue> {
     let object = |text: &str| {
         let text = text.trim();
