@@ -15,7 +15,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::llm::provider::{Offered, Params, Phrases};
 
 /// What runs a tool that came at run time.
-pub type OwnedRun = Box<dyn Fn(&Ctx, &Map<String, Value>) -> Outcome<Done> + Send + Sync>;
+pub(crate) type OwnedRun = Box<dyn Fn(&Ctx, &Map<String, Value>) -> Outcome<Done> + Send + Sync>;
 
 /// A tool that came at run time: of an MCP server, or a sub-agent.
 pub struct OwnedTool {

@@ -6,7 +6,7 @@ use crate::base::problem::Outcome;
 
 /// The module's state of the session.
 #[derive(Default)]
-pub struct Remembered {
+pub(super) struct Remembered {
     /// The user's location, as reported.
     pub(super) place: Once<String>,
     /// The right to ask Google, where there is one.

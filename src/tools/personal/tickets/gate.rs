@@ -10,7 +10,7 @@ use crate::store::tickets::location::Place;
 
 /// Ticket operations of this process; in memory, so a restart resets them.
 #[derive(Debug, Default)]
-pub struct TicketGate {
+pub(crate) struct TicketGate {
     refused: AtomicBool,
     open: AtomicBool,
 }
@@ -20,7 +20,7 @@ impl TicketGate {
     ///
     /// # Errors
     /// It is the first.
-    pub fn first(&self) -> Outcome<()> {
+    pub(crate) fn first(&self) -> Outcome<()> {
         if self.refused.swap(true, Ordering::SeqCst) {
             return Ok(());
         }
@@ -37,7 +37,7 @@ impl TicketGate {
     }
 
     /// A ticket was created: write tools are unlocked.
-    pub fn pass(&self) {
+    pub(crate) fn pass(&self) {
         self.open.store(true, Ordering::SeqCst);
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct Leaf {
 
 /// The pages of a session; the newest last.
 #[derive(Debug, Default)]
-pub struct Pages(Mutex<VecDeque<(String, Instant, Arc<Leaf>)>>);
+pub(super) struct Pages(Mutex<VecDeque<(String, Instant, Arc<Leaf>)>>);
 
 impl Pages {
     /// The page that `address` gave a while ago.
