@@ -29,11 +29,11 @@ use crate::tools::web::browsing::pages::Pages;
 pub struct World {
     /// The environment.
     pub env: Env,
-    /// Where files are.
+    /// Paths of Marvin's files.
     pub paths: Paths,
     /// The clock.
     pub clock: Clock,
-    /// Which tools are allowed.
+    /// The allowed tools.
     pub bounds: Bounds,
     /// The working directory and its fence.
     pub place: Place,
@@ -43,7 +43,7 @@ pub struct World {
     pub ticket_gate: crate::tools::personal::tickets::gate::TicketGate,
     /// How much text `read_file` has returned.
     pub reading: ReadBudget,
-    /// How full the model's context is.
+    /// The fill level of the model's context.
     pub context: ContextGauge,
     /// Usage of this run.
     pub ledger: Ledger,
@@ -75,7 +75,7 @@ pub enum Matter {
     Command {
         /// The shell text, as the model wrote it.
         command: String,
-        /// Where it would run.
+        /// The working directory of the command.
         dir: PathBuf,
     },
     /// Sending a file from outside the working directory to the model.
@@ -87,7 +87,7 @@ pub enum Matter {
     Packages {
         /// The commands, one a line.
         commands: String,
-        /// Where they would run.
+        /// The working directory.
         dir: PathBuf,
     },
     /// Leaving the working directory for another.
@@ -144,7 +144,7 @@ impl Matter {
         }
     }
 
-    /// Where it would happen, for what happens somewhere.
+    /// The directory of the action, if it has one.
     pub fn place(&self) -> Option<&Path> {
         match self {
             Self::Command { dir, .. } | Self::Packages { dir, .. } => Some(dir),
@@ -256,7 +256,7 @@ impl World {
         preferences::read(&profile, key)
     }
 
-    /// Saves what the ledger holds unsaved; a notice for the user when there is one.
+    /// Saves the ledger's unsaved usage; a notice for the user if there is one.
     pub fn save_usage(&self) -> Option<String> {
         usage::save(&self.ledger, &self.paths, &self.clock, &self.profile())
     }
@@ -493,7 +493,7 @@ impl ReadBudget {
 #[derive(Debug, Default)]
 pub struct ContextGauge {
     used: AtomicU64,
-    /// Of these, what goes with every request beside the messages.
+    /// The part of it that goes with every request besides the messages.
     beside: AtomicU64,
     warn: AtomicU64,
     hard: AtomicU64,
@@ -508,13 +508,13 @@ impl ContextGauge {
         self.hard.store(hard, Ordering::Relaxed);
     }
 
-    /// Records that the messages come to so many tokens now; the rest stays as it was.
+    /// Records the current size of the messages in tokens; the rest is unchanged.
     pub fn set_messages(&self, tokens: u64) {
         let beside = self.beside.load(Ordering::Relaxed);
         self.used.store(tokens + beside, Ordering::Relaxed);
     }
 
-    /// Records what goes with every request beside the messages; it counts from the next [`ContextGauge::set_messages`] on.
+    /// Records the size of what goes with every request besides the messages; used from the next [`ContextGauge::set_messages`] on.
     pub fn set_beside(&self, tokens: u64) {
         self.beside.store(tokens, Ordering::Relaxed);
     }

@@ -57,7 +57,7 @@ pub struct Ended {
     pub took: Duration,
 }
 
-/// How a call is to be run, known before it starts.
+/// How a call is to be run; known before it starts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
     /// Its side effect; none for an unknown tool.

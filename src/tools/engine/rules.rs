@@ -62,7 +62,7 @@ pub struct Rules {
     pub limit_from: Option<&'static str>,
     /// The program or outside service it needs, for the catalogue.
     pub service: Option<&'static str>,
-    /// Rows of the services' table that it asks.
+    /// The outside services it uses.
     pub asks: &'static [&'static Service],
 }
 

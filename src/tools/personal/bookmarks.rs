@@ -278,7 +278,7 @@ fn may_hold(raw: &[u8], words: &Regex) -> bool {
     words.is_match(raw) || memchr::memchr(b'\\', raw).is_some()
 }
 
-/// The newest `limit` links that fit, how many that are (one more than `limit` when there are more), and how many there are in all.
+/// The newest `limit` matching links, the number of matches (one more than `limit` when there are more), and the total.
 fn newest(
     ctx: &Ctx,
     limit: u32,
