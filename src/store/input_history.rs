@@ -125,7 +125,7 @@ impl InputHistory {
     }
 }
 
-/// The file's end, from the beginning of a line, and whether that is all of it.
+/// The file's end, from the start of a line, and whether that is the whole file.
 fn end(path: &Path) -> Outcome<(Vec<u8>, bool)> {
     let Some((file, length)) = ordinary(path)? else {
         return Ok((Vec::new(), true));

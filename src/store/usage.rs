@@ -20,7 +20,7 @@ use crate::disk::swap;
 /// How long to wait for another process's write.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// Saves what the ledger holds unsaved; returns a notice for the user when there is one.
+/// Saves the ledger's unsaved usage; returns a notice for the user if there is one.
 pub(crate) fn save(ledger: &Ledger, paths: &Paths, clock: &Clock, profile: &str) -> Option<String> {
     let book = ledger.take_unsaved();
     let logged = log_turns(paths, profile, &book.turns);

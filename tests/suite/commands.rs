@@ -792,7 +792,7 @@ fn searching_needs_no_other_program() {
             .run()
             .expect(1);
         assert!(
-            bad.errors().contains("a(b") && bad.errors().contains("no regular expression"),
+            bad.errors().contains("a(b") && bad.errors().contains("not a valid regular expression"),
             "{}",
             bad.errors()
         );

@@ -487,7 +487,7 @@ fn without_a_key_the_web_is_searched_and_the_key_named() {
         &done.expect(1).errors(),
         &[
             "bot check",
-            "It was asked because OMDB_API_KEY is not set. Get a free key at https://www.omdbapi.com/apikey.aspx and set OMDB_API_KEY",
+            "The web was searched because OMDB_API_KEY is not set. Get a free key at https://www.omdbapi.com/apikey.aspx and set OMDB_API_KEY",
         ],
     );
 }

@@ -137,7 +137,7 @@ fn refusals_of_nominatim_keep_its_words_and_say_what_to_do() {
     let later = fault(429, "slow down").header("Retry-After", "900");
     has(
         &ask(later),
-        &["(429): slow down", "asked again in 15 minutes"],
+        &["(429): slow down", "Try again in 15 minutes"],
     );
     for answer in [
         fault(400, "odd limit"),
@@ -214,7 +214,10 @@ fn overpass_is_neither_empty_nor_the_askers_fault_when_it_fails() {
     has(&full, &["smaller area or fewer kinds."]);
     assert!(!full.contains("timeout"), "{full}");
     let quota = ask(Answer::status(429).header("Retry-After", "120"));
-    has(&quota, &["too often (429).", "again in 120 s"]);
+    has(
+        &quota,
+        &["Too many requests to Overpass (429).", "again in 120 s"],
+    );
     assert!(!quota.contains("a minute"), "{quota}");
     for status in [403, 406] {
         has(&ask(Answer::status(status)), &["MARVIN_URL_OVERPASS"]);

@@ -247,7 +247,7 @@ fn every_sample_of_the_keyed_sources_gives_what_it_should() {
             ("empty.json", &|sample| {
                 says(
                     &gnews(sample).expect(0),
-                    &["No articles about \"tidal power\" of the past two days (asked: GNews)."],
+                    &["No articles about \"tidal power\" of the past two days (sources: GNews)."],
                 );
             }),
             ("error-401.json", &|sample| {
@@ -295,7 +295,7 @@ fn every_sample_of_the_keyed_sources_gives_what_it_should() {
             ("empty.json", &|sample| {
                 says(
                     &newsapi(sample).expect(0),
-                    &["No articles about", "(asked: NewsAPI)"],
+                    &["No articles about", "(sources: NewsAPI)"],
                 );
             }),
             ("error-401.json", &|sample| {

@@ -60,7 +60,7 @@ fn a_gigabyte_without_an_end_is_given_up_in_bounded_memory() {
         ("text/event-stream", "", &lines, "MB in one piece"),
         ("application/json", "{\"a\": \"", &line, "MB in one piece"),
         ("application/json", "{\n\"a\": \"", &line, "MB in one piece"),
-        ("text/html", "<html>", &line, "no reply of a model"),
+        ("text/html", "<html>", &line, "not a model's reply"),
     ] {
         let head =
             format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nConnection: close\r\n\r\n{start}");

@@ -134,7 +134,7 @@ fn samples_of_stack_exchange_give_what_they_should() {
                         &text,
                         &[
                             "Too many requests to Stack Exchange: too many requests from this IP",
-                            "asked again in 19 hours",
+                            "Try again in 19 hours",
                             "STACKEXCHANGE_KEY",
                         ],
                     );

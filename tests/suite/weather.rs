@@ -263,7 +263,7 @@ fn places_that_are_none_are_refused_before_anything_is_asked() {
     for (args, wanted) in [
         (
             json!({"latitude": 91, "longitude": 0}),
-            "latitude goes from -90 to 90",
+            "latitude ranges from -90 to 90",
         ),
         (json!({"latitude": 139.7, "longitude": 35.7}), "swapped"),
         (

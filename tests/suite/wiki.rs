@@ -326,7 +326,7 @@ fn what_is_no_answer_is_never_no_results() {
         (
             "{\"query\": {}}",
             "application/json",
-            "something that is none",
+            "sent an invalid answer",
         ),
         (
             "{\"error\": {\"code\": \"internal_api_error_X\"}}",
@@ -371,7 +371,7 @@ fn patterns_that_are_no_expressions_are_plain_text() {
         &text,
         &[
             "\"(two\" in \"AC/DC\": 1 line.",
-            "no regular expression",
+            "not a valid regular expression",
             "> 1  One (two.",
         ],
     );

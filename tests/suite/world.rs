@@ -760,7 +760,7 @@ fn a_repository_is_cloned_once_and_read_behind_a_fence() {
     ] {
         fails(
             run("github_clone", &[&format!("repo={repo}")]),
-            &["no repository"],
+            &["not a repository"],
         );
     }
     fails(
@@ -913,7 +913,7 @@ fn packages_are_added_by_the_real_uv() {
     );
     fails(
         install(&["packages=six", "manager=apt"]),
-        &["no package manager", "sudo"],
+        &["not a supported package manager", "sudo"],
     );
     fails(
         install(&["packages=six", "manager=uv"]).env("PATH", "/nowhere"),

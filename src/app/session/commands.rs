@@ -105,7 +105,7 @@ pub(crate) static ROWS: &[Row] = &[
     taking(
         &["!model"],
         "[PROVIDER] [MODEL]",
-        "who answers; with names, change it",
+        "show or change provider and model",
         |rest| words(rest).map(Command::Model),
     ),
     taking(
@@ -130,7 +130,7 @@ pub(crate) static ROWS: &[Row] = &[
     taking(
         &["!sh", "!"],
         "COMMAND",
-        "run a command; with & at its end beside the talk",
+        "run a command; with & at the end in the background",
         shell,
     ),
     bare(&["!stop"], "stop what runs in the background", |_| {
@@ -143,9 +143,7 @@ pub(crate) static ROWS: &[Row] = &[
         Ok(Command::Profiles)
     }),
     bare(&["saved"], "list the saved places", |_| Ok(Command::Saved)),
-    bare(&["usage"], "what was used and what it cost", |_| {
-        Ok(Command::Usage)
-    }),
+    bare(&["usage"], "usage and cost", |_| Ok(Command::Usage)),
     bare(&["quit", "exit"], "leave", |_| Ok(Command::Quit)),
 ];
 

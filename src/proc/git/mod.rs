@@ -6,19 +6,19 @@
 //! nor another git. The parts:
 //!
 //! - [`place`] finds the repository by its files and refuses one that does not record the directory it was found in, one that keeps its files
-//! elsewhere, and one whose own folder is also the project's folder. git is kept from searching further up; where GIT_CEILING_DIRECTORIES cannot
-//! express the path, git is asked which repository it uses.
+//!   elsewhere, and one whose own folder is also the project's folder. git is kept from searching further up; where GIT_CEILING_DIRECTORIES cannot
+//!   express the path, git is asked which repository it uses.
 //! - [`folder`] checks the repository's folder before git reads it: no symlink leads out of it, for reading or writing. Linked worktrees,
-//! submodules, shared clones and HEAD as a symlink are what legitimate repositories need, and are followed by their own records.
+//!   submodules, shared clones and HEAD as a symlink are what legitimate repositories need, and are followed by their own records.
 //! - [`config`] reads all settings with one process, and everything that is not in [`allowed`], the list of settings that are data, is overridden
-//! on the command line of every further call, unknown names included. That applies to the user's settings as well as the repository's: their
-//! identity, line endings and ignore rules are used; their pager, editor, difftool and helpers are not. Settings that cannot be overridden (format,
-//! extensions, core.worktree, and trace targets, which only the user can set) are data.
+//!   on the command line of every further call, unknown names included. That applies to the user's settings as well as the repository's: their
+//!   identity, line endings and ignore rules are used; their pager, editor, difftool and helpers are not. Settings that cannot be overridden (format,
+//!   extensions, core.worktree, and trace targets, which only the user can set) are data.
 //! - [`launch`] gives the environment: nothing of the caller's `GIT_*`, no network, no prompt, no hooks, no garbage collection.
 //! - The operations keep git from starting itself in submodules, where it would obey an unchecked configuration: status and diff compare commits
-//! only, add is replaced by a listing and the index ([`stage`]), commit is never run with nothing to commit, and checkout is quiet, because its
-//! list of changes looks into submodules. That list is read afterwards. git still reads the current commit of a nested repository; what it could
-//! quote of the files there is removed from its messages ([`answer`]).
+//!   only, add is replaced by a listing and the index ([`stage`]), commit is never run with nothing to commit, and checkout is quiet, because its
+//!   list of changes looks into submodules. That list is read afterwards. git still reads the current commit of a nested repository; what it could
+//!   quote of the files there is removed from its messages ([`answer`]).
 //!
 //! **Filters** (git-lfs, git-crypt) do not run either, whoever configured them: git-lfs posts to any address that the repository names. So files
 //! with a filter are checked out as stored, which the result says with their names, and a commit leaves them out and says so: staged unfiltered, a

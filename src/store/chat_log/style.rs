@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Widest indentation that is recognised.
 const INDENT: u64 = 64;
 
-/// How the file is laid out, so that what is added looks like what is there.
+/// The layout of the file, so that additions match it.
 #[derive(Default)]
 pub(super) struct Style {
     indent: String,

@@ -235,10 +235,10 @@ impl Folder {
         Ok(timed.into_iter().map(|(_, name)| name).collect())
     }
 
-    /// Keeps other Marvins from changing tickets until the guard is dropped.
+    /// Keeps other processes from changing tickets until the guard is dropped.
     ///
     /// # Errors
-    /// Another one holds it for too long, or the work was stopped.
+    /// Another process holds it for too long, or the call was cancelled.
     pub(crate) fn lock(&self, stop: &Cancel) -> Outcome<Lock> {
         Lock::folder(&self.dir, WAIT, stop)
     }
@@ -312,7 +312,7 @@ impl Folder {
         }
     }
 
-    /// A durable temporary file beside the tickets, of a name that no reader takes for one.
+    /// A synced temporary file beside the tickets, with a name that readers ignore.
     fn temporary(
         &self,
         name: &str,
@@ -354,8 +354,8 @@ impl Folder {
     }
 }
 
-/// Reads as much of a file as lists need into `buffer`; gives how many of its bytes count. It only grows, so that it is not
-/// cleared for every file.
+/// Reads as much of a file as lists need into `buffer`; returns how many bytes are valid. The buffer only grows, so that it need not be cleared for
+/// every file.
 fn head(dir: &File, name: &str, buffer: &mut Vec<u8>) -> io::Result<usize> {
     use rustix::fs::{Mode, OFlags};
     // A FIFO put in a ticket's place must not stop a listing.

@@ -1,4 +1,4 @@
-//! Which folder holds the tickets, and the ids of new ones.
+//! The ticket folder, and the ids of new tickets.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::disk::atomic::Access;
 use crate::store::tickets::folder::Folder;
 
-/// Where tickets are or would be.
+/// The folder of the tickets, existing or not.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     dir: PathBuf,
@@ -16,7 +16,7 @@ pub(crate) struct Place {
     named: Option<String>,
     /// Permissions of the folder if it has to be created.
     access: Access,
-    /// The folder whose name begins new ids.
+    /// The folder whose name is the prefix of new ids.
     pub current: PathBuf,
 }
 

@@ -223,7 +223,7 @@ fn mended(text: &str) -> Option<String> {
 /// ASCII characters that JSON encoders escape so that their output is safe in HTML.
 const HTML_SAFE: &[char] = &['<', '>', '&', '\'', '"', '+', '=', '`'];
 
-/// The visible character that `text` begins with in escaped form, and the form's length.
+/// The visible character at the start of `text` in escaped form, and the form's length.
 fn escaped_char(text: &str) -> Option<(char, usize)> {
     let unit = |from: usize| {
         let digits = text.get(from..from + 6)?.strip_prefix("\\u")?;

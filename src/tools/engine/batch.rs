@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs every call and returns one result for each, in call order.
 ///
-/// A writer waits for everything called before it and runs alone, so that a round of read, write, read means what it says.
+/// A writer waits for everything called before it and runs alone, so that a round of read, write, read has the expected meaning.
 pub(crate) fn run(ctx: &Ctx, calls: &[ToolCall]) -> Vec<Ended> {
     let mut ended = Vec::with_capacity(calls.len());
     let mut rest = calls;

@@ -32,13 +32,13 @@ use crate::tools::engine::working_dir::Place;
 pub struct World {
     /// The environment.
     pub env: Env,
-    /// Where files are.
+    /// Paths of Marvin's files.
     pub paths: Paths,
     /// What time it is.
     pub clock: Clock,
     /// Which tools there are.
     pub registry: Registry,
-    /// Which tools are allowed.
+    /// Which tools are allowed tools.
     pub bounds: Bounds,
     /// The working directory and its fence.
     pub place: Place,
@@ -46,7 +46,7 @@ pub struct World {
     pub coding: AtomicBool,
     /// How much text `read_file` has handed out.
     pub reading: ReadBudget,
-    /// How full the model's context is.
+    /// The fill level of the model's context.
     pub context: ContextGauge,
     /// What this run used.
     pub ledger: Ledger,

@@ -1,4 +1,4 @@
-//! Which tools this process may use: by mode, restriction, depth and the groups the user named.
+//! The tools this process may use: by mode, restriction, depth and the groups the user named.
 
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};

@@ -162,7 +162,7 @@ pub struct Ended {
     pub took: Duration,
 }
 
-/// How a call is to be run, known before it starts.
+/// How a call is to be run; known before it starts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
     /// What it changes; an unknown tool changes nothing.

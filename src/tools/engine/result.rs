@@ -33,7 +33,7 @@ impl Done {
     }
 }
 
-/// A change of the session that a tool asks for; tools never hold the session.
+/// A change of the session that a tool requests; tools never hold the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// The working directory changed; the prompt must be rebuilt.

@@ -64,7 +64,7 @@ pub struct Rules {
     pub limit_from: Option<&'static str>,
     /// The program or outside service it needs, for the catalogue.
     pub service: Option<&'static str>,
-    /// Rows of the services' table that it asks.
+    /// The outside services it uses.
     pub asks: &'static [&'static Service],
     /// Where the effect does not decide: whether it may remove or replace what was there.
     destructive: Option<bool>,

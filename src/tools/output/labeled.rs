@@ -1,4 +1,4 @@
-//! A result as lines with labels: what has no value has no line, and no line holds more than it should.
+//! A result as labelled lines: lines without a value are left out, and long values are shortened.
 
 use crate::base::text::{clip, visible};
 use crate::formats::html;
@@ -8,7 +8,7 @@ use crate::formats::html;
 pub(crate) struct Sheet(String);
 
 impl Sheet {
-    /// A sheet that begins with `title`.
+    /// A sheet with the heading `title`.
     pub(crate) fn new(title: &str) -> Self {
         let mut sheet = Self::default();
         sheet.line(title);
@@ -63,7 +63,7 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     let whole = text
         .get(at..)
         .is_some_and(|rest| rest.starts_with(char::is_whitespace));
-    // A word that alone is longer than half of it is cut itself.
+    // A single word longer than half of it is cut.
     let end = match head.rfind(char::is_whitespace) {
         Some(end) if !whole && end >= at / 2 => end,
         _ => at,

@@ -82,7 +82,7 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
-/// The point of the compass at so many degrees clockwise from north, of eight.
+/// The compass point for degrees clockwise from north, one of eight.
 pub(crate) fn compass(degrees: f64) -> &'static str {
     const POINTS: [&str; 8] = [
         "north",

@@ -1,20 +1,20 @@
-//! Web pages that answers and errors point to. Marvin itself never asks them.
+//! Web pages that answers and errors link to. Marvin itself never requests them.
 
 /// A title's page; its id follows.
 pub(crate) const IMDB_TITLE: &str = "https://www.imdb.com/title/";
 /// A game's page; its short name follows.
 pub(crate) const RAWG_GAME: &str = "https://rawg.io/games/";
-/// The source that RAWG's terms ask to name.
+/// The attribution that RAWG's terms require.
 pub(crate) const RAWG: &str = "https://rawg.io";
 /// A page of the store; `app`, `sub` or `bundle` and an id follow.
 pub(crate) const STEAM_STORE: &str = "https://store.steampowered.com/";
 /// Where Steam users find their own id.
 pub(crate) const STEAM_ACCOUNT: &str = "https://store.steampowered.com/account/";
-/// Where keys for OMDb are given out.
+/// Where to get a key for OMDb.
 pub(crate) const OMDB_KEY: &str = "https://www.omdbapi.com/apikey.aspx";
-/// Where keys for RAWG are given out.
+/// Where to get a key for RAWG.
 pub(crate) const RAWG_KEY: &str = "https://rawg.io/apidocs";
-/// Where keys for the Steam Web API are given out.
+/// Where to get a key for the Steam Web API.
 pub(crate) const STEAM_KEY: &str = "https://steamcommunity.com/dev/apikey";
 /// Pages of OpenStreetMap's elements (`/node/123`).
 pub(crate) const OPENSTREETMAP: &str = "https://www.openstreetmap.org";

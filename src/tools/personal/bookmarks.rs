@@ -275,7 +275,7 @@ fn may_hold(raw: &str, words: &Regex) -> bool {
     words.is_match(raw) || raw.contains('\\')
 }
 
-/// The newest `limit` links that fit, how many that are (one more than `limit` when there are more), and how many there are in all.
+/// The newest `limit` matching links, the number of matches (one more than `limit` when there are more), and the total.
 fn newest(
     ctx: &Ctx,
     limit: u32,

@@ -159,7 +159,7 @@ fn unknown(key: &str, keys: &Map<String, Value>) -> Problem {
     ))
 }
 
-/// How a preference's value is understood.
+/// The form of a preference's value.
 enum Form {
     List,
     Words(&'static [&'static str]),

@@ -58,7 +58,7 @@ struct Manager {
     sign: &'static str,
     /// Files that are as before when it fails or is stopped.
     files: &'static [&'static str],
-    /// How a package may be written.
+    /// The valid form of a package name.
     form: &'static str,
     args: &'static [&'static str],
     dev: &'static [&'static str],

@@ -28,7 +28,7 @@ const LOGS: &str = ".marvin/logs";
 /// Commands that delete at once. The hint asks for care; it is not a protection.
 const NUDGED: [&str; 3] = ["rm", "rmdir", "unlink"];
 
-/// Where long output goes: the project's log folder, or the profile's when a link leads the former out of the project.
+/// The folder for long output: the project's log folder, or the profile's if a symlink leads the former out of the project.
 fn logs(ctx: &Ctx, root: &Root) -> Outcome<PathBuf> {
     let inside = root.check(LOGS).and_then(|rel| root.exists(&rel)).is_ok();
     if inside {

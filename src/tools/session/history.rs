@@ -41,7 +41,7 @@ const SHORT: usize = 400;
 /// Waiting for another Marvin that writes the log.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Where a project keeps backups of contexts, and how their names begin.
+/// Where a project keeps backups of contexts, and the prefix of their names.
 const LOGS: &str = ".marvin/logs";
 const CONTEXT: &str = "context-backup-";
 
@@ -194,7 +194,7 @@ fn weigh(entries: &[Entry]) -> u64 {
         .sum()
 }
 
-/// Shortens the older entries, then drops the oldest, until the budget holds or only the newest are left.
+/// Shortens the older entries, then drops the oldest, until the budget is met or only the newest are left.
 fn shrink(mut entries: Vec<Entry>, target: u64) -> Vec<Entry> {
     let older = entries.len().saturating_sub(KEEP);
     for entry in entries.iter_mut().take(older) {
@@ -339,7 +339,7 @@ fn texts<'a>(entry: &'a Entry, query: &'a str) -> impl Iterator<Item = (&'a Entr
             let at = lower.find(query)?;
             // Lower case can have other lengths; the snippet is then a little off, never between characters.
             let from = text.floor_char_boundary(at.saturating_sub(80));
-            // A call is only understood from its beginning.
+            // A call is only understandable from its beginning.
             let from = if text.starts_with("called ") && from < 160 {
                 0
             } else {

@@ -129,7 +129,7 @@ fn what_does_not_fit_is_shown_and_nothing_is_done() {
     for (patch, words) in [
         ("@@ -9,0 +30 @@\n+x\n", "does not fit"),
         ("@@\n+x\n", "does not say where"),
-        ("@@ what\n-x\n", "no hunk header"),
+        ("@@ what\n-x\n", "not a hunk header"),
         ("@@ -1 +1 @@\n one\n", "changes nothing"),
         ("@@ -1 +1 @@\n", "is empty"),
         ("@@ -1 +1 @@\nstray\n", "Line 2 of the patch, \"stray\""),
@@ -137,7 +137,7 @@ fn what_does_not_fit_is_shown_and_nothing_is_done() {
             "@@ -1 +1 @@\n-one\n+1\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-x\n",
             "another file begins",
         ),
-        ("nothing", "not a hunk"),
+        ("nothing", "no hunk"),
     ] {
         let said = done(OLD, patch).unwrap_err();
         assert!(said.contains(words), "{patch:?}: {said}");

@@ -28,7 +28,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// Metres from which on GeoClue itself has gone by the IP address.
 const COARSE: f64 = 10_000.0;
 
-/// Where the device says it is.
+/// The device's position.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Fix {
     /// The place.

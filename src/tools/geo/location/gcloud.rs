@@ -78,7 +78,7 @@ pub(super) fn is_there(ctx: &Ctx) -> bool {
     find_program("gcloud", &ctx.world.env).is_some()
 }
 
-/// How a run ended.
+/// The outcome of a run.
 pub(super) enum Said {
     /// Well; its output, trimmed.
     Text(String),

@@ -29,10 +29,10 @@ pub(super) enum Google {
     Refused(String),
 }
 
-/// Asks at `path` (`/v1/places:searchText`).
+/// Sends a request to `path` (`/v1/places:searchText`).
 ///
 /// # Errors
-/// `Cancelled`; all else is a reason to ask elsewhere.
+/// `Cancelled`; every other failure is a reason to use another service.
 pub(super) fn ask(ctx: &Ctx, path: &str, body: &Value) -> Outcome<Google> {
     let outcome = match GOOGLE_PLACES.key_in(&ctx.world.env) {
         Some(key) => with_key(ctx, path, body, &key),

@@ -9,11 +9,11 @@ use crate::base::problem::Outcome;
 pub(super) struct Remembered {
     /// The user's location, as reported.
     pub(super) place: Once<String>,
-    /// The right to ask Google, where there is one.
+    /// The access token for Google, if there is one.
     pub(super) token: Once<Option<Token>>,
 }
 
-/// A right to ask Google in the user's name.
+/// An access token for Google on behalf of the user.
 #[derive(Clone)]
 pub(super) struct Token {
     /// The token itself.

@@ -1,4 +1,4 @@
-//! OpenStreetMap as the tools ask it: places by name at Nominatim, places by tags at Overpass.
+//! OpenStreetMap services: places by name from Nominatim, places by tags from Overpass.
 
 pub(crate) mod kinds;
 pub(crate) mod nominatim;

@@ -29,7 +29,7 @@ pub(crate) struct Spot {
     pub(crate) name: Option<String>,
     /// Name and address in one.
     pub(crate) label: String,
-    /// Where it is.
+    /// Its position.
     pub(crate) point: Point,
     /// `amenity=cafe`.
     pub(crate) kind: String,

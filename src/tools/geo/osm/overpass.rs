@@ -28,7 +28,7 @@ pub(crate) struct Reply {
     pub(crate) elements: Vec<Element>,
     /// A note of the server's that is not a failure.
     pub(crate) remark: Option<String>,
-    /// How old the data is.
+    /// The age of the data.
     as_of: Option<String>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Element {
     pub(crate) kind: String,
     /// Its number.
     pub(crate) id: Option<i64>,
-    /// Where it is, or its centre.
+    /// Its position, or its centre.
     pub(crate) point: Option<Point>,
     /// Its tags, in the server's order.
     pub(crate) tags: Vec<(String, String)>,

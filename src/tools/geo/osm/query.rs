@@ -75,7 +75,7 @@ pub(crate) fn with_settings(query: &str) -> Outcome<String> {
     Ok(format!("{lead}[out:json]{own};{body}"))
 }
 
-/// Bytes of comments and space at the beginning.
+/// Bytes of leading comments and space.
 fn comments(text: &str) -> usize {
     let mut rest = text;
     loop {
@@ -94,7 +94,7 @@ fn comments(text: &str) -> usize {
     }
 }
 
-/// The settings at the beginning, and what comes behind their semicolon.
+/// The leading settings, and the text after their semicolon.
 fn settings(text: &str) -> Option<(Vec<&str>, &str)> {
     let mut found = Vec::new();
     let mut rest = text;

@@ -8,7 +8,7 @@ use crate::tools::output::measures::duration;
 
 /// Steps that are shown; of a longer way those in the middle are left out.
 const MOST: usize = 200;
-/// Of these, so many at the end.
+/// How many of these are from the end.
 const TAIL: usize = 50;
 
 /// The head of the route and its numbered steps.

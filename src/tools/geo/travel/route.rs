@@ -273,7 +273,7 @@ impl Route {
     }
 }
 
-/// A name of the map, fit for a line.
+/// A name from the map, sanitized for one line.
 pub(super) fn name(text: &str) -> String {
     clip(
         &visible(&text.split_whitespace().collect::<Vec<_>>().join(" ")),
@@ -303,7 +303,7 @@ fn busy(answer: &Answer, value: Option<&Value>) -> Problem {
     }
 }
 
-/// Where to look when the server does not understand what a right one does.
+/// Advice for an error that a correctly configured server would not send.
 fn hint(problem: Problem, service: &Service, own: bool) -> Problem {
     if !own {
         return problem.next("Try again later; the server may have changed.");

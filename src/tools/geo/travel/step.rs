@@ -6,7 +6,7 @@ use super::route::name;
 use crate::base::json::Pick;
 use crate::tools::output::measures::compass;
 
-/// Where a leg ends.
+/// The end of a leg.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// At the waypoint of this number.
@@ -169,7 +169,7 @@ impl Way {
         }
     }
 
-    /// Where a ramp is.
+    /// The position of a ramp.
     fn at(self) -> String {
         match self {
             Self::None => String::new(),
@@ -190,7 +190,7 @@ impl Way {
         }
     }
 
-    /// Where something lies on arrival.
+    /// The side of the destination.
     fn side(self) -> String {
         match self {
             Self::None | Self::Back => String::new(),

@@ -15,7 +15,7 @@ const NEAR: f64 = 100.0;
 /// Replaces the current weather if the answer has none.
 pub(super) const NOTHING: &str = "Nothing is known about the weather now.";
 
-/// Where and when, and the weather of this moment.
+/// Place and time, and the current weather.
 pub(super) fn now(value: &Value, point: Point, units: Units) -> String {
     let mut place = Vec::new();
     place.extend(value.text("timezone").map(|zone| clip(&visible(zone), 40)));

@@ -17,7 +17,7 @@ const KEEP: Duration = Duration::from_secs(300);
 /// Before the second try when the service fails.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// The longest that an answer is waited for, within the limit of every tool that asks.
+/// The longest wait for an answer, within the limit of every tool that uses it.
 const LIMIT: Duration = Duration::from_secs(13);
 
 /// What to request for a place.

@@ -232,7 +232,7 @@ pub(super) fn table(value: &Value, days: &[Day], units: Units) -> String {
     lines.join("\n")
 }
 
-/// The text in so many columns at most.
+/// The text in at most `width` columns.
 pub(super) fn fitted(text: &str, width: usize) -> String {
     let mut text = text.to_owned();
     let mut cut = false;

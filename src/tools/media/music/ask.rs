@@ -12,7 +12,7 @@ use crate::tools::engine::context::Ctx;
 
 /// How long answers are cached.
 const KEEP: Duration = Duration::from_secs(300);
-/// Waits before the second and the third try; a fourth would not fit into a call's time.
+/// Waits before the second and the third attempt; a fourth would not fit into a call's time.
 const FIRST: Duration = Duration::from_secs(1);
 const SECOND: Duration = Duration::from_secs(2);
 /// The longest pause that is waited for.
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(4);
 /// Total time limit for MusicBrainz; a call has ten seconds, and should end with a partial result or a message about the service.
 const WITHIN: Duration = Duration::from_secs(9);
 
-/// The end of the time that a call beginning now has for all its requests.
+/// The deadline for all requests of a call that begins now.
 pub(super) fn end() -> Instant {
     Instant::now() + WITHIN
 }

@@ -15,7 +15,7 @@ use crate::tools::engine::context::Ctx;
 
 /// Linked items that a lookup brings at most; what there are more of must be browsed.
 const LINKED: usize = 25;
-/// Items of a page when browsing, and pages at most: at one request a second more would not fit into a call's time.
+/// Items per page when browsing, and pages at most: at one request a second more would not fit into a call's time.
 const PAGE: usize = 100;
 const PAGES: usize = 3;
 /// Tracks of a release at most.
@@ -137,7 +137,7 @@ fn joined_or_none(parts: impl IntoIterator<Item = Option<String>>) -> Option<Str
     (!text.is_empty()).then_some(text)
 }
 
-/// Where an artist is from.
+/// An artist's origin.
 fn origin(artist: &Value) -> Option<String> {
     let area = name(artist, "area/name");
     let country = name(artist, "country");

@@ -108,7 +108,7 @@ fn described(kind: Entity, hit: &Value) -> String {
     }
 }
 
-/// How many tracks a release has.
+/// The number of tracks of a release.
 pub(super) fn tracks(release: &Value) -> Option<String> {
     let whole = release.whole("track-count");
     let media = || {

@@ -18,7 +18,7 @@ use crate::tools::engine::context::Ctx;
 const BATCH: usize = 100;
 /// Queries of one call at most.
 const MOST: usize = 500;
-/// After this long no more is searched: what was found has to be added within the call.
+/// After this time no further search starts: what was found must still be added within the call.
 const SEARCHING: Duration = Duration::from_secs(42);
 /// When searching is given up, and how long adding may take after that.
 const SEARCHED: Duration = Duration::from_secs(47);

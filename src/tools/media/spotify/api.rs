@@ -39,7 +39,7 @@ impl<'a> Api<'a> {
         })
     }
 
-    /// Waits shorter for a second try: the call itself has no more time.
+    /// Limits the wait before a retry: the call itself has no more time.
     #[must_use]
     pub(super) fn patience(mut self, time: Duration) -> Self {
         self.patience = time;
@@ -78,7 +78,7 @@ impl<'a> Api<'a> {
     }
 }
 
-/// An object of the Web API holds its error under a name; that of a token is a text.
+/// The Web API nests its error in an object; the token endpoint sends a string.
 fn said(value: &Value) -> Option<String> {
     let words = value
         .text("error/message")
@@ -116,7 +116,7 @@ fn judged(ctx: &Ctx, answer: &Answer) -> Outcome<Value> {
     }
 }
 
-/// Remembers that the next sign-in has to ask the user again.
+/// Records that the next sign-in has to ask the user again.
 fn lacking(ctx: &Ctx) {
     let store = Store::of(ctx);
     let marked = store.and_then(|store| {

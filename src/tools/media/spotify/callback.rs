@@ -1,4 +1,4 @@
-//! The loopback address that the browser comes back to: caught for a while, answered with a small page, and given free on every way out.
+//! The loopback address that the browser is redirected to: open for a limited time, answered with a small page, and closed on every exit path.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use crate::base::problem::{Outcome, Problem};
 /// The default port of the callback address, and the variable that overrides it.
 const PORT: u16 = 8888;
 const VARIABLE: &str = "MARVIN_SPOTIFY_PORT";
-/// How often the connections are looked at.
+/// Polling interval of connections.
 const LOOK: Duration = Duration::from_millis(25);
 /// Connections at once; browsers open some that they never use.
 const CONNECTIONS: usize = 32;
@@ -64,7 +64,7 @@ impl Ear {
         Ok(Self { listener, port })
     }
 
-    /// Where it listens.
+    /// The port.
     pub(super) fn port(&self) -> u16 {
         self.port
     }

@@ -87,7 +87,7 @@ impl Back {
         if whole.starts_with("code=") || whole.starts_with("error=") || whole.contains("&code=") {
             return Self::read(whole);
         }
-        // An address without a query holds no code.
+        // An address without a query contains no code.
         let code = (!whole.is_empty() && !whole.contains("://")).then(|| whole.to_owned());
         Self {
             code,

@@ -92,7 +92,7 @@ fn connected(ctx: &Ctx, store: &Store) -> Outcome<Option<String>> {
     }
 }
 
-/// Until when the token holds, and for what.
+/// The token's expiry and scopes, as text.
 fn state(token: &Token) -> String {
     let until = jiff::Timestamp::from_second(token.expires).map_or_else(
         |_| String::new(),
@@ -137,7 +137,7 @@ fn url(ctx: &Ctx, begun: &Begun) -> String {
     )
 }
 
-/// How to sign in where no browser can come back.
+/// How to sign in when no browser can be redirected here.
 fn by_paste(why: &str, url: &str, redirect: &str) -> String {
     format!(
         "{why}Open this address in a browser and agree:\n{url}\n\

@@ -124,7 +124,7 @@ fn released(data: &Value) -> Option<String> {
     })
 }
 
-/// The age that the store asks for: a number, or a text that begins with one.
+/// The age that the store requires: a number, or a text that begins with one.
 fn age(data: &Value) -> Option<u64> {
     let word = data.word("required_age")?;
     let end = word

@@ -67,7 +67,7 @@ fn request<'a>(ctx: &'a Ctx, path: &str) -> Ask<'a> {
         .within(HALF)
 }
 
-/// How many play now; `None` for an app that Steam does not count.
+/// The number of current players; `None` for an app that Steam does not count.
 fn players(ctx: &Ctx, id: i64) -> Outcome<Option<u64>> {
     let answer = request(ctx, "/ISteamUserStats/GetNumberOfCurrentPlayers/v1/")
         .query("appid", id)

@@ -120,7 +120,7 @@ fn detail(answer: &Answer, id: i64) -> Outcome<Value> {
     reply(answer)
 }
 
-/// The object that an answer holds.
+/// The object in an answer.
 fn reply(answer: &Answer) -> Outcome<Value> {
     if is_down(answer) {
         return Err(silent(answer));
@@ -165,7 +165,7 @@ fn said(value: &Value, path: &str) -> Option<String> {
     value.text(path).map(plain)
 }
 
-/// The names in a list of objects, each once; `path` leads to the name.
+/// The names in a list of objects, each once; `path` is the path to the name.
 fn names(value: &Value, list: &str, path: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for name in value.list(list).iter().filter_map(|item| said(item, path)) {
@@ -271,7 +271,7 @@ fn told(game: &Value, asked: i64) -> Option<String> {
     Some(sheet.text())
 }
 
-/// How the ratings divide: `exceptional 1,891 (52%)`.
+/// The distribution of the ratings: `exceptional 1,891 (52%)`.
 fn votes(game: &Value) -> Vec<String> {
     let vote = |rating: &Value| {
         let title = said(rating, "title")?;

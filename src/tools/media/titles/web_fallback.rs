@@ -12,7 +12,7 @@ const RESULTS: usize = 10;
 pub(crate) struct Key {
     /// The service that takes it.
     pub(crate) service: &'static Service,
-    /// Where keys are given out.
+    /// Where to get a key.
     pub(crate) page: &'static str,
     /// The benefit of the key.
     pub(crate) gives: &'static str,

@@ -188,11 +188,11 @@ fn delete(ctx: &Ctx, args: DeleteEvent) -> Outcome<String> {
 struct Fit {
     name: String,
     when: String,
-    /// It is the event itself, or all that the file has of it; else only a changed occurrence fits.
+    /// The event itself, or all that the file has of it; otherwise only a changed occurrence matches.
     whole: bool,
 }
 
-/// The one event that is meant, by UID (whole or its beginning) and title.
+/// The one selected event, by UID (whole or its prefix) and title.
 fn chosen(
     bytes: &[u8],
     uid: &str,

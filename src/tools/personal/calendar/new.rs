@@ -13,7 +13,7 @@ use crate::formats::ical::text::{escape, push_line};
 /// Minutes before the start when other programs and Marvin remind.
 pub(crate) const BEFORE: [i64; 2] = [60, 30];
 
-/// When an event begins or ends.
+/// The start or end of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum When {
     /// A whole day.

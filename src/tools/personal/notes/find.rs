@@ -147,7 +147,7 @@ fn read(file: &WalkFile, bytes: &mut Vec<u8>) -> bool {
     read.is_ok() && text && bytes.len() as u64 <= LARGEST
 }
 
-/// Lines on which a hit begins.
+/// The number of lines on which a match begins.
 fn count(pattern: &Regex, bytes: &[u8]) -> usize {
     let mut from = 0;
     let mut count = 0;
@@ -161,7 +161,7 @@ fn count(pattern: &Regex, bytes: &[u8]) -> usize {
     count
 }
 
-/// Where the line after the one at `at` begins.
+/// The start of the line after the one at `at`.
 fn next_line(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = bytes.get(at..)?;
     rest.iter()

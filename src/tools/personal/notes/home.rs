@@ -27,7 +27,7 @@ const ENDING: usize = 8;
 pub(crate) struct Home {
     root: Option<Root>,
     project: bool,
-    /// Spellings of the folder that a path may begin with.
+    /// Spellings of the folder that a path may start with.
     prefixes: Vec<String>,
 }
 
@@ -170,10 +170,10 @@ impl Home {
         }
     }
 
-    /// Where a note of this name is written: over the one that exists, else a new one that ends in `.md`.
+    /// The file of a note with this name: the existing one, else a new one that ends in `.md`.
     ///
     /// # Errors
-    /// The name cannot be one, or the fence refuses it.
+    /// The name is invalid, or the fence refuses it.
     pub(crate) fn target(&self, text: &str) -> Outcome<Rel> {
         let root = self.root()?;
         let names = self.names(text);

@@ -13,7 +13,7 @@ use crate::tools::engine::context::Ctx;
 use crate::tools::output::untrusted::fenced;
 use crate::tools::{MEMORY, OUTSIDE, RECORDS};
 
-/// Where messages go and come from.
+/// The ntfy server.
 static SERVER: [&Service; 1] = [&NTFY];
 
 crate::tools! { "ntfy";
@@ -142,7 +142,7 @@ fn subscribe(ctx: &Ctx, args: NtfySubscribe) -> Outcome<String> {
     ))
 }
 
-/// The subscription that is meant: by topic, by address, by label.
+/// The selected subscription: by topic, by address, by label.
 fn meant(ctx: &Ctx, given: &str) -> Outcome<Result<Subscription, Vec<Subscription>>> {
     let (all, _) = subscriptions(ctx)?;
     let given = given.trim();
@@ -186,7 +186,7 @@ fn unsubscribe(ctx: &Ctx, args: NtfyUnsubscribe) -> Outcome<String> {
             return Err(problem);
         }
     };
-    // First: what is sent for reminders in between would begin a new topic.
+    // First: a reminder sent in between would create a new topic.
     let off = crate::alerts::ntfy::reminder_topic::end(&ctx.world.alerts, &one)?;
     crate::store::subscriptions::drop_topic(&path(ctx)?, &one.topic, &ctx.world.clock)?;
     let (left, _) = subscriptions(ctx)?;

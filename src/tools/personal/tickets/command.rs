@@ -82,7 +82,7 @@ pub(crate) trait Caller {
 /// Everything that commands work with.
 #[derive(Debug)]
 pub(crate) struct Desk<'a> {
-    /// Where the tickets are.
+    /// The folder of the tickets.
     pub place: Place,
     /// The directory in which git is asked for the user's name.
     pub current: PathBuf,

@@ -143,7 +143,7 @@ impl Status {
     }
 }
 
-/// Where this session's tickets are: the project's in coding mode, else the user's own.
+/// The tickets of this session: the project's in coding mode, else the user's own.
 fn desk(ctx: &Ctx) -> Outcome<Desk<'_>> {
     let world = &ctx.world;
     let (place, current) = match world.project() {

@@ -1,4 +1,4 @@
-//! How tickets are listed and shown, in the script's form.
+//! Lists and shows tickets, in the script's format.
 
 use std::fmt::Write as _;
 

@@ -2,7 +2,7 @@
 
 use crate::store::tickets::graph::Graph;
 
-/// Steps spent on measuring depths in circles exactly; more would take for ever, so the rest is measured without the edges that go back.
+/// Steps spent on measuring depths in cycles exactly; more could take forever, so the rest is measured without back edges.
 const EXACT: usize = 100_000;
 /// Lines of a tree; `--full` repeats tickets, and their number can double with each level.
 const LINES: usize = 100_000;
@@ -12,7 +12,7 @@ const LINES: usize = 100_000;
 struct Depth {
     /// Longest way from the root; `None` when it cannot be reached.
     own: Option<usize>,
-    /// The deepest place of it or anything below, counted from the root, as the script counts it.
+    /// The greatest depth of it or anything below, counted from the root, as the script counts it.
     below: usize,
 }
 
@@ -200,7 +200,7 @@ struct Walk {
     finished: Vec<usize>,
     /// Place of each in that order.
     place: Vec<usize>,
-    /// Some dependency leads back to where the walk came from.
+    /// Some dependency leads back to an ancestor.
     goes_back: bool,
 }
 
@@ -240,7 +240,7 @@ impl Walk {
         }
     }
 
-    /// The dependencies of a ticket that do not lead back: all that were finished before it.
+    /// The dependencies of a ticket without back edges: all that were finished before it.
     fn onward(&self, graph: &Graph, at: usize) -> impl Iterator<Item = usize> {
         let own = self.place.get(at).copied().unwrap_or_default();
         graph

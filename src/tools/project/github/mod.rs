@@ -27,7 +27,7 @@ crate::choice! {
     pub(crate) enum SearchType { Repositories = "repositories", Code = "code", Issues = "issues", Commits = "commits", Users = "users" }
 }
 
-/// Where clones come from.
+/// The service that clones come from.
 static CLONES: [&services::Service; 1] = [&services::GITHUB];
 
 crate::tools! { "github";
@@ -85,7 +85,7 @@ fn base(ctx: &Ctx) -> &str {
     services::service("github").map_or("", |service| service.base_in(&ctx.world.env))
 }
 
-/// Where a repository's clone is or will be.
+/// The folder of a repository's clone, existing or not.
 fn place(ctx: &Ctx, repo: &str) -> Outcome<(Name, PathBuf)> {
     let name = Name::parse(repo, base(ctx))?;
     let dest = ctx.world.paths.clones()?.join(&name.owner).join(&name.repo);

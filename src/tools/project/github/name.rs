@@ -3,7 +3,7 @@
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, visible};
 
-/// A repository: owner and name, each fit to be a folder's name.
+/// A repository: owner and name, both valid as a folder's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) owner: String,

@@ -139,7 +139,7 @@ enum Standing {
     Usual,
     /// It would be left out, but the glob names it: what is ignored in it is searched as well.
     Asked,
-    /// It would be left out, but holds what git tracks: that alone is searched.
+    /// It would be skipped, but contains tracked files: only those are searched.
     Tracked,
 }
 

@@ -1,4 +1,4 @@
-//! Which file names a search takes, and which folders it asks for.
+//! File name filters of a search, and the folders they include explicitly.
 
 use ignore::overrides::{Override, OverrideBuilder};
 

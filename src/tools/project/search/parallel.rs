@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::disk::beneath::WalkFile;
 
-/// Files of a batch. Each may hold a folder open, and a process may have no more than 256 files open on some systems.
+/// Files of a batch. Each may keep a folder open, and a process may have no more than 256 open files on some systems.
 pub(crate) const BATCH: usize = 128;
 /// Threads at most; more of them wait for the disk.
 const THREADS: usize = 8;
@@ -40,7 +40,7 @@ where
     };
     thread::scope(|scope| {
         for _ in 1..threads {
-            // Where no thread can be started, this one does the work alone.
+            // If no thread can be started, this one does the work alone.
             let _ = thread::Builder::new().spawn_scoped(scope, run);
         }
         run();

@@ -287,7 +287,7 @@ fn slice(text: &[u8], from: usize, to: usize) -> &[u8] {
     text.get(from..to).unwrap_or_default()
 }
 
-/// The line that holds `at`, without its break; `from` is the beginning of that line or of one before it.
+/// The line that contains `at`, without its break; `from` is the start of that line or of an earlier one.
 fn line_around(text: &[u8], from: usize, at: usize) -> (usize, usize) {
     let start = memrchr(b'\n', slice(text, from, at)).map_or(from, |found| from + found + 1);
     let end = memchr(b'\n', slice(text, at, text.len())).map_or(text.len(), |found| at + found);

@@ -168,7 +168,7 @@ fn entry(paper: &Paper) -> String {
     lines.join("\n   ")
 }
 
-/// The day of a time stamp, when it begins with one.
+/// The day of a time stamp, if it begins with one.
 fn day(stamp: &str) -> Option<&str> {
     let day = stamp.get(..10)?;
     let fits = day.char_indices().all(|(i, c)| match i {

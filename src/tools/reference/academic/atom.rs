@@ -12,7 +12,7 @@ const DEEPEST: usize = 64;
 /// A parsed feed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Feed {
-    /// How many there are in all.
+    /// The total number of papers.
     pub(super) total: Option<u64>,
     /// Its papers.
     pub(super) papers: Vec<Paper>,

@@ -17,8 +17,8 @@ use crate::tools::output::web_links::arxiv_page;
 
 const FIELDS: &str =
     "title,authors,year,citationCount,abstract,url,openAccessPdf,externalIds,venue";
-/// Waits before the second and the third try of a busy pool: the service's page names both, against the one retry elsewhere, because
-/// a first refusal is the normal case without a key and all three tries fit the call's limit.
+/// Waits before the second and the third attempt at the shared pool: its page names both. Other services get one retry; here a first refusal is the
+/// normal case without a key, and all three attempts fit the call's limit.
 const WAITS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
 
 pub(super) fn search(ctx: &Ctx, args: SearchPapers) -> Outcome<String> {

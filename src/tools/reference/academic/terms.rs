@@ -6,7 +6,7 @@ use regex::Regex;
 
 use crate::base::problem::{Outcome, Problem};
 
-/// How a search asks.
+/// The parameters of a search.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Terms {
     /// For papers by their ids, separated by commas.

@@ -69,7 +69,7 @@ pub(super) fn answers(ctx: &Ctx, args: StackAnswers) -> Outcome<String> {
     ))
 }
 
-/// One answer: what is known of it in a line, where it is and whose, and its text.
+/// One answer: its facts in a line, its link and author, and its text.
 fn answer(n: usize, value: &Value, site: &str) -> String {
     let score = value.whole("score").map(|score| format!("score {score}"));
     let accepted = value.flag("is_accepted").then(|| "accepted".to_owned());

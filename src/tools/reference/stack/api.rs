@@ -154,7 +154,7 @@ fn spoken(seconds: u64) -> String {
     }
 }
 
-/// The allowance begins again at midnight UTC.
+/// The quota resets at midnight UTC.
 fn until_midnight() -> Duration {
     let now = jiff::Timestamp::now().as_second();
     let day = 24 * 3_600;

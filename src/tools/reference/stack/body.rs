@@ -5,7 +5,7 @@ use crate::formats::html::{self, Piece};
 /// The text of a post on `site`, whose relative links are completed.
 pub(super) fn text(body: &str, site: &str) -> String {
     let mut out = String::with_capacity(body.len() + body.len() / 8);
-    // The link that is open: its address and where its text begins in `out`.
+    // The open link: its address and the start of its text in `out`.
     let mut link: Option<(String, usize)> = None;
     html::read(body, |piece| match piece {
         Piece::Open(tag) if tag.name() == "a" => {

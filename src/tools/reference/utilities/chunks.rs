@@ -32,7 +32,7 @@ pub(crate) fn pieces(text: &str, most: usize) -> Vec<Piece<'_>> {
     found
 }
 
-/// Where to cut a text that is too long: behind the last paragraph, sentence or word that fits, and not too early.
+/// Where to split a text that is too long: after the last paragraph, sentence or word that fits, and not too early.
 fn cut(text: &str, most: usize) -> usize {
     let window = text.get(..text.floor_char_boundary(most)).unwrap_or(text);
     // A cut in the first third would make many small pieces.

@@ -7,7 +7,7 @@ use crate::base::text::{clip, plural};
 
 /// Lines that are shown, at most.
 const HITS: usize = 15;
-/// Characters of a line that are shown: around the place in one that fits, from the start in one beside it.
+/// Characters of a line that are shown: around the match, or from the start in a context line.
 const AROUND: usize = 300;
 const BESIDE: usize = 160;
 /// Characters of a pattern, at most.
@@ -111,7 +111,7 @@ pub(super) fn counted(count: usize) -> String {
     }
 }
 
-/// A long line around the place that fits.
+/// A long line, cut around the match.
 fn around(line: &str, regex: &Regex) -> String {
     if line.chars().nth(AROUND).is_none() {
         return line.to_owned();

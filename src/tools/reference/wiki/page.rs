@@ -19,7 +19,7 @@ pub(super) struct Page {
     pub(super) about: Option<String>,
     /// Its address.
     pub(super) url: Option<String>,
-    /// A list of articles that could be meant.
+    /// A disambiguation page.
     pub(super) choices: bool,
 }
 
@@ -85,7 +85,7 @@ pub(super) fn page(asked: &Title, value: &Value) -> Outcome<Page> {
     })
 }
 
-/// The title that a name leads to, by the maps of the answer.
+/// The title that a name resolves to, by the maps of the answer.
 fn renamed(value: &Value, name: &str) -> String {
     let mut name = name.to_owned();
     for map in ["converted", "normalized", "redirects"] {
@@ -122,7 +122,7 @@ fn find<'a>(value: &'a Value, title: &str) -> Option<&'a Value> {
     }
 }
 
-/// True when there is something in the place of pages and none of it is one.
+/// True when the pages of an answer are all invalid.
 fn is_garbled(value: &Value) -> bool {
     match value.at("query").and_then(|query| query.get("pages")) {
         None => false,

@@ -44,7 +44,7 @@ pub(super) fn save(
             .get(&name)
             .map(|old| old.texts("names").into_iter().map(str::to_owned).collect())
             .unwrap_or_default();
-        // A name that leads here now leads nowhere else any more.
+        // A name that resolves here no longer resolves elsewhere.
         for other in articles.values_mut() {
             if let Some(Value::Array(list)) = other.get_mut("names") {
                 list.retain(|own| own.as_str() != Some(&asked.folded()));
@@ -158,7 +158,7 @@ mod tests {
             "{}",
             problem.one_line()
         );
-        // The redirect leads elsewhere one day.
+        // The redirect changes its target later.
         save(&dir, &asked, &title("Mill"), None, "Flour.").unwrap();
         assert_eq!(find(&dir, &asked).unwrap().text, "Flour.");
         assert_eq!(find(&dir, &mill).unwrap().text, "More water.");

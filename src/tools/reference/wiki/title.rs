@@ -13,7 +13,7 @@ use crate::tools::output::untrusted::line;
 const LONGEST: usize = 255;
 /// Bytes of a file's stem, before the suffix that makes it unique.
 const STEM: usize = 180;
-/// Codes that a title may begin with to mean the Wikipedia in that language: "de:Berlin".
+/// Language codes that may prefix a title to select a Wikipedia: "de:Berlin".
 #[rustfmt::skip]
 const LANGUAGES: [&str; 72] = [
     "af", "ar", "ast", "az", "be", "bg", "bn", "bs", "ca", "ceb", "cs", "cy", "da", "de", "el", "en", "eo", "es", "et", "eu", "fa", "fi",
@@ -22,7 +22,7 @@ const LANGUAGES: [&str; 72] = [
     "uk", "ur", "uz", "vi", "yo", "zh",
 ];
 
-/// An article's title, and the Wikipedia it is meant in when that is another than the usual one.
+/// An article's title, and its Wikipedia if that is not the default one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Title {
     pub(super) language: Option<String>,
@@ -121,7 +121,7 @@ impl fmt::Display for Title {
     }
 }
 
-/// The base of the Wikipedia that is meant.
+/// The base address of the selected Wikipedia.
 pub(super) fn base(language: Option<&str>) -> String {
     language.map_or(WIKIPEDIA.base.to_owned(), wikipedia_in)
 }
@@ -168,7 +168,7 @@ fn tidy(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Thirty-two bits of a title (FNV-1a), the same for ever.
+/// Thirty-two bits of a title (FNV-1a), stable across versions.
 fn mark(text: &str) -> u32 {
     let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     text.bytes().fold(0x811c_9dc5, step)

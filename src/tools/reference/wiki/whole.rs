@@ -1,4 +1,4 @@
-//! `wiki_full` and `wiki_grep`: a whole article into a file, and the lines of it that hold something.
+//! `wiki_full` and `wiki_grep`: saves a whole article to a file, and shows matching lines.
 
 use super::api::action;
 use super::lines::{Pattern, counted, matching};

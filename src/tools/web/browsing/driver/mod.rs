@@ -33,7 +33,7 @@ pub(super) enum Family {
 /// A driver and its browser.
 #[derive(Debug, Clone)]
 pub(super) struct Pair {
-    /// Which kind.
+    /// The browser family.
     pub(super) family: Family,
     /// The driver's program.
     pub(super) driver: PathBuf,

@@ -38,7 +38,7 @@ const AGAIN: Duration = Duration::from_millis(5);
 
 /// A running driver; dropping it ends it and its browser.
 pub(in super::super) struct Process {
-    /// Where it listens on loopback.
+    /// Its loopback port.
     pub(super) port: u16,
     stop: Cancel,
     thread: Option<JoinHandle<()>>,
