@@ -1,6 +1,6 @@
 //! A result as lines with labels: what has no value has no line, and no line holds more than it should.
 
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, single_spaced, visible};
 use crate::formats::html;
 
 /// Lines that are put together.
@@ -48,7 +48,7 @@ pub(crate) fn plain(text: &str) -> String {
     let text = if encoded {
         html::line(text)
     } else {
-        text.split_whitespace().collect::<Vec<_>>().join(" ")
+        single_spaced(text)
     };
     visible(&text)
 }
