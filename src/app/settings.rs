@@ -59,7 +59,7 @@ pub(crate) struct Low {
 
 impl Low {
     /// Puts what flags say above the environment, which children and tools read.
-    pub(crate) fn into_env(&self, env: &mut Env) {
+    pub(crate) fn set_env(&self, env: &mut Env) {
         if let Some(tools) = &self.tools {
             env.set("MARVIN_TOOLS", tools.clone());
         }

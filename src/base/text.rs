@@ -152,6 +152,16 @@ pub(crate) fn visible(text: &str) -> String {
         .collect()
 }
 
+/// The words with one space between them, on one line.
+pub(crate) fn single_spaced(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A title, a name or a snippet from outside on one line, without characters that a terminal obeys.
+pub(crate) fn one_line(text: &str) -> String {
+    visible(&single_spaced(text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -51,7 +51,7 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> Next {
         }
         Ok(Command::Run(low)) => {
             warn(variables::layer(&mut env));
-            low.into_env(&mut env);
+            low.set_env(&mut env);
             talk(low, env)
         }
         Err(problem) => {

@@ -229,11 +229,6 @@ impl ProfilePaths {
         self.0.join("chat_log.json")
     }
 
-    /// The copy of the conversation made before compaction; `stamp` is YYYYMMDD_HHMMSS.
-    pub fn chat_log_backup(&self, stamp: &str) -> PathBuf {
-        self.0.join(format!("chat_log.json.backup.{stamp}"))
-    }
-
     /// Input history.
     pub fn history(&self) -> PathBuf {
         self.0.join("history")
@@ -342,10 +337,6 @@ mod tests {
         for (path, name) in [
             (profile.preferences(), "profiles/main/preferences.yaml"),
             (profile.preferences_fallback(), "profiles/main/prefs.yaml"),
-            (
-                profile.chat_log_backup("20261121_010203"),
-                "profiles/main/chat_log.json.backup.20261121_010203",
-            ),
             (profile.cost_log(), "profiles/main/cost-log.jsonl"),
             (paths.last_profile().unwrap(), "last_profile"),
             (paths.settings().unwrap(), "config.yaml"),

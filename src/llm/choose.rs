@@ -9,6 +9,7 @@ use crate::base::env::Env;
 use crate::base::problem::{Kind, Outcome, Problem};
 use crate::base::text;
 use crate::net::keys;
+use crate::net::services;
 use crate::net::services::without_slash;
 
 /// How long a local server may take to answer when no provider was named.
@@ -132,7 +133,7 @@ pub(crate) fn remote(env: &Env, row: &'static Row) -> Remote {
 /// The base address: `<NAME>_URL`, else `MARVIN_URL_<ID>`, else the row's.
 pub(crate) fn base(env: &Env, row: &Row) -> String {
     let own = catalog::variable(row.name, "URL");
-    let general = format!("MARVIN_URL_{}", row.name.to_uppercase().replace('-', "_"));
+    let general = services::variable(row.name);
     without_slash(
         env.get(&own)
             .or_else(|| env.get(&general))

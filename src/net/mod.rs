@@ -6,6 +6,7 @@ pub(crate) mod guard;
 pub(crate) mod guarded_client;
 pub(crate) mod http;
 mod http_proxy;
+mod ip_range;
 pub(crate) mod keys;
 mod peer_owner;
 pub(crate) mod proxies;

@@ -11,6 +11,7 @@ use ureq::http::Uri;
 use crate::base::env::Env;
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
+use crate::net::ip_range::IpRange;
 
 /// The way to one server.
 #[derive(Debug, Clone, Default)]
@@ -143,7 +144,7 @@ fn spares(list: &str, host: &str, port: u16) -> bool {
                 .strip_suffix(name)
                 .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
             wanted.is_none_or(|wanted| wanted == port)
-                && (everything || !name.is_empty() && below || in_network(name, &host))
+                && (everything || !name.is_empty() && below || in_range(name, &host))
         })
 }
 
@@ -161,27 +162,10 @@ fn with_port(entry: &str) -> (&str, Option<u16>) {
     }
 }
 
-/// Whether `network` (`10.0.0.0/8`) contains the address `host`.
-fn in_network(network: &str, host: &str) -> bool {
-    let Some((base, bits)) = network.split_once('/') else {
-        return false;
-    };
-    let (Ok(base), Ok(ip), Ok(bits)) = (
-        base.parse::<IpAddr>(),
-        host.parse::<IpAddr>(),
-        bits.parse::<u32>(),
-    ) else {
-        return false;
-    };
-    match (base, ip) {
-        (IpAddr::V4(base), IpAddr::V4(ip)) if bits <= 32 => {
-            (base.to_bits() ^ ip.to_bits()).leading_zeros() >= bits
-        }
-        (IpAddr::V6(base), IpAddr::V6(ip)) if bits <= 128 => {
-            (base.to_bits() ^ ip.to_bits()).leading_zeros() >= bits
-        }
-        _ => false,
-    }
+/// Whether `range` (`10.0.0.0/8`) contains the address `host`.
+fn in_range(range: &str, host: &str) -> bool {
+    let ip = host.parse::<IpAddr>();
+    IpRange::parse(range).is_some_and(|range| ip.is_ok_and(|ip| range.contains(ip)))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use jiff::civil::{Date, Time};
 
-use crate::base::text::clip;
+use crate::base::text::{clip, single_spaced};
 
 /// Characters of a date that is shown as written, at most.
 const LONGEST: usize = 60;
@@ -47,7 +47,7 @@ type Clock = (Time, Option<i32>);
 
 /// `2026-05-01 12:30 UTC`, `2026-05-01 12:30 +02:00`, `2026-05-01`; in an unknown form as written, on one line.
 pub(super) fn shown(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = single_spaced(text);
     let Some((date, clock)) = iso(&line).or_else(|| mail(&line)) else {
         return clip(&line, LONGEST);
     };

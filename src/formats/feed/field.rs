@@ -1,7 +1,7 @@
 //! Which elements hold a title, a date, a summary or a link, and which one wins if there are several.
 
 use super::scope::Space;
-use crate::base::text::visible;
+use crate::base::text::{single_spaced, visible};
 use crate::formats::html;
 
 /// Bytes of a summary that are read, at most; only its beginning is ever shown.
@@ -107,7 +107,7 @@ pub(super) fn words(text: &str, style: Style) -> String {
         .get(..text.floor_char_boundary(SUMMARY))
         .unwrap_or_default();
     let line = match style {
-        Style::Plain => text.split_whitespace().collect::<Vec<_>>().join(" "),
+        Style::Plain => single_spaced(text),
         Style::Escaped => html::line(text),
         Style::Data => String::new(),
     };

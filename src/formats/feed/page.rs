@@ -1,6 +1,6 @@
 //! A web page where a feed was expected: the feeds it links to.
 
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, single_spaced, visible};
 use crate::formats::address::Address;
 use crate::formats::html::{self, Piece};
 
@@ -58,7 +58,7 @@ pub(super) fn feeds(text: &str, root: &str, address: &Address) -> Option<Vec<Nam
         let Ok(url) = base.join(&href) else { continue };
         let url = url.to_string();
         if named.iter().all(|other| other.url != url) {
-            let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+            let title = single_spaced(&title);
             let title = clip(&visible(&title), 80);
             named.push(Named { url, title });
         }

@@ -4,6 +4,7 @@ mod flow;
 mod part;
 mod tokens;
 
+use crate::base::text::single_spaced;
 use flow::Flow;
 pub(crate) use part::{Link, Links, part};
 pub use part::{Selector, ids};
@@ -64,7 +65,7 @@ pub fn title(html: &str) -> Option<String> {
 
 /// The same on one line.
 pub fn line(html: &str) -> String {
-    text(html).split_whitespace().collect::<Vec<_>>().join(" ")
+    single_spaced(&text(html))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Selects one element of a page, and drops the parts that frame the text.
 
 use super::tokens::{Open, Piece, read};
+use crate::base::text::single_spaced;
 
 /// A simple selector: an element's name, an id and classes, all optional, as in `main`, `#menu`, `div.price.big`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -157,7 +158,7 @@ impl Links {
 
     fn close(&mut self) {
         if let Some(mut link) = self.open.take() {
-            link.words = link.words.split_whitespace().collect::<Vec<_>>().join(" ");
+            link.words = single_spaced(&link.words);
             self.all.push(link);
         }
     }

@@ -1,6 +1,6 @@
 //! TEXT values: escaped, unescaped, and lines folded at 75 octets.
 
-use crate::base::text::{clip, visible};
+use crate::base::text::{self, clip};
 
 /// Octets of a physical line, at most.
 const WIDTH: usize = 75;
@@ -46,8 +46,7 @@ pub(crate) fn unescape(value: &str) -> String {
 
 /// The beginning of a text on one line, as it is shown.
 pub(crate) fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    clip(&visible(&words.join(" ")), LINE)
+    clip(&text::one_line(text), LINE)
 }
 
 /// Adds a content line, folded, with its line end.

@@ -1,5 +1,7 @@
 //! Currency codes, symbols and names. Rates come from elsewhere.
 
+use crate::base::text::single_spaced;
+
 /// A currency.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Currency {
@@ -118,7 +120,7 @@ pub(crate) fn currency(text: &str) -> Option<Money> {
     if text.len() > 40 {
         return None;
     }
-    let lower = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lower = single_spaced(text);
     let lower = lower.to_lowercase();
     let named = |own: &&Currency| {
         own.code.eq_ignore_ascii_case(text) || own.names.contains(&lower.as_str())

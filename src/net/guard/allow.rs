@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, visible};
 use crate::formats::address::Host;
+use crate::net::ip_range::IpRange;
 
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +13,7 @@ pub(super) enum Allowed {
     /// A host with any address; with a port, only that one.
     Host(Host, Option<u16>),
     /// A network: an address and its prefix length.
-    Network(IpAddr, u32),
+    Network(IpRange),
 }
 
 impl Allowed {
@@ -25,13 +26,7 @@ impl Allowed {
     pub(super) fn holds(&self, ip: IpAddr, port: u16) -> bool {
         match (self, ip.to_canonical()) {
             (Self::Host(host, _), ip) => self.names(&Host::Ip(ip), port) && *host == Host::Ip(ip),
-            (Self::Network(IpAddr::V4(base), bits), IpAddr::V4(ip)) => {
-                (base.to_bits() ^ ip.to_bits()).leading_zeros() >= *bits
-            }
-            (Self::Network(IpAddr::V6(base), bits), IpAddr::V6(ip)) => {
-                (base.to_bits() ^ ip.to_bits()).leading_zeros() >= *bits
-            }
-            (Self::Network(..), _) => false,
+            (Self::Network(range), ip) => range.contains(ip),
         }
     }
 }
@@ -57,11 +52,8 @@ pub(super) fn entries(text: &str) -> Outcome<Vec<Allowed>> {
 }
 
 fn read(entry: &str) -> Option<Allowed> {
-    if let Some((base, bits)) = entry.split_once('/') {
-        let base: IpAddr = base.trim_matches(['[', ']']).parse().ok()?;
-        let bits: u32 = bits.parse().ok()?;
-        let most = if base.is_ipv4() { 32 } else { 128 };
-        return (bits <= most).then_some(Allowed::Network(base, bits));
+    if entry.contains('/') {
+        return IpRange::parse(entry).map(Allowed::Network);
     }
     if let Ok(ip) = entry.parse::<IpAddr>() {
         return Some(Allowed::Host(Host::Ip(ip.to_canonical()), None));

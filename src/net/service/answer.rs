@@ -9,7 +9,7 @@ use ureq::http::HeaderMap;
 
 use crate::base::problem::{Kind, Outcome, Problem};
 use crate::base::redact;
-use crate::base::text::{clip, plural, visible};
+use crate::base::text::{clip, plural, single_spaced, visible};
 use crate::formats::charset;
 use crate::net::guarded_client::PARTIAL_CONTENT;
 use crate::net::http::{NetError, Response};
@@ -236,7 +236,7 @@ impl Answer {
 
     /// A service's own message on one line: shortened, without keys and control characters.
     pub fn said(&self, words: &str) -> String {
-        let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = single_spaced(words);
         clip(&visible(&redact::secrets(&line, &self.hidden)), SAID)
     }
 

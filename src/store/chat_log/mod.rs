@@ -12,8 +12,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
@@ -41,12 +40,8 @@ const NEAR: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compacted {
     /// The copy of the whole log made before.
-    pub backup: PathBuf,
-    /// Entries that left the log.
-    pub dropped: usize,
-    /// Entries that stayed, the summary not counted.
-    pub kept: usize,
-}
+    pub entry as it stands in the file.
+pub(crate) type RawEntry = Map<String, Value>;
 
 /// The chat log of one profile. Holds no file open; several processes may use the same log.
 #[derive(Debug, Clone)]
@@ -216,56 +211,54 @@ impl ChatLog {
         Ok(taken.iter().filter_map(Entry::read).collect())
     }
 
-    /// Copies the log to `chat_log.json.backup.STAMP`, then keeps its last `keep` entries after one `system` entry with the text that `summary`
-    /// makes of the dropped ones. `None` when there is nothing to drop.
+    /// Every entry as it stands, with the text of `summary`
+    /// nothing without the dropped ones. `None` torn end is mended first.
     ///
     /// # Errors
-    /// If the backup fails nothing is dropped.
-    pub fn compact(
+    /// If the be fails nothing is no object.
+    pub(crate) fn entries(&self, warn: &mut dyn FnMut(String)) -> Outcome<Option<Vec<RawEntry>>> {
+        let _held = self.hold(1, warn)?;
+        let before = atomic::read(&self.path, STATE_CAP)?;
+        before.map(|before| self.parsed(&before)).transpose()
+    }
+
+    /// Copies the log to `chat_log.json.backup.STAMP`, then replaces its entries by not a that `change` makes of them; gives the
+    /// backup. Nothing happens without a log, or when `change` gives nothing.
+    ///
+    /// # Errors
+    /// As [`ChatLog::entries`]. Without a backup nothing is replaced.
+    pub(crate) fn compact(
         &self,
-        keep: usize,
-        summary: &dyn Fn(&[Entry]) -> String,
+        change: impl FnOnce(Vec<RawEntry>) -> Option<Vec<RawEntry>>,
         warn: &mut dyn FnMut(String),
-    ) -> Outcome<Option<Compacted>> {
+    ) -> Outcome<Option<PathBuf>> {
         let _held = self.hold(1, warn)?;
         let Some(before) = atomic::read(&self.path, STATE_CAP)? else {
             return Ok(None);
         };
-        let text = before.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&before);
-        let entries: Vec<&RawValue> = if text.trim_ascii().is_empty() {
-            Vec::new()
-        } else {
-            serde_json::from_slice(text).map_err(|why| {
-                Problem::input(format!("{} is not a chat log: {why}.", self.path.display()))
-                    .next("Nothing was changed. Move the file away to start anew.")
-            })?
-        };
-        let dropped = entries.len().saturating_sub(keep);
-        if dropped == 0 {
+        let Some(entries) = change(self.parsed(&before)?) else {
             return Ok(None);
-        }
+        };
+        let lines: Vec<String> = entries
+            .into_iter()
+            .map(|entry| Value::Object(entry).to_string())
+            .collect();
         let backup = self.unused_backup();
         atomic::write(&backup, &before, Access::Private)?;
-        let (old, kept) = entries.split_at(dropped);
-        let old: Vec<Entry> = old
-            .iter()
-            .filter_map(|raw| serde_json::from_str(raw.get()).ok())
-            .filter_map(|entry| Entry::read(&entry))
-            .collect();
-        let first = json!({
-            "role": Role::System.word(), "text": summary(&old), "time": self.clock.hour_minute(),
-        })
-        .to_string();
-        let lines: Vec<&str> = std::iter::once(first.as_str())
-            .chain(kept.iter().map(|raw| raw.get()))
-            .collect();
         let after = format!("[\n{}{CLOSE}", lines.join(",\n"));
         atomic::write(&self.path, after.as_bytes(), Access::Private)?;
-        Ok(Some(Compacted {
-            backup,
-            dropped,
-            kept: kept.len(),
-        }))
+        Ok(Some(backup))
+    }
+
+    fn parsed(&self, bytes: &[u8]) -> Outcome<Vec<RawEntry>> {
+        let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        if text.trim_ascii().is_empty() {
+            return Ok(Vec::new());
+        }
+        serde_json::from_slice(text).map_err(|why| {
+            Problem::input(format!("{} is not a chat log: {why}.", self.path.display()))
+                .next("Nothing was changed. Move the file away to start a new one.")
+        })
     }
 
     /// The end of the log as it is now, without the lock.

@@ -56,6 +56,13 @@ impl Case {
     }
 }
 
+fn summary(text: &str) -> RawEntry {
+    RawEntry::from_iter([
+        ("role".to_owned(), "system".into()),
+        ("text".to_owned(), text.into()),
+    ])
+}
+
 #[test]
 fn a_new_log_is_in_the_form_of_the_contract() {
     let mut case = Case::missing();
@@ -164,7 +171,7 @@ fn what_is_no_log_is_moved_aside_and_a_link_stays_a_link() {
         .join("elsewhere.json.corrupt-20261121_143005");
     assert_eq!(fs::read_to_string(aside).unwrap(), "{\"not\": \"a log\"}");
     case.log
-        .compact(0, &|_| "s".to_owned(), &mut |_| {})
+        .compact(|_| Some(vec![summary("s")]), &mut |_| {})
         .unwrap()
         .unwrap();
     assert!(case.log.path().is_symlink());
@@ -212,27 +219,40 @@ fn compaction_keeps_the_last_entries_word_for_word_and_a_copy_of_all() {
         case.say(Role::You, &format!("entry {n}"));
     }
     let before = case.text();
-    let summary = |old: &[Entry]| format!("{} from {}", old.len(), old[0].text);
     let mut backups = Vec::new();
     for keep in [20, 5] {
-        let made = case
-            .log
-            .compact(keep, &summary, &mut |_| {})
-            .unwrap()
-            .unwrap();
-        assert_eq!(made.kept, keep);
-        backups.push(made.backup);
+        let change = |mut entries: Vec<RawEntry>| {
+            let kept = entries.split_off(entries.len() - keep);
+            let text = format!("{} from {}", entries.len(), entries[0]["text"]);
+            Some(std::iter::once(summary(&text)).chain(kept).collect())
+        };
+        backups.extend(case.log.compact(change, &mut |_| {}).unwrap());
     }
     assert_eq!(fs::read_to_string(&backups[0]).unwrap(), before);
     let name = backups[1].file_name().unwrap().to_string_lossy();
     assert_eq!(name, "chat_log.json.backup.20261121_143005-2");
     let parsed = case.parsed();
     assert_eq!(parsed[0]["role"], "system");
-    assert_eq!(parsed[0]["text"], "16 from 10 from entry 0");
+    assert_eq!(parsed[0]["text"], "16 from \"10 from \\\"entry 0\\\"\"");
     assert_eq!(parsed[1]["text"], "entry 25");
     assert!(before.ends_with(&case.text()[case.text().find("},\n").unwrap() + 3..]));
-    let none = case.log.compact(6, &summary, &mut |_| {}).unwrap();
-    assert_eq!(none, None);
+    let now = case.text();
+    assert_eq!(case.log.compact(|_| None, &mut |_| {}).unwrap(), None);
+    assert_eq!(case.text(), now);
+}
+
+#[test]
+fn a_torn_log_is_mended_before_it_is_compacted() {
+    let case = Case::new("[\n{\"role\":\"you\",\"text\":\"a\"},\n{\"role\":\"assis");
+    let mut warned = Vec::new();
+    let entries = case.log.entries(&mut |w| warned.push(w)).unwrap().unwrap();
+    assert_eq!((entries.len(), warned.len()), (1, 1));
+    let backup = case.log.compact(Some, &mut |w| warned.push(w)).unwrap();
+    assert!(backup.is_some() && warned.len() == 1);
+    assert_eq!(case.parsed().len(), 1);
+    let none = Case::missing();
+    assert_eq!(none.log.compact(Some, &mut |_| {}).unwrap(), None);
+    assert!(none.log.entries(&mut |_| {}).unwrap().is_none());
 }
 
 #[test]

@@ -4,9 +4,9 @@ use crate::base::text::{figure, thousands};
 use crate::tools::engine::context::World;
 
 /// Metres in a mile.
-const MILE: f64 = 1_609.344;
+pub(super) const MILE: f64 = 1_609.344;
 /// Metres in a foot.
-const FOOT: f64 = 0.304_8;
+pub(super) const FOOT: f64 = 0.304_8;
 
 /// Kilometres or miles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

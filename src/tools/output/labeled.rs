@@ -1,6 +1,6 @@
 //! A result as labelled lines: lines without a value are left out, and long values are shortened.
 
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, single_spaced, visible};
 use crate::formats::html;
 
 /// Lines that are put together.
@@ -48,7 +48,7 @@ pub(crate) fn plain(text: &str) -> String {
     let text = if encoded {
         html::line(text)
     } else {
-        text.split_whitespace().collect::<Vec<_>>().join(" ")
+        single_spaced(text)
     };
     visible(&text)
 }

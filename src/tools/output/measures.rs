@@ -2,9 +2,7 @@
 
 use crate::base::text::{figure, thousands};
 use crate::tools::engine::context::Ctx;
-
-const METRES_PER_MILE: f64 = 1_609.344;
-const METRES_PER_FOOT: f64 = 0.3048;
+use crate::tools::output::distance::{FOOT, MILE, Unit};
 
 /// The units of distances and weather: the preference `distance_unit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,11 +16,9 @@ pub(crate) enum Units {
 impl Units {
     /// The preference of the active profile.
     pub(crate) fn of(ctx: &Ctx) -> Self {
-        let unit = ctx.world.preference("distance_unit");
-        let unit = unit.as_ref().and_then(|unit| unit.as_str());
-        match unit.map(|unit| unit.trim().to_lowercase()).as_deref() {
-            Some("mi" | "mile" | "miles") => Self::Miles,
-            _ => Self::Metric,
+        match Unit::of(&ctx.world) {
+            Unit::Mi => Self::Miles,
+            Unit::Km => Self::Metric,
         }
     }
 
@@ -51,9 +47,9 @@ fn kilometres(metres: f64) -> String {
 }
 
 fn miles(metres: f64) -> String {
-    let miles = metres / METRES_PER_MILE;
+    let miles = metres / MILE;
     if miles < 0.095 {
-        return format!("{} ft", figure(metres / METRES_PER_FOOT, 0));
+        return format!("{} ft", figure(metres / FOOT, 0));
     }
     format!("{} mi", large(miles))
 }

@@ -1,7 +1,7 @@
 //! Text from outside on its way to a model: fenced, so that it reads as data and never as instructions.
 
 use crate::base::ids;
-use crate::base::text::visible;
+pub(crate) use crate::base::text::one_line as line;
 
 /// `text` between two marks that it cannot contain, under a sentence that says where it came from and what it is.
 pub(crate) fn fenced(source: &str, text: &str) -> String {
@@ -16,11 +16,6 @@ pub(crate) fn fenced(source: &str, text: &str) -> String {
          --- {mark}\n{}\n--- {mark}",
         text.trim_end()
     )
-}
-
-/// A title, a name or a snippet from outside on one line, without characters that a terminal obeys.
-pub(crate) fn line(text: &str) -> String {
-    visible(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::base::json::Pick;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, plural, visible};
+use crate::base::text::{clip, one_line, plural, single_spaced, visible};
 use crate::net::service::Answer;
 use crate::net::services::{Service, THEMEALDB};
 use crate::tools::READ;
@@ -61,7 +61,7 @@ enum Meals {
 }
 
 fn search(ctx: &Ctx, args: RecipeSearch) -> Outcome<String> {
-    let query = args.query.split_whitespace().collect::<Vec<_>>().join(" ");
+    let query = single_spaced(&args.query);
     if query.is_empty() {
         return Err(Problem::input("The query is empty.").next("Give a dish or an ingredient."));
     }
@@ -135,7 +135,7 @@ fn hit(at: usize, meal: &Value) -> String {
         text.push_str(&format!("\n    {}", all.join(", ")));
     }
     if let Some(method) = meal.text("strInstructions") {
-        let method = method.split_whitespace().collect::<Vec<_>>().join(" ");
+        let method = single_spaced(method);
         text.push_str(&format!("\n    {}", clip(&visible(&method), START)));
     }
     text
@@ -259,8 +259,7 @@ fn is_miss(words: &str) -> bool {
 }
 
 fn line(text: &str) -> String {
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    clip(&visible(&text), 300)
+    clip(&one_line(text), 300)
 }
 
 fn word(meal: &Value, key: &str) -> Option<String> {
@@ -291,7 +290,7 @@ fn steps(text: &str) -> String {
     let mut steps: Vec<String> = Vec::new();
     let mut label: Option<String> = None;
     for paragraph in text.split(['\r', '\n']) {
-        let words = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = single_spaced(paragraph);
         let words = visible(&words);
         if words.is_empty() {
             continue;

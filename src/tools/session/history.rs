@@ -1,20 +1,19 @@
 //! Module `history`: the stored conversation: shrinking it and finding what was shrunk away.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, counted, plural, tail, thousands};
 use crate::chat::budget;
 use crate::chat::tokens::estimate;
-use crate::disk::atomic::{self, Access, STATE_CAP};
+use crate::disk::atomic::{self, STATE_CAP};
 use crate::disk::beneath::{FileKind, Rel, Root};
-use crate::disk::lock;
+use crate::store::chat_log::{ChatLog, RawEntry as Entry};
 use crate::tools::engine::context::Ctx;
 use crate::tools::{Done, Effect, MEMORY, READ};
 
@@ -38,30 +37,22 @@ crate::tools! { "history";
 const KEEP: usize = 20;
 /// Characters that older entries are shortened to before any is dropped.
 const SHORT: usize = 400;
-/// Waiting for another Marvin that writes the log.
-const WAIT: Duration = Duration::from_secs(10);
 
 /// Where a project keeps backups of contexts, and the prefix of their names.
 const LOGS: &str = ".marvin/logs";
 const CONTEXT: &str = "context-backup-";
 
-type Entry = Map<String, Value>;
-
 fn compact(ctx: &Ctx, args: CompactHistory) -> Outcome<Done> {
     let profile = ctx.world.paths.profile(&ctx.world.profile())?;
-    let path = profile.chat_log();
+    let log = ChatLog::new(profile.chat_log(), &ctx.world.clock);
+    let mut notes = Vec::new();
     // The model is called before the lock is taken, so that no writer has to wait for it.
-    let summary = match atomic::read(&path, STATE_CAP)? {
-        Some(bytes) => summarized(ctx, entries_in(&path, &bytes)?, args.target_tokens)?,
+    let summary = match log.entries(&mut |note| notes.push(note))? {
+        Some(entries) => summarized(ctx, entries, args.target_tokens)?,
         None => None,
     };
     let mut report = String::from("There is no stored conversation.");
-    let mut compacted = false;
-    lock::update(&path, WAIT, |before| {
-        let Some(before) = before else {
-            return Ok(None);
-        };
-        let entries = entries_in(&path, &before)?;
+    let change = |entries: Vec<Entry>| {
         let tokens = weigh(&entries);
         if tokens <= args.target_tokens {
             report = format!(
@@ -70,61 +61,58 @@ fn compact(ctx: &Ctx, args: CompactHistory) -> Outcome<Done> {
                 counted(tokens, "token"),
                 thousands(args.target_tokens)
             );
-            return Ok(None);
+            return None;
         }
-        // Without a backup nothing is dropped.
-        let backup = unused(&profile.chat_log_backup(&ctx.world.clock.stamp()));
-        atomic::write(&backup, &before, Access::Private)?;
         let count = entries.len();
-        let written = summary
-            .as_ref()
-            .filter(|summary| entries.starts_with(&summary.of))
-            .and_then(|summary| summary.text.as_ref().ok());
-        let (kept, how) = match (written, &summary) {
-            (Some(text), Some(summary)) => (
-                replaced(entries, summary.of.len(), text, &ctx.world.clock),
-                format!("the {} older ones are summarised in one", summary.of.len()),
-            ),
-            (None, summary) => {
-                let kept = shrink(entries, args.target_tokens);
-                let dropped = plural(count - kept.len(), "message");
-                let why = match summary.as_ref().map(|summary| &summary.text) {
-                    Some(Err(why)) => format!(" (shortened without the model: {why})"),
-                    Some(Ok(_)) => {
-                        " (shortened without the model: another Marvin changed the log)".to_owned()
-                    }
-                    None => String::new(),
-                };
-                (kept, format!("{dropped} dropped{why}"))
-            }
-            (Some(_), None) => return Ok(None),
-        };
+        let (kept, how) = compacted(entries, summary, args.target_tokens, &ctx.world.clock);
         report = format!(
-            "Compacted {} (about {}) to {} (about {}); {how}. Backup: {}",
+            "Compacted {} (about {}) to {} (about {}); {how}.",
             plural(count, "message"),
             counted(tokens, "token"),
             kept.len(),
             thousands(weigh(&kept)),
-            backup.display()
         );
-        compacted = true;
-        let bytes = serde_json::to_vec(&kept)
-            .map_err(|why| Problem::internal(format!("The log cannot be written: {why}.")))?;
-        Ok(Some(bytes))
-    })?;
+        Some(kept)
+    };
+    let backup = log.compact(change, &mut |note| notes.push(note))?;
+    if let Some(backup) = &backup {
+        report.push_str(&format!(" Backup: {}", backup.display()));
+    }
+    for note in notes {
+        report.push_str(&format!("\n{note}"));
+    }
     let done = Done::from(report);
-    Ok(if compacted {
-        done.and(Effect::HistoryCompacted)
-    } else {
-        done
+    Ok(match backup {
+        Some(_) => done.and(Effect::HistoryCompacted),
+        None => done,
     })
 }
 
-fn entries_in(path: &Path, bytes: &[u8]) -> Outcome<Vec<Entry>> {
-    serde_json::from_slice(bytes).map_err(|why| {
-        Problem::system(format!("{} is not a chat log", path.display()), why.into())
-            .next("Nothing was changed.")
-    })
+/// The entries with the older ones summarised, or shortened and dropped where there is no summary; and how that was done.
+fn compacted(
+    entries: Vec<Entry>,
+    summary: Option<Summary>,
+    target: u64,
+    clock: &Clock,
+) -> (Vec<Entry>, String) {
+    let why = match summary {
+        Some(Summary { of, text: Ok(text) }) if entries.starts_with(&of) => {
+            let kept = replaced(entries, of.len(), &text, clock);
+            return (
+                kept,
+                format!("the {} older ones are summarised in one", of.len()),
+            );
+        }
+        Some(Summary { text: Ok(_), .. }) => {
+            " (shortened without the model: another Marvin changed the log)".to_owned()
+        }
+        Some(Summary { text: Err(why), .. }) => format!(" (shortened without the model: {why})"),
+        None => String::new(),
+    };
+    let count = entries.len();
+    let kept = shrink(entries, target);
+    let dropped = plural(count - kept.len(), "message");
+    (kept, format!("{dropped} dropped{why}"))
 }
 
 /// The model's summary of the older entries.

@@ -6,7 +6,7 @@ pub(crate) mod overpass;
 pub(crate) mod query;
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, thousands, visible};
+use crate::base::text::{clip, one_line, thousands};
 
 /// The attribution that the licence requires; `by` is the server used.
 pub(crate) fn credit(by: &str) -> String {
@@ -41,6 +41,5 @@ pub(crate) fn wanted(name: &str, text: &str) -> Outcome<String> {
 
 /// A field of an answer on one line, as a terminal can show it.
 pub(crate) fn shown(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    clip(&visible(&line), FIELD)
+    clip(&one_line(text), FIELD)
 }

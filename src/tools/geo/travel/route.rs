@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::mode::Mode;
 use crate::base::json::Pick;
 use crate::base::problem::{Kind, Outcome, Problem};
-use crate::base::text::{capital, clip, figure, visible};
+use crate::base::text::{capital, clip, figure, one_line, visible};
 use crate::net::service::{Answer, again};
 use crate::net::services::{self, Service};
 use crate::tools::engine::context::Ctx;
@@ -275,10 +275,7 @@ impl Route {
 
 /// A name from the map, sanitized for one line.
 pub(super) fn name(text: &str) -> String {
-    clip(
-        &visible(&text.split_whitespace().collect::<Vec<_>>().join(" ")),
-        80,
-    )
+    clip(&one_line(text), 80)
 }
 
 /// True for statuses that say: not now. 501 says never.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::base::json::Pick;
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, one_line};
 
 /// Bytes of a title or name at most.
 const LONG: usize = 300;
@@ -14,8 +14,7 @@ pub(super) fn name(value: &Value, path: &str) -> Option<String> {
 }
 
 fn line(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    clip(&visible(&line), LONG)
+    clip(&one_line(text), LONG)
 }
 
 /// The credited artists, joined as the record has it; `None` if it has none.

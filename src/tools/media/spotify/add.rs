@@ -11,7 +11,7 @@ use super::rank::{Named, best};
 use super::search::{PAGE, page};
 use crate::base::json::Pick;
 use crate::base::problem::{Kind, Outcome, Problem};
-use crate::base::text::{clip, plural, visible};
+use crate::base::text::{clip, plural, single_spaced, visible};
 use crate::tools::engine::context::Ctx;
 
 /// Tracks of one request at most.
@@ -43,7 +43,7 @@ pub(super) fn add(ctx: &Ctx, args: SpotifyAddTracks) -> Outcome<String> {
     let queries: Vec<String> = args
         .track_queries
         .iter()
-        .map(|query| query.split_whitespace().collect::<Vec<_>>().join(" "))
+        .map(|query| single_spaced(query))
         .filter(|query| !query.is_empty())
         .collect();
     if queries.is_empty() {

@@ -8,7 +8,7 @@ use super::account::{access, renewed};
 use super::tokens::Store;
 use crate::base::json::Pick;
 use crate::base::problem::{Kind, Outcome, Problem};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, one_line};
 use crate::net::service::{Answer, Ask};
 use crate::net::services::SPOTIFY_API;
 use crate::tools::engine::context::Ctx;
@@ -130,10 +130,7 @@ fn lacking(ctx: &Ctx) {
 
 /// A name at `path`, in one line.
 pub(super) fn name(value: &Value, path: &str) -> Option<String> {
-    value.text(path).map(|text| {
-        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        clip(&visible(&line), 300)
-    })
+    value.text(path).map(|text| clip(&one_line(text), 300))
 }
 
 /// The names of a list of artists.

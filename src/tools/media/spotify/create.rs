@@ -7,7 +7,7 @@ use super::api::{Api, name, web};
 use super::search::WITHIN;
 use crate::base::json::Pick;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, single_spaced, visible};
 use crate::tools::engine::context::Ctx;
 
 /// Characters of a name and of a description at most (the service's own limits).
@@ -19,7 +19,7 @@ const ABOUT: usize = 300;
 /// # Errors
 /// No name; what Spotify refuses.
 pub(super) fn create(ctx: &Ctx, args: SpotifyCreatePlaylist) -> Outcome<String> {
-    let line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = |text: &str| single_spaced(text);
     let (title, about) = (line(&args.name), line(&args.description));
     if title.is_empty() {
         return Err(Problem::input("The playlist has no name.").next("For example: Road trip"));

@@ -10,7 +10,7 @@ use super::link::isrc;
 use super::{Sort, SpotifySearch};
 use crate::base::json::Pick;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, plural, thousands, visible};
+use crate::base::text::{clip, plural, single_spaced, thousands, visible};
 use crate::tools::engine::context::Ctx;
 
 /// Hits of a page at most.
@@ -36,7 +36,7 @@ impl Sort {
 /// # Errors
 /// An empty query; what Spotify refuses.
 pub(super) fn search(ctx: &Ctx, args: SpotifySearch) -> Outcome<String> {
-    let asked = args.query.split_whitespace().collect::<Vec<_>>().join(" ");
+    let asked = single_spaced(&args.query);
     if asked.is_empty() {
         return Err(Problem::input("The query is empty.").next("Give a title, an artist or both."));
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::DictionaryLookup;
 use crate::base::json::Pick;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, plural, visible};
+use crate::base::text::{clip, one_line, plural, visible};
 use crate::net::services::DICTIONARYAPI;
 use crate::tools::engine::context::Ctx;
 use crate::tools::output::untrusted::fenced;
@@ -20,7 +20,7 @@ const DEFINITIONS: usize = 3;
 const SYNONYMS: usize = 12;
 
 pub(super) fn lookup(ctx: &Ctx, args: DictionaryLookup) -> Outcome<String> {
-    let word = line(&args.word);
+    let word = one_line(&args.word);
     if word.is_empty() || word.chars().count() > LONGEST {
         return Err(Problem::input(match word.is_empty() {
             true => "No word was given.".to_owned(),
@@ -71,7 +71,7 @@ fn shown(entries: &[Value], synonyms: bool) -> Option<String> {
     if texts.is_empty() {
         return None;
     }
-    let mut out = first.text("word").map(line).unwrap_or_default();
+    let mut out = first.text("word").map(one_line).unwrap_or_default();
     if let Some(sound) = entries.iter().find_map(pronunciation) {
         let gap = if out.is_empty() { "" } else { "  " };
         let _ = write!(out, "{gap}{sound}");
@@ -105,13 +105,13 @@ fn meanings(entry: &Value, synonyms: bool) -> Option<String> {
         if definitions.is_empty() {
             continue;
         }
-        let part = meaning.text("partOfSpeech").map(line);
+        let part = meaning.text("partOfSpeech").map(one_line);
         let _ = write!(out, "\n{}", part.as_deref().unwrap_or("other"));
         for (n, own) in definitions.iter().take(DEFINITIONS).enumerate() {
-            let text = line(own.text("definition").unwrap_or_default());
+            let text = one_line(own.text("definition").unwrap_or_default());
             let _ = write!(out, "\n  {}. {text}", n + 1);
             if let Some(example) = own.text("example") {
-                let _ = write!(out, "\n     Example: {}", line(example));
+                let _ = write!(out, "\n     Example: {}", one_line(example));
             }
         }
         let more = definitions.len().saturating_sub(DEFINITIONS);
@@ -136,7 +136,7 @@ fn gathered(meaning: &Value, key: &str) -> Vec<String> {
     let definitions = meaning.list("definitions");
     for place in std::iter::once(meaning).chain(definitions) {
         for word in place.texts(key) {
-            let word = line(word);
+            let word = one_line(word);
             if words.len() < SYNONYMS && !words.contains(&word) {
                 words.push(word);
             }
@@ -150,7 +150,7 @@ fn pronunciation(entry: &Value) -> Option<String> {
     let mut all = std::iter::once(entry.text("phonetic"))
         .chain(others.map(|own| own.text("text")))
         .flatten();
-    all.next().map(line)
+    all.next().map(one_line)
 }
 
 /// The first recording; older addresses lack the scheme.
@@ -167,15 +167,11 @@ fn audio(entry: &Value) -> Option<String> {
 }
 
 fn source(entry: &Value) -> Option<String> {
-    let address = line(entry.texts("sourceUrls").first()?);
+    let address = one_line(entry.texts("sourceUrls").first()?);
     Some(match entry.text("license/name") {
-        Some(license) => format!("Source: {address} ({})", line(license)),
+        Some(license) => format!("Source: {address} ({})", one_line(license)),
         None => format!("Source: {address}"),
     })
-}
-
-fn line(text: &str) -> String {
-    visible(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Languages by code or name (ISO 639-1, names in English and a few of their own).
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, did_you_mean, visible};
+use crate::base::text::{clip, did_you_mean, single_spaced, visible};
 
 /// Codes and names; the first name is the one that is shown.
 #[rustfmt::skip]
@@ -69,7 +69,7 @@ fn named(code: &str) -> Option<&'static str> {
 /// # Errors
 /// An unknown one, with the nearest.
 pub(super) fn language(text: &str) -> Outcome<Language> {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = single_spaced(text);
     let lower = line.to_lowercase();
     let by_name = LANGUAGES
         .iter()

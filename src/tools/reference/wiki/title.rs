@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, head, visible};
+use crate::base::text::{clip, head, single_spaced, visible};
 use crate::formats::address::decoded;
 use crate::formats::filename;
 use crate::net::services::{Service, WIKIPEDIA, wikipedia_in};
@@ -165,7 +165,7 @@ fn tidy(text: &str) -> String {
     let text = text.replace('_', " ");
     let mark = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}');
     let text = text.replace(mark, "");
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    single_spaced(&text)
 }
 
 /// Thirty-two bits of a title (FNV-1a), stable across versions.

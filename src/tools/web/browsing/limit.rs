@@ -1,11 +1,9 @@
 //! A time limit for a part of a call, so that one silent service leaves time for the others.
 
-use std::thread;
 use std::time::Duration;
 
-use crossbeam_channel::{RecvTimeoutError, bounded};
-
-use crate::base::problem::{Outcome, Problem};
+use crate::base::problem::Outcome;
+use crate::net::service::time_limit::limited;
 use crate::tools::engine::context::Ctx;
 
 /// Runs `work`, and cancels it after `limit`; `name` is the service.
@@ -18,29 +16,11 @@ pub(super) fn within<T>(
     name: &str,
     work: impl FnOnce(&Ctx) -> Outcome<T>,
 ) -> Outcome<T> {
-    let (stop, _with_call) = ctx.stop.child();
-    let part = Ctx {
-        stop: stop.clone(),
-        ..ctx.clone()
-    };
-    let (done, ended) = bounded::<()>(0);
-    let outcome = thread::scope(|scope| {
-        scope.spawn(move || {
-            if ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
-                stop.fire();
-            }
-        });
-        let outcome = work(&part);
-        drop(done);
-        outcome
-    });
-    outcome.map_err(|problem| {
-        if problem.is_cancelled() && !ctx.stop.is_fired() {
-            let passed = format!("{name} did not answer within {} s.", limit.as_secs());
-            Problem::network(passed).next("Try again in a moment.")
-        } else {
-            problem
-        }
+    limited(&ctx.stop, limit, name, |stop| {
+        work(&Ctx {
+            stop: stop.clone(),
+            ..ctx.clone()
+        })
     })
 }
 
@@ -51,6 +31,7 @@ mod tests {
     use super::*;
     use crate::base::cancel::Cancel;
     use crate::base::env::Env;
+    use crate::base::problem::Problem;
     use crate::chat::event::NullSink;
     use crate::tools::engine::context::World;
     use crate::tools::engine::policy::Bounds;
@@ -70,7 +51,7 @@ mod tests {
             false => Err(Problem::cancelled()),
         };
         let late = within(&ctx, Duration::from_millis(20), "The sea", wait).unwrap_err();
-        assert_eq!(late.what, "The sea did not answer within 0 s.");
+        assert_eq!(late.what, "The sea did not answer within 1 s.");
         assert!(!stop.is_fired());
         assert_eq!(
             within(&ctx, Duration::from_secs(60), "The sea", |_| Ok(1)).unwrap(),

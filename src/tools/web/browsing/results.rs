@@ -4,7 +4,7 @@
 use std::mem;
 
 use super::link;
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, one_line};
 use crate::formats::html::{self, Open, Piece};
 
 /// Results that are read at most; a page has ten or thirty.
@@ -181,11 +181,6 @@ fn is_bot_check(tag: &Open<'_>) -> bool {
             .split_ascii_whitespace()
             .any(|class| class.starts_with("anomaly-modal")),
     }
-}
-
-/// On one line, without characters that a terminal obeys.
-fn one_line(text: &str) -> String {
-    visible(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 #[cfg(test)]
