@@ -68,9 +68,6 @@ pub(crate) struct Low {
 impl Low {
     /// Puts what flags say above the environment, which children and tools read.
     pub(crate) fn into_env(&self, env: &mut Env) {
-        if let Some(tools) = &self.tools {
-            env.set("MARVIN_TOOLS", tools.clone());
-        }
         for (tier, model) in &self.tiers {
             env.set(
                 &format!("MARVIN_CODE_MODEL_{}", tier.to_uppercase()),
