@@ -23,8 +23,10 @@ use crate::tools::engine::policy::Bounds;
 /// Where this process stands when it starts.
 #[derive(Debug, Clone)]
 pub(crate) struct Start {
-    /// The environment with flags above and `config.yaml` below.
+    /// The environment with `config.yaml` below.
     pub env: Env,
+    /// What `--tools` says; it beats the environment.
+    pub tools: Option<String>,
     /// The current directory; `None` when it is gone.
     pub current: Option<PathBuf>,
     /// Standard input is a terminal.
@@ -41,7 +43,7 @@ pub(crate) fn world(
     warn: &mut dyn FnMut(String),
 ) -> Outcome<World> {
     size_limit::report_as_error();
-    let bounds = Bounds::new(&start.env, warn)?;
+    let bounds = Bounds::with_tools(&start.env, start.tools.as_deref(), warn)?;
     let mut world = World::new(start.env.clone(), bounds);
     let env = start.env.clone();
     world.secrets = Secrets::new(Box::new(move || variables::secrets(&env)));

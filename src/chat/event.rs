@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
+use super::display::Display;
 use super::message::ToolCall;
 use super::usage::Turn;
 
@@ -60,6 +61,9 @@ pub enum Event {
         answered_by: Vec<&'static str>,
         /// Its result.
         text: String,
+        /// What a screen may paint of it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        display: Option<Display>,
     },
     /// A message of the program to the user.
     Notice(Level, String),
@@ -151,6 +155,9 @@ mod tests {
                 took: Duration::from_micros(1_500_900),
                 answered_by: vec!["nominatim"],
                 text: "No such file.".to_owned(),
+                display: Some(Display::Patch {
+                    text: "+a".to_owned(),
+                }),
             },
             Some(Event::ToolDone { .. }) => {
                 Event::Notice(Level::Warning, "Waiting 3 s.".to_owned())
@@ -190,7 +197,7 @@ mod tests {
             r#"{"type":"tools_started","data":[{"id":"a","name":"tree","args":"{}"}]}"#,
             r#"{"type":"call_state","data":{"id":"a","state":"waiting"}}"#,
             r#"{"type":"progress","data":{"id":"a","words":"12 of 40 MB"}}"#,
-            r#"{"type":"tool_done","data":{"id":"a","name":"run_command","failed":false,"end":{"exit_code":3},"took_ms":1500,"answered_by":["nominatim"],"text":"No such file."}}"#,
+            r#"{"type":"tool_done","data":{"id":"a","name":"run_command","failed":false,"end":{"exit_code":3},"took_ms":1500,"answered_by":["nominatim"],"text":"No such file.","display":{"kind":"patch","text":"+a"}}}"#,
             r#"{"type":"notice","data":["warning","Waiting 3 s."]}"#,
             r#"{"type":"turn","data":{"provider":"groq","model":"m","tokens":{"input":7,"output":2,"estimated":false},"cost":0.25}}"#,
         ];

@@ -1,6 +1,7 @@
 //! Floor 3: the data types of a conversation. Pure data; nothing here opens a file or a socket.
 
 pub(crate) mod budget;
+pub(crate) mod display;
 pub(crate) mod event;
 pub(crate) mod message;
 pub(crate) mod repair;

@@ -66,7 +66,7 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> Next {
 
 /// Entry point of a crontab line.
 fn fire(env: Env, id: &str) -> Outcome<()> {
-    let world = setup::world(&start(env), None, &mut |words| say(&words))?;
+    let world = setup::world(&start(env, None), None, &mut |words| say(&words))?;
     ring::fire_scheduled(&world.alerts, id, &Cancel::new())
 }
 
@@ -78,17 +78,19 @@ fn warn(warnings: Vec<String>) {
 
 fn talk(mut low: Box<Low>, env: Env) -> Next {
     low.ntfy = low.ntfy.map(|topic| run_notice::topic(&topic));
+    let start = start(env, low.tools.clone());
     if low.non_interactive {
-        Next::Done(headless::run(*low, start(env)))
+        Next::Done(headless::run(*low, start))
     } else {
-        Next::Talk(low, start(env))
+        Next::Talk(low, start)
     }
 }
 
 /// Facts about this process that are looked up once.
-fn start(env: Env) -> Start {
+fn start(env: Env, tools: Option<String>) -> Start {
     Start {
         env,
+        tools,
         current: std::env::current_dir().ok(),
         stdin_is_terminal: io::stdin().is_terminal(),
     }
@@ -103,11 +105,11 @@ fn subcommand(name: &str, args: Vec<OsString>, env: Env) -> Outcome<u8> {
     match name {
         // The ticket script has a help of its own.
         _ if asks_help && name != "tk" => print(&help::subcommand(name)).map(|()| 0),
-        "tool" => tool::run(&words, start(env)),
-        "tk" => tk::run(&words, &start(env)),
+        "tool" => tool::run(&words, start(env, None)),
+        "tk" => tk::run(&words, &start(env, None)),
         "tools" => print(&catalogue::list(&words)?).map(|()| 0),
         "services" => print(&services::list(&words, &env)?).map(|()| 0),
-        "doctor" => print(&doctor::report(&words, &start(env))?).map(|()| 0),
+        "doctor" => print(&doctor::report(&words, &start(env, None))?).map(|()| 0),
         "completions" => {
             let shell = words.first().map_or("", String::as_str);
             let script = complete::script(shell).ok_or_else(|| {

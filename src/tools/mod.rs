@@ -29,6 +29,7 @@ pub(crate) mod output {
     //! Words that the results of several modules share.
 
     pub(crate) mod distance;
+    pub(crate) mod file_edit;
     pub(crate) mod labeled;
     pub(crate) mod measures;
     pub(crate) mod untrusted;

@@ -248,7 +248,8 @@ impl<'a> Phase<'a> {
         let Some(call) = self.calls.get(at) else {
             return;
         };
-        let ended = registry::end(self.ctx, call, outcome, took);
+        let mut ended = registry::end(self.ctx, call, outcome, took);
+        let display = ended.display.take();
         let output = &ended.output;
         self.ctx.listener.hear(Event::ToolDone {
             id: output.id.clone(),
@@ -258,6 +259,7 @@ impl<'a> Phase<'a> {
             took,
             answered_by,
             text: output.text.clone(),
+            display,
         });
         if let Some(place) = self.ended.get_mut(at) {
             *place = Some(ended);

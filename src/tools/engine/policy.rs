@@ -26,6 +26,18 @@ pub struct Bounds {
 impl Bounds {
     /// Reads the restrictions; a group that does not exist is an error with the nearest one.
     pub fn new(env: &Env, warn: &mut dyn FnMut(String)) -> Outcome<Self> {
+        Self::with_tools(env, None, warn)
+    }
+
+    /// As [`Bounds::new`], with the groups of a flag, which beats the environment.
+    pub(crate) fn with_tools(
+        env: &Env,
+        flag: Option<&str>,
+        warn: &mut dyn FnMut(String),
+    ) -> Outcome<Self> {
+        let tools = flag
+            .filter(|list| !list.is_empty())
+            .or_else(|| env.get("MARVIN_TOOLS"));
         let writable = env.get("MARVIN_WRITABLE_FILES").map(|list| {
             list.split(',')
                 .map(|path| path.trim().trim_start_matches("./").to_owned())
@@ -36,7 +48,7 @@ impl Bounds {
             readonly: env.flag("MARVIN_READONLY"),
             writable,
             depth: env.number("MARVIN_DEPTH", 0, warn),
-            groups: env.get("MARVIN_TOOLS").map(groups).transpose()?.flatten(),
+            groups: tools.map(groups).transpose()?.flatten(),
         })
     }
 
@@ -216,6 +228,9 @@ mod tests {
         );
         assert!(offered(&[("MARVIN_TOOLS", "none")]).is_empty());
         let env = Env::from([("MARVIN_TOOLS", "flies")]);
+        // A flag beats the environment, also a wrong one.
+        let by_flag = Bounds::with_tools(&env, Some("git"), &mut |_| {}).unwrap();
+        assert_eq!(by_flag.groups, Some(vec!["git"]));
         assert!(
             Bounds::new(&env, &mut |_| {})
                 .unwrap_err()

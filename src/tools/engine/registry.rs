@@ -10,6 +10,7 @@ use super::result_cap::capped;
 use super::rules::Rules;
 use crate::base::problem::{Kind, Outcome, Problem};
 use crate::base::text;
+use crate::chat::display::Display;
 use crate::chat::event::CallEnd;
 use crate::chat::message::{ToolCall, ToolOutput};
 use crate::llm::provider::Offer;
@@ -156,6 +157,8 @@ pub struct Ended {
     pub output: ToolOutput,
     /// What the session must do.
     pub effects: Vec<Effect>,
+    /// What a screen may paint of it.
+    pub display: Option<Display>,
     /// How it ended, for the user.
     pub end: CallEnd,
     /// How long it ran.
@@ -190,8 +193,8 @@ pub(crate) fn attempt(ctx: &Ctx, call: &ToolCall) -> Outcome<Done> {
 
 /// Turns an outcome into the call's result, logs and counts it.
 pub(crate) fn end(ctx: &Ctx, call: &ToolCall, outcome: Outcome<Done>, took: Duration) -> Ended {
-    let (text, failed, end, effects) = match outcome {
-        Ok(done) => (done.text, false, done.end, done.effects),
+    let (text, failed, end, effects, display) = match outcome {
+        Ok(done) => (done.text, false, done.end, done.effects, done.display),
         Err(problem) => {
             let end = match problem.kind {
                 Kind::Declined => CallEnd::Declined,
@@ -199,7 +202,7 @@ pub(crate) fn end(ctx: &Ctx, call: &ToolCall, outcome: Outcome<Done>, took: Dura
                 Kind::Cancelled => CallEnd::Stopped,
                 _ => CallEnd::Failure,
             };
-            (problem.for_model(), true, end, Vec::new())
+            (problem.for_model(), true, end, Vec::new(), None)
         }
     };
     let text = capped(text, named(&call.name), &ctx.world.context);
@@ -213,6 +216,7 @@ pub(crate) fn end(ctx: &Ctx, call: &ToolCall, outcome: Outcome<Done>, took: Dura
             failed,
         },
         effects,
+        display,
         end,
         took,
     }

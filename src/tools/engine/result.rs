@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::chat::display::Display;
 use crate::chat::event::CallEnd;
 
 /// The result of a successful tool.
@@ -11,6 +12,8 @@ pub struct Done {
     pub text: String,
     /// Effects for the session to apply.
     pub effects: Vec<Effect>,
+    /// What a screen may paint of it.
+    pub display: Option<Display>,
     /// How it ended: a program that it ran may have failed.
     pub end: CallEnd,
 }
@@ -25,6 +28,13 @@ impl From<String> for Done {
 }
 
 impl Done {
+    /// Adds what a screen may paint.
+    #[must_use]
+    pub fn showing(mut self, display: Display) -> Self {
+        self.display = Some(display);
+        self
+    }
+
     /// Adds an effect.
     #[must_use]
     pub fn and(mut self, effect: Effect) -> Self {

@@ -66,6 +66,8 @@ pub struct Rules {
     pub service: Option<&'static str>,
     /// The outside services it uses.
     pub asks: &'static [&'static Service],
+    /// Arguments that the result's display shows, and a call's one line leaves out.
+    pub displayed: &'static [&'static str],
     /// Where the effect does not decide: whether it may remove or replace what was there.
     destructive: Option<bool>,
     /// Where the effect does not decide: whether a second equal call changes nothing more.
@@ -118,6 +120,7 @@ impl Rules {
             limit_from: None,
             service: None,
             asks: &[],
+            displayed: &[],
             destructive: None,
             idempotent: None,
             open_world: None,
@@ -140,6 +143,13 @@ impl Rules {
             idempotent: self.idempotent.unwrap_or(self.effect.is_none()),
             open_world: self.open_world.unwrap_or(open_world),
         }
+    }
+
+    /// The result's display shows these arguments.
+    #[must_use]
+    pub const fn displays(mut self, arguments: &'static [&'static str]) -> Self {
+        self.displayed = arguments;
+        self
     }
 
     /// Only adds, other than its effect says.

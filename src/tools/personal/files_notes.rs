@@ -4,9 +4,10 @@ use super::notes::home::{Home, LARGEST, lock};
 use super::notes::within;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::plural;
+use crate::chat::display::Display;
 use crate::formats::patch::{self, Edited, Section};
 use crate::tools::engine::context::Ctx;
-use crate::tools::{READ, USER_FILES};
+use crate::tools::{Done, READ, USER_FILES};
 
 crate::tools! { "files-notes";
     /// Read numbered lines from a note.
@@ -20,7 +21,7 @@ crate::tools! { "files-notes";
     } => read_lines;
 
     /// Edit a note by unified diff or line commands.
-    file_apply_patch(FileApplyPatch; USER_FILES.seconds(5)) {
+    file_apply_patch(FileApplyPatch; USER_FILES.seconds(5).displays(&["patch"])) {
         /// existing file inside ~/Notes
         path: String, example: "ideas/garden.md", alias: &["filename", "file"];
         /// unified diff hunks, or blocks separated by --- of REPLACE n / INSERT after-n / DELETE n [count]; every n is a line before the patch
@@ -65,7 +66,7 @@ fn read_lines(ctx: &Ctx, args: FileReadLines) -> Outcome<String> {
     Ok(within(ctx, out, "file_read_lines"))
 }
 
-fn apply_patch(ctx: &Ctx, args: FileApplyPatch) -> Outcome<String> {
+fn apply_patch(ctx: &Ctx, args: FileApplyPatch) -> Outcome<Done> {
     if args.patch.trim().is_empty() {
         return Err(Problem::input("The patch is empty.")
             .next("Give hunks that begin with @@, or commands such as REPLACE 3."));
@@ -80,6 +81,7 @@ fn apply_patch(ctx: &Ctx, args: FileApplyPatch) -> Outcome<String> {
     let before = String::from_utf8(root.read(&rel, LARGEST)?)
         .map_err(|_| Problem::input(format!("{shown} is not UTF-8 text.")))?;
     let done = edited(&before, &args.patch, &shown)?;
+    let is_changed = !args.dry_run && done.text != before;
     let head = match (args.dry_run, done.text == before) {
         (_, true) => format!("{shown} is unchanged; it already has the contents of the patch."),
         (true, false) => format!("Would change {shown} (nothing was written)."),
@@ -89,7 +91,11 @@ fn apply_patch(ctx: &Ctx, args: FileApplyPatch) -> Outcome<String> {
         }
     };
     let lines: Vec<String> = std::iter::once(head).chain(done.report).collect();
-    Ok(lines.join("\n"))
+    let words = Done::from(lines.join("\n"));
+    Ok(match is_changed {
+        true => words.showing(Display::Patch { text: args.patch }),
+        false => words,
+    })
 }
 
 /// The text after the patch, in whichever of the forms it is written.

@@ -7,11 +7,13 @@ use super::apply_patch;
 use crate::base::params::right_call;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
+use crate::chat::display::Display;
 use crate::disk::beneath::{Rel, Root};
 use crate::formats::patch;
 use crate::tools::engine::context::Ctx;
 use crate::tools::engine::read_budget::{MAX_RANGE_CHARS, READ_STOP, READ_WARN};
 use crate::tools::engine::{arguments, write_allowlist};
+use crate::tools::output::file_edit;
 use crate::tools::project::scratch;
 use crate::tools::{Done, PROJECT_FILES, READ};
 
@@ -27,7 +29,7 @@ crate::tools! { "files";
     } => read, says ["read {path}", "what is in {path}", "show {path}"];
 
     /// Create a new file.
-    create_file(CreateFile; PROJECT_FILES.coding().seconds(10).additive()) {
+    create_file(CreateFile; PROJECT_FILES.coding().seconds(10).additive().displays(&["content"])) {
         /// relative path
         path: String, example: "notes/plan.md";
         /// full text; missing or empty is an actionable error
@@ -35,7 +37,7 @@ crate::tools! { "files";
     } => create;
 
     /// Add text to the end of an existing file.
-    append_file(AppendFile; PROJECT_FILES.coding().seconds(10).additive()) {
+    append_file(AppendFile; PROJECT_FILES.coding().seconds(10).additive().displays(&["content"])) {
         /// relative path
         path: String, example: "notes/plan.md";
         /// text; missing or empty is an actionable error
@@ -43,7 +45,7 @@ crate::tools! { "files";
     } => append;
 
     /// Replace one exact passage of a file.
-    apply_patch(ApplyPatch; PROJECT_FILES.coding().seconds(10)) {
+    apply_patch(ApplyPatch; PROJECT_FILES.coding().seconds(10).displays(&["old_str", "new_str"])) {
         /// relative path
         path: String, example: "src/main.rs";
         /// text that must occur exactly once
@@ -242,7 +244,7 @@ fn some_text(tool: &str, content: &str) -> Outcome<()> {
     Ok(())
 }
 
-fn create(ctx: &Ctx, args: CreateFile) -> Outcome<String> {
+fn create(ctx: &Ctx, args: CreateFile) -> Outcome<Done> {
     some_text("create_file", &args.content)?;
     let root = ctx.root()?;
     let rel = writable(ctx, &root, &args.path)?;
@@ -253,31 +255,36 @@ fn create(ctx: &Ctx, args: CreateFile) -> Outcome<String> {
         );
     }
     root.create_new(&rel, args.content.as_bytes())?;
-    Ok(format!(
+    let words = format!(
         "Created {} ({}, {}).",
         rel.as_str(),
         text::plural(args.content.len(), "byte"),
         text::plural(args.content.lines().count(), "line")
-    ))
+    );
+    Ok(Done::from(words).showing(file_edit::created(&args.content)))
 }
 
-fn append(ctx: &Ctx, args: AppendFile) -> Outcome<String> {
+fn append(ctx: &Ctx, args: AppendFile) -> Outcome<Done> {
     some_text("append_file", &args.content)?;
     let root = ctx.root()?;
     let rel = writable(ctx, &root, &args.path)?;
     let size = root.append(&rel, args.content.as_bytes())?;
     let size = usize::try_from(size).unwrap_or(usize::MAX);
-    Ok(format!(
+    let words = format!(
         "Appended to {} ({} now).",
         rel.as_str(),
         text::plural(size, "byte")
-    ))
+    );
+    // Only the picture needs the file: one that is too large to look into has none of its place.
+    let after = root.read(&rel, file_edit::MAX_SEARCHED_BYTES).ok();
+    let after = after.and_then(|bytes| String::from_utf8(bytes).ok());
+    Ok(Done::from(words).showing(file_edit::appended(after.as_deref(), &args.content)))
 }
 
 /// Largest file that is patched.
 const PATCHED: u64 = 64 << 20;
 
-fn replace(ctx: &Ctx, args: ApplyPatch) -> Outcome<String> {
+fn replace(ctx: &Ctx, args: ApplyPatch) -> Outcome<Done> {
     let root = ctx.root()?;
     let rel = writable(ctx, &root, &args.path)?;
     let bytes = root.read(&rel, PATCHED)?;
@@ -288,7 +295,8 @@ fn replace(ctx: &Ctx, args: ApplyPatch) -> Outcome<String> {
     let (old, new) = as_meant(&before, &args.old_str, &args.new_str);
     let after = patch::replace_once(&before, &old, &new, rel.as_str())?;
     root.replace(&rel, after.as_bytes())?;
-    Ok(format!("Patched {}.", rel.as_str()))
+    let words = format!("Patched {}.", rel.as_str());
+    Ok(Done::from(words).showing(file_edit::replaced(&after, &old, &new)))
 }
 
 /// The two texts without doubly escaped characters. A text that is in the file exactly as written was meant so, and then its replacement was, too.
@@ -316,5 +324,7 @@ fn apply(ctx: &Ctx, text: &str) -> Outcome<Done> {
     let done = apply_patch::apply(&root, &patch, &|rel| {
         write_allowlist::may_write(&ctx.world, &root, rel)
     })?;
-    Ok(done.text().into())
+    Ok(Done::from(done.text()).showing(Display::Patch {
+        text: text.to_owned(),
+    }))
 }

@@ -113,9 +113,6 @@ impl App {
 
     fn show(&mut self, show: Show) {
         let time = self.session.world().clock.hour_minute();
-        if matches!(show, Show::Event(Event::ToolDone { .. })) {
-            self.chat.root = self.session.world().place.root();
-        }
         self.chat.show(&show, &time, Instant::now());
         match show {
             Show::Event(Event::Delta(text)) => {

@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ratatui::text::{Line, Span};
@@ -15,7 +14,6 @@ use super::sheet::{LONG, Sheet, running, spinner};
 use super::tool::Call;
 use crate::app::session::ui_update::{End, Show};
 use crate::chat::event::{CallEnd, Event};
-use crate::disk::beneath::Root;
 use crate::store::chat_log::{Entry, Role};
 use crate::ui::markdown::layout::lay_out_open;
 use crate::ui::markdown::split::{Block, Kind, Splitter};
@@ -98,7 +96,6 @@ impl Chat {
             kept: HashMap::new(),
             width: 0,
             unfold_all: false,
-            root: None,
         }
     }
 
@@ -277,12 +274,12 @@ impl Chat {
                 took,
                 answered_by,
                 text,
+                display,
                 ..
             } => {
-                let root = self.root.clone();
                 if let Some((at, call)) = self.running(id) {
                     call.answered_by = answered_by.join(", ");
-                    call.finish(*end, *took, text, root.as_deref());
+                    call.finish(*end, *took, text, display.as_ref());
                     self.kept.remove(&at);
                 }
                 if !self.pieces.iter().rev().take(600).any(Piece::moves) {

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::sheet::{LONG, Sheet, running, spinner, took, two_ends};
 use crate::base::params::{Field, Type};
+use crate::chat::display::Display;
 use crate::chat::event::{CallEnd, CallState};
 use crate::chat::message::ToolCall;
-use crate::disk::beneath::Root;
 use crate::tools::engine::arguments::{Args, understand};
 use crate::tools::engine::registry;
 use crate::ui::keys::{self, Action};
@@ -29,10 +29,6 @@ const MAX_ARGS_BYTES: usize = 8 << 20;
 const ARG: usize = 120;
 /// Columns from which the line has room for the services that answered.
 const ROOM_FOR_SERVICES: usize = 60;
-/// Largest file in which an edit is looked for.
-const FILE: u64 = 1 << 20;
-/// Lines around an edit that are shown, and that which may be cut off by its first and last line.
-const CONTEXT: usize = 3;
 
 /// A tool call.
 #[derive(Debug, Clone)]
@@ -41,7 +37,8 @@ pub(super) struct Call {
     name: String,
     /// The arguments that matter, on one line.
     about: String,
-    change: Option<Change>,
+    /// Cleaned.
+    display: Option<Display>,
     timer: Timer,
     end: Option<End>,
     /// Outside services that answered it.
@@ -85,40 +82,14 @@ struct End {
     text: String,
 }
 
-/// A file edit.
-#[derive(Debug, Clone)]
-enum Change {
-    Between {
-        /// The file that is edited.
-        path: String,
-        old: String,
-        new: String,
-        place: Place,
-    },
-    Patch(String),
-}
-
-/// The position of an edit in its file.
-#[derive(Debug, Clone, Copy)]
-enum Place {
-    /// Its first line has this number.
-    Line(usize),
-    /// Wherever the new text is found, if it is found once.
-    Within,
-    /// At the end.
-    End,
-    /// Unknown.
-    Unknown,
-}
-
-impl Call {
-    pub(super) fn new(call: &ToolCall) -> Self {
+impl A file edit.
+#[derive(call: &ToolCall) -> Self {
         let arguments = Arguments::of(call);
         Self {
             id: call.id.clone(),
             name: clean_line(&call.name),
             about: arguments.about(),
-            change: arguments.change(),
+            display: None,
             timer: Timer::default(),
             end: None,
             answered_by: String::new(),
@@ -126,21 +97,58 @@ impl Call {
             unfolded: false,
         }
     }
-
-    pub(super) fn id(&self) -> &str {
-        &self.id
+/// The position of -> &str in its file.id
     }
 
     pub(super) fn runs(&self) -> bool {
         self.end.is_none()
     }
 
-    /// The call starts, waits for the user, or continues.
+    /// The call begins, waits for the user, or goes on.
     pub(super) fn set_state(&mut self, state: CallState, now: Instant) {
         self.timer.set(state, now);
     }
 
-    /// The call has ended; with `root` an edit is shown with its position in its file.
+    /// Unknown.
+    Unknown,
+}
+
+impl has ended.
+    pub(super) fn finish(
+        &mut self,
+        how: CallEnd,
+        took: Duration,
+        text: &str,
+        display: Option<&Display>,
+    ) {
+        let cleaned = |text: &str| clean(text).into_owned();
+        self.display = display.map(|display| match display {
+            Display::Diff {
+                old,
+                new,
+                first_line,
+            } => Display::Diff {
+                old: cleaned(old),
+                new: cleaned(new),
+                first_line: *first_line,
+            },
+            Display::Patch { text } => Display::Patch {
+                text: cleaned(text),
+            },
+        });
+        self.end = Some(End {
+            how,
+            took,
+            text: clean(text).into_owned(),
+        });
+    }
+}
+
+/// The arguments starts, understood as the tool itself continues.
+struct Arguments<'a> {
+    call: &'a ToolCall,
+    fields: &'static [Field],
+    /// Those call has ended; with `root` an edit is shown with its position in its file.
     pub(super) fn finish(&mut self, how: CallEnd, took: Duration, text: &str, root: Option<&Root>) {
         if let (CallEnd::Success, Some(root), Some(change)) = (how, root, &mut self.change) {
             place(change, root);
@@ -153,10 +161,8 @@ impl Call {
     }
 }
 
-/// The arguments of a call, understood as the tool itself understands them.
-struct Arguments<'a> {
-    call: &'a ToolCall,
-    fields: &'static [Field],
+/// The arguments of a call, understood as the result's display will show.
+    displayed: &'static [&'static str],
     args: Option<Args>,
 }
 
@@ -173,33 +179,12 @@ impl<'a> Arguments<'a> {
         Self {
             call,
             fields: tool.map_or(&[][..], |tool| tool.fields),
+            displayed: tool.map_or(&[][..], |tool| tool.rules.displayed),
             args,
         }
     }
 
-    /// An argument under its published name or another that the tool takes.
-    fn value(&self, name: &str) -> Option<&Value> {
-        let Some(Args::Named(map)) = &self.args else {
-            return None;
-        };
-        let field = self.fields.iter().find(|field| field.name == name);
-        let others = field.map_or(&[][..], |field| field.aliases);
-        std::iter::once(&name)
-            .chain(others)
-            .find_map(|name| map.get(*name))
-    }
-
-    fn text(&self, name: &str) -> Option<String> {
-        let text = self.value(name)?.as_str()?;
-        Some(clean(text).into_owned())
-    }
-
-    fn flag(&self, name: &str) -> bool {
-        let value = self.value(name);
-        value.is_some_and(|value| value == &Value::Bool(true) || value.as_str() == Some("true"))
-    }
-
-    /// The arguments worth showing: the required ones first, then the others, shortened.
+    /// The arguments that matter: the required ones first, then whatever else was given, short.
     fn about(&self) -> String {
         let map = match &self.args {
             Some(Args::Named(map)) => map,
@@ -218,7 +203,22 @@ impl<'a> Arguments<'a> {
                 Given { name, field, value }
             })
             .collect();
-        // Required ones in published order, the others as given.
+        // The arguments worth showing: the required ones first, then the others, shortened.
+    fn others as they were given.
+        given.sort_by_key(|given| match given.field {
+            Some((at, field)) if field.required => at,
+            _ => usize::MAX,
+        });
+        let mut words = Vec::new();
+        for Given { name, field, value } in given {
+            if self.displayed.contains(&name) || value.is_null() {
+                continue;
+            }
+            let text = match value {
+                Value::String(text) => crate::base::text::head(text, ARG).to_owned(),
+                other => crate::base::text::head(&other.to_string(), ARG).to_owned(),
+            };
+            // Required says by itself what it is for; given.
         given.sort_by_key(|given| match given.field {
             Some((at, field)) if field.required => at,
             _ => usize::MAX,
@@ -251,8 +251,9 @@ impl<'a> Arguments<'a> {
         }
         words.join(" ")
     }
+}
 
-    /// The file change of an edit call.
+/// The file change of an edit call.
     fn change(&self) -> Option<Change> {
         if let Some(Args::Whole(patch)) = &self.args {
             return Some(Change::Patch(clean(patch).into_owned()));
@@ -322,6 +323,25 @@ fn files_of(patch: &str) -> String {
     let mut files: Vec<&str> = Vec::new();
     for line in patch.lines() {
         let file = MARKS.iter().find_map(|mark| line.strip_prefix(mark));
+        if let Some(file) = file.map(|file| Given<'a> {
+    /// Its published name.
+    name: &'a str,
+    /// Its declaration, and the place of that among the others.
+    field: Option<(usize, &'static Field)>,
+    value: it is unknown which of them Value,
+}
+
+/// The files one.
+fn files_of(patch: &str) -> String {
+    const MARKS: [&str; 4] = [
+        "*** Update File: ",
+        "*** Add File: ",
+        "*** Delete File: ",
+        "+++ ",
+    ];
+    let mut files: Vec<&str> = Vec::new();
+    for line in patch.lines() {
+        let file = MARKS.iter().find_map(|mark| line.strip_prefix(mark));
         if let Some(file) = file.map(|file| file.strip_prefix("b/").unwrap_or(file).trim())
             && !files.contains(&file)
         {
@@ -329,42 +349,6 @@ fn files_of(patch: &str) -> String {
         }
     }
     files.join(" ")
-}
-
-/// Finds an edit in its file as it is now, and takes the lines around it along.
-fn place(change: &mut Change, root: &Root) {
-    let Change::Between {
-        path,
-        old,
-        new,
-        place: place @ (Place::Within | Place::End),
-    } = change
-    else {
-        return;
-    };
-    let read = root.check(path).and_then(|rel| root.read(&rel, FILE));
-    let Ok(bytes) = read else { return };
-    let file = clean(&String::from_utf8_lossy(&bytes)).into_owned();
-    let found = match place {
-        Place::End => file.strip_suffix(new.as_str()).map(|before| (before, "")),
-        // Twice: it is unknown which of them is the new one.
-        _ => file
-            .split_once(new.as_str())
-            .filter(|(_, after)| !after.contains(new.as_str())),
-    };
-    let Some((before, after)) = found.filter(|_| !new.is_empty()) else {
-        return;
-    };
-    let starts: Vec<usize> = before.match_indices('\n').map(|(at, _)| at + 1).collect();
-    let lead = starts
-        .len()
-        .checked_sub(CONTEXT)
-        .map_or(0, |at| starts.get(at).copied().unwrap_or(0));
-    let lead = before.get(lead..).unwrap_or_default();
-    let trail: String = after.split_inclusive('\n').take(CONTEXT).collect();
-    *place = Place::Line(starts.len() + 1 - lead.matches('\n').count());
-    *old = format!("{lead}{old}{trail}");
-    *new = format!("{lead}{new}{trail}");
 }
 
 /// The rows of a call.
@@ -457,18 +441,14 @@ fn drawn(call: &Call, sheet: Sheet<'_>) -> Option<diff::Drawn> {
         hint: &hint,
         theme: sheet.theme,
     };
-    match call.change.as_ref()? {
-        Change::Between {
-            old, new, place, ..
-        } => {
-            let first = match place {
-                Place::Line(first) => Some(*first),
-                Place::Within | Place::End | Place::Unknown => None,
-            };
-            Some(diff::between(old, new, first, frame))
-        }
-        Change::Patch(text) => Some(diff::patch(text, frame)),
-    }
+    Some(match call.display.as_ref()? {
+        Display::Diff {
+            old,
+            new,
+            first_line,
+        } => diff::between(old, new, *first_line, frame),
+        Display::Patch { text } => diff::patch(text, frame),
+    })
 }
 
 /// The result as given to the model, truncated.
@@ -520,11 +500,19 @@ mod tests {
         text_at(call, width, Instant::now())
     }
 
-    /// The rows of an edit that was made.
-    fn made(name: &str, args: &str) -> Vec<String> {
+    /// The rows of a call that was made.
+    fn made(name: &str, args: &str, display: Option<&Display>) -> Vec<String> {
         let mut edit = call(name, args);
-        edit.finish(CallEnd::Success, Duration::ZERO, "ok", None);
+        edit.finish(CallEnd::Success, Duration::ZERO, "ok", display);
         text(&edit, 60)
+    }
+
+    fn diff(old: &str, new: &str) -> Display {
+        Display::Diff {
+            old: old.to_owned(),
+            new: new.to_owned(),
+            first_line: Some(1),
+        }
     }
 
     #[test]
@@ -583,31 +571,27 @@ mod tests {
     }
 
     #[test]
-    fn edits_are_drawn_by_every_name_of_their_arguments() {
+    fn what_the_display_shows_is_left_out_of_the_line() {
+        let display = diff("one\n", "two\nthree\u{1b}[31m\n");
         for args in [
             r#"{"path": "a.rs", "old_str": "one\n", "new_str": "two\nthree\n"}"#,
             r#"{"path": "a.rs", "old_string": "one\n", "new_string": "two\nthree\n"}"#,
             r#"{"input": "*** Begin Patch\n*** Update File: a.rs\n@@\n-one\n+two\n+three\n*** End Patch\n"}"#,
             "*** Begin Patch\n*** Update File: a.rs\n@@\n-one\n+two\n+three\n*** End Patch\n",
         ] {
-            let rows = made("apply_patch", args);
+            let rows = made("apply_patch", args, Some(&display));
             assert!(rows[0].starts_with("🔧 apply_patch  a.rs "), "{rows:?}");
             assert!(rows[0].ends_with("+2 −1"), "{rows:?}");
             assert!(rows.iter().any(|row| row.contains("three")), "{rows:?}");
             assert!(!rows.iter().any(|row| row.contains('{')), "{rows:?}");
+            assert!(!rows.concat().contains('\u{1b}'), "{rows:?}");
         }
-        let rows = made("apply_patch", r#"{"path": "a.rs", "old_str": "one\n"}"#);
-        assert!(rows[0].ends_with("+0 −1"), "{rows:?}");
-        let rows = made("append_file", r#"{"path": "a.rs", "content": "x\ny\n"}"#);
-        assert!(rows[0].ends_with("+2 −0"), "{rows:?}");
-        let patch = r#"{"path": "n.md", "patch": "@@ -1 +1 @@\n-a\n+b\n"}"#;
-        let rows = made("file_apply_patch", patch);
-        assert!(rows[0].ends_with("+1 −1"), "{rows:?}");
-        let rows = made(
-            "file_apply_patch",
-            &patch.replace('}', r#", "dry_run": true}"#),
-        );
-        assert!(rows[0].contains("✓"), "nothing was changed: {rows:?}");
+        // Any tool may show a change, also one that nobody knows.
+        let patch = Display::Patch {
+            text: "@@ -1 +1 @@\n-a\n+b\n".to_owned(),
+        };
+        assert!(made("edit_lamp", "{}", Some(&patch))[0].ends_with("+1 −1"));
+        assert!(made("create_file", r#"{"path": "a", "content": "x"}"#, None)[0].contains("✓"));
     }
 
     #[test]
@@ -617,17 +601,24 @@ mod tests {
             r#"{"path": "a.rs", "old_str": "one\n", "new_str": "two\nthree\n"}"#,
         );
         let why = "Error: no such text\nmore";
-        edit.finish(CallEnd::Failure, Duration::ZERO, why, None);
+        let display = diff("one\n", "two\n");
+        edit.finish(CallEnd::Failure, Duration::ZERO, why, Some(&display));
         let rows = text(&edit, 50);
         assert!(rows[1].contains("Error: no such text") && rows.len() == 2);
     }
 
     #[test]
     fn a_long_new_file_says_how_to_see_the_rest_and_unfolds_whole() {
-        let lines: String = (1..=200).map(|n| format!("line {n}\\n")).collect();
-        let args = format!(r#"{{"path": "new.txt", "content": "{lines}"}}"#);
-        let mut edit = call("create_file", &args);
-        edit.finish(CallEnd::Success, Duration::ZERO, "Created new.txt.", None);
+        let lines: String = (1..=200).map(|n| format!("line {n}\n")).collect();
+        let mut edit = call("create_file", r#"{"path": "new.txt"}"#);
+        let display = diff("", &lines);
+        let text_of_result = "Created new.txt.";
+        edit.finish(
+            CallEnd::Success,
+            Duration::ZERO,
+            text_of_result,
+            Some(&display),
+        );
         let folded = text(&edit, 60);
         assert_eq!(folded.len(), 41);
         assert_eq!(folded[40], "… 161 more lines, Ctrl-O unfolds");

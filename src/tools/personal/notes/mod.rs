@@ -9,12 +9,13 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, counted, plural, visible};
 use crate::disk::beneath::{Entry, FileKind, Rel, Root};
 use crate::tools::engine::context::Ctx;
-use crate::tools::{NOTES, READ};
+use crate::tools::output::file_edit;
+use crate::tools::{Done, NOTES, READ};
 use home::{Home, LARGEST, lock};
 
 crate::tools! { "notes";
     /// Write or extend a Markdown note.
-    write_note(WriteNote; NOTES.seconds(5)) {
+    write_note(WriteNote; NOTES.seconds(5).displays(&["content"])) {
         /// path inside the notes directory; parents are created
         path: String, example: "ideas/garden.md", alias: &["filename", "name", "file", "title"];
         /// Markdown text
@@ -54,7 +55,7 @@ const WHOLE: usize = 200_000;
 /// Entries of a folder that are shown.
 const LISTED: usize = 500;
 
-fn write(ctx: &Ctx, args: WriteNote) -> Outcome<String> {
+fn write(ctx: &Ctx, args: WriteNote) -> Outcome<Done> {
     if args.content.is_empty() {
         return Err(
             Problem::input("write_note was called with an empty content.")
@@ -83,14 +84,21 @@ fn write(ctx: &Ctx, args: WriteNote) -> Outcome<String> {
         }
         bytes.extend_from_slice(text.as_bytes());
         root.put(&rel, &bytes)?;
-        return Ok(format!("Appended to {shown} ({} now).", size(bytes.len())));
+        let words = format!("Appended to {shown} ({} now).", size(bytes.len()));
+        let after = String::from_utf8(bytes).ok();
+        return Ok(Done::from(words).showing(file_edit::appended(after.as_deref(), &text)));
     }
     root.put(&rel, text.as_bytes())?;
     let before = match had {
         Some(bytes) if !args.append => format!("; replaced {}", size(bytes)),
         _ => String::new(),
     };
-    Ok(format!("Wrote {shown} ({}{before}).", size(text.len())))
+    let words = Done::from(format!("Wrote {shown} ({}{before}).", size(text.len())));
+    Ok(match args.append {
+        // The first lines of a note that was to be continued.
+        true => words.showing(file_edit::created(&text)),
+        false => words,
+    })
 }
 
 fn size(bytes: usize) -> String {

@@ -3,6 +3,7 @@
 use super::stage::Stage;
 use crate::app::session::ui_update::{End, Show};
 use crate::base::problem::Problem;
+use crate::chat::display::Display;
 use crate::chat::event::CallEnd;
 use crate::ui::editor::complete::Sources;
 use crate::ui::keys::Action;
@@ -98,13 +99,24 @@ fn a_round_of_tools() {
     stage.same("round-running");
     stage.done("2", CallEnd::Success, "1: use std;\n2: \n3: fn retry() {}");
     stage.calls(&[("4", "apply_patch", PATCH)]);
-    stage.done("4", CallEnd::Success, "Replaced.");
+    let patched = Display::Diff {
+        old: "    let server = Server::start();\n    sleep(50);\n    ask();\n".to_owned(),
+        new: "    let server = Server::start();\n    server.wait_ready()?;\n    ask();\n    check();\n"
+            .to_owned(),
+        first_line: None,
+    };
+    stage.done_showing("4", CallEnd::Success, "Replaced.", Some(patched));
     stage.calls(&[(
         "5",
         "create_file",
         r#"{"path": "new.txt", "content": "one\ntwo\n"}"#,
     )]);
-    stage.done("5", CallEnd::Success, "Written.");
+    let written = Display::Diff {
+        old: String::new(),
+        new: "one\ntwo\n".to_owned(),
+        first_line: Some(1),
+    };
+    stage.done_showing("5", CallEnd::Success, "Written.", Some(written));
     stage.status.running.clear();
     stage.marvin("Mended.");
     stage.same("round-with-changes");

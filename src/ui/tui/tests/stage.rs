@@ -12,6 +12,7 @@ use super::super::chat::Chat;
 use super::super::view::{self, Placed, Scene};
 use super::snapshot;
 use crate::app::session::ui_update::{End, Question, Running, Show, Status};
+use crate::chat::display::Display;
 use crate::chat::event::{CallEnd, CallState, Event};
 use crate::chat::message::ToolCall;
 use crate::tools::engine::approval::ApprovalRequest;
@@ -103,6 +104,16 @@ impl Stage {
     }
 
     pub(super) fn done(&mut self, id: &str, end: CallEnd, text: &str) {
+        self.done_showing(id, end, text, None);
+    }
+
+    pub(super) fn done_showing(
+        &mut self,
+        id: &str,
+        end: CallEnd,
+        text: &str,
+        display: Option<Display>,
+    ) {
         self.show(&Show::Event(Event::ToolDone {
             id: id.to_owned(),
             name: String::new(),
@@ -111,6 +122,7 @@ impl Stage {
             took: Duration::from_millis(412),
             answered_by: Vec::new(),
             text: text.to_owned(),
+            display,
         }));
     }
 
