@@ -1,7 +1,7 @@
-//! The conversation on disk: `chat_log.json`, one JSON array that grows in place.
+//! The conversation on disk: `chat_log.json`, one JSON array that grows in place (contract/interfaces.md 10).
 //!
-//! A torn write costs at most the entry being written: the closing bracket is overwritten in one write, under the lock, and the next writer cuts
-//! off an incomplete entry.
+//! Torn writes cost at most the entry that was being written: the closing bracket is overwritten in one write, under the lock, and
+//! whoever comes next cuts off what is not whole.
 
 mod entry;
 mod style;
@@ -27,20 +27,16 @@ pub use entry::Role;
 pub(crate) use entry::messages;
 use style::{Said, Style};
 
-/// How long to wait for another process's write.
+/// How long another Marvin's writing is waited for.
 const WAIT: Duration = Duration::from_secs(10);
-/// The text after the last entry.
+/// What stands after the last entry.
 const CLOSE: &str = "\n]\n";
 /// A log without entries.
 const EMPTY: &str = "[\n]\n";
 /// Entries looked at first when the last message of the user is searched.
 const NEAR: usize = 32;
 
-/// The result of a compaction.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Compacted {
-    /// The copy of the whole log made before.
-    pub entry as it stands in the file.
+/// An entry as it stands in the file.
 pub(crate) type RawEntry = Map<String, Value>;
 
 /// The chat log of one profile. Holds no file open; several processes may use the same log.
@@ -51,7 +47,7 @@ pub struct ChatLog {
 }
 
 impl ChatLog {
-    /// The log in this file (`ProfilePaths::chat_log`); nothing is read or created yet.
+    /// The log in this file (`ProfilePaths::chat_log`); nothing is read or made yet.
     pub fn new(path: PathBuf, clock: &Clock) -> Self {
         Self {
             path,
@@ -64,11 +60,11 @@ impl ChatLog {
         &self.path
     }
 
-    /// Appends entries, durably, in one write; empty texts are skipped. A torn end is repaired first; a file that is not a chat log is set aside,
-    /// with a warning through `warn`. The cost does not depend on the log's length.
+    /// Adds entries at the end, durably, in one write; empty texts are left out. A torn end is mended first; a file that is no
+    /// chat log is set aside and `warn` told. The cost does not depend on the log's length.
     ///
     /// # Errors
-    /// The file, its folder or the disk is not writable, or another process holds the lock too long. The log is then unchanged.
+    /// The file, its folder or the disk cannot be written, or another process holds the lock too long. The log is as before.
     pub fn append(&self, said: &[(Role, &str)], warn: &mut dyn FnMut(String)) -> Outcome<()> {
         let time = self.clock.hour_minute();
         let said: Vec<Said<'_>> = said
@@ -109,7 +105,7 @@ impl ChatLog {
         self.put(&file, at, &text)
     }
 
-    /// The last `n` entries, oldest first, read from the file's end only. Problems go to `warn`; the session continues.
+    /// The last `n` entries, oldest first, read from the file's end alone. Trouble is told to `warn`; the session goes on.
     pub fn last(&self, n: usize, warn: &mut dyn FnMut(String)) -> Vec<Entry> {
         let looked = self.look(n);
         let tail = match looked {
@@ -137,8 +133,8 @@ impl ChatLog {
         tail.entries.iter().filter_map(Entry::read).collect()
     }
 
-    /// The entries that a session starts with: from the `n`th last spoken one on, and a summary shortly before it. Commands and notices in between
-    /// do not count; only the file's end is read.
+    /// What a session begins with: the entries from the `n`th last spoken one on, and a summary that stands not far before it. Commands
+    /// and notices in between do not count; only the file's end is read.
     pub fn seed(&self, n: usize, warn: &mut dyn FnMut(String)) -> Vec<Entry> {
         let mut wide = n.saturating_mul(2);
         let mut before = usize::MAX;
@@ -156,7 +152,7 @@ impl ChatLog {
                     let summary = entries.into_iter().rfind(Entry::is_summary);
                     return summary.into_iter().chain(spoken).collect();
                 }
-                // Reading more found nothing more: that is the whole log.
+                // Reading more brought nothing more: that is the whole log.
                 None if entries.len() == before => return entries,
                 None => {
                     before = entries.len();
@@ -166,8 +162,8 @@ impl ChatLog {
         }
     }
 
-    /// Removes the last `you` entry and everything after it from the log and returns them. With `said`, only if that entry has this text: another
-    /// process with the same profile may have written since.
+    /// Takes the last `you` entry and all after it out of the log and gives them. With `said`, only when that entry has this
+    /// text: another Marvin in the same profile may have written since.
     ///
     /// # Errors
     /// `Missing` when there is no such entry; the disk or the lock.
@@ -186,7 +182,7 @@ impl ChatLog {
                 // The entry before it is needed too, to know where that ends.
                 Some(at) if at > 0 || whole => break at,
                 None if whole => {
-                    return Err(Problem::missing("There is no exchange to undo."));
+                    return Err(Problem::missing("There is no exchange to take back."));
                 }
                 _ => {
                     n = n.saturating_mul(8);
@@ -211,18 +207,17 @@ impl ChatLog {
         Ok(taken.iter().filter_map(Entry::read).collect())
     }
 
-    /// Every entry as it stands, with the text of `summary`
-    /// nothing without the dropped ones. `None` torn end is mended first.
+    /// Every entry as it stands, with fields of others; nothing without a log. A torn end is mended first.
     ///
     /// # Errors
-    /// If the be fails nothing is no object.
+    /// It cannot be read, or an entry is no object.
     pub(crate) fn entries(&self, warn: &mut dyn FnMut(String)) -> Outcome<Option<Vec<RawEntry>>> {
         let _held = self.hold(1, warn)?;
         let before = atomic::read(&self.path, STATE_CAP)?;
         before.map(|before| self.parsed(&before)).transpose()
     }
 
-    /// Copies the log to `chat_log.json.backup.STAMP`, then replaces its entries by not a that `change` makes of them; gives the
+    /// Copies the log to `chat_log.json.backup.STAMP`, then replaces its entries by those that `change` makes of them; gives the
     /// backup. Nothing happens without a log, or when `change` gives nothing.
     ///
     /// # Errors
@@ -265,7 +260,7 @@ impl ChatLog {
     fn look(&self, n: usize) -> Outcome<Tail> {
         match fs::metadata(&self.path) {
             Ok(about) if !about.is_file() => Err(Problem::config(format!(
-                "{} is not a regular file.",
+                "{} is no ordinary file.",
                 self.path.display()
             ))
             .next("Move it away; until then the conversation is not saved.")),
@@ -274,12 +269,12 @@ impl ChatLog {
         }
     }
 
-    /// Takes the lock, sets aside a file that is not a log, repairs a torn end.
+    /// Takes the lock, sets a file aside that is no log, mends a torn end.
     fn hold(&self, n: usize, warn: &mut dyn FnMut(String)) -> Outcome<Held> {
         let lock = Lock::take(&self.path, WAIT, &Cancel::new())?;
         let tail = match self.look(n) {
             Err(problem) if problem.kind == Kind::Input => {
-                // The target of a symlink is moved, so that the symlink stays.
+                // What a link points at is moved, so that the link stays.
                 let file = self
                     .path
                     .canonicalize()
@@ -304,7 +299,7 @@ impl ChatLog {
             }
             held.tail.torn = false;
             warn(format!(
-                "The end of {} was torn, by a crash or a power cut; it was repaired without the unfinished entry.",
+                "The end of {} was torn, by a crash or a power cut; it was mended without the unfinished entry.",
                 self.path.display()
             ));
         }
@@ -356,7 +351,7 @@ impl ChatLog {
         })
     }
 
-    /// An unused name for a backup.
+    /// A backup's name that is not taken yet.
     fn unused_backup(&self) -> PathBuf {
         let stamp = self.clock.stamp();
         let numbered = |n: u32| {

@@ -32,13 +32,13 @@ use crate::tools::engine::working_dir::Place;
 pub struct World {
     /// The environment.
     pub env: Env,
-    /// Paths of Marvin's files.
+    /// Where files are.
     pub paths: Paths,
     /// What time it is.
     pub clock: Clock,
     /// Which tools there are.
     pub registry: Registry,
-    /// Which tools are allowed tools.
+    /// Which tools are allowed.
     pub bounds: Bounds,
     /// The working directory and its fence.
     pub place: Place,
@@ -46,7 +46,7 @@ pub struct World {
     pub coding: AtomicBool,
     /// How much text `read_file` has handed out.
     pub reading: ReadBudget,
-    /// The fill level of the model's context.
+    /// How full the model's context is.
     pub context: ContextGauge,
     /// What this run used.
     pub ledger: Ledger,
@@ -184,7 +184,7 @@ pub struct Ctx {
     pub listener: Arc<dyn Listener>,
     /// Services that answered the call.
     pub answered_by: Arc<AnsweredBy>,
-    /// Time that the call spent waiting for the person, which its limit does not count.
+    /// Time that the call spent waiting for the user, which its limit does not count.
     pub pauses: Arc<Pauses>,
     /// Who decides about the acts of this call that the user may not want: the world's, unless the user made the call.
     pub approval: Approval,
@@ -223,7 +223,7 @@ impl Ctx {
         }
     }
 
-    /// Begins a request to a service of the table, in the person's name.
+    /// Begins a request to a service of the table, in the user's name.
     pub fn ask(&self, service: &'static Service) -> Ask<'_> {
         self.world
             .outside

@@ -201,21 +201,6 @@ fn shrink(mut entries: Vec<Entry>, target: u64) -> Vec<Entry> {
     entries.split_off(drop)
 }
 
-/// `path`, or `path-2` and so on if it exists: backups are never overwritten.
-fn unused(path: &Path) -> PathBuf {
-    let numbered = |n: u32| {
-        if n == 1 {
-            path.to_owned()
-        } else {
-            PathBuf::from(format!("{}-{n}", path.display()))
-        }
-    };
-    (1..)
-        .map(numbered)
-        .find(|path| !path.exists())
-        .unwrap_or_else(|| path.to_owned())
-}
-
 fn search(ctx: &Ctx, args: SearchHistoryBackups) -> Outcome<String> {
     let query = args.query.trim().to_lowercase();
     if query.is_empty() {

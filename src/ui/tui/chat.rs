@@ -70,8 +70,6 @@ pub(super) struct Chat {
     kept: HashMap<usize, Rows>,
     width: usize,
     unfold_all: bool,
-    /// The working directory, to find the position of an edit in its file.
-    pub(super) root: Option<Arc<Root>>,
 }
 
 /// The rows in sight.

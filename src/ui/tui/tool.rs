@@ -27,7 +27,7 @@ const RESULT_LINES: usize = 400;
 const MAX_ARGS_BYTES: usize = 8 << 20;
 /// Characters of each argument on the line.
 const ARG: usize = 120;
-/// Columns from which the line has room for the services that answered.
+/// Columns of a screen on which the line has room for who answered.
 const ROOM_FOR_SERVICES: usize = 60;
 
 /// A tool call.
@@ -43,12 +43,12 @@ pub(super) struct Call {
     end: Option<End>,
     /// Outside services that answered it.
     pub(super) answered_by: String,
-    /// Its progress message.
+    /// How far it is, in its own words.
     pub(super) progress: String,
     pub(super) unfolded: bool,
 }
 
-/// How long a call has run, without the time it waited for the user.
+/// How long a call has run; the time that it waited for the user is not counted.
 #[derive(Debug, Clone, Default)]
 struct Timer {
     /// When it began; calls of a round may wait for each other.
@@ -82,8 +82,8 @@ struct End {
     text: String,
 }
 
-impl A file edit.
-#[derive(call: &ToolCall) -> Self {
+impl Call {
+    pub(super) fn new(call: &ToolCall) -> Self {
         let arguments = Arguments::of(call);
         Self {
             id: call.id.clone(),
@@ -97,7 +97,9 @@ impl A file edit.
             unfolded: false,
         }
     }
-/// The position of -> &str in its file.id
+
+    pub(super) fn id(&self) -> &str {
+        &self.id
     }
 
     pub(super) fn runs(&self) -> bool {
@@ -109,11 +111,7 @@ impl A file edit.
         self.timer.set(state, now);
     }
 
-    /// Unknown.
-    Unknown,
-}
-
-impl has ended.
+    /// The call has ended.
     pub(super) fn finish(
         &mut self,
         how: CallEnd,
@@ -144,24 +142,11 @@ impl has ended.
     }
 }
 
-/// The arguments starts, understood as the tool itself continues.
+/// The arguments of a call, understood as the tool itself understands them.
 struct Arguments<'a> {
     call: &'a ToolCall,
     fields: &'static [Field],
-    /// Those call has ended; with `root` an edit is shown with its position in its file.
-    pub(super) fn finish(&mut self, how: CallEnd, took: Duration, text: &str, root: Option<&Root>) {
-        if let (CallEnd::Success, Some(root), Some(change)) = (how, root, &mut self.change) {
-            place(change, root);
-        }
-        self.end = Some(End {
-            how,
-            took,
-            text: clean(text).into_owned(),
-        });
-    }
-}
-
-/// The arguments of a call, understood as the result's display will show.
+    /// Those that the result's display will show.
     displayed: &'static [&'static str],
     args: Option<Args>,
 }
@@ -203,8 +188,7 @@ impl<'a> Arguments<'a> {
                 Given { name, field, value }
             })
             .collect();
-        // The arguments worth showing: the required ones first, then the others, shortened.
-    fn others as they were given.
+        // The required ones in published order, the others as they were given.
         given.sort_by_key(|given| match given.field {
             Some((at, field)) if field.required => at,
             _ => usize::MAX,
@@ -218,21 +202,7 @@ impl<'a> Arguments<'a> {
                 Value::String(text) => crate::base::text::head(text, ARG).to_owned(),
                 other => crate::base::text::head(&other.to_string(), ARG).to_owned(),
             };
-            // Required says by itself what it is for; given.
-        given.sort_by_key(|given| match given.field {
-            Some((at, field)) if field.required => at,
-            _ => usize::MAX,
-        });
-        let mut words = Vec::new();
-        for Given { name, field, value } in given {
-            if written_by(&self.call.name).contains(&name) || value.is_null() {
-                continue;
-            }
-            let text = match value {
-                Value::String(text) => crate::base::text::head(text, ARG).to_owned(),
-                other => crate::base::text::head(&other.to_string(), ARG).to_owned(),
-            };
-            // A word explains itself; a number or a boolean does not.
+            // A word says by itself what it is for; a number or a yes does not.
             let clear = match field {
                 Some((_, field)) => {
                     field.required || matches!(field.kind, Type::Text | Type::Choice(_))
@@ -253,85 +223,16 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// The file change of an edit call.
-    fn change(&self) -> Option<Change> {
-        if let Some(Args::Whole(patch)) = &self.args {
-            return Some(Change::Patch(clean(patch).into_owned()));
-        }
-        let path = self
-            .value("path")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned();
-        let between = |old, new, place| Change::Between {
-            path,
-            old,
-            new,
-            place,
-        };
-        match self.call.name.as_str() {
-            "create_file" => Some(between(
-                String::new(),
-                self.text("content")?,
-                Place::Line(1),
-            )),
-            "append_file" => Some(between(String::new(), self.text("content")?, Place::End)),
-            "apply_patch" => Some(between(
-                self.text("old_str")?,
-                self.text("new_str").unwrap_or_default(),
-                Place::Within,
-            )),
-            "file_apply_patch" if !self.flag("dry_run") => self.text("patch").map(Change::Patch),
-            // The note's path is not below the working directory.
-            "write_note" if self.flag("append") => Some(between(
-                String::new(),
-                self.text("content")?,
-                Place::Unknown,
-            )),
-            _ => None,
-        }
-    }
-}
-
 /// An argument that was given.
 struct Given<'a> {
     /// Its published name.
     name: &'a str,
-    /// Its declaration, and its index among the others.
+    /// Its declaration, and the place of that among the others.
     field: Option<(usize, &'static Field)>,
     value: &'a Value,
 }
 
-/// Arguments that are shown as a change, below the line.
-fn written_by(tool: &str) -> &'static [&'static str] {
-    match tool {
-        "create_file" | "append_file" | "write_note" => &["content"],
-        "apply_patch" => &["old_str", "new_str"],
-        "file_apply_patch" => &["patch"],
-        _ => &[],
-    }
-}
-
 /// The files that a patch names.
-fn files_of(patch: &str) -> String {
-    const MARKS: [&str; 4] = [
-        "*** Update File: ",
-        "*** Add File: ",
-        "*** Delete File: ",
-        "+++ ",
-    ];
-    let mut files: Vec<&str> = Vec::new();
-    for line in patch.lines() {
-        let file = MARKS.iter().find_map(|mark| line.strip_prefix(mark));
-        if let Some(file) = file.map(|file| Given<'a> {
-    /// Its published name.
-    name: &'a str,
-    /// Its declaration, and the place of that among the others.
-    field: Option<(usize, &'static Field)>,
-    value: it is unknown which of them Value,
-}
-
-/// The files one.
 fn files_of(patch: &str) -> String {
     const MARKS: [&str; 4] = [
         "*** Update File: ",
@@ -421,7 +322,7 @@ fn ended(end: &End, answered_by: &str, sheet: Sheet<'_>) -> (String, Style) {
         CallEnd::Signal(signal) => format!("✗ signal {signal} {took}"),
         CallEnd::Timeout => format!("✗ timeout {took}"),
         CallEnd::Failure => format!("✗ failed {took}"),
-        // It did not run to its end, so the time means nothing.
+        // Nothing ran, or not to its end: how long says nothing.
         CallEnd::Declined => "✗ declined".to_owned(),
         CallEnd::Stopped => "✗ stopped".to_owned(),
     };
@@ -451,7 +352,7 @@ fn drawn(call: &Call, sheet: Sheet<'_>) -> Option<diff::Drawn> {
     })
 }
 
-/// The result as given to the model, truncated.
+/// The result as it was given to the model, cut where nobody would read on.
 fn result(text: &str, sheet: Sheet<'_>) -> Vec<Line<'static>> {
     let dim = sheet.theme.dim;
     let mut rows: Vec<Line<'static>> = text
