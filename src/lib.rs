@@ -68,7 +68,7 @@ use std::ffi::OsString;
 /// Runs Marvin with the arguments after its name and the environment; returns the exit status.
 pub fn run(args: Vec<OsString>, vars: impl IntoIterator<Item = (OsString, OsString)>) -> u8 {
     match cli::run::run(args, base::env::Env::new(vars)) {
-        cli::run::Next::Done(status) => status,
-        cli::run::Next::Talk(low, start) => ui::run(*low, start),
+        cli::run::CliOutcome::Done(status) => status,
+        cli::run::CliOutcome::Talk(low, start) => ui::run(*low, start),
     }
 }

@@ -5,7 +5,7 @@
 pub use crate::base::cancel::Cancel;
 pub use crate::base::clock::Clock;
 pub use crate::base::env::Env;
-pub use crate::base::problem::{Kind, Problem};
+pub use crate::base::problem::{Problem, ProblemKind};
 pub use crate::base::zones::ZoneFiles;
 pub use crate::chat::event::NullSink;
 pub use crate::chat::message::ToolCall;
@@ -16,25 +16,25 @@ pub mod address {
 }
 
 pub mod alerts {
-    pub use crate::alerts::ntfy_inbox::News;
+    pub use crate::alerts::ntfy_inbox::NtfyInbox;
     pub use crate::alerts::timer::Timer;
     pub use crate::alerts::{Alerts, watch};
 }
 
 pub mod arguments {
-    pub use crate::tools::engine::arguments::{Args, for_history, understand};
+    pub use crate::tools::engine::arguments::{ParsedArguments, for_history, parse_arguments};
 }
 
 pub mod calendar {
-    pub use crate::formats::ical::event::Event;
-    pub use crate::formats::ical::expand::{Budget, occurrences};
-    pub use crate::formats::ical::line::{Lines, unfold};
-    pub use crate::formats::ical::rule::Rule;
+    pub use crate::formats::ical::event::CalendarEvent;
+    pub use crate::formats::ical::expand::{ExpansionBudget, occurrences};
+    pub use crate::formats::ical::line::{ContentLines, unfold};
+    pub use crate::formats::ical::rule::RecurrenceRule;
     pub use crate::formats::ical::scan::{scan, with_event, without};
     pub use crate::formats::ical::text::escape;
     pub use crate::formats::ical::zones::Zones;
     pub use crate::store::calendar::occurrence::{Occurrence, between};
-    pub use crate::tools::personal::calendar::new::{New, When};
+    pub use crate::tools::personal::calendar::new::{EventTime, NewEvent};
 }
 
 pub mod charset {
@@ -42,7 +42,7 @@ pub mod charset {
 }
 
 pub mod chat_log {
-    pub use crate::store::chat_log::{ChatLog, Role};
+    pub use crate::store::chat_log::{ChatLog, LogRole};
 }
 
 pub mod feed {
@@ -50,25 +50,25 @@ pub mod feed {
 }
 
 pub mod front_matter {
-    pub use crate::formats::front_matter::{Doc, New, lines, with_note};
+    pub use crate::formats::front_matter::{FrontMatter, NewTicket, lines, with_note};
 }
 
 pub mod html {
     pub use crate::formats::html::{
-        Page, Selector, entities, ids, line, page, page_part, text, title,
+        HtmlPage, Selector, entities, ids, line, page, page_part, text, title,
     };
 }
 
 pub mod llm {
-    pub use crate::llm::catalog::{Row, row};
+    pub use crate::llm::catalog::{ProviderSpec, row};
     pub use crate::llm::provider::Delta;
     pub use crate::llm::reply::Reply;
-    pub use crate::llm::wire::{Asked, Dialect};
+    pub use crate::llm::wire::{Dialect, ErrorContext};
 }
 
 pub mod markdown {
     pub use crate::ui::markdown::layout::{lay_out, lay_out_all, lay_out_open};
-    pub use crate::ui::markdown::split::Splitter;
+    pub use crate::ui::markdown::split::BlockSplitter;
 }
 
 pub mod patch {
@@ -79,22 +79,22 @@ pub mod patch {
 }
 
 pub mod services {
-    pub use crate::net::service::{Answer, Outside};
+    pub use crate::net::service::{ServiceClient, ServiceResponse};
     pub use crate::net::services::{SERVICES, service, variable};
 }
 
 pub mod sse {
-    pub use crate::formats::sse::{Events, Item};
+    pub use crate::formats::sse::{Events, SseItem};
 }
 
 pub mod terminal {
-    pub use crate::ui::term::guard::Guard;
+    pub use crate::ui::term::guard::TerminalGuard;
     pub use crate::ui::term::input::Keyboard;
     pub use crate::ui::term::keys::Parser;
     pub use crate::ui::term::screen::{Colours, Screen};
     pub use crate::ui::term::signals::Signals;
     pub use crate::ui::term::tty::{Tty, size};
-    pub use crate::ui::term::{Caught, Input};
+    pub use crate::ui::term::{Input, SignalEvent};
 }
 
 pub mod text {
@@ -105,10 +105,10 @@ pub mod text {
 pub mod tools {
     pub use crate::tools::all;
     pub use crate::tools::engine::batch::run_one;
-    pub use crate::tools::engine::context::{Ctx, World};
+    pub use crate::tools::engine::context::{SessionContext, ToolContext};
     pub use crate::tools::engine::owned_tool::OwnedTool;
-    pub use crate::tools::engine::policy::Bounds;
-    pub use crate::tools::engine::registry::{Registry, named};
+    pub use crate::tools::engine::policy::ToolPolicy;
+    pub use crate::tools::engine::registry::{Registry, find_tool};
 }
 
 pub mod web_results {

@@ -4,20 +4,20 @@ use super::model_target::ModelTarget;
 use crate::base::problem::Problem;
 use crate::chat::event::{Event, Level};
 use crate::chat::tokens::estimate;
-use crate::chat::usage::{Tokens, Turn};
-use crate::llm::failure::{Failure, Why};
-use crate::llm::fallback::{Decision, Situation, decide};
+use crate::chat::usage::{Tokens, TurnUsage};
+use crate::llm::failure::{Failure, FailureKind};
+use crate::llm::fallback::{AttemptState, Decision, decide};
 use crate::llm::provider::{Delta, Offer, Reply, Request};
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// Sends `request` until a reply is complete or retries and fallbacks are exhausted.
 ///
 /// `before` is what the turn did so far; pieces of the reply go to the listener as they arrive.
 pub(crate) fn ask(
-    ctx: &Ctx,
+    ctx: &ToolContext,
     target: &ModelTarget,
     request: &Request<'_>,
-    before: Situation,
+    before: AttemptState,
 ) -> Result<Reply, Failure> {
     let mut now = before;
     let no_tools = Offer::none();
@@ -27,7 +27,7 @@ pub(crate) fn ask(
         now.tools = !offer.tools.is_empty();
         let request = Request { offer, ..*request };
         let mut on = |delta: Delta<'_>| {
-            ctx.listener.hear(match delta {
+            ctx.listener.emit(match delta {
                 Delta::Text(text) => Event::Delta(text.to_owned()),
                 Delta::Thinking(text) => Event::Thinking(text.to_owned()),
             });
@@ -39,8 +39,8 @@ pub(crate) fn ask(
             }
             Err(failure) => failure,
         };
-        if failure.so_far.usage.is_some() || !failure.nothing_shown() {
-            count(ctx, target, &request, &failure.so_far);
+        if failure.partial.usage.is_some() || !failure.nothing_shown() {
+            count(ctx, target, &request, &failure.partial);
         }
         match decide(&failure, now) {
             Decision::Wait(wait) => {
@@ -50,7 +50,7 @@ pub(crate) fn ask(
                     "⚠️ Rate limited by {}. Waiting {seconds}s...",
                     target.provider.name()
                 );
-                ctx.listener.hear(Event::Notice(Level::Warning, words));
+                ctx.listener.emit(Event::Notice(Level::Warning, words));
                 if !ctx.stop.sleep(wait) {
                     return Err(Failure::cancelled());
                 }
@@ -61,7 +61,7 @@ pub(crate) fn ask(
                     "⚠️ {} takes no tools; asking again without them.",
                     request.model
                 );
-                ctx.listener.hear(Event::Notice(Level::Warning, words));
+                ctx.listener.emit(Event::Notice(Level::Warning, words));
                 offer = &no_tools;
             }
             Decision::FallBack | Decision::GiveUp => return Err(failure),
@@ -69,7 +69,7 @@ pub(crate) fn ask(
     }
 }
 
-fn check_cost(ctx: &Ctx, max: Option<f64>) -> Result<(), Failure> {
+fn check_cost(ctx: &ToolContext, max: Option<f64>) -> Result<(), Failure> {
     let Some(max) = max else { return Ok(()) };
     let spent = ctx.world.ledger.totals().cost;
     if spent < max {
@@ -79,11 +79,11 @@ fn check_cost(ctx: &Ctx, max: Option<f64>) -> Result<(), Failure> {
         "The cost limit of ${max} is reached (${spent:.4} spent)."
     ))
     .next("Raise --max-cost to continue.");
-    Err(Failure::new(Why::Refused, problem))
+    Err(Failure::new(FailureKind::Refused, problem))
 }
 
 /// Records the call's tokens and cost; without numbers from the provider they are estimated and marked.
-fn count(ctx: &Ctx, target: &ModelTarget, request: &Request<'_>, reply: &Reply) {
+fn count(ctx: &ToolContext, target: &ModelTarget, request: &Request<'_>, reply: &Reply) {
     if !target.provider.is_model() {
         return;
     }
@@ -105,7 +105,7 @@ fn count(ctx: &Ctx, target: &ModelTarget, request: &Request<'_>, reply: &Reply) 
         }
     });
     let (cost, estimated) = target.prices.cost(&target.model, target.local, tokens);
-    let turn = Turn {
+    let turn = TurnUsage {
         provider: target.provider.name().to_owned(),
         model: target.model.clone(),
         tokens: Tokens {
@@ -117,5 +117,5 @@ fn count(ctx: &Ctx, target: &ModelTarget, request: &Request<'_>, reply: &Reply) 
     ctx.world
         .ledger
         .add_turn(turn.clone(), target.local, ctx.world.clock.utc());
-    ctx.listener.hear(Event::Turn(turn));
+    ctx.listener.emit(Event::Turn(turn));
 }

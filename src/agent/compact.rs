@@ -6,7 +6,7 @@ use crate::chat::event::{Event, Level};
 use crate::chat::message::Message;
 use crate::disk::atomic::{self, Access};
 use crate::disk::beneath::Root;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::project::scratch;
 
 /// Where a project keeps backups of contexts, and the index of what was dropped.
@@ -18,11 +18,11 @@ const INDEX: &str = ".marvin/memories/INDEX.md";
 ///
 /// # Errors
 /// If the backup cannot be written nothing is dropped.
-pub(crate) fn compact(ctx: &Ctx, messages: &mut Vec<Message>) -> Outcome<bool> {
+pub(crate) fn compact(ctx: &ToolContext, messages: &mut Vec<Message>) -> Outcome<bool> {
     let Some(cut) = budget::cut(messages) else {
         return Ok(false);
     };
-    ctx.listener.hear(Event::Notice(
+    ctx.listener.emit(Event::Notice(
         Level::Info,
         "🔄 Compacting conversation history...".to_owned(),
     ));
@@ -36,7 +36,7 @@ pub(crate) fn compact(ctx: &Ctx, messages: &mut Vec<Message>) -> Outcome<bool> {
         .map(|_| INDEX);
     budget::insert_summary(messages, budget::summary(&dropped, index));
     ctx.world.reading.reset();
-    ctx.listener.hear(Event::Notice(
+    ctx.listener.emit(Event::Notice(
         Level::Info,
         "── Context compacted. Older messages summarized. ──".to_owned(),
     ));
@@ -45,7 +45,12 @@ pub(crate) fn compact(ctx: &Ctx, messages: &mut Vec<Message>) -> Outcome<bool> {
 
 /// Writes one message per line to a new file that is never overwritten: in the project, or in the profile if there is none or its folder is not
 /// writable or leads elsewhere.
-fn backup(ctx: &Ctx, project: Option<&Root>, stamp: &str, messages: &[Message]) -> Outcome<()> {
+fn backup(
+    ctx: &ToolContext,
+    project: Option<&Root>,
+    stamp: &str,
+    messages: &[Message],
+) -> Outcome<()> {
     let mut text = Vec::new();
     for message in messages {
         serde_json::to_writer(&mut text, message)

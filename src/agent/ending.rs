@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::model_target::ModelTarget;
 use crate::base::problem::Problem;
-use crate::base::text::{clip, plural, visible};
+use crate::base::text::{clip, escape_controls, plural};
 use crate::chat::message::ToolCall;
-use crate::llm::failure::{Failure, Why};
-use crate::llm::provider::{Finish, Reply};
-use crate::tools::engine::context::Ctx;
-use crate::tools::engine::registry::{self, Ended};
+use crate::llm::failure::{Failure, FailureKind};
+use crate::llm::provider::{FinishReason, Reply};
+use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::registry::{self, FinishedCall};
 
 /// Consecutive rounds in which every call was cut off: a model that does not learn from the answers would loop forever.
 pub(super) const MAX_CUT_ROUNDS: usize = 3;
@@ -17,8 +17,8 @@ pub(super) const MAX_CUT_ROUNDS: usize = 3;
 /// A notice about a reply whose calls are answered, so that the turn continues.
 pub(super) fn remark(target: &ModelTarget, reply: &Reply, cut: &[ToolCall]) -> Option<String> {
     match reply.finish {
-        Finish::Length if cut.is_empty() => Some(limit_reached(target)),
-        Finish::Length => {
+        FinishReason::Length if cut.is_empty() => Some(limit_reached(target)),
+        FinishReason::Length => {
             let names: Vec<&str> = cut.iter().map(|call| call.name.as_str()).collect();
             Some(format!(
                 "{} A tool call was cut and not run ({}); the model is asked to call again in smaller pieces.",
@@ -26,8 +26,8 @@ pub(super) fn remark(target: &ModelTarget, reply: &Reply, cut: &[ToolCall]) -> O
                 names.join(", ")
             ))
         }
-        Finish::Filtered => Some(filtered(target)),
-        Finish::Unsaid | Finish::Done | Finish::Other(_) => None,
+        FinishReason::Filtered => Some(filtered(target)),
+        FinishReason::Unknown | FinishReason::Done | FinishReason::Other(_) => None,
     }
 }
 
@@ -35,9 +35,9 @@ pub(super) fn remark(target: &ModelTarget, reply: &Reply, cut: &[ToolCall]) -> O
 pub(super) fn failure(target: &ModelTarget, reply: &Reply, shown: bool) -> Option<Failure> {
     let problem =
         match &reply.finish {
-            Finish::Length => Problem::limit(limit_reached(target))
+            FinishReason::Length => Problem::limit(limit_reached(target))
                 .next("Ask it to continue, or for less at once."),
-            Finish::Filtered => Problem::refused(filtered(target))
+            FinishReason::Filtered => Problem::refused(filtered(target))
                 .next("Ask in other words, or choose another model."),
             _ if !reply.text.trim().is_empty() => return None,
             // The last round has no tools; a model may call some nevertheless.
@@ -46,17 +46,17 @@ pub(super) fn failure(target: &ModelTarget, reply: &Reply, shown: bool) -> Optio
                 target.model
             ))
             .next("Ask it to continue."),
-            Finish::Other(why) => Problem::refused(format!(
+            FinishReason::Other(why) => Problem::refused(format!(
                 "{} answered nothing ({}).",
                 target.model,
-                visible(&clip(why, 600))
+                escape_controls(&clip(why, 600))
             )),
-            Finish::Unsaid | Finish::Done if shown => return None,
-            Finish::Unsaid | Finish::Done => {
+            FinishReason::Unknown | FinishReason::Done if shown => return None,
+            FinishReason::Unknown | FinishReason::Done => {
                 Problem::network(format!("{} answered nothing.", target.model)).next("Ask again.")
             }
         };
-    Some(Failure::new(Why::Unfinished, problem))
+    Some(Failure::new(FailureKind::Unfinished, problem))
 }
 
 /// The failure of a turn whose calls are cut again and again.
@@ -66,17 +66,17 @@ pub(super) fn cut_again_and_again(target: &ModelTarget) -> Failure {
         target.model
     ))
     .next("Ask for the work in smaller steps, or choose a model that may write longer replies: --model NAME.");
-    Failure::new(Why::Unfinished, problem)
+    Failure::new(FailureKind::Unfinished, problem)
 }
 
 /// The answer to a call that the limit of tokens cut off.
-pub(super) fn answer_cut(ctx: &Ctx, call: &ToolCall) -> Ended {
+pub(super) fn answer_cut(ctx: &ToolContext, call: &ToolCall) -> FinishedCall {
     let arrived = plural(call.args.chars().count(), "character");
     let problem = Problem::limit(format!(
         "This call was cut off by the limit of tokens of one reply after {arrived} of its arguments; nothing of it was run."
     ))
     .next("Call again in smaller pieces: a long file begins with create_file, and append_file adds the rest part by part.");
-    registry::end(ctx, call, Err(problem), Duration::ZERO)
+    registry::finish_call(ctx, call, Err(problem), Duration::ZERO)
 }
 
 fn limit_reached(target: &ModelTarget) -> String {

@@ -9,7 +9,7 @@ use crate::disk::beneath::Root;
 use crate::disk::paths::Paths;
 
 /// Size limit in bytes of one such text, and of all documents together: they are in every request.
-const CAP: usize = 60_000;
+const MAX_DOCUMENT_BYTES: usize = 60_000;
 
 /// The project's instructions: the first of the three places of [`Paths::instructions`], else `AGENTS.md` (<https://agents.md>) from the directory
 /// up to the repository's root; outside a repository, in the directory alone. Returns where they were found and their text.
@@ -19,7 +19,7 @@ pub(crate) fn instructions(paths: &Paths, root: &Root) -> Option<(PathBuf, Strin
     let dir = root.path();
     let found = paths.instructions(dir).into_iter().find_map(|path| {
         let text = match path.strip_prefix(dir) {
-            Ok(rel) => read_within(root, rel.to_str()?, CAP),
+            Ok(rel) => read_within(root, rel.to_str()?, MAX_DOCUMENT_BYTES),
             Err(_) => read_own(&path),
         };
         text.map(|text| (path, text))
@@ -30,7 +30,7 @@ pub(crate) fn instructions(paths: &Paths, root: &Root) -> Option<(PathBuf, Strin
 fn agents(root: &Root) -> Option<(PathBuf, String)> {
     const NAME: &str = "AGENTS.md";
     let dir = root.path();
-    if let Some(text) = read_within(root, NAME, CAP) {
+    if let Some(text) = read_within(root, NAME, MAX_DOCUMENT_BYTES) {
         return Some((dir.join(NAME), text));
     }
     let top = dir.ancestors().find(|above| above.join(".git").exists())?;
@@ -43,7 +43,7 @@ fn agents(root: &Root) -> Option<(PathBuf, String)> {
         if fs::symlink_metadata(&path).is_ok() {
             // A link may lead to another place in the repository.
             let rel = path.strip_prefix(top).ok()?.to_str()?;
-            if let Some(text) = read_within(&Root::open(top).ok()?, rel, CAP) {
+            if let Some(text) = read_within(&Root::open(top).ok()?, rel, MAX_DOCUMENT_BYTES) {
                 return Some((path, text));
             }
         }
@@ -53,7 +53,7 @@ fn agents(root: &Root) -> Option<(PathBuf, String)> {
 
 /// The project's specification, interface and design documents that exist, within one cap for all.
 pub(crate) fn documents(root: &Root) -> Vec<(&'static str, String)> {
-    let mut left = CAP;
+    let mut left = MAX_DOCUMENT_BYTES;
     let mut found = Vec::new();
     for name in [".marvin/spec.md", ".marvin/ux.md", ".marvin/design.md"] {
         if let Some(text) = read_within(root, name, left) {
@@ -75,7 +75,7 @@ fn read_within(root: &Root, rel: &str, cap: usize) -> Option<String> {
 /// The user's own file about the project, wherever their links lead.
 fn read_own(path: &Path) -> Option<String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    read_capped(open::read(path).ok()?, &name, CAP)
+    read_capped(open::read(path).ok()?, &name, MAX_DOCUMENT_BYTES)
 }
 
 /// The file's text up to `cap` bytes, with a note when more is there.
@@ -178,6 +178,6 @@ mod tests {
         fs::write(dir.path().join(".marvin/design.md"), "d").unwrap();
         let found = documents(dir.path());
         assert!(found[0].1.contains("[Cut: 80000 bytes in all."));
-        assert!(found[0].1.len() < CAP + 200);
+        assert!(found[0].1.len() < MAX_DOCUMENT_BYTES + 200);
     }
 }

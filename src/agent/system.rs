@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use super::{instructions, prompts};
 use crate::base::marks::enclosed;
 use crate::disk::beneath::Root;
-use crate::tools::engine::context::World;
+use crate::tools::engine::context::SessionContext;
 
 /// Facts about the user for the prompt; the floor above reads them from the profile's files.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Person {
+pub(crate) struct UserFacts {
     /// Preferences as text, one a line.
     pub preferences: String,
     /// Saved places as text, one a line.
@@ -22,7 +22,7 @@ pub(crate) struct Person {
 
 /// The prompt: Marvin's identity, the user, the project, and last what changes between requests, so that providers that cache prefixes can reuse as
 /// much as possible.
-pub(crate) fn prompt(world: &World, person: &Person, coding: bool) -> String {
+pub(crate) fn prompt(world: &SessionContext, person: &UserFacts, coding: bool) -> String {
     let mut out = prompts::fill(prompts::IDENTITY, &[]);
     section(&mut out, "Preferences", &person.preferences);
     let _ = write!(out, "\n\n## Active profile\n{}", world.profile());
@@ -38,7 +38,7 @@ pub(crate) fn prompt(world: &World, person: &Person, coding: bool) -> String {
 }
 
 /// The rules of work in coding mode, and what the project says of itself in any.
-fn project(out: &mut String, world: &World, root: &Root, coding: bool) {
+fn project(out: &mut String, world: &SessionContext, root: &Root, coding: bool) {
     if coding {
         let dir = root.path().display().to_string();
         section(

@@ -4,21 +4,21 @@ use std::collections::HashSet;
 
 use super::ask::ask;
 use super::model_target::ModelTarget;
-use super::system::{self, Person};
+use super::system::{self, UserFacts};
 use super::{compact, ending, prompts};
 use crate::base::ids;
 use crate::base::text::clip;
-use crate::chat::budget::Budget;
+use crate::chat::budget::ContextBudget;
 use crate::chat::event::{Event, Level};
 use crate::chat::message::{Message, ToolCall};
 use crate::chat::repair::{cut_for_cap, repair};
-use crate::chat::tokens::{Meter, estimate};
+use crate::chat::tokens::{TokenMeter, estimate};
 use crate::llm::failure::Failure;
-use crate::llm::fallback::Situation;
+use crate::llm::fallback::AttemptState;
 use crate::llm::models;
 use crate::llm::provider::{Effort, Offer, Reply, Request};
 use crate::tools::Effect;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::registry::{NAMELESS, Registry};
 use crate::tools::engine::{arguments, batch};
 
@@ -27,7 +27,7 @@ const CUT_ARGUMENTS: usize = 1_000;
 
 /// Limits of a turn.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct TurnLimits {
     /// Rounds of tool calls.
     pub rounds: usize,
     /// Messages kept in memory.
@@ -36,7 +36,7 @@ pub(crate) struct Limits {
     pub until_switch: bool,
 }
 
-impl Limits {
+impl TurnLimits {
     /// The limits of a mode: work on code goes further.
     pub(crate) fn new(coding: bool) -> Self {
         if coding {
@@ -64,13 +64,13 @@ pub(crate) struct Talk<'a> {
     /// Works in coding mode.
     pub coding: bool,
     /// Its limits.
-    pub limits: Limits,
+    pub limits: TurnLimits,
     /// Facts about the user.
-    pub person: &'a Person,
+    pub person: &'a UserFacts,
     /// The messages.
     pub messages: Vec<Message>,
     /// Their token count.
-    pub meter: Meter,
+    pub meter: TokenMeter,
     /// Effects that tools requested of the session; they apply even if the turn fails later.
     pub effects: Vec<Effect>,
 }
@@ -80,7 +80,7 @@ impl<'a> Talk<'a> {
     pub(crate) fn new(
         target: &'a ModelTarget,
         offer: &'a Offer,
-        person: &'a Person,
+        person: &'a UserFacts,
         messages: Vec<Message>,
         coding: bool,
     ) -> Self {
@@ -88,10 +88,10 @@ impl<'a> Talk<'a> {
             target,
             offer,
             coding,
-            limits: Limits::new(coding),
+            limits: TurnLimits::new(coding),
             person,
             messages,
-            meter: Meter::default(),
+            meter: TokenMeter::default(),
             effects: Vec::new(),
         }
     }
@@ -100,7 +100,7 @@ impl<'a> Talk<'a> {
     ///
     /// # Errors
     /// The provider's failure, after retries and fallbacks; messages up to it stay in `messages`.
-    pub(crate) fn answer(&mut self, ctx: &Ctx) -> Result<String, Failure> {
+    pub(crate) fn answer(&mut self, ctx: &ToolContext) -> Result<String, Failure> {
         let answered = self.rounds(ctx);
         // The reply is part of the context now, not only when the next message is sent.
         let warn = self.budget().warn;
@@ -109,9 +109,9 @@ impl<'a> Talk<'a> {
         answered
     }
 
-    fn rounds(&mut self, ctx: &Ctx) -> Result<String, Failure> {
+    fn rounds(&mut self, ctx: &ToolContext) -> Result<String, Failure> {
         let mut text = String::new();
-        let mut now = Situation::default();
+        let mut now = AttemptState::default();
         let last_round = self.limits.rounds;
         let mut cut_rounds = 0;
         for round in 0..=last_round {
@@ -122,7 +122,7 @@ impl<'a> Talk<'a> {
                 self.remark_calls(ctx, &reply);
                 (Vec::new(), Vec::new())
             } else {
-                in_own_words(
+                normalize_calls(
                     &ctx.world.registry,
                     reply.calls.clone(),
                     reply.cut_calls.clone(),
@@ -135,7 +135,7 @@ impl<'a> Talk<'a> {
                 break;
             }
             if let Some(words) = ending::remark(self.target, &reply, &cut) {
-                ctx.listener.hear(Event::Notice(Level::Warning, words));
+                ctx.listener.emit(Event::Notice(Level::Warning, words));
             }
             self.keep(reply, &calls, &cut);
             cut_rounds = if calls.is_empty() { cut_rounds + 1 } else { 0 };
@@ -143,7 +143,7 @@ impl<'a> Talk<'a> {
                 .iter()
                 .any(|call| !ctx.world.registry.plan(call).effect.is_none());
             if !calls.is_empty() {
-                ctx.listener.hear(Event::ToolsStarted(calls.clone()));
+                ctx.listener.emit(Event::ToolsStarted(calls.clone()));
             }
             let mut ended = batch::run(ctx, &calls);
             ended.extend(cut.iter().map(|call| ending::answer_cut(ctx, call)));
@@ -172,7 +172,12 @@ impl<'a> Talk<'a> {
     }
 
     /// Repairs the conversation, keeps it within its limits, and sends it.
-    fn request(&mut self, ctx: &Ctx, now: Situation, last: bool) -> Result<Reply, Failure> {
+    fn request(
+        &mut self,
+        ctx: &ToolContext,
+        now: AttemptState,
+        last: bool,
+    ) -> Result<Reply, Failure> {
         repair(&mut self.messages);
         if let Some(at) = cut_for_cap(&self.messages, self.limits.cap) {
             self.messages.drain(..at);
@@ -205,7 +210,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Counts the context (`beside` bytes go with the messages), compacts it when it is too full, and reports the remaining room to the tools.
-    fn fit(&mut self, ctx: &Ctx, beside: usize) {
+    fn fit(&mut self, ctx: &ToolContext, beside: usize) {
         let budget = self.budget();
         let mut used = self.meter.measure(&self.messages, beside, budget.warn);
         if used >= budget.compact {
@@ -216,7 +221,7 @@ impl<'a> Talk<'a> {
                     let words = format!(
                         "The conversation was not compacted, because its backup failed: {problem}"
                     );
-                    ctx.listener.hear(Event::Notice(Level::Warning, words));
+                    ctx.listener.emit(Event::Notice(Level::Warning, words));
                 }
             }
         }
@@ -224,25 +229,25 @@ impl<'a> Talk<'a> {
         gauge.set(used, estimate(beside), budget.warn, budget.hard);
     }
 
-    fn budget(&self) -> Budget {
-        Budget::for_window(models::facts(self.target.local, &self.target.model).window)
+    fn budget(&self) -> ContextBudget {
+        ContextBudget::for_window(models::facts(self.target.local, &self.target.model).window)
     }
 
     /// The warning for a nearly full context, including the results of this round (`said` bytes).
-    fn warning(&self, ctx: &Ctx, said: usize) -> Option<String> {
+    fn warning(&self, ctx: &ToolContext, said: usize) -> Option<String> {
         self.budget()
             .warning(ctx.world.context.used() + estimate(said))
     }
 
     /// Notes that the last reply calls tools although no round is left.
-    fn remark_calls(&self, ctx: &Ctx, reply: &Reply) {
+    fn remark_calls(&self, ctx: &ToolContext, reply: &Reply) {
         let asks = !reply.calls.is_empty() || !reply.cut_calls.is_empty();
         if asks && !reply.text.is_empty() {
             let words = format!(
                 "{} still asks for tools after {} rounds; they were not run.",
                 self.target.model, self.limits.rounds
             );
-            ctx.listener.hear(Event::Notice(Level::Warning, words));
+            ctx.listener.emit(Event::Notice(Level::Warning, words));
         }
     }
 
@@ -269,7 +274,7 @@ impl<'a> Talk<'a> {
 
 /// Gives calls with a missing or duplicate id one of their own, so that every call gets exactly one answer, and normalizes tool names that have
 /// decorations.
-fn in_own_words(
+fn normalize_calls(
     registry: &Registry,
     mut calls: Vec<ToolCall>,
     mut cut: Vec<ToolCall>,
@@ -324,10 +329,10 @@ mod tests {
             id: "a".into(),
             name: name.into(),
             args: "{}".into(),
-            keep: None,
+            provider_state: None,
         };
         let names = ["functions.tree", " tree\n", "tool:tree", "a.tree.b", "tree"];
-        let (calls, _) = in_own_words(
+        let (calls, _) = normalize_calls(
             &Registry::default(),
             names.into_iter().map(call).collect(),
             Vec::new(),

@@ -13,11 +13,11 @@ use crate::disk::atomic::{self, Access};
 use crate::disk::paths::Paths;
 
 /// Longest record that is read.
-const CAP: u64 = 1 << 20;
+const MAX_RECORD_BYTES: u64 = 1 << 20;
 
 /// An event that a reminder belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Of {
+pub(crate) struct EventRef {
     /// The profile whose calendar it is.
     pub profile: String,
     /// The event.
@@ -26,7 +26,7 @@ pub(crate) struct Of {
 
 /// Something that rings once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct AlertRecord {
     /// Random; the scheduler's line ends with it.
     pub id: String,
     /// An alarm's name; a reminder's is its id.
@@ -46,17 +46,17 @@ pub(crate) struct Record {
     pub late: Option<Zoned>,
     /// The event, for a reminder.
     #[serde(default, rename = "event")]
-    pub of: Option<Of>,
+    pub of: Option<EventRef>,
 }
 
-impl Record {
+impl AlertRecord {
     /// When it rings.
     pub(crate) fn at(&self, zones: &ZoneFiles) -> Option<Zoned> {
         zones.stored(&self.time)
     }
 
     /// When it rings as far as this program knows: by the scheduler, outside a session.
-    pub(crate) fn rings(&self, alerts: &Alerts) -> Option<Zoned> {
+    pub(crate) fn due(&self, alerts: &Alerts) -> Option<Zoned> {
         let late = self.late.clone().filter(|_| !alerts.has_session());
         late.or_else(|| self.at(alerts.clock.zones()))
     }
@@ -119,7 +119,7 @@ pub(crate) fn all(
     paths: &Paths,
     zones: &ZoneFiles,
     odd: &mut Vec<PathBuf>,
-) -> Outcome<Vec<Record>> {
+) -> Outcome<Vec<AlertRecord>> {
     let mut records = Vec::new();
     for (folder, reminders) in [(paths.alarms()?, false), (paths.reminders()?, true)] {
         let Ok(entries) = fs::read_dir(&folder) else {
@@ -147,9 +147,9 @@ pub(crate) fn all(
     Ok(records)
 }
 
-fn read(path: &Path, zones: &ZoneFiles) -> Option<Record> {
-    let bytes = atomic::read(path, CAP).ok()??;
-    let record: Record = serde_json::from_slice(&bytes).ok()?;
+fn read(path: &Path, zones: &ZoneFiles) -> Option<AlertRecord> {
+    let bytes = atomic::read(path, MAX_RECORD_BYTES).ok()??;
+    let record: AlertRecord = serde_json::from_slice(&bytes).ok()?;
     record.at(zones).is_some().then_some(record)
 }
 
@@ -157,7 +157,7 @@ fn read(path: &Path, zones: &ZoneFiles) -> Option<Record> {
 ///
 /// # Errors
 /// No place for Marvin's files.
-pub(crate) fn find(paths: &Paths, zones: &ZoneFiles, id: &str) -> Outcome<Option<Record>> {
+pub(crate) fn find(paths: &Paths, zones: &ZoneFiles, id: &str) -> Outcome<Option<AlertRecord>> {
     Ok(all(paths, zones, &mut Vec::new())?
         .into_iter()
         .find(|record| record.id == id))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::record::{self, Record};
+use super::record::{self, AlertRecord};
 use super::schedule;
 use crate::alerts::Alerts;
 use crate::alerts::ntfy::reminder_topic;
@@ -14,25 +14,25 @@ use crate::base::text::clip;
 use crate::disk::atomic::{self, Access};
 use crate::disk::lock::Lock;
 use crate::proc::desktop;
-use crate::store::calendar::files::Files;
+use crate::store::calendar::files::CalendarFiles;
 
 /// Longest wait for another Marvin that is ringing.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 /// An open session, which can show the message, gets this head start over the scheduler.
 const HEAD_START: SignedDuration = SignedDuration::from_secs(2);
 /// Lateness that is worth a word.
-const LATE: i64 = 120;
+const LATE_SECONDS: i64 = 120;
 /// How early a scheduler may call: it only knows whole minutes, and when clocks go back it takes the first of two equal hours.
-const EARLY: SignedDuration = SignedDuration::from_secs(3_660);
+const MAX_EARLY: SignedDuration = SignedDuration::from_secs(3_660);
 
 /// The message for the user.
-pub(crate) fn words(alerts: &Alerts, record: &Record) -> String {
+pub(crate) fn words(alerts: &Alerts, record: &AlertRecord) -> String {
     let kind = match record.of {
         Some(_) => "Reminder",
         None => "Alarm",
     };
     let late = record.at(alerts.clock.zones()).filter(|at| {
-        alerts.clock.now().timestamp().as_second() - at.timestamp().as_second() > LATE
+        alerts.clock.now().timestamp().as_second() - at.timestamp().as_second() > LATE_SECONDS
     });
     let late = late.map_or_else(String::new, |at| {
         format!(" (was due {})", at.strftime("%a %-d %b %H:%M"))
@@ -67,7 +67,7 @@ fn wait(early: SignedDuration, second: i8) -> Option<Duration> {
     let left = i64::from(60 - second) * 1_000 - 500;
     let head = HEAD_START.min(SignedDuration::from_millis(left));
     let wait = (early + head).max(SignedDuration::ZERO);
-    (early <= EARLY).then(|| wait.unsigned_abs())
+    (early <= MAX_EARLY).then(|| wait.unsigned_abs())
 }
 
 /// Rings the record `id` outside this program, whose session has shown it, once, and removes it.
@@ -78,12 +78,12 @@ pub(crate) fn fire(alerts: &Alerts, id: &str, stop: &Cancel) -> Outcome<()> {
     once(alerts, id, remove, stop)
 }
 
-fn remove(alerts: &Alerts, record: &Record, stop: &Cancel) -> Outcome<()> {
+fn remove(alerts: &Alerts, record: &AlertRecord, stop: &Cancel) -> Outcome<()> {
     schedule::remove(alerts, std::slice::from_ref(record), stop).map(|_| ())
 }
 
 /// Keeps a record that could not be shown, so that the next session shows it; the scheduler is done with it.
-fn keep(alerts: &Alerts, record: &Record, stop: &Cancel) -> Outcome<()> {
+fn keep(alerts: &Alerts, record: &AlertRecord, stop: &Cancel) -> Outcome<()> {
     let _ = schedule::take_back(alerts, std::slice::from_ref(record), stop);
     Err(Problem::missing(words(alerts, record)).next(
         "Neither a desktop notice nor an ntfy message could be sent; Marvin shows it when it is opened next.",
@@ -91,13 +91,13 @@ fn keep(alerts: &Alerts, record: &Record, stop: &Cancel) -> Outcome<()> {
 }
 
 /// What happens to a record that could not be shown.
-type End = fn(&Alerts, &Record, &Cancel) -> Outcome<()>;
+type AfterRing = fn(&Alerts, &AlertRecord, &Cancel) -> Outcome<()>;
 
 /// Rings the record `id` outside this program, once, and removes it; one that could not be shown there ends as `unheard` says.
-fn once(alerts: &Alerts, id: &str, unheard: End, stop: &Cancel) -> Outcome<()> {
+fn once(alerts: &Alerts, id: &str, unheard: AfterRing, stop: &Cancel) -> Outcome<()> {
     let folder = alerts.paths.alarms()?;
     atomic::make_folder(&folder, Access::Private)?;
-    let _lock = Lock::take(&folder.join("fire"), PATIENCE, stop)?;
+    let _lock = Lock::take(&folder.join("fire"), LOCK_TIMEOUT, stop)?;
     let Some(record) = record::find(&alerts.paths, alerts.clock.zones(), id)? else {
         return Ok(());
     };
@@ -110,7 +110,7 @@ fn once(alerts: &Alerts, id: &str, unheard: End, stop: &Cancel) -> Outcome<()> {
         // The scheduler knows nothing of profiles: an event's reminder goes to the topic of its own profile.
         let profile = record.of.as_ref().map(|of| of.profile.clone());
         let profile = profile.unwrap_or_else(|| alerts.profile());
-        if !aloud(alerts, &profile, title, &words(alerts, &record), stop) {
+        if !notify_out_of_band(alerts, &profile, title, &words(alerts, &record), stop) {
             return unheard(alerts, &record, stop);
         }
     }
@@ -118,17 +118,17 @@ fn once(alerts: &Alerts, id: &str, unheard: End, stop: &Cancel) -> Outcome<()> {
 }
 
 /// False for a reminder whose event is gone, also when another program removed it.
-pub(crate) fn is_wanted(alerts: &Alerts, record: &Record) -> bool {
+pub(crate) fn is_wanted(alerts: &Alerts, record: &AlertRecord) -> bool {
     let Some(of) = &record.of else { return true };
     let Ok(profile) = alerts.paths.profile(&of.profile) else {
         return true;
     };
-    Files::of(&profile).hold(&of.uid)
+    CalendarFiles::of(&profile).hold(&of.uid)
 }
 
 /// A desktop notice, and a message to the telephone that says of what kind it is; neither failing stops the other, and the session
 /// has its own notice. True when one of them went out.
-pub(crate) fn aloud(
+pub(crate) fn notify_out_of_band(
     alerts: &Alerts,
     profile: &str,
     title: &str,

@@ -6,13 +6,13 @@ use std::time::Duration;
 use jiff::civil::DateTime;
 use jiff::{RoundMode, Timestamp, Unit, ZonedRound};
 
-use super::record::Record;
+use super::record::AlertRecord;
 use crate::alerts::Alerts;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::atomic::{self, Access};
 use crate::disk::lock::Lock;
-use crate::proc::cron::{Mark, daemon_runs};
+use crate::proc::cron::{CronMark, daemon_runs};
 use crate::proc::{at, cron};
 
 /// Variables that a notice needs and that a scheduler does not give; none is a secret, but for a proxy's with a password in it.
@@ -42,9 +42,9 @@ const CARRIED: [&str; 23] = [
     "NO_PROXY",
 ];
 /// Time allowed for handing a record to the scheduler.
-const HEARD: Duration = Duration::from_secs(5);
+const HAND_OVER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest wait for another Marvin that changes the crontab.
-const PATIENCE: Duration = Duration::from_secs(6);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// Saves the records and hands them to cron, else to at; returns a warning for the user when neither works well.
 ///
@@ -52,7 +52,7 @@ const PATIENCE: Duration = Duration::from_secs(6);
 /// The records cannot be written.
 pub(crate) fn add(
     alerts: &Alerts,
-    records: &mut [Record],
+    records: &mut [AlertRecord],
     stop: &Cancel,
 ) -> Outcome<Option<String>> {
     for record in records.iter() {
@@ -105,7 +105,7 @@ fn unheard(scheduler: &str) -> Option<String> {
     })
 }
 
-fn with_cron(alerts: &Alerts, records: &mut [Record], stop: &Cancel) -> Outcome<()> {
+fn with_cron(alerts: &Alerts, records: &mut [AlertRecord], stop: &Cancel) -> Outcome<()> {
     // First: what comes after takes no time, the lock may.
     let _lock = lock(alerts, stop)?;
     let mut lines = String::new();
@@ -122,7 +122,7 @@ fn with_cron(alerts: &Alerts, records: &mut [Record], stop: &Cancel) -> Outcome<
     cron::change(&alerts.env, stop, &[], &lines)
 }
 
-fn with_at(alerts: &Alerts, records: &mut [Record], stop: &Cancel) -> Outcome<()> {
+fn with_at(alerts: &Alerts, records: &mut [AlertRecord], stop: &Cancel) -> Outcome<()> {
     for record in records.iter_mut() {
         let when = assign_minute(alerts, record);
         let script = write_script(alerts, record, when)?;
@@ -136,7 +136,7 @@ fn with_at(alerts: &Alerts, records: &mut [Record], stop: &Cancel) -> Outcome<()
     Ok(())
 }
 
-fn write_script(alerts: &Alerts, record: &Record, when: Option<DateTime>) -> Outcome<PathBuf> {
+fn write_script(alerts: &Alerts, record: &AlertRecord, when: Option<DateTime>) -> Outcome<PathBuf> {
     let script = record.script(&alerts.paths)?;
     let text = script_text(alerts, record, when.map_or(0, DateTime::year))?;
     atomic::write(&script, text.as_bytes(), Access::Private)?;
@@ -151,7 +151,7 @@ fn write_script(alerts: &Alerts, record: &Record, when: Option<DateTime>) -> Out
 /// The files cannot be removed.
 pub(crate) fn remove(
     alerts: &Alerts,
-    records: &[Record],
+    records: &[AlertRecord],
     stop: &Cancel,
 ) -> Outcome<Option<String>> {
     for record in records {
@@ -161,9 +161,9 @@ pub(crate) fn remove(
 }
 
 /// Removes the records from their scheduler; returns a warning if that failed.
-pub(crate) fn take_back(alerts: &Alerts, records: &[Record], stop: &Cancel) -> Option<String> {
+pub(crate) fn take_back(alerts: &Alerts, records: &[AlertRecord], stop: &Cancel) -> Option<String> {
     let mut trouble = None;
-    let marks: Vec<Mark> = records.iter().filter_map(mark).collect();
+    let marks: Vec<CronMark> = records.iter().filter_map(mark).collect();
     if !marks.is_empty() && cron::is_installed(&alerts.env) {
         // Also for records that do not mention cron: a process that was killed may have written the line but not yet the record.
         let taken =
@@ -192,17 +192,22 @@ fn lock(alerts: &Alerts, stop: &Cancel) -> Outcome<Lock> {
         .paths
         .cache()
         .or_else(|_| alerts.paths.config().map(Into::into))?;
-    Lock::take(&beside.join("crontab"), PATIENCE, stop)
+    Lock::take(&beside.join("crontab"), LOCK_TIMEOUT, stop)
 }
 
-fn mark(record: &Record) -> Option<Mark> {
-    Mark::new(&record.id)
+fn mark(record: &AlertRecord) -> Option<CronMark> {
+    CronMark::new(&record.id)
 }
 
 /// The minute for the scheduler, in its zone: the record's own, whose second the program then waits for; the next one if that has already begun.
-fn assign_minute(alerts: &Alerts, record: &mut Record) -> Option<DateTime> {
+fn assign_minute(alerts: &Alerts, record: &mut AlertRecord) -> Option<DateTime> {
     let zones = alerts.clock.zones();
-    let heard = alerts.clock.now().timestamp().checked_add(HEARD).ok()?;
+    let heard = alerts
+        .clock
+        .now()
+        .timestamp()
+        .checked_add(HAND_OVER_TIMEOUT)
+        .ok()?;
     let at = record.at(zones)?;
     let minute = |moment: Timestamp, mode: RoundMode| {
         let whole = ZonedRound::new().smallest(Unit::Minute).mode(mode);
@@ -218,7 +223,7 @@ fn assign_minute(alerts: &Alerts, record: &mut Record) -> Option<DateTime> {
 }
 
 /// The script holds an id, a year and paths; the message stays in its record, where no shell reads it.
-fn script_text(alerts: &Alerts, record: &Record, year: i16) -> Outcome<String> {
+fn script_text(alerts: &Alerts, record: &AlertRecord, year: i16) -> Outcome<String> {
     let marvin = std::env::current_exe()
         .map_err(|why| Problem::system("Cannot find Marvin's own program", why))?;
     let marvin = quoted(at_its_place(&marvin.to_string_lossy()));

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::record::{self, Record};
+use super::record::{self, AlertRecord};
 use super::ring;
 use crate::alerts::Alerts;
 use crate::base::cancel::Cancel;
 
 /// While an alarm is pending the clock is looked at this often: it can be set, and a machine can sleep.
-const LOOK: Duration = Duration::from_secs(60);
+const CLOCK_POLL_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Starts the thread, once for each alerts: it rings timers, and alarms and reminders where a session shows what is announced.
 /// It ends with the alerts.
@@ -32,10 +32,10 @@ pub fn watch(alerts: &Arc<Alerts>) {
     // Without a thread nothing rings here; the scheduler's lines still do.
     let _ = std::thread::Builder::new()
         .name("bells".into())
-        .spawn(move || Watch::new(alerts, woken).run());
+        .spawn(move || AlertLoop::new(alerts, woken).run());
 }
 
-struct Watch {
+struct AlertLoop {
     alerts: Weak<Alerts>,
     woken: PipeReader,
     files: Option<OwnedFd>,
@@ -43,7 +43,7 @@ struct Watch {
     told: BTreeSet<String>,
 }
 
-impl Watch {
+impl AlertLoop {
     fn new(alerts: Weak<Alerts>, woken: PipeReader) -> Self {
         // Two ends of one thing: neither may block this thread.
         let _ = rustix::io::ioctl_fionbio(woken.as_fd(), true);
@@ -97,7 +97,10 @@ impl Watch {
             let wait = at.timestamp().duration_since(now);
             match Duration::try_from(wait) {
                 Ok(wait) if !wait.is_zero() => {
-                    next = Some(next.map_or(wait, |next: Duration| next.min(wait)).min(LOOK));
+                    next = Some(
+                        next.map_or(wait, |next: Duration| next.min(wait))
+                            .min(CLOCK_POLL_INTERVAL),
+                    );
                 }
                 _ if self.told.insert(record.id.clone()) => tell(alerts, &record),
                 _ => {}
@@ -131,7 +134,7 @@ impl Watch {
     }
 }
 
-fn tell(alerts: &Arc<Alerts>, record: &Record) {
+fn tell(alerts: &Arc<Alerts>, record: &AlertRecord) {
     if ring::is_wanted(alerts, record) {
         let words = ring::words(alerts, record);
         say(alerts, "", words, Some(record.id.clone()));
@@ -148,7 +151,8 @@ fn say(alerts: &Arc<Alerts>, title: &'static str, words: String, id: Option<Stri
     beside(move || match id {
         Some(id) => drop(ring::fire(&alerts, &id, &Cancel::new())),
         None => {
-            let _ = ring::aloud(&alerts, &alerts.profile(), title, &words, &Cancel::new());
+            let _ =
+                ring::notify_out_of_band(&alerts, &alerts.profile(), title, &words, &Cancel::new());
         }
     });
 }

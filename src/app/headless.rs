@@ -9,11 +9,11 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::settings::Low;
-use super::setup::{self, Start};
-use super::stream::{Stream, say};
+use super::settings::CliArgs;
+use super::setup::{self, ProcessStart};
+use super::stream::{StdoutSink, say};
 use super::summarize::summarizer;
-use super::watch::Watch;
+use super::watch::RunWatch;
 use crate::agent::turn::Talk;
 use crate::app::run_notice;
 use crate::base::cancel::Cancel;
@@ -21,22 +21,22 @@ use crate::base::problem::{Outcome, Problem};
 use crate::chat::message::Message;
 use crate::chat::usage::Totals;
 use crate::llm::models;
-use crate::tools::engine::context::{Ctx, World};
+use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// State that ends the run, usable from any thread.
-struct Run {
-    low: Low,
-    start: Start,
+struct HeadlessRun {
+    low: CliArgs,
+    start: ProcessStart,
     began: Instant,
     stop: Cancel,
     /// The turn's world, as soon as there is one.
-    world: OnceLock<Arc<World>>,
+    world: OnceLock<Arc<SessionContext>>,
     ended: AtomicBool,
 }
 
 /// Runs to the end and gives the exit status; the cost line is always the last on standard error.
-pub(crate) fn run(low: Low, start: Start) -> u8 {
-    let run = Arc::new(Run {
+pub(crate) fn run(low: CliArgs, start: ProcessStart) -> u8 {
+    let run = Arc::new(HeadlessRun {
         low,
         start,
         began: Instant::now(),
@@ -45,7 +45,7 @@ pub(crate) fn run(low: Low, start: Start) -> u8 {
         ended: AtomicBool::new(false),
     });
     let late = Arc::clone(&run);
-    let watch = Watch::start(run.stop.clone(), move |signal| {
+    let watch = RunWatch::start(run.stop.clone(), move |signal| {
         // The turn hangs where cancellation cannot reach it, for instance in a name lookup: the run ends without it.
         if let Some(status) = late.end(after(signal)) {
             std::process::exit(status.into());
@@ -79,7 +79,7 @@ fn said(outcome: Outcome<()>) -> u8 {
     }
 }
 
-impl Run {
+impl HeadlessRun {
     /// Records the usage, sends the message to ntfy and prints the cost line; only the first caller gets the status back.
     fn end(&self, status: u8) -> Option<u8> {
         if self.ended.swap(true, Ordering::SeqCst) {
@@ -122,7 +122,7 @@ fn fail(problem: &Problem) -> u8 {
 }
 
 /// The run itself.
-fn work(run: &Run) -> Outcome<()> {
+fn work(run: &HeadlessRun) -> Outcome<()> {
     let (low, start, stop) = (&run.low, &run.start, &run.stop);
     let mut warn = |words: String| say(&format!("Warning: {words}"));
     let prompt = low.prompt(start.stdin_is_terminal)?;
@@ -137,10 +137,10 @@ fn work(run: &Run) -> Outcome<()> {
     let facts = models::facts(target.local, &target.model);
     let person = setup::person(&world, None, &mut warn);
     let stream = Arc::new(
-        Stream::new(stop.clone(), low.verbose)
+        StdoutSink::new(stop.clone(), low.verbose)
             .map_err(|why| Problem::system("Cannot write to standard output", why))?,
     );
-    let ctx = Ctx::new(Arc::clone(&world), stop.clone(), stream.clone());
+    let ctx = ToolContext::new(Arc::clone(&world), stop.clone(), stream.clone());
     let offer = world.registry.offer(&world.bounds, facts.tools);
     let messages = vec![Message::user(prompt)];
     let mut talk = Talk::new(&target, &offer, &person, messages, true);

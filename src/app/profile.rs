@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::agent::system::Person;
+use crate::agent::system::UserFacts;
 use crate::base::clock::Clock;
 use crate::base::problem::Outcome;
 use crate::base::text::clip;
 use crate::disk::paths::{Paths, ProfilePaths};
 use crate::disk::{atomic, yaml};
-use crate::store::chat_log::{ChatLog, Entry, Role};
+use crate::store::chat_log::{ChatLog, LogEntry, LogRole};
 use crate::store::preferences;
-use crate::tools::engine::context::World;
+use crate::tools::engine::context::SessionContext;
 
 pub(crate) use crate::store::profiles::{active, name, names, switch};
 
@@ -21,13 +21,13 @@ pub(crate) use crate::store::profiles::{active, name, names, switch};
 const HISTORY: usize = 20;
 const HISTORY_EACH: usize = 200;
 /// Most bytes of a state file that is read whole.
-const CAP: u64 = 16 << 20;
+const MAX_STATE_FILE_BYTES: u64 = 16 << 20;
 /// Most bytes of a file whose entries are counted for a list.
 const GLANCE: u64 = 1 << 20;
 
 /// A profile as `profiles` lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Listed {
+pub(crate) struct ProfileListing {
     /// Its name.
     pub name: String,
     /// It is the one in use.
@@ -39,11 +39,11 @@ pub(crate) struct Listed {
 }
 
 /// All profiles by name; counts cost a glance each.
-pub(crate) fn list(paths: &Paths, active: &str) -> Vec<Listed> {
+pub(crate) fn list(paths: &Paths, active: &str) -> Vec<ProfileListing> {
     let listed = |name: String| {
         let profile = paths.profile(&name).ok()?;
         let places = atomic::read(&profile.saved_places(), GLANCE).ok().flatten();
-        Some(Listed {
+        Some(ProfileListing {
             active: name == active,
             places: places.map_or(0, |bytes| length(&bytes)),
             log_bytes: std::fs::metadata(profile.chat_log()).map_or(0, |about| about.len()),
@@ -70,15 +70,19 @@ pub(crate) fn preferences_file(paths: &Paths, name: &str) -> Outcome<PathBuf> {
 
 /// Reads what the prompt says about the user. Absent files are skipped; corrupt ones are set aside and reported. `sent` is the message about to be
 /// sent: it is already in the log, and must not appear as history.
-pub(crate) fn person(world: &World, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> Person {
+pub(crate) fn person(
+    world: &SessionContext,
+    sent: Option<&str>,
+    warn: &mut dyn FnMut(String),
+) -> UserFacts {
     // A sub-agent works on a task; the user's life is not part of it.
     if world.bounds.depth > 0 {
-        return Person::default();
+        return UserFacts::default();
     }
     let Ok(profile) = world.paths.profile(&world.profile()) else {
-        return Person::default();
+        return UserFacts::default();
     };
-    Person {
+    UserFacts {
         preferences: preferences_text(&profile, warn),
         places: places(&profile.saved_places(), &world.clock, warn),
         history: history(&ChatLog::new(profile.chat_log(), &world.clock), sent, warn),
@@ -147,12 +151,13 @@ fn on_one_line(text: &str) -> String {
 fn history(log: &ChatLog, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> String {
     let mut out = String::new();
     let mut entries = log.last(HISTORY + usize::from(sent.is_some()), warn);
-    let is_sent = |entry: &Entry| entry.role == Role::You && Some(entry.text.as_str()) == sent;
+    let is_sent =
+        |entry: &LogEntry| entry.role == LogRole::You && Some(entry.text.as_str()) == sent;
     if let Some(at) = entries.iter().rposition(is_sent) {
         entries.remove(at);
     }
     let older = entries.len().saturating_sub(HISTORY);
-    for Entry { role, text, time } in entries.into_iter().skip(older) {
+    for LogEntry { role, text, time } in entries.into_iter().skip(older) {
         let text = clip(&on_one_line(&text), HISTORY_EACH);
         let _ = writeln!(out, "[{}] {}: {text}", on_one_line(&time), role.word());
     }
@@ -161,7 +166,7 @@ fn history(log: &ChatLog, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> S
 
 /// The array in a JSON file; a corrupt file is moved aside and reported, never silently replaced.
 fn json_array(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> Vec<Value> {
-    let bytes = match atomic::read(path, CAP) {
+    let bytes = match atomic::read(path, MAX_STATE_FILE_BYTES) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => return Vec::new(),
         Err(problem) => {
@@ -230,7 +235,7 @@ mod tests {
         .unwrap();
         std::fs::write(ann.chat_log(), "[]").unwrap();
         let found = list(&paths, "ann");
-        let row = |row: &Listed| (row.name.clone(), row.active, row.places, row.log_bytes);
+        let row = |row: &ProfileListing| (row.name.clone(), row.active, row.places, row.log_bytes);
         assert_eq!(
             found.iter().map(row).collect::<Vec<_>>(),
             [

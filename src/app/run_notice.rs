@@ -7,8 +7,8 @@ use crate::alerts::ntfy::poll;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::ids;
-use crate::net::http::{Client, Limits, Setup};
-use crate::net::proxies::Route;
+use crate::net::http::{Client, ClientOptions, Timeouts};
+use crate::net::proxies::ProxyRoute;
 use crate::net::services;
 use crate::net::user_agent::agent;
 
@@ -39,16 +39,16 @@ pub(crate) fn ended(
         .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
         .collect();
     let base = service.base_in(env).to_owned();
-    let limits = Limits {
+    let limits = Timeouts {
         connect: patience,
         first_byte: patience,
         silence: patience,
     };
     let url = format!("{base}/{safe}");
-    let Ok(route) = Route::to(env, &url) else {
+    let Ok(route) = ProxyRoute::to(env, &url) else {
         return;
     };
-    let client = Client::new(Setup {
+    let client = Client::new(ClientOptions {
         limits,
         agent: agent(env, None),
         route,

@@ -13,7 +13,7 @@ const PROMPT_CAP: u64 = 64 << 20;
 
 /// The interface to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Face {
+pub(crate) enum Interface {
     /// Lines only.
     Plain,
     /// The whole screen.
@@ -22,7 +22,7 @@ pub(crate) enum Face {
 
 /// The command line as typed: flags and words, not yet interpreted.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Low {
+pub(crate) struct CliArgs {
     /// Words that are not flags.
     pub words: Vec<String>,
     /// `--non-interactive`.
@@ -46,7 +46,7 @@ pub(crate) struct Low {
     /// `--ntfy`; empty when the topic is to be made up.
     pub ntfy: Option<String>,
     /// `--plain`, `--curses`.
-    pub face: Option<Face>,
+    pub face: Option<Interface>,
     /// `--verbose`.
     pub verbose: bool,
     /// `--fire-alarm`: what the scheduler calls.
@@ -57,7 +57,7 @@ pub(crate) struct Low {
     pub version: bool,
 }
 
-impl Low {
+impl CliArgs {
     /// Puts what flags say above the environment, which children and tools read.
     pub(crate) fn set_env(&self, env: &mut Env) {
         if let Some(tools) = &self.tools {

@@ -5,24 +5,24 @@ use std::sync::Arc;
 
 use super::{profile, variables};
 use crate::agent::model_target::ModelTarget;
-use crate::agent::system::Person;
+use crate::agent::system::UserFacts;
 use crate::base::env::Env;
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::beneath::Root;
 use crate::disk::size_limit;
-use crate::llm::choose::{self, Chosen};
+use crate::llm::choose::{self, ProviderChoice};
 use crate::llm::http_provider::HttpProvider;
 use crate::llm::models;
 use crate::llm::offline::Offline;
 use crate::llm::provider::Provider;
 use crate::net::user_agent::agent;
-use crate::tools::engine::context::{Secrets, World};
-use crate::tools::engine::policy::Bounds;
+use crate::tools::engine::context::{Secrets, SessionContext};
+use crate::tools::engine::policy::ToolPolicy;
 
 /// Where this process stands when it starts.
 #[derive(Debug, Clone)]
-pub(crate) struct Start {
+pub(crate) struct ProcessStart {
     /// The environment with `config.yaml` below.
     pub env: Env,
     /// What `--tools` says; it beats the environment.
@@ -38,13 +38,13 @@ pub(crate) struct Start {
 /// # Errors
 /// The given working directory does not exist, or a tool group does not.
 pub(crate) fn world(
-    start: &Start,
+    start: &ProcessStart,
     given: Option<&Path>,
     warn: &mut dyn FnMut(String),
-) -> Outcome<World> {
+) -> Outcome<SessionContext> {
     size_limit::report_as_error();
-    let bounds = Bounds::with_tools(&start.env, start.tools.as_deref(), warn)?;
-    let mut world = World::new(start.env.clone(), bounds);
+    let bounds = ToolPolicy::with_tools(&start.env, start.tools.as_deref(), warn)?;
+    let mut world = SessionContext::new(start.env.clone(), bounds);
     let env = start.env.clone();
     world.secrets = Secrets::new(Box::new(move || variables::secrets(&env)));
     let active = profile::active(&world.paths);
@@ -79,7 +79,11 @@ fn is_project(env: &Env, dir: &Path) -> bool {
 }
 
 /// What the prompt says of the person.
-pub(crate) fn person(world: &World, sent: Option<&str>, warn: &mut dyn FnMut(String)) -> Person {
+pub(crate) fn person(
+    world: &SessionContext,
+    sent: Option<&str>,
+    warn: &mut dyn FnMut(String),
+) -> UserFacts {
     profile::person(world, sent, warn)
 }
 
@@ -114,8 +118,8 @@ pub(crate) fn model_target(
     let own = choice.model.as_deref();
     let (provider, model, local): (Box<dyn Provider>, _, _) =
         match choose::choose(env, choice.provider.as_deref())? {
-            Chosen::Offline => (Box::new(Offline), own.unwrap_or("offline"), true),
-            Chosen::Remote(remote) => {
+            ProviderChoice::Offline => (Box::new(Offline), own.unwrap_or("offline"), true),
+            ProviderChoice::Remote(remote) => {
                 let row = remote.row;
                 let model = own.unwrap_or_else(|| choose::model(env, row));
                 let provider = HttpProvider::new(remote, env, agent(env, None), warn)?;

@@ -10,21 +10,21 @@ use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::base::cancel::Cancel;
-use crate::base::text::{counted, visible};
-use crate::chat::event::{Event, Level, Listener};
+use crate::base::text::{counted, escape_controls};
+use crate::chat::event::{Event, EventSink, Level};
 use crate::chat::message::ToolCall;
 
 /// The prefix of the names of a round's tools: two spaces, U+1F527, one space.
 const MARKER: &str = "  \u{1f527} ";
 
 /// Writes events: the answer to standard output, everything else to standard error. Fires the token when the reader closes the pipe.
-pub(crate) struct Stream {
-    state: Mutex<State>,
+pub(crate) struct StdoutSink {
+    state: Mutex<StreamState>,
     gone: Cancel,
     verbose: bool,
 }
 
-struct State {
+struct StreamState {
     out: File,
     /// Standard output is a terminal.
     terminal: bool,
@@ -32,7 +32,7 @@ struct State {
     broken: Option<io::Error>,
 }
 
-impl Stream {
+impl StdoutSink {
     /// A stream to this process's standard output, unbuffered.
     ///
     /// # Errors
@@ -40,7 +40,7 @@ impl Stream {
     pub(crate) fn new(gone: Cancel, verbose: bool) -> io::Result<Self> {
         let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         Ok(Self {
-            state: Mutex::new(State {
+            state: Mutex::new(StreamState {
                 terminal: out.is_terminal(),
                 out,
                 line_start: true,
@@ -63,11 +63,11 @@ impl Stream {
         state.broken.take().map_or(Ok(()), Err)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StreamState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self, state: &mut State, text: &str) {
+    fn write(&self, state: &mut StreamState, text: &str) {
         if state.broken.is_some() || text.is_empty() {
             return;
         }
@@ -82,7 +82,7 @@ impl Stream {
         let mut state = self.lock();
         let names: Vec<String> = calls
             .iter()
-            .map(|call| visible(&call.name).replace('\n', " "))
+            .map(|call| escape_controls(&call.name).replace('\n', " "))
             .collect();
         let newline = if state.line_start { "" } else { "\n" };
         self.write(
@@ -92,8 +92,8 @@ impl Stream {
     }
 }
 
-impl Listener for Stream {
-    fn hear(&self, event: Event) {
+impl EventSink for StdoutSink {
+    fn emit(&self, event: Event) {
         match event {
             Event::Delta(text) => {
                 let mut state = self.lock();
@@ -140,7 +140,7 @@ pub(crate) fn say(words: &str) {
 /// `text` as it may be written: on a terminal with its control characters made visible.
 pub(crate) fn for_reader(text: &str, is_terminal: bool) -> Cow<'_, str> {
     if is_terminal {
-        visible(&text.replace("\r\n", "\n")).into()
+        escape_controls(&text.replace("\r\n", "\n")).into()
     } else {
         text.into()
     }

@@ -7,16 +7,16 @@ use crate::agent::ask::ask;
 use crate::agent::model_target::ModelTarget;
 use crate::agent::prompts;
 use crate::base::problem::{Outcome, Problem};
-use crate::chat::event::{Event, Listener};
+use crate::chat::event::{Event, EventSink};
 use crate::chat::message::Message;
-use crate::llm::fallback::Situation;
+use crate::llm::fallback::AttemptState;
 use crate::llm::models;
 use crate::llm::provider::{Effort, Offer, Request};
 use crate::net::service::time_limit::limited;
-use crate::tools::engine::context::{Ctx, Summarizer};
+use crate::tools::engine::context::{Summarizer, ToolContext};
 
 /// Less than the time limit of the calling tool, which then still has time to shorten without a model.
-const LIMIT: Duration = Duration::from_secs(45);
+const SUMMARY_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// The model of a session, for [`Summarizer`].
 struct ModelSummarizer {
@@ -38,7 +38,7 @@ impl Summarizer for ModelSummarizer {
         usize::try_from(window).unwrap_or(usize::MAX)
     }
 
-    fn summarize(&self, ctx: &Ctx, text: &str) -> Outcome<String> {
+    fn summarize(&self, ctx: &ToolContext, text: &str) -> Outcome<String> {
         let target = &*self.target;
         let messages = [Message::user(text)];
         let offer = Offer::none();
@@ -49,13 +49,13 @@ impl Summarizer for ModelSummarizer {
             offer: &offer,
             effort: Effort::Low,
         };
-        let reply = limited(&ctx.stop, LIMIT, &target.model, |stop| {
-            let ctx = Ctx {
+        let reply = limited(&ctx.stop, SUMMARY_TIMEOUT, &target.model, |stop| {
+            let ctx = ToolContext {
                 stop: stop.clone(),
-                listener: Arc::new(Aside(Arc::clone(&ctx.listener))),
+                listener: Arc::new(SummarySink(Arc::clone(&ctx.listener))),
                 ..ctx.clone()
             };
-            ask(&ctx, target, &request, Situation::default()).map_err(|failure| *failure.problem)
+            ask(&ctx, target, &request, AttemptState::default()).map_err(|failure| *failure.problem)
         })?;
         let text = reply.text.trim();
         if text.is_empty() {
@@ -69,12 +69,12 @@ impl Summarizer for ModelSummarizer {
 }
 
 /// Passes on what a call costs and what it waits for: its text is not a part of the answer.
-struct Aside(Arc<dyn Listener>);
+struct SummarySink(Arc<dyn EventSink>);
 
-impl Listener for Aside {
-    fn hear(&self, event: Event) {
+impl EventSink for SummarySink {
+    fn emit(&self, event: Event) {
         if matches!(event, Event::Turn(_) | Event::Notice(..)) {
-            self.0.hear(event);
+            self.0.emit(event);
         }
     }
 }

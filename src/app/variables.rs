@@ -188,7 +188,7 @@ pub(crate) fn layer(env: &mut Env) -> Vec<String> {
     let known: Vec<Variable> = all().collect();
     let mut warnings = Vec::new();
     for (name, value) in &map {
-        let shown = text::visible(&text::clip(name, 60));
+        let shown = text::escape_controls(&text::clip(name, 60));
         match known.iter().find(|variable| variable.name == *name) {
             Some(variable) if variable.secret => warnings.push(format!("config.yaml: {shown} is a key; keys are not read from there. Set it in the environment.")),
             Some(_) => match value {

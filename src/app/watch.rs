@@ -22,11 +22,11 @@ const WATCHED: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 const GRACE: Duration = Duration::from_millis(150);
 
 /// A running watch; it lasts as long as the process.
-pub(crate) struct Watch {
+pub(crate) struct RunWatch {
     came: Arc<AtomicUsize>,
 }
 
-impl Watch {
+impl RunWatch {
     /// Fires `stop` when a signal comes or the reader is gone. When the process still lives a moment after a signal, `late` runs on
     /// the watching thread with the signal's number.
     ///

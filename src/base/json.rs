@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Ways into a value. A path is keys and indices with slashes between: `current/temperature_2m`, `routes/0/legs`.
-pub(crate) trait Pick {
+pub(crate) trait JsonExt {
     /// The value at the path; `None` if missing or null.
     fn at(&self, path: &str) -> Option<&Value>;
 
@@ -64,7 +64,7 @@ pub(crate) trait Pick {
     }
 }
 
-impl Pick for Value {
+impl JsonExt for Value {
     fn at(&self, path: &str) -> Option<&Value> {
         let steps = path.split('/').filter(|step| !step.is_empty());
         let found = steps

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 /// The kind of a [`Problem`]; independent of its wording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ProblemKind {
     /// The caller gave something that cannot be used.
     Input,
     /// A setting, file or environment variable is wrong.
@@ -42,7 +42,7 @@ pub enum Kind {
 #[derive(Debug, Serialize)]
 pub struct Problem {
     /// The kind of failure.
-    pub kind: Kind,
+    pub kind: ProblemKind,
     /// What happened, one sentence.
     pub what: String,
     /// What to do next, one sentence each.
@@ -63,7 +63,7 @@ fn in_words<S: Serializer>(
 
 impl Problem {
     /// A problem of `kind` with the sentence `what`.
-    pub fn new(kind: Kind, what: impl Into<String>) -> Self {
+    pub fn new(kind: ProblemKind, what: impl Into<String>) -> Self {
         Self {
             kind,
             what: what.into(),
@@ -75,52 +75,52 @@ impl Problem {
 
     /// The caller gave something unusable.
     pub fn input(what: impl Into<String>) -> Self {
-        Self::new(Kind::Input, what)
+        Self::new(ProblemKind::Input, what)
     }
 
     /// A setting is wrong.
     pub fn config(what: impl Into<String>) -> Self {
-        Self::new(Kind::Config, what)
+        Self::new(ProblemKind::Config, what)
     }
 
     /// The requested thing does not exist.
     pub fn missing(what: impl Into<String>) -> Self {
-        Self::new(Kind::Missing, what)
+        Self::new(ProblemKind::Missing, what)
     }
 
     /// A fence or gate forbids it.
     pub fn refused(what: impl Into<String>) -> Self {
-        Self::new(Kind::Refused, what)
+        Self::new(ProblemKind::Refused, what)
     }
 
     /// A limit was reached.
     pub fn limit(what: impl Into<String>) -> Self {
-        Self::new(Kind::Limit, what)
+        Self::new(ProblemKind::Limit, what)
     }
 
     /// The time was up.
     pub fn timeout(what: impl Into<String>) -> Self {
-        Self::new(Kind::Timeout, what)
+        Self::new(ProblemKind::Timeout, what)
     }
 
     /// A socket or server failed.
     pub fn network(what: impl Into<String>) -> Self {
-        Self::new(Kind::Network, what)
+        Self::new(ProblemKind::Network, what)
     }
 
     /// Marvin is at fault.
     pub fn internal(what: impl Into<String>) -> Self {
-        Self::new(Kind::Internal, what)
+        Self::new(ProblemKind::Internal, what)
     }
 
     /// The work was stopped by the user, a signal or a parent.
     pub fn cancelled() -> Self {
-        Self::new(Kind::Cancelled, "Cancelled.")
+        Self::new(ProblemKind::Cancelled, "Cancelled.")
     }
 
     /// The operating system failed: `what` names the act and the thing ("Cannot write notes.md"), the cause is added.
     pub fn system(what: impl fmt::Display, why: std::io::Error) -> Self {
-        Self::new(Kind::System, format!("{what}: {}.", io_words(&why))).because(why)
+        Self::new(ProblemKind::System, format!("{what}: {}.", io_words(&why))).because(why)
     }
 
     /// Adds a next step.
@@ -146,7 +146,7 @@ impl Problem {
 
     /// True when the work was stopped on purpose.
     pub fn is_cancelled(&self) -> bool {
-        self.kind == Kind::Cancelled
+        self.kind == ProblemKind::Cancelled
     }
 
     /// One line for a message or a log: what, then every next step.

@@ -89,7 +89,7 @@ pub(crate) fn did_you_mean<'a>(
 }
 
 /// A number with at most `places` decimals and no trailing zeros: `12`, `0.5`, `-3.25`; never `-0`.
-pub(crate) fn figure(number: f64, places: usize) -> String {
+pub(crate) fn trim_decimals(number: f64, places: usize) -> String {
     let text = format!("{number:.places$}");
     let text = match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.'),
@@ -99,7 +99,7 @@ pub(crate) fn figure(number: f64, places: usize) -> String {
 }
 
 /// `text` as a sentence of its own: its first letter in upper case.
-pub(crate) fn capital(text: &str) -> String {
+pub(crate) fn capitalize(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| {
         first.to_uppercase().chain(chars).collect()
@@ -137,7 +137,7 @@ fn distance(a: &[char], b: &[char]) -> usize {
 
 /// Makes control characters, escape sequences and bidirectional overrides visible, so that text from outside cannot move a
 /// terminal's cursor. Newlines and tabs stay.
-pub(crate) fn visible(text: &str) -> String {
+pub(crate) fn escape_controls(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\n' | '\t' => c.to_string(),
@@ -159,7 +159,7 @@ pub(crate) fn single_spaced(text: &str) -> String {
 
 /// A title, a name or a snippet from outside on one line, without characters that a terminal obeys.
 pub(crate) fn one_line(text: &str) -> String {
-    visible(&single_spaced(text))
+    escape_controls(&single_spaced(text))
 }
 
 #[cfg(test)]
@@ -176,7 +176,7 @@ mod tests {
             (100.0, 0, "100"),
             (2.345_678, 3, "2.346"),
         ] {
-            assert_eq!(figure(number, places), wanted);
+            assert_eq!(trim_decimals(number, places), wanted);
         }
     }
 
@@ -211,6 +211,9 @@ mod tests {
 
     #[test]
     fn escapes_become_visible() {
-        assert_eq!(visible("a\x1b[31m\u{202e}b\n"), "a\\x1b[31m\\u{202e}b\n");
+        assert_eq!(
+            escape_controls("a\x1b[31m\u{202e}b\n"),
+            "a\\x1b[31m\\u{202e}b\n"
+        );
     }
 }

@@ -8,7 +8,7 @@ use crate::base::text::clip;
 
 /// Thresholds in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Budget {
+pub(crate) struct ContextBudget {
     /// A warning is appended to tool results.
     pub warn: u64,
     /// The conversation is compacted.
@@ -31,7 +31,7 @@ const SUMMARY_USER: usize = 2_000;
 /// Bytes of the whole summary.
 const SUMMARY_ALL: usize = 12_000;
 
-impl Budget {
+impl ContextBudget {
     /// The thresholds for a window of `tokens`; smaller windows get 80, 88 and 99 percent of theirs.
     pub(crate) fn for_window(tokens: u64) -> Self {
         if tokens >= FULL_WINDOW {
@@ -63,7 +63,7 @@ impl Budget {
 
 /// The messages that compaction keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Cut {
+pub(crate) struct CompactionCut {
     /// Index of the user's message that the conversation begins with afterwards.
     pub task: usize,
     /// Index of the first message that stays as it is after the summary.
@@ -73,7 +73,7 @@ pub(crate) struct Cut {
 /// Where compaction cuts: the last messages stay, extended backwards so that no result loses its call. Before them stays the user's message that
 /// they work on, because providers refuse a conversation that begins with an answer, and a model that has lost its task invents another. `None`
 /// when there is nothing to drop.
-pub(crate) fn cut(messages: &[Message]) -> Option<Cut> {
+pub(crate) fn cut(messages: &[Message]) -> Option<CompactionCut> {
     let is_user = |message: &Message| matches!(message, Message::User(_));
     let mut at = messages.len().checked_sub(KEEP)?;
     while at > 0 && matches!(messages.get(at), Some(Message::Tool(_))) {
@@ -81,12 +81,12 @@ pub(crate) fn cut(messages: &[Message]) -> Option<Cut> {
     }
     let begun = messages.iter().take(at + 1).rposition(is_user);
     let cut = match begun.or_else(|| messages.iter().position(is_user)) {
-        Some(task) => Cut {
+        Some(task) => CompactionCut {
             task,
             rest: at.max(task + 1),
         },
         // No user message at all; there is no better start.
-        None => Cut { task: at, rest: at },
+        None => CompactionCut { task: at, rest: at },
     };
     let dropped = messages.iter().take(cut.rest).enumerate();
     let mut dropped = dropped.filter(|(at, _)| *at != cut.task || cut.task == cut.rest);
@@ -98,7 +98,7 @@ pub(crate) fn cut(messages: &[Message]) -> Option<Cut> {
 
 /// Removes the messages that a compaction at `cut` drops; the rest begins with the task, in full length up to a limit that leaves room for the
 /// work.
-pub(crate) fn take_dropped(messages: &mut Vec<Message>, cut: Cut) -> Vec<Message> {
+pub(crate) fn take_dropped(messages: &mut Vec<Message>, cut: CompactionCut) -> Vec<Message> {
     let mut dropped: Vec<Message> = messages.drain(..cut.rest).collect();
     if cut.task < cut.rest {
         let mut task = dropped.remove(cut.task);
@@ -261,16 +261,16 @@ mod tests {
     #[test]
     fn thresholds_follow_the_window() {
         assert_eq!(
-            Budget::for_window(1_000_000),
-            Budget {
+            ContextBudget::for_window(1_000_000),
+            ContextBudget {
                 warn: 180_000,
                 compact: 200_000,
                 hard: 226_000
             }
         );
         assert_eq!(
-            Budget::for_window(32_000),
-            Budget {
+            ContextBudget::for_window(32_000),
+            ContextBudget {
                 warn: 25_600,
                 compact: 28_160,
                 hard: 31_680
@@ -284,7 +284,7 @@ mod tests {
             id: id.into(),
             name: "tree".into(),
             args: "{\"path\":\"src\"}".into(),
-            keep: None,
+            provider_state: None,
         };
         let result = |id: &str| {
             Message::Tool(ToolOutput {
@@ -305,7 +305,7 @@ mod tests {
         talk.extend((0..7).map(|i| Message::assistant(format!("step {i}"))));
         let all = talk.clone();
         talk.extend((0..3).map(|i| Message::assistant(format!("later {i}"))));
-        assert_eq!(cut(&talk), Some(Cut { task: 0, rest: 6 }));
+        assert_eq!(cut(&talk), Some(CompactionCut { task: 0, rest: 6 }));
         assert_eq!(cut(&talk[..11]), None, "the calls stay with their results");
         let talk = all;
         let Message::System { text } = summary(&talk[..4], Some(".marvin/memories/INDEX.md"))

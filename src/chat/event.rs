@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::display::Display;
 use super::message::ToolCall;
-use super::usage::Turn;
+use super::usage::TurnUsage;
 
 /// Severity of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -68,7 +68,7 @@ pub enum Event {
     /// A message of the program to the user.
     Notice(Level, String),
     /// A model call ended and was counted.
-    Turn(Turn),
+    Turn(TurnUsage),
 }
 
 /// The state of a call.
@@ -109,17 +109,17 @@ fn milliseconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error
 /// Receives events: the terminal interface through a channel, the non-interactive mode by writing at once.
 ///
 /// Called from the turn's thread and from tool threads. It must not block on anything but its own output.
-pub trait Listener: Send + Sync {
+pub trait EventSink: Send + Sync {
     /// Takes one event.
-    fn hear(&self, event: Event);
+    fn emit(&self, event: Event);
 }
 
 /// A listener that ignores everything: for single tools, and for tests that need no events.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NullSink;
 
-impl Listener for NullSink {
-    fn hear(&self, _: Event) {}
+impl EventSink for NullSink {
+    fn emit(&self, _: Event) {}
 }
 
 #[cfg(test)]
@@ -137,7 +137,7 @@ mod tests {
                 id: id(),
                 name: "tree".to_owned(),
                 args: "{}".to_owned(),
-                keep: None,
+                provider_state: None,
             }]),
             Some(Event::ToolsStarted(_)) => Event::CallState {
                 id: id(),
@@ -162,7 +162,7 @@ mod tests {
             Some(Event::ToolDone { .. }) => {
                 Event::Notice(Level::Warning, "Waiting 3 s.".to_owned())
             }
-            Some(Event::Notice(..)) => Event::Turn(Turn {
+            Some(Event::Notice(..)) => Event::Turn(TurnUsage {
                 provider: "groq".to_owned(),
                 model: "m".to_owned(),
                 tokens: Tokens {

@@ -36,7 +36,7 @@ pub struct Assistant {
     pub calls: Vec<ToolCall>,
     /// Opaque fields to send back to the provider with this message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keep: Option<Kept>,
+    pub provider_state: Option<ProviderState>,
 }
 
 /// A tool call as the model wrote it.
@@ -50,7 +50,7 @@ pub struct ToolCall {
     pub args: String,
     /// Opaque fields to send back to the provider with this call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keep: Option<Kept>,
+    pub provider_state: Option<ProviderState>,
 }
 
 /// The result of one tool call.
@@ -70,7 +70,7 @@ pub struct ToolOutput {
 /// Opaque fields that must go back, unchanged, to the provider they came from, and to no other: Gemini's thought signatures, OpenRouter's
 /// `reasoning_details`, DeepSeek's `reasoning_content`. Without them the next request is refused; other servers may refuse unknown fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct ProviderState {
     /// Name of the provider that sent them.
     pub provider: String,
     /// A JSON object as text; its members are merged into the message or call.
@@ -104,7 +104,10 @@ impl Message {
                     .sum();
                 assistant.text.len()
                     + calls
-                    + assistant.keep.as_ref().map_or(0, |keep| keep.json.len())
+                    + assistant
+                        .provider_state
+                        .as_ref()
+                        .map_or(0, |keep| keep.json.len())
             }
             Self::Tool(output) => output.text.len() + output.name.len(),
         }

@@ -133,7 +133,7 @@ mod tests {
             id: id.into(),
             name: "tree".into(),
             args: "{}".into(),
-            keep: None,
+            provider_state: None,
         }
     }
 

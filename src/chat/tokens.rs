@@ -23,7 +23,7 @@ pub(crate) fn estimate(bytes: usize) -> u64 {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Counted {
+struct CountedMessage {
     len: usize,
     tokens: u64,
     exact: bool,
@@ -31,18 +31,18 @@ struct Counted {
 
 /// Running count of a conversation: each message is counted once, and again only if it changed length.
 #[derive(Debug)]
-pub(crate) struct Meter {
-    counted: Vec<Counted>,
+pub(crate) struct TokenMeter {
+    counted: Vec<CountedMessage>,
     exact: Exact,
 }
 
-impl Default for Meter {
+impl Default for TokenMeter {
     fn default() -> Self {
         Self::new(o200k)
     }
 }
 
-impl Meter {
+impl TokenMeter {
     /// A meter that uses `exact` near a threshold.
     pub(crate) fn new(exact: Exact) -> Self {
         Self {
@@ -65,7 +65,7 @@ impl Meter {
         self.counted.truncate(same);
         for message in messages.iter().skip(same) {
             let len = message.len();
-            self.counted.push(Counted {
+            self.counted.push(CountedMessage {
                 len,
                 tokens: estimate(len) + PER_MESSAGE,
                 exact: false,
@@ -102,7 +102,7 @@ fn exact_count(message: &Message, exact: Exact) -> u64 {
             exact(&assistant.text)
                 + calls
                 + assistant
-                    .keep
+                    .provider_state
                     .as_ref()
                     .map_or(0, |keep| estimate(keep.json.len()))
         }
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn small_talks_never_load_the_tokenizer_and_large_ones_count_each_message_once() {
-        let mut meter = Meter::new(counting);
+        let mut meter = TokenMeter::new(counting);
         let mut talk = vec![Message::user("x".repeat(400))];
         assert_eq!(meter.measure(&talk, 0, 1000), 104);
         assert_eq!(COUNTED.load(Ordering::SeqCst), 0);
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_conversation_that_was_cut_is_counted_anew() {
-        let mut meter = Meter::new(counting);
+        let mut meter = TokenMeter::new(counting);
         meter.measure(
             &[Message::user("a".repeat(40)), Message::user("b".repeat(80))],
             0,

@@ -19,7 +19,7 @@ pub struct Tokens {
 
 /// Usage and cost of one model call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Turn {
+pub struct TurnUsage {
     /// Provider's name.
     pub provider: String,
     /// Model's name.
@@ -60,7 +60,7 @@ struct CostLine<'a> {
 
 impl Totals {
     /// Adds one model call.
-    pub fn add_turn(&mut self, turn: &Turn, local: bool) {
+    pub fn add_turn(&mut self, turn: &TurnUsage, local: bool) {
         self.cost += turn.cost;
         self.turns += 1;
         self.local_turns += u64::from(local);
@@ -107,37 +107,37 @@ fn rounded(cost: f64) -> f64 {
 
 /// A model call and when it ended (RFC 3339, UTC).
 #[derive(Debug, Clone, PartialEq)]
-pub struct Logged {
+pub struct LoggedTurn {
     /// When it ended.
     pub ts: String,
     /// Its usage.
-    pub turn: Turn,
+    pub turn: TurnUsage,
 }
 
 /// Usage of a run: totals, and the model calls behind them.
 #[derive(Debug, Clone, Default)]
-pub struct Book {
+pub struct UsageRecord {
     /// Sums.
     pub totals: Totals,
     /// The model calls in order.
-    pub turns: Vec<Logged>,
+    pub turns: Vec<LoggedTurn>,
 }
 
 /// Usage of this run, shared by the loop, the tools, and the code that saves or shows it.
 #[derive(Debug, Default)]
-pub struct Ledger(Mutex<Books>);
+pub struct Ledger(Mutex<UsageState>);
 
 #[derive(Debug, Default)]
-struct Books {
-    all: Book,
+struct UsageState {
+    all: UsageRecord,
     /// Not saved yet.
-    unsaved: Book,
+    unsaved: UsageRecord,
 }
 
 impl Ledger {
     /// Adds one model call, which ended at `ts`.
-    pub fn add_turn(&self, turn: Turn, local: bool, ts: String) {
-        let logged = Logged { ts, turn };
+    pub fn add_turn(&self, turn: TurnUsage, local: bool, ts: String) {
+        let logged = LoggedTurn { ts, turn };
         let mut books = self.lock();
         for book in books.both() {
             book.totals.add_turn(&logged.turn, local);
@@ -158,22 +158,22 @@ impl Ledger {
     }
 
     /// A copy of the single model calls so far.
-    pub fn turns(&self) -> Vec<Logged> {
+    pub fn turns(&self) -> Vec<LoggedTurn> {
         self.lock().all.turns.clone()
     }
 
     /// Usage since the last call, for saving; the caller is responsible for it from now on.
-    pub fn take_unsaved(&self) -> Book {
+    pub fn take_unsaved(&self) -> UsageRecord {
         std::mem::take(&mut self.lock().unsaved)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Books> {
+    fn lock(&self) -> MutexGuard<'_, UsageState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Books {
-    fn both(&mut self) -> [&mut Book; 2] {
+impl UsageState {
+    fn both(&mut self) -> [&mut UsageRecord; 2] {
         [&mut self.all, &mut self.unsaved]
     }
 }
@@ -189,7 +189,7 @@ mod tests {
             r#"MARVIN_COST:{"session_cost":0.0,"llm_turns":0,"model_turns":{},"model_cost":{}}"#
         );
         let mut totals = Totals::default();
-        let turn = Turn {
+        let turn = TurnUsage {
             provider: "p".into(),
             model: "m".into(),
             tokens: Tokens {

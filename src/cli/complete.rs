@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::flags::{Complete, FLAGS, Flag, SUBCOMMANDS, Takes, words};
+use super::flags::{Complete, FLAGS, Flag, SUBCOMMANDS, ValueMode, words};
 
 /// The script for a shell; `None` for a shell that is not known.
 pub(crate) fn script(shell: &str) -> Option<String> {
@@ -43,7 +43,7 @@ fn bash() -> String {
     let mut out = String::from(
         "_marvin() {\n    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n    case $prev in\n",
     );
-    for flag in shown().filter(|flag| flag.takes != Takes::Nothing) {
+    for flag in shown().filter(|flag| flag.takes != ValueMode::Nothing) {
         let reply = match flag.complete {
             Complete::File => files('f'),
             Complete::Folder => files('d'),
@@ -89,8 +89,8 @@ fn zsh() -> String {
     );
     for flag in shown() {
         let value = match flag.takes {
-            Takes::Nothing => String::new(),
-            Takes::Value(name) | Takes::Maybe(name) => {
+            ValueMode::Nothing => String::new(),
+            ValueMode::Value(name) | ValueMode::Maybe(name) => {
                 let action = match flag.complete {
                     Complete::File => "_files".to_owned(),
                     Complete::Folder => "_files -/".to_owned(),
@@ -101,7 +101,7 @@ fn zsh() -> String {
                 };
                 format!(
                     "{}:{}:{action}",
-                    if matches!(flag.takes, Takes::Maybe(_)) {
+                    if matches!(flag.takes, ValueMode::Maybe(_)) {
                         ":"
                     } else {
                         ""
@@ -110,7 +110,7 @@ fn zsh() -> String {
                 )
             }
         };
-        let equals = if flag.takes == Takes::Nothing {
+        let equals = if flag.takes == ValueMode::Nothing {
             ""
         } else {
             "="
@@ -162,7 +162,7 @@ fn fish() -> String {
         if let Some(short) = flag.short {
             let _ = write!(out, " -s {short}");
         }
-        if matches!(flag.takes, Takes::Value(_)) {
+        if matches!(flag.takes, ValueMode::Value(_)) {
             out.push_str(" -r");
         }
         match flag.complete {

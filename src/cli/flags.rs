@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::app::settings::{Face, Low};
+use crate::app::settings::{CliArgs, Interface};
 use crate::base::problem::{Outcome, Problem};
 use crate::llm::choose;
 
 /// Whether a flag takes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Takes {
+pub(crate) enum ValueMode {
     /// None.
     Nothing,
     /// One, named so in the help.
@@ -40,7 +40,7 @@ pub(crate) struct Flag {
     /// Short name.
     pub short: Option<char>,
     /// Its value.
-    pub takes: Takes,
+    pub takes: ValueMode,
     /// How the value is completed.
     pub complete: Complete,
     /// Description, one sentence.
@@ -48,14 +48,14 @@ pub(crate) struct Flag {
     /// Accepted and not shown.
     pub hidden: bool,
     /// Stores the value.
-    pub apply: fn(&mut Low, OsString) -> Outcome<()>,
+    pub apply: fn(&mut CliArgs, OsString) -> Outcome<()>,
 }
 
 const fn flag(
     long: &'static str,
-    takes: Takes,
+    takes: ValueMode,
     doc: &'static str,
-    apply: fn(&mut Low, OsString) -> Outcome<()>,
+    apply: fn(&mut CliArgs, OsString) -> Outcome<()>,
 ) -> Flag {
     Flag {
         long,
@@ -89,7 +89,7 @@ impl Flag {
 pub(crate) static FLAGS: &[Flag] = &[
     flag(
         "non-interactive",
-        Takes::Nothing,
+        ValueMode::Nothing,
         "Answer one prompt on standard output and end.",
         |low, _| {
             low.non_interactive = true;
@@ -98,7 +98,7 @@ pub(crate) static FLAGS: &[Flag] = &[
     ),
     flag(
         "prompt",
-        Takes::Value("TEXT"),
+        ValueMode::Value("TEXT"),
         "The prompt.",
         |low, value| {
             low.prompt = Some(text(value, "--prompt")?);
@@ -107,7 +107,7 @@ pub(crate) static FLAGS: &[Flag] = &[
     ),
     flag(
         "prompt-file",
-        Takes::Value("FILE"),
+        ValueMode::Value("FILE"),
         "Read the prompt from a file.",
         |low, value| {
             low.prompt_file = Some(PathBuf::from(value));
@@ -117,7 +117,7 @@ pub(crate) static FLAGS: &[Flag] = &[
     .complete(Complete::File),
     flag(
         "stdin",
-        Takes::Nothing,
+        ValueMode::Nothing,
         "Append standard input to the prompt, marked as data.",
         |low, _| {
             low.stdin = true;
@@ -126,7 +126,7 @@ pub(crate) static FLAGS: &[Flag] = &[
     ),
     flag(
         "working-dir",
-        Takes::Value("DIR"),
+        ValueMode::Value("DIR"),
         "Work on the code in this folder; file tools cannot leave it.",
         |low, value| {
             low.working_dir = Some(PathBuf::from(value));
@@ -136,7 +136,7 @@ pub(crate) static FLAGS: &[Flag] = &[
     .complete(Complete::Folder),
     flag(
         "provider",
-        Takes::Value("NAME"),
+        ValueMode::Value("NAME"),
         "The language model's provider; marvin doctor lists them.",
         |low, value| {
             low.provider = Some(text(value, "--provider")?);
@@ -146,7 +146,7 @@ pub(crate) static FLAGS: &[Flag] = &[
     .complete(Complete::Provider),
     flag(
         "model",
-        Takes::Value("MODEL"),
+        ValueMode::Value("MODEL"),
         "The model.",
         |low, value| {
             let value = text(value, "--model")?;
@@ -160,7 +160,7 @@ pub(crate) static FLAGS: &[Flag] = &[
     ),
     flag(
         "tools",
-        Takes::Value("GROUP,…"),
+        ValueMode::Value("GROUP,…"),
         "Offer only these groups of tools; all and none work too.",
         |low, value| {
             low.tools = Some(text(value, "--tools")?);
@@ -170,7 +170,7 @@ pub(crate) static FLAGS: &[Flag] = &[
     .complete(Complete::Group),
     flag(
         "max-cost",
-        Takes::Value("USD"),
+        ValueMode::Value("USD"),
         "Make no further model call once this much is spent.",
         |low, value| {
             let value = text(value, "--max-cost")?;
@@ -188,7 +188,7 @@ pub(crate) static FLAGS: &[Flag] = &[
     ),
     flag(
         "ntfy",
-        Takes::Maybe("TOPIC"),
+        ValueMode::Maybe("TOPIC"),
         "Send one message to this ntfy topic when the run ends; without a topic one is made up.",
         |low, value| {
             low.ntfy = Some(text(value, "--ntfy")?);
@@ -197,44 +197,49 @@ pub(crate) static FLAGS: &[Flag] = &[
     ),
     flag(
         "plain",
-        Takes::Nothing,
+        ValueMode::Nothing,
         "Use the plain interface.",
         |low, _| {
-            low.face = Some(Face::Plain);
+            low.face = Some(Interface::Plain);
             Ok(())
         },
     ),
     flag(
         "curses",
-        Takes::Nothing,
+        ValueMode::Nothing,
         "Use the full-screen interface.",
         |low, _| {
-            low.face = Some(Face::Screen);
+            low.face = Some(Interface::Screen);
             Ok(())
         },
     ),
     flag(
         "verbose",
-        Takes::Nothing,
+        ValueMode::Nothing,
         "Say on standard error what is done and why it failed.",
         |low, _| {
             low.verbose = true;
             Ok(())
         },
     ),
-    flag("help", Takes::Nothing, "Show this help.", |low, _| {
+    flag("help", ValueMode::Nothing, "Show this help.", |low, _| {
         low.help = true;
         Ok(())
     })
     .short('h'),
-    flag("version", Takes::Nothing, "Show the version.", |low, _| {
-        low.version = true;
-        Ok(())
-    })
+    flag(
+        "version",
+        ValueMode::Nothing,
+        "Show the version.",
+        |low, _| {
+            low.version = true;
+            Ok(())
+        },
+    )
     .short('V'),
     flag(
         "fire-alarm",
-        Takes::Value("ID"),
+        ValueMode::Value("ID"),
         "Ring an alarm that is due; the scheduler calls it.",
         |low, value| {
             low.fire_alarm = Some(text(value, "--fire-alarm")?);
@@ -242,7 +247,7 @@ pub(crate) static FLAGS: &[Flag] = &[
         },
     )
     .hidden(),
-    flag("no-bytecode", Takes::Nothing, "Ignored.", |_, _| Ok(()))
+    flag("no-bytecode", ValueMode::Nothing, "Ignored.", |_, _| Ok(()))
         .short('B')
         .hidden(),
 ];

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::flags::{FLAGS, Flag, SUBCOMMANDS, Takes};
+use super::flags::{FLAGS, Flag, SUBCOMMANDS, ValueMode};
 use crate::app::variables;
 
 /// One-line description of Marvin.
@@ -24,11 +24,11 @@ pub(crate) fn written(flag: &Flag) -> String {
         .map_or_else(|| "    ".to_owned(), |short| format!("-{short}, "));
     let _ = write!(out, "--{}", flag.long);
     match flag.takes {
-        Takes::Nothing => {}
-        Takes::Value(value) => {
+        ValueMode::Nothing => {}
+        ValueMode::Value(value) => {
             let _ = write!(out, " {value}");
         }
-        Takes::Maybe(value) => {
+        ValueMode::Maybe(value) => {
             let _ = write!(out, " [{value}]");
         }
     }

@@ -4,16 +4,16 @@ use std::ffi::OsString;
 
 use lexopt::{Arg, Parser};
 
-use super::flags::{self, FLAGS, SUBCOMMANDS, Takes};
-use crate::app::settings::Low;
+use super::flags::{self, FLAGS, SUBCOMMANDS, ValueMode};
+use crate::app::settings::CliArgs;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 
 /// The parsed command line.
 #[derive(Debug)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Talk, or answer one prompt.
-    Run(Box<Low>),
+    Run(Box<CliArgs>),
     /// A subcommand with its arguments.
     Sub(&'static str, Vec<OsString>),
 }
@@ -22,16 +22,16 @@ pub(crate) enum Command {
 ///
 /// # Errors
 /// An unknown flag (with the nearest one), a missing or superfluous value, text that is not UTF-8.
-pub(crate) fn parse(args: Vec<OsString>) -> Outcome<Command> {
+pub(crate) fn parse(args: Vec<OsString>) -> Outcome<CliCommand> {
     if let Some(name) = args.first().and_then(|word| word.to_str())
         && let Some(command) = SUBCOMMANDS.iter().find(|command| command.name == name)
     {
-        return Ok(Command::Sub(
+        return Ok(CliCommand::Sub(
             command.name,
             args.into_iter().skip(1).collect(),
         ));
     }
-    let mut low = Low::default();
+    let mut low = CliArgs::default();
     let mut parser = Parser::from_args(args);
     while let Some(arg) = parser.next().map_err(wrong)? {
         let (flag, name) = match arg {
@@ -52,7 +52,7 @@ pub(crate) fn parse(args: Vec<OsString>) -> Outcome<Command> {
             }
         };
         let value = match flag.takes {
-            Takes::Nothing => {
+            ValueMode::Nothing => {
                 if let Some(value) = parser.optional_value() {
                     return Err(Problem::input(format!(
                         "{name} takes no value, but got \"{}\".",
@@ -61,15 +61,15 @@ pub(crate) fn parse(args: Vec<OsString>) -> Outcome<Command> {
                 }
                 OsString::new()
             }
-            Takes::Value(what) => one_value(&mut parser, &name, what)?,
-            Takes::Maybe(_) => match parser.optional_value() {
+            ValueMode::Value(what) => one_value(&mut parser, &name, what)?,
+            ValueMode::Maybe(_) => match parser.optional_value() {
                 Some(value) => value,
                 None => next_word(&mut parser).unwrap_or_default(),
             },
         };
         (flag.apply)(&mut low, value)?;
     }
-    Ok(Command::Run(Box::new(low)))
+    Ok(CliCommand::Run(Box::new(low)))
 }
 
 /// The flag's value; one that begins with `-` is only accepted in the `=` form.
@@ -98,7 +98,7 @@ fn wrong(error: lexopt::Error) -> Problem {
 }
 
 fn unknown(name: &str) -> Problem {
-    let shown = text::visible(&text::clip(name, 60));
+    let shown = text::escape_controls(&text::clip(name, 60));
     let dashes = if name.chars().count() == 1 { "-" } else { "--" };
     let problem = Problem::input(format!("There is no flag \"{dashes}{shown}\"."));
     let names = FLAGS
@@ -117,10 +117,10 @@ fn unknown(name: &str) -> Problem {
 mod tests {
     use super::*;
 
-    fn low(args: &[&str]) -> Outcome<Low> {
+    fn low(args: &[&str]) -> Outcome<CliArgs> {
         match parse(args.iter().map(Into::into).collect())? {
-            Command::Run(low) => Ok(*low),
-            Command::Sub(name, _) => panic!("subcommand {name}"),
+            CliCommand::Run(low) => Ok(*low),
+            CliCommand::Sub(name, _) => panic!("subcommand {name}"),
         }
     }
 
@@ -184,7 +184,7 @@ mod tests {
                 .contains("--prompt")
         );
         assert!(
-            matches!(parse(vec!["tools".into(), "--json".into()]).unwrap(), Command::Sub("tools", rest) if rest.len() == 1)
+            matches!(parse(vec!["tools".into(), "--json".into()]).unwrap(), CliCommand::Sub("tools", rest) if rest.len() == 1)
         );
         assert_eq!(
             low(&["--", "tools", "--json"]).unwrap().words,

@@ -4,12 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 
 use super::out::print;
-use super::parse::{Command, parse};
+use super::parse::{CliCommand, parse};
 use super::{complete, doctor, help, man, services, tk, tool};
 use crate::alerts::ring;
 use crate::app::direct_call::catalogue;
-use crate::app::settings::Low;
-use crate::app::setup::Start;
+use crate::app::settings::CliArgs;
+use crate::app::setup::ProcessStart;
 use crate::app::stream::say;
 use crate::app::{headless, run_notice, setup, variables};
 use crate::base::cancel::Cancel;
@@ -19,37 +19,37 @@ use crate::base::text;
 use crate::chat::usage::Totals;
 
 /// What is left to do after the command line.
-pub(crate) enum Next {
+pub(crate) enum CliOutcome {
     /// Exit with this status.
     Done(u8),
     /// Start an interactive session.
-    Talk(Box<Low>, Start),
+    Talk(Box<CliArgs>, ProcessStart),
 }
 
-impl From<u8> for Next {
+impl From<u8> for CliOutcome {
     fn from(status: u8) -> Self {
         Self::Done(status)
     }
 }
 
 /// Runs everything on the command line that needs no interactive session.
-pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> Next {
+pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> CliOutcome {
     // A caller of the non-interactive mode expects a cost line even when the flags are wrong.
     let machine = args.iter().any(|arg| arg == "--non-interactive");
     match parse(args) {
-        Ok(Command::Sub(name, rest)) => {
+        Ok(CliCommand::Sub(name, rest)) => {
             warn(variables::layer(&mut env));
             report(subcommand(name, rest, env)).into()
         }
-        Ok(Command::Run(low)) if low.help => report(print(&help::help())).into(),
-        Ok(Command::Run(low)) if low.version => {
+        Ok(CliCommand::Run(low)) if low.help => report(print(&help::help())).into(),
+        Ok(CliCommand::Run(low)) if low.version => {
             report(print(&format!("marvin {}\n", env!("CARGO_PKG_VERSION")))).into()
         }
-        Ok(Command::Run(low)) if low.fire_alarm.is_some() => {
+        Ok(CliCommand::Run(low)) if low.fire_alarm.is_some() => {
             warn(variables::layer(&mut env));
             report(fire(env, &low.fire_alarm.unwrap_or_default())).into()
         }
-        Ok(Command::Run(low)) => {
+        Ok(CliCommand::Run(low)) => {
             warn(variables::layer(&mut env));
             low.set_env(&mut env);
             talk(low, env)
@@ -59,7 +59,7 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> Next {
             if machine {
                 say(&Totals::default().cost_line());
             }
-            Next::Done(1)
+            CliOutcome::Done(1)
         }
     }
 }
@@ -76,19 +76,19 @@ fn warn(warnings: Vec<String>) {
         .for_each(|words| say(&format!("Warning: {words}")));
 }
 
-fn talk(mut low: Box<Low>, env: Env) -> Next {
+fn talk(mut low: Box<CliArgs>, env: Env) -> CliOutcome {
     low.ntfy = low.ntfy.map(|topic| run_notice::topic(&topic));
     let start = start(env, low.tools.clone());
     if low.non_interactive {
-        Next::Done(headless::run(*low, start))
+        CliOutcome::Done(headless::run(*low, start))
     } else {
-        Next::Talk(low, start)
+        CliOutcome::Talk(low, start)
     }
 }
 
 /// Facts about this process that are looked up once.
-fn start(env: Env, tools: Option<String>) -> Start {
-    Start {
+fn start(env: Env, tools: Option<String>) -> ProcessStart {
+    ProcessStart {
         env,
         tools,
         current: std::env::current_dir().ok(),
@@ -126,14 +126,14 @@ fn subcommand(name: &str, args: Vec<OsString>, env: Env) -> Outcome<u8> {
 }
 
 fn not_text(name: &str, arg: &OsStr) -> Problem {
-    let shown = text::visible(&text::clip(&arg.to_string_lossy(), 60));
+    let shown = text::escape_controls(&text::clip(&arg.to_string_lossy(), 60));
     Problem::input(format!(
         "An argument of marvin {name} is not UTF-8: \"{shown}\"."
     ))
     .next("Fix the terminal's encoding, or write other characters as \\uXXXX in --json.")
 }
 
-fn report<T: Into<Status>>(outcome: Outcome<T>) -> u8 {
+fn report<T: Into<StatusWindow>>(outcome: Outcome<T>) -> u8 {
     match outcome {
         Ok(status) => status.into().0,
         Err(problem) => {
@@ -146,15 +146,15 @@ fn report<T: Into<Status>>(outcome: Outcome<T>) -> u8 {
     }
 }
 
-struct Status(u8);
+struct StatusWindow(u8);
 
-impl From<()> for Status {
+impl From<()> for StatusWindow {
     fn from((): ()) -> Self {
         Self(0)
     }
 }
 
-impl From<u8> for Status {
+impl From<u8> for StatusWindow {
     fn from(status: u8) -> Self {
         Self(status)
     }

@@ -15,7 +15,7 @@ use crate::tools::all;
 const GAP: &str = "  ";
 
 #[derive(Serialize)]
-struct Row {
+struct ServiceRow {
     id: &'static str,
     base: String,
     override_variable: String,
@@ -32,7 +32,7 @@ pub(super) fn list(words: &[String], env: &Env) -> Outcome<String> {
         [word] if word == "--json" => true,
         _ => return Err(Problem::input("marvin services takes only --json.")),
     };
-    let providers = ROWS.iter().map(|row| Row {
+    let providers = ROWS.iter().map(|row| ServiceRow {
         id: row.name,
         base: choose::base(env, row),
         override_variable: variable(row.name),
@@ -41,7 +41,7 @@ pub(super) fn list(words: &[String], env: &Env) -> Outcome<String> {
         about: "language model",
         tools: Vec::new(),
     });
-    let services = SERVICES.iter().map(|service| Row {
+    let services = SERVICES.iter().map(|service| ServiceRow {
         id: service.id,
         base: service.base_in(env).to_owned(),
         override_variable: variable(service.id),
@@ -56,7 +56,7 @@ pub(super) fn list(words: &[String], env: &Env) -> Outcome<String> {
             .map(|tool| tool.name)
             .collect(),
     });
-    let rows: Vec<Row> = providers.chain(services).collect();
+    let rows: Vec<ServiceRow> = providers.chain(services).collect();
     if json {
         return serde_json::to_string_pretty(&rows)
             .map(|text| text + "\n")
@@ -66,7 +66,7 @@ pub(super) fn list(words: &[String], env: &Env) -> Outcome<String> {
 }
 
 /// The rows in columns. On a terminal of `width` columns the tools that a service serves are named as far as they fit.
-fn table(rows: &[Row], width: Option<usize>) -> String {
+fn table(rows: &[ServiceRow], width: Option<usize>) -> String {
     let lines: Vec<[String; 4]> = rows
         .iter()
         .map(|row| {
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn columns_stand_under_each_other_and_lines_end_with_words() {
-        let row = |id, base: &str, key_variable, tools| Row {
+        let row = |id, base: &str, key_variable, tools| ServiceRow {
             id,
             base: base.to_owned(),
             override_variable: "V".to_owned(),

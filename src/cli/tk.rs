@@ -4,45 +4,45 @@ use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
 use super::out::{print_words, say_words};
-use crate::app::setup::Start;
+use crate::app::setup::ProcessStart;
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::proc::editor;
-use crate::store::tickets::location::Place;
-use crate::tools::personal::tickets::command::{Caller, Desk};
+use crate::store::tickets::location::TicketLocation;
+use crate::tools::personal::tickets::command::{Caller, TicketCli};
 use crate::tools::personal::tickets::gate::TicketGate;
 
 /// Bytes of a note from standard input.
 const NOTE_CAP: u64 = 16 * 1024 * 1024;
 
 /// Runs one command of the script.
-pub(super) fn run(words: &[String], start: &Start) -> Outcome<u8> {
+pub(super) fn run(words: &[String], start: &ProcessStart) -> Outcome<u8> {
     let current = start.current.clone().ok_or_else(|| {
         Problem::missing("The current directory is gone.").next("Change to one that exists.")
     })?;
     let stop = Cancel::new();
     super::tool::stop_on_signals(&stop);
     let clock = Clock::new(&start.env);
-    let desk = Desk {
-        place: Place::from(&start.env, &current),
+    let desk = TicketCli {
+        place: TicketLocation::from(&start.env, &current),
         current,
         env: &start.env,
         clock: &clock,
         stop: &stop,
     };
-    let said = desk.run(words, &mut Person { env: &start.env });
+    let said = desk.run(words, &mut CliCaller { env: &start.env });
     print_words(&said.out)?;
     say_words(&said.err);
     Ok(said.status)
 }
 
-struct Person<'a> {
+struct CliCaller<'a> {
     env: &'a Env,
 }
 
-impl Caller for Person<'_> {
+impl Caller for CliCaller<'_> {
     fn note(&mut self) -> Outcome<Option<String>> {
         if io::stdin().is_terminal() {
             return Ok(None);

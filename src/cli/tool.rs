@@ -8,17 +8,17 @@ use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::out::{print, print_words, say_words};
-use crate::app::direct_call::words::{Asked, read};
+use crate::app::direct_call::words::{DirectCommand, read};
 use crate::app::direct_call::{self, catalogue};
-use crate::app::setup::Start;
+use crate::app::setup::ProcessStart;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
 
 /// `marvin tool NAME [key=value …] [--json '{…}'] [--working-dir DIR]`.
-pub(super) fn run(words: &[String], start: Start) -> Outcome<u8> {
+pub(super) fn run(words: &[String], start: ProcessStart) -> Outcome<u8> {
     let (tool, args, dir) = match read(words)? {
-        Asked::Help(tool) => return print(&catalogue::help(tool)).map(|()| 0),
-        Asked::Call { tool, args, dir } => (tool, args, dir),
+        DirectCommand::Help(tool) => return print(&catalogue::help(tool)).map(|()| 0),
+        DirectCommand::Call { tool, args, dir } => (tool, args, dir),
     };
     let stop = Cancel::new();
     let signal = stop_on_signals(&stop);

@@ -12,7 +12,7 @@ use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
 
 /// How long another process's writing is waited for; less than a call may take.
-const WAIT: Duration = Duration::from_secs(4);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The bytes of the file; nothing when there is none.
 ///
@@ -74,7 +74,7 @@ pub(crate) fn update(
     change: impl FnOnce(&mut Vec<Box<RawValue>>) -> Outcome<()>,
 ) -> Outcome<Option<String>> {
     let mut notice = None;
-    lock::update_as(path, Access::Private, WAIT, |old| {
+    lock::update_as(path, Access::Private, LOCK_TIMEOUT, |old| {
         let (from, bytes) = match (old, beginning) {
             (None, Some(other)) => (other, read(other)?),
             (old, _) => (path, old),

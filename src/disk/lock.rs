@@ -14,7 +14,7 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 
 /// Polling interval of a waiting process.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// A lock file is opened as it is, and at once.
 const QUIET: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK);
 
@@ -97,7 +97,7 @@ fn wait(
         if left.is_zero() {
             return Ok(false);
         }
-        stop.sleep(LOOK.min(left));
+        stop.sleep(POLL_INTERVAL.min(left));
     }
 }
 
@@ -185,7 +185,7 @@ pub(crate) fn update_as(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::problem::Kind;
+    use crate::base::problem::ProblemKind;
 
     #[test]
     fn updates_of_many_threads_are_all_kept() {
@@ -218,7 +218,7 @@ mod tests {
         let lock = dir.path().join("state.lock");
         std::os::unix::fs::symlink(&theirs, &lock).unwrap();
         let take = || Lock::take(&dir.path().join("state"), Duration::ZERO, &Cancel::new());
-        assert_eq!(take().unwrap_err().kind, Kind::Refused);
+        assert_eq!(take().unwrap_err().kind, ProblemKind::Refused);
         assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "text\n");
         std::fs::remove_file(&lock).unwrap();
         rustix::fs::mknodat(
@@ -229,7 +229,7 @@ mod tests {
             0,
         )
         .unwrap();
-        assert_eq!(take().unwrap_err().kind, Kind::Refused);
+        assert_eq!(take().unwrap_err().kind, ProblemKind::Refused);
     }
 
     #[test]
@@ -238,7 +238,7 @@ mod tests {
         let path = dir.path().join("state");
         let held = Lock::take(&path, Duration::ZERO, &Cancel::new()).unwrap();
         let problem = Lock::take(&path, Duration::from_millis(30), &Cancel::new()).unwrap_err();
-        assert_eq!(problem.kind, Kind::Limit);
+        assert_eq!(problem.kind, ProblemKind::Limit);
         let pid = format!("process {}", std::process::id());
         assert!(problem.what.contains(&pid), "{problem}");
         let stop = Cancel::new();

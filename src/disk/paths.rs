@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 
 /// The folder below `~/.config`; the project's old name, kept (contract/interfaces.md 10).
 const CONFIG: &str = ".config/local-finder";
@@ -319,7 +319,7 @@ fn file_name<'a>(what: &str, name: &'a str) -> Outcome<&'a str> {
     }
     Err(Problem::input(format!(
         "\"{}\" cannot be used as {what}.",
-        clip(&visible(name), 80)
+        clip(&escape_controls(name), 80)
     ))
     .next("Use letters, digits, \"-\" and \"_\", at most 64 of them."))
 }

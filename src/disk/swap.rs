@@ -16,7 +16,7 @@ use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
 
 /// How long a reader waits for the lock; a writer holds it for a moment.
-const WAIT: Duration = Duration::from_secs(1);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The content of a file that [`write`] writes; nothing when there is none. Where no lock can be made nobody writes either.
 ///
@@ -24,7 +24,7 @@ const WAIT: Duration = Duration::from_secs(1);
 /// As [`atomic::read`].
 pub(crate) fn read(path: &Path, cap: u64) -> Outcome<Option<Vec<u8>>> {
     let exists = path.exists();
-    let _lock = exists.then(|| Lock::take(path, WAIT, &Cancel::new()));
+    let _lock = exists.then(|| Lock::take(path, LOCK_TIMEOUT, &Cancel::new()));
     atomic::read(path, cap)
 }
 

@@ -53,9 +53,9 @@ pub(crate) fn tail_array(path: &Path, n: usize) -> Outcome<Tail> {
             .read_to_end(&mut window)
             .map_err(fail)?;
         match backwards(&window, n, from == 0) {
-            Scan::Found(found) => return Ok(found.tail(from)),
-            Scan::More if from > 0 && size < STATE_CAP => size = size.saturating_mul(2),
-            Scan::More | Scan::Strange => break,
+            TailScan::Found(found) => return Ok(found.tail(from)),
+            TailScan::More if from > 0 && size < STATE_CAP => size = size.saturating_mul(2),
+            TailScan::More | TailScan::Strange => break,
         }
     }
     let bytes = atomic::read(path, STATE_CAP)?.unwrap_or_default();
@@ -69,9 +69,9 @@ pub(crate) fn tail_array(path: &Path, n: usize) -> Outcome<Tail> {
 
 /// Entries found backwards, last first, with their places in the window.
 #[derive(Default)]
-struct Found(Vec<(Map<String, Value>, Range<usize>)>);
+struct TailEntries(Vec<(Map<String, Value>, Range<usize>)>);
 
-impl Found {
+impl TailEntries {
     /// Keeps the text between two separators if it is an entry.
     fn keep(&mut self, window: &[u8], place: Range<usize>) -> bool {
         let item = window.get(place.clone()).unwrap_or_default();
@@ -100,8 +100,8 @@ impl Found {
     }
 }
 
-enum Scan {
-    Found(Found),
+enum TailScan {
+    Found(TailEntries),
     /// The window begins too late.
     More,
     /// Not the end of an array of objects.
@@ -109,23 +109,23 @@ enum Scan {
 }
 
 /// Scans the end of an array backwards; `whole` when the window is the whole file.
-fn backwards(window: &[u8], n: usize, whole: bool) -> Scan {
+fn backwards(window: &[u8], n: usize, whole: bool) -> TailScan {
     let text = window.trim_ascii_end();
     let Some((b']', body)) = text.split_last() else {
         return if text.is_empty() && !whole {
-            Scan::More
+            TailScan::More
         } else {
-            Scan::Strange
+            TailScan::Strange
         };
     };
-    let mut found = Found::default();
+    let mut found = TailEntries::default();
     let mut end = body.len();
     let mut depth = 0usize;
     let mut in_string = false;
     let mut at = body.len();
     while at > 0 {
         if found.0.len() == n {
-            return Scan::Found(found);
+            return TailScan::Found(found);
         }
         at -= 1;
         let before = body.get(..at).unwrap_or_default();
@@ -133,7 +133,7 @@ fn backwards(window: &[u8], n: usize, whole: bool) -> Scan {
             Some(b'"') => {
                 let slashes = before.iter().rev().take_while(|b| **b == b'\\').count();
                 if slashes == before.len() && !whole {
-                    return Scan::More;
+                    return TailScan::More;
                 }
                 if slashes % 2 == 0 {
                     in_string = !in_string;
@@ -147,25 +147,29 @@ fn backwards(window: &[u8], n: usize, whole: bool) -> Scan {
                 let item = body.get(at + 1..end).unwrap_or_default();
                 let none = found.0.is_empty() && item.trim_ascii().is_empty();
                 if !(none || found.keep(window, at + 1..end)) || !is_start(before) {
-                    return Scan::Strange;
+                    return TailScan::Strange;
                 }
                 if !whole {
-                    return Scan::Strange;
+                    return TailScan::Strange;
                 }
                 found.0.truncate(n);
-                return Scan::Found(found);
+                return TailScan::Found(found);
             }
-            Some(b'{') => return Scan::Strange,
+            Some(b'{') => return TailScan::Strange,
             Some(b',') if depth == 0 => {
                 if !found.keep(window, at + 1..end) {
-                    return Scan::Strange;
+                    return TailScan::Strange;
                 }
                 end = at;
             }
             _ => {}
         }
     }
-    if whole { Scan::Strange } else { Scan::More }
+    if whole {
+        TailScan::Strange
+    } else {
+        TailScan::More
+    }
 }
 
 /// Nothing but white space and a byte order mark.
@@ -269,7 +273,7 @@ mod tests {
             // Any window: either it suffices or it is reported as too short.
             let from = if small { text.len().saturating_sub(cut) } else { 0 };
             match backwards(&text.as_bytes()[from..], n, from == 0) {
-                Scan::Found(found) => {
+                TailScan::Found(found) => {
                     let tail = found.tail(from as u64);
                     prop_assert_eq!(&tail.entries[..], last);
                     for (entry, span) in tail.entries.iter().zip(&tail.spans) {
@@ -278,8 +282,8 @@ mod tests {
                         prop_assert_eq!(&serde_json::from_slice::<Map<String, Value>>(there).unwrap(), entry);
                     }
                 }
-                Scan::More => prop_assert!(from > 0),
-                Scan::Strange => prop_assert!(from > 0 && all.len() < n.max(1), "strange: {}", &text[from..]),
+                TailScan::More => prop_assert!(from > 0),
+                TailScan::Strange => prop_assert!(from > 0 && all.len() < n.max(1), "strange: {}", &text[from..]),
             }
             let (_dir, path) = written(&text);
             let tail = tail_array(&path, n).unwrap();

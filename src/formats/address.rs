@@ -4,10 +4,10 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 
 /// Longest accepted address, in bytes.
-const LONGEST: usize = 8 * 1024;
+const MAX_ADDRESS_BYTES: usize = 8 * 1024;
 
 /// An `http` or `https` address without name, password and fragment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,10 +54,10 @@ impl Address {
     /// `Input` if it is not an address, `Refused` for other schemes and for user names and passwords in it.
     pub fn parse(text: &str) -> Outcome<Self> {
         let text = text.trim();
-        let shown = || clip(&visible(text), 200);
-        if text.len() > LONGEST {
+        let shown = || clip(&escape_controls(text), 200);
+        if text.len() > MAX_ADDRESS_BYTES {
             return Err(Problem::input(format!(
-                "The address is {} bytes long; {LONGEST} are the most.",
+                "The address is {} bytes long; {MAX_ADDRESS_BYTES} are the most.",
                 text.len()
             )));
         }
@@ -95,7 +95,7 @@ impl Address {
         let wrong = |why: &str| {
             Problem::input(format!(
                 "\"{}\" is not a valid host: {why}.",
-                clip(&visible(authority), 100)
+                clip(&escape_controls(authority), 100)
             ))
         };
         let (host, port) = split_port(authority).map_err(wrong)?;
@@ -249,7 +249,7 @@ fn split_port(authority: &str) -> Result<(&str, Option<u16>), &'static str> {
 fn no_scheme(scheme: &str) -> Problem {
     Problem::refused(format!(
         "Only http and https addresses are fetched, not \"{}\".",
-        clip(&visible(scheme), 20)
+        clip(&escape_controls(scheme), 20)
     ))
 }
 
@@ -326,7 +326,7 @@ fn without_dots(target: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::problem::Kind;
+    use crate::base::problem::ProblemKind;
     use proptest::prelude::*;
 
     fn shown(text: &str) -> String {
@@ -379,7 +379,7 @@ mod tests {
             assert_eq!(shown(text), want, "{text:?}");
         }
         let long = format!("http://a.test/{}", "x".repeat(1 << 20));
-        assert_eq!(Address::parse(&long).unwrap_err().kind, Kind::Input);
+        assert_eq!(Address::parse(&long).unwrap_err().kind, ProblemKind::Input);
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use super::address::decoded;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, head, visible};
+use crate::base::text::{clip, escape_controls, head};
 
 /// Longest name in bytes; leaves room for a number.
-const LONGEST: usize = 200;
+const MAX_NAME_BYTES: usize = 200;
 
 /// The name in a `Content-Disposition` header (RFC 6266), verbatim.
 pub(crate) fn disposition(header: &str) -> Option<String> {
@@ -74,7 +74,7 @@ fn unquoted(value: &str) -> String {
 /// `name` as the name of a file in a folder: its last part, not hidden, without characters that confuse a shell or a terminal.
 pub(crate) fn safe(name: &str) -> Option<String> {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
-    let shown = visible(last);
+    let shown = escape_controls(last);
     let clean: String = shown
         .chars()
         .map(|c| match c {
@@ -95,10 +95,10 @@ pub(crate) fn safe(name: &str) -> Option<String> {
 /// `Refused` for folders, `..`, hidden names and leading hyphens.
 pub(crate) fn chosen(name: &str) -> Outcome<String> {
     let name = name.trim();
-    if name.len() <= LONGEST && safe(name).as_deref() == Some(name) {
+    if name.len() <= MAX_NAME_BYTES && safe(name).as_deref() == Some(name) {
         return Ok(name.to_owned());
     }
-    let shown = clip(&visible(name), 80);
+    let shown = clip(&escape_controls(name), 80);
     let problem = Problem::refused(format!("\"{shown}\" cannot be the name of the file."));
     Err(match safe(name) {
         Some(better) => problem.next(format!(
@@ -109,12 +109,15 @@ pub(crate) fn chosen(name: &str) -> Outcome<String> {
 }
 
 fn shortened(name: &str) -> String {
-    if name.len() <= LONGEST {
+    if name.len() <= MAX_NAME_BYTES {
         return name.to_owned();
     }
     let (stem, extension) = parts(name);
     let extension = head(extension, 20);
-    format!("{}{extension}", head(stem, LONGEST - extension.len()))
+    format!(
+        "{}{extension}",
+        head(stem, MAX_NAME_BYTES - extension.len())
+    )
 }
 
 /// `name`, `name (2)`, `name (3)` … with the number before the extension; `count` begins at 1.
@@ -226,7 +229,7 @@ mod tests {
         fn a_safe_name_is_one_part_and_stays_safe(name in "\\PC{0,40}|[./\\\\a\u{0}\u{202e}\\- ]{0,12}|[a\u{e9}.]{0,400}") {
             if let Some(safe_name) = safe(&name) {
                 prop_assert!(!safe_name.contains(['/', '\\', '\0']) && !safe_name.starts_with(['.', '-']));
-                prop_assert!(!safe_name.is_empty() && safe_name.len() <= LONGEST);
+                prop_assert!(!safe_name.is_empty() && safe_name.len() <= MAX_NAME_BYTES);
             }
             let _ = disposition(&name);
         }

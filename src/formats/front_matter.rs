@@ -5,14 +5,14 @@ use std::ops::Range;
 
 /// One `key: value` line of the front matter.
 #[derive(Debug, Clone)]
-pub struct Field<'a> {
+pub struct FrontMatterField<'a> {
     /// The text before the colon.
     pub key: &'a [u8],
     value: &'a [u8],
     line: Range<usize>,
 }
 
-impl Field<'_> {
+impl FrontMatterField<'_> {
     /// The value without the space around it; what is not UTF-8 is replaced.
     pub fn value(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(self.value.trim_ascii())
@@ -21,10 +21,10 @@ impl Field<'_> {
 
 /// A parsed ticket file; nothing in it is required, so any bytes can be read.
 #[derive(Debug)]
-pub struct Doc<'a> {
+pub struct FrontMatter<'a> {
     bytes: &'a [u8],
     /// The lines of the front matter that have a key, in file order.
-    pub fields: Vec<Field<'a>>,
+    pub fields: Vec<FrontMatterField<'a>>,
     /// The first line `---`, with its end.
     opening: Option<Range<usize>>,
     /// The closing line was found.
@@ -32,7 +32,7 @@ pub struct Doc<'a> {
     title: Option<&'a [u8]>,
 }
 
-impl<'a> Doc<'a> {
+impl<'a> FrontMatter<'a> {
     /// Reads a file. The front matter is the text between the first line `---` and the next one; later ones are text.
     pub fn parse(bytes: &'a [u8]) -> Self {
         let mut doc = Self {
@@ -70,7 +70,7 @@ impl<'a> Doc<'a> {
             .iter()
             .rev()
             .find(|field| field.key == key.as_bytes())
-            .map(Field::value)
+            .map(FrontMatterField::value)
     }
 
     /// The items of the list `key`.
@@ -138,12 +138,12 @@ fn is_marker(line: &[u8]) -> bool {
     line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) == b"---"
 }
 
-fn field(range: Range<usize>, line: &[u8]) -> Option<Field<'_>> {
+fn field(range: Range<usize>, line: &[u8]) -> Option<FrontMatterField<'_>> {
     let colon = line.iter().position(|byte| *byte == b':')?;
     let (key, value) = (line.get(..colon)?, line.get(colon + 1..)?);
     // An indented word or one with spaces before a colon is part of other YAML, not a key.
     let plain = !key.is_empty() && !key.iter().any(|byte| byte.is_ascii_whitespace());
-    plain.then(|| Field {
+    plain.then(|| FrontMatterField {
         key,
         value,
         line: range.start..range.start + line.len(),
@@ -182,7 +182,7 @@ pub(crate) fn list_text(items: &[String]) -> String {
 
 /// The contents of a new ticket.
 #[derive(Debug, Clone)]
-pub struct New {
+pub struct NewTicket {
     /// The title.
     pub title: String,
     /// Text below it.
@@ -205,7 +205,7 @@ pub struct New {
     pub tags: Vec<String>,
 }
 
-impl Default for New {
+impl Default for NewTicket {
     fn default() -> Self {
         Self {
             title: String::new(),
@@ -222,7 +222,7 @@ impl Default for New {
     }
 }
 
-impl New {
+impl NewTicket {
     /// The file of this ticket.
     pub fn text(&self, id: &str, created: &str) -> String {
         let mut out = format!(
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn values_lists_and_title_are_read() {
-        let doc = Doc::parse(FILE.as_bytes());
+        let doc = FrontMatter::parse(FILE.as_bytes());
         assert_eq!(doc.get("status").as_deref(), Some("open"));
         assert_eq!(doc.get("odd").as_deref(), Some("kept"));
         assert_eq!(doc.list("deps"), ["b-2", "c-3"]);
@@ -313,19 +313,22 @@ mod tests {
             items("[\"a-1\", 'b-2', two words]"),
             ["a-1", "b-2", "twowords"]
         );
-        assert_eq!(Doc::parse(b"---\n---\n#   wide  \r\n").title(), "  wide  ");
+        assert_eq!(
+            FrontMatter::parse(b"---\n---\n#   wide  \r\n").title(),
+            "  wide  "
+        );
         assert_eq!(doc.get("parent"), None);
     }
 
     #[test]
     fn setting_a_value_changes_that_line_alone() {
-        let doc = Doc::parse(FILE.as_bytes());
+        let doc = FrontMatter::parse(FILE.as_bytes());
         let new = String::from_utf8(doc.set("status", "closed").unwrap()).unwrap();
         assert_eq!(new, FILE.replacen("status: open", "status: closed", 1));
         let new = String::from_utf8(doc.set("parent", "x").unwrap()).unwrap();
         assert_eq!(new, FILE.replacen("---\n", "---\nparent: x\n", 1));
         let dos = FILE.replace('\n', "\r\n");
-        let doc = Doc::parse(dos.as_bytes());
+        let doc = FrontMatter::parse(dos.as_bytes());
         assert_eq!(doc.title(), "One: two");
         let new = String::from_utf8(doc.set("status", "closed").unwrap()).unwrap();
         assert_eq!(new, dos.replacen("status: open", "status: closed", 1));
@@ -336,41 +339,44 @@ mod tests {
     #[test]
     fn files_of_other_people_have_no_front_matter() {
         for text in ["", "# Readme\n", "--- \nid: a\n", "no\nlines"] {
-            let doc = Doc::parse(text.as_bytes());
+            let doc = FrontMatter::parse(text.as_bytes());
             assert!(doc.set("status", "open").is_none(), "{text:?}");
             assert_eq!(doc.get("id"), None);
         }
         assert_eq!(
-            Doc::parse(b"\xef\xbb\xbf---\nid: a\n---\n")
+            FrontMatter::parse(b"\xef\xbb\xbf---\nid: a\n---\n")
                 .get("id")
                 .as_deref(),
             Some("a")
         );
         // Without its end the front matter runs to the end of the file; a value can still be set.
-        let doc = Doc::parse(b"---\nid: a");
+        let doc = FrontMatter::parse(b"---\nid: a");
         assert_eq!(
             doc.set("status", "open").unwrap(),
             b"---\nstatus: open\nid: a"
         );
-        assert_eq!(Doc::parse(b"---").set("id", "a").unwrap(), b"---\nid: a\n");
+        assert_eq!(
+            FrontMatter::parse(b"---").set("id", "a").unwrap(),
+            b"---\nid: a\n"
+        );
     }
 
     #[test]
     fn a_new_file_has_the_scripts_order() {
-        let new = New {
+        let new = NewTicket {
             title: "Two\nlines".into(),
             description: "D\n---\nE".into(),
             design: "X".into(),
             assignee: "Ann Ex".into(),
             parent: "p-1".into(),
             tags: vec!["ui".into(), " back end".into(), " ".into()],
-            ..New::default()
+            ..NewTicket::default()
         };
         assert_eq!(
             new.text("a-1", "T"),
             "---\nid: a-1\nstatus: open\ndeps: []\nlinks: []\ncreated: T\ntype: task\npriority: 2\nassignee: Ann Ex\nparent: p-1\ntags: [ui, back end]\n---\n# Two lines\n\nD\n----\nE\n\n## Design\n\nX\n\n"
         );
-        let empty = New::default().text("a-1", "T");
+        let empty = NewTicket::default().text("a-1", "T");
         assert!(empty.ends_with("priority: 2\n---\n# Untitled\n\n"));
     }
 
@@ -389,13 +395,13 @@ mod tests {
         fn any_bytes_can_be_read_and_only_the_value_changes(bytes in proptest::collection::vec(any::<u8>(), 0..400), front in any::<bool>()) {
             let mut file = if front { b"---\n".to_vec() } else { Vec::new() };
             file.extend(bytes);
-            let doc = Doc::parse(&file);
+            let doc = FrontMatter::parse(&file);
             let _ = (doc.title(), doc.list("deps"));
             if let Some(new) = doc.set("status", "closed") {
-                let again = Doc::parse(&new);
+                let again = FrontMatter::parse(&new);
                 prop_assert_eq!(again.get("status").as_deref().map(str::to_owned), Some("closed".to_owned()));
                 prop_assert_eq!(again.title(), doc.title());
-                let others = |doc: &Doc| doc.fields.iter().filter(|f| f.key != b"status").map(|f| (f.key.to_vec(), f.value.to_vec())).collect::<Vec<_>>();
+                let others = |doc: &FrontMatter| doc.fields.iter().filter(|f| f.key != b"status").map(|f| (f.key.to_vec(), f.value.to_vec())).collect::<Vec<_>>();
                 prop_assert_eq!(others(&again), others(&doc));
             }
         }
@@ -412,19 +418,19 @@ mod tests {
                 file.push_str(end);
             }
             file.push_str(&format!("---{end}# T{end}{body}"));
-            let doc = Doc::parse(file.as_bytes());
+            let doc = FrontMatter::parse(file.as_bytes());
             let closed = doc.set("status", "closed").unwrap();
             prop_assert_eq!(String::from_utf8(closed.clone()).unwrap(), file.replacen("status: open", "status: closed", 1));
-            let back = Doc::parse(&closed).set("status", "open").unwrap();
+            let back = FrontMatter::parse(&closed).set("status", "open").unwrap();
             prop_assert_eq!(back, file.into_bytes());
         }
 
         #[test]
         fn what_is_written_is_read_again(title in "\\PC{0,40}", text in "\\PC{0,40}", tags in proptest::collection::vec("[a-zäß0-9]{1,6}", 0..4), ends in any::<bool>()) {
-            let new = New { title: title.clone(), description: format!("{text}\n---\n# x"), tags: tags.clone(), assignee: text.clone(), ..New::default() };
+            let new = NewTicket { title: title.clone(), description: format!("{text}\n---\n# x"), tags: tags.clone(), assignee: text.clone(), ..NewTicket::default() };
             let mut file = new.text("id-1", "now").into_bytes();
             if ends { file = with_note(&file, "s", &text); }
-            let doc = Doc::parse(&file);
+            let doc = FrontMatter::parse(&file);
             prop_assert!(doc.get("id").is_some_and(|id| id == "id-1"));
             prop_assert_eq!(doc.list("tags"), tags);
             let wanted = if title.trim().is_empty() { "Untitled".to_owned() } else { title.clone() };

@@ -33,20 +33,20 @@ impl Line<'_> {
 
 /// Splits reads into lines; the state between two reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Lines {
+pub(crate) struct LineSplitter {
     partial: Vec<u8>,
     /// The last read ended in CR: an LF that follows belongs to it.
     after_cr: bool,
     cap: usize,
 }
 
-impl Default for Lines {
+impl Default for LineSplitter {
     fn default() -> Self {
         Self::with_cap(CAP)
     }
 }
 
-impl Lines {
+impl LineSplitter {
     /// Lines of at most `cap` bytes.
     pub(crate) fn with_cap(cap: usize) -> Self {
         Self {
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     fn split(reads: &[&[u8]]) -> Vec<Vec<u8>> {
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         let mut out = Vec::new();
         for read in reads {
             let mut rest = *read;
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_line_without_an_end_is_not_kept_past_the_cap() {
-        let mut lines = Lines::with_cap(100);
+        let mut lines = LineSplitter::with_cap(100);
         let read = [b'x'; 64];
         assert_eq!(lines.next(&mut &read[..]), Ok(None));
         assert_eq!(lines.next(&mut &read[..]), Err(TooLong { cap: 100 }));

@@ -2,11 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use super::lines::{CAP, Line, Lines, TooLong};
+use super::lines::{CAP, Line, LineSplitter, TooLong};
 
 /// A field of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Item<'a> {
+pub enum SseItem<'a> {
     /// An event with data.
     Event {
         /// Its name; empty when the server gave none.
@@ -22,7 +22,7 @@ pub enum Item<'a> {
 /// Splits reads into events; the state between two reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Events {
-    lines: Lines,
+    lines: LineSplitter,
     name: String,
     data: Vec<u8>,
     /// A `data:` line has come since the last event.
@@ -38,7 +38,7 @@ impl Default for Events {
 }
 
 /// One line, sorted.
-enum Field<'b> {
+enum SseField<'b> {
     Blank,
     Data(&'b [u8]),
     Name(&'b [u8]),
@@ -51,7 +51,7 @@ impl Events {
     /// Events of at most `cap` bytes.
     pub fn with_cap(cap: usize) -> Self {
         Self {
-            lines: Lines::with_cap(cap),
+            lines: LineSplitter::with_cap(cap),
             name: String::new(),
             data: Vec::new(),
             any: false,
@@ -67,7 +67,7 @@ impl Events {
     pub fn feed(
         &mut self,
         bytes: &[u8],
-        on: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
+        on: &mut dyn FnMut(SseItem<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, TooLong> {
         let mut rest = bytes;
         // The data of an event that began in this read: handed over where it lies, copied only when the read ends first.
@@ -76,7 +76,7 @@ impl Events {
             let first = !std::mem::replace(&mut self.begun, true);
             let flow = match line {
                 Line::Whole(line) => match sort(line, first) {
-                    Field::Data(data) if !self.any => {
+                    SseField::Data(data) if !self.any => {
                         self.any = true;
                         here = Some(data);
                         ControlFlow::Continue(())
@@ -101,7 +101,7 @@ impl Events {
     /// When the event is larger than the cap.
     pub fn finish(
         &mut self,
-        on: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
+        on: &mut dyn FnMut(SseItem<'_>) -> ControlFlow<()>,
     ) -> Result<(), TooLong> {
         if let Some(line) = self.lines.finish() {
             let first = !std::mem::replace(&mut self.begun, true);
@@ -109,17 +109,17 @@ impl Events {
                 return Ok(());
             }
         }
-        self.take(Field::Blank, &mut None, on).map(drop)
+        self.take(SseField::Blank, &mut None, on).map(drop)
     }
 
     fn take(
         &mut self,
-        field: Field<'_>,
+        field: SseField<'_>,
         here: &mut Option<&[u8]>,
-        on: &mut dyn FnMut(Item<'_>) -> ControlFlow<()>,
+        on: &mut dyn FnMut(SseItem<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, TooLong> {
         match field {
-            Field::Data(data) => {
+            SseField::Data(data) => {
                 if let Some(earlier) = here.take() {
                     self.data.extend_from_slice(earlier);
                 }
@@ -131,11 +131,11 @@ impl Events {
                 }
                 self.data.extend_from_slice(data);
             }
-            Field::Blank => {
+            SseField::Blank => {
                 let mut flow = ControlFlow::Continue(());
                 if std::mem::take(&mut self.any) {
                     let data = here.take().unwrap_or(&self.data);
-                    flow = on(Item::Event {
+                    flow = on(SseItem::Event {
                         name: &self.name,
                         data,
                     });
@@ -144,30 +144,32 @@ impl Events {
                 self.name.clear();
                 return Ok(flow);
             }
-            Field::Name(name) => {
+            SseField::Name(name) => {
                 self.name.clear();
                 self.name.push_str(&String::from_utf8_lossy(name));
             }
-            Field::Nothing => {}
-            Field::Stray(line) => return Ok(on(Item::Stray(line))),
+            SseField::Nothing => {}
+            SseField::Stray(line) => return Ok(on(SseItem::Stray(line))),
         }
         Ok(ControlFlow::Continue(()))
     }
 }
 
 /// Classifies a line.
-fn sort(line: &[u8], first: bool) -> Field<'_> {
+fn sort(line: &[u8], first: bool) -> SseField<'_> {
     let line = match line.strip_prefix(b"\xEF\xBB\xBF") {
         Some(rest) if first => rest,
         _ => line,
     };
     if line.is_empty() {
-        return Field::Blank;
+        return SseField::Blank;
     }
     if let Some(rest) = line.strip_prefix(b"data") {
         match rest.split_first() {
-            None => return Field::Data(rest),
-            Some((b':', value)) => return Field::Data(value.strip_prefix(b" ").unwrap_or(value)),
+            None => return SseField::Data(rest),
+            Some((b':', value)) => {
+                return SseField::Data(value.strip_prefix(b" ").unwrap_or(value));
+            }
             Some(_) => {}
         }
     }
@@ -178,9 +180,9 @@ fn sort(line: &[u8], first: bool) -> Field<'_> {
             (name, value.get(1..).unwrap_or_default())
         });
     match name {
-        b"" | b"id" | b"retry" => Field::Nothing,
-        b"event" => Field::Name(value.strip_prefix(b" ").unwrap_or(value)),
-        _ => Field::Stray(line),
+        b"" | b"id" | b"retry" => SseField::Nothing,
+        b"event" => SseField::Name(value.strip_prefix(b" ").unwrap_or(value)),
+        _ => SseField::Stray(line),
     }
 }
 
@@ -198,10 +200,10 @@ mod tests {
     fn events(reads: &[&[u8]]) -> Vec<Seen> {
         let mut events = Events::default();
         let mut out = Vec::new();
-        let mut on = |item: Item<'_>| {
+        let mut on = |item: SseItem<'_>| {
             out.push(match item {
-                Item::Event { name, data } => Seen::Event(name.into(), data.into()),
-                Item::Stray(line) => Seen::Stray(line.into()),
+                SseItem::Event { name, data } => Seen::Event(name.into(), data.into()),
+                SseItem::Stray(line) => Seen::Stray(line.into()),
             });
             ControlFlow::Continue(())
         };
@@ -265,7 +267,7 @@ mod tests {
     #[test]
     fn an_endless_event_is_refused() {
         let mut events = Events::with_cap(1000);
-        let mut on = |_: Item<'_>| ControlFlow::Continue(());
+        let mut on = |_: SseItem<'_>| ControlFlow::Continue(());
         let refused = (0..100).find_map(|_| {
             events
                 .feed(b"data: 0123456789012345678901234567890\n", &mut on)

@@ -13,7 +13,7 @@ pub enum Wire {
 
 /// One provider.
 #[derive(Debug)]
-pub struct Row {
+pub struct ProviderSpec {
     /// Name that `--provider` takes.
     pub name: &'static str,
     /// Its dialect.
@@ -73,8 +73,8 @@ const fn keyed(
     base: &'static str,
     key: &'static str,
     model: &'static str,
-) -> Row {
-    Row {
+) -> ProviderSpec {
+    ProviderSpec {
         name,
         wire: Wire::OpenAi,
         base,
@@ -86,8 +86,8 @@ const fn keyed(
     }
 }
 
-const fn local(name: &'static str, base: &'static str, model: &'static str) -> Row {
-    Row {
+const fn local(name: &'static str, base: &'static str, model: &'static str) -> ProviderSpec {
+    ProviderSpec {
         name,
         wire: Wire::OpenAi,
         base,
@@ -100,8 +100,8 @@ const fn local(name: &'static str, base: &'static str, model: &'static str) -> R
 }
 
 /// Every provider reached over HTTP, in the order in which the first usable one is chosen.
-pub(crate) static ROWS: &[Row] = &[
-    Row {
+pub(crate) static ROWS: &[ProviderSpec] = &[
+    ProviderSpec {
         key_file: true,
         quirks: Quirks {
             gemini_thinking: true,
@@ -114,7 +114,7 @@ pub(crate) static ROWS: &[Row] = &[
             "gemini-3-pro-preview",
         )
     },
-    Row {
+    ProviderSpec {
         key_file: true,
         ..keyed(
             "groq",
@@ -123,7 +123,7 @@ pub(crate) static ROWS: &[Row] = &[
             "llama-3.3-70b-versatile",
         )
     },
-    Row {
+    ProviderSpec {
         quirks: Quirks {
             effort: true,
             call_ids: CallIds::Forty,
@@ -136,7 +136,7 @@ pub(crate) static ROWS: &[Row] = &[
             "gpt-5.1",
         )
     },
-    Row {
+    ProviderSpec {
         wire: Wire::Anthropic,
         quirks: Quirks {
             call_ids: CallIds::Plain,
@@ -161,7 +161,7 @@ pub(crate) static ROWS: &[Row] = &[
         "OPENROUTER_API_KEY",
         "qwen/qwen3-32b",
     ),
-    Row {
+    ProviderSpec {
         quirks: Quirks {
             returns_reasoning: true,
             ..PLAIN
@@ -173,7 +173,7 @@ pub(crate) static ROWS: &[Row] = &[
             "deepseek-flash",
         )
     },
-    Row {
+    ProviderSpec {
         quirks: Quirks {
             usage_option: false,
             call_ids: CallIds::Nine,
@@ -199,7 +199,7 @@ pub(crate) static ROWS: &[Row] = &[
         "CEREBRAS_API_KEY",
         "gpt-oss-120b",
     ),
-    Row {
+    ProviderSpec {
         quirks: Quirks {
             returns_reasoning: true,
             ..PLAIN
@@ -211,7 +211,7 @@ pub(crate) static ROWS: &[Row] = &[
             "kimi-k2.6",
         )
     },
-    Row {
+    ProviderSpec {
         wire: Wire::Ollama,
         ..local("ollama", "http://localhost:11434", "qwen3-coder:30b")
     },
@@ -220,7 +220,7 @@ pub(crate) static ROWS: &[Row] = &[
 ];
 
 /// The row called `name`.
-pub fn row(name: &str) -> Option<&'static Row> {
+pub fn row(name: &str) -> Option<&'static ProviderSpec> {
     ROWS.iter().find(|row| row.name == name)
 }
 

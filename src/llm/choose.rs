@@ -3,10 +3,10 @@
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use super::catalog::{self, ROWS, Row};
+use super::catalog::{self, ProviderSpec, ROWS};
 use super::offline;
 use crate::base::env::Env;
-use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text;
 use crate::net::keys;
 use crate::net::services;
@@ -17,9 +17,9 @@ const PROBE: Duration = Duration::from_millis(100);
 
 /// An HTTP provider, configured.
 #[derive(Debug, Clone)]
-pub(crate) struct Remote {
+pub(crate) struct RemoteTarget {
     /// Its row.
-    pub row: &'static Row,
+    pub row: &'static ProviderSpec,
     /// Effective base address.
     pub base: String,
     /// Key, when one is set.
@@ -28,14 +28,14 @@ pub(crate) struct Remote {
 
 /// The chosen provider.
 #[derive(Debug, Clone)]
-pub(crate) enum Chosen {
+pub(crate) enum ProviderChoice {
     /// A provider of the table.
-    Remote(Remote),
+    Remote(RemoteTarget),
     /// The embedded one.
     Offline,
 }
 
-impl Chosen {
+impl ProviderChoice {
     /// The provider's name.
     pub(crate) fn name(&self) -> &'static str {
         match self {
@@ -54,24 +54,24 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 ///
 /// # Errors
 /// An unknown name, or a named provider without its key: a named choice is never changed silently.
-pub(crate) fn choose(env: &Env, named: Option<&str>) -> Outcome<Chosen> {
+pub(crate) fn choose(env: &Env, named: Option<&str>) -> Outcome<ProviderChoice> {
     usable(match named.or_else(|| env.get("LLM_PROVIDER")) {
         Some(name) => by_name(env, name)?,
         None => first_that_works(env),
     })
 }
 
-fn by_name(env: &Env, name: &str) -> Outcome<Chosen> {
+fn by_name(env: &Env, name: &str) -> Outcome<ProviderChoice> {
     if name == offline::NAME {
-        return Ok(Chosen::Offline);
+        return Ok(ProviderChoice::Offline);
     }
     let Some(row) = catalog::row(name) else {
         let mut problem = Problem::input(format!(
             "There is no provider \"{}\".",
-            text::clip(&text::visible(name), 40)
+            text::clip(&text::escape_controls(name), 40)
         ));
         if let Some(hint) = text::did_you_mean(name, names()) {
-            problem = problem.next(text::capital(&hint));
+            problem = problem.next(text::capitalize(&hint));
         }
         return Err(problem.next(format!(
             "Providers: {}.",
@@ -82,15 +82,15 @@ fn by_name(env: &Env, name: &str) -> Outcome<Chosen> {
     match row.key {
         // The user's own server may need no key.
         Some(variable) if remote.key.is_none() && remote.base == row.base => {
-            Err(Problem::new(Kind::Auth, format!("{name} needs a key."))
+            Err(Problem::new(ProblemKind::Auth, format!("{name} needs a key."))
                 .next(format!("Set {variable}, or choose another provider: --provider NAME (marvin doctor lists them)."))
             )
         }
-        _ => Ok(Chosen::Remote(remote)),
+        _ => Ok(ProviderChoice::Remote(remote)),
     }
 }
 
-fn first_that_works(env: &Env) -> Chosen {
+fn first_that_works(env: &Env) -> ProviderChoice {
     let keyed = ROWS
         .iter()
         .filter(|row| row.key.is_some())
@@ -103,27 +103,28 @@ fn first_that_works(env: &Env) -> Chosen {
     };
     keyed
         .or_else(ollama)
-        .map_or(Chosen::Offline, Chosen::Remote)
+        .map_or(ProviderChoice::Offline, ProviderChoice::Remote)
 }
 
 /// Refuses a key that cannot be one: no request could carry it, and the refusal must not show it.
-fn usable(chosen: Chosen) -> Outcome<Chosen> {
+fn usable(chosen: ProviderChoice) -> Outcome<ProviderChoice> {
     let odd = |key: &String| !key.bytes().all(|byte| byte.is_ascii_graphic());
     match &chosen {
-        Chosen::Remote(remote) if remote.key.as_ref().is_some_and(odd) => {
+        ProviderChoice::Remote(remote) if remote.key.as_ref().is_some_and(odd) => {
             let variable = remote.row.key.unwrap_or("the key");
             let what = format!(
                 "The value of {variable} is not a valid key: it contains white space or characters that no key has."
             );
-            Err(Problem::new(Kind::Auth, what).next(format!("Set {variable} to the key alone.")))
+            Err(Problem::new(ProblemKind::Auth, what)
+                .next(format!("Set {variable} to the key alone.")))
         }
         _ => Ok(chosen),
     }
 }
 
 /// The row with its effective address and key.
-pub(crate) fn remote(env: &Env, row: &'static Row) -> Remote {
-    Remote {
+pub(crate) fn remote(env: &Env, row: &'static ProviderSpec) -> RemoteTarget {
+    RemoteTarget {
         row,
         base: base(env, row),
         key: key(env, row),
@@ -131,7 +132,7 @@ pub(crate) fn remote(env: &Env, row: &'static Row) -> Remote {
 }
 
 /// The base address: `<NAME>_URL`, else `MARVIN_URL_<ID>`, else the row's.
-pub(crate) fn base(env: &Env, row: &Row) -> String {
+pub(crate) fn base(env: &Env, row: &ProviderSpec) -> String {
     let own = catalog::variable(row.name, "URL");
     let general = services::variable(row.name);
     without_slash(
@@ -143,13 +144,13 @@ pub(crate) fn base(env: &Env, row: &Row) -> String {
 }
 
 /// The model: `<NAME>_MODEL`, else the row's.
-pub(crate) fn model<'a>(env: &'a Env, row: &'a Row) -> &'a str {
+pub(crate) fn model<'a>(env: &'a Env, row: &'a ProviderSpec) -> &'a str {
     env.get(&catalog::variable(row.name, "MODEL"))
         .unwrap_or(row.model)
 }
 
 /// The key: its variable, then for some a file of that name under `~/.ssh/`.
-pub(crate) fn key(env: &Env, row: &Row) -> Option<String> {
+pub(crate) fn key(env: &Env, row: &ProviderSpec) -> Option<String> {
     let variable = row.key?;
     let set = env.get(variable).map(|key| key.trim().to_owned());
     set.filter(|key| !key.is_empty())
@@ -157,7 +158,7 @@ pub(crate) fn key(env: &Env, row: &Row) -> Option<String> {
 }
 
 /// True when something listens at the provider's address.
-pub(crate) fn answers(remote: &Remote) -> bool {
+pub(crate) fn answers(remote: &RemoteTarget) -> bool {
     let Ok(uri) = remote.base.parse::<ureq::http::Uri>() else {
         return false;
     };
@@ -179,7 +180,7 @@ pub(crate) fn answers(remote: &Remote) -> bool {
 mod tests {
     use super::*;
 
-    fn chosen(vars: &[(&str, &str)], named: Option<&str>) -> Outcome<Chosen> {
+    fn chosen(vars: &[(&str, &str)], named: Option<&str>) -> Outcome<ProviderChoice> {
         // Nothing listens on port 1, so the local server is not found whatever runs on this machine.
         let vars = vars.iter().chain([&("OLLAMA_URL", "http://127.0.0.1:1")]);
         choose(
@@ -226,7 +227,9 @@ mod tests {
             assert!(!told.contains("X: 1"), "{told}");
         }
         let chosen = chosen(&[("GROQ_API_KEY", " k\n")], None).unwrap();
-        assert!(matches!(chosen, Chosen::Remote(remote) if remote.key.as_deref() == Some("k")));
+        assert!(
+            matches!(chosen, ProviderChoice::Remote(remote) if remote.key.as_deref() == Some("k"))
+        );
     }
 
     #[test]

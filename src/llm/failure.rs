@@ -7,7 +7,7 @@ use crate::base::problem::Problem;
 
 /// The kind of failure; it decides retry and fallback.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Why {
+pub enum FailureKind {
     /// 401 or 403: the key is missing or refused.
     Auth,
     /// 429: too many requests or tokens; with the wait that the provider named.
@@ -52,37 +52,37 @@ pub enum Why {
 #[derive(Debug)]
 pub struct Failure {
     /// Its sort.
-    pub why: Why,
+    pub why: FailureKind,
     /// The message.
     pub problem: Box<Problem>,
     /// The partial reply; its calls are never run.
-    pub so_far: Box<Reply>,
+    pub partial: Box<Reply>,
 }
 
 impl Failure {
     /// A failure before anything of the reply had come.
-    pub fn new(why: Why, problem: Problem) -> Self {
+    pub fn new(why: FailureKind, problem: Problem) -> Self {
         Self {
             why,
             problem: Box::new(problem),
-            so_far: Box::default(),
+            partial: Box::default(),
         }
     }
 
     /// Keeps what had come of the reply.
     #[must_use]
     pub fn after(mut self, so_far: Reply) -> Self {
-        self.so_far = Box::new(so_far);
+        self.partial = Box::new(so_far);
         self
     }
 
     /// Stopped on purpose.
     pub fn cancelled() -> Self {
-        Self::new(Why::Cancelled, Problem::cancelled())
+        Self::new(FailureKind::Cancelled, Problem::cancelled())
     }
 
     /// True when no part of the answer was shown yet, so that the request may be repeated.
     pub fn nothing_shown(&self) -> bool {
-        self.so_far.text.is_empty() && self.so_far.calls.is_empty()
+        self.partial.text.is_empty() && self.partial.calls.is_empty()
     }
 }

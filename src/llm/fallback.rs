@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::failure::{Failure, Why};
+use super::failure::{Failure, FailureKind};
 
 /// A longer wait is not waited for; it becomes the failure.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(120);
@@ -11,7 +11,7 @@ const WAITS: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(60)];
 
 /// The state that the decision depends on, besides the failure.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Situation {
+pub(crate) struct AttemptState {
     /// Waits for this provider's rate limit already made for this request.
     pub waited: usize,
     /// The request was already repeated for a malformed tool call.
@@ -42,7 +42,7 @@ pub(crate) enum Decision {
 }
 
 /// Chooses between retry, fallback and giving up.
-pub(crate) fn decide(failure: &Failure, now: Situation) -> Decision {
+pub(crate) fn decide(failure: &Failure, now: AttemptState) -> Decision {
     let clean = failure.nothing_shown();
     let next = if now.successor && clean && !now.shown && !now.wrote {
         Decision::FallBack
@@ -50,7 +50,7 @@ pub(crate) fn decide(failure: &Failure, now: Situation) -> Decision {
         Decision::GiveUp
     };
     match &failure.why {
-        Why::RateLimited { wait } if clean => match WAITS.get(now.waited) {
+        FailureKind::RateLimited { wait } if clean => match WAITS.get(now.waited) {
             Some(default) => {
                 let wait = wait.unwrap_or(*default);
                 if wait > LONGEST_WAIT {
@@ -61,24 +61,24 @@ pub(crate) fn decide(failure: &Failure, now: Situation) -> Decision {
             }
             None => next,
         },
-        Why::BadCall { .. } if clean && !now.repeated => Decision::Again,
-        Why::NoTools if clean && now.tools => Decision::WithoutTools,
-        Why::RateLimited { .. }
-        | Why::Quota
-        | Why::TooLarge
-        | Why::Auth
-        | Why::Network
-        | Why::Server
-        | Why::Stalled
-        | Why::Cut
-        | Why::Protocol => next,
-        Why::BadCall { .. }
-        | Why::NoTools
-        | Why::NoSuchPath
-        | Why::TooLong
-        | Why::Refused
-        | Why::Unfinished
-        | Why::Cancelled => Decision::GiveUp,
+        FailureKind::BadCall { .. } if clean && !now.repeated => Decision::Again,
+        FailureKind::NoTools if clean && now.tools => Decision::WithoutTools,
+        FailureKind::RateLimited { .. }
+        | FailureKind::Quota
+        | FailureKind::TooLarge
+        | FailureKind::Auth
+        | FailureKind::Network
+        | FailureKind::Server
+        | FailureKind::Stalled
+        | FailureKind::Cut
+        | FailureKind::Protocol => next,
+        FailureKind::BadCall { .. }
+        | FailureKind::NoTools
+        | FailureKind::NoSuchPath
+        | FailureKind::TooLong
+        | FailureKind::Refused
+        | FailureKind::Unfinished
+        | FailureKind::Cancelled => Decision::GiveUp,
     }
 }
 
@@ -88,21 +88,21 @@ mod tests {
     use crate::base::problem::Problem;
     use crate::llm::provider::Reply;
 
-    fn failed(why: Why) -> Failure {
+    fn failed(why: FailureKind) -> Failure {
         Failure::new(why, Problem::network("x"))
     }
 
     #[test]
     fn rate_limits_are_waited_for_twice() {
         let limited = |secs: Option<u64>| {
-            failed(Why::RateLimited {
+            failed(FailureKind::RateLimited {
                 wait: secs.map(Duration::from_secs),
             })
         };
-        let at = |waited| Situation {
+        let at = |waited| AttemptState {
             waited,
             successor: true,
-            ..Situation::default()
+            ..AttemptState::default()
         };
         assert_eq!(
             decide(&limited(Some(7)), at(0)),
@@ -122,20 +122,23 @@ mod tests {
 
     #[test]
     fn nothing_is_repeated_once_text_was_shown_or_a_file_written() {
-        let shown = failed(Why::Server).after(Reply {
+        let shown = failed(FailureKind::Server).after(Reply {
             text: "half".into(),
             ..Reply::default()
         });
-        let successor = Situation {
+        let successor = AttemptState {
             successor: true,
-            ..Situation::default()
+            ..AttemptState::default()
         };
-        assert_eq!(decide(&failed(Why::Server), successor), Decision::FallBack);
+        assert_eq!(
+            decide(&failed(FailureKind::Server), successor),
+            Decision::FallBack
+        );
         assert_eq!(decide(&shown, successor), Decision::GiveUp);
         assert_eq!(
             decide(
-                &failed(Why::Server),
-                Situation {
+                &failed(FailureKind::Server),
+                AttemptState {
                     wrote: true,
                     ..successor
                 }
@@ -144,8 +147,8 @@ mod tests {
         );
         assert_eq!(
             decide(
-                &failed(Why::Server),
-                Situation {
+                &failed(FailureKind::Server),
+                AttemptState {
                     shown: true,
                     ..successor
                 }
@@ -153,7 +156,7 @@ mod tests {
             Decision::GiveUp
         );
         assert_eq!(
-            decide(&failed(Why::Auth), Situation::default()),
+            decide(&failed(FailureKind::Auth), AttemptState::default()),
             Decision::GiveUp,
             "no successor: the first error stands"
         );
@@ -161,42 +164,49 @@ mod tests {
 
     #[test]
     fn sick_calls_and_toolless_models_get_one_more_try() {
-        let bad = || failed(Why::BadCall { wrote: "{".into() });
-        assert_eq!(decide(&bad(), Situation::default()), Decision::Again);
+        let bad = || failed(FailureKind::BadCall { wrote: "{".into() });
+        assert_eq!(decide(&bad(), AttemptState::default()), Decision::Again);
         assert_eq!(
             decide(
                 &bad(),
-                Situation {
+                AttemptState {
                     repeated: true,
-                    ..Situation::default()
+                    ..AttemptState::default()
                 }
             ),
             Decision::GiveUp
         );
         assert_eq!(
             decide(
-                &failed(Why::NoTools),
-                Situation {
+                &failed(FailureKind::NoTools),
+                AttemptState {
                     tools: true,
-                    ..Situation::default()
+                    ..AttemptState::default()
                 }
             ),
             Decision::WithoutTools
         );
-        for why in [Why::Refused, Why::TooLong, Why::Cancelled] {
+        for why in [
+            FailureKind::Refused,
+            FailureKind::TooLong,
+            FailureKind::Cancelled,
+        ] {
             assert_eq!(
                 decide(
                     &failed(why),
-                    Situation {
+                    AttemptState {
                         successor: true,
-                        ..Situation::default()
+                        ..AttemptState::default()
                     }
                 ),
                 Decision::GiveUp
             );
         }
-        for why in [Why::Quota, Why::TooLarge] {
-            assert_eq!(decide(&failed(why), Situation::default()), Decision::GiveUp);
+        for why in [FailureKind::Quota, FailureKind::TooLarge] {
+            assert_eq!(
+                decide(&failed(why), AttemptState::default()),
+                Decision::GiveUp
+            );
         }
     }
 }

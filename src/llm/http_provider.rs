@@ -3,16 +3,16 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::choose::Remote;
-use super::failure::{Failure, Why};
+use super::choose::RemoteTarget;
+use super::failure::{Failure, FailureKind};
 use super::provider::{Delta, Provider, Reply, Request};
 use super::wire::read::Progress;
-use super::wire::{Asked, Dialect, errors};
+use super::wire::{Dialect, ErrorContext, errors};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::base::problem::{Kind, Outcome, Problem};
-use crate::net::http::{Client, Limits, NetError, Phase, Response, Setup};
-use crate::net::proxies::Route;
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::net::http::{Client, ClientOptions, NetError, RequestPhase, Response, Timeouts};
+use crate::net::proxies::ProxyRoute;
 
 /// Most bytes of an error body that are read.
 const ERROR_BODY: usize = 64 * 1024;
@@ -22,7 +22,7 @@ const READ: usize = 16 * 1024;
 /// A provider of the table, with its connections.
 #[derive(Debug)]
 pub(crate) struct HttpProvider {
-    remote: Remote,
+    remote: RemoteTarget,
     client: Client,
     /// A request was answered before, so a reused connection may have died meanwhile.
     used: AtomicBool,
@@ -33,14 +33,14 @@ pub(crate) struct HttpProvider {
 impl HttpProvider {
     /// A provider at `remote`, with limits, proxy and certificates from the environment.
     pub(crate) fn new(
-        remote: Remote,
+        remote: RemoteTarget,
         env: &Env,
         agent: String,
         warn: &mut dyn FnMut(String),
     ) -> Outcome<Self> {
         let mut seconds =
             |name, default| Duration::from_secs(env.number(name, default, warn).max(1));
-        let limits = Limits {
+        let limits = Timeouts {
             connect: seconds("MARVIN_CONNECT_TIMEOUT", 10),
             first_byte: seconds(
                 "MARVIN_FIRST_BYTE_TIMEOUT",
@@ -48,10 +48,10 @@ impl HttpProvider {
             ),
             silence: seconds("MARVIN_IDLE_TIMEOUT", 120),
         };
-        let client = Client::new(Setup {
+        let client = Client::new(ClientOptions {
             limits,
             agent,
-            route: Route::to(env, &remote.base)?,
+            route: ProxyRoute::to(env, &remote.base)?,
         });
         Ok(Self {
             remote,
@@ -95,7 +95,7 @@ impl HttpProvider {
     ) -> Result<Reply, Failure> {
         // First the body: with it the schemas are rendered, whose size a refusal may have to name.
         let body = dialect.body(request);
-        let asked = Asked {
+        let asked = ErrorContext {
             row: self.remote.row,
             model: request.model.to_owned(),
             secrets: self.remote.key.iter().cloned().collect(),
@@ -142,7 +142,7 @@ impl HttpProvider {
     fn cut_off(&self, error: NetError) -> Failure {
         match error {
             NetError::Broken { why, .. } => Failure::new(
-                Why::Cut,
+                FailureKind::Cut,
                 Problem::network(format!(
                     "The reply of {} broke off: {why}.",
                     self.remote.row.name
@@ -174,44 +174,44 @@ impl HttpProvider {
             NetError::Cancelled => Failure::cancelled(),
             NetError::TimedOut(phase, limit) => {
                 let (what, variable) = match phase {
-                    Phase::Connect => ("could not be reached", "MARVIN_CONNECT_TIMEOUT"),
-                    Phase::FirstByte => ("sent nothing", "MARVIN_FIRST_BYTE_TIMEOUT"),
-                    Phase::Silence => ("fell silent in mid-reply", "MARVIN_IDLE_TIMEOUT"),
+                    RequestPhase::Connect => ("could not be reached", "MARVIN_CONNECT_TIMEOUT"),
+                    RequestPhase::FirstByte => ("sent nothing", "MARVIN_FIRST_BYTE_TIMEOUT"),
+                    RequestPhase::Silence => ("fell silent in mid-reply", "MARVIN_IDLE_TIMEOUT"),
                 };
                 let words = format!("{name} {what} for {} s.", limit.as_secs());
                 Failure::new(
-                    Why::Stalled,
-                    Problem::new(Kind::Network, words)
+                    FailureKind::Stalled,
+                    Problem::new(ProblemKind::Network, words)
                         .next(format!("Ask again, or raise {variable} (seconds).")),
                 )
             }
             NetError::Broken { why, .. } => Failure::new(
-                Why::Network,
+                FailureKind::Network,
                 Problem::network(format!("{name} closed the connection: {why}."))
                     .next("Ask again."),
             ),
             NetError::Unreachable(why) => Failure::new(
-                Why::Network,
+                FailureKind::Network,
                 unreachable(format!("{name} cannot be reached at {at}{through}: {why}.")),
             ),
             NetError::Barred(status) => Failure::new(
-                Why::Network,
+                FailureKind::Network,
                 barred(&format!("{name} cannot be reached at {at}{through}"), status),
             ),
             NetError::Untrusted(why) => Failure::new(
-                Why::Network,
+                FailureKind::Network,
                 Problem::network(format!(
                     "The certificate of {name} at {at}{through} is not trusted: {why}."
                 ))
                 .next("If a proxy or server of your own signs with its own authority, put that authority's certificate (PEM) in a file and set SSL_CERT_FILE to its path."),
             ),
             NetError::Garbled(why) => Failure::new(
-                Why::Protocol,
+                FailureKind::Protocol,
                 Problem::network(format!("The reply of {name} cannot be decompressed: {why}."))
                     .next("Ask again; if it stays so, the server or a proxy on the way is broken."),
             ),
             NetError::NotHttp(why) => Failure::new(
-                Why::Protocol,
+                FailureKind::Protocol,
                 unreachable(format!(
                     "What answers at {at} does not speak HTTP as {name} should: {why}."
                 )),
@@ -233,7 +233,9 @@ impl Provider for HttpProvider {
     ) -> Result<Reply, Failure> {
         let dialect = self.dialect();
         match self.send(dialect, request, on, stop) {
-            Err(failure) if failure.why == Why::NoSuchPath && dialect.instead().is_some() => {
+            Err(failure)
+                if failure.why == FailureKind::NoSuchPath && dialect.instead().is_some() =>
+            {
                 self.compat.store(true, Ordering::Relaxed);
                 self.send(self.dialect(), request, on, stop)
             }
@@ -246,7 +248,7 @@ impl Provider for HttpProvider {
 fn barred(what: &str, status: Option<u16>) -> Problem {
     match status {
         Some(407) => Problem::new(
-            Kind::Auth,
+            ProblemKind::Auth,
             format!("{what}: the proxy asks for a name and a password, or refuses those it got (407)."),
         )
         .next("Put them in the variable, as http://USER:PASSWORD@HOST:PORT; other than letters and digits as %XX."),

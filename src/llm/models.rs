@@ -12,13 +12,13 @@ const TOOLS: usize = 128;
 
 /// Known or assumed facts about a model.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Facts {
+pub(crate) struct ModelInfo {
     /// Tokens that request and reply may have together.
     pub window: u64,
     /// Tokens that a reply may have.
     pub output: u64,
     /// Its price.
-    pub price: Price,
+    pub price: TokenPrice,
     /// Tools that a request may hold.
     pub tools: usize,
     /// False when the model is not in the table and everything is a cautious guess.
@@ -28,7 +28,7 @@ pub(crate) struct Facts {
 /// US dollars for a million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Price {
+pub(crate) struct TokenPrice {
     /// Tokens of requests.
     pub input: f64,
     /// Tokens of replies.
@@ -36,11 +36,11 @@ pub(crate) struct Price {
 }
 
 /// A table line: for every model whose name begins with it, unless a longer line matches.
-struct Line {
+struct ModelRow {
     begins: &'static str,
     window: u64,
     output: u64,
-    price: Price,
+    price: TokenPrice,
 }
 
 const fn line(
@@ -49,12 +49,12 @@ const fn line(
     output_k: u64,
     input_price: f64,
     output_price: f64,
-) -> Line {
-    Line {
+) -> ModelRow {
+    ModelRow {
         begins,
         window: window_k * 1000,
         output: output_k * 1000,
-        price: Price {
+        price: TokenPrice {
             input: input_price,
             output: output_price,
         },
@@ -62,7 +62,7 @@ const fn line(
 }
 
 /// Window and output in thousands of tokens, prices in dollars per million. Names are without the vendor prefix that some services add.
-static LINES: &[Line] = &[
+static LINES: &[ModelRow] = &[
     line("gemini-3-pro", 1048, 64, 1.25, 10.0),
     line("llama-3.3-70b", 131, 32, 0.59, 0.79),
     line("gpt-5.1", 400, 128, 2.0, 8.0),
@@ -161,10 +161,10 @@ static LINES: &[Line] = &[
 ];
 
 /// Facts about `model`; `local` when it runs on this machine.
-pub(crate) fn facts(local: bool, model: &str) -> Facts {
+pub(crate) fn facts(local: bool, model: &str) -> ModelInfo {
     if local {
         // This is what `num_ctx` is set to, whatever the model could do.
-        return Facts {
+        return ModelInfo {
             window: 32_768,
             output: 8192,
             price: FREE,
@@ -173,7 +173,7 @@ pub(crate) fn facts(local: bool, model: &str) -> Facts {
         };
     }
     let found = find(model);
-    Facts {
+    ModelInfo {
         window: found.map_or(128_000, |line| line.window),
         output: found.map_or(8192, |line| line.output),
         price: found.map_or(UNKNOWN, |line| line.price),
@@ -182,17 +182,17 @@ pub(crate) fn facts(local: bool, model: &str) -> Facts {
     }
 }
 
-const FREE: Price = Price {
+const FREE: TokenPrice = TokenPrice {
     input: 0.0,
     output: 0.0,
 };
-const UNKNOWN: Price = Price {
+const UNKNOWN: TokenPrice = TokenPrice {
     input: 0.5,
     output: 1.5,
 };
 
 /// The longest line that `model` begins with, ignoring the vendor and dots in versions.
-fn find(model: &str) -> Option<&'static Line> {
+fn find(model: &str) -> Option<&'static ModelRow> {
     let name = bare(model);
     LINES
         .iter()
@@ -243,7 +243,7 @@ pub(crate) fn takes_effort(model: &str) -> bool {
 
 /// Prices of the user, above those of the table.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Prices(BTreeMap<String, Price>);
+pub(crate) struct Prices(BTreeMap<String, TokenPrice>);
 
 impl Prices {
     /// Reads the text of the file that `MARVIN_PRICES` names: `{"model": {"input": 1.25, "output": 10}}`.
@@ -252,7 +252,7 @@ impl Prices {
     /// When it is not such an object, or a price is negative.
     pub(crate) fn parse(text: &str) -> Outcome<Self> {
         let wanted = "Write it as {\"model\": {\"input\": 1.25, \"output\": 10}}, in US dollars for a million tokens.";
-        let prices: BTreeMap<String, Price> = serde_json::from_str(text).map_err(|why| {
+        let prices: BTreeMap<String, TokenPrice> = serde_json::from_str(text).map_err(|why| {
             Problem::config(format!("MARVIN_PRICES cannot be read: {why}."))
                 .next(wanted)
                 .because(why)

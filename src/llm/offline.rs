@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::failure::{Failure, Why};
+use super::failure::{Failure, FailureKind};
 use super::provider::{Delta, Offer, Provider, Reply, Request};
 use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
@@ -36,7 +36,7 @@ impl Provider for Offline {
         match request.messages.last() {
             Some(Message::Tool(output)) if output.failed => {
                 let what = output.text.strip_prefix("Error: ").unwrap_or(&output.text);
-                return Err(Failure::new(Why::Refused, Problem::input(what)));
+                return Err(Failure::new(FailureKind::Refused, Problem::input(what)));
             }
             Some(Message::Tool(output)) => {
                 on(Delta::Text(&output.text));
@@ -49,17 +49,22 @@ impl Provider for Offline {
                         id: ids::call(),
                         name,
                         args,
-                        keep: None,
+                        provider_state: None,
                     });
                 }
                 None => {
                     return Err(Failure::new(
-                        Why::Refused,
+                        FailureKind::Refused,
                         unmatched(request.offer, &user.text),
                     ));
                 }
             },
-            _ => return Err(Failure::new(Why::Refused, unmatched(request.offer, ""))),
+            _ => {
+                return Err(Failure::new(
+                    FailureKind::Refused,
+                    unmatched(request.offer, ""),
+                ));
+            }
         }
         Ok(reply)
     }
@@ -185,7 +190,7 @@ fn unmatched(offer: &Offer, said: &str) -> Problem {
     phrases
         .sort_by_key(|(shared, phrase)| (std::cmp::Reverse(*shared), phrase.matches('{').count()));
     let near: Vec<&str> = phrases.iter().take(4).map(|(_, phrase)| *phrase).collect();
-    let problem = Problem::config(format!("No language model is set up, and \"{}\" is nothing I can do without one.", text::clip(&text::visible(said.trim()), 60)))
+    let problem = Problem::config(format!("No language model is set up, and \"{}\" is nothing I can do without one.", text::clip(&text::escape_controls(said.trim()), 60)))
         .next("To set one up: export OPENAI_API_KEY=… (or another provider's key), or run ollama; marvin doctor lists them all.");
     if near.is_empty() {
         problem

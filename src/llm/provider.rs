@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::value::RawValue;
 
 use super::failure::Failure;
-pub(crate) use super::reply::{Finish, Reply};
+pub(crate) use super::reply::{FinishReason, Reply};
 use crate::base::cancel::Cancel;
 use crate::chat::message::Message;
 

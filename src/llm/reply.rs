@@ -1,14 +1,14 @@
 //! A reply, whole or as far as it came.
 
-use crate::chat::message::{Assistant, Kept, Message, ToolCall};
+use crate::chat::message::{Assistant, Message, ProviderState, ToolCall};
 use crate::chat::usage::Tokens;
 
 /// Why the model stopped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Finish {
+pub enum FinishReason {
     /// The provider did not say.
     #[default]
-    Unsaid,
+    Unknown,
     /// It was done, or asked for tools.
     Done,
     /// It hit the limit of tokens.
@@ -31,11 +31,11 @@ pub struct Reply {
     /// Calls that the limit of tokens cut off: never run, but answered, because the model believes that it made them.
     pub cut_calls: Vec<ToolCall>,
     /// What must go back with this message.
-    pub keep: Option<Kept>,
+    pub keep: Option<ProviderState>,
     /// Tokens, when the provider said.
     pub usage: Option<Tokens>,
     /// Why it ended.
-    pub finish: Finish,
+    pub finish: FinishReason,
 }
 
 impl Reply {
@@ -44,7 +44,7 @@ impl Reply {
         Message::Assistant(Assistant {
             text: self.text,
             calls: self.calls,
-            keep: self.keep,
+            provider_state: self.keep,
         })
     }
 }

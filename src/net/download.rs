@@ -10,10 +10,10 @@ use tempfile::NamedTempFile;
 use super::http::Response;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 use crate::formats::address::Address;
 use crate::formats::filename::{disposition, numbered, safe};
-use crate::net::guarded_client::Visitor;
+use crate::net::guarded_client::GuardedClient;
 
 /// Bytes read at once.
 const PIECE: usize = 64 * 1024;
@@ -28,7 +28,7 @@ const NAMESAKES: usize = 1_000;
 
 /// The destination of a download.
 #[derive(Debug, Clone)]
-pub(crate) struct Target<'a> {
+pub(crate) struct DownloadTarget<'a> {
     /// The folder; it is made.
     pub folder: &'a Path,
     /// The file's name; `None` takes it from the response or the address.
@@ -39,7 +39,7 @@ pub(crate) struct Target<'a> {
 
 /// A file that was fetched.
 #[derive(Debug)]
-pub(crate) struct Saved {
+pub(crate) struct SavedFile {
     /// Its path.
     pub path: PathBuf,
     /// Its size.
@@ -54,12 +54,12 @@ pub(crate) struct Saved {
 /// `Refused` for private addresses, also in redirects; `Limit` when it is too large for `most` or the disk; `Network` for an invalid or truncated
 /// response; `Cancelled`.
 pub(crate) fn download(
-    visitor: &Visitor,
+    visitor: &GuardedClient,
     address: &Address,
-    target: &Target<'_>,
+    target: &DownloadTarget<'_>,
     told: &mut dyn FnMut(u64, Option<u64>),
     stop: &Cancel,
-) -> Outcome<Saved> {
+) -> Outcome<SavedFile> {
     let visit = visitor.open(address, &[("accept", "*/*".to_owned())], stop)?;
     let mut response = visit.response;
     if !(200..300).contains(&response.status) {
@@ -123,7 +123,7 @@ pub(crate) fn download(
     }
     stop.check()?;
     let path = keep(file, target.folder, &name).map_err(cannot)?;
-    Ok(Saved {
+    Ok(SavedFile {
         path,
         bytes,
         address: visit.address,
@@ -185,12 +185,12 @@ fn refusal(address: &Address, response: &mut Response) -> Problem {
         "{} answered {}{words} for {}.",
         address.host,
         response.status,
-        clip(&visible(&address.target), 200)
+        clip(&escape_controls(&address.target), 200)
     ));
     let kind = response.header("content-type").unwrap_or_default();
     if kind.starts_with("text/plain") {
         let said = String::from_utf8_lossy(&response.read_some(300)).into_owned();
-        return problem.facts(format!("It says: {}", visible(said.trim())));
+        return problem.facts(format!("It says: {}", escape_controls(said.trim())));
     }
     problem.next("Check the address; nothing was saved.")
 }

@@ -15,10 +15,10 @@ use super::guard::Guard;
 use crate::base::cancel::{Cancel, OnFire};
 use crate::base::env::Env;
 use crate::base::ids;
-use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::formats::address::Address;
 use crate::net::peer_owner::is_own;
-use crate::net::proxies::Route;
+use crate::net::proxies::ProxyRoute;
 
 /// Longest head of a request.
 const HEAD: usize = 64 * 1024;
@@ -28,29 +28,29 @@ const CONNECT: Duration = Duration::from_secs(10);
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// The running proxy; it ends when dropped or when the call is stopped.
-pub(crate) struct Gateway {
-    shared: Arc<Shared>,
+pub(crate) struct FilteringProxy {
+    shared: Arc<ProxyShared>,
     address: SocketAddr,
     _linked: OnFire,
 }
 
-struct Shared {
+struct ProxyShared {
     env: Env,
     guard: Guard,
-    entry: Entry,
+    entry: Admission,
     stop: Cancel,
     refused: Mutex<Vec<Problem>>,
 }
 
 /// How clients are admitted.
-enum Entry {
+enum Admission {
     /// By this proxy password.
     Token(String),
     /// Programs of the same user.
     User,
 }
 
-impl Entry {
+impl Admission {
     fn is_open_to(&self, client: &TcpStream, head: &Head) -> bool {
         let Self::Token(token) = self else {
             return is_own(client);
@@ -64,13 +64,13 @@ impl Entry {
     }
 }
 
-impl Gateway {
+impl FilteringProxy {
     /// Starts one for a child that takes [`Gateway::variables`].
     ///
     /// # Errors
     /// No port of loopback is free.
     pub(crate) fn open(env: &Env, guard: Guard, stop: &Cancel) -> Outcome<Self> {
-        Self::start(env, guard, Entry::Token(ids::hex(16)), stop)
+        Self::start(env, guard, Admission::Token(ids::hex(16)), stop)
     }
 
     /// Starts one for a child that cannot log in: every program of the same user may use it while it lives.
@@ -78,15 +78,15 @@ impl Gateway {
     /// # Errors
     /// As [`Gateway::open`].
     pub(crate) fn open_to_user(env: &Env, guard: Guard, stop: &Cancel) -> Outcome<Self> {
-        Self::start(env, guard, Entry::User, stop)
+        Self::start(env, guard, Admission::User, stop)
     }
 
-    fn start(env: &Env, guard: Guard, entry: Entry, stop: &Cancel) -> Outcome<Self> {
+    fn start(env: &Env, guard: Guard, entry: Admission, stop: &Cancel) -> Outcome<Self> {
         let cannot = |why| Problem::system("Cannot open a port on this machine", why);
         let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
         let (stop, linked) = stop.child();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ProxyShared {
             env: env.clone(),
             guard,
             entry,
@@ -108,8 +108,8 @@ impl Gateway {
     /// The environment variables that make a program use it.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let url = match &self.shared.entry {
-            Entry::Token(token) => format!("http://marvin:{token}@{}", self.address),
-            Entry::User => format!("http://{}", self.address),
+            Admission::Token(token) => format!("http://marvin:{token}@{}", self.address),
+            Admission::User => format!("http://{}", self.address),
         };
         [
             "http_proxy",
@@ -135,7 +135,7 @@ impl Gateway {
 
     /// Refusals of the guard so far, as sentences.
     pub(crate) fn barred(&self) -> Vec<String> {
-        self.words(|problem| problem.kind == Kind::Refused)
+        self.words(|problem| problem.kind == ProblemKind::Refused)
     }
 
     fn words(&self, which: impl Fn(&Problem) -> bool) -> Vec<String> {
@@ -146,7 +146,7 @@ impl Gateway {
     }
 }
 
-impl Drop for Gateway {
+impl Drop for FilteringProxy {
     fn drop(&mut self) {
         self.shared.stop.fire();
         // Wakes the thread that accepts.
@@ -157,7 +157,7 @@ impl Drop for Gateway {
     }
 }
 
-fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
+fn accept(shared: &Arc<ProxyShared>, listener: &TcpListener) {
     while let Ok((client, _)) = listener.accept() {
         if shared.stop.is_fired() {
             return;
@@ -187,7 +187,7 @@ struct Head {
     rest: Vec<u8>,
 }
 
-fn serve(shared: &Shared, mut client: &TcpStream) -> io::Result<()> {
+fn serve(shared: &ProxyShared, mut client: &TcpStream) -> io::Result<()> {
     client.set_read_timeout(Some(SILENCE))?;
     let Some(head) = read_head(client)? else {
         return answer(client, "400 Bad Request", "");
@@ -233,7 +233,7 @@ fn serve(shared: &Shared, mut client: &TcpStream) -> io::Result<()> {
 
 /// Connects to the host of `url`; returns the connection and what has to be sent on it first, `None` for a tunnel.
 fn connect(
-    shared: &Shared,
+    shared: &ProxyShared,
     url: &str,
     head: &Head,
     tunnel: bool,
@@ -242,7 +242,7 @@ fn connect(
     if tunnel && address.target != "/" {
         return Err(Problem::input("Invalid host for a tunnel."));
     }
-    let route = Route::to(&shared.env, &address.to_string())?;
+    let route = ProxyRoute::to(&shared.env, &address.to_string())?;
     let judged = shared
         .guard
         .judge(&address, route.proxy.is_some(), CONNECT, &shared.stop)?;
@@ -371,7 +371,7 @@ fn pass(mut from: &TcpStream, mut to: &TcpStream) {
 mod tests {
     use super::*;
 
-    fn say(gateway: &Gateway, line: &str, login: &str) -> String {
+    fn say(gateway: &FilteringProxy, line: &str, login: &str) -> String {
         let mut socket = TcpStream::connect(gateway.address).unwrap();
         write!(
             socket,
@@ -396,8 +396,9 @@ mod tests {
             }
         });
         let env = Env::from([("MARVIN_ALLOW_PRIVATE", format!("127.0.0.1:{port}").as_str())]);
-        let gateway = Gateway::open(&env, Guard::new(&env).unwrap(), &Cancel::new()).unwrap();
-        let Entry::Token(token) = &gateway.shared.entry else {
+        let gateway =
+            FilteringProxy::open(&env, Guard::new(&env).unwrap(), &Cancel::new()).unwrap();
+        let Admission::Token(token) = &gateway.shared.entry else {
             panic!("a token is wanted");
         };
         let login = format!("Basic {}", STANDARD.encode(format!("marvin:{token}")));
@@ -425,7 +426,8 @@ mod tests {
         assert_eq!(gateway.barred().len(), 6);
         assert!(say(&gateway, "nonsense", &login).starts_with("HTTP/1.1 4"));
         // Admitted without credentials as a program of the same user, and still checked.
-        let open = Gateway::open_to_user(&env, Guard::new(&env).unwrap(), &Cancel::new()).unwrap();
+        let open =
+            FilteringProxy::open_to_user(&env, Guard::new(&env).unwrap(), &Cancel::new()).unwrap();
         assert!(say(&open, &get, "").starts_with("HTTP/1.1 200"));
         assert!(say(&open, "GET http://127.0.0.1:1/", "").starts_with("HTTP/1.1 403"));
         drop(open);

@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use super::guard::Guard;
-use super::http::{Client, Limits, Response, Setup};
+use super::http::{Client, ClientOptions, Response, Timeouts};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 use crate::formats::address::Address;
-use crate::net::proxies::Route;
+use crate::net::proxies::ProxyRoute;
 use crate::net::user_agent::agent;
 
 /// Redirects followed by default.
 const HOPS: usize = 10;
 /// Default limits.
-const LIMITS: Limits = Limits {
+const LIMITS: Timeouts = Timeouts {
     connect: Duration::from_secs(10),
     first_byte: Duration::from_secs(30),
     silence: Duration::from_secs(30),
@@ -23,23 +23,23 @@ const LIMITS: Limits = Limits {
 
 /// Fetches from addresses that are not to be trusted.
 #[derive(Debug, Clone)]
-pub struct Visitor {
+pub struct GuardedClient {
     env: Env,
     guard: Guard,
-    limits: Limits,
+    limits: Timeouts,
     contact: Option<String>,
     hops: usize,
 }
 
 /// An answer and where it came from at last.
-pub struct Visit {
+pub struct GuardedResponse {
     /// The answer; its body is still to be read.
     pub response: Response,
     /// The address behind all redirects.
     pub address: Address,
 }
 
-impl Visitor {
+impl GuardedClient {
     /// A visitor with the environment's proxies and exceptions.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl Visitor {
 
     /// The same with other limits.
     #[must_use]
-    pub fn with_limits(mut self, limits: Limits) -> Self {
+    pub fn with_limits(mut self, limits: Timeouts) -> Self {
         self.limits = limits;
         self
     }
@@ -92,7 +92,7 @@ impl Visitor {
         address: &Address,
         headers: &[(&str, String)],
         stop: &Cancel,
-    ) -> Outcome<Visit> {
+    ) -> Outcome<GuardedResponse> {
         let mut address = address.clone();
         for hop in 0..=self.hops {
             let judged = self.ask(&address, headers, stop);
@@ -114,7 +114,7 @@ impl Visitor {
                 if response.status == PARTIAL_CONTENT {
                     return Err(partial(&address));
                 }
-                return Ok(Visit { response, address });
+                return Ok(GuardedResponse { response, address });
             };
             address = address.join(&next).map_err(|mut problem| {
                 problem.what = format!("{} redirects: {}", address.host, problem.what);
@@ -135,12 +135,12 @@ impl Visitor {
         stop: &Cancel,
     ) -> Outcome<Response> {
         let url = address.to_string();
-        let mut route = Route::to(&self.env, &url)?;
+        let mut route = ProxyRoute::to(&self.env, &url)?;
         let found = self
             .guard
             .judge(address, route.proxy.is_some(), self.limits.connect, stop)?;
         route.pinned = Some(found);
-        let client = Client::new(Setup {
+        let client = Client::new(ClientOptions {
             limits: self.limits,
             agent: agent(&self.env, self.contact.as_deref()),
             route,
@@ -158,7 +158,7 @@ fn partial(address: &Address) -> Problem {
     Problem::network(format!(
         "{} sent only a part of {} (206), which was not requested.",
         address.host,
-        clip(&visible(&address.target), 200)
+        clip(&escape_controls(&address.target), 200)
     ))
     .next("Try again later: a cache on the way may be broken.")
 }

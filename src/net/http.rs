@@ -8,15 +8,15 @@ use std::time::Duration;
 use ureq::unversioned::transport::{Connector, DefaultConnector};
 use ureq::{Agent, Body, Timeout, http};
 
-use super::transport::{Lookup, Silence, Watch};
+use super::transport::{IdleTimeout, IdleTimeoutConnector, Lookup};
 use crate::base::cancel::{Cancel, OnFire};
 use crate::base::problem::Problem;
-use crate::net::http_proxy::Forward;
-use crate::net::proxies::{Proxy, Route};
+use crate::net::http_proxy::HttpProxyConnector;
+use crate::net::proxies::{Proxy, ProxyRoute};
 
 /// Timeouts of a request, by phase; a body that keeps coming has none.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct Timeouts {
     /// Name look-up, connecting and the TLS handshake.
     pub connect: Duration,
     /// From the request's last byte to the response's first.
@@ -27,27 +27,27 @@ pub struct Limits {
 
 /// The configuration of a client.
 #[derive(Debug, Clone)]
-pub(crate) struct Setup {
+pub(crate) struct ClientOptions {
     /// Its limits.
-    pub limits: Limits,
+    pub limits: Timeouts,
     /// The `User-Agent` it names.
     pub agent: String,
     /// The way to the service.
-    pub route: Route,
+    pub route: ProxyRoute,
 }
 
 /// A client for one service.
 pub(crate) struct Client {
-    setup: Setup,
-    silence: Silence,
-    agent: Arc<Kept>,
+    setup: ClientOptions,
+    silence: IdleTimeout,
+    agent: Arc<AgentGuard>,
 }
 
 /// The agent of a client, until it is dropped or shut down.
 #[derive(Default)]
-struct Kept(Mutex<Option<Agent>>);
+struct AgentGuard(Mutex<Option<Agent>>);
 
-impl Kept {
+impl AgentGuard {
     fn lock(&self) -> MutexGuard<'_, Option<Agent>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -59,7 +59,7 @@ pub enum NetError {
     /// The token fired.
     Cancelled,
     /// A time limit expired: the phase and the limit.
-    TimedOut(Phase, Duration),
+    TimedOut(RequestPhase, Duration),
     /// The connection ended or broke; true when it was before the first byte of the response.
     Broken {
         /// No byte of the response had arrived.
@@ -90,9 +90,9 @@ impl NetError {
             Self::Cancelled => Problem::cancelled(),
             Self::TimedOut(phase, limit) => {
                 let what = match phase {
-                    Phase::Connect => "could not be reached",
-                    Phase::FirstByte => "did not answer",
-                    Phase::Silence => "fell silent and sent nothing",
+                    RequestPhase::Connect => "could not be reached",
+                    RequestPhase::FirstByte => "did not answer",
+                    RequestPhase::Silence => "fell silent and sent nothing",
                 };
                 network(format!("{place} {what} within {} s.", limit.as_secs()))
             }
@@ -122,7 +122,7 @@ impl NetError {
 
 /// Phases that have a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub enum RequestPhase {
     /// Connecting.
     Connect,
     /// Waiting for the first byte.
@@ -137,17 +137,17 @@ pub struct Response {
     pub status: u16,
     headers: http::HeaderMap,
     body: ureq::BodyReader<'static>,
-    silence: Silence,
-    limits: Limits,
+    silence: IdleTimeout,
+    limits: Timeouts,
     stop: Cancel,
     _close: OnFire,
 }
 
 impl Client {
     /// A client; nothing is opened or read before its first request.
-    pub(crate) fn new(setup: Setup) -> Self {
+    pub(crate) fn new(setup: ClientOptions) -> Self {
         Self {
-            silence: Silence::new(setup.limits.silence),
+            silence: IdleTimeout::new(setup.limits.silence),
             setup,
             agent: Arc::default(),
         }
@@ -249,7 +249,7 @@ impl Client {
     }
 
     fn build(&self) -> Result<Agent, String> {
-        let Setup {
+        let ClientOptions {
             limits,
             agent,
             route,
@@ -289,8 +289,8 @@ impl Client {
             config = config.tls_config(tls);
         }
         let chain = DefaultConnector::new()
-            .chain(Watch(self.silence.clone()))
-            .chain(Forward(forwarding.cloned()));
+            .chain(IdleTimeoutConnector(self.silence.clone()))
+            .chain(HttpProxyConnector(forwarding.cloned()));
         let lookup = match &route.pinned {
             Some(addresses) if route.proxy.is_none() => Lookup::pinned(addresses.clone()),
             _ => Lookup::through(forwarding.map(|proxy| proxy.inner.uri().clone())),
@@ -383,13 +383,15 @@ impl Response {
     }
 }
 
-fn explain(error: ureq::Error, early: bool, limits: Limits) -> NetError {
+fn explain(error: ureq::Error, early: bool, limits: Timeouts) -> NetError {
     match error {
         ureq::Error::Timeout(Timeout::Resolve | Timeout::Connect) => {
-            NetError::TimedOut(Phase::Connect, limits.connect)
+            NetError::TimedOut(RequestPhase::Connect, limits.connect)
         }
-        ureq::Error::Timeout(_) if early => NetError::TimedOut(Phase::FirstByte, limits.first_byte),
-        ureq::Error::Timeout(_) => NetError::TimedOut(Phase::Silence, limits.silence),
+        ureq::Error::Timeout(_) if early => {
+            NetError::TimedOut(RequestPhase::FirstByte, limits.first_byte)
+        }
+        ureq::Error::Timeout(_) => NetError::TimedOut(RequestPhase::Silence, limits.silence),
         ureq::Error::HostNotFound => {
             NetError::Unreachable("the host's name does not resolve".to_owned())
         }

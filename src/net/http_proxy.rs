@@ -9,18 +9,21 @@ use crate::net::proxies::Proxy;
 
 /// Wraps connections to a forwarding proxy in [`Forwarded`].
 #[derive(Debug)]
-pub(super) struct Forward(pub(super) Option<Proxy>);
+pub(super) struct HttpProxyConnector(pub(super) Option<Proxy>);
 
-impl<In: Transport> Connector<In> for Forward {
-    type Out = Forwarded<In>;
+impl<In: Transport> Connector<In> for HttpProxyConnector {
+    type Out = HttpProxyTransport<In>;
 
     fn connect(
         &self,
         details: &ConnectionDetails,
         chained: Option<In>,
     ) -> Result<Option<Self::Out>, Error> {
-        let lines = self.0.as_ref().map(|proxy| Lines::new(details.uri, proxy));
-        Ok(chained.map(|inner| Forwarded {
+        let lines = self
+            .0
+            .as_ref()
+            .map(|proxy| ProxyHeaders::new(details.uri, proxy));
+        Ok(chained.map(|inner| HttpProxyTransport {
             inner,
             lines,
             fresh: true,
@@ -29,14 +32,14 @@ impl<In: Transport> Connector<In> for Forward {
 }
 
 /// Lines added to the head of each request.
-struct Lines {
+struct ProxyHeaders {
     /// `http://host:port`, before the path.
     origin: String,
     /// The header line with the proxy's credentials, or empty.
     login: String,
 }
 
-impl Lines {
+impl ProxyHeaders {
     fn new(target: &Uri, proxy: &Proxy) -> Self {
         let authority = target
             .authority()
@@ -74,14 +77,14 @@ impl Lines {
 }
 
 /// A connection to a proxy that forwards, or any other, which is left alone.
-pub(super) struct Forwarded<T> {
+pub(super) struct HttpProxyTransport<T> {
     inner: T,
-    lines: Option<Lines>,
+    lines: Option<ProxyHeaders>,
     /// The next write begins a request.
     fresh: bool,
 }
 
-impl<T: Transport> std::fmt::Debug for Forwarded<T> {
+impl<T: Transport> std::fmt::Debug for HttpProxyTransport<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Forwarded")
             .field("inner", &self.inner)
@@ -89,7 +92,7 @@ impl<T: Transport> std::fmt::Debug for Forwarded<T> {
     }
 }
 
-impl<T: Transport> Transport for Forwarded<T> {
+impl<T: Transport> Transport for HttpProxyTransport<T> {
     fn buffers(&mut self) -> &mut dyn Buffers {
         self.inner.buffers()
     }
@@ -136,14 +139,14 @@ impl<T: Transport> Transport for Forwarded<T> {
 mod tests {
     use super::*;
     use crate::base::env::Env;
-    use crate::net::proxies::Route;
+    use crate::net::proxies::ProxyRoute;
 
     #[test]
     fn the_request_line_names_the_server_and_the_proxy_gets_its_login() {
         let env = Env::from([("HTTP_PROXY", "http://me:a%20b@proxy:1")]);
-        let route = Route::to(&env, "http://x.test:81/v1").unwrap();
+        let route = ProxyRoute::to(&env, "http://x.test:81/v1").unwrap();
         let uri = "http://who@x.test:81/v1".parse().unwrap();
-        let lines = Lines::new(&uri, route.proxy.as_ref().unwrap());
+        let lines = ProxyHeaders::new(&uri, route.proxy.as_ref().unwrap());
         assert_eq!(
             String::from_utf8(
                 lines.rewrite(b"POST /v1?a=b c HTTP/1.1\r\nhost: x.test\r\n\r\nbody")

@@ -6,7 +6,7 @@ use crate::base::env::Env;
 use crate::base::open;
 
 /// Bytes of a key file at most; a longer one is ignored.
-const CAP: u64 = 16 * 1024;
+const MAX_KEY_FILE_BYTES: u64 = 16 * 1024;
 
 /// The value of `variable`, else the text of the file of that name under `~/.ssh/`; an empty one is ignored.
 pub(crate) fn find(env: &Env, variable: &str) -> Option<String> {
@@ -18,7 +18,7 @@ pub(crate) fn find(env: &Env, variable: &str) -> Option<String> {
 /// The text of the file of that name under `~/.ssh/`.
 pub(crate) fn in_file(env: &Env, variable: &str) -> Option<String> {
     let path = Path::new(env.get("HOME")?).join(".ssh").join(variable);
-    let text = open::text(&path, CAP).ok()?;
+    let text = open::text(&path, MAX_KEY_FILE_BYTES).ok()?;
     let key = text.trim();
     (!key.is_empty()).then(|| key.to_owned())
 }

@@ -15,7 +15,7 @@ use crate::net::ip_range::IpRange;
 
 /// The way to one server.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Route {
+pub(crate) struct ProxyRoute {
     /// The proxy on the way, if any.
     pub proxy: Option<Proxy>,
     /// Certificates (PEM) to trust instead of the built-in roots.
@@ -61,7 +61,7 @@ impl Proxy {
 /// Bytes of a file of certificates, at most; those of a whole system have less than one megabyte.
 const ROOTS_CAP: u64 = 16 << 20;
 
-impl Route {
+impl ProxyRoute {
     /// The way to `url`: `HTTP_PROXY` for http, `HTTPS_PROXY` for https, else `ALL_PROXY`, each also in lower case and only where
     /// `NO_PROXY` does not name the host; never a proxy for loopback. For https the certificates of `SSL_CERT_FILE`.
     ///
@@ -174,7 +174,7 @@ mod tests {
 
     fn way(vars: &[(&str, &str)], url: &str) -> Outcome<Option<&'static str>> {
         let env = Env::new(vars.iter().map(|(k, v)| (k.into(), v.into())));
-        Ok(Route::to(&env, url)?.proxy.map(|proxy| proxy.variable))
+        Ok(ProxyRoute::to(&env, url)?.proxy.map(|proxy| proxy.variable))
     }
 
     #[test]
@@ -209,7 +209,7 @@ mod tests {
             );
         }
         let env = Env::from([("ALL_PROXY", "http://me:hunter2@x:1")]);
-        let debug = format!("{:?}", Route::to(&env, "https://x.test").unwrap());
+        let debug = format!("{:?}", ProxyRoute::to(&env, "https://x.test").unwrap());
         assert!(
             debug.contains("x:1") && !debug.contains("hunter2"),
             "{debug}"

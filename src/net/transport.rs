@@ -18,9 +18,9 @@ use ureq::{Error, Timeout};
 
 /// The longest silence, shared by every connection of a client and changeable between reads.
 #[derive(Debug, Clone)]
-pub(super) struct Silence(Arc<AtomicU64>);
+pub(super) struct IdleTimeout(Arc<AtomicU64>);
 
-impl Silence {
+impl IdleTimeout {
     pub(super) fn new(limit: Duration) -> Self {
         let silence = Self(Arc::default());
         silence.set(limit);
@@ -39,19 +39,19 @@ impl Silence {
     }
 }
 
-/// Wraps the connection of the previous connector in [`Watched`].
+/// Wraps the connection of the previous connector in [`IdleTimeoutTransport`].
 #[derive(Debug)]
-pub(super) struct Watch(pub(super) Silence);
+pub(super) struct IdleTimeoutConnector(pub(super) IdleTimeout);
 
-impl<In: Transport> Connector<In> for Watch {
-    type Out = Watched<In>;
+impl<In: Transport> Connector<In> for IdleTimeoutConnector {
+    type Out = IdleTimeoutTransport<In>;
 
     fn connect(
         &self,
         _: &ConnectionDetails,
         chained: Option<In>,
     ) -> Result<Option<Self::Out>, Error> {
-        Ok(chained.map(|inner| Watched {
+        Ok(chained.map(|inner| IdleTimeoutTransport {
             inner,
             silence: self.0.clone(),
         }))
@@ -60,12 +60,12 @@ impl<In: Transport> Connector<In> for Watch {
 
 /// A connection whose body reads have a limit of silence.
 #[derive(Debug)]
-pub(super) struct Watched<T> {
+pub(super) struct IdleTimeoutTransport<T> {
     inner: T,
-    silence: Silence,
+    silence: IdleTimeout,
 }
 
-impl<T: Transport> Transport for Watched<T> {
+impl<T: Transport> Transport for IdleTimeoutTransport<T> {
     fn buffers(&mut self) -> &mut dyn Buffers {
         self.inner.buffers()
     }
@@ -96,7 +96,7 @@ impl<T: Transport> Transport for Watched<T> {
 }
 
 /// Most addresses of a host that are tried; ureq's own limit.
-const MOST: usize = 16;
+const MAX_ADDRESSES: usize = 16;
 
 /// A resolver that parses numeric addresses itself: ureq's own starts a thread for every lookup.
 #[derive(Debug, Default)]
@@ -136,7 +136,7 @@ impl Resolver for Lookup {
     ) -> Result<ResolvedSocketAddrs, Error> {
         if let Some(pinned) = &self.pinned {
             let mut addresses = self.empty();
-            for address in pinned.iter().take(MOST) {
+            for address in pinned.iter().take(MAX_ADDRESSES) {
                 addresses.push(*address);
             }
             return if pinned.is_empty() {

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use jiff::civil::DateTime;
 
-use super::child::Run;
-use super::cron::Mark;
+use super::child::ProgramSpec;
+use super::cron::CronMark;
 use super::program::find_program;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 use crate::proc::child_env;
 
 /// True when `at` is installed.
@@ -29,7 +29,7 @@ pub(crate) fn add(
     stop: &Cancel,
     when: DateTime,
     program: &str,
-    mark: &Mark,
+    mark: &CronMark,
 ) -> Outcome<u64> {
     let quoted = program.replace('\'', "'\\''");
     let mut run = at(
@@ -49,7 +49,7 @@ pub(crate) fn add(
         _ => Err(Problem::refused(format!(
             "at refuses the job: {}.",
             clip(
-                &visible(words.trim().lines().next().unwrap_or("no reason given")),
+                &escape_controls(words.trim().lines().next().unwrap_or("no reason given")),
                 200
             )
         ))),
@@ -60,7 +60,7 @@ pub(crate) fn add(
 ///
 /// # Errors
 /// `at` is missing or cannot be run.
-pub(crate) fn remove(env: &Env, stop: &Cancel, number: u64, mark: &Mark) -> Outcome<()> {
+pub(crate) fn remove(env: &Env, stop: &Cancel, number: u64, mark: &CronMark) -> Outcome<()> {
     let shown = at(env, "at", &["-c".to_owned(), number.to_string()]).run(stop)?;
     let ours = shown.stdout.bytes();
     if shown.success()
@@ -73,12 +73,12 @@ pub(crate) fn remove(env: &Env, stop: &Cancel, number: u64, mark: &Mark) -> Outc
     Ok(())
 }
 
-fn at(env: &Env, program: &str, args: &[String]) -> Run {
+fn at(env: &Env, program: &str, args: &[String]) -> ProgramSpec {
     let mut vars = child_env::command_env(env);
     // Its times are in the system's zone, as cron's are, regardless of TZ.
     vars.retain(|(name, _)| name != "LANGUAGE" && name != "TZ" && !name.starts_with("LC_"));
     vars.push(("LC_ALL".into(), "C".into()));
-    let mut run = Run::new(program, args.iter().cloned(), vars);
+    let mut run = ProgramSpec::new(program, args.iter().cloned(), vars);
     run.limit = Duration::from_secs(4);
     run
 }

@@ -14,7 +14,7 @@ const SPILL_LIMIT: u64 = 1 << 30;
 
 /// How much of a stream to keep.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Keep {
+pub(crate) struct KeepLimits {
     /// Bytes kept from the beginning.
     pub head: usize,
     /// Bytes kept from the end, after `head` is full.
@@ -23,7 +23,7 @@ pub(crate) struct Keep {
     pub spill: Option<PathBuf>,
 }
 
-impl Keep {
+impl KeepLimits {
     /// The first `bytes` bytes only.
     pub(crate) fn first(bytes: usize) -> Self {
         Self::ends(bytes, 0)
@@ -42,22 +42,22 @@ impl Keep {
 /// The kept part of a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Captured {
-    keep: Keep,
+    keep: KeepLimits,
     head: Vec<u8>,
     tail: VecDeque<u8>,
     total: u64,
-    spill: Option<Spill>,
+    spill: Option<SpillFile>,
 }
 
 #[derive(Debug)]
-struct Spill {
+struct SpillFile {
     file: Option<File>,
     written: u64,
     failure: Option<String>,
 }
 
 impl Captured {
-    pub(super) fn new(keep: Keep) -> Self {
+    pub(super) fn new(keep: KeepLimits) -> Self {
         Self {
             keep,
             ..Self::default()
@@ -87,7 +87,7 @@ impl Captured {
             if self.total <= (self.keep.head + self.keep.tail) as u64 {
                 return;
             }
-            let mut spill = Spill::create(path);
+            let mut spill = SpillFile::create(path);
             let (a, b) = self.tail.as_slices();
             for part in [&self.head, a, b] {
                 spill.write(part);
@@ -125,12 +125,12 @@ impl Captured {
         let tail: Vec<u8> = self.tail.iter().copied().collect();
         let mut mark = format!("[… {} left out", counted(self.left_out(), "byte"));
         match (&self.keep.spill, &self.spill) {
-            (Some(path), Some(Spill { failure: None, .. })) => {
+            (Some(path), Some(SpillFile { failure: None, .. })) => {
                 mark.push_str(&format!("; the full text is in {}", path.display()));
             }
             (
                 Some(path),
-                Some(Spill {
+                Some(SpillFile {
                     failure: Some(why), ..
                 }),
             ) => {
@@ -152,7 +152,7 @@ impl Captured {
     }
 }
 
-impl Spill {
+impl SpillFile {
     fn create(path: &Path) -> Self {
         // For the owner alone, as the file: a project's log folder may be made here.
         let make = |folder| DirBuilder::new().recursive(true).mode(0o700).create(folder);
@@ -214,7 +214,7 @@ fn from_character(bytes: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    fn fed(keep: Keep, pieces: &[&str]) -> Captured {
+    fn fed(keep: KeepLimits, pieces: &[&str]) -> Captured {
         let mut captured = Captured::new(keep);
         for piece in pieces {
             captured.push(piece.as_bytes());
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn what_fits_is_kept_whole() {
-        let captured = fed(Keep::ends(3, 3), &["ab", "cd", "ef"]);
+        let captured = fed(KeepLimits::ends(3, 3), &["ab", "cd", "ef"]);
         assert_eq!(
             (captured.text().as_str(), captured.is_cut()),
             ("abcdef", false)
@@ -238,16 +238,16 @@ mod tests {
             &["a", "bcdefgh", "ij"],
             &["abcdefg", "hi", "j"],
         ] {
-            let captured = fed(Keep::ends(3, 2), pieces);
+            let captured = fed(KeepLimits::ends(3, 2), pieces);
             assert_eq!(captured.bytes(), b"abcij");
             assert_eq!(captured.text(), "abc\n[… 5 bytes left out …]\nij");
         }
-        assert_eq!(fed(Keep::first(2), &["abc"]).bytes(), b"ab");
+        assert_eq!(fed(KeepLimits::first(2), &["abc"]).bytes(), b"ab");
     }
 
     #[test]
     fn characters_are_not_cut_in_half() {
-        let captured = fed(Keep::ends(2, 2), &["aößb"]);
+        let captured = fed(KeepLimits::ends(2, 2), &["aößb"]);
         assert_eq!(captured.text(), "a\n[… 2 bytes left out …]\nb");
     }
 
@@ -255,9 +255,9 @@ mod tests {
     fn the_file_has_everything_and_only_exists_when_it_is_needed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out.txt");
-        let keep = Keep {
+        let keep = KeepLimits {
             spill: Some(path.clone()),
-            ..Keep::ends(3, 2)
+            ..KeepLimits::ends(3, 2)
         };
         let whole = fed(keep.clone(), &["abcde"]).text();
         assert!(whole == "abcde" && !path.exists());

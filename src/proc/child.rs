@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::capture::{Captured, Keep};
+use super::capture::{Captured, KeepLimits};
 use super::program::find_on_path;
 use super::pump::{EXITED, FIRED, Pump, Split};
 use super::spawn::spawn_in_new_session;
@@ -43,7 +43,7 @@ pub(crate) enum Leftovers {
 
 /// A program to run, and how.
 #[derive(Debug, Clone)]
-pub(crate) struct Run {
+pub(crate) struct ProgramSpec {
     /// A name looked up on `PATH` of `env`, or a path with a slash.
     pub program: OsString,
     /// Its arguments; never through a shell.
@@ -63,25 +63,25 @@ pub(crate) struct Run {
     /// Between TERM and KILL after the stop sign.
     pub cancel_grace: Duration,
     /// What to keep of standard output.
-    pub stdout: Keep,
+    pub stdout: KeepLimits,
     /// What to keep of standard error.
-    pub stderr: Keep,
+    pub stderr: KeepLimits,
     /// What happens to processes it leaves behind.
     pub leftovers: Leftovers,
     /// Limits set in the kernel, so that it ends even if Marvin is killed and nobody enforces the timeout.
-    pub ceiling: Option<Ceiling>,
+    pub ceiling: Option<ResourceLimits>,
 }
 
 /// Resource limits of a process.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ceiling {
+pub(crate) struct ResourceLimits {
     /// Time on the processor.
     pub cpu: Duration,
     /// Bytes of memory.
     pub memory: u64,
 }
 
-impl Run {
+impl ProgramSpec {
     /// `program` with `args` and `env`, a limit of 30 s, and the first mebibyte of each stream.
     pub(crate) fn new<A: Into<OsString>>(
         program: impl Into<OsString>,
@@ -98,8 +98,8 @@ impl Run {
             limit: Duration::from_secs(30),
             grace: GRACE,
             cancel_grace: CANCEL_GRACE,
-            stdout: Keep::first(1 << 20),
-            stderr: Keep::first(1 << 20),
+            stdout: KeepLimits::first(1 << 20),
+            stderr: KeepLimits::first(1 << 20),
             leftovers: Leftovers::Kill,
             ceiling: None,
         }
@@ -110,7 +110,7 @@ impl Run {
     /// # Errors
     /// `Missing` when there is no such program or directory, `Cancelled` when `stop` had fired before the start, `System` when the operating system
     /// refuses.
-    pub(crate) fn run(&self, stop: &Cancel) -> Outcome<Done> {
+    pub(crate) fn run(&self, stop: &Cancel) -> Outcome<ProgramOutput> {
         self.start(stop, None)
     }
 
@@ -124,11 +124,11 @@ impl Run {
         stop: &Cancel,
         end: u8,
         each: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
-    ) -> Outcome<Done> {
+    ) -> Outcome<ProgramOutput> {
         self.start(stop, Some((end, each)))
     }
 
-    fn start(&self, stop: &Cancel, split: Option<Split<'_>>) -> Outcome<Done> {
+    fn start(&self, stop: &Cancel, split: Option<Split<'_>>) -> Outcome<ProgramOutput> {
         stop.check()?;
         let name = self.program.to_string_lossy().into_owned();
         let cannot = |why| Problem::system(format!("Cannot run {name}"), why);
@@ -199,7 +199,7 @@ impl Run {
         let course = course.map_err(cannot)?;
         let (stdout, stderr) = pump.finish();
         let signal = status.and_then(|status| status.signal());
-        Ok(Done {
+        Ok(ProgramOutput {
             code: status.and_then(|status| status.code()),
             signal,
             stdout,
@@ -303,7 +303,7 @@ impl Run {
     }
 }
 
-impl Ceiling {
+impl ResourceLimits {
     /// Sets it for a child; where the system cannot do this for another process, the clock must do.
     #[cfg(target_os = "linux")]
     fn set(self, child: &Child) {
@@ -339,7 +339,7 @@ struct Course {
 
 /// How a program ended, and its output.
 #[derive(Debug)]
-pub(crate) struct Done {
+pub(crate) struct ProgramOutput {
     /// Its exit status, unless a signal ended it.
     pub code: Option<i32>,
     /// The signal that ended it.
@@ -358,7 +358,7 @@ pub(crate) struct Done {
     pub limit: Duration,
 }
 
-impl Done {
+impl ProgramOutput {
     /// True when it exited with status 0.
     pub(crate) fn success(&self) -> bool {
         self.code == Some(0) && !self.timed_out && !self.cancelled

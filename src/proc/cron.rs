@@ -6,25 +6,25 @@ use std::time::Duration;
 
 use jiff::civil::DateTime;
 
-use super::capture::Keep;
-use super::child::{Done, Run};
+use super::capture::KeepLimits;
+use super::child::{ProgramOutput, ProgramSpec};
 use super::program::find_program;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 use crate::proc::child_env;
 
 /// Longest crontab that is read.
-const CAP: usize = 16 << 20;
+const MAX_CRONTAB_BYTES: usize = 16 << 20;
 /// Longest command of a line that every cron takes.
-const LONGEST: usize = 900;
+const MAX_COMMAND_BYTES: usize = 900;
 
 /// The marker at the end of Marvin's lines: ` # marvin-alarm:ID`. The id is random, so no other line ends with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mark(String);
+pub(crate) struct CronMark(String);
 
-impl Mark {
+impl CronMark {
     /// The marker of one job; `None` for an id that could match another line's end or contain shell text.
     pub(crate) fn new(id: &str) -> Option<Self> {
         let sound = id.len() >= 8 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -45,8 +45,8 @@ impl Mark {
 }
 
 /// A line that runs `program` (a path) once a year at `at`, to the minute; `None` for a path that a crontab cannot express.
-pub(crate) fn line(at: DateTime, program: &str, mark: &Mark) -> Option<String> {
-    if program.len() > LONGEST || program.chars().any(char::is_control) {
+pub(crate) fn line(at: DateTime, program: &str, mark: &CronMark) -> Option<String> {
+    if program.len() > MAX_COMMAND_BYTES || program.chars().any(char::is_control) {
         return None;
     }
     let quoted = format!("'{}'", program.replace('\'', "'\\''"));
@@ -63,7 +63,7 @@ pub(crate) fn line(at: DateTime, program: &str, mark: &Mark) -> Option<String> {
 }
 
 /// The table without the lines of these jobs and with `lines` at its end.
-pub(crate) fn changed(table: &[u8], gone: &[Mark], lines: &str) -> Vec<u8> {
+pub(crate) fn changed(table: &[u8], gone: &[CronMark], lines: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(table.len() + lines.len() + 1);
     for line in table.split_inclusive(|byte| *byte == b'\n') {
         if !gone.iter().any(|mark| mark.ends(line)) {
@@ -102,7 +102,7 @@ pub(crate) fn daemon_runs(names: &[&str]) -> bool {
 ///
 /// # Errors
 /// The table cannot be read reliably (then nothing is ever written), keeps changing, or is refused.
-pub(crate) fn change(env: &Env, stop: &Cancel, gone: &[Mark], lines: &str) -> Outcome<()> {
+pub(crate) fn change(env: &Env, stop: &Cancel, gone: &[CronMark], lines: &str) -> Outcome<()> {
     for _ in 0..3 {
         let before = read(env, stop)?;
         let table = before.clone().unwrap_or_default();
@@ -121,7 +121,7 @@ pub(crate) fn change(env: &Env, stop: &Cancel, gone: &[Mark], lines: &str) -> Ou
 /// The table; `None` when the user has none.
 fn read(env: &Env, stop: &Cancel) -> Outcome<Option<Vec<u8>>> {
     let mut run = crontab(env, &["-l"]);
-    run.stdout = Keep::first(CAP);
+    run.stdout = KeepLimits::first(MAX_CRONTAB_BYTES);
     let done = run.run(stop)?.unless_cancelled()?;
     if done.success() && !done.stdout.is_cut() {
         return Ok(Some(done.stdout.bytes()));
@@ -150,23 +150,26 @@ fn write(env: &Env, stop: &Cancel, table: &[u8]) -> Outcome<()> {
     }
 }
 
-fn crontab(env: &Env, args: &[&str]) -> Run {
+fn crontab(env: &Env, args: &[&str]) -> ProgramSpec {
     let mut vars = child_env::command_env(env);
     vars.retain(|(name, _)| name != "LANGUAGE" && !name.starts_with("LC_"));
     // Its message tells whether there is a table at all, so it must not be translated.
     vars.push(("LC_ALL".into(), "C".into()));
-    let mut run = Run::new("crontab", args.iter().copied(), vars);
+    let mut run = ProgramSpec::new("crontab", args.iter().copied(), vars);
     run.limit = Duration::from_secs(4);
     run
 }
 
-fn refused(what: &str, done: &Done) -> Problem {
+fn refused(what: &str, done: &ProgramOutput) -> Problem {
     let words = done.stderr.text();
     let words = words.trim();
     let why = if words.is_empty() {
         done.ending()
     } else {
-        clip(&visible(words.lines().next().unwrap_or_default()), 200)
+        clip(
+            &escape_controls(words.lines().next().unwrap_or_default()),
+            200,
+        )
     };
     Problem::refused(format!("The crontab {what}: {why}."))
 }
@@ -176,8 +179,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn mark(id: &str) -> Mark {
-        Mark::new(id).unwrap()
+    fn mark(id: &str) -> CronMark {
+        CronMark::new(id).unwrap()
     }
 
     #[test]
@@ -191,7 +194,7 @@ mod tests {
         assert!(line(at, "/a\nb", &mark("0123abcd")).is_none());
         assert!(line(at, &"/x".repeat(600), &mark("0123abcd")).is_none());
         for id in ["", "a", "short", "a b c d e f", "0123abc$", "0123\nabc"] {
-            assert!(Mark::new(id).is_none(), "{id:?}");
+            assert!(CronMark::new(id).is_none(), "{id:?}");
         }
     }
 

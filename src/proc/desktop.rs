@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::child::Run;
+use super::child::ProgramSpec;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 use crate::proc::child_env;
 
 /// Shows a notification that stays until it is closed. Title and body are text, never markup, options or shell.
@@ -20,13 +20,13 @@ pub(crate) fn notify(env: &Env, title: &str, body: &str, stop: &Cancel) -> Outco
         let script = "display notification (item 2 of argv) with title (item 1 of argv)";
         let words = ["-e", "on run argv", "-e", script, "-e", "end run"].map(str::to_owned);
         let args = words.into_iter().chain([title, without_nul(body)]);
-        Run::new("osascript", args, child_env::command_env(env))
+        ProgramSpec::new("osascript", args, child_env::command_env(env))
     } else {
         let words = ["-a", "Marvin", "-u", "critical", "--"].map(str::to_owned);
         let args = words
             .into_iter()
             .chain([title, escaped(&without_nul(body))]);
-        Run::new("notify-send", args, desktop_env(env))
+        ProgramSpec::new("notify-send", args, desktop_env(env))
     };
     run.limit = Duration::from_secs(5);
     let done = run.run(stop).map_err(|problem| {
@@ -39,7 +39,7 @@ pub(crate) fn notify(env: &Env, title: &str, body: &str, stop: &Cancel) -> Outco
     let words = words.trim().lines().next().unwrap_or_default();
     Err(Problem::system(
         "No notice on the desktop",
-        std::io::Error::other(clip(&visible(words), 200)),
+        std::io::Error::other(clip(&escape_controls(words), 200)),
     ))
 }
 

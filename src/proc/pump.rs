@@ -18,14 +18,14 @@ pub(super) const FIRED: u8 = b'f';
 /// A piece of split output is cut at this many bytes.
 pub(super) const LONGEST_PIECE: usize = 16 << 20;
 
-type Each<'a> = &'a mut (dyn FnMut(&[u8]) -> ControlFlow<()> + 'a);
+type PieceHandler<'a> = &'a mut (dyn FnMut(&[u8]) -> ControlFlow<()> + 'a);
 
 /// The byte that terminates a piece of standard output, and the callback for pieces.
-pub(super) type Split<'a> = (u8, Each<'a>);
+pub(super) type Split<'a> = (u8, PieceHandler<'a>);
 
 /// The outcome of one iteration.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct PumpTurn {
     pub(super) exited: bool,
     pub(super) fired: bool,
     /// The callback wants no more pieces.
@@ -42,7 +42,7 @@ pub(super) struct Pump<'a> {
     stderr: Option<ChildStderr>,
     out: Captured,
     err: Captured,
-    split: Option<Splitter<'a>>,
+    split: Option<OutputSplitter<'a>>,
     last_read: Instant,
     buffer: Vec<u8>,
 }
@@ -70,7 +70,7 @@ impl<'a> Pump<'a> {
             stderr: child.stderr.take(),
             out,
             err,
-            split: split.map(|(end, each)| Splitter {
+            split: split.map(|(end, each)| OutputSplitter {
                 end,
                 each,
                 piece: Vec::new(),
@@ -92,9 +92,9 @@ impl<'a> Pump<'a> {
     }
 
     /// Waits at most `patience` for something to happen and deals with it.
-    pub(super) fn turn(&mut self, patience: Duration) -> io::Result<Seen> {
+    pub(super) fn turn(&mut self, patience: Duration) -> io::Result<PumpTurn> {
         let [wake, stdin, stdout, stderr] = self.wait(patience)?;
-        let mut seen = Seen::default();
+        let mut seen = PumpTurn::default();
         if wake {
             let mut bytes = [0; 8];
             let count = self.wake.read(&mut bytes)?;
@@ -200,15 +200,15 @@ fn read_some<'b, P: Read>(pipe: &mut Option<P>, buffer: &'b mut [u8]) -> Option<
     buffer.get(..count?)
 }
 
-struct Splitter<'a> {
+struct OutputSplitter<'a> {
     end: u8,
-    each: Each<'a>,
+    each: PieceHandler<'a>,
     piece: Vec<u8>,
     /// Output keeps arriving until the child is dead, and is discarded.
     enough: bool,
 }
 
-impl Splitter<'_> {
+impl OutputSplitter<'_> {
     fn push(&mut self, bytes: &[u8]) -> ControlFlow<()> {
         let mut rest = bytes;
         while let Some(at) = rest.iter().position(|byte| *byte == self.end) {

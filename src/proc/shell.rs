@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::capture::Keep;
-use super::child::{Done, Run};
+use super::capture::KeepLimits;
+use super::child::{ProgramOutput, ProgramSpec};
 use super::program::{find_program, is_executable};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
@@ -17,7 +17,7 @@ const TAIL: usize = 8 * 1024;
 
 /// A command that ended.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct ShellOutput {
     /// Its output, and how it ended.
     pub text: String,
     /// Its exit status, unless a signal ended it.
@@ -42,18 +42,18 @@ pub(crate) fn run(
     limit: Duration,
     spill: &Path,
     stop: &Cancel,
-) -> Outcome<Ran> {
-    let mut run = Run::new(shell(env)?, ["-c", command], command_env(env));
+) -> Outcome<ShellOutput> {
+    let mut run = ProgramSpec::new(shell(env)?, ["-c", command], command_env(env));
     run.dir = Some(dir.to_owned());
     run.limit = limit;
     let id = crate::base::ids::hex(4);
-    let keep = |name: &str| Keep {
+    let keep = |name: &str| KeepLimits {
         spill: Some(spill.join(format!("command-{id}-{name}.txt"))),
-        ..Keep::ends(HEAD, TAIL)
+        ..KeepLimits::ends(HEAD, TAIL)
     };
     run.stdout = keep("stdout");
     run.stderr = keep("stderr");
-    run.run(stop).map(|done| Ran {
+    run.run(stop).map(|done| ShellOutput {
         text: render(&done),
         code: done.code,
         signal: done.signal,
@@ -63,7 +63,7 @@ pub(crate) fn run(
 }
 
 /// Standard output, then standard error under its heading, then how it ended.
-fn render(done: &Done) -> String {
+fn render(done: &ProgramOutput) -> String {
     let mut out = done.stdout.text();
     let errors = done.stderr.text();
     let end_line = |out: &mut String| {

@@ -23,7 +23,7 @@ const LINE_CAP: usize = 1 << 20;
 /// First line of the files of one line editor.
 const MARK: &[u8] = b"_HiStOrY_V2_";
 /// How long to wait for another process's write; typing continues meanwhile.
-const WAIT: Duration = Duration::from_secs(2);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The input history of one profile.
 #[derive(Debug, Clone)]
@@ -78,7 +78,7 @@ impl InputHistory {
         if line.len() > LINE_CAP {
             return Ok(());
         }
-        let _lock = Lock::take(&self.path, WAIT, &Cancel::new())?;
+        let _lock = Lock::take(&self.path, LOCK_TIMEOUT, &Cancel::new())?;
         if ends_with(&self.path, &line)? {
             return Ok(());
         }

@@ -10,7 +10,7 @@ use crate::disk::paths::ProfilePaths;
 use crate::disk::{atomic, lock, yaml};
 
 /// How long to wait for another process's write.
-const WAIT: Duration = Duration::from_secs(4);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The contents of a new file. Everything is commented out: nothing is assumed about the user.
 const BEGINNING: &str = "\
@@ -60,7 +60,12 @@ pub(crate) fn update(
     profile: &ProfilePaths,
     change: impl FnOnce(&mut Map<String, Value>) -> Outcome<()>,
 ) -> Outcome<()> {
-    yaml::update_from(&profile.preferences(), WAIT, || beginning(profile), change)
+    yaml::update_from(
+        &profile.preferences(),
+        LOCK_TIMEOUT,
+        || beginning(profile),
+        change,
+    )
 }
 
 /// Creates the file if it does not exist, for a user who wants to edit it.
@@ -68,7 +73,7 @@ pub(crate) fn update(
 /// # Errors
 /// The disk is not writable.
 pub(crate) fn make(profile: &ProfilePaths) -> Outcome<()> {
-    lock::update(&profile.preferences(), WAIT, |old| match old {
+    lock::update(&profile.preferences(), LOCK_TIMEOUT, |old| match old {
         Some(_) => Ok(None),
         None => beginning(profile).map(|text| Some(text.into_bytes())),
     })

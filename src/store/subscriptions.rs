@@ -14,9 +14,9 @@ use crate::disk::atomic::{self, Access};
 use crate::disk::lock::{self, Lock};
 
 /// Bytes of the file at most.
-const CAP: u64 = 4 << 20;
+const MAX_FILE_BYTES: u64 = 4 << 20;
 /// How long to wait for another process's write.
-const WAIT: Duration = Duration::from_secs(2);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Minutes that a poll looks back at most before any message was seen: how long servers keep messages.
 const LONGEST_LOOK: i64 = 12 * 60;
 /// Seconds by which the clock here may be ahead of the server's.
@@ -33,9 +33,9 @@ const LISTED: [&str; 2] = ["lastListedId", "lastListedTime"];
 pub(crate) struct Subscription {
     pub(crate) topic: String,
     pub(crate) label: String,
-    pub(crate) seen: Seen,
+    pub(crate) seen: LastSeen,
     /// The last message that was listed on demand; what a session showed in passing is not.
-    listed: Seen,
+    listed: LastSeen,
     /// When the topic was last polled, else subscribed to, in Unix seconds.
     checked: Option<i64>,
     /// When the file was read.
@@ -44,7 +44,7 @@ pub(crate) struct Subscription {
 
 /// The last message seen on a topic.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct LastSeen {
     pub(crate) id: Option<String>,
     /// In Unix seconds; 0 when none was seen.
     pub(crate) time: i64,
@@ -60,7 +60,7 @@ impl Subscription {
                 let id = text(id).filter(|id| is_name(id));
                 // Without the server's time, the time of the last poll is the best bound for an id that is gone.
                 let bound = id.and(checked).map(|time| time - SKEW);
-                Seen {
+                LastSeen {
                     id: id.map(str::to_owned),
                     time: seconds(time).or(bound).unwrap_or_default(),
                 }
@@ -103,7 +103,7 @@ impl Subscription {
             return self;
         }
         self.checked = Some(self.now - RECENT);
-        self.seen = Seen {
+        self.seen = LastSeen {
             id: None,
             time: hour,
         };
@@ -141,7 +141,7 @@ fn seconds(value: &Value) -> Option<i64> {
 /// The subscriptions; an unreadable file is set aside, with a warning through `warn`.
 pub(crate) fn read(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> Vec<Subscription> {
     let parsed = || {
-        let bytes = atomic::read(path, CAP).ok()??;
+        let bytes = atomic::read(path, MAX_FILE_BYTES).ok()??;
         Some(serde_json::from_slice::<Value>(&bytes).ok().filter(is_form))
     };
     let value = match parsed() {
@@ -149,7 +149,7 @@ pub(crate) fn read(path: &Path, clock: &Clock, warn: &mut dyn FnMut(String)) -> 
         Some(Some(value)) => value,
         Some(None) => {
             // Once more under the lock: another program may write in place.
-            let lock = Lock::take(path, WAIT, &Cancel::new());
+            let lock = Lock::take(path, LOCK_TIMEOUT, &Cancel::new());
             match (lock, parsed()) {
                 (Ok(_lock), Some(None)) => {
                     if let Ok(aside) = atomic::set_aside(path, clock) {
@@ -204,7 +204,7 @@ fn topic(entry: &Map<String, Value>) -> &str {
 
 /// The reader of the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reader {
+pub(crate) enum MessageReader {
     /// A session, in passing.
     Session,
     /// A list on demand.
@@ -214,11 +214,11 @@ pub(crate) enum Reader {
 /// Merges the seen messages into the file's current entries, in its current form; everything else in it stays.
 pub(crate) fn remember(
     path: &Path,
-    seen: &BTreeMap<String, Seen>,
-    reader: Reader,
+    seen: &BTreeMap<String, LastSeen>,
+    reader: MessageReader,
     now: &str,
 ) -> Outcome<()> {
-    lock::update_as(path, Access::Private, WAIT, |old| {
+    lock::update_as(path, Access::Private, LOCK_TIMEOUT, |old| {
         let Some(mut value) = old.and_then(|old| serde_json::from_slice::<Value>(&old).ok()) else {
             return Ok(None);
         };
@@ -243,10 +243,10 @@ pub(crate) fn remember(
     })
 }
 
-fn note(entry: &mut Map<String, Value>, seen: &Seen, reader: Reader, now: &str) {
+fn note(entry: &mut Map<String, Value>, seen: &LastSeen, reader: MessageReader, now: &str) {
     let marks: &[[&str; 2]] = match reader {
-        Reader::Session => &[SEEN],
-        Reader::List => &[SEEN, LISTED],
+        MessageReader::Session => &[SEEN],
+        MessageReader::List => &[SEEN, LISTED],
     };
     for [id_key, time_key] in marks {
         // Another process may have seen later messages meanwhile.
@@ -331,7 +331,7 @@ pub(crate) fn drop_topic(path: &Path, topic_name: &str, clock: &Clock) -> Outcom
 fn change(path: &Path, clock: &Clock, edit: impl FnOnce(&mut Value)) -> Outcome<()> {
     // Sets a broken file aside.
     let _ = read(path, clock, &mut |_| {});
-    lock::update_as(path, Access::Private, WAIT, |old| {
+    lock::update_as(path, Access::Private, LOCK_TIMEOUT, |old| {
         let mut value = match old {
             None => Value::Array(Vec::new()),
             Some(bytes) if bytes.trim_ascii().is_empty() => Value::Array(Vec::new()),

@@ -11,14 +11,14 @@ use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
-use crate::chat::usage::{Ledger, Logged, Totals};
+use crate::chat::usage::{Ledger, LoggedTurn, Totals};
 use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::lock::Lock;
 use crate::disk::paths::Paths;
 use crate::disk::swap;
 
 /// How long to wait for another process's write.
-const WAIT: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Saves the ledger's unsaved usage; returns a notice for the user if there is one.
 pub(crate) fn save(ledger: &Ledger, paths: &Paths, clock: &Clock, profile: &str) -> Option<String> {
@@ -41,7 +41,7 @@ pub(crate) fn add(paths: &Paths, clock: &Clock, totals: &Totals) -> Outcome<Opti
     }
     let path = paths.usage()?;
     let mut notice = None;
-    let _lock = Lock::take(&path, WAIT, &Cancel::new())?;
+    let _lock = Lock::take(&path, LOCK_TIMEOUT, &Cancel::new())?;
     let before = atomic::read(&path, STATE_CAP)?;
     // An empty file, as a machine that lost power leaves it, holds nothing that could be set aside.
     let text = before
@@ -161,9 +161,9 @@ fn add_number(map: &mut Map<String, Value>, key: &str, by: f64) {
 
 /// Adds one line for each model call, for questions about a period. A log that cannot be written is not a failure of the run, and
 /// no wait: it is not forced to the disk.
-pub(crate) fn log_turns(paths: &Paths, profile: &str, turns: &[Logged]) -> Outcome<()> {
+pub(crate) fn log_turns(paths: &Paths, profile: &str, turns: &[LoggedTurn]) -> Outcome<()> {
     let mut lines = String::new();
-    for Logged { ts, turn } in turns {
+    for LoggedTurn { ts, turn } in turns {
         let line = json!({
             "ts": ts, "provider": turn.provider, "model": turn.model,
             "input": turn.tokens.input, "output": turn.tokens.output, "estimated": turn.tokens.estimated, "cost": turn.cost,
@@ -195,7 +195,7 @@ pub(crate) fn log_turns(paths: &Paths, profile: &str, turns: &[Logged]) -> Outco
 mod tests {
     use super::*;
     use crate::base::env::Env;
-    use crate::chat::usage::{Tokens, Turn};
+    use crate::chat::usage::{Tokens, TurnUsage};
 
     fn totals() -> Totals {
         let mut totals = Totals::default();
@@ -205,7 +205,7 @@ mod tests {
             estimated: false,
         };
         totals.add_turn(
-            &Turn {
+            &TurnUsage {
                 provider: "p".into(),
                 model: "m".into(),
                 tokens,

@@ -115,7 +115,7 @@ pub(crate) mod session {
 #[cfg(test)]
 mod test_mutate;
 
-pub(crate) use engine::result::{Done, Effect};
+pub(crate) use engine::result::{Effect, ToolOk};
 pub(crate) use engine::rules::{
     MEMORY, NOTES, OUTSIDE, PROGRAMS, PROJECT_FILES, READ, RECORDS, SideEffect, USER_FILES,
 };

@@ -12,7 +12,7 @@ pub(super) const INTERRUPTED: u8 = 130;
 
 /// The outcome of a press.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pressed {
+pub(super) enum InterruptAction {
     /// Something was running and was cancelled.
     Stopped,
     /// Nothing that could be cancelled is running, but messages are queued.
@@ -36,19 +36,19 @@ impl Interrupts {
     }
 
     /// Ctrl-C was pressed. `draft` says that the input holds text, which is cleared before a press can leave.
-    pub(super) fn press(&mut self, session: &mut Session, draft: bool) -> Pressed {
+    pub(super) fn press(&mut self, session: &mut Session, draft: bool) -> InterruptAction {
         let twice = self
             .last
             .replace(Instant::now())
             .is_some_and(|at| at.elapsed() < TWICE);
         if session.cancel() {
-            Pressed::Stopped
+            InterruptAction::Stopped
         } else if session.queue().next().is_some() {
-            Pressed::Waiting
+            InterruptAction::Waiting
         } else if twice && !draft {
-            Pressed::Leave
+            InterruptAction::Leave
         } else {
-            Pressed::Idle
+            InterruptAction::Idle
         }
     }
 }

@@ -12,12 +12,12 @@ mod tui;
 
 use std::io::{self, IsTerminal};
 
-use crate::app::settings::{Face, Low};
-use crate::app::setup::Start;
+use crate::app::settings::{CliArgs, Interface};
+use crate::app::setup::ProcessStart;
 use crate::app::stream::say;
 
 /// Talks with the user until they leave; returns the exit status.
-pub(crate) fn run(low: Low, start: Start) -> u8 {
+pub(crate) fn run(low: CliArgs, start: ProcessStart) -> u8 {
     let first = match low.first() {
         Ok(first) => first.unwrap_or_default(),
         Err(problem) => {
@@ -33,8 +33,8 @@ pub(crate) fn run(low: Low, start: Start) -> u8 {
 }
 
 /// True when plain lines were asked for, or there is no terminal to draw on.
-fn is_plain(low: &Low, start: &Start) -> bool {
+fn is_plain(low: &CliArgs, start: &ProcessStart) -> bool {
     let terminal = start.stdin_is_terminal && io::stdout().is_terminal();
     let dumb = matches!(start.env.get("TERM"), None | Some("dumb"));
-    low.face == Some(Face::Plain) || !terminal || (dumb && low.face.is_none())
+    low.face == Some(Interface::Plain) || !terminal || (dumb && low.face.is_none())
 }

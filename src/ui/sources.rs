@@ -6,7 +6,7 @@ use crate::app::session::commands;
 use crate::llm::{catalog, choose};
 use crate::store::profiles;
 use crate::tools::all;
-use crate::tools::engine::context::World;
+use crate::tools::engine::context::SessionContext;
 use crate::tools::engine::registry;
 use crate::ui::editor::complete::Sources;
 
@@ -14,7 +14,7 @@ use crate::ui::editor::complete::Sources;
 const ENTRIES: usize = 2_000;
 
 /// The session's candidates.
-pub(super) struct Candidates<'a>(pub(super) &'a World);
+pub(super) struct Candidates<'a>(pub(super) &'a SessionContext);
 
 impl Sources for Candidates<'_> {
     fn commands(&self) -> Vec<String> {
@@ -47,7 +47,7 @@ impl Sources for Candidates<'_> {
     }
 
     fn parameters(&self, tool: &str) -> Vec<String> {
-        let fields = registry::named(tool).map_or(&[][..], |tool| tool.fields);
+        let fields = registry::find_tool(tool).map_or(&[][..], |tool| tool.fields);
         fields.iter().map(|field| field.name.to_owned()).collect()
     }
 

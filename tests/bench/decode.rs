@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use marvin::testing::llm::{Asked, Delta, Dialect, row};
+use marvin::testing::llm::{Delta, Dialect, ErrorContext, row};
 
 const DELTAS: usize = 100_000;
 
@@ -73,7 +73,7 @@ fn once(name: &str, body: &[u8], size: usize) -> Duration {
     };
     let mut text = 0;
     let start = Instant::now();
-    let mut decoder = Dialect::of(row, row.base).decoder(Asked::new(row));
+    let mut decoder = Dialect::of(row, row.base).decoder(ErrorContext::new(row));
     let mut on = |delta: Delta<'_>| {
         if let Delta::Text(piece) = delta {
             text += piece.len();

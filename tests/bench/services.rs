@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use marvin::testing::services::{SERVICES, variable};
-use marvin::testing::tools::{Bounds, Ctx, World, run_one};
+use marvin::testing::tools::{SessionContext, ToolContext, ToolPolicy, run_one};
 use marvin::testing::{Cancel, Env, NullSink, ToolCall};
 use serde_json::{Value, json};
 use support::samples::{Sample, samples};
@@ -79,9 +79,9 @@ fn run(tool: &str, sample: &Sample, args: &Value) -> (f64, f64) {
             env.set(key, "bench-key-bench-key");
         }
     }
-    let bounds = Bounds::new(&env, &mut |_| {}).unwrap();
-    let ctx = Ctx::new(
-        Arc::new(World::new(env, bounds)),
+    let bounds = ToolPolicy::new(&env, &mut |_| {}).unwrap();
+    let ctx = ToolContext::new(
+        Arc::new(SessionContext::new(env, bounds)),
         Cancel::new(),
         Arc::new(NullSink),
     );
@@ -89,7 +89,7 @@ fn run(tool: &str, sample: &Sample, args: &Value) -> (f64, f64) {
         id: "bench".to_owned(),
         name: tool.to_owned(),
         args: args.to_string().replace("SERVER", &url),
-        keep: None,
+        provider_state: None,
     };
     let began = Instant::now();
     let ended = run_one(&ctx, &call);

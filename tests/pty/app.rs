@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crossbeam_channel::unbounded;
 use marvin::testing::terminal::{
-    self, Caught, Colours, Guard, Input, Keyboard, Screen, Signals, Tty,
+    self, Colours, Input, Keyboard, Screen, SignalEvent, Signals, TerminalGuard, Tty,
 };
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Position, Size};
@@ -47,7 +47,7 @@ fn the_program() {
 }
 
 struct App {
-    guard: Guard,
+    guard: TerminalGuard,
     keyboard: Keyboard,
     screen: Screen<Tty>,
     size: Size,
@@ -60,7 +60,7 @@ struct App {
 fn run(role: &str) -> i32 {
     let (to, inputs) = unbounded();
     let _signals = Signals::start(to.clone()).unwrap();
-    let guard = Guard::enter(Some(PathBuf::from("crash.txt"))).unwrap();
+    let guard = TerminalGuard::enter(Some(PathBuf::from("crash.txt"))).unwrap();
     let size = terminal::size();
     let mut app = App {
         guard,
@@ -130,11 +130,11 @@ impl App {
         None
     }
 
-    fn caught(&mut self, caught: Caught) -> Option<i32> {
+    fn caught(&mut self, caught: SignalEvent) -> Option<i32> {
         match caught {
-            Caught::HangUp if self.deaf => {}
-            Caught::Suspend => self.suspend(),
-            Caught::Resume => {
+            SignalEvent::HangUp if self.deaf => {}
+            SignalEvent::Suspend => self.suspend(),
+            SignalEvent::Resume => {
                 // The keyboard reports a closed terminal.
                 let renewed = self.guard.renew().is_ok();
                 self.screen.invalidate();

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use marvin::testing::ZoneFiles;
-use marvin::testing::calendar::{Lines, between, scan, unfold, with_event, without};
+use marvin::testing::calendar::{ContentLines, between, scan, unfold, with_event, without};
 
 use crate::support::home::Home;
 use crate::support::run::{Done, program};
@@ -581,7 +581,7 @@ fn keep_every_byte(files: impl Iterator<Item = PathBuf>, count: usize) {
         let until = "2027-01-01T00:00:00+01:00[Europe/Berlin]".parse().unwrap();
         let found = between(&bytes, &from, &until, &ZoneFiles::default());
         assert!(found.list.iter().all(|event| !event.title.contains("\\,")));
-        let lines = Lines::new(&bytes, 0..bytes.len());
+        let lines = ContentLines::new(&bytes, 0..bytes.len());
         assert!(lines.map(|line| unfold(&bytes, &line).len()).sum::<usize>() <= bytes.len());
     }
     assert!(seen >= count, "{seen}");
@@ -662,7 +662,7 @@ fn another_program_reads_what_marvin_writes() {
 
 #[test]
 fn recurrence_is_what_another_reader_makes_of_it() {
-    use marvin::testing::calendar::{Budget, Rule, occurrences};
+    use marvin::testing::calendar::{ExpansionBudget, RecurrenceRule, occurrences};
     let Some(python) = python() else {
         return skip(
             "dateutil",
@@ -722,13 +722,13 @@ fn recurrence_is_what_another_reader_makes_of_it() {
     assert_eq!(text.lines().count(), rules.len());
     for (rule, want) in rules.iter().zip(text.lines()) {
         let mut out = Vec::new();
-        let read = Rule::read(rule).unwrap();
+        let read = RecurrenceRule::read(rule).unwrap();
         occurrences(
             &read,
             start,
             start,
             until,
-            &mut Budget::new(10_000_000),
+            &mut ExpansionBudget::new(10_000_000),
             &mut |at| out.push(at.to_string()),
         );
         out.truncate(40);
@@ -787,7 +787,7 @@ fn timers_say_what_they_are() {
 fn an_open_session_tells_of_timers_and_alarms_also_those_of_another_marvin() {
     use marvin::testing::Env;
     use marvin::testing::alerts::{self, Alerts, Timer};
-    use marvin::testing::tools::{Bounds, World};
+    use marvin::testing::tools::{SessionContext, ToolPolicy};
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
@@ -800,8 +800,8 @@ fn an_open_session_tells_of_timers_and_alarms_also_those_of_another_marvin() {
         ("MARVIN_CONFIG_DIR", config.to_str().unwrap()),
         ("PATH", desk.path.as_str()),
     ]);
-    let bounds = Bounds::new(&env, &mut |_| {}).unwrap();
-    let world = World::new(env, bounds);
+    let bounds = ToolPolicy::new(&env, &mut |_| {}).unwrap();
+    let world = SessionContext::new(env, bounds);
     let (tell, told) = channel();
     world
         .alerts

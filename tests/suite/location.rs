@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use std::sync::Arc;
 
-use marvin::testing::tools::{self, Bounds, Ctx, World};
+use marvin::testing::tools::{self, SessionContext, ToolContext, ToolPolicy};
 use marvin::testing::{Cancel, Env, NullSink, ToolCall};
 use serde_json::json;
 
@@ -142,13 +142,13 @@ fn a_session_asks_once_and_leaves_alone_whoever_has_had_enough() {
         ("MARVIN_URL_IPAPI_CO", &url),
         ("MARVIN_URL_IPINFO", &url),
     ]);
-    let world = Arc::new(World::new(env, Bounds::default()));
-    let ctx = Ctx::new(world, Cancel::new(), Arc::new(NullSink));
+    let world = Arc::new(SessionContext::new(env, ToolPolicy::default()));
+    let ctx = ToolContext::new(world, Cancel::new(), Arc::new(NullSink));
     let call = ToolCall {
         id: "1".to_owned(),
         name: "get_my_location".to_owned(),
         args: "{}".to_owned(),
-        keep: None,
+        provider_state: None,
     };
     let ask = || tools::run_one(&ctx, &call).output;
     let paths = || {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use marvin::testing::tools::{self, Bounds, Ctx, World};
+use marvin::testing::tools::{self, SessionContext, ToolContext, ToolPolicy};
 use marvin::testing::{Cancel, Env, NullSink, ToolCall};
 use serde_json::{Value, json};
 
@@ -371,13 +371,13 @@ fn what_cannot_be_read_is_asked_for_again() {
             ("MARVIN_URL_OSRM_CAR", &url),
             ("MARVIN_URL_OPEN_METEO", &url),
         ]);
-        let world = Arc::new(World::new(env, Bounds::default()));
-        let ctx = Ctx::new(world, Cancel::new(), Arc::new(NullSink));
+        let world = Arc::new(SessionContext::new(env, ToolPolicy::default()));
+        let ctx = ToolContext::new(world, Cancel::new(), Arc::new(NullSink));
         let call = ToolCall {
             id: "1".to_owned(),
             name: name.to_owned(),
             args: args.to_string(),
-            keep: None,
+            provider_state: None,
         };
         let ask = || tools::run_one(&ctx, &call).output;
         assert!(ask().failed, "{name}");

@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
-use marvin::testing::services::{Answer as Got, Outside, service};
+use marvin::testing::services::{ServiceClient, ServiceResponse as Got, service};
 use marvin::testing::{Cancel, Env};
 use serde_json::json;
 
 use crate::support::latch::Latch;
 use crate::support::server::{Answer, Exchange, Server};
 
-fn out(server: &Server) -> Outside {
+fn out(server: &Server) -> ServiceClient {
     let url = server.url("");
-    Outside::new(
+    ServiceClient::new(
         &Env::from([
             ("MARVIN_URL_OMDB", url.as_str()),
             ("MARVIN_URL_NOMINATIM", url.as_str()),
@@ -26,8 +26,8 @@ fn out(server: &Server) -> Outside {
     )
 }
 
-fn get(out: &Outside, path: &str) -> Got {
-    out.ask(service("omdb").unwrap(), None, &Cancel::new())
+fn get(out: &ServiceClient, path: &str) -> Got {
+    out.request(service("omdb").unwrap(), None, &Cancel::new())
         .path(path)
         .get()
         .unwrap()
@@ -45,7 +45,7 @@ fn requests_name_marvin_and_its_contact_and_share_a_connection() {
     let out = out(&server);
     for _ in 0..3 {
         let stop = Cancel::new();
-        let ask = out.ask(
+        let ask = out.request(
             service("omdb").unwrap(),
             Some("me@x.test".to_owned()),
             &stop,
@@ -69,7 +69,7 @@ fn parallel_requests_to_one_host_keep_their_distance() {
     thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
-                out.ask(service("nominatim").unwrap(), None, &Cancel::new())
+                out.request(service("nominatim").unwrap(), None, &Cancel::new())
                     .path("/search")
                     .get()
                     .unwrap()
@@ -102,7 +102,7 @@ fn a_second_try_is_made_once_and_only_when_the_wait_is_known_and_short() {
         assert_eq!(server.requests().len(), tries, "{wait:?}");
         if wait == Some("600") {
             let problem = out
-                .ask(service("omdb").unwrap(), None, &Cancel::new())
+                .request(service("omdb").unwrap(), None, &Cancel::new())
                 .get()
                 .unwrap_err();
             assert!(
@@ -123,7 +123,7 @@ fn good_answers_are_kept_and_refusals_are_not() {
     let out = out(&server);
     let kept = |path| {
         let stop = Cancel::new();
-        out.ask(service("omdb").unwrap(), None, &stop)
+        out.request(service("omdb").unwrap(), None, &stop)
             .path(path)
             .keep(Duration::from_secs(60))
             .get()
@@ -171,7 +171,7 @@ fn bodies_are_unpacked_and_bounded() {
     ] {
         let stop = Cancel::new();
         let problem = out
-            .ask(service("stackexchange").unwrap(), None, &stop)
+            .request(service("stackexchange").unwrap(), None, &stop)
             .path(path)
             .get()
             .unwrap_err();
@@ -191,7 +191,7 @@ fn redirects_stay_with_the_service_or_are_judged_like_any_address() {
     });
     let out = out(&server);
     let stop = Cancel::new();
-    let ask = || out.ask(service("omdb").unwrap(), None, &stop);
+    let ask = || out.request(service("omdb").unwrap(), None, &stop);
     let moved = ask()
         .path("/v1/moved")
         .secret_query("apikey", "hunter2hunter2")
@@ -219,7 +219,7 @@ fn a_key_that_a_service_repeats_is_hidden() {
     let out = out(&server);
     let stop = Cancel::new();
     let answer = out
-        .ask(service("omdb").unwrap(), None, &stop)
+        .request(service("omdb").unwrap(), None, &stop)
         .secret_query("apikey", "hunter2hunter2")
         .get()
         .unwrap();
@@ -252,7 +252,7 @@ fn a_cancelled_request_ends_alone() {
     let stop = Cancel::new();
     let (mine, own) = (Arc::clone(&out), stop.clone());
     let stalled = thread::spawn(move || {
-        mine.ask(service("omdb").unwrap(), None, &own)
+        mine.request(service("omdb").unwrap(), None, &own)
             .path("/stalled")
             .get()
     });
@@ -277,7 +277,9 @@ fn a_refusal_under_success_is_not_kept() {
     for (path, asked) in [("/page", 2), ("/error", 3), ("/message", 3), ("/empty", 3)] {
         let before = server.requests().len();
         for _ in 0..3 {
-            let ask = out.ask(service("omdb").unwrap(), None, &stop).path(path);
+            let ask = out
+                .request(service("omdb").unwrap(), None, &stop)
+                .path(path);
             ask.keep(Duration::from_secs(60)).get().unwrap();
         }
         assert_eq!(server.requests().len() - before, asked, "{path}");
@@ -293,7 +295,7 @@ fn a_redirect_to_what_is_no_web_address_is_the_services_fault() {
         let server = Server::answering(move |_, _| Answer::status(302).header("Location", to));
         let out = out(&server);
         let stop = Cancel::new();
-        let ask = out.ask(service("omdb").unwrap(), None, &stop);
+        let ask = out.request(service("omdb").unwrap(), None, &stop);
         let problem = ask
             .secret_query("apikey", "hunter2hunter2")
             .get()
@@ -304,7 +306,7 @@ fn a_redirect_to_what_is_no_web_address_is_the_services_fault() {
             "{line}"
         );
         assert!(!line.contains("hunter2"), "{line}");
-        assert_eq!(problem.kind, marvin::testing::Kind::Network);
+        assert_eq!(problem.kind, marvin::testing::ProblemKind::Network);
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use marvin::testing::tools::{Bounds, Ctx, World};
+use marvin::testing::tools::{SessionContext, ToolContext, ToolPolicy};
 use marvin::testing::{Cancel, Env, NullSink};
 use serde_json::{Value, json};
 
@@ -440,9 +440,9 @@ fn after_a_bot_check_nobody_is_asked_again() {
         ("MARVIN_URL_DUCKDUCKGO_LITE", lite.url("").as_str()),
         ("MARVIN_URL_DUCKDUCKGO_NEWS", lite.url("").as_str()),
     ]);
-    let bounds = Bounds::new(&env, &mut |_| {}).unwrap();
-    let ctx = Ctx::new(
-        Arc::new(World::new(env, bounds)),
+    let bounds = ToolPolicy::new(&env, &mut |_| {}).unwrap();
+    let ctx = ToolContext::new(
+        Arc::new(SessionContext::new(env, bounds)),
         Cancel::new(),
         Arc::new(NullSink),
     );

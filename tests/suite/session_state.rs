@@ -9,9 +9,9 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use marvin::testing::alerts::News;
-use marvin::testing::chat_log::{ChatLog, Role};
-use marvin::testing::{Cancel, Clock, Env, Kind, Paths, Problem};
+use marvin::testing::alerts::NtfyInbox;
+use marvin::testing::chat_log::{ChatLog, LogRole};
+use marvin::testing::{Cancel, Clock, Env, Paths, Problem, ProblemKind};
 use serde_json::{Value, json};
 
 use crate::support::home::Home;
@@ -26,10 +26,10 @@ fn log_at(path: &Path) -> ChatLog {
 
 /// Adds an entry; on a busy machine the others may have the lock for longer than it is waited for.
 fn add(log: &ChatLog, text: &str) {
-    let once = || log.append(&[(Role::You, text)], &mut |_| {});
+    let once = || log.append(&[(LogRole::You, text)], &mut |_| {});
     let answers = std::iter::repeat_with(once).take(12);
     let mut other = answers.filter(|answer| {
-        let is_busy = |problem: &Problem| problem.kind == Kind::Limit;
+        let is_busy = |problem: &Problem| problem.kind == ProblemKind::Limit;
         !answer.as_ref().is_err_and(is_busy)
     });
     other.next().expect("the lock within two minutes").unwrap();
@@ -218,10 +218,10 @@ fn a_full_or_read_only_disk_is_a_problem_and_the_log_stays_whole() {
     let log = log_at(&path);
     add(&log, "small");
     let before = fs::read(&path).unwrap();
-    let full = log.append(&[(Role::You, &"x".repeat(1 << 20))], &mut |_| {});
+    let full = log.append(&[(LogRole::You, &"x".repeat(1 << 20))], &mut |_| {});
     let after = fs::read(&path).unwrap();
     let remounted = mount("remount,ro");
-    let read_only = log.append(&[(Role::You, "y")], &mut |_| {});
+    let read_only = log.append(&[(LogRole::You, "y")], &mut |_| {});
     let seen = log.seed(3, &mut |_| {}).len();
     let unmounted = Command::new("umount")
         .arg("-l")
@@ -337,7 +337,7 @@ fn a_profile_is_made_switched_to_and_remembered() {
 struct Newsroom {
     home: Home,
     env: Env,
-    news: News,
+    news: NtfyInbox,
     stop: Cancel,
 }
 
@@ -355,7 +355,7 @@ impl Newsroom {
         Self {
             home,
             env,
-            news: News::default(),
+            news: NtfyInbox::default(),
             stop: Cancel::new(),
         }
     }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
-use marvin::testing::tools::{Bounds, Ctx, World};
+use marvin::testing::tools::{SessionContext, ToolContext, ToolPolicy};
 use marvin::testing::{Cancel, Env, NullSink};
 use serde_json::{Value, json};
 
@@ -155,8 +155,8 @@ fn a_pause_holds_for_its_method_in_this_process() {
         ("HOME", home.path().to_str().unwrap()),
         ("MARVIN_URL_STACKEXCHANGE", server.url("").as_str()),
     ]);
-    let world = std::sync::Arc::new(World::new(env, Bounds::default()));
-    let ctx = Ctx::new(world, Cancel::new(), std::sync::Arc::new(NullSink));
+    let world = std::sync::Arc::new(SessionContext::new(env, ToolPolicy::default()));
+    let ctx = ToolContext::new(world, Cancel::new(), std::sync::Arc::new(NullSink));
     let call = |name: &str, args: Value| {
         let tool = marvin::testing::tools::all()
             .find(|tool| tool.name == name)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use marvin::testing::tools::{Bounds, Ctx, World};
+use marvin::testing::tools::{SessionContext, ToolContext, ToolPolicy};
 use marvin::testing::{Cancel, Env, NullSink};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -416,8 +416,8 @@ fn the_limit_of_the_store_comes_in_two_shapes_and_rests() {
     for status in [200, 429] {
         let server = one(move || Answer::text("application/json", "null").with_status(status));
         let env = Env::from([("MARVIN_URL_STEAM_STORE", server.url("").as_str())]);
-        let world = Arc::new(World::new(env, Bounds::default()));
-        let ctx = Ctx::new(world, Cancel::new(), Arc::new(NullSink));
+        let world = Arc::new(SessionContext::new(env, ToolPolicy::default()));
+        let ctx = ToolContext::new(world, Cancel::new(), Arc::new(NullSink));
         let app = marvin::testing::tools::all()
             .find(|tool| tool.name == APP)
             .unwrap();

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use crate::base::text::clip;
-use crate::store::subscriptions::Seen;
+use crate::store::subscriptions::LastSeen;
 
 /// The prefix of every notice.
 const BELL: &str = "🔔 ";
@@ -15,29 +15,29 @@ const MESSAGE: usize = 2_000;
 
 /// New messages of one topic, oldest first.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct News(Vec<Message>);
+pub(crate) struct TopicMessages(Vec<NtfyMessage>);
 
 #[derive(Debug, PartialEq, Eq)]
-struct Message {
+struct NtfyMessage {
     /// Title and message in one.
     text: String,
     /// The mark to remember once it was shown; `None` for an id that cannot be sent back.
-    mark: Option<Seen>,
+    mark: Option<LastSeen>,
 }
 
 /// The messages that are shown, and what is remembered of them: never one that was not.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct ShownMessages {
     /// One line or more for each.
     pub(crate) notices: Vec<String>,
     /// The last of them.
-    pub(crate) last: Option<Seen>,
+    pub(crate) last: Option<LastSeen>,
     /// Number of messages left for the next time.
     pub(crate) left: usize,
 }
 
 /// Reads an answer line by line. `seen` and everything before it is dropped: a server that no longer knows the last id sends all that it has.
-pub(crate) fn read(body: &[u8], seen: &Seen) -> News {
+pub(crate) fn read(body: &[u8], seen: &LastSeen) -> TopicMessages {
     let messages: Vec<Map<String, Value>> = body
         .split(|b| *b == b'\n')
         .filter_map(|line| serde_json::from_slice(line).ok())
@@ -54,21 +54,21 @@ pub(crate) fn read(body: &[u8], seen: &Seen) -> News {
             messages.iter().filter(fresh).collect()
         }
     };
-    let message = |line: &Map<String, Value>| Message {
+    let message = |line: &Map<String, Value>| NtfyMessage {
         text: said(line),
-        mark: crate::store::subscriptions::is_name(word(line, "id")).then(|| Seen {
+        mark: crate::store::subscriptions::is_name(word(line, "id")).then(|| LastSeen {
             id: Some(word(line, "id").to_owned()),
             time: time(line),
         }),
     };
-    News(new.into_iter().map(message).collect())
+    TopicMessages(new.into_iter().map(message).collect())
 }
 
-impl News {
+impl TopicMessages {
     /// The first messages, at most `most` and about `chars` characters, but at least one. Messages whose ids cannot be sent back are shown with the
     /// next one that has an id; otherwise they would be repeated forever.
-    pub(crate) fn shown(&self, label: &str, most: usize, characters: usize) -> Shown {
-        let mut shown = Shown::default();
+    pub(crate) fn shown(&self, label: &str, most: usize, characters: usize) -> ShownMessages {
+        let mut shown = ShownMessages::default();
         let mut length = 0;
         for (number, message) in self.0.iter().enumerate() {
             length += message.text.chars().count();
@@ -141,7 +141,7 @@ mod tests {
             r#"{"id":"../x","time":"soon","event":"message","message":"odd"}"#,
         ]
         .join("\n");
-        let news = read(body.as_bytes(), &Seen::default()).shown("t", 9, 900);
+        let news = read(body.as_bytes(), &LastSeen::default()).shown("t", 9, 900);
         assert_eq!(news.notices, ["🔔 t: first", "🔔 t: odd"]);
         let seen = news.last.unwrap();
         assert_eq!((seen.id.as_deref(), seen.time), (Some("a1"), 5));
@@ -153,7 +153,7 @@ mod tests {
             format!(r#"{{"id":"{id}","time":{n},"event":"message","message":"m{n}"}}"#) + "\n"
         };
         let body: String = (1..=12).map(|n| line(&format!("i{n}"), n)).collect();
-        let news = read(body.as_bytes(), &Seen::default());
+        let news = read(body.as_bytes(), &LastSeen::default());
         let first = news.shown("t", 5, 900);
         assert_eq!((first.notices.len(), first.left), (5, 7));
         assert_eq!(first.notices[4], "🔔 t: m5");
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(news.shown("t", 9, 5).notices.len(), 2, "two letters each");
         assert_eq!(news.shown("t", 9, 0).notices.len(), 1);
         let odd = line("../x", 1).repeat(3) + &line("a", 2) + &line("b", 3);
-        let odd = read(odd.as_bytes(), &Seen::default()).shown("t", 1, 900);
+        let odd = read(odd.as_bytes(), &LastSeen::default()).shown("t", 1, 900);
         assert_eq!((odd.notices.len(), odd.left), (4, 1));
     }
 }

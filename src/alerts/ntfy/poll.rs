@@ -8,12 +8,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use crossbeam_channel::{Sender, unbounded};
 
-use super::answer::{self, News};
+use super::answer::{self, TopicMessages};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::Outcome;
-use crate::net::http::{Client, Limits, Response, Setup};
-use crate::net::proxies::Route;
+use crate::net::http::{Client, ClientOptions, Response, Timeouts};
+use crate::net::proxies::ProxyRoute;
 use crate::net::services;
 use crate::net::user_agent::agent;
 use crate::store::subscriptions::Subscription;
@@ -24,19 +24,19 @@ const AT_ONCE: usize = 8;
 const ANSWER_CAP: usize = 1 << 20;
 
 /// The new messages of a topic, or why there are none.
-pub(crate) type Answered = Result<News, String>;
+pub(crate) type TopicPoll = Result<TopicMessages, String>;
 
 /// A client for the configured ntfy server, and its base address.
 pub(crate) fn client(env: &Env, limit: Duration) -> Outcome<(Client, String)> {
     let base = base(env).to_owned();
-    let route = Route::to(env, &base)?;
-    let limits = Limits {
+    let route = ProxyRoute::to(env, &base)?;
+    let limits = Timeouts {
         connect: limit,
         first_byte: limit,
         silence: limit,
     };
     let agent = agent(env, None);
-    let client = Client::new(Setup {
+    let client = Client::new(ClientOptions {
         limits,
         agent,
         route,
@@ -67,7 +67,7 @@ pub(crate) fn ask(
     asked: &[Subscription],
     limit: Duration,
     stop: &Cancel,
-) -> BTreeMap<String, Answered> {
+) -> BTreeMap<String, TopicPoll> {
     let mut answers = BTreeMap::new();
     if asked.is_empty() {
         return answers;
@@ -99,7 +99,7 @@ fn ask_in_turn(
     base: &str,
     part: &[Subscription],
     stop: &Cancel,
-    tell: &Sender<(String, Answered)>,
+    tell: &Sender<(String, TopicPoll)>,
 ) {
     for subscription in part {
         let url = format!(
@@ -130,7 +130,7 @@ pub(crate) fn refusal(response: &mut Response) -> String {
     let said = said
         .as_ref()
         .and_then(|said| said.get("error")?.as_str())
-        .map(|said| crate::base::text::clip(&crate::base::text::visible(said), 200));
+        .map(|said| crate::base::text::clip(&crate::base::text::escape_controls(said), 200));
     let what = match response.status {
         401 => "the server requires a token or refuses the one in NTFY_TOKEN",
         403 => "this topic is protected or reserved",

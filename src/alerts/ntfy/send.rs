@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::alerts::ntfy::poll;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 
 /// Sends `message` under `title`, which may be empty.
 ///
@@ -33,9 +33,9 @@ pub(crate) fn send(
         return Ok(());
     }
     let kind = match response.status {
-        401 | 403 => Kind::Auth,
-        413 | 429 => Kind::Limit,
-        _ => Kind::Network,
+        401 | 403 => ProblemKind::Auth,
+        413 | 429 => ProblemKind::Limit,
+        _ => ProblemKind::Network,
     };
     let why = poll::refusal(&mut response);
     Err(Problem::new(

@@ -9,7 +9,7 @@ const WORDS: usize = 5;
 /// The system's word list.
 const WORD_LIST: &str = "/usr/share/dict/words";
 /// A shorter list is not used.
-const ENOUGH: usize = 4_096;
+const MIN_LIST_WORDS: usize = 4_096;
 
 /// Five words from the system's list, else five of 65,536 pronounceable ones: 80 bits.
 ///
@@ -28,7 +28,7 @@ fn from(list: &str) -> Outcome<String> {
         let number = random()?;
         let known = usize::try_from(number)
             .ok()
-            .filter(|_| words.len() >= ENOUGH);
+            .filter(|_| words.len() >= MIN_LIST_WORDS);
         // 64 bits over a list this short: the remainder favours no word noticeably.
         let word = known.and_then(|number| words.get(number % words.len()));
         name.push(word.map_or_else(|| spoken(number), |word| (*word).to_owned()));

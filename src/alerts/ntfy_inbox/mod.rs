@@ -14,10 +14,10 @@ use crate::base::env::Env;
 use crate::disk::paths::ProfilePaths;
 
 use crate::alerts::ntfy::poll;
-use crate::store::subscriptions::{self, Reader, Seen, Subscription};
+use crate::store::subscriptions::{self, LastSeen, MessageReader, Subscription};
 
 /// Longest time of a poll, all topics together.
-const LIMIT: Duration = Duration::from_secs(2);
+const POLL_TIMEOUT: Duration = Duration::from_secs(2);
 /// Messages of one topic that are shown at once, and their characters.
 const MESSAGES: usize = 5;
 const CHARACTERS: usize = 4_000;
@@ -28,14 +28,14 @@ const SHORTEST: u64 = 8;
 
 /// Polls for new messages, one poll at a time, and remembers the last ones even if the file cannot be written.
 #[derive(Debug, Default)]
-pub struct News {
+pub struct NtfyInbox {
     busy: Arc<AtomicBool>,
     seen: Arc<Mutex<Memory>>,
 }
 
-type Memory = BTreeMap<(PathBuf, String), Seen>;
+type Memory = BTreeMap<(PathBuf, String), LastSeen>;
 
-impl News {
+impl NtfyInbox {
     /// Starts a poll on its own thread that ends within about two seconds and hands its notices, if any, to `deliver`. False when nothing was
     /// started: there are no subscriptions, or a poll is under way. Failures are silent.
     pub fn poll(
@@ -51,13 +51,13 @@ impl News {
         if !worth || self.busy.swap(true, Ordering::SeqCst) {
             return false;
         }
-        let work = Work {
+        let work = PollJob {
             path,
             env: env.clone(),
             clock: clock.clone(),
             stop: stop.clone(),
             seen: Arc::clone(&self.seen),
-            _busy: Busy(Arc::clone(&self.busy)),
+            _busy: BusyGuard(Arc::clone(&self.busy)),
         };
         let start = thread::Builder::new().name("news".to_owned());
         start
@@ -73,25 +73,25 @@ impl News {
 }
 
 /// Clears the flag on every exit path.
-struct Busy(Arc<AtomicBool>);
+struct BusyGuard(Arc<AtomicBool>);
 
-impl Drop for Busy {
+impl Drop for BusyGuard {
     fn drop(&mut self) {
         self.0.store(false, Ordering::SeqCst);
     }
 }
 
 /// One poll.
-struct Work {
+struct PollJob {
     path: PathBuf,
     env: Env,
     clock: Clock,
     stop: Cancel,
     seen: Arc<Mutex<Memory>>,
-    _busy: Busy,
+    _busy: BusyGuard,
 }
 
-impl Work {
+impl PollJob {
     fn run(&self) -> Vec<String> {
         let mut notices = Vec::new();
         let subscriptions = subscriptions::read(&self.path, &self.clock, &mut |w| notices.push(w));
@@ -100,7 +100,7 @@ impl Work {
             .take(TOPICS)
             .map(|subscription| self.remembered(subscription))
             .collect();
-        let answers = poll::ask(&self.env, &asked, LIMIT, &self.stop);
+        let answers = poll::ask(&self.env, &asked, POLL_TIMEOUT, &self.stop);
         let mut seen = BTreeMap::new();
         for subscription in &asked {
             let Some(Ok(answer)) = answers.get(&subscription.topic) else {
@@ -121,7 +121,12 @@ impl Work {
         }
         if !seen.is_empty() {
             // A file that cannot be written does not concern the conversation; this process remembers in memory.
-            let _ = subscriptions::remember(&self.path, &seen, Reader::Session, &self.clock.utc());
+            let _ = subscriptions::remember(
+                &self.path,
+                &seen,
+                MessageReader::Session,
+                &self.clock.utc(),
+            );
         }
         notices
     }
@@ -138,7 +143,7 @@ impl Work {
         subscription
     }
 
-    fn remember(&self, topic: &str, seen: &Seen) {
+    fn remember(&self, topic: &str, seen: &LastSeen) {
         if seen.id.is_some() {
             let key = (self.path.clone(), topic.to_owned());
             let mut memory = self.seen.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,15 +1,15 @@
 //! The file's two forms, and answers as servers give them.
 
 use super::*;
-use crate::alerts::ntfy::answer::{News as Answer, read};
+use crate::alerts::ntfy::answer::{TopicMessages as Answer, read};
 use proptest::prelude::*;
 
 fn line(id: &str, time: i64, more: &str) -> String {
     format!(r#"{{"id":"{id}","time":{time},"event":"message","topic":"t"{more}}}"#) + "\n"
 }
 
-fn seen(id: &str, time: i64) -> Seen {
-    Seen {
+fn seen(id: &str, time: i64) -> LastSeen {
+    LastSeen {
         id: Some(id.to_owned()),
         time,
     }
@@ -24,7 +24,7 @@ fn only_messages_are_news_and_each_says_what_it_has() {
     body += &line("a4", 12, r#","message":"/w==","encoding":"base64""#);
     body += &line("a5", 13, r#","attachment":{"name":"cam.jpg"}"#);
     body += "{\"event\":\"keepalive\",\"id\":\"k\",\"time\":99}\n{\"event\":\"mess";
-    let news = read(body.as_bytes(), &Seen::default());
+    let news = read(body.as_bytes(), &LastSeen::default());
     assert_eq!(
         news.shown("Server", 9, 9_000).notices,
         [
@@ -90,7 +90,13 @@ fn both_forms_of_the_file_are_read_and_keep_what_they_hold() {
             ]
         );
         let seen = BTreeMap::from([("a".to_owned(), seen("n1", 1_795_220_000))]);
-        subscriptions::remember(&path, &seen, Reader::Session, "2026-11-21T12:00:00.000Z").unwrap();
+        subscriptions::remember(
+            &path,
+            &seen,
+            MessageReader::Session,
+            "2026-11-21T12:00:00.000Z",
+        )
+        .unwrap();
         let after: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         let mut before: serde_json::Value = serde_json::from_str(text).unwrap();
         let entry = |value: &mut serde_json::Value| {

@@ -43,7 +43,7 @@ pub(crate) fn help(tool: &Tool) -> String {
 }
 
 #[derive(Serialize)]
-struct Row {
+struct CatalogueRow {
     name: &'static str,
     module: &'static str,
     summary: &'static str,
@@ -87,7 +87,7 @@ pub(crate) fn list(words: &[String]) -> Outcome<String> {
     };
     let found: Vec<&Tool> = all().filter(fits).collect();
     if json {
-        let rows: Vec<Row> = found.iter().map(|tool| row(tool)).collect();
+        let rows: Vec<CatalogueRow> = found.iter().map(|tool| row(tool)).collect();
         return serde_json::to_string_pretty(&rows)
             .map(|text| text + "\n")
             .map_err(|why| Problem::internal(format!("The catalogue cannot be written: {why}.")));
@@ -100,7 +100,7 @@ pub(crate) fn list(words: &[String]) -> Outcome<String> {
         return Err(
             Problem::missing("No tool fits that word.").next(near.map_or_else(
                 || "marvin tools lists all.".to_owned(),
-                |near| text::capital(&near),
+                |near| text::capitalize(&near),
             )),
         );
     }
@@ -117,14 +117,14 @@ pub(crate) fn list(words: &[String]) -> Outcome<String> {
     Ok(out)
 }
 
-fn row(tool: &Tool) -> Row {
+fn row(tool: &Tool) -> CatalogueRow {
     let flags = Flags {
         coding_only: tool.rules.coding,
         write_op: tool.rules.effect.is_write(),
         interactive_only: false,
         long_running: tool.rules.long,
     };
-    Row {
+    CatalogueRow {
         name: tool.name,
         module: tool.module,
         summary: tool.about(),

@@ -7,23 +7,23 @@ pub(crate) mod words;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::setup::{self, Start};
+use super::setup::{self, ProcessStart};
 use super::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::ids;
 use crate::base::problem::Outcome;
-use crate::chat::event::{Event, Listener};
+use crate::chat::event::{Event, EventSink};
 use crate::chat::message::{ToolCall, ToolOutput};
 use crate::disk::beneath::Root;
 use crate::tools::engine::approval::Approval;
 use crate::tools::engine::batch;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// Prints a tool's progress messages.
-struct Aloud;
+struct StderrSink;
 
-impl Listener for Aloud {
-    fn hear(&self, event: Event) {
+impl EventSink for StderrSink {
+    fn emit(&self, event: Event) {
         if let Event::Notice(_, words) = event {
             say(&words);
         }
@@ -35,7 +35,7 @@ impl Listener for Aloud {
 /// # Errors
 /// The directory does not exist; the tool's own failure is in the output.
 pub(crate) fn run(
-    start: &Start,
+    start: &ProcessStart,
     name: &str,
     args: String,
     given: Option<&Path>,
@@ -48,7 +48,7 @@ pub(crate) fn run(
     }
     // Only a directory that was named on the command line moves notes and tickets into the project; otherwise they are the user's own.
     world.set_coding(given.is_some());
-    let mut ctx = Ctx::new(Arc::new(world), stop.clone(), Arc::new(Aloud));
+    let mut ctx = ToolContext::new(Arc::new(world), stop.clone(), Arc::new(StderrSink));
     ctx.approval = Approval::UserInvoked;
     let call = call(name, args);
     Ok(batch::run_one(&ctx, &call).output)
@@ -60,6 +60,6 @@ pub(crate) fn call(name: &str, args: String) -> ToolCall {
         id: ids::call(),
         name: name.to_owned(),
         args,
-        keep: None,
+        provider_state: None,
     }
 }

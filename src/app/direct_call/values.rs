@@ -26,7 +26,7 @@ pub(crate) fn object(
         let (key, value) = word.split_once('=').ok_or_else(|| {
             Problem::input(format!(
                 "\"{}\" is not of the form key=value.",
-                text::visible(&text::clip(word, 60))
+                text::escape_controls(&text::clip(word, 60))
             ))
         })?;
         let field = fields
@@ -47,10 +47,10 @@ pub(crate) fn object(
 fn unknown(fields: &[Field], key: &str) -> Problem {
     let problem = Problem::input(format!(
         "There is no parameter \"{}\".",
-        text::visible(&text::clip(key, 40))
+        text::escape_controls(&text::clip(key, 40))
     ));
     match text::did_you_mean(key, fields.iter().map(|field| field.name)) {
-        Some(hint) => problem.next(text::capital(&hint)),
+        Some(hint) => problem.next(text::capitalize(&hint)),
         None => problem.next(format!(
             "Parameters: {}.",
             fields

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use super::values;
 use crate::base::problem::{Outcome, Problem};
 use crate::tools::Tool;
-use crate::tools::engine::policy::Bounds;
-use crate::tools::engine::registry::{Registry, named};
+use crate::tools::engine::policy::ToolPolicy;
+use crate::tools::engine::registry::{Registry, find_tool};
 
 /// The parsed request.
-pub(crate) enum Asked {
+pub(crate) enum DirectCommand {
     /// Show the tool's parameters.
     Help(&'static Tool),
     /// Run it.
@@ -27,12 +27,13 @@ pub(crate) enum Asked {
 ///
 /// # Errors
 /// There is no such tool, flag or parameter.
-pub(crate) fn read(words: &[String]) -> Outcome<Asked> {
+pub(crate) fn read(words: &[String]) -> Outcome<DirectCommand> {
     let name = words.first().ok_or_else(|| {
         Problem::input("Which tool? None was named.")
             .next("marvin tools lists them; marvin tool NAME --help shows one.")
     })?;
-    let tool = named(name).ok_or_else(|| Registry::default().unknown(name, &Bounds::default()))?;
+    let tool =
+        find_tool(name).ok_or_else(|| Registry::default().unknown(name, &ToolPolicy::default()))?;
     let mut pairs = Vec::new();
     let (mut json, mut dir) = (None, None);
     let mut rest = words.iter().skip(1);
@@ -48,7 +49,7 @@ pub(crate) fn read(words: &[String]) -> Outcome<Asked> {
                 .ok_or_else(|| Problem::input(format!("{flag} needs a value.")))
         };
         match flag {
-            "--help" | "-h" => return Ok(Asked::Help(tool)),
+            "--help" | "-h" => return Ok(DirectCommand::Help(tool)),
             "--json" => json = Some(value(flag)?),
             "--working-dir" => dir = Some(PathBuf::from(value(flag)?)),
             _ if flag.starts_with("--") => {
@@ -62,12 +63,12 @@ pub(crate) fn read(words: &[String]) -> Outcome<Asked> {
         }
     }
     // A tool that takes a whole text, such as a patch, reads it in every form, as it does for a model.
-    if let (Some(json), true, true) = (&json, tool.whole.is_some(), pairs.is_empty()) {
+    if let (Some(json), true, true) = (&json, tool.freeform.is_some(), pairs.is_empty()) {
         let args = json.clone();
-        return Ok(Asked::Call { tool, args, dir });
+        return Ok(DirectCommand::Call { tool, args, dir });
     }
     let args = values::object(tool.fields, &pairs, json.as_deref())?;
-    Ok(Asked::Call {
+    Ok(DirectCommand::Call {
         tool,
         args: serde_json::Value::Object(args).to_string(),
         dir,

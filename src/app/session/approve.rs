@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::{bounded, select};
 
-use super::inbox::{Inbox, Note};
-use crate::app::session::ui_update::{Question, Verdict};
+use super::inbox::{Inbox, WorkerEvent};
+use crate::app::session::ui_update::{PendingQuestion, Verdict};
 use crate::base::cancel::Cancel;
-use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::tools::engine::approval::{ApprovalRequest, Approver};
 
 /// Whether there is a user to ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asking {
+pub(crate) enum AskMode {
     /// One sits at the terminal.
     Person,
     /// Standard input is a pipe: there is no one to ask.
@@ -50,7 +50,7 @@ impl Approver for Asker {
         let _wake = stop.on_fire(move || {
             let _ = wake.try_send(());
         });
-        self.inbox.put(Note::Question(Question {
+        self.inbox.send(WorkerEvent::Question(PendingQuestion {
             request: request.clone(),
             reply,
         }));
@@ -75,7 +75,7 @@ impl Approver for Asker {
 
 fn declined(request: &ApprovalRequest) -> Problem {
     let what = format!("The user declined to {}.", request.act());
-    Problem::new(Kind::Declined, what)
+    Problem::new(ProblemKind::Declined, what)
 }
 
 #[cfg(test)]
@@ -89,7 +89,7 @@ mod tests {
 
     fn answer(inbox: &Inbox, verdict: Option<Verdict>) {
         for note in inbox.take() {
-            if let (Note::Question(question), Some(verdict)) = (note, verdict.clone()) {
+            if let (WorkerEvent::Question(question), Some(verdict)) = (note, verdict.clone()) {
                 question.reply.send(verdict).unwrap();
             }
         }

@@ -11,9 +11,9 @@ use rustix::fs::OFlags;
 use crate::base::marks::enclosed;
 use crate::base::problem::io_words;
 use crate::base::text;
-use crate::disk::beneath::{FileKind, Rel, Root};
+use crate::disk::beneath::{FileKind, RelPath, Root};
 use crate::tools::engine::approval::ApprovalRequest;
-use crate::tools::engine::context::{Ctx, World};
+use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::read_budget::{READ_STOP, READ_WARN};
 
 /// Most bytes of one file.
@@ -22,7 +22,7 @@ const EACH: usize = 100_000;
 const LISTED: usize = 1_000;
 
 /// `said`, followed by the files it names. A name that is not a file is left unchanged: it may be a person's.
-pub(super) fn with_files(said: &str, ctx: &Ctx, notice: &mut dyn FnMut(String)) -> String {
+pub(super) fn with_files(said: &str, ctx: &ToolContext, notice: &mut dyn FnMut(String)) -> String {
     let mut out = said.to_owned();
     for name in names(said) {
         let Some(place) = place(&name, &ctx.world) else {
@@ -34,7 +34,10 @@ pub(super) fn with_files(said: &str, ctx: &Ctx, notice: &mut dyn FnMut(String)) 
         });
         match block {
             Ok(block) => out.push_str(&block),
-            Err(why) => notice(format!("@{} is not attached: {why}", text::visible(&name))),
+            Err(why) => notice(format!(
+                "@{} is not attached: {why}",
+                text::escape_controls(&name)
+            )),
         }
     }
     out
@@ -42,10 +45,10 @@ pub(super) fn with_files(said: &str, ctx: &Ctx, notice: &mut dyn FnMut(String)) 
 
 /// A message may be pasted, and a link may have any name: what lies outside the working directory goes to the model only when the
 /// user agrees to the file that it really is.
-fn approved(place: &Place, ctx: &Ctx) -> Result<(), String> {
+fn approved(place: &AttachTarget, ctx: &ToolContext) -> Result<(), String> {
     match place {
-        Place::Inside(..) => Ok(()),
-        Place::Outside(file) => ctx
+        AttachTarget::Inside(..) => Ok(()),
+        AttachTarget::Outside(file) => ctx
             .approve(ApprovalRequest::new(
                 "Send this file, outside the working directory, to the model?",
                 "attach this file",
@@ -98,15 +101,15 @@ fn names(said: &str) -> Vec<String> {
 }
 
 /// A file or folder that is there.
-enum Place {
+enum AttachTarget {
     /// In the working directory, behind its fence.
-    Inside(Arc<Root>, Rel),
+    Inside(Arc<Root>, RelPath),
     /// Anywhere else, free of links.
     Outside(PathBuf),
 }
 
 /// The file meant by `name`: from the home folder, from the root, or from the working directory. `None` when it does not exist.
-fn place(name: &str, world: &World) -> Option<Place> {
+fn place(name: &str, world: &SessionContext) -> Option<AttachTarget> {
     let root = world.place.root();
     let path = match (name.strip_prefix("~/"), world.env.get("HOME"), &root) {
         (Some(rest), Some(home), _) => Path::new(home).join(rest),
@@ -118,17 +121,17 @@ fn place(name: &str, world: &World) -> Option<Place> {
         && let Ok(inside) = real.strip_prefix(root.path())
     {
         let rel = match inside.to_str() {
-            Some("") => Some(Rel::here()),
+            Some("") => Some(RelPath::here()),
             inside => inside.and_then(|inside| root.check(inside).ok()),
         };
         if let Some(rel) = rel {
-            return Some(Place::Inside(root, rel));
+            return Some(AttachTarget::Inside(root, rel));
         }
     }
-    Some(Place::Outside(real))
+    Some(AttachTarget::Outside(real))
 }
 
-impl Place {
+impl AttachTarget {
     fn is_folder(&self) -> bool {
         match self {
             Self::Inside(root, rel) => root
@@ -179,7 +182,7 @@ impl Place {
     }
 }
 
-fn read(file: fs::File, world: &World) -> Result<String, String> {
+fn read(file: fs::File, world: &SessionContext) -> Result<String, String> {
     let about = file
         .metadata()
         .map_err(|why| format!("{}.", io_words(&why)))?;
@@ -231,7 +234,7 @@ mod tests {
     use crate::base::problem::{Outcome, Problem};
     use crate::chat::event::NullSink;
     use crate::tools::engine::approval::{Approval, Approver};
-    use crate::tools::engine::policy::Bounds;
+    use crate::tools::engine::policy::ToolPolicy;
     use std::sync::Mutex;
 
     /// Approves or declines, and records the questions.
@@ -247,14 +250,14 @@ mod tests {
         }
     }
 
-    fn ctx(dir: &Path, home: &Path, agrees: bool) -> (Ctx, Arc<Mutex<Vec<String>>>) {
+    fn ctx(dir: &Path, home: &Path, agrees: bool) -> (ToolContext, Arc<Mutex<Vec<String>>>) {
         let env = Env::from([("HOME", home.to_str().unwrap())]);
-        let mut world = World::new(env, Bounds::default());
+        let mut world = SessionContext::new(env, ToolPolicy::default());
         let asked = Arc::default();
         world.approval = Approval::Ask(Arc::new(Answers(agrees, Arc::clone(&asked))));
         world.place.set(Root::open(dir).unwrap(), false);
         (
-            Ctx::new(Arc::new(world), Cancel::new(), Arc::new(NullSink)),
+            ToolContext::new(Arc::new(world), Cancel::new(), Arc::new(NullSink)),
             asked,
         )
     }

@@ -6,7 +6,7 @@ use crate::base::problem::{Outcome, Problem};
 
 /// A parsed line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Command {
+pub(crate) enum SessionCommand {
     /// Shell mode on or off.
     ShellMode,
     /// Coding mode on or off.
@@ -45,7 +45,7 @@ pub(crate) enum Command {
 }
 
 /// One row: syntax, description, and the parser for the words after the name.
-pub(crate) struct Row {
+pub(crate) struct CommandSpec {
     /// Names, the usual one first.
     pub names: &'static [&'static str],
     /// Words after the name, for the help.
@@ -53,7 +53,7 @@ pub(crate) struct Row {
     /// Its description.
     pub about: &'static str,
     /// Parses the text after the name.
-    read: fn(&str) -> Outcome<Command>,
+    read: fn(&str) -> Outcome<SessionCommand>,
     /// A command only without further words; with some, the line is a message.
     bare: bool,
 }
@@ -61,9 +61,9 @@ pub(crate) struct Row {
 const fn bare(
     names: &'static [&'static str],
     about: &'static str,
-    read: fn(&str) -> Outcome<Command>,
-) -> Row {
-    Row {
+    read: fn(&str) -> Outcome<SessionCommand>,
+) -> CommandSpec {
+    CommandSpec {
         names,
         args: "",
         about,
@@ -76,9 +76,9 @@ const fn taking(
     names: &'static [&'static str],
     args: &'static str,
     about: &'static str,
-    read: fn(&str) -> Outcome<Command>,
-) -> Row {
-    Row {
+    read: fn(&str) -> Outcome<SessionCommand>,
+) -> CommandSpec {
+    CommandSpec {
         names,
         args,
         about,
@@ -88,44 +88,44 @@ const fn taking(
 }
 
 /// Every command, in the order of the help.
-pub(crate) static ROWS: &[Row] = &[
-    bare(&["!help"], "this list", |_| Ok(Command::Help)),
+pub(crate) static ROWS: &[CommandSpec] = &[
+    bare(&["!help"], "this list", |_| Ok(SessionCommand::Help)),
     taking(
         &["!tools"],
         "[WORD]",
         "the tools, or those that fit a word",
-        |rest| Ok(Command::Tools(one(rest))),
+        |rest| Ok(SessionCommand::Tools(one(rest))),
     ),
     taking(
         &["!tool"],
         "NAME key=value …",
         "run one tool without a model",
-        |rest| words(rest).map(Command::Tool),
+        |rest| words(rest).map(SessionCommand::Tool),
     ),
     taking(
         &["!model"],
         "[PROVIDER] [MODEL]",
         "show or change provider and model",
-        |rest| words(rest).map(Command::Model),
+        |rest| words(rest).map(SessionCommand::Model),
     ),
     taking(
         &["!profile"],
         "[NAME]",
         "switch to another profile, created if new",
-        |rest| Ok(Command::Profile(one(rest))),
+        |rest| Ok(SessionCommand::Profile(one(rest))),
     ),
     bare(&["!undo"], "take back the last exchange", |_| {
-        Ok(Command::Undo)
+        Ok(SessionCommand::Undo)
     }),
     bare(
         &["!code"],
         "coding mode on or off: more rounds, project instructions",
-        |_| Ok(Command::CodingMode),
+        |_| Ok(SessionCommand::CodingMode),
     ),
     bare(
         &["!shell", "!sh"],
         "shell mode on or off: each line is a command",
-        |_| Ok(Command::ShellMode),
+        |_| Ok(SessionCommand::ShellMode),
     ),
     taking(
         &["!sh", "!"],
@@ -134,29 +134,31 @@ pub(crate) static ROWS: &[Row] = &[
         shell,
     ),
     bare(&["!stop"], "stop what runs in the background", |_| {
-        Ok(Command::Stop)
+        Ok(SessionCommand::Stop)
     }),
     bare(&["preferences"], "edit your preferences in $EDITOR", |_| {
-        Ok(Command::Preferences)
+        Ok(SessionCommand::Preferences)
     }),
     bare(&["profiles"], "list the profiles", |_| {
-        Ok(Command::Profiles)
+        Ok(SessionCommand::Profiles)
     }),
-    bare(&["saved"], "list the saved places", |_| Ok(Command::Saved)),
-    bare(&["usage"], "usage and cost", |_| Ok(Command::Usage)),
-    bare(&["quit", "exit"], "leave", |_| Ok(Command::Quit)),
+    bare(&["saved"], "list the saved places", |_| {
+        Ok(SessionCommand::Saved)
+    }),
+    bare(&["usage"], "usage and cost", |_| Ok(SessionCommand::Usage)),
+    bare(&["quit", "exit"], "leave", |_| Ok(SessionCommand::Quit)),
 ];
 
 /// The command in `line`; `None` when it is a message. Names are case-insensitive, and `usage of X` is a message.
 ///
 /// # Errors
 /// A command with invalid arguments.
-pub(crate) fn read(line: &str) -> Option<Outcome<Command>> {
+pub(crate) fn read(line: &str) -> Option<Outcome<SessionCommand>> {
     let line = line.trim();
     let (name, rest) = line
         .split_once(char::is_whitespace)
         .map_or((line, ""), |(name, rest)| (name, rest.trim()));
-    let fits = |row: &&Row| {
+    let fits = |row: &&CommandSpec| {
         row.names.iter().any(|own| own.eq_ignore_ascii_case(name))
             && if row.bare {
                 rest.is_empty()
@@ -174,7 +176,7 @@ pub(crate) fn read(line: &str) -> Option<Outcome<Command>> {
 
 /// The list that `!help` shows.
 pub(crate) fn help() -> String {
-    let left = |row: &Row| format!("{} {}", row.names.join(", "), row.args);
+    let left = |row: &CommandSpec| format!("{} {}", row.names.join(", "), row.args);
     let width = ROWS
         .iter()
         .map(|row| left(row).chars().count())
@@ -198,7 +200,7 @@ fn words(rest: &str) -> Outcome<Vec<String>> {
     })
 }
 
-fn shell(text: &str) -> Outcome<Command> {
+fn shell(text: &str) -> Outcome<SessionCommand> {
     let (text, background) = match text.strip_suffix('&') {
         Some(before) if !before.ends_with('&') => (before.trim_end(), true),
         _ => (text, false),
@@ -207,7 +209,7 @@ fn shell(text: &str) -> Outcome<Command> {
         return Err(Problem::input("There is no command after the \"!\".")
             .next("For example: !ls. All commands: !help."));
     }
-    Ok(Command::Shell {
+    Ok(SessionCommand::Shell {
         text: text.to_owned(),
         background,
     })
@@ -217,12 +219,12 @@ fn shell(text: &str) -> Outcome<Command> {
 mod tests {
     use super::*;
 
-    fn command(line: &str) -> Option<Command> {
+    fn command(line: &str) -> Option<SessionCommand> {
         read(line).map(Result::unwrap)
     }
 
-    fn shell_line(text: &str, background: bool) -> Option<Command> {
-        Some(Command::Shell {
+    fn shell_line(text: &str, background: bool) -> Option<SessionCommand> {
+        Some(SessionCommand::Shell {
             text: text.to_owned(),
             background,
         })
@@ -230,16 +232,16 @@ mod tests {
 
     #[test]
     fn exact_words_are_commands_and_sentences_are_messages() {
-        assert_eq!(command(" Usage "), Some(Command::Usage));
+        assert_eq!(command(" Usage "), Some(SessionCommand::Usage));
         assert_eq!(command("usage of X"), None);
         assert_eq!(command("quit smoking"), None);
-        assert_eq!(command("EXIT"), Some(Command::Quit));
+        assert_eq!(command("EXIT"), Some(SessionCommand::Quit));
         assert_eq!(command("what does !ls do"), None);
-        assert_eq!(command("!sh"), Some(Command::ShellMode));
-        assert_eq!(command("!shell"), Some(Command::ShellMode));
+        assert_eq!(command("!sh"), Some(SessionCommand::ShellMode));
+        assert_eq!(command("!shell"), Some(SessionCommand::ShellMode));
         assert_eq!(
             command("!model groq"),
-            Some(Command::Model(vec!["groq".to_owned()]))
+            Some(SessionCommand::Model(vec!["groq".to_owned()]))
         );
     }
 
@@ -254,7 +256,10 @@ mod tests {
         assert!(read("!").unwrap().is_err());
         assert!(read("!tool x a='b").unwrap().is_err());
         let tool = vec!["tree".to_owned(), "path=a b".to_owned()];
-        assert_eq!(command("!tool tree path='a b'"), Some(Command::Tool(tool)));
+        assert_eq!(
+            command("!tool tree path='a b'"),
+            Some(SessionCommand::Tool(tool))
+        );
     }
 
     #[test]

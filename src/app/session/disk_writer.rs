@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
-type Work = Box<dyn FnOnce() + Send>;
+type WriteJob = Box<dyn FnOnce() + Send>;
 
 /// The queue of things to write. Its thread starts with the first of them.
 #[derive(Default)]
-pub(super) struct Scribe {
-    work: Option<Sender<Work>>,
+pub(super) struct DiskWriter {
+    work: Option<Sender<WriteJob>>,
 }
 
-impl Scribe {
+impl DiskWriter {
     /// Has `work` done after all that was given before.
     pub(super) fn put(&mut self, work: impl FnOnce() + Send + 'static) {
-        let work: Work = Box::new(work);
+        let work: WriteJob = Box::new(work);
         let unsent = match self.thread().send(work) {
             Ok(()) => return,
             Err(unsent) => unsent.0,
@@ -45,9 +45,9 @@ impl Scribe {
         self.put_and_tell(|| {}).recv_deadline(until).is_ok()
     }
 
-    fn thread(&mut self) -> &Sender<Work> {
+    fn thread(&mut self) -> &Sender<WriteJob> {
         self.work.get_or_insert_with(|| {
-            let (give, take) = unbounded::<Work>();
+            let (give, take) = unbounded::<WriteJob>();
             let _ = thread::Builder::new()
                 .name("scribe".to_owned())
                 .spawn(move || take.iter().for_each(|work| work()));
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn work_is_done_in_order_and_finish_waits_for_it() {
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let mut scribe = Scribe::default();
+        let mut scribe = DiskWriter::default();
         assert!(scribe.finish(Duration::ZERO), "nothing to wait for");
         for n in 0..100 {
             let seen = Arc::clone(&seen);

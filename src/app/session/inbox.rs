@@ -9,22 +9,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::agent::model_target::ModelTarget;
-use crate::app::session::ui_update::Question;
+use crate::app::session::ui_update::PendingQuestion;
 use crate::base::problem::Outcome;
-use crate::chat::event::{Event, Listener};
+use crate::chat::event::{Event, EventSink};
 use crate::chat::message::Message;
-use crate::chat::tokens::Meter;
+use crate::chat::tokens::TokenMeter;
 use crate::llm::failure::Failure;
-use crate::store::chat_log::Entry;
+use crate::store::chat_log::LogEntry;
 use crate::tools::Effect;
-use crate::tools::engine::registry::Ended;
+use crate::tools::engine::registry::FinishedCall;
 
 /// Something a worker says.
-pub(super) enum Note {
+pub(super) enum WorkerEvent {
     /// The running turn says something.
     Event(u64, Event),
     /// A tool of a turn waits for the user.
-    Question(Question),
+    Question(PendingQuestion),
     /// The turn is over.
     Ended(u64, Box<TurnEnd>),
     /// A provider was chosen, or cannot be.
@@ -45,16 +45,16 @@ pub(super) enum Note {
     /// Something that calls the user: an alarm, the end of a timer.
     Call(String),
     /// The end of the log, as the start of the conversation.
-    Loaded(Vec<Entry>),
+    Loaded(Vec<LogEntry>),
     /// A tool that the user called ended.
     Called {
         /// Which.
         id: u64,
         /// Its result.
-        ended: Box<Ended>,
+        ended: Box<FinishedCall>,
     },
     /// The profile is switched on disk.
-    Switched(Outcome<Switched>),
+    Switched(Outcome<ProfileSwitch>),
     /// The last exchange is out of the log.
     Undone(Outcome<()>),
 }
@@ -63,7 +63,7 @@ pub(super) enum Note {
 #[derive(Debug)]
 pub(super) struct TurnEnd {
     /// The conversation with all that came; `None` after a breakdown.
-    pub(super) talk: Option<(Vec<Message>, Meter)>,
+    pub(super) talk: Option<(Vec<Message>, TokenMeter)>,
     /// Effects that tools requested of the session.
     pub(super) effects: Vec<Effect>,
     /// Why there is no answer.
@@ -72,20 +72,20 @@ pub(super) struct TurnEnd {
 
 /// A profile that is active now.
 #[derive(Debug)]
-pub(super) struct Switched {
+pub(super) struct ProfileSwitch {
     /// Its name.
     pub(super) name: String,
     /// It did not exist before.
     pub(super) created: bool,
     /// The end of its conversation.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<LogEntry>,
     /// The message that caused the switch, to be sent once more.
     pub(super) resend: Option<String>,
 }
 
 /// The queue.
 pub(super) struct Inbox {
-    notes: Mutex<VecDeque<Note>>,
+    notes: Mutex<VecDeque<WorkerEvent>>,
     bell: Sender<()>,
 }
 
@@ -101,16 +101,16 @@ impl Inbox {
     }
 
     /// Adds a note and rings.
-    pub(super) fn put(&self, note: Note) {
+    pub(super) fn send(&self, note: WorkerEvent) {
         let mut notes = self.lock();
         match (notes.back_mut(), note) {
             (
-                Some(Note::Event(turn, Event::Delta(before))),
-                Note::Event(same, Event::Delta(more)),
+                Some(WorkerEvent::Event(turn, Event::Delta(before))),
+                WorkerEvent::Event(same, Event::Delta(more)),
             )
             | (
-                Some(Note::Event(turn, Event::Thinking(before))),
-                Note::Event(same, Event::Thinking(more)),
+                Some(WorkerEvent::Event(turn, Event::Thinking(before))),
+                WorkerEvent::Event(same, Event::Thinking(more)),
             ) if *turn == same => before.push_str(&more),
             (_, note) => notes.push_back(note),
         }
@@ -120,24 +120,24 @@ impl Inbox {
     }
 
     /// Everything that waits.
-    pub(super) fn take(&self) -> VecDeque<Note> {
+    pub(super) fn take(&self) -> VecDeque<WorkerEvent> {
         std::mem::take(&mut *self.lock())
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Note>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<WorkerEvent>> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Passes a turn's events on, with its number.
-pub(super) struct Relay {
+pub(super) struct EventRelay {
     pub(super) inbox: Arc<Inbox>,
     pub(super) turn: u64,
 }
 
-impl Listener for Relay {
-    fn hear(&self, event: Event) {
-        self.inbox.put(Note::Event(self.turn, event));
+impl EventSink for EventRelay {
+    fn emit(&self, event: Event) {
+        self.inbox.send(WorkerEvent::Event(self.turn, event));
     }
 }
 
@@ -148,10 +148,11 @@ mod tests {
     #[test]
     fn waiting_pieces_of_one_turn_are_joined_and_the_bell_rings_once() {
         let (inbox, rung) = Inbox::new();
-        let say = |turn, text: &str| inbox.put(Note::Event(turn, Event::Delta(text.to_owned())));
+        let say =
+            |turn, text: &str| inbox.send(WorkerEvent::Event(turn, Event::Delta(text.to_owned())));
         say(1, "a");
         say(1, "b");
-        inbox.put(Note::Event(1, Event::Thinking("t".to_owned())));
+        inbox.send(WorkerEvent::Event(1, Event::Thinking("t".to_owned())));
         say(1, "c");
         say(2, "d");
         assert_eq!(rung.len(), 1);
@@ -159,7 +160,7 @@ mod tests {
             .take()
             .into_iter()
             .map(|note| match note {
-                Note::Event(turn, Event::Delta(text) | Event::Thinking(text)) => {
+                WorkerEvent::Event(turn, Event::Delta(text) | Event::Thinking(text)) => {
                     format!("{turn}{text}")
                 }
                 _ => "something else".to_owned(),

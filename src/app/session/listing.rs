@@ -9,13 +9,13 @@ use crate::base::text::plural;
 use crate::disk::atomic;
 use crate::llm::catalog::ROWS;
 use crate::llm::{choose, offline};
-use crate::tools::engine::context::World;
+use crate::tools::engine::context::SessionContext;
 
 /// Most bytes of the places' file that are read.
-const CAP: u64 = 16 << 20;
+const MAX_PLACES_BYTES: u64 = 16 << 20;
 
 /// The profiles, the active one marked.
-pub(super) fn profiles(world: &World) -> String {
+pub(super) fn profiles(world: &SessionContext) -> String {
     let active = world.profile();
     let mut out = String::new();
     for listed in profile::list(&world.paths, &active) {
@@ -39,12 +39,12 @@ pub(super) fn profiles(world: &World) -> String {
 }
 
 /// The saved places of the active profile.
-pub(super) fn places(world: &World) -> String {
+pub(super) fn places(world: &SessionContext) -> String {
     let file = world
         .paths
         .profile(&world.profile())
         .map(|profile| profile.saved_places());
-    let read = file.and_then(|path| atomic::read(&path, CAP));
+    let read = file.and_then(|path| atomic::read(&path, MAX_PLACES_BYTES));
     let places: Vec<Value> = match read {
         Ok(Some(bytes)) => serde_json::from_slice(&bytes).unwrap_or_default(),
         Ok(None) => Vec::new(),
@@ -67,7 +67,7 @@ pub(super) fn places(world: &World) -> String {
 }
 
 /// The current provider and model, and the available ones.
-pub(super) fn models(world: &World, now: &str) -> String {
+pub(super) fn models(world: &SessionContext, now: &str) -> String {
     let mut out = format!("{now}\n\n");
     for row in ROWS {
         let remote = choose::remote(&world.env, row);

@@ -3,23 +3,23 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::base::problem::{Outcome, Problem};
-use crate::store::chat_log::{ChatLog, Role};
-use crate::tools::engine::context::World;
+use crate::store::chat_log::{ChatLog, LogRole};
+use crate::tools::engine::context::SessionContext;
 
 /// Entries that are not on disk yet. Cheap to clone; all clones are one.
 #[derive(Clone, Default)]
-pub(super) struct LogWriter(Arc<Mutex<Unsaved>>);
+pub(super) struct LogWriter(Arc<Mutex<UnsavedEntries>>);
 
 #[derive(Default)]
-struct Unsaved {
-    entries: Vec<Entry>,
+struct UnsavedEntries {
+    entries: Vec<PendingEntry>,
     /// Why the last attempt failed; `None` while the log is up to date.
     failure: Option<String>,
 }
 
-struct Entry {
+struct PendingEntry {
     profile: String,
-    role: Role,
+    role: LogRole,
     text: String,
 }
 
@@ -27,14 +27,14 @@ impl LogWriter {
     /// Appends an entry after pending ones. The first of several failures is reported, and their end.
     pub(super) fn append(
         &self,
-        world: &World,
+        world: &SessionContext,
         profile: &str,
-        role: Role,
+        role: LogRole,
         text: String,
         warn: &mut dyn FnMut(String),
     ) {
         let mut unsaved = self.lock();
-        unsaved.entries.push(Entry {
+        unsaved.entries.push(PendingEntry {
             profile: profile.to_owned(),
             role,
             text,
@@ -51,7 +51,7 @@ impl LogWriter {
     }
 
     /// Tries once more to write what waits.
-    pub(super) fn flush(&self, world: &World) {
+    pub(super) fn flush(&self, world: &SessionContext) {
         let mut unsaved = self.lock();
         if !unsaved.entries.is_empty() {
             // Entries that are still unsaved are reported at the end.
@@ -62,7 +62,7 @@ impl LogWriter {
     /// Removes the last message of `profile` and everything after it from the pending entries, if that message is `said`.
     pub(super) fn take_back(&self, profile: &str, said: &str) -> bool {
         let mut unsaved = self.lock();
-        let of_user = |entry: &Entry| entry.profile == profile && entry.role == Role::You;
+        let of_user = |entry: &PendingEntry| entry.profile == profile && entry.role == LogRole::You;
         let last = unsaved.entries.iter().rposition(of_user);
         let Some(last) = last.filter(|at| {
             let entry = unsaved.entries.get(*at);
@@ -91,17 +91,17 @@ impl LogWriter {
         ))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Unsaved> {
+    fn lock(&self) -> MutexGuard<'_, UnsavedEntries> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Unsaved {
+impl UnsavedEntries {
     /// Writes everything that waits, profile by profile, in order.
-    fn write(&mut self, world: &World, warn: &mut dyn FnMut(String)) -> Outcome<()> {
+    fn write(&mut self, world: &SessionContext, warn: &mut dyn FnMut(String)) -> Outcome<()> {
         while let Some(first) = self.entries.first() {
             let profile = first.profile.clone();
-            let entries: Vec<(Role, &str)> = self
+            let entries: Vec<(LogRole, &str)> = self
                 .entries
                 .iter()
                 .filter(|entry| entry.profile == profile)
@@ -124,7 +124,7 @@ impl Unsaved {
 }
 
 /// The chat log of a profile.
-pub(super) fn open(world: &World, profile: &str) -> Outcome<ChatLog> {
+pub(super) fn open(world: &SessionContext, profile: &str) -> Outcome<ChatLog> {
     let file = world.paths.profile(profile)?.chat_log();
     Ok(ChatLog::new(file, &world.clock))
 }

@@ -30,27 +30,27 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::Receiver;
 
-use super::settings::Low;
-use super::setup::{self, Spending, Start};
+use super::settings::CliArgs;
+use super::setup::{self, ProcessStart, Spending};
 use crate::agent::model_target::ModelTarget;
 use crate::alerts;
-use crate::alerts::ntfy_inbox::News;
+use crate::alerts::ntfy_inbox::NtfyInbox;
 use crate::app::run_notice;
-use crate::app::session::disk_writer::Scribe;
-use crate::app::session::ui_update::{Running, Show, Status};
+use crate::app::session::disk_writer::DiskWriter;
+use crate::app::session::ui_update::{RunningCall, SessionStatus, UiUpdate};
 use crate::base::cancel::{Cancel, OnFire};
 use crate::base::problem::Outcome;
 use crate::chat::message::Message;
-use crate::chat::tokens::Meter;
+use crate::chat::tokens::TokenMeter;
 use crate::disk::yaml;
 use crate::llm::provider::Offer;
 use crate::store::chat_log::ChatLog;
 use crate::store::input_history::InputHistory;
 use crate::tools::engine::approval::Approval;
-use crate::tools::engine::context::World;
-use approve::{Asker, Asking};
-use commands::Command;
-use inbox::{Inbox, Note};
+use crate::tools::engine::context::SessionContext;
+use approve::{AskMode, Asker};
+use commands::SessionCommand;
+use inbox::{Inbox, WorkerEvent};
 use log_writer::LogWriter;
 
 /// Spoken entries of the chat log that a session starts with.
@@ -64,7 +64,7 @@ const NTFY_LIMIT: Duration = Duration::from_secs(1);
 const LEAVING: Duration = Duration::from_secs(2);
 
 /// The state of the provider.
-enum Brain {
+enum BackendState {
     /// Being chosen.
     Choosing,
     /// This one.
@@ -77,7 +77,7 @@ enum Brain {
 }
 
 /// The turn that runs.
-struct Turn {
+struct RunningTurn {
     id: u64,
     stop: Cancel,
     _with_session: OnFire,
@@ -106,15 +106,15 @@ struct Queued {
 
 /// A conversation with the user.
 pub(crate) struct Session {
-    low: Low,
-    world: Arc<World>,
+    low: CliArgs,
+    world: Arc<SessionContext>,
     inbox: Arc<Inbox>,
-    scribe: Scribe,
+    scribe: DiskWriter,
     log_writer: LogWriter,
-    brain: Brain,
+    brain: BackendState,
     spending: Spending,
     messages: Vec<Message>,
-    meter: Meter,
+    meter: TokenMeter,
     /// Messages as typed, newest last, for `!undo`.
     said: Vec<String>,
     /// The directory of shell mode.
@@ -122,13 +122,13 @@ pub(crate) struct Session {
     current: Option<PathBuf>,
     /// Fires when the session is dropped: nothing that it started outlives it.
     all: Cancel,
-    turn: Option<Turn>,
+    turn: Option<RunningTurn>,
     /// The turn that was gone on without, and how many messages there were then.
     abandoned: Option<(u64, usize)>,
     queue: VecDeque<Queued>,
-    jobs: Vec<shell::Job>,
+    jobs: Vec<shell::ShellJob>,
     history: Option<Arc<Mutex<InputHistory>>>,
-    news: News,
+    news: NtfyInbox,
     /// ntfy topics that are listened to.
     topics: usize,
     /// Number of the next turn or job.
@@ -150,7 +150,7 @@ pub(crate) struct Session {
     began: Instant,
     /// A tool has requested to leave: nothing more is sent.
     leaving: bool,
-    shows: Vec<Show>,
+    shows: Vec<UiUpdate>,
 }
 
 impl Session {
@@ -158,20 +158,24 @@ impl Session {
     ///
     /// # Errors
     /// The working directory does not exist, a tool group does not, or a prices file cannot be read.
-    pub(crate) fn open(low: Low, start: Start, asking: Asking) -> Outcome<(Self, Receiver<()>)> {
+    pub(crate) fn open(
+        low: CliArgs,
+        start: ProcessStart,
+        asking: AskMode,
+    ) -> Outcome<(Self, Receiver<()>)> {
         let (inbox, bell) = Inbox::new();
         let mut shows = Vec::new();
-        let mut warn = |words: String| shows.push(Show::System(words));
+        let mut warn = |words: String| shows.push(UiUpdate::System(words));
         let mut world = setup::world(&start, low.working_dir.as_deref(), &mut warn)?;
         world.approval = match asking {
-            Asking::Person => Approval::Ask(Arc::new(Asker::new(Arc::clone(&inbox)))),
-            Asking::Nobody => Approval::Deny,
+            AskMode::Person => Approval::Ask(Arc::new(Asker::new(Arc::clone(&inbox)))),
+            AskMode::Nobody => Approval::Deny,
         };
         let herald = Arc::clone(&inbox);
         world.set_coding(low.working_dir.is_some());
         world
             .alerts
-            .set_announce(Box::new(move |words| herald.put(Note::Call(words))));
+            .set_announce(Box::new(move |words| herald.send(WorkerEvent::Call(words))));
         let spending = setup::spending(&start.env, low.max_cost)?;
         let past = match world.paths.profile(&world.profile()) {
             Ok(profile) => ChatLog::new(profile.chat_log(), &world.clock).seed(SEED, &mut warn),
@@ -181,19 +185,19 @@ impl Session {
             }
         };
         if let Some(topic) = &low.ntfy {
-            shows.push(Show::System(format!(
+            shows.push(UiUpdate::System(format!(
                 "The end of this session will be announced on the ntfy topic {topic}."
             )));
         }
         let mut session = Self {
             world: Arc::new(world),
             inbox,
-            scribe: Scribe::default(),
+            scribe: DiskWriter::default(),
             log_writer: LogWriter::default(),
-            brain: Brain::Choosing,
+            brain: BackendState::Choosing,
             spending,
             messages: Vec::new(),
-            meter: Meter::default(),
+            meter: TokenMeter::default(),
             said: Vec::new(),
             shell: None,
             current: start.current,
@@ -203,7 +207,7 @@ impl Session {
             queue: VecDeque::new(),
             jobs: Vec::new(),
             history: None,
-            news: News::default(),
+            news: NtfyInbox::default(),
             topics: 0,
             next: 0,
             holding: 0,
@@ -220,19 +224,21 @@ impl Session {
         };
         alerts::watch(&session.world.alerts);
         session.seed(&past);
-        session.shows.push(Show::Profile(session.world.profile()));
+        session
+            .shows
+            .push(UiUpdate::Profile(session.world.profile()));
         if !past.is_empty() {
-            session.shows.push(Show::Past(past));
+            session.shows.push(UiUpdate::Past(past));
         }
         session.choose(session.low.model_choice(&session.world.env));
         Ok((session, bell))
     }
 
     /// New updates to show, in order.
-    pub(crate) fn shows(&mut self) -> Vec<Show> {
+    pub(crate) fn shows(&mut self) -> Vec<UiUpdate> {
         let mut shows = std::mem::take(&mut self.shows);
         for show in &mut shows {
-            if let Show::Failed(problem) = show {
+            if let UiUpdate::Failed(problem) = show {
                 advice::in_chat(problem);
             }
         }
@@ -249,7 +255,7 @@ impl Session {
     }
 
     /// The session's world, for completions.
-    pub(crate) fn world(&self) -> &Arc<World> {
+    pub(crate) fn world(&self) -> &Arc<SessionContext> {
         &self.world
     }
 
@@ -259,7 +265,7 @@ impl Session {
             || self.holding > 0
             || self.listings > 0
             || !self.queue.is_empty()
-            || matches!(self.brain, Brain::Choosing)
+            || matches!(self.brain, BackendState::Choosing)
             || self.jobs.iter().any(|job| !job.background)
     }
 
@@ -307,16 +313,16 @@ impl Session {
         self.remember(line);
         self.poll_news();
         match (commands::read(line), &self.shell) {
-            (Some(Ok(Command::Quit)), Some(_)) if line.eq_ignore_ascii_case("exit") => {
-                self.command(Command::ShellMode);
+            (Some(Ok(SessionCommand::Quit)), Some(_)) if line.eq_ignore_ascii_case("exit") => {
+                self.command(SessionCommand::ShellMode);
             }
             (Some(Ok(command)), shell)
-                if shell.is_none() || line.starts_with('!') || command == Command::Quit =>
+                if shell.is_none() || line.starts_with('!') || command == SessionCommand::Quit =>
             {
                 self.command(command);
             }
             (_, Some(_)) => self.shell_line(line),
-            (Some(Err(problem)), None) => self.shows.push(Show::Failed(problem)),
+            (Some(Err(problem)), None) => self.shows.push(UiUpdate::Failed(problem)),
             (_, None) => {
                 self.queue.push_back(Queued {
                     text: line.to_owned(),
@@ -372,8 +378,8 @@ impl Session {
     /// The user closed the editor on the preferences.
     pub(crate) fn edited(&mut self, path: &Path) {
         self.shows.push(match yaml::read(path) {
-            Ok(_) => Show::System("Preferences are as you left them.".to_owned()),
-            Err(problem) => Show::Failed(problem),
+            Ok(_) => UiUpdate::System("Preferences are as you left them.".to_owned()),
+            Err(problem) => UiUpdate::Failed(problem),
         });
     }
 
@@ -427,23 +433,25 @@ impl Session {
     }
 
     /// The state for a status line.
-    pub(crate) fn status(&self) -> Status {
+    pub(crate) fn status(&self) -> SessionStatus {
         let (provider, model) = match &self.brain {
-            Brain::Ready { target, .. } => (Some(target.provider.name()), target.model.clone()),
-            Brain::Choosing | Brain::Failed(_) => (None, String::new()),
+            BackendState::Ready { target, .. } => {
+                (Some(target.provider.name()), target.model.clone())
+            }
+            BackendState::Choosing | BackendState::Failed(_) => (None, String::new()),
         };
-        let turn = self.turn.iter().map(|turn| Running {
+        let turn = self.turn.iter().map(|turn| RunningCall {
             what: String::new(),
             since: turn.since,
             background: false,
         });
-        let jobs = self.jobs.iter().map(|job| Running {
+        let jobs = self.jobs.iter().map(|job| RunningCall {
             what: job.command.clone(),
             since: job.since,
             background: job.background,
         });
         let totals = self.world.ledger.totals();
-        Status {
+        SessionStatus {
             provider,
             model,
             profile: self.world.profile(),

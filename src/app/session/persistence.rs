@@ -6,29 +6,29 @@ use std::thread;
 use crossbeam_channel::Receiver;
 
 use super::Session;
-use super::inbox::Note;
+use super::inbox::WorkerEvent;
 use super::log_writer;
-use crate::agent::turn::Limits;
+use crate::agent::turn::TurnLimits;
 use crate::alerts::ntfy::answer;
-use crate::app::session::ui_update::Show;
+use crate::app::session::ui_update::UiUpdate;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::repair::cut_for_cap;
-use crate::chat::tokens::Meter;
-use crate::store::chat_log::{self, ChatLog, Role};
+use crate::chat::tokens::TokenMeter;
+use crate::store::chat_log::{self, ChatLog, LogRole};
 use crate::store::input_history::InputHistory;
 use crate::store::subscriptions;
-use crate::tools::engine::context::World;
+use crate::tools::engine::context::SessionContext;
 
 impl Session {
-    pub(super) fn seed(&mut self, entries: &[chat_log::Entry]) {
+    pub(super) fn seed(&mut self, entries: &[chat_log::LogEntry]) {
         self.messages = chat_log::messages(entries);
-        if let Some(at) = cut_for_cap(&self.messages, Limits::new(self.world.coding()).cap) {
+        if let Some(at) = cut_for_cap(&self.messages, TurnLimits::new(self.world.coding()).cap) {
             self.messages.drain(..at);
         }
-        self.meter = Meter::default();
+        self.meter = TokenMeter::default();
         self.gauge();
-        let yours = entries.iter().filter(|entry| entry.role == Role::You);
+        let yours = entries.iter().filter(|entry| entry.role == LogRole::You);
         self.said = yours.map(|entry| entry.text.clone()).collect();
     }
 
@@ -53,7 +53,7 @@ impl Session {
         self.scribe.put(move || {
             let mut held = history.lock().unwrap_or_else(PoisonError::into_inner);
             if let Err(problem) = held.add(&line) {
-                inbox.put(Note::Notice(problem.one_line()));
+                inbox.send(WorkerEvent::Notice(problem.one_line()));
             }
         });
     }
@@ -69,7 +69,7 @@ impl Session {
             .map(|profile| profile.history());
         let shows = &mut self.shows;
         let opened = InputHistory::open(path.unwrap_or_default(), &mut |words| {
-            shows.push(Show::System(words));
+            shows.push(UiUpdate::System(words));
         });
         let history = Arc::new(Mutex::new(opened));
         self.history = Some(Arc::clone(&history));
@@ -81,16 +81,16 @@ impl Session {
             return;
         };
         let shows = &mut self.shows;
-        let mut warn = |words| shows.push(Show::System(words));
+        let mut warn = |words| shows.push(UiUpdate::System(words));
         let file = profile.ntfy_subscriptions();
         self.topics = subscriptions::read(&file, &self.world.clock, &mut warn).len();
         let inbox = Arc::clone(&self.inbox);
         let deliver = move |news: Vec<String>| {
             for words in news {
-                inbox.put(if answer::is_message(&words) {
-                    Note::News(words)
+                inbox.send(if answer::is_message(&words) {
+                    WorkerEvent::News(words)
                 } else {
-                    Note::Notice(words)
+                    WorkerEvent::Notice(words)
                 });
             }
         };
@@ -104,12 +104,12 @@ impl Session {
     }
 
     /// Adds an entry to the chat log of `profile`; the receiver is notified when it is written.
-    pub(super) fn log(&mut self, profile: &str, role: Role, said: String) -> Receiver<()> {
+    pub(super) fn log(&mut self, profile: &str, role: LogRole, said: String) -> Receiver<()> {
         let inbox = Arc::clone(&self.inbox);
         let (writer, world) = (self.log_writer.clone(), Arc::clone(&self.world));
         let profile = profile.to_owned();
         self.scribe.put_and_tell(move || {
-            let mut warn = |words| inbox.put(Note::Notice(words));
+            let mut warn = |words| inbox.send(WorkerEvent::Notice(words));
             writer.append(&world, &profile, role, said, &mut warn);
         })
     }
@@ -124,16 +124,21 @@ impl Session {
                 true
             }
             Err(problem) => {
-                self.shows.push(Show::Failed(problem));
+                self.shows.push(UiUpdate::Failed(problem));
                 false
             }
         }
     }
 
     /// Makes a text on a thread and shows it.
-    pub(super) fn list(&mut self, make: impl FnOnce(&World) -> Outcome<String> + Send + 'static) {
+    pub(super) fn list(
+        &mut self,
+        make: impl FnOnce(&SessionContext) -> Outcome<String> + Send + 'static,
+    ) {
         let (world, inbox) = (Arc::clone(&self.world), Arc::clone(&self.inbox));
-        let begun = self.work("list", move || inbox.put(Note::Listing(make(&world))));
+        let begun = self.work("list", move || {
+            inbox.send(WorkerEvent::Listing(make(&world)))
+        });
         self.listings += usize::from(begun);
     }
 
@@ -141,8 +146,10 @@ impl Session {
     pub(super) fn work(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> bool {
         let begun = thread::Builder::new().name(name.to_owned()).spawn(work);
         if let Err(why) = begun {
-            self.shows
-                .push(Show::Failed(Problem::system("Cannot start a thread", why)));
+            self.shows.push(UiUpdate::Failed(Problem::system(
+                "Cannot start a thread",
+                why,
+            )));
             return false;
         }
         true

@@ -6,17 +6,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Session;
-use super::inbox::Note;
+use super::inbox::WorkerEvent;
 use crate::base::cancel::{Cancel, OnFire};
 use crate::base::problem::{Outcome, Problem};
 use crate::proc::shell;
 
 /// Timeout of a command, in the foreground and in the background.
-const LIMIT: Duration = Duration::from_secs(120);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
 const BACKGROUND: Duration = Duration::from_secs(24 * 3600);
 
 /// A command that runs.
-pub(super) struct Job {
+pub(super) struct ShellJob {
     pub(super) id: u64,
     pub(super) command: String,
     pub(super) background: bool,
@@ -25,7 +25,7 @@ pub(super) struct Job {
     pub(super) _with_session: OnFire,
 }
 
-impl Job {
+impl ShellJob {
     /// Starts `command` in `dir` on a thread of its own, which reports its end.
     pub(super) fn start(
         id: u64,
@@ -41,11 +41,15 @@ impl Job {
             .name("command".to_owned())
             .spawn(move || {
                 let outcome = world.paths.profile(&world.profile()).and_then(|profile| {
-                    let limit = if background { BACKGROUND } else { LIMIT };
+                    let limit = if background {
+                        BACKGROUND
+                    } else {
+                        COMMAND_TIMEOUT
+                    };
                     shell::run(&text, &dir, &world.env, limit, &profile.logs(), &halt)
                         .map(|ran| ran.text)
                 });
-                inbox.put(Note::Command { id, outcome });
+                inbox.send(WorkerEvent::Command { id, outcome });
             })
             .map_err(|why| Problem::system("Cannot start a thread for the command", why))?;
         Ok(Self {

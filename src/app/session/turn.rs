@@ -8,32 +8,32 @@ use std::time::Duration;
 use crossbeam_channel::Receiver;
 
 use super::attach;
-use super::inbox::{Inbox, Note, Relay, TurnEnd};
+use super::inbox::{EventRelay, Inbox, TurnEnd, WorkerEvent};
 use crate::agent::model_target::ModelTarget;
 use crate::agent::turn::Talk;
 use crate::app::setup;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
-use crate::chat::event::{Event, Level, Listener};
+use crate::chat::event::{Event, EventSink, Level};
 use crate::chat::message::Message;
-use crate::chat::tokens::Meter;
-use crate::llm::failure::{Failure, Why};
+use crate::chat::tokens::TokenMeter;
+use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::Offer;
-use crate::tools::engine::context::{Ctx, World};
+use crate::tools::engine::context::{SessionContext, ToolContext};
 
 /// How long the request waits until the user's message is on disk: another process may hold the log.
 const SAVED: Duration = Duration::from_secs(6);
 
 /// Everything a turn needs, its own.
-pub(super) struct Job {
+pub(super) struct TurnJob {
     pub(super) id: u64,
-    pub(super) world: Arc<World>,
+    pub(super) world: Arc<SessionContext>,
     pub(super) target: Arc<ModelTarget>,
     pub(super) offer: Arc<Offer>,
     pub(super) coding: bool,
     /// The conversation before the message.
     pub(super) messages: Vec<Message>,
-    pub(super) meter: Meter,
+    pub(super) meter: TokenMeter,
     /// The message as it was typed.
     pub(super) text: String,
     /// Commands that run in the background, one a line.
@@ -44,7 +44,7 @@ pub(super) struct Job {
     pub(super) saved: Receiver<()>,
 }
 
-impl Job {
+impl TurnJob {
     /// Starts the turn's thread. It sends exactly one [`Note::Ended`], also when it breaks down.
     pub(super) fn start(self) -> Result<(), Problem> {
         let (inbox, id) = (Arc::clone(&self.inbox), self.id);
@@ -56,25 +56,25 @@ impl Job {
                         talk: None,
                         effects: Vec::new(),
                         failure: Some(Failure::new(
-                            Why::Protocol,
+                            FailureKind::Protocol,
                             Problem::internal(
                                 "Marvin crashed while answering. This is a bug in Marvin.",
                             ),
                         )),
                     });
-                inbox.put(Note::Ended(id, Box::new(end)));
+                inbox.send(WorkerEvent::Ended(id, Box::new(end)));
             })
             .map(drop)
             .map_err(|why| Problem::system("Cannot start a thread for the answer", why))
     }
 
     fn run(self) -> TurnEnd {
-        let listener: Arc<dyn Listener> = Arc::new(Relay {
+        let listener: Arc<dyn EventSink> = Arc::new(EventRelay {
             inbox: Arc::clone(&self.inbox),
             turn: self.id,
         });
-        let notice = |words: String| listener.hear(Event::Notice(Level::Warning, words));
-        let ctx = Ctx::new(
+        let notice = |words: String| listener.emit(Event::Notice(Level::Warning, words));
+        let ctx = ToolContext::new(
             Arc::clone(&self.world),
             self.stop.clone(),
             Arc::clone(&listener),
@@ -90,7 +90,7 @@ impl Job {
         talk.limits.until_switch = true;
         talk.meter = self.meter;
         let failure = talk.answer(&ctx).err();
-        if let Some(so_far) = failure.as_ref().map(|failure| &failure.so_far)
+        if let Some(so_far) = failure.as_ref().map(|failure| &failure.partial)
             && !so_far.text.trim().is_empty()
         {
             talk.messages.push(Message::assistant(so_far.text.clone()));

@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use super::inbox::TurnEnd;
 use super::turn;
-use super::{Brain, Queued, Session, Turn};
+use super::{BackendState, Queued, RunningTurn, Session};
 use crate::agent::model_target::ModelTarget;
-use crate::app::session::ui_update::{End, Show};
+use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::base::problem::Problem;
 use crate::chat::message::Message;
 use crate::llm::provider::Offer;
-use crate::store::chat_log::Role;
+use crate::store::chat_log::LogRole;
 use crate::tools::Effect;
 
 impl Session {
@@ -21,20 +21,20 @@ impl Session {
             return;
         }
         match &self.brain {
-            Brain::Choosing => {}
-            Brain::Failed(why) => {
+            BackendState::Choosing => {}
+            BackendState::Failed(why) => {
                 let why = why.clone();
                 self.failed |= !self.queue.is_empty();
                 while let Some(queued) = self.queue.pop_front() {
                     let time = self.world.clock.hour_minute();
                     let text = queued.text;
-                    self.shows.push(Show::You { text, time });
+                    self.shows.push(UiUpdate::You { text, time });
                     let problem = Problem::config(why.clone())
                         .next("!model PROVIDER chooses another one for this session.");
-                    self.shows.push(Show::Failed(problem));
+                    self.shows.push(UiUpdate::Failed(problem));
                 }
             }
-            Brain::Ready { target, offer } => {
+            BackendState::Ready { target, offer } => {
                 let (target, offer) = (Arc::clone(target), Arc::clone(offer));
                 if let Some(queued) = self.queue.pop_front() {
                     self.begin(queued, target, offer);
@@ -48,13 +48,13 @@ impl Session {
         let id = self.number();
         let (stop, with_session) = self.all.child();
         let time = self.world.clock.hour_minute();
-        self.shows.push(Show::You {
+        self.shows.push(UiUpdate::You {
             text: text.clone(),
             time,
         });
         let profile = self.world.profile();
-        let saved = self.log(&profile, Role::You, text.clone());
-        let job = turn::Job {
+        let saved = self.log(&profile, LogRole::You, text.clone());
+        let job = turn::TurnJob {
             id,
             world: Arc::clone(&self.world),
             target,
@@ -68,7 +68,7 @@ impl Session {
             inbox: Arc::clone(&self.inbox),
             saved,
         };
-        self.turn = Some(Turn {
+        self.turn = Some(RunningTurn {
             id,
             stop,
             _with_session: with_session,
@@ -84,7 +84,7 @@ impl Session {
         self.said.push(text);
         if let Err(problem) = job.start() {
             self.turn = None;
-            self.shows.push(Show::Failed(problem));
+            self.shows.push(UiUpdate::Failed(problem));
         }
     }
 
@@ -113,13 +113,13 @@ impl Session {
         }
     }
 
-    pub(super) fn end(&mut self, turn: Turn, end: TurnEnd) {
+    pub(super) fn end(&mut self, turn: RunningTurn, end: TurnEnd) {
         let stopped = turn.cancelled.is_some();
         let how = match (&end.failure, stopped) {
-            (None, false) => End::Complete,
-            (Some(failure), false) if !failure.problem.is_cancelled() => End::Failed,
-            (None, true) if end.talk.is_some() => End::Complete,
-            _ => End::Stopped,
+            (None, false) => TurnOutcome::Complete,
+            (Some(failure), false) if !failure.problem.is_cancelled() => TurnOutcome::Failed,
+            (None, true) if end.talk.is_some() => TurnOutcome::Complete,
+            _ => TurnOutcome::Stopped,
         };
         match end.talk {
             Some((messages, meter)) => (self.messages, self.meter) = (messages, meter),
@@ -136,20 +136,20 @@ impl Session {
             .extend(rows.map(|text| Message::System { text }));
         if !turn.text.trim().is_empty() {
             let mark = match how {
-                End::Complete => "",
-                End::Stopped => "\n\n[stopped]",
-                End::Failed => "\n\n[cut by a failure]",
+                TurnOutcome::Complete => "",
+                TurnOutcome::Stopped => "\n\n[stopped]",
+                TurnOutcome::Failed => "\n\n[cut by a failure]",
             };
             let mut said = turn.text;
             said.push_str(mark);
-            self.log(&turn.profile, Role::Assistant, said);
+            self.log(&turn.profile, LogRole::Assistant, said);
         }
-        self.failed = how == End::Failed;
-        self.shows.push(Show::AnswerEnd(how));
+        self.failed = how == TurnOutcome::Failed;
+        self.shows.push(UiUpdate::AnswerEnd(how));
         let held = std::mem::take(&mut self.held);
-        self.shows.extend(held.into_iter().map(Show::System));
-        if let (End::Failed, Some(failure)) = (how, end.failure) {
-            self.shows.push(Show::Failed(*failure.problem));
+        self.shows.extend(held.into_iter().map(UiUpdate::System));
+        if let (TurnOutcome::Failed, Some(failure)) = (how, end.failure) {
+            self.shows.push(UiUpdate::Failed(*failure.problem));
         }
         self.effects(end.effects, (!turn.resent).then_some(turn.said));
         self.go_on();
@@ -161,11 +161,11 @@ impl Session {
             match effect {
                 Effect::WorkingDir(dir) => {
                     let words = format!("Working directory: {}", dir.display());
-                    self.shows.push(Show::System(words));
+                    self.shows.push(UiUpdate::System(words));
                 }
                 Effect::Exit(words) => {
                     self.leaving = true;
-                    self.shows.push(Show::Leave(words));
+                    self.shows.push(UiUpdate::Leave(words));
                 }
                 Effect::HistoryCompacted => self.reload(),
                 Effect::SwitchProfile(name) => self.switch(name, said.clone()),

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::base::problem::Problem;
 use crate::chat::event::Event;
-use crate::store::chat_log::Entry;
+use crate::store::chat_log::LogEntry;
 use crate::tools::engine::approval::ApprovalRequest;
 
 /// One thing to show, in order.
@@ -16,9 +16,9 @@ use crate::tools::engine::approval::ApprovalRequest;
 /// As JSON it is `{"type": …, "data": …}`, as an [`Event`] is.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", content = "data", rename_all = "snake_case")]
-pub(crate) enum Show {
+pub(crate) enum UiUpdate {
     /// The end of an earlier conversation.
-    Past(Vec<Entry>),
+    Past(Vec<LogEntry>),
     /// The following messages belong to this profile.
     Profile(String),
     /// The user's message, now being sent.
@@ -31,7 +31,7 @@ pub(crate) enum Show {
     /// The running turn says something.
     Event(Event),
     /// The answer is over.
-    AnswerEnd(End),
+    AnswerEnd(TurnOutcome),
     /// Something failed.
     Failed(Problem),
     /// A word of the system, Markdown nowhere.
@@ -50,7 +50,7 @@ pub(crate) enum Show {
     /// The profile's last exchange was undone: it is no longer shown, and its message may be edited.
     Undone(String),
     /// A tool waits for the user's answer.
-    Ask(Question),
+    Ask(PendingQuestion),
     /// Open this file in the user's editor, then say [`super::Session::edited`].
     Edit(#[serde(serialize_with = "shown_path")] PathBuf),
     /// Leave, with this text.
@@ -64,7 +64,7 @@ fn shown_path<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
 
 /// A question that waits for the user. Dropping it means no.
 #[derive(Debug, Serialize)]
-pub(crate) struct Question {
+pub(crate) struct PendingQuestion {
     /// The action to approve.
     pub request: ApprovalRequest,
     /// Receives the answer.
@@ -88,7 +88,7 @@ pub(crate) enum Verdict {
 /// How an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum End {
+pub(crate) enum TurnOutcome {
     /// It is complete.
     Complete,
     /// The user stopped it; what came stays.
@@ -99,7 +99,7 @@ pub(crate) enum End {
 
 /// The state that a status line shows.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Status {
+pub(crate) struct SessionStatus {
     /// The provider's name; `None` while it is being chosen or cannot be.
     pub provider: Option<&'static str>,
     /// The model's name.
@@ -121,12 +121,12 @@ pub(crate) struct Status {
     /// ntfy topics that are listened to.
     pub topics: usize,
     /// Running jobs, longest first.
-    pub running: Vec<Running>,
+    pub running: Vec<RunningCall>,
 }
 
 /// Something that takes time.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Running {
+pub(crate) struct RunningCall {
     /// The command or tool that the user called; empty for an answer.
     pub what: String,
     /// Since when.

@@ -13,7 +13,7 @@ use crate::base::problem::Outcome;
 use crate::base::text::{clip, counted};
 use crate::disk::atomic::STATE_CAP;
 use crate::disk::swap;
-use crate::tools::engine::context::World;
+use crate::tools::engine::context::SessionContext;
 
 /// Days in the chart, and in the week that ends today.
 const DAYS: i32 = 14;
@@ -25,14 +25,14 @@ const LOG_TAIL: u64 = 8 << 20;
 
 /// Usage of one item.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
-struct Sum {
+struct UsageSum {
     turns: u64,
     tokens: u64,
     cost: f64,
 }
 
 /// The report.
-pub(super) fn report(world: &World) -> Outcome<String> {
+pub(super) fn report(world: &SessionContext) -> Outcome<String> {
     let today = world.clock.now().date();
     let profile = world.profile();
     let log = world.paths.profile(&profile)?.cost_log();
@@ -40,7 +40,7 @@ pub(super) fn report(world: &World) -> Outcome<String> {
     let week = back(today, WEEK - 1)..=today;
     let mut out = session(world);
     let of_week = days.iter().filter(|(day, _)| week.contains(day));
-    let total = of_week.fold(Sum::default(), |total, (_, sum)| total.plus(*sum));
+    let total = of_week.fold(UsageSum::default(), |total, (_, sum)| total.plus(*sum));
     let period = format!(
         "Last {WEEK} days ({} to {}), profile {profile}",
         short(*week.start()),
@@ -50,7 +50,7 @@ pub(super) fn report(world: &World) -> Outcome<String> {
     out.push_str(&lifetime(world)?);
     if !days.is_empty() {
         let _ = writeln!(out, "\nLast {DAYS} days, profile {profile}, by day");
-        let rows: Vec<(String, Sum)> = (0..DAYS)
+        let rows: Vec<(String, UsageSum)> = (0..DAYS)
             .rev()
             .map(|ago| {
                 let day = back(today, ago);
@@ -60,7 +60,7 @@ pub(super) fn report(world: &World) -> Outcome<String> {
             .collect();
         bars(&mut out, &rows);
         let _ = writeln!(out, "\nLast {DAYS} days, profile {profile}, by model");
-        let mut rows: Vec<(String, Sum)> = models.into_iter().collect();
+        let mut rows: Vec<(String, UsageSum)> = models.into_iter().collect();
         rows.sort_by(|(_, a), (_, b)| b.cost.total_cmp(&a.cost).then(b.tokens.cmp(&a.tokens)));
         rows.truncate(12);
         bars(&mut out, &rows);
@@ -68,7 +68,7 @@ pub(super) fn report(world: &World) -> Outcome<String> {
     Ok(out)
 }
 
-impl Sum {
+impl UsageSum {
     fn plus(self, other: Self) -> Self {
         Self {
             turns: self.turns + other.turns,
@@ -90,7 +90,7 @@ fn short(day: Date) -> String {
 }
 
 /// The line for one period.
-fn line(period: &str, sum: Sum) -> String {
+fn line(period: &str, sum: UsageSum) -> String {
     format!(
         "{period}: {}, {}, ${:.4}\n",
         counted(sum.turns, "model call"),
@@ -99,9 +99,9 @@ fn line(period: &str, sum: Sum) -> String {
     )
 }
 
-fn session(world: &World) -> String {
+fn session(world: &SessionContext) -> String {
     let totals = world.ledger.totals();
-    let sum = Sum {
+    let sum = UsageSum {
         turns: totals.turns,
         tokens: totals.tokens(),
         cost: totals.cost,
@@ -114,9 +114,9 @@ fn read_log(
     path: &Path,
     today: Date,
     zone: &jiff::tz::TimeZone,
-) -> (BTreeMap<Date, Sum>, BTreeMap<String, Sum>) {
-    let mut days: BTreeMap<Date, Sum> = BTreeMap::new();
-    let mut models: BTreeMap<String, Sum> = BTreeMap::new();
+) -> (BTreeMap<Date, UsageSum>, BTreeMap<String, UsageSum>) {
+    let mut days: BTreeMap<Date, UsageSum> = BTreeMap::new();
+    let mut models: BTreeMap<String, UsageSum> = BTreeMap::new();
     let first = back(today, DAYS - 1);
     for line in tail(path).lines() {
         let Ok(line) = serde_json::from_str::<Value>(line) else {
@@ -159,10 +159,10 @@ fn tail(path: &Path) -> String {
 }
 
 /// One bar a row: by money where any was spent, else by tokens.
-fn bars(out: &mut String, rows: &[(String, Sum)]) {
+fn bars(out: &mut String, rows: &[(String, UsageSum)]) {
     let paid = rows.iter().any(|(_, sum)| sum.cost > 0.0);
     #[allow(clippy::cast_precision_loss)]
-    let size = |sum: &Sum| if paid { sum.cost } else { sum.tokens as f64 };
+    let size = |sum: &UsageSum| if paid { sum.cost } else { sum.tokens as f64 };
     let most = rows.iter().map(|(_, sum)| size(sum)).fold(0.0, f64::max);
     let name = rows
         .iter()
@@ -193,7 +193,7 @@ fn bar(share: f64) -> String {
     bar
 }
 
-fn lifetime(world: &World) -> Outcome<String> {
+fn lifetime(world: &SessionContext) -> Outcome<String> {
     let Some(bytes) = swap::read(&world.paths.usage()?, STATE_CAP)? else {
         return Ok(String::new());
     };
@@ -203,7 +203,7 @@ fn lifetime(world: &World) -> Outcome<String> {
     let count = |value: Option<&Value>| value.and_then(Value::as_u64).unwrap_or_default();
     let providers = all.get("total_provider_tokens").and_then(Value::as_object);
     let tokens = providers.into_iter().flat_map(|map| map.values());
-    let sum = Sum {
+    let sum = UsageSum {
         turns: count(all.get("total_llm_turns")),
         tokens: tokens
             .map(|used| count(used.get("input")) + count(used.get("output")))
@@ -220,7 +220,7 @@ fn lifetime(world: &World) -> Outcome<String> {
 mod tests {
     use super::*;
     use crate::base::env::Env;
-    use crate::tools::engine::policy::Bounds;
+    use crate::tools::engine::policy::ToolPolicy;
 
     #[test]
     fn bars_show_days_and_models_to_scale() {
@@ -230,7 +230,7 @@ mod tests {
             ("MARVIN_NOW", "2026-03-10T12:00:00+00:00[UTC]"),
             ("TZ", "UTC"),
         ]);
-        let world = World::new(env, Bounds::default());
+        let world = SessionContext::new(env, ToolPolicy::default());
         let log = world.paths.profile("main").unwrap().cost_log();
         std::fs::create_dir_all(log.parent().unwrap()).unwrap();
         let line = |ts: &str, model: &str, cost: f64| {
@@ -274,7 +274,7 @@ mod tests {
     fn one_is_not_counted_as_many() {
         let home = tempfile::tempdir().unwrap();
         let env = Env::from([("MARVIN_CONFIG_DIR", home.path().to_str().unwrap())]);
-        let world = World::new(env, Bounds::default());
+        let world = SessionContext::new(env, ToolPolicy::default());
         let used = r#"{"total_llm_turns": 1, "total_cost": 0.5, "total_provider_tokens": {"groq": {"input": 1, "output": 0}}}"#;
         std::fs::write(world.paths.usage().unwrap(), used).unwrap();
         let report = report(&world).unwrap();

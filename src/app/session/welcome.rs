@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::agent::model_target::ModelTarget;
 use crate::base::env::Env;
-use crate::llm::catalog::{ROWS, Row};
+use crate::llm::catalog::{ProviderSpec, ROWS};
 use crate::llm::choose;
 
 /// Providers named in full; the others are in `marvin doctor`.
@@ -53,7 +53,7 @@ fn offline(env: &Env, new: bool) -> String {
 }
 
 /// The one line that sets a provider up, and what was found when it was looked for.
-fn setting(env: &Env, row: &'static Row) -> (String, String) {
+fn setting(env: &Env, row: &'static ProviderSpec) -> (String, String) {
     let remote = choose::remote(env, row);
     match row.key {
         Some(variable) => {

@@ -8,7 +8,7 @@ use crate::base::text;
 
 /// Reads declared fields out of an argument object in order, and collects everything that is wrong with it.
 #[derive(Debug)]
-pub(crate) struct Decoder<'a> {
+pub(crate) struct FieldDecoder<'a> {
     name: &'a str,
     args: &'a Map<String, Value>,
     all: &'static [Field],
@@ -16,7 +16,7 @@ pub(crate) struct Decoder<'a> {
     wrong: Vec<String>,
 }
 
-impl<'a> Decoder<'a> {
+impl<'a> FieldDecoder<'a> {
     /// A decoder for a call of `name` (a tool) with `args`.
     pub(crate) fn new(
         name: &'a str,

@@ -14,7 +14,7 @@ mod tests;
 
 use serde_json::Value;
 
-pub(crate) use decode::{Decoder, right_call, with_signature};
+pub(crate) use decode::{FieldDecoder, right_call, with_signature};
 pub(crate) use values::Param;
 
 /// The JSON type of a parameter.
@@ -232,7 +232,7 @@ macro_rules! params {
                 name: &str, args: &serde_json::Map<String, serde_json::Value>,
             ) -> Result<Self, $crate::base::problem::Problem> {
                 #[allow(unused_mut)]
-                let mut decoder = $crate::base::params::Decoder::new(name, Self::FIELDS, args);
+                let mut decoder = $crate::base::params::FieldDecoder::new(name, Self::FIELDS, args);
                 $( let $field = decoder.take::<$ty>(); )*
                 decoder.finish()?;
                 #[allow(irrefutable_let_patterns)]

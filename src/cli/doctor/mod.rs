@@ -7,14 +7,14 @@ use std::time::Duration;
 mod finding;
 mod outside;
 
-use crate::app::setup::Start;
+use crate::app::setup::ProcessStart;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::atomic::{Access, make_folder};
 use crate::disk::paths::Paths;
-use crate::llm::catalog::{ROWS, Row};
+use crate::llm::catalog::{ProviderSpec, ROWS};
 use crate::llm::choose;
-use crate::proc::child::Run;
+use crate::proc::child::ProgramSpec;
 use crate::proc::child_env::command_env;
 use crate::proc::program::find_program;
 use finding::{Finding, finding};
@@ -61,7 +61,7 @@ const PROGRAMS: [Program; 12] = [
 ];
 
 /// The report, as text or JSON.
-pub(super) fn report(words: &[String], start: &Start) -> Outcome<String> {
+pub(super) fn report(words: &[String], start: &ProcessStart) -> Outcome<String> {
     let json = match words {
         [] => false,
         [word] if word == "--json" => true,
@@ -146,7 +146,7 @@ pub(super) fn report(words: &[String], start: &Start) -> Outcome<String> {
     Ok(out)
 }
 
-fn provider(row: &'static Row, start: &Start) -> Finding {
+fn provider(row: &'static ProviderSpec, start: &ProcessStart) -> Finding {
     let remote = choose::remote(&start.env, row);
     let model = choose::model(&start.env, row);
     match row.key {
@@ -180,14 +180,14 @@ fn provider(row: &'static Row, start: &Start) -> Finding {
     }
 }
 
-fn program(program: &Program, start: &Start) -> Finding {
+fn program(program: &Program, start: &ProcessStart) -> Finding {
     let name = program.name;
     let Some(path) = find_program(name, &start.env) else {
         let state = format!("not found; wanted for {}", program.what);
         return finding("program", name, false, state, program.get);
     };
     let version = program.version.map(|flag| {
-        let mut run = Run::new(&path, [flag], command_env(&start.env));
+        let mut run = ProgramSpec::new(&path, [flag], command_env(&start.env));
         run.limit = Duration::from_secs(3);
         let said = run.run(&Cancel::new()).map(|done| done.stdout.text());
         said.unwrap_or_default()
@@ -203,7 +203,7 @@ fn program(program: &Program, start: &Start) -> Finding {
     )
 }
 
-fn folders(start: &Start) -> Vec<Finding> {
+fn folders(start: &ProcessStart) -> Vec<Finding> {
     let paths = Paths::new(&start.env);
     let config = match paths.config() {
         Ok(dir) => {

@@ -3,7 +3,7 @@
 use super::finding::{Finding, finding};
 use crate::app::profile;
 use crate::base::env::Env;
-use crate::base::text::visible;
+use crate::base::text::escape_controls;
 use crate::disk::paths::Paths;
 use crate::formats::address::Address;
 use crate::net::services::{SERVICES, Service, variable};
@@ -12,7 +12,7 @@ use crate::store::preferences;
 use crate::tools::output::web_links;
 
 /// The consequence of a missing key.
-enum Without {
+enum MissingKey {
     /// The service answers all the same, only less.
     Less(&'static str),
     /// The service is not used.
@@ -20,15 +20,15 @@ enum Without {
 }
 
 /// What Marvin does without the service's key.
-fn without(id: &str) -> Without {
+fn without(id: &str) -> MissingKey {
     match id {
-        "semantic-scholar" => Without::Less("it answers more reluctantly without"),
-        "stackexchange" => Without::Less("it answers fewer questions a day without"),
-        "steam-api" => Without::Less("what users own and play needs it"),
-        "google-places" => Without::Unused("OpenStreetMap is used instead"),
-        "gnews" | "newsapi" => Without::Unused("other news sources are used instead"),
-        "omdb" | "rawg" => Without::Unused("the web is searched instead"),
-        _ => Without::Unused("it is not used"),
+        "semantic-scholar" => MissingKey::Less("it answers more reluctantly without"),
+        "stackexchange" => MissingKey::Less("it answers fewer questions a day without"),
+        "steam-api" => MissingKey::Less("what users own and play needs it"),
+        "google-places" => MissingKey::Unused("OpenStreetMap is used instead"),
+        "gnews" | "newsapi" => MissingKey::Unused("other news sources are used instead"),
+        "omdb" | "rawg" => MissingKey::Unused("the web is searched instead"),
+        _ => MissingKey::Unused("it is not used"),
     }
 }
 
@@ -90,9 +90,9 @@ fn one(service: &'static Service, env: &Env, contact: Option<&str>) -> Finding {
         if service.key_in(env).is_some() {
             state.push(format!("{key} set"));
         } else {
-            let (Without::Less(then) | Without::Unused(then)) = without(service.id);
+            let (MissingKey::Less(then) | MissingKey::Unused(then)) = without(service.id);
             state.push(format!("{key} not set, {then}"));
-            if matches!(without(service.id), Without::Unused(_)) {
+            if matches!(without(service.id), MissingKey::Unused(_)) {
                 let from =
                     page(service.id).map_or_else(String::new, |page| format!(" from {page}"));
                 advice.push(format!("export {key}=…{from}"));
@@ -110,7 +110,7 @@ fn one(service: &'static Service, env: &Env, contact: Option<&str>) -> Finding {
 
 /// A base address set by the user, without credentials.
 fn shown(base: &str) -> String {
-    let base = visible(base);
+    let base = escape_controls(base);
     let Some((scheme, rest)) = base.split_once("://") else {
         return base;
     };

@@ -8,7 +8,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, Stat, openat, readlinkat};
 use rustix::io::Errno;
 
-use crate::disk::beneath::rel_path::Guarded;
+use crate::disk::beneath::rel_path::GuardedPart;
 
 /// Symbolic links followed in one path, as the kernel allows.
 pub(super) const HOPS: usize = 40;
@@ -16,7 +16,7 @@ pub(super) const HOPS: usize = 40;
 /// Which of the two ways is used. `openat2` is one call and cannot race; the other serves kernels before 5.6, sandboxes that forbid the call, and
 /// other systems, and decides about symlinks that name the working directory by its absolute path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Engine {
+pub(super) enum OpenMethod {
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     Kernel,
     #[cfg_attr(target_os = "linux", allow(dead_code))]
@@ -24,25 +24,25 @@ pub(super) enum Engine {
 }
 
 /// Device and inode: the same folder under whatever name.
-pub(super) type Id = (u64, u64);
+pub(super) type FolderId = (u64, u64);
 
 #[allow(
     clippy::unnecessary_cast,
     reason = "the fields' types differ by system"
 )]
-pub(super) fn id(stat: &Stat) -> Id {
+pub(super) fn id(stat: &Stat) -> FolderId {
     (stat.st_dev as u64, stat.st_ino as u64)
 }
 
 /// Why a path was not opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum AccessError {
     /// It leaves the working directory.
     Outside,
     /// Too many symbolic links.
     Loop,
     /// It belongs to a part with a fence of its own.
-    Guard(Guarded),
+    Guard(GuardedPart),
     /// It is not what the act needs: a folder, a FIFO, a device.
     Kind(&'static str),
     /// The entry kept changing during every attempt.
@@ -53,7 +53,7 @@ pub(super) enum Stop {
     Os(Errno),
 }
 
-impl From<Errno> for Stop {
+impl From<Errno> for AccessError {
     fn from(errno: Errno) -> Self {
         if errno == Errno::LOOP {
             Self::Loop
@@ -63,7 +63,7 @@ impl From<Errno> for Stop {
     }
 }
 
-impl From<std::io::Error> for Stop {
+impl From<std::io::Error> for AccessError {
     fn from(error: std::io::Error) -> Self {
         Errno::from_io_error(&error).map_or(Self::Os(Errno::IO), Self::from)
     }
@@ -77,13 +77,13 @@ pub(super) const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
 /// Opens the folder `path` beneath `root`, following links that stay inside. `base` is the root's own absolute path.
 pub(super) fn folder(
-    engine: Engine,
+    engine: OpenMethod,
     root: BorrowedFd<'_>,
     base: &Path,
     path: &OsStr,
-) -> Result<OwnedFd, Stop> {
+) -> Result<OwnedFd, AccessError> {
     match engine {
-        Engine::Kernel => match by_kernel(root, path) {
+        OpenMethod::Kernel => match by_kernel(root, path) {
             Err(
                 Errno::NOSYS
                 | Errno::PERM
@@ -94,7 +94,7 @@ pub(super) fn folder(
             ) => by_hand(root, base, path),
             answer => Ok(answer?),
         },
-        Engine::Walk => by_hand(root, base, path),
+        OpenMethod::Walk => by_hand(root, base, path),
     }
 }
 
@@ -124,28 +124,30 @@ fn by_kernel(_root: BorrowedFd<'_>, _path: &OsStr) -> Result<OwnedFd, Errno> {
 
 /// Part by part with a handle for each, never letting the system follow a link: each link's text is read and walked as well.
 /// A `..` goes back to the handle before, and never above the root.
-fn by_hand(root: BorrowedFd<'_>, base: &Path, path: &OsStr) -> Result<OwnedFd, Stop> {
+fn by_hand(root: BorrowedFd<'_>, base: &Path, path: &OsStr) -> Result<OwnedFd, AccessError> {
     let mut open: Vec<OwnedFd> = Vec::new();
     let mut todo: Vec<OsString> = Vec::new();
     let mut hops = 0;
     push(&mut todo, Path::new(path))?;
     while let Some(part) = todo.pop() {
         if part == ".." {
-            open.pop().ok_or(Stop::Outside)?;
+            open.pop().ok_or(AccessError::Outside)?;
             continue;
         }
         let top = open.last().map_or(root, AsFd::as_fd);
         match openat(top, &part, FOLDER | OFlags::NOFOLLOW, Mode::empty()) {
             Ok(next) => open.push(next),
             Err(Errno::NOTDIR | Errno::LOOP | Errno::MLINK) => {
-                let target = link_text(top, &part)?.ok_or(Stop::Os(Errno::NOTDIR))?;
+                let target = link_text(top, &part)?.ok_or(AccessError::Os(Errno::NOTDIR))?;
                 hops += 1;
                 if hops > HOPS {
-                    return Err(Stop::Loop);
+                    return Err(AccessError::Loop);
                 }
                 let target = Path::new(&target);
                 if target.is_absolute() {
-                    let inside = target.strip_prefix(base).map_err(|_| Stop::Outside)?;
+                    let inside = target
+                        .strip_prefix(base)
+                        .map_err(|_| AccessError::Outside)?;
                     open.clear();
                     push(&mut todo, inside)?;
                 } else {
@@ -162,14 +164,14 @@ fn by_hand(root: BorrowedFd<'_>, base: &Path, path: &OsStr) -> Result<OwnedFd, S
 }
 
 /// Puts the parts of a path on the stack, first part on top.
-fn push(todo: &mut Vec<OsString>, path: &Path) -> Result<(), Stop> {
+fn push(todo: &mut Vec<OsString>, path: &Path) -> Result<(), AccessError> {
     let from = todo.len();
     for part in path.components() {
         match part {
             Component::Normal(name) => todo.push(name.to_owned()),
             Component::ParentDir => todo.push("..".into()),
             Component::CurDir => {}
-            Component::RootDir | Component::Prefix(_) => return Err(Stop::Outside),
+            Component::RootDir | Component::Prefix(_) => return Err(AccessError::Outside),
         }
     }
     if let Some(added) = todo.get_mut(from..) {

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::engine::Engine;
-use super::{FileKind, Rel, Root};
-use crate::base::problem::{Kind, Problem};
+use super::engine::OpenMethod;
+use super::{FileKind, RelPath, Root};
+use crate::base::problem::{Problem, ProblemKind};
 
 const SECRET: &str = "the secret outside";
 
@@ -23,7 +23,7 @@ struct Yard {
     root: Root,
 }
 
-fn yard(engine: Engine) -> Yard {
+fn yard(engine: OpenMethod) -> Yard {
     let dir = tempfile::tempdir().unwrap();
     let above = dir.path().canonicalize().unwrap();
     let app = above.join("app");
@@ -59,9 +59,9 @@ fn yard(engine: Engine) -> Yard {
     }
 }
 
-fn both(test: impl Fn(Engine)) {
-    test(Engine::Kernel);
-    test(Engine::Walk);
+fn both(test: impl Fn(OpenMethod)) {
+    test(OpenMethod::Kernel);
+    test(OpenMethod::Walk);
 }
 
 impl Yard {
@@ -98,7 +98,7 @@ impl Yard {
         for problem in [self.read(path).unwrap_err(), self.write(path).unwrap_err()] {
             let text = problem.for_model();
             assert!(text.contains(words), "{path:?}: {text}");
-            assert_eq!(problem.kind, Kind::Refused, "{path:?}: {text}");
+            assert_eq!(problem.kind, ProblemKind::Refused, "{path:?}: {text}");
             assert!(
                 text.contains(self.app.to_str().unwrap()),
                 "{path:?}: {text}"
@@ -193,7 +193,7 @@ fn texts_that_lead_out_are_refused() {
         ] {
             yard.refused(path, "ticket tools");
         }
-        assert_eq!(yard.root.check("").unwrap_err().kind, Kind::Input);
+        assert_eq!(yard.root.check("").unwrap_err().kind, ProblemKind::Input);
         let hint = yard
             .root
             .check(&format!("{above}/app/README.md"))
@@ -300,7 +300,7 @@ fn links_that_stay_inside_work() {
         assert_eq!(yard.read("d/x").unwrap(), "deep");
         assert_eq!(yard.read("abs/x").unwrap(), "deep");
         assert_eq!(yard.read("absfile").unwrap(), "fn main() {}");
-        assert_eq!(yard.read("d/../m").unwrap_err().kind, Kind::Refused);
+        assert_eq!(yard.read("d/../m").unwrap_err().kind, ProblemKind::Refused);
         assert_eq!(yard.read("src/up").unwrap(), "read me");
         assert_eq!(yard.read("d/round").unwrap(), "fn main() {}");
         let rel = |path: &str| yard.root.check(path).unwrap();
@@ -381,7 +381,7 @@ fn tickets_and_guarded_folders_are_found_under_any_name() {
             "src/.git/hooks/x",
         ] {
             let problem = yard.root.check_write(path).unwrap_err();
-            assert_eq!(problem.kind, Kind::Refused, "{path}: {problem}");
+            assert_eq!(problem.kind, ProblemKind::Refused, "{path}: {problem}");
             assert!(problem.what.contains("by git alone"), "{path}: {problem}");
             let rel = yard.root.check(path).unwrap();
             assert!(yard.root.put(&rel, b"x").is_err(), "{path}");
@@ -408,7 +408,7 @@ fn tickets_and_guarded_folders_are_found_under_any_name() {
             fs::read_dir(yard.app.join(".git/hooks")).unwrap().count(),
             0
         );
-        let shown = yard.root.list(&Rel::here()).unwrap();
+        let shown = yard.root.list(&RelPath::here()).unwrap();
         assert!(shown.iter().all(|entry| entry.name != ".tickets"));
     });
 }
@@ -458,8 +458,8 @@ fn only_ordinary_files_are_read_and_nothing_blocks() {
         assert!(begun.elapsed() < Duration::from_secs(2));
         let problem = yard.read(".").unwrap_err();
         assert!(problem.what.contains("a folder"), "{problem}");
-        assert!(yard.root.put(&Rel::here(), b"x").is_err());
-        assert!(yard.root.remove_file(&Rel::here()).is_err());
+        assert!(yard.root.put(&RelPath::here(), b"x").is_err());
+        assert!(yard.root.remove_file(&RelPath::here()).is_err());
     });
 }
 
@@ -489,14 +489,14 @@ fn odd_names_get_clean_answers() {
             );
         }
         fs::write(yard.app.join(OsStr::from_bytes(b"caf\xe9")), "x").unwrap();
-        let names = yard.root.list(&Rel::here()).unwrap();
+        let names = yard.root.list(&RelPath::here()).unwrap();
         assert!(names.iter().any(|entry| entry.name == "caf\u{fffd}"));
         let problem = yard.read("src/mian.rs").unwrap_err();
         assert!(
             problem.one_line().contains("Did you mean \"src/main.rs\"?"),
             "{problem}"
         );
-        assert_eq!(problem.kind, Kind::Missing);
+        assert_eq!(problem.kind, ProblemKind::Missing);
         let problem = yard.read("README.md/x").unwrap_err();
         assert!(problem.what.contains("is a file"), "{problem}");
         assert_eq!(yard.read("./src//main.rs/").unwrap(), "fn main() {}");
@@ -554,12 +554,12 @@ fn a_deleted_working_directory_is_said_plainly() {
     both(|engine| {
         let yard = yard(engine);
         fs::remove_dir_all(&yard.app).unwrap();
-        let rel = Rel::parse("src/main.rs").unwrap();
+        let rel = RelPath::parse("src/main.rs").unwrap();
         for problem in [
             yard.root.read(&rel, 10).unwrap_err(),
             yard.root.put(&rel, b"x").unwrap_err(),
             yard.root.exists(&rel).unwrap_err(),
-            yard.root.list(&Rel::here()).unwrap_err(),
+            yard.root.list(&RelPath::here()).unwrap_err(),
             yard.root.check("/etc").unwrap_err(),
         ] {
             assert!(
@@ -568,7 +568,7 @@ fn a_deleted_working_directory_is_said_plainly() {
             );
         }
         let problem = Root::open(&yard.app).unwrap_err();
-        assert_eq!(problem.kind, Kind::Missing);
+        assert_eq!(problem.kind, ProblemKind::Missing);
     });
 }
 
@@ -578,7 +578,7 @@ fn a_moved_working_directory_stays_the_same_one() {
         let yard = yard(engine);
         fs::rename(&yard.app, yard.above.join("moved")).unwrap();
         symlink("app-secret", &yard.app).unwrap();
-        let rel = Rel::parse("in/key").unwrap();
+        let rel = RelPath::parse("in/key").unwrap();
         yard.root.put(&rel, b"mine").unwrap();
         assert_eq!(
             fs::read_to_string(yard.above.join("app-secret/in/key")).unwrap(),
@@ -624,7 +624,7 @@ fn swapping_a_folder_for_a_link_never_leads_out() {
             for worker in 0..3 {
                 let (yard, done) = (&yard, &done);
                 scope.spawn(move || {
-                    let rel = |path: &str| Rel::parse(path).unwrap();
+                    let rel = |path: &str| RelPath::parse(path).unwrap();
                     while Instant::now() < until {
                         let root = &yard.root;
                         let ok = match worker {
@@ -777,7 +777,7 @@ fn what_a_project_closes_stays_closed_from_the_folder_above_it() {
             "app/.marvin/upstream/TOOLS.md",
         ] {
             let problem = write(path).unwrap_err();
-            assert_eq!(problem.kind, Kind::Refused, "{path}: {problem:?}");
+            assert_eq!(problem.kind, ProblemKind::Refused, "{path}: {problem:?}");
         }
         let ticket = above.check("app/.tickets/m-1.md").unwrap();
         assert!(above.read(&ticket, 99).is_err());

@@ -18,7 +18,7 @@ use super::engine::FOLDER;
 use super::read::open_name;
 use super::root::Root;
 use crate::base::patterns::glob_excess;
-use crate::disk::beneath::rel_path::Rel;
+use crate::disk::beneath::rel_path::RelPath;
 
 /// git's own ignore file, the only one that a listing obeys.
 pub(super) const GIT_IGNORE: [&str; 1] = [".gitignore"];
@@ -27,7 +27,7 @@ pub(super) const GIT_IGNORE: [&str; 1] = [".gitignore"];
 pub(crate) const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".rgignore"];
 
 /// An ignore file longer than this is not read.
-const CAP: u64 = 256 * 1024;
+const MAX_IGNORE_FILE_BYTES: u64 = 256 * 1024;
 
 /// Most ignore patterns used in one listing or walk; further ones are dropped. Each is compiled, and a repository may have thousands of them in
 /// thousands of folders.
@@ -37,14 +37,14 @@ const MAX_PATTERNS: usize = 20_000;
 const MAX_FOLDER_PATTERNS: usize = 2_000;
 
 /// The rules of one folder and of those above it.
-pub(super) struct Rules {
+pub(super) struct IgnoreRules {
     own: Gitignore,
-    up: Option<Rc<Rules>>,
+    up: Option<Rc<IgnoreRules>>,
     /// Patterns that may still be read.
     left: Rc<Cell<usize>>,
 }
 
-impl Rules {
+impl IgnoreRules {
     /// No rules.
     pub(super) fn none() -> Rc<Self> {
         Rc::new(Self {
@@ -56,7 +56,7 @@ impl Rules {
 
     /// The rules that hold in `rel` from the folders above it: inside the root through the fence, above it up to the
     /// repository's top. Those above are only matched against names, never shown.
-    pub(super) fn above(root: &Root, rel: &Rel, files: &[&str]) -> Rc<Self> {
+    pub(super) fn above(root: &Root, rel: &RelPath, files: &[&str]) -> Rc<Self> {
         let mut rules = Self::none();
         let mut above: Vec<&Path> = root.path().ancestors().collect();
         let top = above.iter().position(|dir| dir.join(".git").exists());
@@ -85,7 +85,7 @@ impl Rules {
     }
 
     /// The rules inside `folder`, whose own files come first.
-    pub(super) fn below(root: &Root, folder: &Rel, up: Rc<Self>, files: &[&str]) -> Rc<Self> {
+    pub(super) fn below(root: &Root, folder: &RelPath, up: Rc<Self>, files: &[&str]) -> Rc<Self> {
         match root.open_folder(folder) {
             Ok(dir) => Self::of_folder(root, dir.as_fd(), folder, up, files),
             Err(_) => up,
@@ -96,7 +96,7 @@ impl Rules {
     pub(super) fn of_folder(
         root: &Root,
         dir: BorrowedFd<'_>,
-        folder: &Rel,
+        folder: &RelPath,
         up: Rc<Self>,
         files: &[&str],
     ) -> Rc<Self> {
@@ -142,7 +142,7 @@ impl Rules {
     }
 
     /// True when the nearest rule that knows the path hides it.
-    pub(super) fn hides(&self, base: &Path, rel: &Rel, folder: bool) -> bool {
+    pub(super) fn hides(&self, base: &Path, rel: &RelPath, folder: bool) -> bool {
         if self.own.is_empty() && self.up.is_none() {
             return false;
         }
@@ -168,6 +168,9 @@ fn open_path(path: &Path) -> Option<File> {
 /// The file's text; `None` when it is longer than any honest one.
 fn text(file: File) -> Option<String> {
     let mut bytes = Vec::new();
-    file.take(CAP + 1).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= CAP).then(|| String::from_utf8_lossy(&bytes).into_owned())
+    file.take(MAX_IGNORE_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    (bytes.len() as u64 <= MAX_IGNORE_FILE_BYTES)
+        .then(|| String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -8,16 +8,16 @@ use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, statat};
 
 use super::engine;
-use super::ignored::{GIT_IGNORE, Rules};
-use super::read::{Entry, FileKind};
+use super::ignored::{GIT_IGNORE, IgnoreRules};
+use super::read::{DirEntry, FileKind};
 use super::root::Root;
 use crate::base::problem::Outcome;
-use crate::base::text::{clip, plural, visible};
-use crate::disk::beneath::rel_path::Rel;
+use crate::base::text::{clip, escape_controls, plural};
+use crate::disk::beneath::rel_path::RelPath;
 
 /// Options of a listing.
 #[derive(Debug, Clone)]
-pub struct Look {
+pub struct ListingOptions {
     /// Levels below the folder.
     pub depth: usize,
     /// Lines at most, shared fairly among the folders of a level.
@@ -30,7 +30,7 @@ pub struct Look {
     pub count: bool,
 }
 
-impl Look {
+impl ListingOptions {
     /// The listing that is added to refusals: two levels, 40 lines, `.marvin` included.
     pub const SHORT: Self = Self {
         depth: 2,
@@ -59,17 +59,17 @@ const SKIPPED: [&str; 6] = [
 
 /// One line of the tree.
 struct Node {
-    rel: Rel,
+    rel: RelPath,
     label: String,
     kind: FileKind,
     children: Vec<usize>,
     /// Entries of this folder that are not shown.
-    more: More,
-    rules: Option<Rc<Rules>>,
+    more: Remainder,
+    rules: Option<Rc<IgnoreRules>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum More {
+enum Remainder {
     None,
     Some(usize),
     AtLeast(usize),
@@ -84,22 +84,29 @@ impl Root {
     ///
     /// # Errors
     /// `rel` is missing, not a folder, leads outside, or belongs to the tickets.
-    pub fn listing(&self, rel: &Rel, look: &Look) -> Outcome<String> {
+    pub fn listing(&self, rel: &RelPath, look: &ListingOptions) -> Outcome<String> {
         self.tree(rel, look)
             .map_err(|stop| self.problem("list", rel, stop))
     }
 
     /// [`Root::listing`] with a bare error: error messages contain a listing themselves.
-    pub(super) fn tree(&self, rel: &Rel, look: &Look) -> Result<String, engine::Stop> {
+    pub(super) fn tree(
+        &self,
+        rel: &RelPath,
+        look: &ListingOptions,
+    ) -> Result<String, engine::AccessError> {
         let top = self.scan(rel, FOLDER_SCAN)?;
         let nodes = self.grow(rel, top, look);
         let mut text = String::new();
         draw(&nodes, 0, "", &mut text);
         if look.count {
             let files = nodes.iter().filter(|n| n.kind != FileKind::Folder).count();
-            let cut = nodes
-                .iter()
-                .any(|n| matches!(n.more, More::Some(_) | More::AtLeast(_) | More::NoRoom));
+            let cut = nodes.iter().any(|n| {
+                matches!(
+                    n.more,
+                    Remainder::Some(_) | Remainder::AtLeast(_) | Remainder::NoRoom
+                )
+            });
             let _ = write!(text, "\n{}", plural(files, "file"));
             if cut {
                 text.push_str(" shown; more are there, list a subfolder to see them");
@@ -110,19 +117,19 @@ impl Root {
     }
 
     /// The nodes of the tree, the folder itself first.
-    fn grow(&self, rel: &Rel, top: Scan, look: &Look) -> Vec<Node> {
+    fn grow(&self, rel: &RelPath, top: FolderScan, look: &ListingOptions) -> Vec<Node> {
         let rules = look
             .respect_gitignore
-            .then(|| Rules::above(self, rel, &GIT_IGNORE));
+            .then(|| IgnoreRules::above(self, rel, &GIT_IGNORE));
         let mut nodes = vec![Node {
             rel: rel.clone(),
             label: match rel.name() {
-                Some(_) => format!("{}/", visible(rel.as_str())),
+                Some(_) => format!("{}/", escape_controls(rel.as_str())),
                 None => ".".to_owned(),
             },
             kind: FileKind::Folder,
             children: Vec::new(),
-            more: More::Unread,
+            more: Remainder::Unread,
             rules,
         }];
         let mut lines = look.max_entries;
@@ -139,7 +146,7 @@ impl Root {
                 let share = lines.div_ceil(level.len() - done);
                 if share == 0 || scans == 0 {
                     if let Some(node) = nodes.get_mut(at) {
-                        node.more = More::NoRoom;
+                        node.more = Remainder::NoRoom;
                         node.label.push_str(" …");
                     }
                     continue;
@@ -173,9 +180,9 @@ impl Root {
         &self,
         nodes: &mut Vec<Node>,
         at: usize,
-        scan: Scan,
+        scan: FolderScan,
         share: usize,
-        look: &Look,
+        look: &ListingOptions,
     ) -> Vec<usize> {
         let Some((folder, rules)) = nodes
             .get(at)
@@ -183,8 +190,8 @@ impl Root {
         else {
             return Vec::new();
         };
-        let rules = rules.map(|up| Rules::below(self, &folder, up, &GIT_IGNORE));
-        let mut shown: Vec<(Rel, Entry)> = scan
+        let rules = rules.map(|up| IgnoreRules::below(self, &folder, up, &GIT_IGNORE));
+        let mut shown: Vec<(RelPath, DirEntry)> = scan
             .entries
             .into_iter()
             .filter(|entry| !SKIPPED.contains(&entry.name.as_str()))
@@ -192,7 +199,7 @@ impl Root {
             .filter(|(rel, entry)| self.is_shown(rel, entry, rules.as_deref(), look))
             .collect();
         shown.sort_by(|(_, a), (_, b)| {
-            let last = |entry: &Entry| entry.kind != FileKind::Folder;
+            let last = |entry: &DirEntry| entry.kind != FileKind::Folder;
             (last(a), &a.name).cmp(&(last(b), &b.name))
         });
         let hidden = shown.len().saturating_sub(share);
@@ -203,7 +210,7 @@ impl Root {
                 label: self.label(&rel, &entry),
                 kind: entry.kind,
                 children: Vec::new(),
-                more: More::Unread,
+                more: Remainder::Unread,
                 rules: rules.clone(),
                 rel,
             });
@@ -212,15 +219,21 @@ impl Root {
         if let Some(node) = nodes.get_mut(at) {
             node.children.clone_from(&added);
             node.more = match (hidden, scan.cut) {
-                (0, false) => More::None,
-                (hidden, false) => More::Some(hidden),
-                (hidden, true) => More::AtLeast(hidden),
+                (0, false) => Remainder::None,
+                (hidden, false) => Remainder::Some(hidden),
+                (hidden, true) => Remainder::AtLeast(hidden),
             };
         }
         added
     }
 
-    fn is_shown(&self, rel: &Rel, entry: &Entry, rules: Option<&Rules>, look: &Look) -> bool {
+    fn is_shown(
+        &self,
+        rel: &RelPath,
+        entry: &DirEntry,
+        rules: Option<&IgnoreRules>,
+        look: &ListingOptions,
+    ) -> bool {
         if rel.as_str() == ".marvin" {
             return look.marvin;
         }
@@ -233,12 +246,12 @@ impl Root {
     }
 
     /// A Python environment under any name.
-    fn is_virtualenv(&self, rel: &Rel) -> bool {
+    fn is_virtualenv(&self, rel: &RelPath) -> bool {
         let path = format!("{rel}/pyvenv.cfg");
         statat(&*self.handle, path, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
-    fn label(&self, rel: &Rel, entry: &Entry) -> String {
+    fn label(&self, rel: &RelPath, entry: &DirEntry) -> String {
         let name = one_line(&entry.name);
         match entry.kind {
             FileKind::Folder => format!("{name}/"),
@@ -259,24 +272,26 @@ impl Root {
         }
     }
 
-    fn scan(&self, rel: &Rel, most: usize) -> Result<Scan, engine::Stop> {
+    fn scan(&self, rel: &RelPath, most: usize) -> Result<FolderScan, engine::AccessError> {
         let mut entries = self.entries(rel, most.saturating_add(1))?;
         let cut = entries.len() > most;
         entries.truncate(most);
-        Ok(Scan { entries, cut })
+        Ok(FolderScan { entries, cut })
     }
 }
 
 /// The entries read from a folder.
-struct Scan {
-    entries: Vec<Entry>,
+struct FolderScan {
+    entries: Vec<DirEntry>,
     /// The folder has more entries.
     cut: bool,
 }
 
 fn one_line(name: &str) -> String {
     clip(
-        &visible(name).replace('\n', "\\n").replace('\t', "\\t"),
+        &escape_controls(name)
+            .replace('\n', "\\n")
+            .replace('\t', "\\t"),
         120,
     )
 }
@@ -287,10 +302,10 @@ fn draw(nodes: &[Node], at: usize, indent: &str, text: &mut String) {
         let _ = writeln!(text, "{}", node.label);
     }
     let note = match node.more {
-        More::Some(count) => Some(format!("… {count} more")),
-        More::AtLeast(0) => Some("… more".to_owned()),
-        More::AtLeast(count) => Some(format!("… more than {}", plural(count, "other"))),
-        More::None | More::Unread | More::NoRoom => None,
+        Remainder::Some(count) => Some(format!("… {count} more")),
+        Remainder::AtLeast(0) => Some("… more".to_owned()),
+        Remainder::AtLeast(count) => Some(format!("… more than {}", plural(count, "other"))),
+        Remainder::None | Remainder::Unread | Remainder::NoRoom => None,
     };
     let lines = node.children.len() + usize::from(note.is_some());
     for (i, &child) in node.children.iter().enumerate() {
@@ -345,7 +360,9 @@ mod tests {
         file(at, "src/x.tmp", "");
         std::os::unix::fs::symlink("/etc", at.join("link")).unwrap();
         let root = Root::open(at).unwrap();
-        let short = root.listing(&Rel::here(), &Look::SHORT).unwrap();
+        let short = root
+            .listing(&RelPath::here(), &ListingOptions::SHORT)
+            .unwrap();
         assert_eq!(
             short,
             ".\n\
@@ -361,7 +378,7 @@ mod tests {
              ├── link -> /etc\n\
              └── odd\\nname\n"
         );
-        let look = Look {
+        let look = ListingOptions {
             depth: 1,
             max_entries: 3,
             marvin: false,
@@ -383,7 +400,9 @@ mod tests {
         }
         file(dir.path(), "b/x", "");
         let root = Root::open(dir.path()).unwrap();
-        let text = root.listing(&Rel::here(), &Look::SHORT).unwrap();
+        let text = root
+            .listing(&RelPath::here(), &ListingOptions::SHORT)
+            .unwrap();
         assert!(text.contains("└── x\n"), "{text}");
         assert!(text.contains("more\n"), "{text}");
         assert!(text.lines().count() <= 43, "{text}");
@@ -396,7 +415,9 @@ mod tests {
             fs::create_dir_all(dir.path().join(format!("d{i}/below"))).unwrap();
         }
         let root = Root::open(dir.path()).unwrap();
-        let text = root.listing(&Rel::here(), &Look::SHORT).unwrap();
+        let text = root
+            .listing(&RelPath::here(), &ListingOptions::SHORT)
+            .unwrap();
         assert_eq!(text.matches("/ …\n").count(), 40, "{text}");
         assert!(text.ends_with("└── … more than 1960 others\n"), "{text}");
         assert_eq!(text.lines().count(), 42, "{text}");

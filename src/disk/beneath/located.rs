@@ -8,16 +8,16 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, Stat, fstat, openat, statat};
 use rustix::io::Errno;
 
-use super::engine::{self, FOLDER, HOPS, Id, Stop, id};
+use super::engine::{self, AccessError, FOLDER, FolderId, HOPS, id};
 use super::root::Root;
 use crate::base::problem::Outcome;
-use crate::disk::beneath::rel_path::{Guarded, Rel};
+use crate::disk::beneath::rel_path::{GuardedPart, RelPath};
 
 /// Parts of a path at most; deeper ones would take a handle for each part.
 pub(super) const DEEPEST: usize = 256;
 
 /// Bytes of a path at most, as the kernel has it.
-const LONGEST: usize = 4_095;
+const MAX_PATH_BYTES: usize = 4_095;
 
 /// Folders climbed at most on the way back to the root: symlinks can lead deeper than the path's text.
 const CLIMB: usize = 8 * DEEPEST;
@@ -36,16 +36,16 @@ const GIT_FOLDERS: [&str; 7] = [
 const GIT_FILES: [&str; 5] = ["HEAD", "config", "config.worktree", "packed-refs", "index"];
 
 /// A name inside an opened folder. Without a name it is the folder itself.
-pub(super) struct Spot {
+pub(super) struct Located {
     pub(super) dir: OwnedFd,
     pub(super) name: Option<OsString>,
-    pub(super) guard: Option<Guarded>,
+    pub(super) guard: Option<GuardedPart>,
 }
 
-impl Spot {
+impl Located {
     /// The name, for acts that need one.
-    pub(super) fn name(&self) -> Result<&OsStr, Stop> {
-        self.name.as_deref().ok_or(Stop::Kind("a folder"))
+    pub(super) fn name(&self) -> Result<&OsStr, AccessError> {
+        self.name.as_deref().ok_or(AccessError::Kind("a folder"))
     }
 
     /// Metadata of the entry, without following a symlink at the end.
@@ -59,19 +59,19 @@ impl Spot {
 
 /// How to treat a symlink at the end of the path.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Last {
+pub(super) enum FinalLink {
     Follow,
     Keep,
 }
 
-impl Rel {
+impl RelPath {
     /// The path for the system.
     ///
     /// # Errors
     /// It is longer or deeper than any that is used.
-    pub(super) fn fitting(&self) -> Result<&OsStr, Stop> {
-        if self.as_str().len() > LONGEST || self.parts().count() > DEEPEST {
-            return Err(Stop::Os(Errno::NAMETOOLONG));
+    pub(super) fn fitting(&self) -> Result<&OsStr, AccessError> {
+        if self.as_str().len() > MAX_PATH_BYTES || self.parts().count() > DEEPEST {
+            return Err(AccessError::Os(Errno::NAMETOOLONG));
         }
         Ok(OsStr::new(self.as_str()))
     }
@@ -79,40 +79,43 @@ impl Rel {
 
 impl Root {
     /// Finds the folder and the last name of `rel`. Tickets are refused here, for every operation.
-    pub(super) fn locate(&self, rel: &Rel, last: Last) -> Result<Spot, Stop> {
+    pub(super) fn locate(&self, rel: &RelPath, last: FinalLink) -> Result<Located, AccessError> {
         let mut path = rel.fitting()?.to_owned();
         for _ in 0..=HOPS {
             let (parent, name) = split(&path);
             let dir = self.folder(&parent)?;
             let guard = self.guard(dir.as_fd(), name.as_deref())?;
-            if guard == Some(Guarded::Tickets) {
-                return Err(Stop::Guard(Guarded::Tickets));
+            if guard == Some(GuardedPart::Tickets) {
+                return Err(AccessError::Guard(GuardedPart::Tickets));
             }
             let link = match (&name, last) {
-                (Some(name), Last::Follow) => match engine::link_text(dir.as_fd(), name) {
+                (Some(name), FinalLink::Follow) => match engine::link_text(dir.as_fd(), name) {
                     Err(Errno::NOENT) => None,
                     answer => answer?,
                 },
                 _ => None,
             };
             let Some(target) = link else {
-                return Ok(Spot { dir, name, guard });
+                return Ok(Located { dir, name, guard });
             };
             path = self.beside(&parent, &target)?;
         }
-        Err(Stop::Loop)
+        Err(AccessError::Loop)
     }
 
     /// Opens a folder by a path that may hold `..` from links' texts.
-    pub(super) fn folder(&self, path: &OsStr) -> Result<OwnedFd, Stop> {
+    pub(super) fn folder(&self, path: &OsStr) -> Result<OwnedFd, AccessError> {
         engine::folder(self.engine, self.handle.as_fd(), &self.path, path)
     }
 
     /// The path that a link in `parent` with this text means, relative to the root.
-    fn beside(&self, parent: &OsStr, target: &OsStr) -> Result<OsString, Stop> {
+    fn beside(&self, parent: &OsStr, target: &OsStr) -> Result<OsString, AccessError> {
         if target.as_bytes().starts_with(b"/") {
             let inside = Path::new(target).strip_prefix(&self.path);
-            return Ok(inside.map_err(|_| Stop::Outside)?.as_os_str().to_owned());
+            return Ok(inside
+                .map_err(|_| AccessError::Outside)?
+                .as_os_str()
+                .to_owned());
         }
         let mut path = parent.to_owned();
         if !path.is_empty() {
@@ -123,11 +126,11 @@ impl Root {
     }
 
     /// The parts with a fence of their own that are there now: this directory's, and those of the one that it was chosen from.
-    pub(super) fn fences(&self) -> Vec<(Id, Guarded)> {
+    pub(super) fn fences(&self) -> Vec<(FolderId, GuardedPart)> {
         let parts = [
-            (".tickets", Guarded::Tickets),
-            (".git", Guarded::Git),
-            (".marvin/upstream", Guarded::Upstream),
+            (".tickets", GuardedPart::Tickets),
+            (".git", GuardedPart::Git),
+            (".marvin/upstream", GuardedPart::Upstream),
         ];
         let mut fences = Vec::new();
         for root in [Some(self), self.kept.as_deref()].into_iter().flatten() {
@@ -147,9 +150,9 @@ impl Root {
         &self,
         dir: BorrowedFd<'_>,
         name: Option<&OsStr>,
-    ) -> Result<Option<Guarded>, Stop> {
+    ) -> Result<Option<GuardedPart>, AccessError> {
         let fences = self.fences();
-        let fence = |here: Id| {
+        let fence = |here: FolderId| {
             fences
                 .iter()
                 .find(|(id, _)| *id == here)
@@ -167,29 +170,29 @@ impl Root {
             let up = openat(below, "..", FOLDER, Mode::empty())?;
             let above = id(&fstat(&up)?);
             if above == here {
-                return Err(Stop::Outside);
+                return Err(AccessError::Outside);
             }
             let is_git =
                 statat(&up, ".git", AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| id(&stat) == here);
             let is_git = is_git || is_part_of_git(up.as_fd(), here);
-            found = stricter(found, is_git.then_some(Guarded::Git));
+            found = stricter(found, is_git.then_some(GuardedPart::Git));
             here = above;
             held = Some(up);
         }
-        Err(Stop::Outside)
+        Err(AccessError::Outside)
     }
 
     /// The guarded part that a name is itself, whether it exists yet or not.
     fn guard_of_name(
         &self,
         dir: BorrowedFd<'_>,
-        here: Id,
+        here: FolderId,
         name: &OsStr,
-        fence: &dyn Fn(Id) -> Option<Guarded>,
-    ) -> Option<Guarded> {
+        fence: &dyn Fn(FolderId) -> Option<GuardedPart>,
+    ) -> Option<GuardedPart> {
         let is_top = here == self.id || self.kept.as_ref().is_some_and(|kept| here == kept.id);
         if is_top && name == ".tickets" {
-            return Some(Guarded::Tickets);
+            return Some(GuardedPart::Tickets);
         }
         let own = || {
             GIT_FILES
@@ -198,7 +201,7 @@ impl Root {
                 .any(|part| name == *part)
         };
         if name.eq_ignore_ascii_case(".git") || (own() && is_git_folder(dir)) {
-            return Some(Guarded::Git);
+            return Some(GuardedPart::Git);
         }
         let stat = statat(dir, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
         fence(id(&stat))
@@ -212,7 +215,7 @@ impl Root {
     /// # Errors
     /// The folders above it cannot be read.
     pub fn closed_part(&self, other: &Self) -> Outcome<Option<&'static str>> {
-        let known: Vec<(Id, &str)> = [".tickets", ".git", ".marvin/upstream", ".marvin"]
+        let known: Vec<(FolderId, &str)> = [".tickets", ".git", ".marvin/upstream", ".marvin"]
             .into_iter()
             .filter_map(|part| {
                 let stat = statat(&*self.handle, part, AtFlags::empty()).ok()?;
@@ -232,7 +235,7 @@ impl Root {
     }
 
     /// True when a part of the path is a symbolic link now, wherever it leads.
-    pub fn goes_through_link(&self, rel: &Rel) -> bool {
+    pub fn goes_through_link(&self, rel: &RelPath) -> bool {
         let mut path = String::new();
         rel.parts().any(|part| {
             path.push_str(part);
@@ -257,8 +260,8 @@ impl Root {
     }
 
     /// Visits this folder and each parent, with the handle of the one above, until `seen` returns true or the root is reached.
-    fn climb(&self, seen: &mut dyn FnMut(Id, BorrowedFd<'_>) -> bool) -> Outcome<()> {
-        let mut climb = || -> Result<(), Stop> {
+    fn climb(&self, seen: &mut dyn FnMut(FolderId, BorrowedFd<'_>) -> bool) -> Outcome<()> {
+        let mut climb = || -> Result<(), AccessError> {
             let mut here = self.id;
             let mut held: Option<OwnedFd> = None;
             for _ in 0..CLIMB {
@@ -271,9 +274,9 @@ impl Root {
                 here = above;
                 held = Some(up);
             }
-            Err(Stop::Os(Errno::NAMETOOLONG))
+            Err(AccessError::Os(Errno::NAMETOOLONG))
         };
-        climb().map_err(|stop| self.problem("look above", &Rel::here(), stop))
+        climb().map_err(|stop| self.problem("look above", &RelPath::here(), stop))
     }
 }
 
@@ -289,7 +292,7 @@ fn is_git_folder(dir: BorrowedFd<'_>) -> bool {
 }
 
 /// True when the folder `here` in `up` is one of those that make a repository.
-fn is_part_of_git(up: BorrowedFd<'_>, here: Id) -> bool {
+fn is_part_of_git(up: BorrowedFd<'_>, here: FolderId) -> bool {
     is_git_folder(up)
         && GIT_FOLDERS.iter().any(|name| {
             statat(up, *name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| id(&stat) == here)
@@ -297,9 +300,11 @@ fn is_part_of_git(up: BorrowedFd<'_>, here: Id) -> bool {
 }
 
 /// Tickets are also closed for reading, so they win over the others.
-fn stricter(a: Option<Guarded>, b: Option<Guarded>) -> Option<Guarded> {
+fn stricter(a: Option<GuardedPart>, b: Option<GuardedPart>) -> Option<GuardedPart> {
     match (a, b) {
-        (Some(Guarded::Tickets), _) | (_, Some(Guarded::Tickets)) => Some(Guarded::Tickets),
+        (Some(GuardedPart::Tickets), _) | (_, Some(GuardedPart::Tickets)) => {
+            Some(GuardedPart::Tickets)
+        }
         (a, b) => a.or(b),
     }
 }

@@ -19,9 +19,9 @@ mod write;
 #[cfg(test)]
 mod escapes;
 
-pub(crate) use crate::disk::beneath::listing::Look;
-pub(crate) use crate::disk::beneath::rel_path::Rel;
+pub(crate) use crate::disk::beneath::listing::ListingOptions;
+pub(crate) use crate::disk::beneath::rel_path::RelPath;
 pub(crate) use ignored::IGNORE_FILES;
-pub(crate) use read::{Entry, FileKind};
+pub(crate) use read::{DirEntry, FileKind};
 pub(crate) use root::Root;
-pub(crate) use walk::{Found, Visit, WalkFile};
+pub(crate) use walk::{WalkEntry, WalkFile, WalkVisitor};

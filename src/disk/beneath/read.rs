@@ -9,11 +9,11 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, openat, statat};
 use rustix::io::Errno;
 
-use super::engine::{Stop, link_text};
+use super::engine::{AccessError, link_text};
 use super::root::Root;
 use crate::base::problem::Outcome;
-use crate::disk::beneath::located::Last;
-use crate::disk::beneath::rel_path::{Guarded, Rel};
+use crate::disk::beneath::located::FinalLink;
+use crate::disk::beneath::rel_path::{GuardedPart, RelPath};
 
 /// Attempts when a name changes between looking and opening.
 const TRIES: usize = 8;
@@ -42,7 +42,7 @@ pub struct Meta {
 
 /// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct DirEntry {
     /// The name; bytes that are not UTF-8 are shown as U+FFFD.
     pub name: String,
     /// Its kind, symlinks not followed.
@@ -54,7 +54,7 @@ impl Root {
     ///
     /// # Errors
     /// It is missing, leads outside, belongs to the tickets, or is not a regular file.
-    pub fn open_read(&self, rel: &Rel) -> Outcome<File> {
+    pub fn open_read(&self, rel: &RelPath) -> Outcome<File> {
         self.reader(rel)
             .map(|(file, _)| file)
             .map_err(|stop| self.problem("read", rel, stop))
@@ -64,7 +64,7 @@ impl Root {
     ///
     /// # Errors
     /// As [`Root::open_read`]; `Limit` when it is longer.
-    pub fn read(&self, rel: &Rel, cap: u64) -> Outcome<Vec<u8>> {
+    pub fn read(&self, rel: &RelPath, cap: u64) -> Outcome<Vec<u8>> {
         self.bytes(rel, cap)
             .map_err(|stop| self.problem("read", rel, stop))
     }
@@ -73,8 +73,8 @@ impl Root {
     ///
     /// # Errors
     /// It is missing, leads outside, or belongs to the tickets.
-    pub fn metadata(&self, rel: &Rel) -> Outcome<Meta> {
-        self.locate(rel, Last::Follow)
+    pub fn metadata(&self, rel: &RelPath) -> Outcome<Meta> {
+        self.locate(rel, FinalLink::Follow)
             .and_then(|spot| Ok(meta(&spot.stat()?)))
             .map_err(|stop| self.problem("look at", rel, stop))
     }
@@ -83,13 +83,13 @@ impl Root {
     ///
     /// # Errors
     /// As [`Root::metadata`], except for a missing path.
-    pub fn exists(&self, rel: &Rel) -> Outcome<bool> {
+    pub fn exists(&self, rel: &RelPath) -> Outcome<bool> {
         let found = self
-            .locate(rel, Last::Follow)
+            .locate(rel, FinalLink::Follow)
             .and_then(|spot| Ok(spot.stat()?));
         match found {
             Ok(_) => Ok(true),
-            Err(Stop::Os(Errno::NOENT | Errno::NOTDIR)) if !self.is_gone() => Ok(false),
+            Err(AccessError::Os(Errno::NOENT | Errno::NOTDIR)) if !self.is_gone() => Ok(false),
             Err(stop) => Err(self.problem("look at", rel, stop)),
         }
     }
@@ -98,8 +98,8 @@ impl Root {
     ///
     /// # Errors
     /// As [`Root::metadata`].
-    pub fn link_target(&self, rel: &Rel) -> Outcome<Option<String>> {
-        self.locate(rel, Last::Keep)
+    pub fn link_target(&self, rel: &RelPath) -> Outcome<Option<String>> {
+        self.locate(rel, FinalLink::Keep)
             .and_then(|spot| Ok(link_text(spot.dir.as_fd(), spot.name()?)?))
             .map(|target| target.map(|target| target.to_string_lossy().into_owned()))
             .map_err(|stop| self.problem("look at", rel, stop))
@@ -109,9 +109,9 @@ impl Root {
     ///
     /// # Errors
     /// As [`Root::metadata`].
-    pub fn kind_name(&self, rel: &Rel) -> Outcome<&'static str> {
+    pub fn kind_name(&self, rel: &RelPath) -> Outcome<&'static str> {
         let stat = self
-            .locate(rel, Last::Keep)
+            .locate(rel, FinalLink::Keep)
             .and_then(|spot| Ok(spot.stat()?))
             .map_err(|stop| self.problem("look at", rel, stop))?;
         Ok(match FileType::from_raw_mode(stat.st_mode) {
@@ -129,7 +129,7 @@ impl Root {
     ///
     /// # Errors
     /// It is missing, not a folder, leads outside, or belongs to the tickets.
-    pub fn list(&self, rel: &Rel) -> Outcome<Vec<Entry>> {
+    pub fn list(&self, rel: &RelPath) -> Outcome<Vec<DirEntry>> {
         let mut entries = self
             .entries(rel, usize::MAX)
             .map_err(|stop| self.problem("list", rel, stop))?;
@@ -137,24 +137,24 @@ impl Root {
         Ok(entries)
     }
 
-    pub(super) fn bytes(&self, rel: &Rel, cap: u64) -> Result<Vec<u8>, Stop> {
+    pub(super) fn bytes(&self, rel: &RelPath, cap: u64) -> Result<Vec<u8>, AccessError> {
         let (file, len) = self.reader(rel)?;
         let mut bytes = Vec::with_capacity(usize::try_from(len.min(cap)).unwrap_or_default());
         file.take(cap.saturating_add(1)).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > cap {
-            return Err(Stop::TooLong { cap });
+            return Err(AccessError::TooLong { cap });
         }
         Ok(bytes)
     }
 
-    fn reader(&self, rel: &Rel) -> Result<(File, u64), Stop> {
+    fn reader(&self, rel: &RelPath) -> Result<(File, u64), AccessError> {
         for _ in 0..TRIES {
-            let spot = self.locate(rel, Last::Follow)?;
+            let spot = self.locate(rel, FinalLink::Follow)?;
             let opened = plain(&spot.stat()?)
                 .and_then(|()| open_name(spot.dir.as_fd(), spot.name()?, OFlags::RDONLY));
             match opened {
                 // A link now, where a file was a moment ago.
-                Err(Stop::Loop | Stop::Unsteady) => {}
+                Err(AccessError::Loop | AccessError::Unsteady) => {}
                 Err(stop) => return Err(stop),
                 Ok(file) => {
                     let len = file.metadata()?.len();
@@ -162,20 +162,20 @@ impl Root {
                 }
             }
         }
-        Err(Stop::Unsteady)
+        Err(AccessError::Unsteady)
     }
 
     /// Opens a folder for listing and checks that it is not, under another name, the tickets' one.
-    pub(super) fn open_folder(&self, rel: &Rel) -> Result<OwnedFd, Stop> {
+    pub(super) fn open_folder(&self, rel: &RelPath) -> Result<OwnedFd, AccessError> {
         let dir = self.folder(rel.fitting()?)?;
         match self.guard(dir.as_fd(), None)? {
-            Some(Guarded::Tickets) => Err(Stop::Guard(Guarded::Tickets)),
+            Some(GuardedPart::Tickets) => Err(AccessError::Guard(GuardedPart::Tickets)),
             _ => Ok(dir),
         }
     }
 
     /// At most `most` entries in the order of the disk.
-    pub(super) fn entries(&self, rel: &Rel, most: usize) -> Result<Vec<Entry>, Stop> {
+    pub(super) fn entries(&self, rel: &RelPath, most: usize) -> Result<Vec<DirEntry>, AccessError> {
         let dir = self.open_folder(rel)?;
         let mut entries = Vec::new();
         let readable = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -194,20 +194,24 @@ impl Root {
                     .map_or(FileKind::Other, |stat| meta(&stat).kind),
                 known => kind(known),
             };
-            entries.push(Entry {
+            entries.push(DirEntry {
                 name: String::from_utf8_lossy(name).into_owned(),
                 kind,
             });
         }
         if entries.is_empty() && self.is_gone() {
-            return Err(Stop::Os(Errno::NOENT));
+            return Err(AccessError::Os(Errno::NOENT));
         }
         Ok(entries)
     }
 }
 
 /// Opens a name without following a link and without waiting; the result is an ordinary file.
-pub(super) fn open_name(dir: BorrowedFd<'_>, name: &OsStr, how: OFlags) -> Result<File, Stop> {
+pub(super) fn open_name(
+    dir: BorrowedFd<'_>,
+    name: &OsStr,
+    how: OFlags,
+) -> Result<File, AccessError> {
     let careful = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(openat(dir, name.as_bytes(), how | careful, Mode::empty())?);
     plain(&rustix::fs::fstat(&file)?)?;
@@ -215,16 +219,18 @@ pub(super) fn open_name(dir: BorrowedFd<'_>, name: &OsStr, how: OFlags) -> Resul
 }
 
 /// Refuses what is not an ordinary file.
-pub(super) fn plain(stat: &Stat) -> Result<(), Stop> {
-    Err(Stop::Kind(match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => return Ok(()),
-        FileType::Directory => "a folder",
-        FileType::Fifo => "a named pipe (FIFO)",
-        FileType::Socket => "a socket",
-        FileType::CharacterDevice | FileType::BlockDevice => "a device",
-        FileType::Symlink => return Err(Stop::Unsteady),
-        FileType::Unknown => "of an unknown kind",
-    }))
+pub(super) fn plain(stat: &Stat) -> Result<(), AccessError> {
+    Err(AccessError::Kind(
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => return Ok(()),
+            FileType::Directory => "a folder",
+            FileType::Fifo => "a named pipe (FIFO)",
+            FileType::Socket => "a socket",
+            FileType::CharacterDevice | FileType::BlockDevice => "a device",
+            FileType::Symlink => return Err(AccessError::Unsteady),
+            FileType::Unknown => "of an unknown kind",
+        },
+    ))
 }
 
 fn kind(from: FileType) -> FileKind {

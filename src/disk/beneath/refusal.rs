@@ -4,27 +4,27 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use super::engine::Stop;
+use super::engine::AccessError;
 use super::root::{Root, WORKING};
-use crate::base::problem::{Kind, Problem};
-use crate::base::text::{clip, nearest, visible};
-use crate::disk::beneath::listing::Look;
-use crate::disk::beneath::rel_path::{Bad, Guarded, Rel, lands_in_tickets};
+use crate::base::problem::{Problem, ProblemKind};
+use crate::base::text::{clip, escape_controls, nearest};
+use crate::disk::beneath::listing::ListingOptions;
+use crate::disk::beneath::rel_path::{GuardedPart, RelPath, RelPathError, lands_in_tickets};
 
 const TICKETS: &str = "Use the ticket tools to read and change tickets.";
 
 impl Root {
-    pub(super) fn refusal(&self, text: &str, bad: Bad) -> Problem {
-        let shown = clip(&visible(text), 200);
+    pub(super) fn refusal(&self, text: &str, bad: RelPathError) -> Problem {
+        let shown = clip(&escape_controls(text), 200);
         match bad {
-            Bad::Absolute => {
+            RelPathError::Absolute => {
                 let problem = Problem::refused(format!("Absolute paths not allowed: \"{shown}\"."));
                 match self.as_inside(text) {
                     Some(inside) => problem.next(format!("Use \"{inside}\" for it.")),
                     None => problem.next(self.only_inside()),
                 }
             }
-            Bad::Parent => {
+            RelPathError::Parent => {
                 let problem = Problem::refused(format!(
                     "Path traversal not allowed: \"{shown}\" contains \"..\"."
                 ));
@@ -36,9 +36,11 @@ impl Root {
                     self.called
                 ))
             }
-            Bad::Nul => Problem::refused(format!("The path \"{shown}\" contains a NUL character.")),
-            Bad::Tickets => self.guarded("", &shown, Guarded::Tickets),
-            Bad::Empty => Problem::input("The path is empty.").next(format!(
+            RelPathError::Nul => {
+                Problem::refused(format!("The path \"{shown}\" contains a NUL character."))
+            }
+            RelPathError::Tickets => self.guarded("", &shown, GuardedPart::Tickets),
+            RelPathError::Empty => Problem::input("The path is empty.").next(format!(
                 "Give a path relative to the {}, such as \"README.md\".",
                 self.called
             )),
@@ -48,21 +50,21 @@ impl Root {
     /// An absolute path that lies inside, as the relative one that was meant.
     fn as_inside(&self, text: &str) -> Option<String> {
         let inside = Path::new(text).strip_prefix(&self.path).ok()?;
-        let rel = Rel::parse(inside.to_str()?).ok()?;
+        let rel = RelPath::parse(inside.to_str()?).ok()?;
         Some(rel.as_str().to_owned())
     }
 
-    fn guarded(&self, act: &str, shown: &str, guard: Guarded) -> Problem {
+    fn guarded(&self, act: &str, shown: &str, guard: GuardedPart) -> Problem {
         match guard {
-            Guarded::Tickets => Problem::refused(format!(
+            GuardedPart::Tickets => Problem::refused(format!(
                 "\"{shown}\" belongs to the tickets, which files tools do not touch."
             ))
             .next(TICKETS),
-            Guarded::Git => Problem::refused(format!(
+            GuardedPart::Git => Problem::refused(format!(
                 "Will not {act} \"{shown}\": a repository's own files are changed by git alone."
             ))
             .next("Use the git tools."),
-            Guarded::Upstream => Problem::refused(format!(
+            GuardedPart::Upstream => Problem::refused(format!(
                 "Will not {act} \"{shown}\": the upstream documents are read-only."
             ))
             .next("Write to another file below .marvin instead."),
@@ -70,19 +72,19 @@ impl Root {
     }
 
     /// The refusal or failure in words, with the directory and its listing.
-    pub(super) fn problem(&self, act: &str, rel: &Rel, stop: Stop) -> Problem {
-        let shown = clip(&visible(rel.as_str()), 200);
+    pub(super) fn problem(&self, act: &str, rel: &RelPath, stop: AccessError) -> Problem {
+        let shown = clip(&escape_controls(rel.as_str()), 200);
         let problem = match stop {
-            Stop::Outside => Problem::refused(format!(
+            AccessError::Outside => Problem::refused(format!(
                 "\"{shown}\" leads outside the {} through a symbolic link.",
                 self.called
             ))
             .next(self.only_inside()),
-            Stop::Loop => {
+            AccessError::Loop => {
                 Problem::refused(format!("\"{shown}\" goes through too many symbolic links."))
             }
-            Stop::Guard(guard) => self.guarded(act, &shown, guard),
-            Stop::Kind(kind) => {
+            AccessError::Guard(guard) => self.guarded(act, &shown, guard),
+            AccessError::Kind(kind) => {
                 let problem = Problem::refused(format!("Cannot {act} \"{shown}\": it is {kind}."));
                 if kind == "a folder" {
                     problem.next("Name a file in it, or use tree to see what it holds.")
@@ -90,41 +92,43 @@ impl Root {
                     problem.next("Only ordinary files can be used.")
                 }
             }
-            Stop::Unsteady => Problem::new(
-                Kind::System,
+            AccessError::Unsteady => Problem::new(
+                ProblemKind::System,
                 format!(
                     "Cannot {act} \"{shown}\": something else keeps changing it at the same time."
                 ),
             )
             .next("Try again."),
-            Stop::TooLong { cap } => Problem::limit(format!(
+            AccessError::TooLong { cap } => Problem::limit(format!(
                 "\"{shown}\" is larger than {} bytes, the most that is read at once.",
                 crate::base::text::thousands(cap)
             ))
             .next("Read a range of lines."),
-            Stop::Os(Errno::NOENT) if !self.is_gone() => {
+            AccessError::Os(Errno::NOENT) if !self.is_gone() => {
                 let mut problem = Problem::missing(format!("There is no \"{shown}\"."));
                 if let Some(near) = self.near(rel) {
                     problem = problem.next(format!("Did you mean \"{near}\"?"));
                 }
                 problem
             }
-            Stop::Os(Errno::NOTDIR) => Problem::missing(format!(
+            AccessError::Os(Errno::NOTDIR) => Problem::missing(format!(
                 "Cannot {act} \"{shown}\": a part of the path is a file, not a folder."
             )),
-            Stop::Os(Errno::EXIST) => {
-                Problem::new(Kind::Input, format!("\"{shown}\" exists already."))
+            AccessError::Os(Errno::EXIST) => {
+                Problem::new(ProblemKind::Input, format!("\"{shown}\" exists already."))
             }
-            Stop::Os(Errno::NAMETOOLONG) => Problem::input(format!(
+            AccessError::Os(Errno::NAMETOOLONG) => Problem::input(format!(
                 "Cannot {act} \"{shown}\": the name is too long for the file system."
             )),
-            Stop::Os(errno) => Problem::system(format!("Cannot {act} \"{shown}\""), errno.into()),
+            AccessError::Os(errno) => {
+                Problem::system(format!("Cannot {act} \"{shown}\""), errno.into())
+            }
         };
-        self.orient(problem)
+        self.with_listing(problem)
     }
 
     /// Adds the working directory and its short listing, so that a model can find its way.
-    pub(super) fn orient(&self, problem: Problem) -> Problem {
+    pub(super) fn with_listing(&self, problem: Problem) -> Problem {
         if self.is_gone() {
             return Problem::missing(format!(
                 "The {} {} does not exist any more.",
@@ -137,7 +141,9 @@ impl Root {
                 "Make it again."
             });
         }
-        let facts = self.tree(&Rel::here(), &Look::SHORT).unwrap_or_default();
+        let facts = self
+            .tree(&RelPath::here(), &ListingOptions::SHORT)
+            .unwrap_or_default();
         problem
             .next(format!(
                 "The {} is {}; paths are relative to it.",
@@ -152,7 +158,7 @@ impl Root {
     }
 
     /// The entry whose name is nearest to the one that is missing.
-    fn near(&self, rel: &Rel) -> Option<String> {
+    fn near(&self, rel: &RelPath) -> Option<String> {
         let parent = rel.parent();
         let entries = self.entries(&parent, 2_000).ok()?;
         let names = entries.iter().map(|entry| entry.name.as_str());

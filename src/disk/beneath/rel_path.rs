@@ -5,11 +5,11 @@ use std::fmt;
 /// A normalised path relative to a working directory: no leading slash, no `.`, no `..`, no empty part. The directory itself
 /// is shown as `.`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Rel(String);
+pub struct RelPath(String);
 
 /// Why a text is not a [`Rel`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Bad {
+pub(super) enum RelPathError {
     Absolute,
     Parent,
     Nul,
@@ -17,36 +17,36 @@ pub(super) enum Bad {
     Empty,
 }
 
-impl Rel {
+impl RelPath {
     /// The working directory itself.
     pub fn here() -> Self {
         Self(String::new())
     }
 
-    pub(super) fn parse(text: &str) -> Result<Self, Bad> {
+    pub(super) fn parse(text: &str) -> Result<Self, RelPathError> {
         if is_absolute(text) {
-            return Err(Bad::Absolute);
+            return Err(RelPathError::Absolute);
         }
         if text.split('/').any(|part| part == "..") {
-            return Err(Bad::Parent);
+            return Err(RelPathError::Parent);
         }
         if text.contains('\0') {
-            return Err(Bad::Nul);
+            return Err(RelPathError::Nul);
         }
         if text.trim().is_empty() {
-            return Err(Bad::Empty);
+            return Err(RelPathError::Empty);
         }
         let parts: Vec<&str> = parts(text).collect();
         if parts.first() == Some(&".tickets") {
-            return Err(Bad::Tickets);
+            return Err(RelPathError::Tickets);
         }
         // Again on the normalised form, so that a `Rel` is always one when it is read back.
         let path = parts.join("/");
         if is_absolute(&path) {
-            return Err(Bad::Absolute);
+            return Err(RelPathError::Absolute);
         }
         if !path.is_empty() && path.trim().is_empty() {
-            return Err(Bad::Empty);
+            return Err(RelPathError::Empty);
         }
         Ok(Self(path))
     }
@@ -97,19 +97,19 @@ impl Rel {
 
     /// True when writing there is always refused: repository internals (a hook or a config line runs code) and the upstream documents, which are
     /// read-only.
-    pub(super) fn write_guard(&self) -> Option<Guarded> {
+    pub(super) fn write_guard(&self) -> Option<GuardedPart> {
         let upstream = Self(".marvin/upstream".to_owned());
         if self.parts().any(|part| part.eq_ignore_ascii_case(".git")) {
-            Some(Guarded::Git)
+            Some(GuardedPart::Git)
         } else if self.is_within(&upstream) {
-            Some(Guarded::Upstream)
+            Some(GuardedPart::Upstream)
         } else {
             None
         }
     }
 }
 
-impl fmt::Display for Rel {
+impl fmt::Display for RelPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -117,7 +117,7 @@ impl fmt::Display for Rel {
 
 /// Parts of the working directory with a fence of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Guarded {
+pub(super) enum GuardedPart {
     Tickets,
     Git,
     Upstream,
@@ -159,28 +159,28 @@ mod tests {
 
     #[test]
     fn texts_are_normalised_or_refused_in_the_order_of_the_contract() {
-        let shown = |text: &str| Rel::parse(text).map(|rel| rel.as_str().to_owned());
+        let shown = |text: &str| RelPath::parse(text).map(|rel| rel.as_str().to_owned());
         assert_eq!(shown("./src//./main.rs/").as_deref(), Ok("src/main.rs"));
         assert_eq!(shown(".").as_deref(), Ok("."));
         assert_eq!(shown("a/...").as_deref(), Ok("a/..."));
         assert_eq!(shown(".ticketsx/a").as_deref(), Ok(".ticketsx/a"));
         assert_eq!(shown("sub/.tickets").as_deref(), Ok("sub/.tickets"));
         for (text, why) in [
-            ("/etc/../x", Bad::Absolute),
-            ("//x", Bad::Absolute),
-            ("~/x", Bad::Absolute),
-            ("C:\\x", Bad::Absolute),
-            ("./~/x", Bad::Absolute),
-            (" /", Bad::Empty),
-            ("..", Bad::Parent),
-            ("a/..", Bad::Parent),
-            ("a/../.tickets\0", Bad::Parent),
-            ("a\0b", Bad::Nul),
-            (".tickets", Bad::Tickets),
-            ("./.tickets/x", Bad::Tickets),
-            (".//.tickets/", Bad::Tickets),
-            ("", Bad::Empty),
-            ("  ", Bad::Empty),
+            ("/etc/../x", RelPathError::Absolute),
+            ("//x", RelPathError::Absolute),
+            ("~/x", RelPathError::Absolute),
+            ("C:\\x", RelPathError::Absolute),
+            ("./~/x", RelPathError::Absolute),
+            (" /", RelPathError::Empty),
+            ("..", RelPathError::Parent),
+            ("a/..", RelPathError::Parent),
+            ("a/../.tickets\0", RelPathError::Parent),
+            ("a\0b", RelPathError::Nul),
+            (".tickets", RelPathError::Tickets),
+            ("./.tickets/x", RelPathError::Tickets),
+            (".//.tickets/", RelPathError::Tickets),
+            ("", RelPathError::Empty),
+            ("  ", RelPathError::Empty),
         ] {
             assert_eq!(shown(text), Err(why), "{text:?}");
         }
@@ -188,10 +188,13 @@ mod tests {
 
     #[test]
     fn writing_is_guarded_by_whole_parts() {
-        let guard = |text: &str| Rel::parse(text).unwrap().write_guard();
-        assert_eq!(guard(".git/hooks/x"), Some(Guarded::Git));
-        assert_eq!(guard("vendor/lib/.GIT"), Some(Guarded::Git));
-        assert_eq!(guard(".marvin/upstream/TOOLS.md"), Some(Guarded::Upstream));
+        let guard = |text: &str| RelPath::parse(text).unwrap().write_guard();
+        assert_eq!(guard(".git/hooks/x"), Some(GuardedPart::Git));
+        assert_eq!(guard("vendor/lib/.GIT"), Some(GuardedPart::Git));
+        assert_eq!(
+            guard(".marvin/upstream/TOOLS.md"),
+            Some(GuardedPart::Upstream)
+        );
         assert_eq!(guard(".marvin/upstream2"), None);
         assert_eq!(guard(".github/x"), None);
         assert_eq!(guard(".gitignore"), None);
@@ -200,10 +203,10 @@ mod tests {
     proptest! {
         #[test]
         fn a_rel_never_climbs_and_parses_to_itself(text in "[a./~\\\\: .tickes]{0,12}") {
-            if let Ok(rel) = Rel::parse(&text) {
+            if let Ok(rel) = RelPath::parse(&text) {
                 prop_assert!(!rel.as_str().starts_with('/'));
                 prop_assert!(rel.parts().all(|part| part != ".." && part != "."));
-                prop_assert_eq!(Rel::parse(rel.as_str()).ok(), Some(rel.clone()));
+                prop_assert_eq!(RelPath::parse(rel.as_str()).ok(), Some(rel.clone()));
                 prop_assert!(rel.is_within(&rel.parent()));
             }
         }

@@ -7,17 +7,17 @@ use std::sync::Arc;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, Mode, fstat, openat};
 
-use super::engine::{Engine, FOLDER, Id, Stop, id};
-use crate::base::problem::{Kind, Outcome, Problem};
-use crate::disk::beneath::rel_path::Rel;
+use super::engine::{AccessError, FOLDER, FolderId, OpenMethod, id};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::disk::beneath::rel_path::RelPath;
 
 /// A working directory. Clones share the handle; it stays the same folder when its path is renamed.
 #[derive(Debug, Clone)]
 pub struct Root {
     pub(super) handle: Arc<OwnedFd>,
     pub(super) path: PathBuf,
-    pub(super) engine: Engine,
-    pub(super) id: Id,
+    pub(super) engine: OpenMethod,
+    pub(super) id: FolderId,
     /// Its name in messages.
     pub(super) called: Cow<'static, str>,
     /// It lies in Marvin's own folder, whose files are for their owner alone.
@@ -38,19 +38,19 @@ impl Root {
     /// The folder is missing, is not a folder, or may not be entered.
     pub fn open(dir: &Path) -> Outcome<Self> {
         let engine = if cfg!(target_os = "linux") {
-            Engine::Kernel
+            OpenMethod::Kernel
         } else {
-            Engine::Walk
+            OpenMethod::Walk
         };
         Self::open_with(dir, engine)
     }
 
-    pub(super) fn open_with(dir: &Path, engine: Engine) -> Outcome<Self> {
+    pub(super) fn open_with(dir: &Path, engine: OpenMethod) -> Outcome<Self> {
         let fail = |why: std::io::Error| {
             let kind = if why.kind() == std::io::ErrorKind::NotFound {
-                Kind::Missing
+                ProblemKind::Missing
             } else {
-                Kind::System
+                ProblemKind::System
             };
             let mut problem = Problem::system(
                 format!("Cannot use {} as working directory", dir.display()),
@@ -96,11 +96,11 @@ impl Root {
     /// # Errors
     /// It is missing, not a folder, leads outside, or lies, perhaps through a symlink, in a part with a fence of its own, which the new one would
     /// not know.
-    pub fn inner(&self, rel: &Rel) -> Outcome<Self> {
-        let open = || -> Result<Self, Stop> {
+    pub fn inner(&self, rel: &RelPath) -> Outcome<Self> {
+        let open = || -> Result<Self, AccessError> {
             let handle = self.open_folder(rel)?;
             if let Some(guard) = self.guard(handle.as_fd(), None)? {
-                return Err(Stop::Guard(guard));
+                return Err(AccessError::Guard(guard));
             }
             let id = id(&fstat(&handle)?);
             Ok(Self {
@@ -117,7 +117,7 @@ impl Root {
     }
 
     /// True for what lies in Marvin's own folder of a project.
-    pub(super) fn is_private(&self, rel: &Rel) -> bool {
+    pub(super) fn is_private(&self, rel: &RelPath) -> bool {
         self.private || rel.parts().any(|part| part == OWN_FOLDER)
     }
 
@@ -130,8 +130,8 @@ impl Root {
     ///
     /// # Errors
     /// `Refused` for an absolute path, `..`, NUL and `.tickets`; `Input` for an empty path. Each shows the directory.
-    pub fn check(&self, text: &str) -> Outcome<Rel> {
-        Rel::parse(text).map_err(|bad| self.orient(self.refusal(text, bad)))
+    pub fn check(&self, text: &str) -> Outcome<RelPath> {
+        RelPath::parse(text).map_err(|bad| self.with_listing(self.refusal(text, bad)))
     }
 
     /// [`Root::check`] for a path that is to be written, with a look at the disk: the nearest existing folder must lie inside and outside the
@@ -139,7 +139,7 @@ impl Root {
     ///
     /// # Errors
     /// As [`Root::check`], and those of the write itself.
-    pub fn check_write(&self, text: &str) -> Outcome<Rel> {
+    pub fn check_write(&self, text: &str) -> Outcome<RelPath> {
         let rel = self.check(text)?;
         self.may_write(&rel)
             .map_err(|stop| self.problem("write", &rel, stop))?;

@@ -17,38 +17,43 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
 
-use super::engine::{Id, Stop, id};
-use super::ignored::Rules;
+use super::engine::{AccessError, FolderId, id};
+use super::ignored::IgnoreRules;
 use super::read::open_name;
 use super::root::Root;
 use crate::disk::beneath::located::DEEPEST;
-use crate::disk::beneath::rel_path::{Guarded, Rel};
+use crate::disk::beneath::rel_path::{GuardedPart, RelPath};
 
 /// Entries between two checks for cancellation.
 const PAUSE: usize = 4_096;
 
 /// Decides where a walk goes and takes what it finds.
-pub trait Visit {
+pub trait WalkVisitor {
     /// State that a folder passes on to its entries.
     type Mark: Copy;
 
     /// Whether an entry is wanted, and the mark it gets. `ignored` when an ignore file hides it.
-    fn enter(&mut self, entry: &Found<'_>, ignored: bool, above: Self::Mark) -> Option<Self::Mark>;
+    fn enter(
+        &mut self,
+        entry: &WalkEntry<'_>,
+        ignored: bool,
+        above: Self::Mark,
+    ) -> Option<Self::Mark>;
 
     /// Takes a file.
     fn file(&mut self, file: WalkFile) -> ControlFlow<()>;
 
     /// Called for a folder that cannot be read.
-    fn unreadable(&mut self, folder: &Rel, why: io::Error);
+    fn unreadable(&mut self, folder: &RelPath, why: io::Error);
 
     /// Polled now and then: true ends the walk.
     fn is_over(&mut self) -> bool;
 }
 
 /// An entry on which a visitor decides.
-pub struct Found<'a> {
+pub struct WalkEntry<'a> {
     /// Its path; bytes that are not UTF-8 are shown as U+FFFD.
-    pub rel: &'a Rel,
+    pub rel: &'a RelPath,
     /// A folder; else an ordinary file.
     pub is_folder: bool,
 }
@@ -56,7 +61,7 @@ pub struct Found<'a> {
 /// A file in a folder that is held open.
 pub struct WalkFile {
     /// Its path; bytes that are not UTF-8 are shown as U+FFFD.
-    pub rel: Rel,
+    pub rel: RelPath,
     dir: Arc<OwnedFd>,
     name: OsString,
 }
@@ -68,39 +73,39 @@ impl WalkFile {
     /// It is gone, may not be read, or is something else by now.
     pub fn open(&self) -> io::Result<File> {
         open_name(self.dir.as_fd(), &self.name, OFlags::RDONLY).map_err(|stop| match stop {
-            Stop::Os(errno) => errno.into(),
+            AccessError::Os(errno) => errno.into(),
             _ => Errno::LOOP.into(),
         })
     }
 }
 
 /// A folder being walked.
-struct Frame<M> {
+struct WalkFrame<M> {
     dir: Arc<OwnedFd>,
-    rel: Rel,
+    rel: RelPath,
     entries: IntoIter<(OsString, bool)>,
-    rules: Rc<Rules>,
+    rules: Rc<IgnoreRules>,
     mark: M,
 }
 
 impl Root {
     /// Walks all files in the order of their paths, compared by component. Symlinks, pipes and devices are skipped; `.git` and the tickets are
     /// never entered. `ignore_files` are the names of files with ignore patterns.
-    pub fn walk<V: Visit>(&self, ignore_files: &[&str], mark: V::Mark, visit: &mut V) {
+    pub fn walk<V: WalkVisitor>(&self, ignore_files: &[&str], mark: V::Mark, visit: &mut V) {
         let fences = self.fences().into_iter();
-        let closed: Vec<Id> = fences
-            .filter(|(_, guard)| matches!(guard, Guarded::Tickets | Guarded::Git))
+        let closed: Vec<FolderId> = fences
+            .filter(|(_, guard)| matches!(guard, GuardedPart::Tickets | GuardedPart::Git))
             .map(|(id, _)| id)
             .collect();
         let rules = match ignore_files {
-            [] => Rules::none(),
-            files => Rules::above(self, &Rel::here(), files),
+            [] => IgnoreRules::none(),
+            files => IgnoreRules::above(self, &RelPath::here(), files),
         };
-        let mut stack: Vec<Frame<V::Mark>> = Vec::new();
-        let open = |dir: OwnedFd, rel: Rel, above: Rc<Rules>, mark, visit: &mut V| {
+        let mut stack: Vec<WalkFrame<V::Mark>> = Vec::new();
+        let open = |dir: OwnedFd, rel: RelPath, above: Rc<IgnoreRules>, mark, visit: &mut V| {
             let entries = entries(&dir, &rel, visit);
-            let rules = Rules::of_folder(self, dir.as_fd(), &rel, above, ignore_files);
-            Frame {
+            let rules = IgnoreRules::of_folder(self, dir.as_fd(), &rel, above, ignore_files);
+            WalkFrame {
                 dir: Arc::new(dir),
                 rel,
                 entries: entries.into_iter(),
@@ -109,8 +114,8 @@ impl Root {
             }
         };
         match openat(&*self.handle, ".", READABLE, Mode::empty()) {
-            Ok(top) => stack.push(open(top, Rel::here(), rules, mark, visit)),
-            Err(why) => visit.unreadable(&Rel::here(), why.into()),
+            Ok(top) => stack.push(open(top, RelPath::here(), rules, mark, visit)),
+            Err(why) => visit.unreadable(&RelPath::here(), why.into()),
         }
         while let Some(frame) = stack.last_mut() {
             if visit.is_over() {
@@ -122,7 +127,7 @@ impl Root {
             };
             let rel = frame.rel.child(&name.to_string_lossy());
             let ignored = frame.rules.hides(self.path(), &rel, is_folder);
-            let found = Found {
+            let found = WalkEntry {
                 rel: &rel,
                 is_folder,
             };
@@ -166,7 +171,7 @@ const READABLE: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC);
 
 /// The files and folders in `dir` in the order of their names, each with whether it is a folder; as many as can be read.
-fn entries<V: Visit>(dir: &OwnedFd, rel: &Rel, visit: &mut V) -> Vec<(OsString, bool)> {
+fn entries<V: WalkVisitor>(dir: &OwnedFd, rel: &RelPath, visit: &mut V) -> Vec<(OsString, bool)> {
     let mut entries = Vec::new();
     if let Err(why) = read_entries(dir, &mut entries, &mut || visit.is_over()) {
         visit.unreadable(rel, why.into());

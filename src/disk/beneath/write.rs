@@ -12,13 +12,13 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::engine::{Stop, id};
+use super::engine::{AccessError, id};
 use super::read::{open_name, plain};
 use super::root::Root;
 use crate::base::ids;
 use crate::base::problem::Outcome;
-use crate::disk::beneath::located::{Last, Spot};
-use crate::disk::beneath::rel_path::{Guarded, Rel};
+use crate::disk::beneath::located::{FinalLink, Located};
+use crate::disk::beneath::rel_path::{GuardedPart, RelPath};
 
 /// Modes before the umask.
 const FILE: Mode = Mode::from_raw_mode(0o666);
@@ -35,7 +35,7 @@ impl Root {
     ///
     /// # Errors
     /// Something exists there already (even a dangling symlink); the fence refuses it; the disk fails, in which case nothing is left.
-    pub fn create_new(&self, rel: &Rel, bytes: &[u8]) -> Outcome<()> {
+    pub fn create_new(&self, rel: &RelPath, bytes: &[u8]) -> Outcome<()> {
         self.make(rel, bytes)
             .map_err(|stop| self.problem("create", rel, stop))
     }
@@ -44,8 +44,8 @@ impl Root {
     ///
     /// # Errors
     /// It is missing, not a regular file, not writable, or the fence refuses it; the old content is then intact.
-    pub fn replace(&self, rel: &Rel, bytes: &[u8]) -> Outcome<()> {
-        self.writable(rel, Last::Follow)
+    pub fn replace(&self, rel: &RelPath, bytes: &[u8]) -> Outcome<()> {
+        self.writable(rel, FinalLink::Follow)
             .and_then(|spot| {
                 let old = spot.stat()?;
                 swap_in(&spot, bytes, Some(&old), None, self.mode_mask(rel))
@@ -57,7 +57,7 @@ impl Root {
     ///
     /// # Errors
     /// As [`Root::replace`], except for a missing file.
-    pub fn put(&self, rel: &Rel, bytes: &[u8]) -> Outcome<()> {
+    pub fn put(&self, rel: &RelPath, bytes: &[u8]) -> Outcome<()> {
         self.put_or_stop(rel, bytes, None)
             .map_err(|stop| self.problem("write", rel, stop))
     }
@@ -66,9 +66,9 @@ impl Root {
     ///
     /// # Errors
     /// As [`Root::put`], and when `like` is missing.
-    pub fn put_like(&self, rel: &Rel, bytes: &[u8], like: &Rel) -> Outcome<()> {
-        let mode = || -> Result<Mode, Stop> {
-            let stat = self.locate(like, Last::Follow)?.stat()?;
+    pub fn put_like(&self, rel: &RelPath, bytes: &[u8], like: &RelPath) -> Outcome<()> {
+        let mode = || -> Result<Mode, AccessError> {
+            let stat = self.locate(like, FinalLink::Follow)?.stat()?;
             Ok(Mode::from_raw_mode(stat.st_mode) & Mode::from_raw_mode(PERMISSIONS))
         };
         let mode = mode().map_err(|stop| self.problem("read", like, stop))?;
@@ -80,16 +80,16 @@ impl Root {
     ///
     /// # Errors
     /// The fence refuses one of them.
-    pub fn is_same_file(&self, one: &Rel, other: &Rel) -> Outcome<bool> {
-        let found = |rel: &Rel| match self.locate(rel, Last::Follow) {
+    pub fn is_same_file(&self, one: &RelPath, other: &RelPath) -> Outcome<bool> {
+        let found = |rel: &RelPath| match self.locate(rel, FinalLink::Follow) {
             Ok(spot) => {
                 let dir = id(&fstat(&spot.dir)?);
                 Ok(Some((dir, spot.stat().ok(), spot.name)))
             }
-            Err(Stop::Os(Errno::NOENT | Errno::NOTDIR)) => Ok(None),
+            Err(AccessError::Os(Errno::NOENT | Errno::NOTDIR)) => Ok(None),
             Err(stop) => Err(stop),
         };
-        let same = || -> Result<bool, Stop> {
+        let same = || -> Result<bool, AccessError> {
             let (Some(one), Some(other)) = (found(one)?, found(other)?) else {
                 return Ok(false);
             };
@@ -104,7 +104,7 @@ impl Root {
     }
 
     /// The mode bits that a file may have: private files keep only the owner's, so that a script can still be run.
-    fn mode_mask(&self, rel: &Rel) -> Mode {
+    fn mode_mask(&self, rel: &RelPath) -> Mode {
         match self.is_private(rel) {
             true => PRIVATE_DIR,
             false => ANY,
@@ -115,7 +115,7 @@ impl Root {
     ///
     /// # Errors
     /// A part is a file, or the fence refuses it.
-    pub fn make_folder(&self, rel: &Rel) -> Outcome<()> {
+    pub fn make_folder(&self, rel: &RelPath) -> Outcome<()> {
         // The folders above a name in it are what is wanted.
         self.parents(&rel.child("x"))
             .map_err(|stop| self.problem("make the folder", rel, stop))
@@ -125,7 +125,7 @@ impl Root {
     ///
     /// # Errors
     /// As [`Root::replace`]. A write cut short by a full disk is undone.
-    pub fn append(&self, rel: &Rel, bytes: &[u8]) -> Outcome<u64> {
+    pub fn append(&self, rel: &RelPath, bytes: &[u8]) -> Outcome<u64> {
         self.append_or_stop(rel, bytes)
             .map_err(|stop| self.problem("append to", rel, stop))
     }
@@ -134,11 +134,11 @@ impl Root {
     ///
     /// # Errors
     /// It is missing, a folder, or the fence refuses it.
-    pub fn remove_file(&self, rel: &Rel) -> Outcome<()> {
-        self.writable(rel, Last::Keep)
+    pub fn remove_file(&self, rel: &RelPath) -> Outcome<()> {
+        self.writable(rel, FinalLink::Keep)
             .and_then(|spot| match spot.stat() {
                 Ok(stat) if rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir() => {
-                    Err(Stop::Kind("a folder"))
+                    Err(AccessError::Kind("a folder"))
                 }
                 Ok(_) => Ok(unlinkat(
                     &spot.dir,
@@ -151,13 +151,13 @@ impl Root {
     }
 
     /// The fence's answer for a write, found without changing anything.
-    pub(super) fn may_write(&self, rel: &Rel) -> Result<(), Stop> {
+    pub(super) fn may_write(&self, rel: &RelPath) -> Result<(), AccessError> {
         if let Some(guard) = rel.write_guard() {
-            return Err(Stop::Guard(guard));
+            return Err(AccessError::Guard(guard));
         }
-        match self.writable(rel, Last::Follow) {
+        match self.writable(rel, FinalLink::Follow) {
             Ok(_) => Ok(()),
-            Err(Stop::Os(Errno::NOENT)) if !rel.parent().is_here() => {
+            Err(AccessError::Os(Errno::NOENT)) if !rel.parent().is_here() => {
                 // Its folder is missing, or its symlink leads to a missing one: then the parent decides.
                 self.may_write(&rel.parent())
             }
@@ -165,22 +165,22 @@ impl Root {
         }
     }
 
-    fn writable(&self, rel: &Rel, last: Last) -> Result<Spot, Stop> {
+    fn writable(&self, rel: &RelPath, last: FinalLink) -> Result<Located, AccessError> {
         if let Some(guard) = rel.write_guard() {
-            return Err(Stop::Guard(guard));
+            return Err(AccessError::Guard(guard));
         }
         let spot = self.locate(rel, last)?;
         match spot.guard {
-            Some(guard) => Err(Stop::Guard(guard)),
+            Some(guard) => Err(AccessError::Guard(guard)),
             None => Ok(spot),
         }
     }
 
-    fn make(&self, rel: &Rel, bytes: &[u8]) -> Result<(), Stop> {
+    fn make(&self, rel: &RelPath, bytes: &[u8]) -> Result<(), AccessError> {
         self.parents(rel)?;
-        let spot = self.writable(rel, Last::Keep)?;
+        let spot = self.writable(rel, FinalLink::Keep)?;
         let Some(name) = &spot.name else {
-            return Err(Stop::Os(Errno::EXIST));
+            return Err(AccessError::Os(Errno::EXIST));
         };
         let mut file = new_file(&spot.dir, name, FILE & self.mode_mask(rel))?;
         let written = file.write_all(bytes).and_then(|()| file.sync_all());
@@ -191,9 +191,14 @@ impl Root {
         Ok(())
     }
 
-    fn put_or_stop(&self, rel: &Rel, bytes: &[u8], mode: Option<Mode>) -> Result<(), Stop> {
+    fn put_or_stop(
+        &self,
+        rel: &RelPath,
+        bytes: &[u8],
+        mode: Option<Mode>,
+    ) -> Result<(), AccessError> {
         self.parents(rel)?;
-        let spot = self.writable(rel, Last::Follow)?;
+        let spot = self.writable(rel, FinalLink::Follow)?;
         match spot.stat() {
             Ok(old) => swap_in(&spot, bytes, Some(&old), mode, self.mode_mask(rel)),
             Err(Errno::NOENT) => swap_in(&spot, bytes, None, mode, self.mode_mask(rel)),
@@ -201,8 +206,8 @@ impl Root {
         }
     }
 
-    fn append_or_stop(&self, rel: &Rel, bytes: &[u8]) -> Result<u64, Stop> {
-        let spot = self.writable(rel, Last::Follow)?;
+    fn append_or_stop(&self, rel: &RelPath, bytes: &[u8]) -> Result<u64, AccessError> {
+        let spot = self.writable(rel, FinalLink::Follow)?;
         let old = spot.stat()?;
         plain(&old)?;
         let mut file = open_name(
@@ -225,20 +230,20 @@ impl Root {
     }
 
     /// Makes the folders above `rel`, each opened again through the fence before the next.
-    fn parents(&self, rel: &Rel) -> Result<(), Stop> {
+    fn parents(&self, rel: &RelPath) -> Result<(), AccessError> {
         let folder = rel.parent();
         if let Some(guard) = rel.write_guard() {
-            return Err(Stop::Guard(guard));
+            return Err(AccessError::Guard(guard));
         }
         if folder.is_here() {
             return Ok(());
         }
         match self.folder(folder.fitting()?) {
-            Err(Stop::Os(Errno::NOENT)) => {}
+            Err(AccessError::Os(Errno::NOENT)) => {}
             answer => return answer.map(drop),
         }
         self.parents(&folder)?;
-        let spot = self.writable(&folder, Last::Keep)?;
+        let spot = self.writable(&folder, FinalLink::Keep)?;
         let mode = match self.is_private(&folder) {
             true => PRIVATE_DIR,
             false => DIR,
@@ -250,11 +255,11 @@ impl Root {
         self.open_written_folder(&folder)
     }
 
-    fn open_written_folder(&self, folder: &Rel) -> Result<(), Stop> {
+    fn open_written_folder(&self, folder: &RelPath) -> Result<(), AccessError> {
         let dir = self.folder(folder.fitting()?)?;
         match self.guard(dir.as_fd(), None)? {
-            Some(guard @ (Guarded::Tickets | Guarded::Git | Guarded::Upstream)) => {
-                Err(Stop::Guard(guard))
+            Some(guard @ (GuardedPart::Tickets | GuardedPart::Git | GuardedPart::Upstream)) => {
+                Err(AccessError::Guard(guard))
             }
             None => Ok(()),
         }
@@ -264,12 +269,12 @@ impl Root {
 /// Writes a temporary file beside the target, syncs it and renames it over the target's name. The rename replaces the name itself, so a symlink
 /// that appeared there in between is not followed. It gets `mode`, else that of the old file, restricted by `mask`.
 fn swap_in(
-    spot: &Spot,
+    spot: &Located,
     bytes: &[u8],
     old: Option<&Stat>,
     mode: Option<Mode>,
     mask: Mode,
-) -> Result<(), Stop> {
+) -> Result<(), AccessError> {
     let name = spot.name()?;
     if let Some(stat) = old {
         plain(stat)?;
@@ -281,7 +286,7 @@ fn swap_in(
         )?;
     }
     let temp = OsString::from(format!(".marvin-{}.tmp", ids::hex(8)));
-    let fill = || -> Result<(), Stop> {
+    let fill = || -> Result<(), AccessError> {
         let old_mode = || old.map(|stat| Mode::from_raw_mode(stat.st_mode) & ANY);
         let exact = mode.or_else(old_mode).map(|mode| mode & mask);
         // Nobody else can open it before it has its mode.

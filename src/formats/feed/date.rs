@@ -5,7 +5,7 @@ use jiff::civil::{Date, Time};
 use crate::base::text::{clip, single_spaced};
 
 /// Characters of a date that is shown as written, at most.
-const LONGEST: usize = 60;
+const MAX_DATE_CHARS: usize = 60;
 
 const MONTHS: [&str; 12] = [
     "january",
@@ -43,13 +43,13 @@ const ZONES: [(&str, i32); 16] = [
 ];
 
 /// A time of day, and its offset from UTC in minutes if given.
-type Clock = (Time, Option<i32>);
+type TimeOfDay = (Time, Option<i32>);
 
 /// `2026-05-01 12:30 UTC`, `2026-05-01 12:30 +02:00`, `2026-05-01`; in an unknown form as written, on one line.
 pub(super) fn shown(text: &str) -> String {
     let line = single_spaced(text);
     let Some((date, clock)) = iso(&line).or_else(|| mail(&line)) else {
-        return clip(&line, LONGEST);
+        return clip(&line, MAX_DATE_CHARS);
     };
     let Some((time, zone)) = clock else {
         return date.to_string();
@@ -67,7 +67,7 @@ pub(super) fn shown(text: &str) -> String {
 }
 
 /// `2026-05-01T12:30:00Z` with its shorter forms.
-fn iso(line: &str) -> Option<(Date, Option<Clock>)> {
+fn iso(line: &str) -> Option<(Date, Option<TimeOfDay>)> {
     let (day, rest) = match line.find(['T', 't', ' ']) {
         Some(at) => (line.get(..at)?, line.get(at + 1..)?.trim()),
         None => (line, ""),
@@ -89,9 +89,9 @@ fn iso(line: &str) -> Option<(Date, Option<Clock>)> {
 }
 
 /// `Fri, 01 May 2026 12:30:00 +0200`, its parts in any order.
-fn mail(line: &str) -> Option<(Date, Option<Clock>)> {
+fn mail(line: &str) -> Option<(Date, Option<TimeOfDay>)> {
     let (mut day, mut month, mut year) = (None, None, None);
-    let mut time: Option<Clock> = None;
+    let mut time: Option<TimeOfDay> = None;
     // 01-May-2026
     let parted = |word: &str| match word.starts_with(|c: char| c.is_ascii_digit())
         && word.contains(|c: char| c.is_ascii_alphabetic())
@@ -127,7 +127,7 @@ fn mail(line: &str) -> Option<(Date, Option<Clock>)> {
 }
 
 /// `12:30`, `12:30:00.5Z`, `12:30:00+02:00`, `12:30 GMT`.
-fn clock(text: &str) -> Option<Clock> {
+fn clock(text: &str) -> Option<TimeOfDay> {
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || matches!(c, ':' | '.' | ',')))
         .unwrap_or(text.len());

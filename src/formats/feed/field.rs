@@ -1,7 +1,7 @@
 //! Which elements hold a title, a date, a summary or a link, and which one wins if there are several.
 
-use super::scope::Space;
-use crate::base::text::{single_spaced, visible};
+use super::scope::Namespace;
+use crate::base::text::{escape_controls, single_spaced};
 use crate::formats::html;
 
 /// Bytes of a summary that are read, at most; only its beginning is ever shown.
@@ -9,7 +9,7 @@ const SUMMARY: usize = 64 * 1024;
 
 /// What an element holds. The lowest rank wins, the first one among equals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Field {
+pub(super) enum FeedField {
     Title(u8),
     Summary(u8),
     /// A content that may also be elsewhere.
@@ -21,31 +21,35 @@ pub(super) enum Field {
     Enclosure,
 }
 
-impl Field {
+impl FeedField {
     /// The field of an element of an entry or of the feed itself.
-    pub(super) fn of(space: Space, name: &str) -> Option<Self> {
+    pub(super) fn of(space: Namespace, name: &str) -> Option<Self> {
         let name = name.to_ascii_lowercase();
         Some(match (space, name.as_str()) {
-            (Space::Core, "title") => Self::Title(0),
-            (Space::Dublin, "title") => Self::Title(1),
-            (Space::Core, "description" | "summary" | "tagline") => Self::Summary(0),
-            (Space::Atom, "summary") => Self::Summary(1),
-            (Space::Core, "content") => Self::Content(2),
-            (Space::Content, "encoded") => Self::Summary(3),
-            (Space::Atom, "content") => Self::Content(3),
-            (Space::Page, "body") => Self::Summary(4),
-            (Space::Dublin, "description") => Self::Summary(5),
-            (Space::Itunes, "summary") => Self::Summary(6),
-            (Space::Itunes, "subtitle") => Self::Summary(7),
-            (Space::Media, "description") => Self::Summary(8),
-            (Space::Core, "pubdate" | "published" | "issued") => Self::Date(0),
-            (Space::Atom, "published") | (Space::Dublin, "date" | "issued") => Self::Date(1),
-            (Space::Core, "updated" | "modified" | "created" | "date") => Self::Date(2),
-            (Space::Atom, "updated") | (Space::Dublin, "modified" | "created") => Self::Date(3),
-            (Space::Core | Space::Atom, "link") => Self::Link,
-            (Space::Core, "guid") => Self::Guid,
-            (Space::Core, "id") => Self::Id,
-            (Space::Core, "enclosure") => Self::Enclosure,
+            (Namespace::Core, "title") => Self::Title(0),
+            (Namespace::Dublin, "title") => Self::Title(1),
+            (Namespace::Core, "description" | "summary" | "tagline") => Self::Summary(0),
+            (Namespace::Atom, "summary") => Self::Summary(1),
+            (Namespace::Core, "content") => Self::Content(2),
+            (Namespace::Content, "encoded") => Self::Summary(3),
+            (Namespace::Atom, "content") => Self::Content(3),
+            (Namespace::Page, "body") => Self::Summary(4),
+            (Namespace::Dublin, "description") => Self::Summary(5),
+            (Namespace::Itunes, "summary") => Self::Summary(6),
+            (Namespace::Itunes, "subtitle") => Self::Summary(7),
+            (Namespace::Media, "description") => Self::Summary(8),
+            (Namespace::Core, "pubdate" | "published" | "issued") => Self::Date(0),
+            (Namespace::Atom, "published") | (Namespace::Dublin, "date" | "issued") => {
+                Self::Date(1)
+            }
+            (Namespace::Core, "updated" | "modified" | "created" | "date") => Self::Date(2),
+            (Namespace::Atom, "updated") | (Namespace::Dublin, "modified" | "created") => {
+                Self::Date(3)
+            }
+            (Namespace::Core | Namespace::Atom, "link") => Self::Link,
+            (Namespace::Core, "guid") => Self::Guid,
+            (Namespace::Core, "id") => Self::Id,
+            (Namespace::Core, "enclosure") => Self::Enclosure,
             _ => return None,
         })
     }
@@ -53,15 +57,15 @@ impl Field {
 
 /// The best candidate so far.
 #[derive(Debug)]
-pub(super) struct Best<T>(Option<(u8, T)>);
+pub(super) struct BestField<T>(Option<(u8, T)>);
 
-impl<T> Default for Best<T> {
+impl<T> Default for BestField<T> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<T> Best<T> {
+impl<T> BestField<T> {
     pub(super) fn offer(&mut self, rank: u8, value: T) {
         if self.0.as_ref().is_none_or(|(own, _)| rank < *own) {
             self.0 = Some((rank, value));
@@ -79,7 +83,7 @@ impl<T> Best<T> {
 
 /// How the text of an element is encoded (RFC 4287 section 3.1; Atom 0.3 had media types).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum TextType {
     /// Plain text.
     Plain,
     /// HTML, escaped once.
@@ -88,7 +92,7 @@ pub(super) enum Style {
     Data,
 }
 
-impl Style {
+impl TextType {
     /// By the `type` of an Atom element.
     pub(super) fn of(kind: &str) -> Self {
         let kind = kind.trim().to_ascii_lowercase();
@@ -102,14 +106,14 @@ impl Style {
 }
 
 /// The text of an element on one line: markup removed once, HTML entities decoded once.
-pub(super) fn words(text: &str, style: Style) -> String {
+pub(super) fn words(text: &str, style: TextType) -> String {
     let text = text
         .get(..text.floor_char_boundary(SUMMARY))
         .unwrap_or_default();
     let line = match style {
-        Style::Plain => single_spaced(text),
-        Style::Escaped => html::line(text),
-        Style::Data => String::new(),
+        TextType::Plain => single_spaced(text),
+        TextType::Escaped => html::line(text),
+        TextType::Data => String::new(),
     };
-    visible(&line)
+    escape_controls(&line)
 }

@@ -11,7 +11,7 @@ use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 
 use super::address::Address;
 use super::charset;
-pub(crate) use page::Named;
+pub(crate) use page::NamedFeed;
 
 /// Bytes before the XML declaration that are searched for it: broken servers print warnings there.
 const JUNK: usize = 64 * 1024;
@@ -24,7 +24,7 @@ pub struct Feed {
     /// The page it belongs to.
     pub link: Option<String>,
     /// Its first entries, in its own order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<FeedEntry>,
     /// How many entries it has.
     pub count: usize,
     /// What was wrong with the document, as a sentence.
@@ -33,7 +33,7 @@ pub struct Feed {
 
 /// An entry of a feed. Each text is on one line, without tags and control characters, and empty when the feed has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct FeedEntry {
     /// Its title.
     pub title: String,
     /// When it appeared: `2026-05-01 12:30 +02:00`, or as written if that is not a date.
@@ -48,7 +48,7 @@ pub struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoFeed {
     /// It is a web page, which names these feeds.
-    Page(Vec<Named>),
+    Page(Vec<NamedFeed>),
     /// It is XML with this root element.
     Other(String),
     /// It is a feed that broke before its first entry.
@@ -71,11 +71,11 @@ pub fn read(
     let (text, dirty) = without_controls(&text);
     let start = text.find("<?xml").unwrap_or_default();
     let mut found = walk::walk(text.get(start..).unwrap_or(&text), address, most);
-    if let (walk::Found::Other(_), Some(start)) = (&found, root(&text)) {
+    if let (walk::DocumentKind::Other(_), Some(start)) = (&found, root(&text)) {
         found = walk::walk(text.get(start..).unwrap_or_default(), address, most);
     }
     match found {
-        walk::Found::Feed(mut feed) => {
+        walk::DocumentKind::Feed(mut feed) => {
             if dirty {
                 feed.note.get_or_insert(walk::DAMAGED);
             }
@@ -84,7 +84,7 @@ pub fn read(
                 false => Ok(feed),
             }
         }
-        walk::Found::Other(root) => Err(match page::feeds(&text, &root, address) {
+        walk::DocumentKind::Other(root) => Err(match page::feeds(&text, &root, address) {
             Some(named) => NoFeed::Page(named),
             None if root.is_empty() => NoFeed::Unreadable,
             None => NoFeed::Other(root),

@@ -1,22 +1,22 @@
 //! A web page where a feed was expected: the feeds it links to.
 
-use crate::base::text::{clip, single_spaced, visible};
+use crate::base::text::{clip, escape_controls, single_spaced};
 use crate::formats::address::Address;
-use crate::formats::html::{self, Piece};
+use crate::formats::html::{self, HtmlToken};
 
 /// First elements of a page that omits `html`.
 const STARTS: [&str; 12] = [
     "html", "head", "body", "meta", "title", "link", "script", "style", "p", "div", "h1", "br",
 ];
 /// Feeds that are listed, at most.
-const MOST: usize = 10;
+const MAX_FEEDS: usize = 10;
 
 /// Bytes of a page that are searched for them.
 const HEAD: usize = 512 * 1024;
 
 /// A feed that a page links to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedFeed {
     /// Its address.
     pub url: String,
     /// The page's title for it; may be empty.
@@ -24,19 +24,19 @@ pub struct Named {
 }
 
 /// The feeds that a page links to; `None` when `text`, whose first element is `root`, is not a page.
-pub(super) fn feeds(text: &str, root: &str, address: &Address) -> Option<Vec<Named>> {
+pub(super) fn feeds(text: &str, root: &str, address: &Address) -> Option<Vec<NamedFeed>> {
     let root = root.to_ascii_lowercase();
     let mut is_page = STARTS.contains(&root.as_str());
     let mut base: Option<Address> = None;
     let mut found: Vec<(String, String)> = Vec::new();
     let head = text.get(..text.floor_char_boundary(HEAD)).unwrap_or(text);
     html::read(head, |piece| {
-        let Piece::Open(tag) = piece else { return };
+        let HtmlToken::Open(tag) = piece else { return };
         let attribute = |name| tag.attribute(name).unwrap_or_default().trim().to_owned();
         match tag.name() {
             "html" => is_page = true,
             "base" if base.is_none() => base = address.join(&attribute("href")).ok(),
-            "link" if found.len() < MOST => {
+            "link" if found.len() < MAX_FEEDS => {
                 let rel = attribute("rel").to_lowercase();
                 let kind = attribute("type").to_lowercase();
                 let kind = kind.split(';').next().unwrap_or_default().trim();
@@ -53,14 +53,14 @@ pub(super) fn feeds(text: &str, root: &str, address: &Address) -> Option<Vec<Nam
         return None;
     }
     let base = base.as_ref().unwrap_or(address);
-    let mut named: Vec<Named> = Vec::new();
+    let mut named: Vec<NamedFeed> = Vec::new();
     for (href, title) in found {
         let Ok(url) = base.join(&href) else { continue };
         let url = url.to_string();
         if named.iter().all(|other| other.url != url) {
             let title = single_spaced(&title);
-            let title = clip(&visible(&title), 80);
-            named.push(Named { url, title });
+            let title = clip(&escape_controls(&title), 80);
+            named.push(NamedFeed { url, title });
         }
     }
     Some(named)

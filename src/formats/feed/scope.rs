@@ -3,11 +3,11 @@
 use crate::formats::address::Address;
 
 /// Most namespace bindings. Honest feeds have a dozen; without a bound a document could make every lookup slow.
-const MOST: usize = 128;
+const MAX_BINDINGS: usize = 128;
 
 /// The vocabularies that describe entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Space {
+pub(super) enum Namespace {
     /// The feed's own.
     Core,
     Atom,
@@ -19,7 +19,7 @@ pub(super) enum Space {
     Other,
 }
 
-impl Space {
+impl Namespace {
     fn of(uri: &str) -> Self {
         let uri = uri.trim().to_ascii_lowercase();
         let uri = uri.trim_end_matches(['/', '#']);
@@ -57,22 +57,23 @@ impl Space {
 /// The declarations in scope, each with the depth of its element.
 #[derive(Debug, Default)]
 pub(super) struct Scopes {
-    spaces: Vec<(usize, String, Space)>,
+    spaces: Vec<(usize, String, Namespace)>,
     bases: Vec<(usize, Address)>,
 }
 
 impl Scopes {
     /// A namespace declared by an element at `depth`: `xmlns:prefix`, or `xmlns` with an empty prefix.
     pub(super) fn declare(&mut self, depth: usize, prefix: &str, uri: &str) {
-        if self.spaces.len() < MOST {
-            self.spaces.push((depth, prefix.to_owned(), Space::of(uri)));
+        if self.spaces.len() < MAX_BINDINGS {
+            self.spaces
+                .push((depth, prefix.to_owned(), Namespace::of(uri)));
         }
     }
 
     /// An `xml:base` of an element at `depth`; itself relative to the one around it, else to the document.
     pub(super) fn rebase(&mut self, depth: usize, base: &str, document: &Address) {
         let joined = self.base().unwrap_or(document).join(base);
-        if let Some(joined) = joined.ok().filter(|_| self.bases.len() < MOST) {
+        if let Some(joined) = joined.ok().filter(|_| self.bases.len() < MAX_BINDINGS) {
             self.bases.push((depth, joined));
         }
     }
@@ -93,13 +94,13 @@ impl Scopes {
     }
 
     /// The vocabulary of a prefix. Elements without one belong to the feed, unless an element below its root declares otherwise.
-    pub(super) fn space(&self, prefix: &str) -> Space {
+    pub(super) fn space(&self, prefix: &str) -> Namespace {
         let declared = self.spaces.iter().rev().find(|(_, own, _)| own == prefix);
         match declared {
-            Some((depth, _, _)) if prefix.is_empty() && *depth <= 1 => Space::Core,
+            Some((depth, _, _)) if prefix.is_empty() && *depth <= 1 => Namespace::Core,
             Some((.., space)) => *space,
-            None if prefix.is_empty() => Space::Core,
-            None => Space::usual(prefix),
+            None if prefix.is_empty() => Namespace::Core,
+            None => Namespace::usual(prefix),
         }
     }
 }

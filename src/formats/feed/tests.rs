@@ -13,7 +13,7 @@ fn parsed(text: &str) -> Feed {
 }
 
 /// The one entry of an RSS 2.0 feed with this inside its item.
-fn item(inside: &str) -> Entry {
+fn item(inside: &str) -> FeedEntry {
     let feed = parsed(&format!(
         "<rss version='2.0' xmlns:atom='http://www.w3.org/2005/Atom' xmlns:media='http://search.yahoo.com/mrss/'\
          xmlns:content='http://purl.org/rss/1.0/modules/content/' xmlns:i='http://www.itunes.com/dtds/podcast-1.0.dtd'>\
@@ -23,7 +23,7 @@ fn item(inside: &str) -> Entry {
     feed.entries.into_iter().next().unwrap()
 }
 
-fn atom(inside: &str) -> Entry {
+fn atom(inside: &str) -> FeedEntry {
     let feed = parsed(&format!(
         "<feed xmlns='http://www.w3.org/2005/Atom'><title>F</title><entry>{inside}</entry></feed>"
     ));
@@ -31,7 +31,7 @@ fn atom(inside: &str) -> Entry {
     feed.entries.into_iter().next().unwrap()
 }
 
-fn link(entry: &Entry) -> &str {
+fn link(entry: &FeedEntry) -> &str {
     entry.link.as_deref().unwrap_or("none")
 }
 

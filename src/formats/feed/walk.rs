@@ -3,10 +3,10 @@
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use super::field::{Best, Field, Style, words};
-use super::scope::{Scopes, Space};
-use super::{Entry, Feed, date};
-use crate::base::text::visible;
+use super::field::{BestField, FeedField, TextType, words};
+use super::scope::{Namespace, Scopes};
+use super::{Feed, FeedEntry, date};
+use crate::base::text::escape_controls;
 use crate::formats::address::Address;
 use crate::formats::html;
 
@@ -26,29 +26,29 @@ const TEXT: usize = 256 * 1024;
 
 /// The kind of a document.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum DocumentKind {
     Feed(Feed),
     /// Something with this root element; empty when it has none.
     Other(String),
 }
 
 /// A link as written, and the `xml:base` in scope.
-type Link = (String, Option<Address>);
+type FeedLink = (String, Option<Address>);
 
 /// An entry, or the feed itself, while it is being read.
 #[derive(Debug, Default)]
-struct Draft {
-    title: Best<String>,
-    date: Best<String>,
-    summary: Best<String>,
-    link: Best<Link>,
+struct FeedDraft {
+    title: BestField<String>,
+    date: BestField<String>,
+    summary: BestField<String>,
+    link: BestField<FeedLink>,
 }
 
 /// An element whose text is being read.
-struct Capture<'a> {
-    field: Field,
+struct TextCapture<'a> {
+    field: FeedField,
     depth: usize,
-    style: Style,
+    style: TextType,
     text: String,
     /// The text after its start tag.
     inner: &'a str,
@@ -59,7 +59,7 @@ struct Capture<'a> {
     base: Option<Address>,
 }
 
-struct Walk<'a> {
+struct FeedWalk<'a> {
     text: &'a str,
     address: &'a Address,
     most: usize,
@@ -67,11 +67,11 @@ struct Walk<'a> {
     /// Names of the open elements.
     open: Vec<&'a str>,
     atom: Option<bool>,
-    feed: Draft,
-    entry: Option<(usize, Draft)>,
-    entries: Vec<(Draft, usize)>,
+    feed: FeedDraft,
+    entry: Option<(usize, FeedDraft)>,
+    entries: Vec<(FeedDraft, usize)>,
     count: usize,
-    capture: Option<Capture<'a>>,
+    capture: Option<TextCapture<'a>>,
     damaged: bool,
     ended: bool,
     root: String,
@@ -79,15 +79,15 @@ struct Walk<'a> {
     anew: usize,
 }
 
-pub(super) fn walk(text: &str, address: &Address, most: usize) -> Found {
-    let mut walk = Walk {
+pub(super) fn walk(text: &str, address: &Address, most: usize) -> DocumentKind {
+    let mut walk = FeedWalk {
         text,
         address,
         most,
         scopes: Scopes::default(),
         open: Vec::new(),
         atom: None,
-        feed: Draft::default(),
+        feed: FeedDraft::default(),
         entry: None,
         entries: Vec::new(),
         count: 0,
@@ -104,7 +104,7 @@ pub(super) fn walk(text: &str, address: &Address, most: usize) -> Found {
     walk.finish()
 }
 
-impl<'a> Walk<'a> {
+impl<'a> FeedWalk<'a> {
     /// Parses on from `from`; returns the offset at which the parser must restart.
     fn run(&mut self, from: usize) -> Option<usize> {
         let text = self.text.get(from..)?;
@@ -203,7 +203,7 @@ impl<'a> Walk<'a> {
             self.open.push(name);
             return;
         }
-        let is_entry = space == Space::Core
+        let is_entry = space == Namespace::Core
             && local.eq_ignore_ascii_case(if self.atom == Some(true) {
                 "entry"
             } else {
@@ -218,7 +218,7 @@ impl<'a> Walk<'a> {
             }
             self.open.push(name);
             self.count += 1;
-            let mut draft = Draft::default();
+            let mut draft = FeedDraft::default();
             let about = attribute(tag, "about").filter(|text| is_web(text));
             if let Some(about) = about {
                 draft.link.offer(3, (about, None));
@@ -233,15 +233,15 @@ impl<'a> Walk<'a> {
     }
 
     /// What an element holds, by its context.
-    fn field(&self, space: Space, local: &str) -> Option<Field> {
+    fn field(&self, space: Namespace, local: &str) -> Option<FeedField> {
         let depth = self.open.len();
-        let field = Field::of(space, local);
+        let field = FeedField::of(space, local);
         match &self.entry {
             // After the last wanted entry, entries are only counted.
             Some(_) if self.count > self.most => None,
             Some((entry, _)) if depth == entry + 1 => field,
             // media:group/media:description is the only text of some feeds.
-            Some(_) => field.filter(|_| space == Space::Media && depth <= DEEP),
+            Some(_) => field.filter(|_| space == Namespace::Media && depth <= DEEP),
             None => {
                 let parent = depth.checked_sub(2).and_then(|at| self.open.get(at))?;
                 let parent = parent.rsplit(':').next().unwrap_or_default();
@@ -249,13 +249,13 @@ impl<'a> Walk<'a> {
                     true => depth == 2,
                     false => parent.eq_ignore_ascii_case("channel"),
                 };
-                field.filter(|field| own && matches!(field, Field::Title(_) | Field::Link))
+                field.filter(|field| own && matches!(field, FeedField::Title(_) | FeedField::Link))
             }
         }
     }
 
-    fn begin(&mut self, tag: &BytesStart<'_>, field: Field, space: Space, after: usize) {
-        let atom = self.atom == Some(true) || space == Space::Atom;
+    fn begin(&mut self, tag: &BytesStart<'_>, field: FeedField, space: Namespace, after: usize) {
+        let atom = self.atom == Some(true) || space == Namespace::Atom;
         let kind = attribute(tag, "type").unwrap_or_default();
         let base = self.scopes.base().cloned();
         let mut link = |rank: u8, text: Option<String>| {
@@ -269,10 +269,10 @@ impl<'a> Walk<'a> {
             }
         };
         match field {
-            Field::Link => {
+            FeedField::Link => {
                 let rel = attribute(tag, "rel").unwrap_or_default();
                 let rank = match rel.rsplit('/').next().unwrap_or_default().trim() {
-                    "" | "alternate" if space == Space::Atom => Some(2),
+                    "" | "alternate" if space == Namespace::Atom => Some(2),
                     "" | "alternate" => Some(0),
                     "related" | "via" => Some(5),
                     _ => None,
@@ -281,24 +281,24 @@ impl<'a> Walk<'a> {
                     link(rank, attribute(tag, "href"));
                 }
             }
-            Field::Enclosure => link(6, attribute(tag, "url")),
-            Field::Content(_) => link(5, attribute(tag, "src")),
+            FeedField::Enclosure => link(6, attribute(tag, "url")),
+            FeedField::Content(_) => link(5, attribute(tag, "src")),
             _ => {}
         }
         let style = if atom {
-            Style::of(&kind)
+            TextType::of(&kind)
         } else {
-            Style::Escaped
+            TextType::Escaped
         };
         let permanent = attribute(tag, "ispermalink")
             .or(attribute(tag, "isPermaLink"))
             .map(|text| text.trim().eq_ignore_ascii_case("true"));
-        self.capture = Some(Capture {
+        self.capture = Some(TextCapture {
             field,
             depth: self.open.len(),
             style: match attribute(tag, "mode").as_deref() {
-                Some("base64") => Style::Data,
-                Some("escaped") => Style::Escaped,
+                Some("base64") => TextType::Data,
+                Some("escaped") => TextType::Escaped,
                 _ => style,
             },
             text: String::new(),
@@ -351,37 +351,39 @@ impl<'a> Walk<'a> {
         let raw = capture.inner.get(..length).unwrap_or_default();
         let marked = capture.nested && !raw.contains("<![CDATA[");
         let read = |style| match marked {
-            true => words(raw, Style::Escaped),
+            true => words(raw, TextType::Escaped),
             false => words(&capture.text, style),
         };
         let draft = match &mut self.entry {
             Some((_, draft)) => draft,
             None => &mut self.feed,
         };
-        let offer = |best: &mut Best<String>, rank, text: String| {
+        let offer = |best: &mut BestField<String>, rank, text: String| {
             if !text.is_empty() {
                 best.offer(rank, text);
             }
         };
         match capture.field {
-            Field::Title(rank) => offer(&mut draft.title, rank, read(capture.style)),
-            Field::Summary(rank) | Field::Content(rank) => {
+            FeedField::Title(rank) => offer(&mut draft.title, rank, read(capture.style)),
+            FeedField::Summary(rank) | FeedField::Content(rank) => {
                 offer(&mut draft.summary, rank, read(capture.style));
             }
-            Field::Date(rank) => offer(&mut draft.date, rank, date::shown(&read(Style::Plain))),
-            Field::Link | Field::Guid | Field::Id => {
+            FeedField::Date(rank) => {
+                offer(&mut draft.date, rank, date::shown(&read(TextType::Plain)))
+            }
+            FeedField::Link | FeedField::Guid | FeedField::Id => {
                 let text = capture.text.trim().to_owned();
                 let rank = match (capture.field, capture.permanent) {
-                    (Field::Link, _) => Some(0),
-                    (Field::Guid, Some(true)) => Some(1),
-                    (Field::Guid, Some(false)) => None,
+                    (FeedField::Link, _) => Some(0),
+                    (FeedField::Guid, Some(true)) => Some(1),
+                    (FeedField::Guid, Some(false)) => None,
                     _ => is_web(&text).then_some(4),
                 };
                 if let Some(rank) = rank.filter(|_| !text.is_empty()) {
                     draft.link.offer(rank, (text, capture.base));
                 }
             }
-            Field::Enclosure => {}
+            FeedField::Enclosure => {}
         }
     }
 
@@ -392,9 +394,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn space(&self, prefix: &str) -> Space {
+    fn space(&self, prefix: &str) -> Namespace {
         match self.scopes.space(prefix) {
-            Space::Atom if self.atom == Some(true) => Space::Core,
+            Namespace::Atom if self.atom == Some(true) => Namespace::Core,
             space => space,
         }
     }
@@ -415,9 +417,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn finish(mut self) -> Found {
+    fn finish(mut self) -> DocumentKind {
         if self.atom.is_none() {
-            return Found::Other(self.root);
+            return DocumentKind::Other(self.root);
         }
         let cut = !self.ended;
         // The last entry of a truncated document counts if it already has a title.
@@ -433,7 +435,7 @@ impl<'a> Walk<'a> {
             .as_ref()
             .and_then(|link| whole(link, None, self.address));
         let base = own.as_ref().and_then(|link| Address::parse(link).ok());
-        let entries = self.entries.into_iter().map(|(mut draft, _)| Entry {
+        let entries = self.entries.into_iter().map(|(mut draft, _)| FeedEntry {
             title: draft.title.take().unwrap_or_default(),
             date: draft.date.take().unwrap_or_default(),
             summary: draft.summary.take().unwrap_or_default(),
@@ -442,7 +444,7 @@ impl<'a> Walk<'a> {
                 .take()
                 .and_then(|link| whole(&link, base.as_ref(), self.address)),
         });
-        Found::Feed(Feed {
+        DocumentKind::Feed(Feed {
             title: self.feed.title.take().unwrap_or_default(),
             link: own,
             entries: entries.collect(),
@@ -460,8 +462,8 @@ impl<'a> Walk<'a> {
 const STRANGE: [&str; 4] = ["javascript", "vbscript", "data", "file"];
 
 /// A link as an absolute address, resolved against `xml:base`, else the feed's home page, else the document.
-fn whole((text, base): &Link, page: Option<&Address>, document: &Address) -> Option<String> {
-    let text = visible(&text.split_whitespace().collect::<Vec<_>>().join("%20"));
+fn whole((text, base): &FeedLink, page: Option<&Address>, document: &Address) -> Option<String> {
+    let text = escape_controls(&text.split_whitespace().collect::<Vec<_>>().join("%20"));
     let scheme = text.split([':', '/', '?', '#']).next().unwrap_or_default();
     let after = text.get(scheme.len()..).unwrap_or_default();
     let letters = |b: u8| b.is_ascii_alphanumeric() || b"+-.".contains(&b);

@@ -1,7 +1,7 @@
 //! Turns HTML tokens into text: white space collapses except in code, lines break at block elements, and lists, tables, quotes and headings keep a
 //! marker.
 
-use super::tokens::{Open, Piece};
+use super::tokens::{HtmlToken, OpenTag};
 
 /// Elements whose content is not shown.
 const SILENT: [&str; 8] = [
@@ -10,7 +10,7 @@ const SILENT: [&str; 8] = [
 
 /// How an element affects line breaks.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Edge {
+enum BlockEdge {
     /// Not at all.
     Inline,
     /// It begins and ends a line.
@@ -19,20 +19,20 @@ enum Edge {
     Part,
 }
 
-fn edge(name: &str) -> Edge {
+fn edge(name: &str) -> BlockEdge {
     match name {
         "p" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "pre" | "blockquote" | "ul" | "ol"
-        | "dl" | "table" | "figure" | "article" | "section" | "form" | "hr" => Edge::Part,
+        | "dl" | "table" | "figure" | "article" | "section" | "form" | "hr" => BlockEdge::Part,
         "div" | "li" | "tr" | "dt" | "dd" | "header" | "footer" | "main" | "nav" | "aside"
         | "figcaption" | "address" | "caption" | "option" | "details" | "summary" | "fieldset"
-        | "legend" | "dialog" | "menu" | "textarea" | "body" => Edge::Line,
-        _ => Edge::Inline,
+        | "legend" | "dialog" | "menu" | "textarea" | "body" => BlockEdge::Line,
+        _ => BlockEdge::Inline,
     }
 }
 
 /// Text under construction.
 #[derive(Default)]
-pub(super) struct Flow {
+pub(super) struct TextFlow {
     out: String,
     /// The first title, as written.
     title: Option<String>,
@@ -51,7 +51,7 @@ pub(super) struct Flow {
     /// A line break directly after `<pre>` is ignored.
     fresh: bool,
     /// Open lists, each with its next number, and whether it has had an item.
-    lists: Vec<List>,
+    lists: Vec<HtmlList>,
     /// Open block quotes.
     quotes: usize,
     /// A definition is open.
@@ -66,7 +66,7 @@ pub(super) struct Flow {
     row: bool,
 }
 
-struct List {
+struct HtmlList {
     next: Option<i64>,
     begun: bool,
 }
@@ -83,7 +83,7 @@ const DEEPEST: usize = 8;
 /// Borders written at once: a row of empty cells is not text.
 const BORDERS: usize = 40;
 
-impl Flow {
+impl TextFlow {
     /// A flow for a whole page.
     pub(super) fn page() -> Self {
         Self {
@@ -93,18 +93,18 @@ impl Flow {
     }
 
     /// Takes the next piece.
-    pub(super) fn take(&mut self, piece: &Piece<'_>) {
+    pub(super) fn take(&mut self, piece: &HtmlToken<'_>) {
         if let Some((name, depth)) = &mut self.silent {
             match piece {
-                Piece::Open(tag) if tag.name() == name => *depth += 1,
-                Piece::Close(closed) if closed == name => {
+                HtmlToken::Open(tag) if tag.name() == name => *depth += 1,
+                HtmlToken::Close(closed) if closed == name => {
                     *depth -= 1;
                     if *depth == 0 {
                         self.titled |= name == "title";
                         self.silent = None;
                     }
                 }
-                Piece::Text(words) if name == "title" && !self.titled => {
+                HtmlToken::Text(words) if name == "title" && !self.titled => {
                     if let Some(title) = &mut self.title {
                         title.push_str(words);
                     }
@@ -114,15 +114,15 @@ impl Flow {
             return;
         }
         match piece {
-            Piece::Open(tag) if SILENT.contains(&tag.name()) => {
+            HtmlToken::Open(tag) if SILENT.contains(&tag.name()) => {
                 if tag.name() == "title" && self.title.is_none() {
                     self.title = Some(String::new());
                 }
                 self.silent = Some((tag.name().to_owned(), 1));
             }
-            Piece::Open(tag) => self.open(tag),
-            Piece::Close(name) => self.close(name),
-            Piece::Text(words) => self.words(words),
+            HtmlToken::Open(tag) => self.open(tag),
+            HtmlToken::Close(name) => self.close(name),
+            HtmlToken::Text(words) => self.words(words),
         }
     }
 
@@ -228,7 +228,7 @@ impl Flow {
         self.space = false;
     }
 
-    fn open(&mut self, tag: &Open<'_>) {
+    fn open(&mut self, tag: &OpenTag<'_>) {
         let name = tag.name();
         self.edge(name);
         match name {
@@ -240,7 +240,7 @@ impl Flow {
                 self.kept += 1;
                 self.fresh = true;
             }
-            "ul" | "menu" => self.lists.push(List {
+            "ul" | "menu" => self.lists.push(HtmlList {
                 next: None,
                 begun: false,
             }),
@@ -248,7 +248,7 @@ impl Flow {
                 let start = tag
                     .attribute("start")
                     .and_then(|text| text.trim().parse().ok());
-                self.lists.push(List {
+                self.lists.push(HtmlList {
                     next: Some(start.unwrap_or(1)),
                     begun: false,
                 });
@@ -284,7 +284,7 @@ impl Flow {
         }
     }
 
-    fn item(&mut self, tag: &Open<'_>) {
+    fn item(&mut self, tag: &OpenTag<'_>) {
         self.marker = Some(Marker::Dash);
         let Some(list) = self.lists.last_mut() else {
             return;
@@ -351,10 +351,10 @@ impl Flow {
     /// Breaks the line as the element requires; not before the first word of an item or a cell.
     fn edge(&mut self, name: &str) {
         let wanted = match edge(name) {
-            Edge::Inline => return,
-            Edge::Line => 1,
-            Edge::Part if matches!(name, "ul" | "ol") && !self.lists.is_empty() => 1,
-            Edge::Part => 2,
+            BlockEdge::Inline => return,
+            BlockEdge::Line => 1,
+            BlockEdge::Part if matches!(name, "ul" | "ol") && !self.lists.is_empty() => 1,
+            BlockEdge::Part => 2,
         };
         let begun = self.marker.is_none() && self.borders == 0 && !self.row;
         if begun || name == "tr" {

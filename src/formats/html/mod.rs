@@ -5,37 +5,37 @@ mod part;
 mod tokens;
 
 use crate::base::text::single_spaced;
-use flow::Flow;
-pub(crate) use part::{Link, Links, part};
+use flow::TextFlow;
+pub(crate) use part::{Links, PageLink, part};
 pub use part::{Selector, ids};
 pub use tokens::entities;
-pub(crate) use tokens::{Open, Piece, read};
+pub(crate) use tokens::{HtmlToken, OpenTag, read};
 
 /// HTML (a snippet, an answer, a description) as text: blocks on lines of their own, lists with markers, table rows with `|` between cells, code
 /// unchanged, links as their text.
 pub fn text(html: &str) -> String {
-    let mut flow = Flow::default();
+    let mut flow = TextFlow::default();
     read(html, |piece| flow.take(&piece));
     flow.end().0
 }
 
 /// A page as text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Page {
+pub struct HtmlPage {
     /// Its title, on one line.
     pub title: Option<String>,
     /// Its text: as [`text`], with heading markers and the alternative text of images.
     pub text: String,
     /// Its links, if requested.
-    pub links: Vec<Link>,
+    pub links: Vec<PageLink>,
 }
 
 /// A whole page as text.
-pub fn page(html: &str) -> Page {
-    let mut flow = Flow::page();
+pub fn page(html: &str) -> HtmlPage {
+    let mut flow = TextFlow::page();
     read(html, |piece| flow.take(&piece));
     let (text, title) = flow.end();
-    Page {
+    HtmlPage {
         title,
         text,
         links: Vec::new(),
@@ -44,14 +44,14 @@ pub fn page(html: &str) -> Page {
 
 /// One element of a page as text, with its links, without the elements named in `without`. No selector means the whole page; `None` when no element
 /// matches.
-pub fn page_part(html: &str, only: Option<&Selector>, without: &[&str]) -> Option<Page> {
-    let (mut flow, mut links) = (Flow::page(), Links::default());
+pub fn page_part(html: &str, only: Option<&Selector>, without: &[&str]) -> Option<HtmlPage> {
+    let (mut flow, mut links) = (TextFlow::page(), Links::default());
     let found = part(html, only, without, |piece| {
         flow.take(piece);
         links.take(piece);
     });
     let (text, title) = flow.end();
-    found.then_some(Page {
+    found.then_some(HtmlPage {
         title,
         text,
         links: links.all,
@@ -203,7 +203,7 @@ mod tests {
         assert!(whole.text.starts_with("one") && whole.text.ends_with("three"));
         assert_eq!(
             whole.links,
-            [Link {
+            [PageLink {
                 words: "a link pic".to_owned(),
                 href: "/x".to_owned()
             }]

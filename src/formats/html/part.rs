@@ -1,6 +1,6 @@
 //! Selects one element of a page, and drops the parts that frame the text.
 
-use super::tokens::{Open, Piece, read};
+use super::tokens::{HtmlToken, OpenTag, read};
 use crate::base::text::single_spaced;
 
 /// A simple selector: an element's name, an id and classes, all optional, as in `main`, `#menu`, `div.price.big`.
@@ -39,7 +39,7 @@ impl Selector {
         Some(selector)
     }
 
-    fn fits(&self, tag: &Open<'_>) -> bool {
+    fn fits(&self, tag: &OpenTag<'_>) -> bool {
         self.name.as_ref().is_none_or(|name| tag.name() == name)
             && self
                 .id
@@ -50,14 +50,14 @@ impl Selector {
 }
 
 /// An open element, counting nested ones of the same name.
-struct Depth(String, usize);
+struct OpenDepth(String, usize);
 
-impl Depth {
+impl OpenDepth {
     /// Takes a token; true when it closed the element.
-    fn take(&mut self, piece: &Piece<'_>) -> bool {
+    fn take(&mut self, piece: &HtmlToken<'_>) -> bool {
         match piece {
-            Piece::Open(tag) if tag.name() == self.0 => self.1 += 1,
-            Piece::Close(name) if *name == self.0 => self.1 -= 1,
+            HtmlToken::Open(tag) if tag.name() == self.0 => self.1 += 1,
+            HtmlToken::Close(name) if *name == self.0 => self.1 -= 1,
             _ => {}
         }
         self.1 == 0
@@ -70,12 +70,12 @@ pub(crate) fn part(
     html: &str,
     only: Option<&Selector>,
     without: &[&str],
-    mut see: impl FnMut(&Piece<'_>),
+    mut see: impl FnMut(&HtmlToken<'_>),
 ) -> bool {
     let mut found = only.is_none();
-    let mut inside: Option<Depth> = None;
+    let mut inside: Option<OpenDepth> = None;
     let mut over = false;
-    let mut left_out: Option<Depth> = None;
+    let mut left_out: Option<OpenDepth> = None;
     read(html, |piece| {
         if over {
             return;
@@ -88,20 +88,20 @@ pub(crate) fn part(
         }
         if let Some(depth) = &mut inside {
             over = depth.take(&piece);
-        } else if let (Some(only), Piece::Open(tag)) = (only, &piece) {
+        } else if let (Some(only), HtmlToken::Open(tag)) = (only, &piece) {
             if !only.fits(tag) {
                 return;
             }
             found = true;
-            inside = Some(Depth(tag.name().to_owned(), 1));
+            inside = Some(OpenDepth(tag.name().to_owned(), 1));
             see(&piece);
             return;
         } else if only.is_some() {
             return;
         }
         match &piece {
-            Piece::Open(tag) if without.contains(&tag.name()) => {
-                left_out = Some(Depth(tag.name().to_owned(), 1));
+            HtmlToken::Open(tag) if without.contains(&tag.name()) => {
+                left_out = Some(OpenDepth(tag.name().to_owned(), 1));
             }
             _ => see(&piece),
         }
@@ -111,7 +111,7 @@ pub(crate) fn part(
 
 /// A link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
+pub struct PageLink {
     /// Its text, on one line.
     pub words: String,
     /// Its target, as written.
@@ -122,31 +122,31 @@ pub struct Link {
 #[derive(Default)]
 pub(crate) struct Links {
     /// Complete links, in order.
-    pub all: Vec<Link>,
-    open: Option<Link>,
+    pub all: Vec<PageLink>,
+    open: Option<PageLink>,
     silent: bool,
 }
 
 impl Links {
     /// Takes the next piece.
-    pub(crate) fn take(&mut self, piece: &Piece<'_>) {
+    pub(crate) fn take(&mut self, piece: &HtmlToken<'_>) {
         match piece {
-            Piece::Open(tag) if tag.name() == "a" => {
+            HtmlToken::Open(tag) if tag.name() == "a" => {
                 self.close();
                 let href = tag.attribute("href").unwrap_or_default().trim();
-                self.open = (!href.is_empty()).then(|| Link {
+                self.open = (!href.is_empty()).then(|| PageLink {
                     words: String::new(),
                     href: href.to_owned(),
                 });
             }
-            Piece::Close("a") => self.close(),
-            Piece::Open(tag) if matches!(tag.name(), "script" | "style") => self.silent = true,
-            Piece::Close("script" | "style") => self.silent = false,
-            Piece::Open(tag) if tag.name() == "img" => {
+            HtmlToken::Close("a") => self.close(),
+            HtmlToken::Open(tag) if matches!(tag.name(), "script" | "style") => self.silent = true,
+            HtmlToken::Close("script" | "style") => self.silent = false,
+            HtmlToken::Open(tag) if tag.name() == "img" => {
                 self.words(&format!(" {} ", tag.attribute("alt").unwrap_or_default()));
             }
-            Piece::Text(words) if !self.silent => self.words(words),
-            Piece::Open(_) | Piece::Close(_) | Piece::Text(_) => {}
+            HtmlToken::Text(words) if !self.silent => self.words(words),
+            HtmlToken::Open(_) | HtmlToken::Close(_) | HtmlToken::Text(_) => {}
         }
     }
 
@@ -168,7 +168,7 @@ impl Links {
 pub fn ids(html: &str, most: usize) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     read(html, |piece| {
-        if let Piece::Open(tag) = piece
+        if let HtmlToken::Open(tag) = piece
             && let Some(id) = tag.attribute("id")
             && found.len() < most
             && !id.trim().is_empty()

@@ -18,9 +18,9 @@ const END: &str = "'\">";
 
 /// One piece.
 #[derive(Debug)]
-pub(crate) enum Piece<'a> {
+pub(crate) enum HtmlToken<'a> {
     /// A tag that opens.
-    Open(Open<'a>),
+    Open(OpenTag<'a>),
     /// A tag that closes, by its name.
     Close(&'a str),
     /// Text, entities decoded; white space as written. Text may come in several pieces.
@@ -29,11 +29,11 @@ pub(crate) enum Piece<'a> {
 
 /// A tag that opens an element, or is one (`br`).
 #[derive(Debug)]
-pub(crate) struct Open<'a> {
+pub(crate) struct OpenTag<'a> {
     tag: &'a Tag,
 }
 
-impl Open<'_> {
+impl OpenTag<'_> {
     /// The element's name in lower case.
     pub(crate) fn name(&self) -> &str {
         &self.tag.name
@@ -53,7 +53,7 @@ impl Open<'_> {
 }
 
 /// Shows every piece of `html` to `see`, in order.
-pub(crate) fn read(html: &str, see: impl FnMut(Piece<'_>)) {
+pub(crate) fn read(html: &str, see: impl FnMut(HtmlToken<'_>)) {
     run(html, TokenizerOpts::default(), see);
 }
 
@@ -70,14 +70,14 @@ pub fn entities(text: &str) -> String {
     };
     let mut out = String::with_capacity(text.len());
     run(text, opts, |piece| {
-        if let Piece::Text(text) = piece {
+        if let HtmlToken::Text(text) = piece {
             out.push_str(text);
         }
     });
     out
 }
 
-fn run(html: &str, opts: TokenizerOpts, see: impl FnMut(Piece<'_>)) {
+fn run(html: &str, opts: TokenizerOpts, see: impl FnMut(HtmlToken<'_>)) {
     let sink = Sink {
         see: RefCell::new(see),
         any: Cell::new(false),
@@ -112,7 +112,7 @@ struct Sink<F> {
     any: Cell<bool>,
 }
 
-impl<F: FnMut(Piece<'_>)> TokenSink for Sink<F> {
+impl<F: FnMut(HtmlToken<'_>)> TokenSink for Sink<F> {
     type Handle = ();
 
     fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
@@ -125,11 +125,11 @@ impl<F: FnMut(Piece<'_>)> TokenSink for Sink<F> {
                 for attribute in &mut tag.attrs {
                     attribute.value = plain(std::mem::take(&mut attribute.value));
                 }
-                see(Piece::Open(Open { tag: &tag }));
+                see(HtmlToken::Open(OpenTag { tag: &tag }));
                 return after(&tag.name);
             }
-            Token::TagToken(tag) => see(Piece::Close(&tag.name)),
-            Token::CharacterTokens(text) => see(Piece::Text(&plain(text))),
+            Token::TagToken(tag) => see(HtmlToken::Close(&tag.name)),
+            Token::CharacterTokens(text) => see(HtmlToken::Text(&plain(text))),
             Token::DoctypeToken(_)
             | Token::CommentToken(_)
             | Token::NullCharacterToken

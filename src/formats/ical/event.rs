@@ -2,23 +2,23 @@
 
 use jiff::tz::TimeZone;
 
-use super::line::{Lines, Property, unfold};
+use super::line::{ContentLines, Property, unfold};
 use super::moment::{Length, Moment};
-use super::rule::Rule;
-use super::scan::{Place, Scan};
+use super::rule::RecurrenceRule;
+use super::scan::{CalendarScan, EventSpan};
 use super::text::unescape;
 use super::zones::Zones;
 
 /// How an event gives its end.
 #[derive(Debug, Clone, PartialEq)]
-pub enum End {
+pub enum EventEnd {
     /// DTEND.
     At(Moment),
     /// DURATION.
     After(Length),
 }
 
-impl End {
+impl EventEnd {
     /// The duration from `start`.
     pub fn length(&self, start: &Moment, view: &TimeZone) -> Option<Length> {
         match self {
@@ -30,7 +30,7 @@ impl End {
 
 /// An event.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Event {
+pub struct CalendarEvent {
     /// UID; empty when missing.
     pub uid: String,
     /// SUMMARY.
@@ -40,11 +40,11 @@ pub struct Event {
     /// DTSTART.
     pub start: Moment,
     /// DTEND or DURATION.
-    pub end: Option<End>,
+    pub end: Option<EventEnd>,
     /// RRULE.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<RecurrenceRule>,
     /// RDATE, with the ends of periods.
-    pub more: Vec<(Moment, Option<End>)>,
+    pub more: Vec<(Moment, Option<EventEnd>)>,
     /// EXDATE.
     pub except: Vec<Moment>,
     /// RECURRENCE-ID.
@@ -57,9 +57,9 @@ pub struct Event {
     pub fault: Option<String>,
 }
 
-impl Event {
+impl CalendarEvent {
     /// Reads the event at `place`; `None` when it has no valid start.
-    pub fn read(file: &Scan<'_>, place: &Place, zones: &Zones<'_>) -> Option<Self> {
+    pub fn read(file: &CalendarScan<'_>, place: &EventSpan, zones: &Zones<'_>) -> Option<Self> {
         let mut event = Self {
             uid: String::new(),
             title: String::new(),
@@ -76,7 +76,7 @@ impl Event {
         };
         let mut begun = false;
         let mut depth = 0;
-        for line in Lines::new(file.bytes, place.range.clone()) {
+        for line in ContentLines::new(file.bytes, place.range.clone()) {
             let Some(property) = Property::read(&unfold(file.bytes, &line)) else {
                 continue;
             };
@@ -101,11 +101,11 @@ impl Event {
             "UID" if self.uid.is_empty() => property.value.trim().clone_into(&mut self.uid),
             "SUMMARY" if self.title.is_empty() => self.title = text(),
             "LOCATION" if self.place.is_empty() => self.place = text(),
-            "DTEND" if self.end.is_none() => self.end = first().map(End::At),
+            "DTEND" if self.end.is_none() => self.end = first().map(EventEnd::At),
             "DURATION" if self.end.is_none() => {
-                self.end = Length::read(&property.value).map(End::After);
+                self.end = Length::read(&property.value).map(EventEnd::After);
             }
-            "RRULE" => match Rule::read(&property.value) {
+            "RRULE" => match RecurrenceRule::read(&property.value) {
                 Ok(rule) => self.rules.push(rule),
                 Err(why) => self.fault = Some(why),
             },
@@ -125,13 +125,13 @@ impl Event {
 }
 
 /// The values of RDATE: moments, or periods `start/end` and `start/duration`.
-fn periods(property: &Property, zones: &Zones<'_>) -> Vec<(Moment, Option<End>)> {
+fn periods(property: &Property, zones: &Zones<'_>) -> Vec<(Moment, Option<EventEnd>)> {
     let zone = property.param("TZID");
     let values = property.value.split(',').filter_map(|text| {
         let (start, end) = text.split_once('/').unwrap_or((text, ""));
         let end = Length::read(end)
-            .map(End::After)
-            .or_else(|| Moment::read(end, zone, zones).map(End::At));
+            .map(EventEnd::After)
+            .or_else(|| Moment::read(end, zone, zones).map(EventEnd::At));
         Some((Moment::read(start, zone, zones)?, end))
     });
     values.collect()

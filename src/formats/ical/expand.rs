@@ -6,17 +6,17 @@
 use jiff::Span;
 use jiff::civil::{Date, DateTime, Time, Weekday};
 
-use super::rule::{Freq, Rule};
+use super::rule::{Freq, RecurrenceRule};
 
 /// Limit on the work for recurrences: a rule that repeats every second since 1970 must not hang a listing.
 #[derive(Debug)]
-pub struct Budget {
+pub struct ExpansionBudget {
     left: u64,
     /// It ran out; later occurrences are missing.
     pub spent: bool,
 }
 
-impl Budget {
+impl ExpansionBudget {
     /// So many steps.
     pub fn new(steps: u64) -> Self {
         Self {
@@ -39,11 +39,11 @@ const KEPT: u64 = 16;
 /// Calls `each` with every occurrence from `from` to `until`, both included, in order. Occurrences before `start` are skipped; `start` itself is
 /// one only if the rule gives it.
 pub fn occurrences(
-    rule: &Rule,
+    rule: &RecurrenceRule,
     start: DateTime,
     from: DateTime,
     until: DateTime,
-    budget: &mut Budget,
+    budget: &mut ExpansionBudget,
     each: &mut dyn FnMut(DateTime),
 ) {
     let rule = filled(rule, start);
@@ -84,7 +84,7 @@ pub fn occurrences(
 }
 
 /// The rule with the defaults that RFC 5545 derives from DTSTART.
-fn filled(rule: &Rule, start: DateTime) -> Rule {
+fn filled(rule: &RecurrenceRule, start: DateTime) -> RecurrenceRule {
     let mut rule = rule.clone();
     let free = rule.weeks.is_empty()
         && rule.year_days.is_empty()
@@ -116,7 +116,7 @@ fn filled(rule: &Rule, start: DateTime) -> Rule {
     fill(&mut hours, Freq::Hourly, start.hour());
     fill(&mut minutes, Freq::Minutely, start.minute());
     fill(&mut seconds, Freq::Secondly, start.second());
-    Rule {
+    RecurrenceRule {
         hours,
         minutes,
         seconds,
@@ -138,7 +138,7 @@ fn weekday_from(day: Weekday, week_start: Weekday) -> i64 {
 }
 
 /// Where the period with this number begins; `None` beyond the end of the calendar.
-fn begin_of(rule: &Rule, start: DateTime, period: i64) -> Option<DateTime> {
+fn begin_of(rule: &RecurrenceRule, start: DateTime, period: i64) -> Option<DateTime> {
     let steps = period.checked_mul(rule.interval)?;
     let midnight = |date: Date| date.to_datetime(Time::midnight());
     match rule.freq {
@@ -175,7 +175,7 @@ fn plus_days(date: Date, days: i64) -> Option<Date> {
 }
 
 /// The last period that begins well before `from`, or the first.
-fn first_period(rule: &Rule, start: DateTime, from: DateTime) -> i64 {
+fn first_period(rule: &RecurrenceRule, start: DateTime, from: DateTime) -> i64 {
     if from <= start {
         return 0;
     }
@@ -199,7 +199,12 @@ fn first_period(rule: &Rule, start: DateTime, from: DateTime) -> i64 {
 }
 
 /// Every occurrence of one period, in order.
-fn times(rule: &Rule, begin: DateTime, start: DateTime, budget: &mut Budget) -> Vec<DateTime> {
+fn times(
+    rule: &RecurrenceRule,
+    begin: DateTime,
+    start: DateTime,
+    budget: &mut ExpansionBudget,
+) -> Vec<DateTime> {
     let mut out = Vec::new();
     let one = |value: i8| vec![i32::from(value)];
     let allows = |list: &[i32], value: i8| list.is_empty() || list.contains(&i32::from(value));
@@ -264,7 +269,7 @@ fn time(hour: i32, minute: i32, second: i32) -> Option<Time> {
 }
 
 /// The dates of a period of a day or more.
-fn dates(rule: &Rule, begin: Date, budget: &mut Budget) -> Vec<Date> {
+fn dates(rule: &RecurrenceRule, begin: Date, budget: &mut ExpansionBudget) -> Vec<Date> {
     let count = match rule.freq {
         Freq::Daily => 1,
         Freq::Weekly => 7,
@@ -285,7 +290,7 @@ fn dates(rule: &Rule, begin: Date, budget: &mut Budget) -> Vec<Date> {
 }
 
 /// The dates of the month that begins at `first`: those BYMONTHDAY names, or all.
-fn month(rule: &Rule, first: Date, budget: &mut Budget) -> Vec<Date> {
+fn month(rule: &RecurrenceRule, first: Date, budget: &mut ExpansionBudget) -> Vec<Date> {
     let length = first.days_in_month();
     let mut days: Vec<i8> = if rule.month_days.is_empty() {
         (1..=length).collect()
@@ -312,7 +317,7 @@ fn month(rule: &Rule, first: Date, budget: &mut Budget) -> Vec<Date> {
 }
 
 /// Whether a date passes every BY part.
-fn passes(rule: &Rule, date: Date) -> bool {
+fn passes(rule: &RecurrenceRule, date: Date) -> bool {
     let named = |list: &[i32], value: i32, length: i32| {
         list.is_empty() || list.contains(&value) || list.contains(&(value - length - 1))
     };
@@ -335,7 +340,7 @@ fn passes(rule: &Rule, date: Date) -> bool {
 }
 
 /// Whether a date is a weekday of BYDAY, an ordinal one counted in its month or year.
-fn falls_on(rule: &Rule, date: Date, (nth, weekday): (i32, Weekday)) -> bool {
+fn falls_on(rule: &RecurrenceRule, date: Date, (nth, weekday): (i32, Weekday)) -> bool {
     if date.weekday() != weekday {
         return false;
     }
@@ -399,10 +404,10 @@ mod tests {
     use jiff::ToSpan;
 
     fn first(rule: &str, start: &str, count: usize) -> Vec<String> {
-        let rule = Rule::read(rule).unwrap();
+        let rule = RecurrenceRule::read(rule).unwrap();
         let start: DateTime = start.parse().unwrap();
         let mut out = Vec::new();
-        let mut budget = Budget::new(1_000_000);
+        let mut budget = ExpansionBudget::new(1_000_000);
         let until = DateTime::constant(2050, 1, 1, 0, 0, 0, 0);
         occurrences(&rule, start, start, until, &mut budget, &mut |at| {
             out.push(at.to_string());
@@ -500,10 +505,10 @@ mod tests {
             let start: DateTime = "2001-03-14T07:30:00".parse().unwrap();
             let from: DateTime = "2026-11-01T00:00:00".parse().unwrap();
             let until = from.checked_add(400.days()).unwrap();
-            let rule = Rule::read(rule).unwrap();
+            let rule = RecurrenceRule::read(rule).unwrap();
             let run = |from, steps| {
                 let mut out = Vec::new();
-                let mut budget = Budget::new(steps);
+                let mut budget = ExpansionBudget::new(steps);
                 occurrences(&rule, start, from, until, &mut budget, &mut |at| {
                     out.push(at);
                 });
@@ -533,9 +538,9 @@ mod tests {
             all(60),
             all(60)
         );
-        let rule = Rule::read(&rule).unwrap();
+        let rule = RecurrenceRule::read(&rule).unwrap();
         let start: DateTime = "2026-01-01T00:00:00".parse().unwrap();
-        let mut budget = Budget::new(3_000_000);
+        let mut budget = ExpansionBudget::new(3_000_000);
         let mut count = 0;
         let begun = crate::base::cpu_time::CpuTime::now();
         occurrences(&rule, start, start, DateTime::MAX, &mut budget, &mut |_| {
@@ -547,13 +552,14 @@ mod tests {
 
     #[test]
     fn endless_work_is_cut() {
-        let mut budget = Budget::new(1_000);
-        let rule = Rule::read("FREQ=SECONDLY;COUNT=1000000;BYMONTH=2;BYMONTHDAY=30").unwrap();
+        let mut budget = ExpansionBudget::new(1_000);
+        let rule =
+            RecurrenceRule::read("FREQ=SECONDLY;COUNT=1000000;BYMONTH=2;BYMONTHDAY=30").unwrap();
         let start: DateTime = "1970-01-01T00:00:00".parse().unwrap();
         occurrences(&rule, start, start, DateTime::MAX, &mut budget, &mut |_| {});
         assert!(budget.spent);
-        let mut budget = Budget::new(1_000_000);
-        let rule = Rule::read("FREQ=YEARLY;INTERVAL=100").unwrap();
+        let mut budget = ExpansionBudget::new(1_000_000);
+        let rule = RecurrenceRule::read("FREQ=YEARLY;INTERVAL=100").unwrap();
         let mut count = 0;
         occurrences(&rule, start, start, DateTime::MAX, &mut budget, &mut |_| {
             count += 1;

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// One content line with its folds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct ContentLine {
     /// Its bytes, folds included, without the last line end.
     pub range: Range<usize>,
     /// Start of the next line.
@@ -17,13 +17,13 @@ pub struct Line {
 /// The content lines of `bytes` in `range`. Lines end with CRLF, LF or CR; empty lines are ignored, also between a line and its continuation (from
 /// a writer that doubled its line ends).
 #[derive(Debug, Clone)]
-pub struct Lines<'a> {
+pub struct ContentLines<'a> {
     /// Up to the range's end.
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> ContentLines<'a> {
     /// The lines of a part of a file.
     pub fn new(bytes: &'a [u8], range: Range<usize>) -> Self {
         Self {
@@ -60,10 +60,10 @@ impl<'a> Lines<'a> {
     }
 }
 
-impl Iterator for Lines<'_> {
-    type Item = Line;
+impl Iterator for ContentLines<'_> {
+    type Item = ContentLine;
 
-    fn next(&mut self) -> Option<Line> {
+    fn next(&mut self) -> Option<ContentLine> {
         while matches!(self.byte(self.at)?, b'\n' | b'\r') {
             self.at += 1;
         }
@@ -75,7 +75,7 @@ impl Iterator for Lines<'_> {
             (end, next) = self.physical(more);
         }
         self.at = next;
-        Some(Line {
+        Some(ContentLine {
             range: start..end,
             next,
             folded,
@@ -84,7 +84,7 @@ impl Iterator for Lines<'_> {
 }
 
 /// A line without its folds.
-pub fn unfold<'a>(bytes: &'a [u8], line: &Line) -> Cow<'a, [u8]> {
+pub fn unfold<'a>(bytes: &'a [u8], line: &ContentLine) -> Cow<'a, [u8]> {
     let raw = bytes.get(line.range.clone()).unwrap_or_default();
     if !line.folded {
         return Cow::Borrowed(raw);
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     fn texts(bytes: &[u8]) -> Vec<String> {
-        Lines::new(bytes, 0..bytes.len())
+        ContentLines::new(bytes, 0..bytes.len())
             .map(|line| String::from_utf8_lossy(&unfold(bytes, &line)).into_owned())
             .collect()
     }

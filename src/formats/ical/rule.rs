@@ -27,7 +27,7 @@ pub enum Freq {
 
 /// A recurrence rule. Empty lists do not limit.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rule {
+pub struct RecurrenceRule {
     /// FREQ.
     pub freq: Freq,
     /// INTERVAL, at least 1.
@@ -58,7 +58,7 @@ pub struct Rule {
     pub week_start: Weekday,
 }
 
-impl Rule {
+impl RecurrenceRule {
     /// Reads the value of an RRULE.
     ///
     /// # Errors
@@ -213,9 +213,10 @@ mod tests {
             "FREQ=WEEKLY;BYDAY=ü",
             "FREQ=DAILY;UNTIL=20260230",
         ] {
-            assert!(Rule::read(text).is_err(), "{text}");
+            assert!(RecurrenceRule::read(text).is_err(), "{text}");
         }
-        let rule = Rule::read("freq=monthly;byday=-1su,2mo,FR,2MO;WKST=SU;X-NEW=1;").unwrap();
+        let rule =
+            RecurrenceRule::read("freq=monthly;byday=-1su,2mo,FR,2MO;WKST=SU;X-NEW=1;").unwrap();
         assert_eq!(
             rule.weekdays,
             [

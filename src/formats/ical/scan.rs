@@ -4,25 +4,25 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::line::{Line, Lines, Property, name, unfold};
+use super::line::{ContentLine, ContentLines, Property, name, unfold};
 use super::moment::Length;
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 
 /// An event's bytes, and the lines by which most events can be passed over without being read.
 #[derive(Debug, Clone, Default)]
-pub struct Place {
+pub struct EventSpan {
     /// From its BEGIN to behind its END, line ends included.
     pub range: Range<usize>,
     /// The line UID.
-    pub uid: Option<Line>,
+    pub uid: Option<ContentLine>,
     /// The line DTSTART.
-    pub start: Option<Line>,
+    pub start: Option<ContentLine>,
     /// The line DTEND.
-    pub end: Option<Line>,
+    pub end: Option<ContentLine>,
     /// It has RRULE or RDATE.
     pub repeats: bool,
     /// The line RECURRENCE-ID: this is one occurrence of another event.
-    pub replaces: Option<Line>,
+    pub replaces: Option<ContentLine>,
     /// SEQUENCE: which of several versions of an event this is.
     pub sequence: u64,
     /// It has a DURATION of more than a day, or one that cannot be read.
@@ -34,11 +34,11 @@ const NEAR: usize = 64;
 
 /// The structure of a file.
 #[derive(Debug)]
-pub struct Scan<'a> {
+pub struct CalendarScan<'a> {
     /// The file.
     pub bytes: &'a [u8],
     /// Its events.
-    pub events: Vec<Place>,
+    pub events: Vec<EventSpan>,
     /// Its VTIMEZONE components.
     pub zones: Vec<Range<usize>>,
     /// Start of the last calendar's END line: new events go before it.
@@ -48,12 +48,12 @@ pub struct Scan<'a> {
 }
 
 /// Finds the components of a file.
-pub fn scan(bytes: &[u8]) -> Scan<'_> {
-    let mut walk = Walk {
+pub fn scan(bytes: &[u8]) -> CalendarScan<'_> {
+    let mut walk = ScanWalk {
         open: Vec::new(),
         event: None,
         zone: None,
-        found: Scan {
+        found: CalendarScan {
             bytes,
             events: Vec::new(),
             zones: Vec::new(),
@@ -66,23 +66,23 @@ pub fn scan(bytes: &[u8]) -> Scan<'_> {
     } else {
         0
     };
-    for line in Lines::new(bytes, from..bytes.len()) {
+    for line in ContentLines::new(bytes, from..bytes.len()) {
         walk.line(&line);
     }
     walk.finish()
 }
 
-struct Walk<'a> {
+struct ScanWalk<'a> {
     /// Components that are open, in upper case, with their first byte.
     open: Vec<(Cow<'static, [u8]>, usize)>,
     /// The open event and the depth at which it opened.
-    event: Option<(usize, Place)>,
+    event: Option<(usize, EventSpan)>,
     zone: Option<(usize, usize)>,
-    found: Scan<'a>,
+    found: CalendarScan<'a>,
 }
 
-impl<'a> Walk<'a> {
-    fn line(&mut self, line: &Line) {
+impl<'a> ScanWalk<'a> {
+    fn line(&mut self, line: &ContentLine) {
         let bytes = self.found.bytes;
         let first = bytes.get(line.range.start).map(u8::to_ascii_uppercase);
         // A name can be folded too, so folded lines are unfolded first; for others the first letters suffice.
@@ -136,11 +136,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn begin(&mut self, what: &[u8], line: &Line) {
+    fn begin(&mut self, what: &[u8], line: &ContentLine) {
         let what = component(what.trim_ascii());
         let depth = self.open.len() + 1;
         if *what == *b"VEVENT" && self.event.is_none() {
-            let mut place = Place::default();
+            let mut place = EventSpan::default();
             place.range.start = line.range.start;
             self.event = Some((depth, place));
         } else if *what == *b"VTIMEZONE" && self.zone.is_none() {
@@ -149,7 +149,7 @@ impl<'a> Walk<'a> {
         self.open.push((what, line.range.start));
     }
 
-    fn end(&mut self, what: &[u8], line: &Line) {
+    fn end(&mut self, what: &[u8], line: &ContentLine) {
         let what = component(what.trim_ascii());
         let depth = self.open.len();
         match self.open.pop() {
@@ -198,7 +198,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn finish(mut self) -> Scan<'a> {
+    fn finish(mut self) -> CalendarScan<'a> {
         if let Some((open, at)) = self.open.pop() {
             self.fault(&format!("{} is never ended", shown(&open)), at);
         }
@@ -230,10 +230,10 @@ fn value(text: &[u8]) -> &[u8] {
 }
 
 fn shown(word: &[u8]) -> String {
-    clip(&visible(&String::from_utf8_lossy(word)), 40)
+    clip(&escape_controls(&String::from_utf8_lossy(word)), 40)
 }
 
-impl Scan<'_> {
+impl CalendarScan<'_> {
     /// Why the file must not be written; an empty one may be.
     pub fn trouble(&self) -> Option<&str> {
         let empty = self.bytes.trim_ascii().is_empty();
@@ -242,15 +242,15 @@ impl Scan<'_> {
     }
 
     /// The UID of an event.
-    pub fn uid(&self, place: &Place) -> Option<String> {
+    pub fn uid(&self, place: &EventSpan) -> Option<String> {
         let line = place.uid.as_ref()?;
         let text = unfold(self.bytes, line);
         Property::read(&text).map(|property| property.value.trim().to_owned())
     }
 
     /// The key shared by versions of one event: its UID and its RECURRENCE-ID as written.
-    pub fn key(&self, place: &Place) -> (String, String) {
-        let one = |line: &Line| {
+    pub fn key(&self, place: &EventSpan) -> (String, String) {
+        let one = |line: &ContentLine| {
             let text = unfold(self.bytes, line);
             Property::read(&text).map(|property| property.value.trim().to_owned())
         };
@@ -262,7 +262,7 @@ impl Scan<'_> {
     }
 
     /// Whether the UID of an event, as bytes, satisfies `fits`; false for an event without one.
-    pub fn begins(&self, place: &Place, fits: impl FnOnce(&[u8]) -> bool) -> bool {
+    pub fn begins(&self, place: &EventSpan, fits: impl FnOnce(&[u8]) -> bool) -> bool {
         let Some(line) = place.uid.as_ref() else {
             return false;
         };
@@ -270,7 +270,7 @@ impl Scan<'_> {
     }
 
     /// The first eight digits of a line's value as a number, YYYYMMDD: enough to pass over events that are years away.
-    pub fn day(&self, line: &Line) -> Option<u32> {
+    pub fn day(&self, line: &ContentLine) -> Option<u32> {
         let text = unfold(self.bytes, line);
         let digits = value_of_time(&text)?;
         digits.iter().try_fold(0u32, |number, byte| {
@@ -323,7 +323,7 @@ pub fn without(bytes: &[u8], uid: &str) -> Result<(Vec<u8>, usize), String> {
     Ok((out, count))
 }
 
-fn writable(bytes: &[u8]) -> Result<Scan<'_>, String> {
+fn writable(bytes: &[u8]) -> Result<CalendarScan<'_>, String> {
     let found = scan(bytes);
     match found.trouble() {
         Some(trouble) => Err(trouble.to_owned()),

@@ -65,7 +65,7 @@ pub(crate) fn push_line(out: &mut String, line: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::line::{Lines, unfold};
+    use super::super::line::{ContentLines, unfold};
     use super::*;
     use proptest::prelude::*;
 
@@ -91,7 +91,7 @@ mod tests {
             push_line(&mut out, &line);
             prop_assert!(out.split("\r\n").all(|part| part.len() <= WIDTH));
             let bytes = out.as_bytes();
-            let lines: Vec<_> = Lines::new(bytes, 0..bytes.len()).collect();
+            let lines: Vec<_> = ContentLines::new(bytes, 0..bytes.len()).collect();
             prop_assert_eq!(lines.len(), 1);
             let got = unfold(bytes, &lines[0]);
             prop_assert_eq!(got.as_ref(), line.as_bytes());

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
 
-use super::expand::{Budget, occurrences};
-use super::line::{Lines, Property, unfold};
+use super::expand::{ExpansionBudget, occurrences};
+use super::line::{ContentLines, Property, unfold};
 use super::moment::Moment;
-use super::rule::Rule;
-use super::scan::Scan;
+use super::rule::RecurrenceRule;
+use super::scan::CalendarScan;
 use super::text::unescape;
 use super::zone::{NoZones, Zone, ZoneSource};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 use crate::base::zones::ZoneFiles;
 
 /// Steps of recurrence that the zones of one file may cost.
@@ -24,24 +24,24 @@ const STEPS: u64 = 3_000_000;
 /// The zones of one file, looked up once each.
 #[derive(Debug)]
 pub struct Zones<'a> {
-    file: &'a Scan<'a>,
+    file: &'a CalendarScan<'a>,
     /// The zones of this machine.
     known: &'a ZoneFiles,
     /// Where the file has its own zones, by id.
     places: OnceCell<HashMap<String, Vec<Range<usize>>>>,
-    budget: RefCell<Budget>,
+    budget: RefCell<ExpansionBudget>,
     found: RefCell<HashMap<String, Zone>>,
     unknown: RefCell<BTreeSet<String>>,
 }
 
 impl<'a> Zones<'a> {
     /// The zones of a file, on a machine with these.
-    pub fn of(file: &'a Scan<'a>, known: &'a ZoneFiles) -> Self {
+    pub fn of(file: &'a CalendarScan<'a>, known: &'a ZoneFiles) -> Self {
         Self {
             file,
             known,
             places: OnceCell::new(),
-            budget: RefCell::new(Budget::new(STEPS)),
+            budget: RefCell::new(ExpansionBudget::new(STEPS)),
             found: RefCell::default(),
             unknown: RefCell::default(),
         }
@@ -72,7 +72,9 @@ impl ZoneSource for Zones<'_> {
             .map(Zone::Known)
             .or_else(|| self.rules(id).map(|rules| Zone::Rules(Arc::new(rules))))
             .unwrap_or_else(|| {
-                self.unknown.borrow_mut().insert(clip(&visible(id), 60));
+                self.unknown
+                    .borrow_mut()
+                    .insert(clip(&escape_controls(id), 60));
                 Zone::Floating
             });
         self.found.borrow_mut().insert(id.to_owned(), zone.clone());
@@ -81,7 +83,7 @@ impl ZoneSource for Zones<'_> {
 }
 
 /// Where the zones of a file are, by their ids: texts here, with their commas escaped, and none as a parameter.
-fn places(file: &Scan<'_>) -> HashMap<String, Vec<Range<usize>>> {
+fn places(file: &CalendarScan<'_>) -> HashMap<String, Vec<Range<usize>>> {
     let mut places: HashMap<String, Vec<Range<usize>>> = HashMap::new();
     for range in &file.zones {
         if let Some(id) = properties(file, range).find(|property| property.name == "TZID") {
@@ -92,8 +94,8 @@ fn places(file: &Scan<'_>) -> HashMap<String, Vec<Range<usize>>> {
     places
 }
 
-fn properties(file: &Scan<'_>, range: &Range<usize>) -> impl Iterator<Item = Property> {
-    Lines::new(file.bytes, range.clone())
+fn properties(file: &CalendarScan<'_>, range: &Range<usize>) -> impl Iterator<Item = Property> {
+    ContentLines::new(file.bytes, range.clone())
         .filter_map(|line| Property::read(&unfold(file.bytes, &line)))
 }
 
@@ -109,7 +111,10 @@ fn known(zones: &ZoneFiles, id: &str) -> Option<TimeZone> {
 }
 
 /// Since when which offset holds, from the STANDARD and DAYLIGHT parts.
-fn observances(properties: &[Property], budget: &mut Budget) -> Option<Vec<(DateTime, Offset)>> {
+fn observances(
+    properties: &[Property],
+    budget: &mut ExpansionBudget,
+) -> Option<Vec<(DateTime, Offset)>> {
     let last = DateTime::constant(2200, 1, 1, 0, 0, 0, 0);
     let mut since = Vec::new();
     let mut first: Option<(DateTime, Offset)> = None;
@@ -150,7 +155,7 @@ fn observances(properties: &[Property], budget: &mut Budget) -> Option<Vec<(Date
                     .map(|at| (at.wall(), offset)),
             );
         }
-        if let Some(Ok(rule)) = value("RRULE").map(Rule::read) {
+        if let Some(Ok(rule)) = value("RRULE").map(RecurrenceRule::read) {
             // Said in UTC, while onsets are in the time that held before.
             let until = match &rule.until {
                 None => last,

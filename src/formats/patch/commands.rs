@@ -2,10 +2,10 @@
 //! before the patch.
 
 use super::edit::{FileLine, rebuild, split};
-use super::parse::Line;
-use super::{Edited, parted, without_last_break};
+use super::parse::PatchLine;
+use super::{EditedText, parted, without_last_break};
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, plural, visible};
+use crate::base::text::{clip, escape_controls, plural};
 
 const EXAMPLE: &str = "Blocks look like this, separated by a line with only ---:\nREPLACE 3\nthe new third line\n---\nINSERT 5\na line after the fifth\n---\nDELETE 8 2";
 
@@ -17,7 +17,7 @@ enum Act {
 }
 
 /// A block.
-struct Command {
+struct LineCommand {
     act: Act,
     /// The line, counted from 1; 0 inserts before the first.
     line: usize,
@@ -40,7 +40,7 @@ pub fn is_commands(text: &str) -> bool {
 ///
 /// # Errors
 /// `Input` with the line of the patch that is not a command, a line that the file does not have, or two commands for one line.
-pub fn apply_commands(old: &str, patch: &str, name: &str) -> Outcome<Edited> {
+pub fn apply_commands(old: &str, patch: &str, name: &str) -> Outcome<EditedText> {
     let (mark, body) = parted(old);
     let lines = split(body);
     let commands = parse(patch)?;
@@ -63,13 +63,13 @@ pub fn apply_commands(old: &str, patch: &str, name: &str) -> Outcome<Edited> {
             .next("Numbers refer to the file before the patch; change each line once."));
         }
     }
-    let mut changes: Vec<(usize, Vec<Line>)> = commands
+    let mut changes: Vec<(usize, Vec<PatchLine>)> = commands
         .iter()
         .map(|command| change(command, &lines))
         .collect();
     // Stable: insertions after one line stay in the order of the patch, and before what replaces the next line.
-    changes.sort_by_key(|(at, change)| (*at, matches!(change.first(), Some(Line::Remove(_)))));
-    let places: Vec<(usize, &[Line])> = changes
+    changes.sort_by_key(|(at, change)| (*at, matches!(change.first(), Some(PatchLine::Remove(_)))));
+    let places: Vec<(usize, &[PatchLine])> = changes
         .iter()
         .map(|(at, change)| (*at, change.as_slice()))
         .collect();
@@ -77,7 +77,7 @@ pub fn apply_commands(old: &str, patch: &str, name: &str) -> Outcome<Edited> {
     if !body.is_empty() && !body.ends_with('\n') {
         text = without_last_break(text);
     }
-    Ok(Edited {
+    Ok(EditedText {
         text: format!("{mark}{text}"),
         report: commands
             .iter()
@@ -86,7 +86,7 @@ pub fn apply_commands(old: &str, patch: &str, name: &str) -> Outcome<Edited> {
     })
 }
 
-fn check(command: &Command, total: usize, name: &str) -> Outcome<()> {
+fn check(command: &LineCommand, total: usize, name: &str) -> Outcome<()> {
     let wrong = |what: String| {
         let has = plural(total, "line");
         Err(Problem::input(format!(
@@ -106,23 +106,23 @@ fn check(command: &Command, total: usize, name: &str) -> Outcome<()> {
     }
 }
 
-fn change(command: &Command, lines: &[FileLine<'_>]) -> (usize, Vec<Line>) {
+fn change(command: &LineCommand, lines: &[FileLine<'_>]) -> (usize, Vec<PatchLine>) {
     let at = match command.act {
         Act::Insert => command.line,
         Act::Replace | Act::Delete => command.line.saturating_sub(1),
     };
     let gone = lines.iter().skip(at).take(command.count);
-    let gone = gone.map(|line| Line::Remove(line.text.to_owned()));
-    let new = command.new.iter().cloned().map(Line::Add);
+    let gone = gone.map(|line| PatchLine::Remove(line.text.to_owned()));
+    let new = command.new.iter().cloned().map(PatchLine::Add);
     (at, gone.chain(new).collect())
 }
 
-fn told(command: &Command, lines: &[FileLine<'_>]) -> String {
+fn told(command: &LineCommand, lines: &[FileLine<'_>]) -> String {
     let line = command.line;
     let old = lines
         .get(line.saturating_sub(1))
         .map_or("", |line| line.text);
-    let old = clip(&visible(old), 60);
+    let old = clip(&escape_controls(old), 60);
     let new = plural(command.new.len(), "line");
     match command.act {
         Act::Replace => format!("REPLACE {line}: \"{old}\" by {new}"),
@@ -154,10 +154,10 @@ fn command(line: &str) -> Option<(Act, usize, Option<usize>)> {
     words.next().is_none().then_some((act, line, count))
 }
 
-fn parse(text: &str) -> Outcome<Vec<Command>> {
+fn parse(text: &str) -> Outcome<Vec<LineCommand>> {
     let text = super::wrap::fence(text.trim()).unwrap_or(text);
     let lines: Vec<&str> = text.lines().collect();
-    let mut commands: Vec<Command> = Vec::new();
+    let mut commands: Vec<LineCommand> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         let number = at + 1;
         let starts = commands.is_empty()
@@ -173,7 +173,7 @@ fn parse(text: &str) -> Outcome<Vec<Command>> {
             if act == Act::Delete && count == 0 {
                 return Err(wrong(number, "a count of 0 deletes nothing"));
             }
-            commands.push(Command {
+            commands.push(LineCommand {
                 act,
                 line,
                 count,

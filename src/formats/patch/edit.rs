@@ -5,10 +5,10 @@
 
 use std::borrow::Cow;
 
-use super::parse::{Chunk, Line};
-use super::seek::Sought;
-use crate::base::problem::{Kind, Problem};
-use crate::base::text::{clip, visible};
+use super::parse::{PatchChunk, PatchLine};
+use super::seek::LineIndex;
+use crate::base::problem::{Problem, ProblemKind};
+use crate::base::text::{clip, escape_controls};
 
 /// Lines of the file shown when a place was not found.
 const SHOWN: usize = 10;
@@ -17,14 +17,14 @@ const SHOWN: usize = 10;
 ///
 /// # Errors
 /// `Missing` when the place of a chunk is not found, with the expected lines and the nearby text. `name` is the file.
-pub fn new_text(old: &str, chunks: &[Chunk], name: &str) -> Result<String, Problem> {
+pub fn new_text(old: &str, chunks: &[PatchChunk], name: &str) -> Result<String, Problem> {
     let (mark, body) = match old.strip_prefix('\u{feff}') {
         Some(body) => ("\u{feff}", body),
         None => ("", old),
     };
     let lines = split(body);
-    let texts = Sought::new(lines.iter().map(|line| line.text).collect());
-    let mut places: Vec<(usize, Cow<'_, [Line]>)> = Vec::new();
+    let texts = LineIndex::new(lines.iter().map(|line| line.text).collect());
+    let mut places: Vec<(usize, Cow<'_, [PatchLine]>)> = Vec::new();
     let mut from = 0;
     for chunk in chunks {
         if let Some(anchor) = &chunk.anchor {
@@ -45,7 +45,8 @@ pub fn new_text(old: &str, chunks: &[Chunk], name: &str) -> Result<String, Probl
     }
     // Additions at the end come last, regardless of their order in the patch; all others are in order already.
     places.sort_by_key(|(at, _)| *at);
-    let places: Vec<(usize, &[Line])> = places.iter().map(|(at, lines)| (*at, &**lines)).collect();
+    let places: Vec<(usize, &[PatchLine])> =
+        places.iter().map(|(at, lines)| (*at, &**lines)).collect();
     Ok(format!("{mark}{}", rebuild(&lines, &places)))
 }
 
@@ -85,23 +86,23 @@ fn usual_end<'a>(lines: &[FileLine<'a>]) -> &'a str {
 }
 
 /// The lines that the file must contain.
-pub(super) fn wanted(lines: &[Line]) -> Vec<&str> {
+pub(super) fn wanted(lines: &[PatchLine]) -> Vec<&str> {
     lines
         .iter()
         .filter_map(|line| match line {
-            Line::Keep(text) | Line::Remove(text) => Some(text.as_str()),
-            Line::Add(_) => None,
+            PatchLine::Keep(text) | PatchLine::Remove(text) => Some(text.as_str()),
+            PatchLine::Add(_) => None,
         })
         .collect()
 }
 
 /// The place of the chunk, and its lines as compared: a last old line that is empty may match the end of the file.
 fn place<'a>(
-    texts: &Sought<'_>,
-    chunk: &'a Chunk,
+    texts: &LineIndex<'_>,
+    chunk: &'a PatchChunk,
     wanted: &[&str],
     from: usize,
-) -> Option<(usize, Cow<'a, [Line]>)> {
+) -> Option<(usize, Cow<'a, [PatchLine]>)> {
     if let Some(at) = texts.seek(wanted, from, chunk.at_end) {
         return Some((at, Cow::Borrowed(&chunk.lines)));
     }
@@ -117,28 +118,28 @@ fn place<'a>(
 }
 
 /// The lines of a chunk without the empty old line at their end; an empty new line that answers to it goes too.
-fn without_last_blank(lines: &[Line]) -> Vec<Line> {
+fn without_last_blank(lines: &[PatchLine]) -> Vec<PatchLine> {
     let mut lines = lines.to_vec();
-    let was_old = |line: &Line| !matches!(line, Line::Add(_));
+    let was_old = |line: &PatchLine| !matches!(line, PatchLine::Add(_));
     if let Some(at) = lines.iter().rposition(was_old)
-        && let Line::Keep(_) = lines.remove(at)
+        && let PatchLine::Keep(_) = lines.remove(at)
     {
-        lines.insert(at, Line::Add(String::new()));
+        lines.insert(at, PatchLine::Add(String::new()));
     }
-    let is_new = |line: &Line| !matches!(line, Line::Remove(_));
+    let is_new = |line: &PatchLine| !matches!(line, PatchLine::Remove(_));
     if let Some(at) = lines.iter().rposition(is_new)
-        && let Some(Line::Keep(text) | Line::Add(text)) = lines.get(at)
+        && let Some(PatchLine::Keep(text) | PatchLine::Add(text)) = lines.get(at)
         && text.is_empty()
-        && let Line::Keep(text) = lines.remove(at)
+        && let PatchLine::Keep(text) = lines.remove(at)
     {
-        lines.insert(at, Line::Remove(text));
+        lines.insert(at, PatchLine::Remove(text));
     }
     lines
 }
 
 /// The text with `places` changed, which are in the order of the file. Every line ends in a break: new ones in that of the line they
 /// replace, otherwise in the one most used.
-pub(super) fn rebuild(lines: &[FileLine<'_>], places: &[(usize, &[Line])]) -> String {
+pub(super) fn rebuild(lines: &[FileLine<'_>], places: &[(usize, &[PatchLine])]) -> String {
     let usual = usual_end(lines);
     let mut out = String::new();
     let mut put = |text: &str, end: &str| {
@@ -155,18 +156,18 @@ pub(super) fn rebuild(lines: &[FileLine<'_>], places: &[(usize, &[Line])]) -> St
         let mut ends = std::collections::VecDeque::new();
         for line in *changes {
             match line {
-                Line::Keep(_) => {
+                PatchLine::Keep(_) => {
                     if let Some(line) = lines.get(at) {
                         put(line.text, line.end);
                     }
                     at += 1;
                     ends.clear();
                 }
-                Line::Remove(_) => {
+                PatchLine::Remove(_) => {
                     ends.push_back(lines.get(at).map_or("", |line| line.end));
                     at += 1;
                 }
-                Line::Add(text) => put(text, ends.pop_front().unwrap_or_default()),
+                PatchLine::Add(text) => put(text, ends.pop_front().unwrap_or_default()),
             }
         }
     }
@@ -176,12 +177,18 @@ pub(super) fn rebuild(lines: &[FileLine<'_>], places: &[(usize, &[Line])]) -> St
     out
 }
 
-fn no_anchor(chunk: &Chunk, anchor: &str, texts: &Sought<'_>, from: usize, name: &str) -> Problem {
+fn no_anchor(
+    chunk: &PatchChunk,
+    anchor: &str,
+    texts: &LineIndex<'_>,
+    from: usize,
+    name: &str,
+) -> Problem {
     let problem = Problem::new(
-        Kind::Missing,
+        ProblemKind::Missing,
         format!(
             "The line \"{}\" after \"@@\" (line {} of the patch) is not in {name}{}.",
-            clip(&visible(anchor), 120),
+            clip(&escape_controls(anchor), 120),
             chunk.number,
             after(from)
         ),
@@ -193,19 +200,19 @@ fn no_anchor(chunk: &Chunk, anchor: &str, texts: &Sought<'_>, from: usize, name:
 }
 
 fn no_place(
-    chunk: &Chunk,
+    chunk: &PatchChunk,
     wanted: &[&str],
-    texts: &Sought<'_>,
+    texts: &LineIndex<'_>,
     from: usize,
     name: &str,
 ) -> Problem {
     let sought: Vec<String> = wanted
         .iter()
         .take(SHOWN)
-        .map(|line| clip(&visible(line), 200))
+        .map(|line| clip(&escape_controls(line), 200))
         .collect();
     let problem = Problem::new(
-        Kind::Missing,
+        ProblemKind::Missing,
         format!(
             "The expected lines of the change at line {} of the patch are not {} {name}{}.",
             chunk.number,
@@ -237,7 +244,13 @@ fn after(from: usize) -> String {
 }
 
 /// Says that the place is earlier in the file, or shows the most similar lines.
-fn hint(problem: Problem, wanted: &[&str], texts: &Sought<'_>, from: usize, name: &str) -> Problem {
+fn hint(
+    problem: Problem,
+    wanted: &[&str],
+    texts: &LineIndex<'_>,
+    from: usize,
+    name: &str,
+) -> Problem {
     if let Some(at) = texts.seek(wanted, 0, false).filter(|_| from > 0) {
         return problem.next(format!(
             "They stand at line {}, before an earlier change: put the changes in the order of the file.",

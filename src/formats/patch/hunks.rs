@@ -1,13 +1,13 @@
 //! Applies unified diffs of one file: context is checked, wrong counts are corrected, a hunk that is a few lines off is found. All hunks or none.
 
 use super::edit::{rebuild, split, wanted};
-use super::parse::Line;
+use super::parse::PatchLine;
 use super::replace::numbered;
-use super::seek::Sought;
+use super::seek::LineIndex;
 use super::wrap::fence;
-use super::{Edited, parted, without_last_break};
-use crate::base::problem::{Kind, Outcome, Problem};
-use crate::base::text::{clip, plural, visible};
+use super::{EditedText, parted, without_last_break};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::text::{clip, escape_controls, plural};
 
 /// Lines of the file, and of the hunk, shown when a place was not found.
 const SHOWN: usize = 12;
@@ -25,7 +25,7 @@ struct Hunk<'a> {
     number: usize,
     /// Line and count of the old side, when the header states them.
     stated: Option<(usize, usize)>,
-    lines: Vec<Line>,
+    lines: Vec<PatchLine>,
     /// How many of the last lines are completely empty: they may be context, or just the end of the patch text.
     soft: usize,
     /// The last line of the old side, of the new side, has no break.
@@ -41,7 +41,7 @@ pub fn is_hunks(text: &str) -> bool {
 ///
 /// # Errors
 /// `Input` with the line of the patch that is not a diff; `Missing` with the hunk that does not fit and the actual text.
-pub fn apply_hunks(old: &str, patch: &str, name: &str) -> Outcome<Edited> {
+pub fn apply_hunks(old: &str, patch: &str, name: &str) -> Outcome<EditedText> {
     let (mark, body) = parted(old);
     let patch = fence(patch.trim()).unwrap_or(patch);
     let mut hunks = parse(patch)?;
@@ -56,7 +56,7 @@ pub fn apply_hunks(old: &str, patch: &str, name: &str) -> Outcome<Edited> {
         ));
     }
     let lines = split(body);
-    let texts = Sought::new(lines.iter().map(|line| line.text).collect());
+    let texts = LineIndex::new(lines.iter().map(|line| line.text).collect());
     let mut places = Vec::new();
     let (mut from, mut drift) = (0, 0);
     for (index, hunk) in hunks.iter_mut().enumerate() {
@@ -70,7 +70,7 @@ pub fn apply_hunks(old: &str, patch: &str, name: &str) -> Outcome<Edited> {
         from = at + wanted(&hunk.lines).len();
         places.push(at);
     }
-    let changes: Vec<(usize, &[Line])> = places
+    let changes: Vec<(usize, &[PatchLine])> = places
         .iter()
         .zip(&hunks)
         .map(|(at, hunk)| (*at, hunk.lines.as_slice()))
@@ -91,19 +91,19 @@ pub fn apply_hunks(old: &str, patch: &str, name: &str) -> Outcome<Edited> {
         report.push("The patch deletes the file; it stays, with what is left in it.".to_owned());
     }
     if let Some(other) = asked.other {
-        let other = clip(&visible(other), 120);
+        let other = clip(&escape_controls(other), 120);
         report.push(format!(
             "The patch renames the file to {other}; it keeps its name."
         ));
     }
-    Ok(Edited {
+    Ok(EditedText {
         text: format!("{mark}{text}"),
         report,
     })
 }
 
 /// Changes other than to the text that the lines before the first hunk request.
-struct Asked<'a> {
+struct DiffHeader<'a> {
     /// The file is new.
     new: bool,
     /// The file goes.
@@ -112,13 +112,13 @@ struct Asked<'a> {
     other: Option<&'a str>,
 }
 
-fn asked(patch: &str) -> Asked<'_> {
+fn asked(patch: &str) -> DiffHeader<'_> {
     let head = || patch.lines().take_while(|line| !line.starts_with("@@"));
     let is_null = |line: &str, sign: &str| {
         let name = line.strip_prefix(sign).map(str::trim_start);
         name.is_some_and(|name| name.split_whitespace().next() == Some("/dev/null"))
     };
-    Asked {
+    DiffHeader {
         new: head().any(|line| is_null(line, "--- ")),
         gone: head().any(|line| is_null(line, "+++ ")),
         other: head().find_map(|line| line.strip_prefix("rename to ")),
@@ -141,7 +141,7 @@ fn first(line: usize, count: usize) -> usize {
 /// Where the hunk fits; `None` when nowhere. Drops completely empty lines from its end if it only fits without them.
 fn place(
     hunk: &mut Hunk<'_>,
-    texts: &Sought<'_>,
+    texts: &LineIndex<'_>,
     from: usize,
     drift: isize,
 ) -> Option<Outcome<usize>> {
@@ -198,9 +198,10 @@ fn ends_in_break(body: &str, hunks: &[Hunk<'_>], places: &[usize], total: usize)
 }
 
 fn told(index: usize, hunk: &Hunk<'_>, at: usize) -> String {
-    let count = |wanted: fn(&Line) -> bool| hunk.lines.iter().filter(|line| wanted(line)).count();
-    let removed = count(|line| matches!(line, Line::Remove(_)));
-    let added = count(|line| matches!(line, Line::Add(_)));
+    let count =
+        |wanted: fn(&PatchLine) -> bool| hunk.lines.iter().filter(|line| wanted(line)).count();
+    let removed = count(|line| matches!(line, PatchLine::Remove(_)));
+    let added = count(|line| matches!(line, PatchLine::Add(_)));
     let off = match hunk
         .stated
         .map(|(line, count)| first(line, count.min(wanted(&hunk.lines).len())))
@@ -240,12 +241,18 @@ fn twice(hunk: &Hunk<'_>, at: usize) -> Problem {
     .next("Add line numbers, @@ -LINE,COUNT +LINE,COUNT @@, or more context.")
 }
 
-fn no_place(hunk: &Hunk<'_>, index: usize, texts: &Sought<'_>, from: usize, name: &str) -> Problem {
+fn no_place(
+    hunk: &Hunk<'_>,
+    index: usize,
+    texts: &LineIndex<'_>,
+    from: usize,
+    name: &str,
+) -> Problem {
     let wanted = wanted(&hunk.lines);
-    let header = clip(&visible(hunk.header), 80);
+    let header = clip(&escape_controls(hunk.header), 80);
     let total = plural(texts.lines.len(), "line");
     let problem = Problem::new(
-        Kind::Missing,
+        ProblemKind::Missing,
         format!(
             "Hunk {} ({header}, line {} of the patch) does not fit {name}, which has {total}.",
             index + 1,
@@ -272,7 +279,7 @@ fn no_place(hunk: &Hunk<'_>, index: usize, texts: &Sought<'_>, from: usize, name
     let sought: Vec<String> = wanted
         .iter()
         .take(SHOWN)
-        .map(|line| clip(&visible(line), 200))
+        .map(|line| clip(&escape_controls(line), 200))
         .collect();
     problem
         .next("Read the note again and copy the lines exactly.")
@@ -301,7 +308,7 @@ fn parse(text: &str) -> Outcome<Vec<Hunk<'_>>> {
             None => break,
         }
     }
-    let changes = |line: &Line| !matches!(line, Line::Keep(_));
+    let changes = |line: &PatchLine| !matches!(line, PatchLine::Keep(_));
     if !hunks.iter().any(|hunk| hunk.lines.iter().any(changes)) {
         return Err(Problem::input(
             "The patch changes nothing: no line begins with \"-\" or \"+\".",
@@ -322,7 +329,7 @@ fn hunk<'a>(
     if ranges.is_none() && !is_plain(header) {
         return Err(Problem::input(format!(
             "Line {number} of the patch, \"{}\", is not a hunk header.",
-            clip(&visible(header), 80)
+            clip(&escape_controls(header), 80)
         ))
         .next(EXAMPLE));
     }
@@ -360,14 +367,14 @@ fn hunk<'a>(
         }
         let soft = line.is_empty();
         match line.split_at_checked(1) {
-            None if soft => hunk.lines.push(Line::Keep(String::new())),
-            Some((" ", text)) => hunk.lines.push(Line::Keep(text.to_owned())),
-            Some(("-", text)) => hunk.lines.push(Line::Remove(text.to_owned())),
-            Some(("+", text)) => hunk.lines.push(Line::Add(text.to_owned())),
+            None if soft => hunk.lines.push(PatchLine::Keep(String::new())),
+            Some((" ", text)) => hunk.lines.push(PatchLine::Keep(text.to_owned())),
+            Some(("-", text)) => hunk.lines.push(PatchLine::Remove(text.to_owned())),
+            Some(("+", text)) => hunk.lines.push(PatchLine::Add(text.to_owned())),
             Some(("\\", _)) => match hunk.lines.last() {
-                Some(Line::Keep(_)) => hunk.bare = (true, true),
-                Some(Line::Remove(_)) => hunk.bare.0 = true,
-                Some(Line::Add(_)) => hunk.bare.1 = true,
+                Some(PatchLine::Keep(_)) => hunk.bare = (true, true),
+                Some(PatchLine::Remove(_)) => hunk.bare.0 = true,
+                Some(PatchLine::Add(_)) => hunk.bare.1 = true,
                 None => {}
             },
             _ if full => break,
@@ -375,7 +382,7 @@ fn hunk<'a>(
                 return Err(Problem::input(format!(
                     "Line {} of the patch, \"{}\", does not begin with a space, \"-\" or \"+\".",
                     at + 1,
-                    clip(&visible(line), 80)
+                    clip(&escape_controls(line), 80)
                 ))
                 .next(EXAMPLE));
             }

@@ -1,7 +1,7 @@
 //! Patch text to sections, with line numbers in every error.
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 
 /// A parsed patch; has at least one section.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,17 +32,17 @@ pub enum Section {
         /// The new path, as given.
         to: Option<String>,
         /// At least one, in the order of the file.
-        chunks: Vec<Chunk>,
+        chunks: Vec<PatchChunk>,
     },
 }
 
 /// One place of change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chunk {
+pub struct PatchChunk {
     /// The text after `@@`: a line of the file above the place.
     pub anchor: Option<String>,
     /// The lines of the chunk.
-    pub lines: Vec<Line>,
+    pub lines: Vec<PatchLine>,
     /// Prefers the end of the file if the chunk matches there.
     pub at_end: bool,
     /// Its line in the patch, 1-based.
@@ -51,7 +51,7 @@ pub struct Chunk {
 
 /// A line of a chunk, without its mark and its line break.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
+pub enum PatchLine {
     /// In the file, kept.
     Keep(String),
     /// In the file, removed.
@@ -89,7 +89,7 @@ pub fn parse(text: &str) -> Outcome<Patch> {
             );
         }
     };
-    let mut reader = Reader { body, at: 0 };
+    let mut reader = PatchReader { body, at: 0 };
     let mut sections = Vec::new();
     while reader.skip_blank() {
         sections.push(reader.section()?);
@@ -103,12 +103,12 @@ pub fn parse(text: &str) -> Outcome<Patch> {
 const EXAMPLE: &str = "A patch looks like this:\n*** Begin Patch\n*** Update File: src/main.rs\n@@\n unchanged line\n-old line\n+new line\n*** End Patch";
 
 /// The lines between the outer marks.
-struct Reader<'a> {
+struct PatchReader<'a> {
     body: &'a [&'a str],
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PatchReader<'a> {
     fn peek(&self) -> Option<&'a str> {
         self.body.get(self.at).copied()
     }
@@ -207,7 +207,7 @@ impl<'a> Reader<'a> {
         Ok(Section::Update { path, to, chunks })
     }
 
-    fn chunk(&mut self, first: bool) -> Outcome<Chunk> {
+    fn chunk(&mut self, first: bool) -> Outcome<PatchChunk> {
         let number = self.number();
         let line = self.peek().unwrap_or_default();
         let anchor = match line.strip_prefix("@@") {
@@ -237,10 +237,10 @@ impl<'a> Reader<'a> {
                 break;
             }
             lines.push(match line.split_at_checked(1) {
-                None if line.is_empty() => Line::Keep(String::new()),
-                Some((" ", text)) => Line::Keep(text.to_owned()),
-                Some(("-", text)) => Line::Remove(text.to_owned()),
-                Some(("+", text)) => Line::Add(text.to_owned()),
+                None if line.is_empty() => PatchLine::Keep(String::new()),
+                Some((" ", text)) => PatchLine::Keep(text.to_owned()),
+                Some(("-", text)) => PatchLine::Remove(text.to_owned()),
+                Some(("+", text)) => PatchLine::Add(text.to_owned()),
                 _ => break,
             });
             self.at += 1;
@@ -251,7 +251,7 @@ impl<'a> Reader<'a> {
                 .wrong(&format!("expected a line starting with \" \", \"-\" or \"+\", got {found}."))
                 .next("One \"@@\" line stands before each change; a second one right after it is not understood."));
         }
-        Ok(Chunk {
+        Ok(PatchChunk {
             anchor,
             lines,
             at_end,
@@ -276,7 +276,7 @@ fn is(line: &str, mark: &str) -> bool {
 }
 
 fn shown(line: &str) -> String {
-    format!("\"{}\"", clip(&visible(line), 80))
+    format!("\"{}\"", clip(&escape_controls(line), 80))
 }
 
 #[cfg(test)]
@@ -321,7 +321,10 @@ mod tests {
         assert_eq!(first.lines.len(), 3);
         assert_eq!(
             second.lines,
-            [Line::Keep(String::new()), Line::Remove("x".into())]
+            [
+                PatchLine::Keep(String::new()),
+                PatchLine::Remove("x".into())
+            ]
         );
     }
 

@@ -1,8 +1,8 @@
 //! Replaces one exact passage, and finds the most similar line when it does not occur.
 
 use super::seek::places;
-use crate::base::problem::{Kind, Outcome, Problem};
-use crate::base::text::{clip, plural, visible};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::text::{clip, escape_controls, plural};
 
 /// `text` with its only occurrence of `old` replaced by `new`, literally. `name` is the file in messages.
 ///
@@ -127,7 +127,10 @@ fn too_many(text: &str, places: &[usize], name: &str) -> Problem {
 }
 
 fn not_found(text: &str, old: &str, name: &str) -> Problem {
-    let problem = Problem::new(Kind::Missing, format!("old_str occurs 0 times in {name}."));
+    let problem = Problem::new(
+        ProblemKind::Missing,
+        format!("old_str occurs 0 times in {name}."),
+    );
     let lines: Vec<&str> = text.lines().collect();
     let wanted: Vec<&str> = old.lines().collect();
     let Some(at) = similar(&lines, &wanted) else {
@@ -193,7 +196,7 @@ pub(super) fn numbered(lines: &[&str], at: usize, count: usize) -> String {
         .enumerate()
         .skip(at.saturating_sub(1))
         .take(count + 1)
-        .map(|(at, line)| format!("{}. {}", at + 1, clip(&visible(line), 200)))
+        .map(|(at, line)| format!("{}. {}", at + 1, clip(&escape_controls(line), 200)))
         .collect::<Vec<_>>()
         .join("\n")
 }

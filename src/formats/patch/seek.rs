@@ -6,15 +6,15 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 
 /// The lines of a file, to be sought in.
-pub(super) struct Sought<'a> {
+pub(super) struct LineIndex<'a> {
     pub(super) lines: Vec<&'a str>,
     passes: [OnceCell<Pass<'a>>; KEYS.len()],
 }
 
 /// The part of a line compared in a pass: lines with the same key are equal.
-type Key = fn(&str) -> Cow<'_, str>;
+type LineKey = fn(&str) -> Cow<'_, str>;
 
-const KEYS: [Key; 4] = [
+const KEYS: [LineKey; 4] = [
     |line| line.into(),
     |line| line.trim_end().into(),
     |line| line.trim().into(),
@@ -28,7 +28,7 @@ struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    fn new(lines: &[&'a str], key: Key) -> Self {
+    fn new(lines: &[&'a str], key: LineKey) -> Self {
         let mut numbers = HashMap::new();
         let number = |line: &&'a str| {
             let next = numbers.len();
@@ -39,7 +39,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-impl<'a> Sought<'a> {
+impl<'a> LineIndex<'a> {
     pub(super) fn new(lines: Vec<&'a str>) -> Self {
         let passes = Default::default();
         Self { lines, passes }
@@ -85,7 +85,7 @@ impl<'a> Sought<'a> {
         (from <= last).then_some(last)
     }
 
-    fn fits(&self, wanted: &[&str], at: usize, key: Key) -> bool {
+    fn fits(&self, wanted: &[&str], at: usize, key: LineKey) -> bool {
         let found = self.lines.get(at..at + wanted.len()).unwrap_or_default();
         found.iter().zip(wanted).all(|(a, b)| key(a) == key(b))
     }
@@ -93,7 +93,7 @@ impl<'a> Sought<'a> {
     /// Where `wanted` matches at or after `from`, in one pass.
     fn places<'s>(
         &'s self,
-        key: Key,
+        key: LineKey,
         pass: &'s OnceCell<Pass<'a>>,
         wanted: &[&str],
         from: usize,
@@ -154,11 +154,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn seek(lines: &[&str], wanted: &[&str], from: usize, at_end: bool) -> Option<usize> {
-        Sought::new(lines.to_vec()).seek(wanted, from, at_end)
+        LineIndex::new(lines.to_vec()).seek(wanted, from, at_end)
     }
 
     fn near(lines: &[&str], wanted: &[&str], from: usize, near: usize) -> Option<usize> {
-        Sought::new(lines.to_vec()).seek_near(wanted, from, near)
+        LineIndex::new(lines.to_vec()).seek_near(wanted, from, near)
     }
 
     #[test]
@@ -205,7 +205,7 @@ mod tests {
         let unlike = [wanted.as_slice(), &["b"]].concat();
         assert_eq!(seek(&lines, &unlike, 0, false), None);
         assert_eq!(near(&lines, &unlike, 9, 50_000), None);
-        let sought = Sought::new(lines);
+        let sought = LineIndex::new(lines);
         for at in 0..30_000 {
             assert_eq!(sought.seek(&["a"], at, false), Some(at));
         }
@@ -227,7 +227,7 @@ mod tests {
             let (text, part) = (split(&text), split(&part));
             let lines: Vec<&str> = text.iter().map(String::as_str).collect();
             let wanted: Vec<&str> = part.iter().map(String::as_str).collect();
-            let all = |key: Key| (from..lines.len()).filter(|at| {
+            let all = |key: LineKey| (from..lines.len()).filter(|at| {
                 lines.get(*at..at + wanted.len()).is_some_and(|found| found.iter().zip(&wanted).all(|(a, b)| key(a) == key(b)))
             }).collect::<Vec<_>>();
             let places = KEYS.iter().map(|key| all(*key)).find(|places| !places.is_empty()).unwrap_or_default();

@@ -6,16 +6,16 @@ pub(crate) mod number;
 mod table;
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 use currency::{Money, currency, is_sign};
-use names::{Unit, meanings, near};
+use names::{ParsedUnit, meanings, near};
 use number::Number;
 use table::{ECONOMY, LENGTH, MASS, TEMPERATURE, VOLUME};
 
 /// An amount in one or more units of a kind: `5 ft 3 in`.
-struct Amount {
-    first: (Number, Unit),
-    more: Vec<(Number, Unit)>,
+struct Quantity {
+    first: (Number, ParsedUnit),
+    more: Vec<(Number, ParsedUnit)>,
 }
 
 /// The result of a conversion.
@@ -41,7 +41,7 @@ pub(crate) fn convert(value: &str, from: &str, to: &str) -> Outcome<Converted> {
         false => format!("{value} {}", from.trim()),
     };
     let (number, rest) = leading(&amount).ok_or_else(|| {
-        let shown = clip(&visible(value), 60);
+        let shown = clip(&escape_controls(value), 60);
         Problem::input(format!("\"{shown}\" is not a number."))
             .next("For example value 5, from_unit mi, to_unit km.")
     })?;
@@ -132,7 +132,7 @@ fn between(number: Number, from: &str, to: &str) -> Outcome<String> {
 /// The error for a text that is not a unit.
 fn unknown(text: &str) -> Problem {
     const UNITS: &str = "km, mi, kg, lb, l, gal, °C, °F, km/h, m², kWh, psi, MiB, 5 ft 3 in";
-    let shown = clip(&visible(text.trim()), 60);
+    let shown = clip(&escape_controls(text.trim()), 60);
     let what = format!("unknown unit \"{shown}\".");
     let code = text.trim();
     let near = near(text);
@@ -265,10 +265,10 @@ fn figure(text: &str) -> Option<Number> {
 }
 
 /// The possible meanings of number and unit text together, the likeliest first.
-fn amounts(number: Number, from: &str) -> Outcome<Vec<Amount>> {
+fn amounts(number: Number, from: &str) -> Outcome<Vec<Quantity>> {
     let units = meanings(from);
     if !units.is_empty() {
-        let one = |unit| Amount {
+        let one = |unit| Quantity {
             first: (number, unit),
             more: Vec::new(),
         };
@@ -281,7 +281,7 @@ fn amounts(number: Number, from: &str) -> Outcome<Vec<Amount>> {
 }
 
 /// `ft 3 in` after its first number; `None` without a further number.
-fn compound(first: Number, text: &str) -> Option<Outcome<Amount>> {
+fn compound(first: Number, text: &str) -> Option<Outcome<Quantity>> {
     let mut parts: Vec<(Number, String)> = Vec::new();
     let mut number = first;
     let mut rest = text;
@@ -296,7 +296,7 @@ fn compound(first: Number, text: &str) -> Option<Outcome<Amount>> {
     if parts.len() < 2 {
         return None;
     }
-    let mut units: Vec<(Number, Unit)> = Vec::new();
+    let mut units: Vec<(Number, ParsedUnit)> = Vec::new();
     for (number, text) in parts {
         let feet = units.last().is_some_and(|(_, unit)| unit.symbol == "ft");
         // 5'11 leaves the inches unsaid.
@@ -306,7 +306,7 @@ fn compound(first: Number, text: &str) -> Option<Outcome<Amount>> {
             text.as_str()
         };
         let found = meanings(text);
-        let alike = |unit: &&Unit| {
+        let alike = |unit: &&ParsedUnit| {
             units
                 .first()
                 .is_some_and(|(_, first)| first.dims == unit.dims)
@@ -317,12 +317,13 @@ fn compound(first: Number, text: &str) -> Option<Outcome<Amount>> {
         units.push((number, unit.clone()));
     }
     let mut units = units.into_iter();
-    let amount = Amount {
+    let amount = Quantity {
         first: units.next()?,
         more: units.collect(),
     };
     let first = amount.unit();
-    let strange = |(_, unit): &&(Number, Unit)| unit.dims != first.dims || first.offset.is_some();
+    let strange =
+        |(_, unit): &&(Number, ParsedUnit)| unit.dims != first.dims || first.offset.is_some();
     if let Some((_, other)) = amount.more.iter().find(strange) {
         return Some(Err(Problem::input(format!(
             "{} is {}, {} is {}: they make no sum.",
@@ -348,8 +349,8 @@ fn next_number(text: &str) -> Option<usize> {
     None
 }
 
-impl Amount {
-    fn unit(&self) -> &Unit {
+impl Quantity {
+    fn unit(&self) -> &ParsedUnit {
         &self.first.1
     }
 
@@ -377,7 +378,7 @@ impl Amount {
     }
 }
 
-fn shown(number: Number, unit: &Unit) -> String {
+fn shown(number: Number, unit: &ParsedUnit) -> String {
     match unit.symbol.as_str() {
         sign @ ("°" | "′" | "″") => format!("{number}{sign}"),
         symbol => format!("{number} {symbol}"),
@@ -385,16 +386,16 @@ fn shown(number: Number, unit: &Unit) -> String {
 }
 
 /// Distance by fuel, and fuel by distance.
-fn turned(source: &Unit, target: &Unit) -> bool {
+fn turned(source: &ParsedUnit, target: &ParsedUnit) -> bool {
     let back = target.dims.map(|dim| -dim);
     source.dims == back && (source.dims == ECONOMY || target.dims == ECONOMY)
 }
 
-fn same_kind(source: &Amount, target: &Unit) -> bool {
+fn same_kind(source: &Quantity, target: &ParsedUnit) -> bool {
     source.unit().dims == target.dims || turned(source.unit(), target)
 }
 
-fn answer(source: &Amount, target: &Unit) -> Outcome<String> {
+fn answer(source: &Quantity, target: &ParsedUnit) -> Outcome<String> {
     let base = above_zero(source)?;
     let result = match turned(source.unit(), target) {
         true if base.is_zero() => {
@@ -416,7 +417,7 @@ fn answer(source: &Amount, target: &Unit) -> Outcome<String> {
 }
 
 /// The amount in base units.
-fn above_zero(source: &Amount) -> Outcome<Number> {
+fn above_zero(source: &Quantity) -> Outcome<Number> {
     let base = source.base();
     let unit = source.unit();
     if unit.dims == TEMPERATURE && base.is_negative() {
@@ -431,12 +432,12 @@ fn above_zero(source: &Amount) -> Outcome<Number> {
 }
 
 /// The amount in several units, `ft in` or `h min s`: whole numbers of each but the last. `None` when they are not of its kind.
-fn parted(source: &Amount, to: &str) -> Option<Outcome<String>> {
+fn parted(source: &Quantity, to: &str) -> Option<Outcome<String>> {
     let text = to.replace([',', '+', '&'], " ");
     let words = text.split_whitespace().filter(|word| *word != "and");
     let mut units = Vec::new();
     for word in words {
-        let fits = |unit: &Unit| unit.dims == source.unit().dims && unit.offset.is_none();
+        let fits = |unit: &ParsedUnit| unit.dims == source.unit().dims && unit.offset.is_none();
         units.push(meanings(word).into_iter().find(fits)?);
     }
     let (last, larger) = units.split_last()?;

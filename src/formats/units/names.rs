@@ -2,19 +2,20 @@
 
 use super::number::Number;
 use super::table::{
-    BINARY, COMMON, DECIMAL, Dims, KINDS, OTHERWISE, Prefixes, ROWS, Row, SPELLINGS, TEMPERATURE,
+    BINARY, COMMON, DECIMAL, Dimensions, KINDS, OTHERWISE, Prefixes, ROWS, SPELLINGS, TEMPERATURE,
+    UnitSpec,
 };
 use crate::base::text::clip;
 
 /// Characters of a unit's text at most.
-const LONGEST: usize = 80;
+const MAX_UNIT_CHARS: usize = 80;
 /// The highest power.
 const HIGHEST: i32 = 9;
 
 /// A unit that a text means.
 #[derive(Debug, Clone)]
-pub(super) struct Unit {
-    pub(super) dims: Dims,
+pub(super) struct ParsedUnit {
+    pub(super) dims: Dimensions,
     /// In base units.
     pub(super) factor: Number,
     /// Added before the factor is applied: temperatures alone have one.
@@ -23,8 +24,8 @@ pub(super) struct Unit {
     pub(super) name: String,
 }
 
-impl Unit {
-    fn of(row: &'static Row) -> Option<Self> {
+impl ParsedUnit {
+    fn of(row: &'static UnitSpec) -> Option<Self> {
         Some(Self {
             dims: row.dims,
             factor: Number::parse(row.factor)?,
@@ -34,7 +35,10 @@ impl Unit {
         })
     }
 
-    fn prefixed(row: &'static Row, (symbol, name, factor): &(&str, &str, &str)) -> Option<Self> {
+    fn prefixed(
+        row: &'static UnitSpec,
+        (symbol, name, factor): &(&str, &str, &str),
+    ) -> Option<Self> {
         let unit = Self::of(row)?;
         Some(Self {
             factor: unit.factor.times(Number::parse(factor)?),
@@ -59,14 +63,14 @@ impl Unit {
 }
 
 /// The possible meanings of a text, the likeliest first; empty when it is not a unit.
-pub(super) fn meanings(text: &str) -> Vec<Unit> {
-    if text.chars().count() > LONGEST {
+pub(super) fn meanings(text: &str) -> Vec<ParsedUnit> {
+    if text.chars().count() > MAX_UNIT_CHARS {
         return Vec::new();
     }
     let text = plain(text);
     let spelled = SPELLINGS.iter().find(|(own, _)| *own == text);
     let text = spelled.map_or(text, |(_, meant)| (*meant).to_owned());
-    let mut found: Vec<Unit> = single(&text).into_iter().collect();
+    let mut found: Vec<ParsedUnit> = single(&text).into_iter().collect();
     let lower = text.to_lowercase();
     let others = OTHERWISE.iter().filter(|(word, _)| *word == lower);
     found.extend(others.filter_map(|(_, symbol)| by_symbol(symbol)));
@@ -111,7 +115,7 @@ fn plain(text: &str) -> String {
 }
 
 /// A unit by its symbol, its name, or either with a prefix.
-fn single(text: &str) -> Option<Unit> {
+fn single(text: &str) -> Option<ParsedUnit> {
     if text.is_empty() {
         return None;
     }
@@ -126,9 +130,9 @@ fn single(text: &str) -> Option<Unit> {
 }
 
 /// By the exact symbol.
-fn by_symbol(text: &str) -> Option<Unit> {
+fn by_symbol(text: &str) -> Option<ParsedUnit> {
     if let Some(row) = ROWS.iter().find(|row| row.symbol == text) {
-        return Unit::of(row);
+        return ParsedUnit::of(row);
     }
     // L and u are how many keyboards write l and µ.
     let same = |symbol: &str, rest: &str| symbol == rest || (symbol == "l" && rest == "L");
@@ -143,7 +147,7 @@ fn by_symbol(text: &str) -> Option<Unit> {
         let row = ROWS
             .iter()
             .find(|row| takes(row, binary) && same(row.symbol, rest))?;
-        Unit::prefixed(row, prefix)
+        ParsedUnit::prefixed(row, prefix)
     })
 }
 
@@ -152,7 +156,7 @@ fn prefixes() -> impl Iterator<Item = (&'static (&'static str, &'static str, &'s
     BINARY.iter().map(|prefix| (prefix, true)).chain(decimal)
 }
 
-fn takes(row: &Row, binary: bool) -> bool {
+fn takes(row: &UnitSpec, binary: bool) -> bool {
     match row.prefixes {
         Prefixes::None => false,
         Prefixes::Decimal => !binary,
@@ -161,7 +165,7 @@ fn takes(row: &Row, binary: bool) -> bool {
 }
 
 /// Whether a row goes by this name, in lower case.
-fn is_named(row: &Row, name: &str) -> bool {
+fn is_named(row: &UnitSpec, name: &str) -> bool {
     let with_s = |one: &str| one == name || name.strip_suffix('s') == Some(one);
     let plural = row.plural.to_lowercase();
     let full = row.name.to_lowercase();
@@ -176,21 +180,21 @@ fn is_named(row: &Row, name: &str) -> bool {
         .any(|other| other.to_lowercase() == name || (other.chars().count() > 1 && with_s(other)))
 }
 
-fn by_name(name: &str) -> Option<Unit> {
+fn by_name(name: &str) -> Option<ParsedUnit> {
     if let Some(row) = ROWS.iter().find(|row| is_named(row, name)) {
-        return Unit::of(row);
+        return ParsedUnit::of(row);
     }
     prefixes().find_map(|(prefix, binary)| {
         let rest = name.strip_prefix(prefix.1)?.trim_start_matches(['-', ' ']);
         let row = ROWS
             .iter()
             .find(|row| takes(row, binary) && rest.len() > 2 && is_named(row, rest))?;
-        Unit::prefixed(row, prefix)
+        ParsedUnit::prefixed(row, prefix)
     })
 }
 
 /// `°c`, `deg c`, `degrees celsius`.
-fn temperature(lower: &str) -> Option<Unit> {
+fn temperature(lower: &str) -> Option<ParsedUnit> {
     let rest = ["degrees", "degree", "deg.", "deg", "°"]
         .iter()
         .find_map(|word| lower.strip_prefix(word))?
@@ -199,11 +203,11 @@ fn temperature(lower: &str) -> Option<Unit> {
         .find(|row| {
             row.dims == TEMPERATURE && (is_named(row, rest) || row.symbol.to_lowercase() == rest)
         })
-        .and_then(Unit::of)
+        .and_then(ParsedUnit::of)
 }
 
 /// `kb`, `mb`, `gb` without capitals are bytes; `kbps`, `mbit`.
-fn data(lower: &str) -> Option<Unit> {
+fn data(lower: &str) -> Option<ParsedUnit> {
     let (prefix, unit) = lower.split_at_checked(1)?;
     let (binary, unit) = match unit.strip_prefix('i') {
         Some(rest) if rest.starts_with('b') => ("i", rest),
@@ -224,22 +228,22 @@ fn data(lower: &str) -> Option<Unit> {
 }
 
 /// A symbol in the wrong case; of prefixes that differ only in case the common one.
-fn any_case(lower: &str) -> Option<Unit> {
-    let same = |row: &Row, rest: &str| row.symbol.to_lowercase() == rest;
+fn any_case(lower: &str) -> Option<ParsedUnit> {
+    let same = |row: &UnitSpec, rest: &str| row.symbol.to_lowercase() == rest;
     if let Some(row) = ROWS.iter().find(|row| same(row, lower)) {
-        return Unit::of(row);
+        return ParsedUnit::of(row);
     }
     prefixes().find_map(|(prefix, binary)| {
         let rest = lower.strip_prefix(prefix.0.to_lowercase().as_str())?;
         let row = ROWS
             .iter()
             .find(|row| takes(row, binary) && same(row, rest))?;
-        Unit::prefixed(row, prefix)
+        ParsedUnit::prefixed(row, prefix)
     })
 }
 
 /// `kms`, `kgs`: a symbol of more than one letter with the s of a plural.
-fn several(text: &str) -> Option<Unit> {
+fn several(text: &str) -> Option<ParsedUnit> {
     let rest = text
         .strip_suffix('s')
         .filter(|rest| rest.chars().count() > 1)?;
@@ -252,13 +256,13 @@ fn several(text: &str) -> Option<Unit> {
 
 /// Units multiplied and divided: `kW*h`, `mi/h`, `kg/m^3`, `square feet`, `litres per minute`. With `forces` a pound or a
 /// kilogram is the weight of one.
-fn expression(text: &str, forces: bool) -> Option<Unit> {
+fn expression(text: &str, forces: bool) -> Option<ParsedUnit> {
     let text = text.replace(" per ", "/");
     let text = [("mbps", "Mb/s"), ("kbps", "kb/s"), ("gbps", "Gb/s")]
         .iter()
         .find(|(short, _)| text.eq_ignore_ascii_case(short))
         .map_or(text, |(_, long)| (*long).to_owned());
-    let mut whole: Option<Unit> = None;
+    let mut whole: Option<ParsedUnit> = None;
     for (place, side) in text.split('/').enumerate() {
         let sign = if place == 0 { 1 } else { -1 };
         for (unit, power) in product(side.trim())? {
@@ -274,7 +278,7 @@ fn expression(text: &str, forces: bool) -> Option<Unit> {
 }
 
 /// The factors of a product, each with its power.
-fn product(text: &str) -> Option<Vec<(Unit, i32)>> {
+fn product(text: &str) -> Option<Vec<(ParsedUnit, i32)>> {
     let mut factors = Vec::new();
     for part in text.split('*') {
         let part = part.trim();
@@ -298,7 +302,7 @@ fn product(text: &str) -> Option<Vec<(Unit, i32)>> {
 }
 
 /// A unit and its power: `m^2`, `m2`, `s-1`, `square metre`, `sq ft`, `cubic inches`, `feet squared`.
-fn power(text: &str) -> Option<(Unit, i32)> {
+fn power(text: &str) -> Option<(ParsedUnit, i32)> {
     let lower = text.to_lowercase();
     let words = [
         ("square ", 2),
@@ -337,7 +341,11 @@ fn power(text: &str) -> Option<(Unit, i32)> {
     (power != 0 && power.abs() <= HIGHEST).then_some((unit, power))
 }
 
-fn joined(whole: Option<Unit>, (unit, power): &(Unit, i32), sign: i32) -> Option<Unit> {
+fn joined(
+    whole: Option<ParsedUnit>,
+    (unit, power): &(ParsedUnit, i32),
+    sign: i32,
+) -> Option<ParsedUnit> {
     let shown = match power {
         1 => unit.symbol.clone(),
         2 => format!("{}²", unit.symbol),
@@ -362,7 +370,7 @@ fn joined(whole: Option<Unit>, (unit, power): &(Unit, i32), sign: i32) -> Option
             )
         }
     };
-    Some(Unit {
+    Some(ParsedUnit {
         dims,
         factor,
         // Within a product a temperature is a difference of two.
@@ -380,7 +388,7 @@ pub(super) fn near(text: &str) -> Vec<String> {
     let common = common.map(|unit| (unit, None));
     let mut scored: Vec<(usize, usize, usize, String)> = ROWS
         .iter()
-        .filter_map(|row| Some((Unit::of(row)?, Some(row))))
+        .filter_map(|row| Some((ParsedUnit::of(row)?, Some(row))))
         .chain(common)
         .filter_map(|(unit, row)| {
             let by = |other: &str| score(&word, &other.to_lowercase(), limit);

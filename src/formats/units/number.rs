@@ -7,7 +7,7 @@ const DIGITS: usize = 12;
 /// Significant digits of an exact fraction that is shown whole.
 const EXACT: usize = 15;
 /// Digits before the point from which a number is shown with a power of ten.
-const LONGEST: i32 = 21;
+const MAX_PLAIN_DIGITS: i32 = 21;
 /// Zeros behind the point from which it is.
 const SMALLEST: i32 = -7;
 
@@ -282,7 +282,7 @@ impl fmt::Display for Number {
 fn laid_out(digits: &str, power: i32) -> String {
     let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
     let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or_default());
-    if !(SMALLEST..LONGEST).contains(&power) {
+    if !(SMALLEST..MAX_PLAIN_DIGITS).contains(&power) {
         let (first, rest) = digits.split_at_checked(1).unwrap_or((digits, ""));
         let point = if rest.is_empty() { "" } else { "." };
         return format!("{first}{point}{rest}e{power}");

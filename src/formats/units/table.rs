@@ -4,28 +4,28 @@
 //! fractions are US units unless marked `imp` or `uk`.
 
 /// Powers of length, mass, time, temperature, data and turning.
-pub(super) type Dims = [i8; 6];
+pub(super) type Dimensions = [i8; 6];
 
-pub(super) const LENGTH: Dims = [1, 0, 0, 0, 0, 0];
-const AREA: Dims = [2, 0, 0, 0, 0, 0];
-pub(super) const VOLUME: Dims = [3, 0, 0, 0, 0, 0];
-pub(super) const MASS: Dims = [0, 1, 0, 0, 0, 0];
-const TIME: Dims = [0, 0, 1, 0, 0, 0];
-pub(super) const TEMPERATURE: Dims = [0, 0, 0, 1, 0, 0];
-const DATA: Dims = [0, 0, 0, 0, 1, 0];
-const ANGLE: Dims = [0, 0, 0, 0, 0, 1];
-const SPEED: Dims = [1, 0, -1, 0, 0, 0];
-const FORCE: Dims = [1, 1, -2, 0, 0, 0];
-const PRESSURE: Dims = [-1, 1, -2, 0, 0, 0];
-const ENERGY: Dims = [2, 1, -2, 0, 0, 0];
-const POWER: Dims = [2, 1, -3, 0, 0, 0];
-const FREQUENCY: Dims = [0, 0, -1, 0, 0, 0];
-const ROTATION: Dims = [0, 0, -1, 0, 0, 1];
+pub(super) const LENGTH: Dimensions = [1, 0, 0, 0, 0, 0];
+const AREA: Dimensions = [2, 0, 0, 0, 0, 0];
+pub(super) const VOLUME: Dimensions = [3, 0, 0, 0, 0, 0];
+pub(super) const MASS: Dimensions = [0, 1, 0, 0, 0, 0];
+const TIME: Dimensions = [0, 0, 1, 0, 0, 0];
+pub(super) const TEMPERATURE: Dimensions = [0, 0, 0, 1, 0, 0];
+const DATA: Dimensions = [0, 0, 0, 0, 1, 0];
+const ANGLE: Dimensions = [0, 0, 0, 0, 0, 1];
+const SPEED: Dimensions = [1, 0, -1, 0, 0, 0];
+const FORCE: Dimensions = [1, 1, -2, 0, 0, 0];
+const PRESSURE: Dimensions = [-1, 1, -2, 0, 0, 0];
+const ENERGY: Dimensions = [2, 1, -2, 0, 0, 0];
+const POWER: Dimensions = [2, 1, -3, 0, 0, 0];
+const FREQUENCY: Dimensions = [0, 0, -1, 0, 0, 0];
+const ROTATION: Dimensions = [0, 0, -1, 0, 0, 1];
 /// Distance for a volume of fuel.
-pub(super) const ECONOMY: Dims = [-2, 0, 0, 0, 0, 0];
+pub(super) const ECONOMY: Dimensions = [-2, 0, 0, 0, 0, 0];
 
 /// Names of the kinds.
-pub(super) const KINDS: &[(Dims, &str)] = &[
+pub(super) const KINDS: &[(Dimensions, &str)] = &[
     (LENGTH, "a length"),
     (AREA, "an area"),
     (VOLUME, "a volume"),
@@ -59,8 +59,8 @@ pub(super) enum Prefixes {
 
 /// One unit.
 #[derive(Debug)]
-pub(super) struct Row {
-    pub(super) dims: Dims,
+pub(super) struct UnitSpec {
+    pub(super) dims: Dimensions,
     pub(super) symbol: &'static str,
     pub(super) name: &'static str,
     /// Of the name; empty for the name with an s.
@@ -75,13 +75,13 @@ pub(super) struct Row {
 }
 
 const fn row(
-    dims: Dims,
+    dims: Dimensions,
     symbol: &'static str,
     name: &'static str,
     factor: &'static str,
     others: &'static [&'static str],
-) -> Row {
-    Row {
+) -> UnitSpec {
+    UnitSpec {
         dims,
         symbol,
         name,
@@ -93,7 +93,7 @@ const fn row(
     }
 }
 
-impl Row {
+impl UnitSpec {
     const fn plural(mut self, plural: &'static str) -> Self {
         self.plural = plural;
         self
@@ -193,7 +193,7 @@ pub(super) const COMMON: &[&str] = &[
 ];
 
 /// All units.
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[UnitSpec] = &[
     row(LENGTH, "m", "metre", "1", &["meter", "mtr"]).metric(),
     row(LENGTH, "in", "inch", "0.0254", &["\"", "”"]).plural("inches"),
     row(LENGTH, "ft", "foot", "0.3048", &["'", "’"]).plural("feet"),

@@ -265,7 +265,7 @@ fn every_name_means_its_own_unit() {
                 continue;
             }
             let found = meanings(text);
-            let same = |unit: &Unit| unit.dims == row.dims && unit.symbol == row.symbol;
+            let same = |unit: &ParsedUnit| unit.dims == row.dims && unit.symbol == row.symbol;
             assert!(found.iter().any(same), "{text}: {found:?}");
         }
     }

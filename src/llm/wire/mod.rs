@@ -4,7 +4,7 @@ pub(crate) mod errors;
 pub(crate) mod read;
 pub(crate) mod write;
 
-use super::catalog::Row;
+use super::catalog::ProviderSpec;
 pub(crate) use super::catalog::Wire;
 use super::provider::Request;
 use read::Decoder;
@@ -16,7 +16,7 @@ const ANTHROPIC_VERSION: &str = "2023-06-01";
 #[derive(Debug, Clone, Copy)]
 pub struct Dialect {
     /// The provider.
-    pub row: &'static Row,
+    pub row: &'static ProviderSpec,
     /// Its own dialect, or that of the address it was given.
     pub wire: Wire,
 }
@@ -24,7 +24,7 @@ pub struct Dialect {
 impl Dialect {
     /// The dialect of `row` at the address `base`: an Ollama address that ends in `/v1` or `/chat/completions` means Ollama's
     /// OpenAI side.
-    pub fn of(row: &'static Row, base: &str) -> Self {
+    pub fn of(row: &'static ProviderSpec, base: &str) -> Self {
         let base = base.trim_end_matches('/');
         let openai = row.wire == Wire::Ollama
             && (base.ends_with("/v1") || base.ends_with("/chat/completions"));
@@ -94,16 +94,16 @@ impl Dialect {
     }
 
     /// Reads the answer to one request.
-    pub fn decoder(self, asked: Asked) -> Decoder {
+    pub fn decoder(self, asked: ErrorContext) -> Decoder {
         Decoder::new(self.wire, asked)
     }
 }
 
 /// What error messages need to know about the request.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct ErrorContext {
     /// The provider.
-    pub row: &'static Row,
+    pub row: &'static ProviderSpec,
     /// The model's name.
     pub model: String,
     /// Values that must never be shown: the key.
@@ -112,9 +112,9 @@ pub struct Asked {
     pub schema_tokens: usize,
 }
 
-impl Asked {
+impl ErrorContext {
     /// A request to `row`.
-    pub fn new(row: &'static Row) -> Self {
+    pub fn new(row: &'static ProviderSpec) -> Self {
         Self {
             row,
             model: row.model.to_owned(),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::base::env::Env;
-use crate::base::problem::Kind;
+use crate::base::problem::ProblemKind;
 use crate::net::guard::Guard;
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -46,13 +46,13 @@ fn ok(more: &str, body: &str) -> Vec<u8> {
         .into_bytes()
 }
 
-fn visitor(allowed: &str) -> Visitor {
-    Visitor::new(&Env::from([("MARVIN_ALLOW_PRIVATE", allowed)])).unwrap()
+fn visitor(allowed: &str) -> GuardedClient {
+    GuardedClient::new(&Env::from([("MARVIN_ALLOW_PRIVATE", allowed)])).unwrap()
 }
 
-fn fetch(visitor: &Visitor, url: &str, folder: &Path, most: u64) -> Outcome<Saved> {
+fn fetch(visitor: &GuardedClient, url: &str, folder: &Path, most: u64) -> Outcome<SavedFile> {
     let address = Address::parse(url)?;
-    let target = Target {
+    let target = DownloadTarget {
         folder,
         name: None,
         most,
@@ -124,11 +124,11 @@ fn what_goes_wrong_leaves_nothing() {
         }
     });
     for (path, most, kind) in [
-        ("huge", u64::MAX, Kind::Limit),
-        ("huge", 1000, Kind::Limit),
-        ("short", 1000, Kind::Network),
-        ("long", 1000, Kind::Limit),
-        ("none", 1000, Kind::Network),
+        ("huge", u64::MAX, ProblemKind::Limit),
+        ("huge", 1000, ProblemKind::Limit),
+        ("short", 1000, ProblemKind::Network),
+        ("long", 1000, ProblemKind::Limit),
+        ("none", 1000, ProblemKind::Network),
     ] {
         let problem = fetch(
             &visitor("127.0.0.1"),
@@ -154,7 +154,7 @@ fn cancelling_ends_it_at_once_and_leaves_nothing() {
     });
     let stop = Cancel::new();
     let address = Address::parse(&format!("http://{at}/stall")).unwrap();
-    let target = Target {
+    let target = DownloadTarget {
         folder: dir.path(),
         name: None,
         most: 1 << 30,
@@ -214,7 +214,7 @@ fn every_hop_of_a_redirect_is_judged() {
             1000,
         )
         .unwrap_err();
-        assert_eq!(problem.kind, Kind::Refused, "{path}: {problem}");
+        assert_eq!(problem.kind, ProblemKind::Refused, "{path}: {problem}");
     }
     assert_eq!(hits.load(Ordering::SeqCst), 0);
     let problem = fetch(&guarded, &format!("http://{outer}/round"), dir.path(), 1000).unwrap_err();
@@ -257,7 +257,7 @@ fn a_name_that_changes_its_meaning_is_asked_where_it_was_judged() {
     };
     let env = Env::from([("MARVIN_ALLOW_PRIVATE", "127.0.0.1")]);
     let guard = Guard::new(&env).unwrap().with_names(names);
-    let visitor = Visitor::new(&env).unwrap().with_guard(guard);
+    let visitor = GuardedClient::new(&env).unwrap().with_guard(guard);
     let url = format!("http://rebind.test:{}/", good.port());
     let saved = fetch(&visitor, &url, dir.path(), 1000).unwrap();
     assert_eq!(fs::read_to_string(saved.path).unwrap(), "good");
@@ -269,7 +269,7 @@ fn a_name_that_changes_its_meaning_is_asked_where_it_was_judged() {
     // The next request looks up again and is refused.
     assert_eq!(
         fetch(&visitor, &url, dir.path(), 1000).unwrap_err().kind,
-        Kind::Refused
+        ProblemKind::Refused
     );
     assert_eq!(*seen.lock().unwrap(), ["good"]);
     if let Ok(listener) = listener {

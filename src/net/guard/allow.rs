@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 use crate::formats::address::Host;
 use crate::net::ip_range::IpRange;
 
@@ -43,7 +43,7 @@ pub(super) fn entries(text: &str) -> Outcome<Vec<Allowed>> {
             read(entry).ok_or_else(|| {
                 Problem::config(format!(
                     "MARVIN_ALLOW_PRIVATE has \"{}\", which is not a host, host:port or network.",
-                    clip(&visible(entry), 60)
+                    clip(&escape_controls(entry), 60)
                 ))
                 .next("Write it as 127.0.0.1:8080, nas.local or 10.0.0.0/8, several separated by commas.")
             })

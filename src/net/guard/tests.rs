@@ -1,7 +1,7 @@
 //! The guard with a name service of its own: disguises, exceptions, proxies, cancelling.
 
 use super::*;
-use crate::base::problem::Kind;
+use crate::base::problem::ProblemKind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const LIMIT: Duration = Duration::from_secs(5);
@@ -34,7 +34,7 @@ const NAMES: &[(&str, &str)] = &[
     ("metadata.google.internal", "93.184.216.34"),
 ];
 
-fn kind(guard: &Guard, url: &str, proxied: bool) -> Result<usize, Kind> {
+fn kind(guard: &Guard, url: &str, proxied: bool) -> Result<usize, ProblemKind> {
     let address = Address::parse(url).unwrap();
     let judged = guard.judge(&address, proxied, LIMIT, &Cancel::new());
     judged
@@ -65,10 +65,17 @@ fn private_addresses_are_refused_under_every_name() {
         "http://0/",
     ] {
         for proxied in [false, true] {
-            assert_eq!(kind(&guard, url, proxied), Err(Kind::Refused), "{url}");
+            assert_eq!(
+                kind(&guard, url, proxied),
+                Err(ProblemKind::Refused),
+                "{url}"
+            );
         }
     }
-    assert_eq!(kind(&guard, "http://none.test/", false), Err(Kind::Network));
+    assert_eq!(
+        kind(&guard, "http://none.test/", false),
+        Err(ProblemKind::Network)
+    );
     // A proxy may know names that are not known here.
     assert_eq!(kind(&guard, "http://none.test/", true), Ok(0));
 }
@@ -87,7 +94,7 @@ fn what_the_person_lets_through_passes_and_nothing_more() {
         "http://bad.test/",
         "http://router:8080/",
     ] {
-        assert_eq!(kind(&guard, url, false), Err(Kind::Refused), "{url}");
+        assert_eq!(kind(&guard, url, false), Err(ProblemKind::Refused), "{url}");
     }
 }
 
@@ -122,7 +129,7 @@ fn a_look_up_that_hangs_is_left_when_cancelled() {
 /// An attacker's DNS server: the first answer is public, every later one private.
 #[test]
 fn a_name_that_changes_its_mind_leads_nowhere_private() {
-    use crate::net::guarded_client::Visitor;
+    use crate::net::guarded_client::GuardedClient;
     use std::io::{Read as _, Write as _};
     use std::net::TcpListener;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -159,7 +166,7 @@ fn a_name_that_changes_its_mind_leads_nowhere_private() {
                 Ok(vec![([127, 0, 0, if first { 1 } else { 2 }], port).into()])
             }));
         let address = Address::parse(&format!("http://rebind.test:{port}{path}")).unwrap();
-        let visitor = Visitor::new(&env).unwrap().with_guard(guard);
+        let visitor = GuardedClient::new(&env).unwrap().with_guard(guard);
         let got = visitor.open(&address, &[], &Cancel::new());
         (
             got.map(|visit| visit.response.status),
@@ -172,7 +179,7 @@ fn a_name_that_changes_its_mind_leads_nowhere_private() {
     // The second request resolves the name again, and the new answer is checked before anything is sent.
     let (got, asked) = visit("/again");
     let problem = got.unwrap_err();
-    assert_eq!((problem.kind, asked), (Kind::Refused, 2));
+    assert_eq!((problem.kind, asked), (ProblemKind::Refused, 2));
     assert!(problem.what.contains("rebind.test"), "{}", problem.what);
     assert!(inside.accept().is_err(), "somebody came inside");
 }

@@ -7,9 +7,9 @@ use flate2::read::{DeflateDecoder, GzDecoder, ZlibDecoder};
 use serde_json::Value;
 use ureq::http::HeaderMap;
 
-use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::redact;
-use crate::base::text::{clip, plural, single_spaced, visible};
+use crate::base::text::{clip, escape_controls, plural, single_spaced};
 use crate::formats::charset;
 use crate::net::guarded_client::PARTIAL_CONTENT;
 use crate::net::http::{NetError, Response};
@@ -23,7 +23,7 @@ const SAID: usize = 300;
 
 /// A whole answer.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct ServiceResponse {
     /// The service that sent it.
     pub service: &'static Service,
     /// Its status; redirects were followed.
@@ -129,7 +129,7 @@ impl Unread {
     }
 }
 
-impl Answer {
+impl ServiceResponse {
     /// An answer without headers.
     #[cfg(test)]
     pub(crate) fn new(service: &'static Service, status: u16, bytes: Vec<u8>) -> Self {
@@ -237,7 +237,10 @@ impl Answer {
     /// A service's own message on one line: shortened, without keys and control characters.
     pub fn said(&self, words: &str) -> String {
         let line = single_spaced(words);
-        clip(&visible(&redact::secrets(&line, &self.hidden)), SAID)
+        clip(
+            &escape_controls(&redact::secrets(&line, &self.hidden)),
+            SAID,
+        )
     }
 
     /// The problem for an error status, with the service's own message.
@@ -248,37 +251,49 @@ impl Answer {
         let key = self.service.key;
         let (kind, what) = match status {
             400 | 422 => (
-                Kind::Input,
+                ProblemKind::Input,
                 format!("{name} cannot use the request ({status})"),
             ),
             PARTIAL_CONTENT => (
-                Kind::Network,
+                ProblemKind::Network,
                 format!("{name} sent only a part of its answer (206)"),
             ),
-            200..=299 => (Kind::Network, format!("{name} refused the request")),
-            401 if key.is_none() => (Kind::Refused, format!("{name} refused the request (401)")),
-            401 => (Kind::Auth, format!("{name} does not accept the key (401)")),
+            200..=299 => (ProblemKind::Network, format!("{name} refused the request")),
+            401 if key.is_none() => (
+                ProblemKind::Refused,
+                format!("{name} refused the request (401)"),
+            ),
+            401 => (
+                ProblemKind::Auth,
+                format!("{name} does not accept the key (401)"),
+            ),
             403 if key.is_some() => (
-                Kind::Auth,
+                ProblemKind::Auth,
                 format!("{name} refused the key or the request (403)"),
             ),
-            403 => (Kind::Refused, format!("{name} refused the request (403)")),
+            403 => (
+                ProblemKind::Refused,
+                format!("{name} refused the request (403)"),
+            ),
             404 | 410 => (
-                Kind::Missing,
+                ProblemKind::Missing,
                 format!("{name} does not have this ({status})"),
             ),
             413 | 414 => (
-                Kind::Limit,
+                ProblemKind::Limit,
                 format!("The request is too long for {name} ({status})"),
             ),
-            429 => (Kind::Limit, format!("Too many requests to {name} (429)")),
-            500..=599 => (Kind::Network, format!("{name} failed ({status})")),
+            429 => (
+                ProblemKind::Limit,
+                format!("Too many requests to {name} (429)"),
+            ),
+            500..=599 => (ProblemKind::Network, format!("{name} failed ({status})")),
             300..=399 => (
-                Kind::Network,
+                ProblemKind::Network,
                 format!("{name} points to another address ({status})"),
             ),
             _ => (
-                Kind::Network,
+                ProblemKind::Network,
                 format!("{name} answered with status {status}"),
             ),
         };
@@ -324,8 +339,8 @@ mod tests {
     use super::*;
     use crate::net::services::{OMDB, OVERPASS};
 
-    fn answer(status: u16, body: &str) -> Answer {
-        Answer::new(&OMDB, status, body.as_bytes().to_vec())
+    fn answer(status: u16, body: &str) -> ServiceResponse {
+        ServiceResponse::new(&OMDB, status, body.as_bytes().to_vec())
     }
 
     #[test]
@@ -349,9 +364,9 @@ mod tests {
     #[test]
     fn a_refused_key_is_named_by_its_variable_and_never_shown() {
         let problem = answer(401, "{}").refused(None);
-        assert_eq!(problem.kind, Kind::Auth);
+        assert_eq!(problem.kind, ProblemKind::Auth);
         assert_eq!(problem.next, ["Check OMDB_API_KEY."]);
-        let open = Answer::new(&OVERPASS, 403, Vec::new()).refused(Some("no contact"));
+        let open = ServiceResponse::new(&OVERPASS, 403, Vec::new()).refused(Some("no contact"));
         assert_eq!(
             open.what,
             "Overpass (OpenStreetMap) refused the request (403): no contact."

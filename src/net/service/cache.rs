@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::answer::Answer;
+use super::answer::ServiceResponse;
 use crate::net::http::Client;
 
 /// Answers that are kept, and their total size in bytes.
@@ -15,11 +15,11 @@ const IDLE: usize = 8;
 
 /// Answers with the address they came from and the time until which they hold; the newest last.
 #[derive(Debug, Default)]
-pub(crate) struct Answers(Mutex<VecDeque<(String, Instant, Answer)>>);
+pub(crate) struct Answers(Mutex<VecDeque<(String, Instant, ServiceResponse)>>);
 
 impl Answers {
     /// The answer that `url` gave a while ago.
-    pub(crate) fn get(&self, url: &str) -> Option<Answer> {
+    pub(crate) fn get(&self, url: &str) -> Option<ServiceResponse> {
         let now = Instant::now();
         let mut kept = lock(&self.0);
         kept.retain(|(_, until, _)| *until > now);
@@ -28,7 +28,7 @@ impl Answers {
     }
 
     /// Keeps an answer for `time`.
-    pub(crate) fn put(&self, url: String, time: Duration, answer: &Answer) {
+    pub(crate) fn put(&self, url: String, time: Duration, answer: &ServiceResponse) {
         let mut kept = lock(&self.0);
         kept.retain(|(own, ..)| *own != url);
         kept.push_back((url, Instant::now() + time, answer.clone()));
@@ -73,8 +73,8 @@ mod tests {
     use super::*;
     use crate::net::services::OMDB;
 
-    fn answer(size: usize) -> Answer {
-        Answer::new(&OMDB, 200, vec![b'x'; size])
+    fn answer(size: usize) -> ServiceResponse {
+        ServiceResponse::new(&OMDB, 200, vec![b'x'; size])
     }
 
     #[test]

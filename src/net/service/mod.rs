@@ -12,9 +12,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::net::service::cache::{Answers, Clients};
-use crate::net::service::rate_limit::Gates;
-pub(crate) use crate::net::service::request::{AnsweredBy, Ask, encoded};
-pub use answer::Answer;
+use crate::net::service::rate_limit::RateLimiter;
+pub(crate) use crate::net::service::request::{AnsweredBy, RequestBuilder, encoded};
+pub use answer::ServiceResponse;
 pub(crate) use answer::{Unread, again, body, body_so_far};
 use send::host;
 
@@ -28,39 +28,39 @@ const REST: Duration = Duration::from_secs(3_600);
 
 /// The service client: shared by all requests of a session.
 #[derive(Debug)]
-pub struct Outside {
+pub struct ServiceClient {
     env: Env,
-    gates: Gates,
+    gates: RateLimiter,
     answers: Answers,
     clients: Clients,
 }
 
-impl Outside {
+impl ServiceClient {
     /// A client for `env`; `gates` is the folder with the rate limit files shared by processes. Nothing is opened or read.
     pub fn new(env: &Env, gates: Option<PathBuf>) -> Self {
         Self {
             env: env.clone(),
-            gates: Gates::new(gates),
+            gates: RateLimiter::new(gates),
             answers: Answers::default(),
             clients: Clients::default(),
         }
     }
 
     /// Begins a request to `service`; `contact` is named in the User-Agent.
-    pub fn ask<'a>(
+    pub fn request<'a>(
         &'a self,
         service: &'static Service,
         contact: Option<String>,
         stop: &Cancel,
-    ) -> Ask<'a> {
-        Ask::new(self, service, contact, stop)
+    ) -> RequestBuilder<'a> {
+        RequestBuilder::new(self, service, contact, stop)
     }
 
     /// Waits until `who` may send a request to `host`: one per `gap`, across all processes. Hosts on this machine have no limit.
     ///
     /// # Errors
     /// `Cancelled`.
-    pub fn turn(&self, who: &str, host: &str, gap: Duration, stop: &Cancel) -> Outcome<()> {
+    pub fn wait_turn(&self, who: &str, host: &str, gap: Duration, stop: &Cancel) -> Outcome<()> {
         if rate_limit::is_here(host) {
             return stop.check();
         }
@@ -68,7 +68,7 @@ impl Outside {
     }
 
     /// Sends nothing to a service for `time`: it refused, or asked for a pause in its own message.
-    pub fn rest(&self, service: &'static Service, time: Duration) {
+    pub fn hold_back(&self, service: &'static Service, time: Duration) {
         let host = host(service.base_in(&self.env));
         self.gates.shut(&host, service.name, time.min(REST));
     }

@@ -17,25 +17,25 @@ const SHARED: Duration = Duration::from_secs(1);
 /// The longest wait for another process's turn: a later time in the file is invalid.
 const AHEAD: Duration = Duration::from_secs(60);
 /// Between two looks at a file that another process has locked.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The gates of one process.
 #[derive(Debug, Default)]
-pub(crate) struct Gates {
-    hosts: Mutex<HashMap<String, Gate>>,
+pub(crate) struct RateLimiter {
+    hosts: Mutex<HashMap<String, HostLimit>>,
     /// The folder shared by processes.
     dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Gate {
+struct HostLimit {
     /// When the next request may be made.
     next: Option<Instant>,
     /// No request before this time, because the service said so.
     shut: Option<Instant>,
 }
 
-impl Gates {
+impl RateLimiter {
     /// Gates that other processes with the same folder obey too, from gaps of a second on.
     pub(crate) fn new(dir: Option<PathBuf>) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl Gates {
         gate.shut = gate.shut.max(Some(until));
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Gate>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, HostLimit>> {
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -168,7 +168,7 @@ fn locked(file: &File, stop: &Cancel) -> Option<()> {
     for _ in 0..200 {
         match file.try_lock() {
             Ok(()) => return Some(()),
-            Err(TryLockError::WouldBlock) if stop.sleep(LOOK) => {}
+            Err(TryLockError::WouldBlock) if stop.sleep(POLL_INTERVAL) => {}
             Err(_) => return None,
         }
     }
@@ -182,7 +182,7 @@ mod tests {
     const GAP: Duration = Duration::from_secs(1);
 
     /// How long a further request would have to wait, without waiting: the token has fired, which ends the sleep.
-    fn turns(gates: &Gates, host: &str) -> Duration {
+    fn turns(gates: &RateLimiter, host: &str) -> Duration {
         let hosts = gates.lock();
         let next = hosts.get(host).and_then(|gate| gate.next);
         next.map_or(Duration::ZERO, |next| {
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn requests_to_one_host_queue_and_others_do_not_wait() {
-        let gates = Gates::default();
+        let gates = RateLimiter::default();
         let stop = Cancel::new();
         gates.pass("a", "O", GAP, &stop).unwrap();
         assert!(turns(&gates, "a") > GAP / 2 && turns(&gates, "b").is_zero());
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_service_that_asked_for_a_pause_is_left_alone() {
-        let gates = Gates::default();
+        let gates = RateLimiter::default();
         gates.shut("a", "arXiv", Duration::from_secs(60));
         gates.shut("a", "arXiv", Duration::from_secs(1));
         let problem = gates.pass("a", "arXiv", GAP, &Cancel::new()).unwrap_err();
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn who_waits_for_a_turn_obeys_a_pause_that_begins_meanwhile() {
-        let gates = Gates::default();
+        let gates = RateLimiter::default();
         let stop = Cancel::new();
         gates.pass("a", "O", GAP / 2, &stop).unwrap();
         std::thread::scope(|scope| {

@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Outside;
-use super::answer::Answer;
+use super::ServiceClient;
+use super::answer::ServiceResponse;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
 use crate::net::services::Service;
 
 /// Bytes of a body at most, after decompression, unless a request says otherwise.
-const MOST: usize = 8 << 20;
+const MAX_BODY_BYTES: usize = 8 << 20;
 /// The longest wait for a second try, unless a request says otherwise.
-const PATIENCE: Duration = Duration::from_secs(5);
+const MAX_RETRY_WAIT: Duration = Duration::from_secs(5);
 
 /// What is sent besides the head.
-pub(super) enum Sent<'a> {
+pub(super) enum RequestBody<'a> {
     Nothing,
     Body(&'static str, &'a [u8]),
 }
@@ -47,8 +47,8 @@ impl AnsweredBy {
 
 /// A request that is being put together.
 #[derive(Debug)]
-pub struct Ask<'a> {
-    pub(crate) out: &'a Outside,
+pub struct RequestBuilder<'a> {
+    pub(crate) out: &'a ServiceClient,
     pub(crate) service: &'static Service,
     pub(crate) contact: Option<String>,
     pub(crate) stop: Cancel,
@@ -68,10 +68,10 @@ pub struct Ask<'a> {
     pub(crate) answered_by: Option<Arc<AnsweredBy>>,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> RequestBuilder<'a> {
     /// A request to `service` without parameters.
     pub(crate) fn new(
-        out: &'a Outside,
+        out: &'a ServiceClient,
         service: &'static Service,
         contact: Option<String>,
         stop: &Cancel,
@@ -86,10 +86,10 @@ impl<'a> Ask<'a> {
             query: String::new(),
             headers: Vec::new(),
             hidden: Vec::new(),
-            most: MOST,
+            most: MAX_BODY_BYTES,
             keep: None,
             worth: |_| true,
-            patience: PATIENCE,
+            patience: MAX_RETRY_WAIT,
             again: None,
             again_failed: None,
             once: false,
@@ -179,7 +179,7 @@ impl<'a> Ask<'a> {
 
     /// Reads at most this many bytes of the body.
     #[must_use]
-    pub fn most(mut self, bytes: usize) -> Self {
+    pub fn max_bytes(mut self, bytes: usize) -> Self {
         self.most = bytes;
         self
     }
@@ -200,7 +200,7 @@ impl<'a> Ask<'a> {
 
     /// Waits at most this long for a retry when the service says how long.
     #[must_use]
-    pub fn patience(mut self, time: Duration) -> Self {
+    pub fn max_retry_wait(mut self, time: Duration) -> Self {
         self.patience = time;
         self
     }
@@ -228,7 +228,7 @@ impl<'a> Ask<'a> {
 
     /// Gives up after `time` in all: the turn at the gate, the answer and a second try.
     #[must_use]
-    pub fn within(mut self, time: Duration) -> Self {
+    pub fn timeout(mut self, time: Duration) -> Self {
         self.within = Some(time);
         self
     }
@@ -245,21 +245,21 @@ impl<'a> Ask<'a> {
     /// # Errors
     /// `Config` without the contact that the service requires; `Limit` during a pause, or for a body that is too large; `Network`; `Cancelled`.
     /// Every status is an answer.
-    pub fn get(self) -> Outcome<Answer> {
-        self.send(&Sent::Nothing)
+    pub fn get(self) -> Outcome<ServiceResponse> {
+        self.send(&RequestBody::Nothing)
     }
 
     /// Posts a form.
     ///
     /// # Errors
     /// As [`Ask::get`].
-    pub fn form(self, pairs: &[(&str, &str)]) -> Outcome<Answer> {
+    pub fn form(self, pairs: &[(&str, &str)]) -> Outcome<ServiceResponse> {
         let body: Vec<String> = pairs
             .iter()
             .map(|(name, value)| format!("{}={}", encoded(name), encoded(value)))
             .collect();
         let body = body.join("&");
-        self.send(&Sent::Body(
+        self.send(&RequestBody::Body(
             "application/x-www-form-urlencoded",
             body.as_bytes(),
         ))
@@ -269,8 +269,8 @@ impl<'a> Ask<'a> {
     ///
     /// # Errors
     /// As [`Ask::get`].
-    pub fn json(self, value: &Value) -> Outcome<Answer> {
-        self.send(&Sent::Body(
+    pub fn json(self, value: &Value) -> Outcome<ServiceResponse> {
+        self.send(&RequestBody::Body(
             "application/json",
             value.to_string().as_bytes(),
         ))

@@ -2,30 +2,30 @@
 
 use std::time::Duration;
 
-use super::answer::Answer;
-use crate::base::problem::{Kind, Outcome, Problem};
+use super::answer::ServiceResponse;
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::thousands;
 use crate::formats::address::Address;
-use crate::net::guarded_client::Visitor;
-use crate::net::http::{Client, Limits, NetError, Response, Setup};
-use crate::net::proxies::Route;
-use crate::net::service::request::{Ask, Sent};
+use crate::net::guarded_client::GuardedClient;
+use crate::net::http::{Client, ClientOptions, NetError, Response, Timeouts};
+use crate::net::proxies::ProxyRoute;
+use crate::net::service::request::{RequestBody, RequestBuilder};
 use crate::net::service::{REST, time_limit};
 use crate::net::services::variable;
 use crate::net::user_agent::agent;
 
 /// Time limits of a request by phase; the calling tool has its own total.
-const LIMITS: Limits = Limits {
+const LIMITS: Timeouts = Timeouts {
     connect: Duration::from_secs(10),
     first_byte: Duration::from_secs(30),
     silence: Duration::from_secs(15),
 };
 /// Bytes of an address at most; servers take no longer ones.
-const LONGEST: usize = 8_000;
+const MAX_URL_BYTES: usize = 8_000;
 /// Redirects that are followed.
 const HOPS: usize = 3;
 
-impl Ask<'_> {
+impl RequestBuilder<'_> {
     /// Succeeds when requests are allowed: the contact is set if the public server requires one.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Ask<'_> {
         Ok(())
     }
 
-    pub(super) fn send(mut self, sent: &Sent<'_>) -> Outcome<Answer> {
+    pub(super) fn send(mut self, sent: &RequestBody<'_>) -> Outcome<ServiceResponse> {
         self.allowed()?;
         let (id, answered_by) = (self.service.id, self.answered_by.take());
         let answer = match self.within {
@@ -64,18 +64,18 @@ impl Ask<'_> {
         Ok(answer)
     }
 
-    fn tried(mut self, sent: &Sent<'_>) -> Outcome<Answer> {
+    fn tried(mut self, sent: &RequestBody<'_>) -> Outcome<ServiceResponse> {
         let url = format!("{}{}{}", self.base, self.path, self.query);
-        if url.len() > LONGEST {
+        if url.len() > MAX_URL_BYTES {
             return Err(Problem::input(format!(
                 "The request to {} is {} bytes long; {} are the most.",
                 self.service.name,
                 thousands(url.len() as u64),
-                thousands(LONGEST as u64)
+                thousands(MAX_URL_BYTES as u64)
             ))
             .next("Ask for less at once."));
         }
-        let keep = self.keep.filter(|_| matches!(sent, Sent::Nothing));
+        let keep = self.keep.filter(|_| matches!(sent, RequestBody::Nothing));
         if keep.is_some()
             && let Some(answer) = self.out.answers.get(&url)
         {
@@ -89,7 +89,7 @@ impl Ask<'_> {
         if !encoding {
             self.headers.push(("accept-encoding", "gzip".to_owned()));
         }
-        if let Sent::Body(kind, _) = sent {
+        if let RequestBody::Body(kind, _) = sent {
             self.headers.push(("content-type", (*kind).to_owned()));
         }
         let mut answer = self.once(&url, sent)?;
@@ -112,7 +112,7 @@ impl Ask<'_> {
     }
 
     /// How long to wait before the retry; `None` for a final answer.
-    fn wait(&self, answer: &Answer) -> Option<Duration> {
+    fn wait(&self, answer: &ServiceResponse) -> Option<Duration> {
         let wait = match answer.retry_after() {
             Some(wait) => wait,
             None => self.again.or_else(|| {
@@ -124,11 +124,11 @@ impl Ask<'_> {
     }
 
     /// One try, redirects followed.
-    fn once(&self, url: &str, sent: &Sent<'_>) -> Outcome<Answer> {
+    fn once(&self, url: &str, sent: &RequestBody<'_>) -> Outcome<ServiceResponse> {
         let mut url = url.to_owned();
         for _ in 0..=HOPS {
             let (answer, next) = self.hop(&url, sent)?;
-            let Some(next) = next.filter(|_| matches!(sent, Sent::Nothing)) else {
+            let Some(next) = next.filter(|_| matches!(sent, RequestBody::Nothing)) else {
                 return Ok(answer);
             };
             if origin(&next) != origin(&url) {
@@ -144,7 +144,7 @@ impl Ask<'_> {
     }
 
     /// One request, and where its answer redirects to.
-    fn hop(&self, url: &str, sent: &Sent<'_>) -> Outcome<(Answer, Option<String>)> {
+    fn hop(&self, url: &str, sent: &RequestBody<'_>) -> Outcome<(ServiceResponse, Option<String>)> {
         let (name, out) = (self.service.name, self.out);
         out.gates
             .pass(&host(url), name, self.service.gap, &self.stop)?;
@@ -168,24 +168,29 @@ impl Ask<'_> {
             Some(next) => Some(self.joined(url, &next)?),
             None => None,
         };
-        let answer = Answer::read(self.service, response, self.most, self.hidden.clone())
+        let answer = ServiceResponse::read(self.service, response, self.most, self.hidden.clone())
             .map_err(|why| why.problem(name))?;
         out.clients.give(origin, client);
         Ok((answer, next))
     }
 
-    fn request(&self, client: &Client, url: &str, sent: &Sent<'_>) -> Result<Response, NetError> {
+    fn request(
+        &self,
+        client: &Client,
+        url: &str,
+        sent: &RequestBody<'_>,
+    ) -> Result<Response, NetError> {
         match sent {
-            Sent::Nothing => client.get(url, &self.headers, &self.stop),
-            Sent::Body(_, body) => client.post(url, &self.headers, body, &self.stop),
+            RequestBody::Nothing => client.get(url, &self.headers, &self.stop),
+            RequestBody::Body(_, body) => client.post(url, &self.headers, body, &self.stop),
         }
     }
 
     fn client(&self, url: &str) -> Outcome<Client> {
-        Ok(Client::new(Setup {
+        Ok(Client::new(ClientOptions {
             limits: LIMITS,
             agent: agent(&self.out.env, self.contact.as_deref()),
-            route: Route::to(&self.out.env, url)?,
+            route: ProxyRoute::to(&self.out.env, url)?,
         }))
     }
 
@@ -202,26 +207,26 @@ impl Ask<'_> {
     }
 
     /// A redirect to another host goes there as any address of a page does: judged, and without keys.
-    fn elsewhere(&self, url: &str) -> Outcome<Answer> {
+    fn elsewhere(&self, url: &str) -> Outcome<ServiceResponse> {
         let open = |pair: &&(&'static str, String)| pair.0.starts_with("accept");
         let headers: Vec<_> = self.headers.iter().filter(open).cloned().collect();
-        let visit = Visitor::new(&self.out.env)?
+        let visit = GuardedClient::new(&self.out.env)?
             .with_contact(self.contact.as_deref())
             .with_limits(LIMITS)
             .open(&Address::parse(url)?, &headers, &self.stop)
             .map_err(|mut problem| {
-                if problem.kind == Kind::Refused {
+                if problem.kind == ProblemKind::Refused {
                     problem.what = format!("{} redirects: {}", self.service.name, problem.what);
                 }
                 problem
             })?;
-        Answer::read(self.service, visit.response, self.most, self.hidden.clone())
+        ServiceResponse::read(self.service, visit.response, self.most, self.hidden.clone())
             .map_err(|why| why.problem(self.service.name))
     }
 }
 
 /// True for answers that say: not now.
-fn is_busy(answer: &Answer) -> bool {
+fn is_busy(answer: &ServiceResponse) -> bool {
     answer.status == 429 || answer.status >= 500
 }
 

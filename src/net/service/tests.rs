@@ -12,9 +12,9 @@ fn addresses_are_put_together_once_and_encoded() {
     );
     assert_eq!(host("http://x.test?q"), "x.test");
     let env = Env::from([("MARVIN_URL_OMDB", "http://127.0.0.1:1/base/")]);
-    let (out, stop) = (Outside::new(&env, None), Cancel::new());
+    let (out, stop) = (ServiceClient::new(&env, None), Cancel::new());
     let ask = out
-        .ask(&crate::net::services::OMDB, None, &stop)
+        .request(&crate::net::services::OMDB, None, &stop)
         .path("/v1")
         .segment("a/b")
         .query("q", "x y")
@@ -29,21 +29,21 @@ fn addresses_are_put_together_once_and_encoded() {
 fn a_public_server_that_wants_a_contact_is_not_asked_without_one() {
     let stop = Cancel::new();
     let service = &crate::net::services::NOMINATIM;
-    let out = Outside::new(&Env::from([("HOME", "/nowhere")]), None);
-    let problem = out.ask(service, None, &stop).get().unwrap_err();
+    let out = ServiceClient::new(&Env::from([("HOME", "/nowhere")]), None);
+    let problem = out.request(service, None, &stop).get().unwrap_err();
     assert!(
         problem.one_line().contains("MARVIN_CONTACT"),
         "{}",
         problem.one_line()
     );
     assert!(
-        out.ask(service, Some("me@x.test".to_owned()), &stop)
+        out.request(service, Some("me@x.test".to_owned()), &stop)
             .allowed()
             .is_ok()
     );
-    let own = Outside::new(
+    let own = ServiceClient::new(
         &Env::from([("MARVIN_URL_NOMINATIM", "http://127.0.0.1:1")]),
         None,
     );
-    assert!(own.ask(service, None, &stop).allowed().is_ok());
+    assert!(own.request(service, None, &stop).allowed().is_ok());
 }

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
-use crate::proc::child::Done;
+use crate::proc::child::ProgramOutput;
 
 /// git's standard output.
 ///
 /// # Errors
 /// It failed or timed out.
-pub(super) fn said(dir: &Path, done: Done) -> Outcome<String> {
+pub(super) fn said(dir: &Path, done: ProgramOutput) -> Outcome<String> {
     if done.success() {
         return Ok(done.stdout.text().trim_end().to_owned());
     }
@@ -58,7 +58,7 @@ fn unrepeated(words: &str) -> String {
 }
 
 /// True when git failed because of an unreadable object, in any of its messages for that.
-pub(super) fn lacks_objects(done: &Done) -> bool {
+pub(super) fn lacks_objects(done: &ProgramOutput) -> bool {
     const WORDS: [&str; 6] = [
         "lazy fetching",
         "promisor",
@@ -72,7 +72,7 @@ pub(super) fn lacks_objects(done: &Done) -> bool {
 }
 
 /// Objects missing in a partial clone are not fetched: that would run programs which the repository names.
-pub(super) fn not_here(done: &Done) -> Problem {
+pub(super) fn not_here(done: &ProgramOutput) -> Problem {
     Problem::missing(format!(
         "This is a partial clone: not all of this repository's objects are here, and fetching them on the way is switched off. git: {}",
         text::clip(unrepeated(&done.stderr.text()).trim(), 1000)

@@ -15,9 +15,9 @@ use super::launch::{EMPTY, FALSE, Launch};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
-use crate::proc::capture::Keep;
-use crate::proc::child::{Done, Run};
+use crate::base::text::{clip, escape_controls};
+use crate::proc::capture::KeepLimits;
+use crate::proc::child::{ProgramOutput, ProgramSpec};
 use crate::proc::child_env::git_env;
 
 /// Interval of progress reports.
@@ -28,7 +28,7 @@ const SCRATCH: &str = ".marvin-clone-";
 const STALE: Duration = Duration::from_secs(3600);
 /// What to clone, and with which program.
 #[derive(Debug, Clone)]
-pub(crate) struct Clone<'a> {
+pub(crate) struct CloneRequest<'a> {
     /// The repository's address.
     pub url: &'a str,
     /// Only the newest commit.
@@ -41,7 +41,7 @@ pub(crate) struct Clone<'a> {
     pub gh_vars: Vec<(String, String)>,
 }
 
-impl Clone<'_> {
+impl CloneRequest<'_> {
     /// Clones to `dest`, which must not exist; `told` is called with the number of bytes received.
     ///
     /// # Errors
@@ -86,7 +86,13 @@ impl Clone<'_> {
         })
     }
 
-    fn prepared(&self, into: &Path, above: &Path, env: &Env, settings: &[Setting]) -> Outcome<Run> {
+    fn prepared(
+        &self,
+        into: &Path,
+        above: &Path,
+        env: &Env,
+        settings: &[Setting],
+    ) -> Outcome<ProgramSpec> {
         let mut vars = git_env(env);
         let scheme = self.url.split("://").next().unwrap_or_default();
         let more = [
@@ -141,7 +147,7 @@ impl Clone<'_> {
                 vars.push(("GIT_CONFIG_COUNT".to_owned(), count.to_string()));
                 vars.extend(self.gh_vars.iter().cloned());
                 let words = ["repo", "clone", name, &into, "--"].into_iter();
-                Run::new(gh, words.chain(options), vars)
+                ProgramSpec::new(gh, words.chain(options), vars)
             }
             None => {
                 let answered = ANSWERED.map(|setting| ["-c".into(), OsString::from(setting)]);
@@ -152,13 +158,13 @@ impl Clone<'_> {
                     .chain(["clone".into()])
                     .chain(options.map(OsString::from))
                     .chain(["--".into(), self.url.into(), into.into()]);
-                Run::new("git", words, vars)
+                ProgramSpec::new("git", words, vars)
             }
         };
         run.dir = Some(above.to_owned());
         run.limit = self.limit;
-        run.stdout = Keep::ends(2048, 2048);
-        run.stderr = Keep::ends(2048, 8192);
+        run.stdout = KeepLimits::ends(2048, 2048);
+        run.stderr = KeepLimits::ends(2048, 8192);
         Ok(run)
     }
 }
@@ -198,7 +204,7 @@ fn weight(dir: &Path) -> u64 {
         .sum()
 }
 
-fn failed(clone: &Clone<'_>, done: &Done) -> Problem {
+fn failed(clone: &CloneRequest<'_>, done: &ProgramOutput) -> Problem {
     if done.timed_out {
         return Problem::timeout(format!("git clone {}.", done.ending()))
             .next("Nothing was kept. A shallow clone is smaller.");
@@ -222,7 +228,7 @@ fn failed(clone: &Clone<'_>, done: &Done) -> Problem {
         kind(format!(
             "{} could not be cloned: {}",
             clone.url,
-            clip(&visible(&words), 500)
+            clip(&escape_controls(&words), 500)
         ))
     };
     let missing = [

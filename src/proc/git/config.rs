@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::launch::{EMPTY, FALSE, Launch};
 use super::{allowed, answer};
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{thousands, visible};
+use crate::base::text::{escape_controls, thousands};
 
 /// The origin of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ const MAX_REPLACEMENTS: usize = 1000;
 const MAX_REPLACEMENT_BYTES: usize = 64 * 1024;
 
 #[derive(Debug)]
-struct Entry {
+struct ConfigEntry {
     scope: Scope,
     name: Vec<u8>,
     value: Vec<u8>,
@@ -41,16 +41,16 @@ pub(super) struct Setting {
 
 /// All settings that git finds where it runs, in its order: the last of a name counts.
 #[derive(Debug, Default)]
-pub(super) struct Config {
-    entries: Vec<Entry>,
+pub(super) struct GitConfig {
+    entries: Vec<ConfigEntry>,
 }
 
 /// Reads the configuration as git sees it, with included files and that of a linked worktree. Reading it runs nothing.
 ///
 /// # Errors
 /// git cannot read it, or cannot be run.
-pub(super) fn read(launch: &Launch<'_>) -> Outcome<Config> {
-    let mut config = Config::default();
+pub(super) fn read(launch: &Launch<'_>) -> Outcome<GitConfig> {
+    let mut config = GitConfig::default();
     // Scope and setting alternate. Settings of this call itself have the scope "command" and are skipped.
     let mut scope = None;
     let list = ["config", "--list", "--includes", "--show-scope", "--null"];
@@ -65,7 +65,7 @@ pub(super) fn read(launch: &Launch<'_>) -> Outcome<Config> {
         Some(None) => {}
         Some(Some(scope)) => {
             let mut parts = piece.splitn(2, |byte| *byte == b'\n');
-            config.entries.push(Entry {
+            config.entries.push(ConfigEntry {
                 scope,
                 name: parts.next().unwrap_or_default().to_owned(),
                 value: parts.next().unwrap_or_default().to_owned(),
@@ -76,7 +76,7 @@ pub(super) fn read(launch: &Launch<'_>) -> Outcome<Config> {
     Ok(config)
 }
 
-impl Config {
+impl GitConfig {
     /// The overrides of everything that is not allowed.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl Config {
         })
     }
 
-    fn replacements_but(&self, also: impl Fn(&Entry) -> bool) -> Outcome<Vec<Setting>> {
+    fn replacements_but(&self, also: impl Fn(&ConfigEntry) -> bool) -> Outcome<Vec<Setting>> {
         let mut seen = HashSet::new();
         let mut settings = Vec::new();
         for entry in &self.entries {
@@ -146,7 +146,7 @@ impl Config {
 
     /// Names of the filters with a configured program; none of them runs here.
     pub(super) fn filters(&self) -> BTreeSet<Vec<u8>> {
-        let program = |entry: &Entry| {
+        let program = |entry: &ConfigEntry| {
             let rest = entry.name.strip_prefix(b"filter.")?;
             let name = [&b".clean"[..], b".smudge", b".process"]
                 .iter()
@@ -182,7 +182,7 @@ impl Config {
             }
             return Err(Problem::refused(format!(
                 "blame.ignoreRevsFile names a file outside of the repository, {}; git would repeat its lines.",
-                visible(&named.to_string_lossy())
+                escape_controls(&named.to_string_lossy())
             ))
             .next("Remove that setting, or put the list into the project."));
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::answer;
 use super::launch::Launch;
 use crate::base::problem::Outcome;
-use crate::base::text::{plural, visible};
+use crate::base::text::{escape_controls, plural};
 
 /// Names that a note lists.
 const SHOWN: usize = 5;
@@ -64,7 +64,7 @@ pub(super) fn list(paths: &BTreeSet<Vec<u8>>) -> Option<String> {
     let names: Vec<String> = paths
         .iter()
         .take(SHOWN)
-        .map(|path| visible(&String::from_utf8_lossy(path)))
+        .map(|path| escape_controls(&String::from_utf8_lossy(path)))
         .collect();
     let more = paths.len().saturating_sub(SHOWN);
     Some(if more == 0 {

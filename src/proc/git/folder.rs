@@ -13,9 +13,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use super::place::Place;
+use super::place::Repository;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::visible;
+use crate::base::text::escape_controls;
 
 /// Entries of a repository's folder that the tools of this module never use: hooks and filters do not run, and git is not started in submodules.
 const UNUSED: [&str; 4] = ["hooks", "lfs", "annex", "modules"];
@@ -48,7 +48,7 @@ const LIST_CAP: u64 = 1 << 20;
 ///
 /// # Errors
 /// `Refused`, with the symlink or file.
-pub(super) fn check(place: &Place) -> Outcome<()> {
+pub(super) fn check(place: &Repository) -> Outcome<()> {
     let mut folders = vec![place.git()];
     if place.is_linked() {
         folders.push(place.common());
@@ -146,7 +146,7 @@ fn check_alternates(objects: &Path, seen: &mut HashSet<PathBuf>) -> Outcome<()> 
             return Err(Problem::refused(format!(
                 "{} leads to other repositories in a way that is not followed ({}).",
                 list.display(),
-                visible(&String::from_utf8_lossy(line))
+                escape_controls(&String::from_utf8_lossy(line))
             ))
             .next("\"git repack -a -d\" brings the objects here; the list can go then."));
         }

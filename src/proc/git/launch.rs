@@ -8,18 +8,18 @@ use std::time::Duration;
 
 use super::allowed::ANSWERED;
 use super::answer;
-use super::place::Place;
+use super::place::Repository;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::Outcome;
-use crate::proc::capture::Keep;
-use crate::proc::child::{Done, Run};
+use crate::proc::capture::KeepLimits;
+use crate::proc::child::{ProgramOutput, ProgramSpec};
 use crate::proc::child_env::git_env;
 
 /// Bytes kept of git's output.
 const OUTPUT: usize = 64 * 1024;
 /// One call of git.
-const LIMIT: Duration = Duration::from_secs(30);
+const GIT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Variables that git gets besides the caller's harmless ones.
 const VARIABLES: [(&str, &str); 10] = [
     ("GIT_TERMINAL_PROMPT", "0"),
@@ -71,7 +71,7 @@ impl<'a> Launch<'a> {
     pub(super) fn run<S: Into<OsString>>(
         &self,
         args: impl IntoIterator<Item = S>,
-    ) -> Outcome<Done> {
+    ) -> Outcome<ProgramOutput> {
         self.prepared(args).run(self.stop)?.unless_cancelled()
     }
 
@@ -80,7 +80,7 @@ impl<'a> Launch<'a> {
         &self,
         args: impl IntoIterator<Item = S>,
         input: Vec<u8>,
-    ) -> Outcome<Done> {
+    ) -> Outcome<ProgramOutput> {
         let mut run = self.prepared(args);
         run.input = Some(input);
         run.run(self.stop)?.unless_cancelled()
@@ -92,7 +92,7 @@ impl<'a> Launch<'a> {
         args: &[S],
         input: Option<Vec<u8>>,
         each: &mut dyn FnMut(&[u8]),
-    ) -> Outcome<Done> {
+    ) -> Outcome<ProgramOutput> {
         let mut run = self.prepared(args.iter().cloned());
         run.input = input;
         run.run_split(self.stop, 0, &mut |piece| {
@@ -113,7 +113,7 @@ impl<'a> Launch<'a> {
     ///
     /// # Errors
     /// `Missing` when git finds another repository or none.
-    pub(super) fn confirm(&self, place: &Place) -> Outcome<()> {
+    pub(super) fn confirm(&self, place: &Repository) -> Outcome<()> {
         if self.ceiling.is_none() || self.nameable_ceiling().is_some() {
             return Ok(());
         }
@@ -127,7 +127,7 @@ impl<'a> Launch<'a> {
         Err(answer::no_repository(&self.dir))
     }
 
-    fn prepared<S: Into<OsString>>(&self, args: impl IntoIterator<Item = S>) -> Run {
+    fn prepared<S: Into<OsString>>(&self, args: impl IntoIterator<Item = S>) -> ProgramSpec {
         let mut env = git_env(self.env);
         env.retain(|(set, _)| VARIABLES.iter().all(|(name, _)| set != name));
         env.extend(VARIABLES.map(|(name, value)| (name.to_owned(), value.to_owned())));
@@ -135,7 +135,7 @@ impl<'a> Launch<'a> {
             env.push(("GIT_CEILING_DIRECTORIES".to_owned(), ceiling.to_owned()));
         }
         let fixed = ANSWERED.map(|setting| [OsString::from("-c"), OsString::from(setting)]);
-        let mut run = Run::new(
+        let mut run = ProgramSpec::new(
             "git",
             std::iter::once(OsString::from("--no-pager"))
                 .chain(fixed.into_iter().flatten())
@@ -143,9 +143,9 @@ impl<'a> Launch<'a> {
             env,
         );
         run.dir = Some(self.dir.clone());
-        run.limit = LIMIT;
-        run.stdout = Keep::ends(OUTPUT / 2, OUTPUT / 2);
-        run.stderr = Keep::ends(4096, 4096);
+        run.limit = GIT_TIMEOUT;
+        run.stdout = KeepLimits::ends(OUTPUT / 2, OUTPUT / 2);
+        run.stderr = KeepLimits::ends(4096, 4096);
         run
     }
 }

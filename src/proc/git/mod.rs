@@ -43,14 +43,14 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::child::Done;
+use super::child::ProgramOutput;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
-use config::{Config, Setting};
+use config::{GitConfig, Setting};
 use launch::Launch;
-use place::Place;
+use place::Repository;
 
 /// Submodules are compared by commit alone: looking into one applies its own, unchecked configuration.
 const UNENTERED: &str = "--ignore-submodules=dirty";
@@ -59,8 +59,8 @@ const UNENTERED: &str = "--ignore-submodules=dirty";
 #[derive(Debug)]
 pub(crate) struct Git<'a> {
     launch: Launch<'a>,
-    place: Place,
-    config: Config,
+    place: Repository,
+    config: GitConfig,
     /// Settings for every call: overrides of what is not allowed, and the caller's identity.
     settings: Vec<OsString>,
     /// Names of configured filters.
@@ -214,7 +214,7 @@ impl<'a> Git<'a> {
         let words = done.stderr.text();
         let unknown = ["invalid reference", "reference is not a tree"];
         if done.success() {
-            let before = before.filter(Done::success);
+            let before = before.filter(ProgramOutput::success);
             let before = before.map(|id| id.stdout.text().trim().to_owned());
             return Ok(self.moved(&format!("Switched to '{target}'"), before.as_deref()));
         }
@@ -311,18 +311,18 @@ impl<'a> Git<'a> {
         self.said(self.run(args)?)
     }
 
-    fn said(&self, done: Done) -> Outcome<String> {
+    fn said(&self, done: ProgramOutput) -> Outcome<String> {
         if self.partial && answer::lacks_objects(&done) {
             return Err(answer::not_here(&done));
         }
         answer::said(&self.launch.dir, done)
     }
 
-    fn run(&self, args: &[&str]) -> Outcome<Done> {
+    fn run(&self, args: &[&str]) -> Outcome<ProgramOutput> {
         self.run_with(&[], args)
     }
 
-    fn run_with(&self, settings: &[OsString], args: &[&str]) -> Outcome<Done> {
+    fn run_with(&self, settings: &[OsString], args: &[&str]) -> Outcome<ProgramOutput> {
         let own = self.settings.iter().chain(settings).cloned();
         self.launch.run(own.chain(args.iter().map(OsString::from)))
     }

@@ -16,7 +16,7 @@ const POINTER_CAP: u64 = 64 * 1024;
 
 /// A repository and the directory it was found in. Paths are free of links.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Repository {
     home: PathBuf,
     bare: bool,
     git: PathBuf,
@@ -28,24 +28,24 @@ pub(crate) struct Place {
 ///
 /// # Errors
 /// A `.git` file that names no repository.
-pub(crate) fn find(dir: &Path) -> Outcome<Option<Place>> {
+pub(crate) fn find(dir: &Path) -> Outcome<Option<Repository>> {
     for home in plain(dir).ancestors() {
         let entry = home.join(".git");
         if entry.is_file() {
-            return Ok(Some(Place::new(home, false, &pointed_at(&entry)?)));
+            return Ok(Some(Repository::new(home, false, &pointed_at(&entry)?)));
         }
         if has(&entry, "HEAD") {
-            return Ok(Some(Place::new(home, false, &entry)));
+            return Ok(Some(Repository::new(home, false, &entry)));
         }
         let parts = has(home, "objects") && has(home, "refs");
         if has(home, "HEAD") && (parts || has(home, "commondir")) {
-            return Ok(Some(Place::new(home, true, home)));
+            return Ok(Some(Repository::new(home, true, home)));
         }
     }
     Ok(None)
 }
 
-impl Place {
+impl Repository {
     fn new(home: &Path, bare: bool, git: &Path) -> Self {
         let git = plain(git);
         let common = match read_pointer(&git.join("commondir")) {
@@ -94,7 +94,7 @@ impl Place {
         if let Some(other) = worktrees.iter().find(|path| named(path) != self.home) {
             return Err(Problem::refused(format!(
                 "The repository's configuration puts its files into another directory, {}.",
-                text::visible(&other.to_string_lossy())
+                text::escape_controls(&other.to_string_lossy())
             ))
             .next("Remove core.worktree from its configuration."));
         }
@@ -138,7 +138,7 @@ fn pointed_at(entry: &Path) -> Outcome<PathBuf> {
         Some(target) => Err(Problem::missing(format!(
             "{} names the repository {}, which is not there.",
             entry.display(),
-            text::visible(&target.to_string_lossy())
+            text::escape_controls(&target.to_string_lossy())
         ))
         .next("Bring that repository back, or remove the file and make a new one.")),
         None => Err(Problem::input(format!(

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use super::{Git, UNENTERED, filters, identity};
 use crate::base::problem::Outcome;
-use crate::base::text::visible;
+use crate::base::text::escape_controls;
 
 /// The fallback identity of commits.
 const NOBODY: [(&str, &str); 2] = [("name", "Marvin"), ("email", "marvin@localhost")];
@@ -142,8 +142,8 @@ impl Git<'_> {
         let note = match parts.as_slice() {
             [name, email] if !settings.is_empty() => format!(
                 "\nNo identity is configured; committed as {} <{}>. The configuration is unchanged.",
-                visible(name),
-                visible(email)
+                escape_controls(name),
+                escape_controls(email)
             ),
             _ => String::new(),
         };

@@ -8,21 +8,21 @@ use std::time::{Duration, Instant};
 use super::env;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::base::problem::Kind;
-use crate::proc::capture::Keep;
-use crate::proc::child::{Done, Leftovers, Run};
+use crate::base::problem::ProblemKind;
+use crate::proc::capture::KeepLimits;
+use crate::proc::child::{Leftovers, ProgramOutput, ProgramSpec};
 use crate::proc::child_env::command_env;
 use crate::proc::shell;
 
-fn sh(script: &str) -> Run {
-    Run::new("sh", ["-c", script], command_env(&env()))
+fn sh(script: &str) -> ProgramSpec {
+    ProgramSpec::new("sh", ["-c", script], command_env(&env()))
 }
 
-fn run(run: &Run) -> Done {
+fn run(run: &ProgramSpec) -> ProgramOutput {
     run.run(&Cancel::new()).unwrap()
 }
 
-fn text(done: &Done) -> (String, String) {
+fn text(done: &ProgramOutput) -> (String, String) {
     (done.stdout.text(), done.stderr.text())
 }
 
@@ -60,7 +60,7 @@ fn wait_for(file: &Path) -> String {
 fn streams_status_and_directory_arrive() {
     let dir = tempfile::tempdir().unwrap();
     let real = dir.path().canonicalize().unwrap();
-    let done = run(&Run {
+    let done = run(&ProgramSpec {
         dir: Some(real.clone()),
         ..sh("pwd -P; echo oops >&2; exit 3")
     });
@@ -84,14 +84,14 @@ fn streams_status_and_directory_arrive() {
 fn standard_input_is_empty_or_what_was_given_however_large() {
     assert_eq!(text(&run(&sh("cat"))).0, "");
     let input = vec![b'x'; 3 << 20];
-    let done = run(&Run {
+    let done = run(&ProgramSpec {
         input: Some(input.clone()),
-        stdout: Keep::first(8 << 20),
+        stdout: KeepLimits::first(8 << 20),
         ..sh("cat")
     });
     assert_eq!(done.stdout.bytes(), input);
     // A child that does not read is not an error.
-    let done = run(&Run {
+    let done = run(&ProgramSpec {
         input: Some(input),
         ..sh("exec <&-; echo ok")
     });
@@ -100,19 +100,19 @@ fn standard_input_is_empty_or_what_was_given_however_large() {
 
 #[test]
 fn missing_programs_and_directories_are_named() {
-    let problem = Run::new("no-such-program", [""; 0], command_env(&env()))
+    let problem = ProgramSpec::new("no-such-program", [""; 0], command_env(&env()))
         .run(&Cancel::new())
         .unwrap_err();
-    assert_eq!(problem.kind, Kind::Missing);
+    assert_eq!(problem.kind, ProblemKind::Missing);
     assert_eq!(problem.what, "The program no-such-program was not found.");
-    let run = Run {
+    let run = ProgramSpec {
         dir: Some("/no/such/dir".into()),
         ..sh("true")
     };
     let problem = run.run(&Cancel::new()).unwrap_err();
     assert!(problem.what.contains("/no/such/dir"), "{problem}");
     let problem = sh("echo \0").run(&Cancel::new()).unwrap_err();
-    assert_eq!(problem.kind, Kind::Input);
+    assert_eq!(problem.kind, ProblemKind::Input);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn only_the_given_environment_arrives() {
         ("OPENAI_API_KEY", "secret"),
         ("MARVIN_DEPTH", "1"),
     ]);
-    let done = run(&Run::new("env", [""; 0], command_env(&env)));
+    let done = run(&ProgramSpec::new("env", [""; 0], command_env(&env)));
     let out = text(&done).0;
     let names: Vec<&str> = out
         .lines()
@@ -138,7 +138,7 @@ fn only_the_given_environment_arrives() {
 #[test]
 fn the_limit_kills_grandchildren_that_ignore_term() {
     let begun = Instant::now();
-    let done = run(&Run {
+    let done = run(&ProgramSpec {
         limit: Duration::from_millis(300),
         grace: Duration::from_millis(200),
         ..sh(
@@ -165,7 +165,7 @@ fn the_limit_kills_grandchildren_that_ignore_term() {
 #[test]
 fn the_grace_is_not_waited_for_when_the_group_obeys() {
     let begun = Instant::now();
-    let done = run(&Run {
+    let done = run(&ProgramSpec {
         limit: Duration::from_millis(100),
         grace: Duration::from_secs(30),
         ..sh("trap 'echo bye; exit 7' TERM; sleep 60 & wait")
@@ -255,7 +255,7 @@ fn a_grandchild_that_keeps_the_pipe_does_not_hold_us() {
 #[test]
 fn a_daemon_that_let_go_of_the_pipes_stays_when_wanted() {
     let script = "sleep 60 >/dev/null 2>&1 & echo $!";
-    let pid = text(&run(&Run {
+    let pid = text(&run(&ProgramSpec {
         leftovers: Leftovers::Leave,
         ..sh(script)
     }))
@@ -271,12 +271,12 @@ fn both_streams_are_drained_and_memory_stays_small() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("all");
     let megabytes = 100u64;
-    let done = run(&Run {
-        stdout: Keep {
+    let done = run(&ProgramSpec {
+        stdout: KeepLimits {
             spill: Some(file.clone()),
-            ..Keep::ends(1000, 1000)
+            ..KeepLimits::ends(1000, 1000)
         },
-        stderr: Keep::ends(10, 10),
+        stderr: KeepLimits::ends(10, 10),
         limit: Duration::from_secs(120),
         ..sh(&format!(
             "head -c {0} /dev/zero & head -c {0} /dev/zero >&2; wait",

@@ -10,16 +10,16 @@ use crate::base::text::plural;
 use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::lock::{self, Lock};
 use crate::disk::paths::ProfilePaths;
-use crate::formats::ical::scan::{Scan, scan, with_event, without};
+use crate::formats::ical::scan::{CalendarScan, scan, with_event, without};
 
 /// Marvin's PRODID in a new calendar.
 const PRODUCT: &str = "-//Marvin//EN";
 /// Longest wait for another Marvin that writes the calendar.
-const PATIENCE: Duration = Duration::from_secs(8);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The files of one profile's calendar.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub(crate) struct CalendarFiles {
     /// `calendar.ics`; `None` where that is a folder.
     whole: Option<PathBuf>,
     /// Path of that file or folder.
@@ -28,7 +28,7 @@ pub(crate) struct Files {
     single: Vec<PathBuf>,
 }
 
-impl Files {
+impl CalendarFiles {
     /// Those that are there now.
     pub(crate) fn of(profile: &ProfilePaths) -> Self {
         let main = profile.calendar();
@@ -82,7 +82,7 @@ impl Files {
             let text = with_event(b"", event, PRODUCT).map_err(|why| damaged(&path, &why))?;
             return atomic::write(&path, &text, Access::Private);
         };
-        lock::update_as(whole, Access::Private, PATIENCE, |old| {
+        lock::update_as(whole, Access::Private, LOCK_TIMEOUT, |old| {
             with_event(&old.unwrap_or_default(), event, PRODUCT)
                 .map(Some)
                 .map_err(|why| damaged(whole, &why))
@@ -98,7 +98,7 @@ impl Files {
         if let Some(whole) = &self.whole
             && has(&scan(&load(whole)?), uid)
         {
-            lock::update_as(whole, Access::Private, PATIENCE, |old| {
+            lock::update_as(whole, Access::Private, LOCK_TIMEOUT, |old| {
                 let (new, gone) =
                     without(&old.unwrap_or_default(), uid).map_err(|why| damaged(whole, &why))?;
                 count += gone;
@@ -108,7 +108,7 @@ impl Files {
         for path in &self.single {
             // The folder is another program's too: no lock file is put into it.
             let folder = path.parent().unwrap_or(path);
-            let _lock = Lock::folder(folder, PATIENCE, &Cancel::new())?;
+            let _lock = Lock::folder(folder, LOCK_TIMEOUT, &Cancel::new())?;
             let old = load(path)?;
             if !has(&scan(&old), uid) {
                 continue;
@@ -159,7 +159,7 @@ fn plain(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
-fn has(file: &Scan<'_>, uid: &str) -> bool {
+fn has(file: &CalendarScan<'_>, uid: &str) -> bool {
     let mut events = file.events.iter();
     events.any(|place| file.uid(place).as_deref() == Some(uid))
 }

@@ -7,16 +7,16 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan, Zoned};
 
 use super::versions::Versions;
-use crate::base::text::{clip, plural, visible};
+use crate::base::text::{clip, escape_controls, plural};
 use crate::base::zones::ZoneFiles;
-use crate::formats::ical::event::Event;
-use crate::formats::ical::expand::{Budget, occurrences};
+use crate::formats::ical::event::CalendarEvent;
+use crate::formats::ical::expand::{ExpansionBudget, occurrences};
 use crate::formats::ical::moment::{Length, Moment};
-use crate::formats::ical::rule::Rule;
-use crate::formats::ical::scan::{Place, Scan, scan};
+use crate::formats::ical::rule::RecurrenceRule;
+use crate::formats::ical::scan::{CalendarScan, EventSpan, scan};
 use crate::formats::ical::text::one_line;
 use crate::formats::ical::zones::Zones;
-use crate::store::calendar::short_uid::Short;
+use crate::store::calendar::short_uid::ShortUid;
 use crate::store::calendar::this_and_future::Overrides;
 
 /// Steps of recurrence that one view may cost.
@@ -58,27 +58,27 @@ impl Occurrence {
 
 /// Occurrences, and notices about the file.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct OccurrenceList {
     /// In order of time.
     pub list: Vec<Occurrence>,
     /// Sentences for the user.
     pub notes: Vec<String>,
     /// Short forms of UIDs.
-    pub short: Short,
+    pub short: ShortUid,
 }
 
 /// The occurrences of the calendar file `bytes` that lie in or reach into `from..until`, on a machine with the zones `known`.
-pub fn between(bytes: &[u8], from: &Zoned, until: &Zoned, known: &ZoneFiles) -> Found {
+pub fn between(bytes: &[u8], from: &Zoned, until: &Zoned, known: &ZoneFiles) -> OccurrenceList {
     let file = scan(bytes);
     let zones = Zones::of(&file, known);
-    let mut search = Search {
+    let mut search = OccurrenceSearch {
         file: &file,
         zones: &zones,
         from,
         until,
         days: (day_number(from, -3), day_number(until, 2)),
         view: from.time_zone(),
-        budget: Budget::new(STEPS),
+        budget: ExpansionBudget::new(STEPS),
         list: Vec::new(),
         odd: 0,
         faults: BTreeSet::new(),
@@ -106,29 +106,29 @@ fn day_number(zoned: &Zoned, days: i64) -> u32 {
 type Replaced = HashMap<String, Overrides>;
 
 /// An occurrence as its event says it, here, and its own length if it has one.
-type Start = (Moment, Zoned, Option<Length>);
+type OccurrenceStart = (Moment, Zoned, Option<Length>);
 
-struct Search<'a> {
-    file: &'a Scan<'a>,
+struct OccurrenceSearch<'a> {
+    file: &'a CalendarScan<'a>,
     zones: &'a Zones<'a>,
     from: &'a Zoned,
     until: &'a Zoned,
     /// Both as YYYYMMDD, with two days to spare for time zones and one for what lasts that long.
     days: (u32, u32),
     view: &'a TimeZone,
-    budget: Budget,
+    budget: ExpansionBudget,
     list: Vec<Occurrence>,
     /// Events without a readable start.
     odd: usize,
     faults: BTreeSet<String>,
 }
 
-impl Search<'_> {
+impl OccurrenceSearch<'_> {
     fn replaced(&self, versions: &Versions<'_>) -> Replaced {
         let mut out = Replaced::new();
         let places = || self.file.events.iter().filter(|one| !versions.is_old(one));
         for place in places().filter(|place| place.replaces.is_some()) {
-            if let Some(event) = Event::read(self.file, place, self.zones) {
+            if let Some(event) = CalendarEvent::read(self.file, place, self.zones) {
                 let overrides = out.entry(event.uid.clone()).or_default();
                 overrides.add(&event, self.view);
             }
@@ -136,13 +136,13 @@ impl Search<'_> {
         if out.is_empty() {
             return out;
         }
-        let mut budget = Budget::new(END_STEPS);
+        let mut budget = ExpansionBudget::new(END_STEPS);
         // The event's own exclusions only matter if it is the later version.
-        let says = |one: &&Place| one.replaces.is_none() && (one.repeats || one.sequence > 0);
+        let says = |one: &&EventSpan| one.replaces.is_none() && (one.repeats || one.sequence > 0);
         for place in places().filter(says) {
             let uid = self.file.uid(place).unwrap_or_default();
             if let Some(overrides) = out.get_mut(&uid)
-                && let Some(event) = Event::read(self.file, place, self.zones)
+                && let Some(event) = CalendarEvent::read(self.file, place, self.zones)
             {
                 overrides.leave_out(&event, place.sequence, self.view);
                 overrides.add_series(&event, self.view, &mut budget);
@@ -152,7 +152,7 @@ impl Search<'_> {
     }
 
     /// False for an event that by its dates alone lies outside.
-    fn may_matter(&self, place: &Place) -> bool {
+    fn may_matter(&self, place: &EventSpan) -> bool {
         if place.repeats || place.lasts {
             return true;
         }
@@ -164,13 +164,13 @@ impl Search<'_> {
         start <= until && end.unwrap_or(start).max(start) >= from
     }
 
-    fn event(&mut self, place: &Place, replaced: &Replaced) {
-        let Some(event) = Event::read(self.file, place, self.zones) else {
+    fn event(&mut self, place: &EventSpan, replaced: &Replaced) {
+        let Some(event) = CalendarEvent::read(self.file, place, self.zones) else {
             self.odd += 1;
             return;
         };
         if let Some(fault) = &event.fault {
-            self.faults.insert(clip(&visible(fault), 60));
+            self.faults.insert(clip(&escape_controls(fault), 60));
         }
         if event.cancelled {
             return;
@@ -234,7 +234,12 @@ impl Search<'_> {
     /// Every start of the event that matters here, with the duration of that occurrence if the file gives one.
     ///
     /// `reach` is the number of days by which they may be moved afterwards.
-    fn starts(&mut self, event: &Event, length: Length, reach: i64) -> Vec<Start> {
+    fn starts(
+        &mut self,
+        event: &CalendarEvent,
+        length: Length,
+        reach: i64,
+    ) -> Vec<OccurrenceStart> {
         let mut walls: BTreeSet<DateTime> = BTreeSet::new();
         let more = event.more.iter();
         let mut moments: Vec<(Moment, Option<Length>)> = more
@@ -247,7 +252,7 @@ impl Search<'_> {
             // One occurrence, also where it brings the rule of its event along.
             moments.clear();
         }
-        let rules: &[Rule] = match event.replaces {
+        let rules: &[RecurrenceRule] = match event.replaces {
             Some(_) => &[],
             None => &event.rules,
         };
@@ -273,8 +278,8 @@ impl Search<'_> {
                 .into_iter()
                 .map(|wall| (event.start.moved(wall), None)),
         );
-        let except = Except::of(&event.except, self.view);
-        let mut starts: Vec<Start> = moments
+        let except = ExceptionDates::of(&event.except, self.view);
+        let mut starts: Vec<OccurrenceStart> = moments
             .into_iter()
             .filter_map(|(moment, length)| {
                 let here = moment.here(self.view)?;
@@ -287,7 +292,7 @@ impl Search<'_> {
         starts
     }
 
-    fn finish(mut self) -> Found {
+    fn finish(mut self) -> OccurrenceList {
         self.list.sort_by(|one, two| {
             (&one.start, !one.all_day, &one.title, &one.uid).cmp(&(
                 &two.start,
@@ -323,11 +328,11 @@ impl Search<'_> {
             notes.push("Some events recur so often that not all occurrences are shown.".to_owned());
         }
         let short = if self.list.is_empty() {
-            Short::default()
+            ShortUid::default()
         } else {
-            Short::of(self.file, self.list.iter().map(|one| one.uid.as_str()))
+            ShortUid::of(self.file, self.list.iter().map(|one| one.uid.as_str()))
         };
-        Found {
+        OccurrenceList {
             list: self.list,
             notes,
             short,
@@ -337,7 +342,7 @@ impl Search<'_> {
 
 /// Excluded dates (EXDATE).
 #[derive(Debug, Default)]
-struct Except {
+struct ExceptionDates {
     /// Dates given without a time.
     days: HashSet<Date>,
     /// Dates of entries with a time: for all-day events they exclude the day.
@@ -345,7 +350,7 @@ struct Except {
     times: HashSet<Timestamp>,
 }
 
-impl Except {
+impl ExceptionDates {
     fn of(list: &[Moment], view: &TimeZone) -> Self {
         let mut except = Self::default();
         for moment in list {

@@ -2,16 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::base::text::visible;
-use crate::formats::ical::scan::Scan;
+use crate::base::text::escape_controls;
+use crate::formats::ical::scan::CalendarScan;
 
 /// Unique prefixes of UIDs: eight characters where that suffices.
 #[derive(Debug, Default)]
-pub struct Short(HashMap<String, Option<String>>);
+pub struct ShortUid(HashMap<String, Option<String>>);
 
-impl Short {
+impl ShortUid {
     /// Scans every event of a file, and reads those whose UID begins like one of `shown`.
-    pub fn of<'a>(file: &Scan<'_>, shown: impl Iterator<Item = &'a str>) -> Self {
+    pub fn of<'a>(file: &CalendarScan<'_>, shown: impl Iterator<Item = &'a str>) -> Self {
         let heads: HashSet<&[u8]> = shown.map(|uid| head(uid.as_bytes())).collect();
         let mut map: HashMap<String, Option<String>> = HashMap::new();
         for place in &file.events {
@@ -34,7 +34,7 @@ impl Short {
     pub fn show(&self, uid: &str) -> String {
         let short = first_eight(uid);
         let alone = self.0.get(&short).is_some_and(Option::is_some);
-        visible(if alone { &short } else { uid })
+        escape_controls(if alone { &short } else { uid })
     }
 }
 

@@ -6,8 +6,8 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-use crate::formats::ical::event::Event;
-use crate::formats::ical::expand::{Budget, occurrences};
+use crate::formats::ical::event::CalendarEvent;
+use crate::formats::ical::expand::{ExpansionBudget, occurrences};
 use crate::formats::ical::moment::{Length, Moment};
 use crate::formats::ical::text::one_line;
 use crate::formats::ical::zone::Zone;
@@ -24,7 +24,7 @@ pub(crate) struct Overrides {
     /// Occurrences excluded by the event itself, and in which version.
     out: (u64, BTreeSet<Timestamp>),
     /// Changes that hold from an occurrence on, by when that was; of several for one the last.
-    onward: BTreeMap<Timestamp, Onward>,
+    onward: BTreeMap<Timestamp, FollowingOverride>,
     /// Days by which changes move occurrences at most.
     pub(crate) reach: i64,
     /// The events themselves, of which a file may have several: the start of each, and the last wall time at which it can recur.
@@ -33,7 +33,7 @@ pub(crate) struct Overrides {
 
 /// A change from an occurrence on.
 #[derive(Debug)]
-pub(crate) struct Onward {
+pub(crate) struct FollowingOverride {
     /// The occurrence it applies to, and its new start: later ones move by the same wall-clock difference.
     from: Moment,
     to: Moment,
@@ -49,7 +49,7 @@ pub(crate) struct Onward {
 
 impl Overrides {
     /// Adds an override; one without RECURRENCE-ID changes nothing.
-    pub(crate) fn add(&mut self, event: &Event, view: &TimeZone) {
+    pub(crate) fn add(&mut self, event: &CalendarEvent, view: &TimeZone) {
         let Some(replaced) = &event.replaces else {
             return;
         };
@@ -74,7 +74,7 @@ impl Overrides {
             let days = i64::try_from(days.min(40_000)).unwrap_or_default();
             self.reach = self.reach.max(days);
             let said = |text: &str| (!text.is_empty()).then(|| one_line(text));
-            let onward = Onward {
+            let onward = FollowingOverride {
                 from: replaced.clone(),
                 to: event.start.clone(),
                 cancelled: event.cancelled,
@@ -87,19 +87,24 @@ impl Overrides {
     }
 
     /// The event's own exclusions, in the version that counts.
-    pub(crate) fn leave_out(&mut self, event: &Event, version: u64, view: &TimeZone) {
+    pub(crate) fn leave_out(&mut self, event: &CalendarEvent, version: u64, view: &TimeZone) {
         let moments = event.except.iter().filter_map(|out| out.here(view));
         self.out = (version, moments.map(|at| at.timestamp()).collect());
     }
 
     /// Notes until when the event itself recurs.
-    pub(crate) fn add_series(&mut self, event: &Event, view: &TimeZone, budget: &mut Budget) {
+    pub(crate) fn add_series(
+        &mut self,
+        event: &CalendarEvent,
+        view: &TimeZone,
+        budget: &mut ExpansionBudget,
+    ) {
         self.series
             .push((event.start.clone(), last(event, view, budget)));
     }
 
     /// True for an override of an occurrence behind the end of the event, which was shortened after the change.
-    pub(crate) fn is_beyond(&self, event: &Event, view: &TimeZone) -> bool {
+    pub(crate) fn is_beyond(&self, event: &CalendarEvent, view: &TimeZone) -> bool {
         let Some(replaced) = &event.replaces else {
             return false;
         };
@@ -110,7 +115,7 @@ impl Overrides {
     }
 
     /// True for an override, of this version, of an occurrence that a later version of the event leaves out: changed, then deleted.
-    pub(crate) fn is_deleted(&self, event: &Event, version: u64, view: &TimeZone) -> bool {
+    pub(crate) fn is_deleted(&self, event: &CalendarEvent, version: u64, view: &TimeZone) -> bool {
         let (newest, out) = &self.out;
         let replaced = event.replaces.as_ref().and_then(|at| at.here(view));
         version < *newest && replaced.is_some_and(|at| out.contains(&at.timestamp()))
@@ -126,13 +131,13 @@ impl Overrides {
     }
 
     /// The change that applies to an occurrence: the last one at or before it.
-    pub(crate) fn holds(&self, start: &Zoned) -> Option<&Onward> {
+    pub(crate) fn holds(&self, start: &Zoned) -> Option<&FollowingOverride> {
         let held = self.onward.range(..=start.timestamp()).next_back();
         held.map(|(_, onward)| onward)
     }
 }
 
-impl Onward {
+impl FollowingOverride {
     /// The new start of the occurrence that the event itself has at `moment`, by wall time in the event's own zone, not the user's. All-day or
     /// timed like the changed one.
     pub(crate) fn moved(&self, moment: &Moment, view: &TimeZone) -> Option<Moment> {
@@ -166,7 +171,7 @@ impl Onward {
 }
 
 /// The last wall time at which an event can begin; `None` if it recurs forever or too often to expand.
-fn last(event: &Event, view: &TimeZone, budget: &mut Budget) -> Option<DateTime> {
+fn last(event: &CalendarEvent, view: &TimeZone, budget: &mut ExpansionBudget) -> Option<DateTime> {
     if event.fault.is_some() {
         return None;
     }

@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 
-use crate::formats::ical::scan::{Place, Scan};
+use crate::formats::ical::scan::{CalendarScan, EventSpan};
 
 /// The newest version of every revised event, by UID and RECURRENCE-ID as written.
 #[derive(Debug)]
 pub(crate) struct Versions<'a> {
-    file: &'a Scan<'a>,
+    file: &'a CalendarScan<'a>,
     newest: HashMap<(String, String), u64>,
 }
 
 impl<'a> Versions<'a> {
     /// Looks at the events of a file that are not first versions.
-    pub(crate) fn of(file: &'a Scan<'a>) -> Self {
+    pub(crate) fn of(file: &'a CalendarScan<'a>) -> Self {
         let mut newest = HashMap::new();
         for place in file.events.iter().filter(|place| place.sequence > 0) {
             let version: &mut u64 = newest.entry(file.key(place)).or_default();
@@ -23,7 +23,7 @@ impl<'a> Versions<'a> {
     }
 
     /// True when the file has a newer version of the same event.
-    pub(crate) fn is_old(&self, place: &Place) -> bool {
+    pub(crate) fn is_old(&self, place: &EventSpan) -> bool {
         if self.newest.is_empty() {
             return false;
         }

@@ -9,7 +9,7 @@ use crate::chat::message::Message;
 /// The author of an entry. The file has `you`, `assistant`, `system`; other words come from other versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum LogRole {
     /// The user.
     You,
     /// Marvin.
@@ -22,16 +22,16 @@ pub enum Role {
 
 /// One entry as it is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Entry {
+pub struct LogEntry {
     /// Its author.
-    pub role: Role,
+    pub role: LogRole,
     /// Its text; never empty.
     pub text: String,
     /// `14:30`, or another form from another version.
     pub time: String,
 }
 
-impl Role {
+impl LogRole {
     /// The word in the file.
     pub fn word(self) -> &'static str {
         match self {
@@ -52,22 +52,22 @@ impl Role {
     }
 }
 
-impl Entry {
+impl LogEntry {
     /// True for messages of the user or of Marvin.
     pub fn is_spoken(&self) -> bool {
-        matches!(self.role, Role::You | Role::Assistant)
+        matches!(self.role, LogRole::You | LogRole::Assistant)
     }
 
     /// True for the summary written by a compaction.
     pub fn is_summary(&self) -> bool {
-        self.role == Role::System && budget::is_summary_text(&self.text)
+        self.role == LogRole::System && budget::is_summary_text(&self.text)
     }
 
     /// An entry of the file; `None` when it has no text.
     pub(super) fn read(entry: &Map<String, Value>) -> Option<Self> {
         let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
         (!text("text").trim().is_empty()).then(|| Self {
-            role: Role::of(entry),
+            role: LogRole::of(entry),
             text: text("text").to_owned(),
             time: text("time").to_owned(),
         })
@@ -76,17 +76,17 @@ impl Entry {
 
 /// Entries as a model's conversation: `you` and `assistant`, and a summary of what preceded them. It begins with the user, because providers refuse
 /// one that begins with an answer.
-pub(crate) fn messages(entries: &[Entry]) -> Vec<Message> {
-    let message = |entry: &Entry| match entry.role {
-        Role::You => Some(Message::user(entry.text.as_str())),
-        Role::Assistant => Some(Message::assistant(entry.text.as_str())),
-        Role::System | Role::Other => None,
+pub(crate) fn messages(entries: &[LogEntry]) -> Vec<Message> {
+    let message = |entry: &LogEntry| match entry.role {
+        LogRole::You => Some(Message::user(entry.text.as_str())),
+        LogRole::Assistant => Some(Message::assistant(entry.text.as_str())),
+        LogRole::System | LogRole::Other => None,
     };
     let is_answer = |message: &Message| matches!(message, Message::Assistant(_));
     let spoken = entries.iter().filter_map(message);
     let mut messages: Vec<Message> = spoken.skip_while(is_answer).collect();
     let summary = entries.iter().rfind(|entry| entry.is_summary());
-    if let Some(Entry { text, .. }) = summary.filter(|_| !messages.is_empty()) {
+    if let Some(LogEntry { text, .. }) = summary.filter(|_| !messages.is_empty()) {
         budget::insert_summary(&mut messages, Message::System { text: text.clone() });
     }
     messages

@@ -17,18 +17,18 @@ use serde_json::{Map, Value};
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::open;
-use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::jsonl::{Tail, tail_array};
 use crate::disk::lock::Lock;
 
-pub(crate) use entry::Entry;
-pub use entry::Role;
+pub(crate) use entry::LogEntry;
+pub use entry::LogRole;
 pub(crate) use entry::messages;
-use style::{Said, Style};
+use style::{LogStyle, NewEntry};
 
 /// How long another Marvin's writing is waited for.
-const WAIT: Duration = Duration::from_secs(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// What stands after the last entry.
 const CLOSE: &str = "\n]\n";
 /// A log without entries.
@@ -65,12 +65,12 @@ impl ChatLog {
     ///
     /// # Errors
     /// The file, its folder or the disk cannot be written, or another process holds the lock too long. The log is as before.
-    pub fn append(&self, said: &[(Role, &str)], warn: &mut dyn FnMut(String)) -> Outcome<()> {
+    pub fn append(&self, said: &[(LogRole, &str)], warn: &mut dyn FnMut(String)) -> Outcome<()> {
         let time = self.clock.hour_minute();
-        let said: Vec<Said<'_>> = said
+        let said: Vec<NewEntry<'_>> = said
             .iter()
             .filter(|(_, text)| !text.trim().is_empty())
-            .map(|(role, text)| Said {
+            .map(|(role, text)| NewEntry {
                 role: role.word(),
                 text,
                 time: &time,
@@ -83,8 +83,10 @@ impl ChatLog {
         let file = self.open()?;
         let last = held.tail.spans.last();
         let style = match last {
-            Some(span) => Style::of(&file, span.start).map_err(|why| self.cannot("read", why))?,
-            None => Style::default(),
+            Some(span) => {
+                LogStyle::of(&file, span.start).map_err(|why| self.cannot("read", why))?
+            }
+            None => LogStyle::default(),
         };
         let (at, lead) = match last {
             Some(span) => (span.end, ",\n"),
@@ -106,7 +108,7 @@ impl ChatLog {
     }
 
     /// The last `n` entries, oldest first, read from the file's end alone. Trouble is told to `warn`; the session goes on.
-    pub fn last(&self, n: usize, warn: &mut dyn FnMut(String)) -> Vec<Entry> {
+    pub fn last(&self, n: usize, warn: &mut dyn FnMut(String)) -> Vec<LogEntry> {
         let looked = self.look(n);
         let tail = match looked {
             Ok(tail) if !tail.torn => tail,
@@ -118,7 +120,7 @@ impl ChatLog {
                 },
                 |held| held.tail,
             ),
-            Err(problem) if problem.kind == Kind::Input => match self.hold(n, warn) {
+            Err(problem) if problem.kind == ProblemKind::Input => match self.hold(n, warn) {
                 Ok(held) => held.tail,
                 Err(problem) => {
                     warn(problem.one_line());
@@ -130,17 +132,17 @@ impl ChatLog {
                 Tail::default()
             }
         };
-        tail.entries.iter().filter_map(Entry::read).collect()
+        tail.entries.iter().filter_map(LogEntry::read).collect()
     }
 
     /// What a session begins with: the entries from the `n`th last spoken one on, and a summary that stands not far before it. Commands
     /// and notices in between do not count; only the file's end is read.
-    pub fn seed(&self, n: usize, warn: &mut dyn FnMut(String)) -> Vec<Entry> {
+    pub fn seed(&self, n: usize, warn: &mut dyn FnMut(String)) -> Vec<LogEntry> {
         let mut wide = n.saturating_mul(2);
         let mut before = usize::MAX;
         loop {
             let mut entries = self.last(wide, warn);
-            let spoken = |(at, entry): (usize, &Entry)| entry.is_spoken().then_some(at);
+            let spoken = |(at, entry): (usize, &LogEntry)| entry.is_spoken().then_some(at);
             let first = entries
                 .iter()
                 .enumerate()
@@ -149,7 +151,7 @@ impl ChatLog {
             match first {
                 Some(at) => {
                     let spoken = entries.split_off(at);
-                    let summary = entries.into_iter().rfind(Entry::is_summary);
+                    let summary = entries.into_iter().rfind(LogEntry::is_summary);
                     return summary.into_iter().chain(spoken).collect();
                 }
                 // Reading more brought nothing more: that is the whole log.
@@ -171,13 +173,13 @@ impl ChatLog {
         &self,
         said: Option<&str>,
         warn: &mut dyn FnMut(String),
-    ) -> Outcome<Vec<Entry>> {
+    ) -> Outcome<Vec<LogEntry>> {
         let mut held = self.hold(NEAR, warn)?;
         let mut n = NEAR;
         let at = loop {
             let tail = &held.tail;
             let whole = tail.entries.len() < n;
-            let is_you = |entry: &Map<String, Value>| Role::of(entry) == Role::You;
+            let is_you = |entry: &Map<String, Value>| LogRole::of(entry) == LogRole::You;
             match tail.entries.iter().rposition(is_you) {
                 // The entry before it is needed too, to know where that ends.
                 Some(at) if at > 0 || whole => break at,
@@ -204,7 +206,7 @@ impl ChatLog {
             Some(before) => self.put(&file, before.end, CLOSE)?,
             None => self.put(&file, 0, EMPTY)?,
         }
-        Ok(taken.iter().filter_map(Entry::read).collect())
+        Ok(taken.iter().filter_map(LogEntry::read).collect())
     }
 
     /// Every entry as it stands, with fields of others; nothing without a log. A torn end is mended first.
@@ -270,10 +272,10 @@ impl ChatLog {
     }
 
     /// Takes the lock, sets a file aside that is no log, mends a torn end.
-    fn hold(&self, n: usize, warn: &mut dyn FnMut(String)) -> Outcome<Held> {
-        let lock = Lock::take(&self.path, WAIT, &Cancel::new())?;
+    fn hold(&self, n: usize, warn: &mut dyn FnMut(String)) -> Outcome<LockedLog> {
+        let lock = Lock::take(&self.path, LOCK_TIMEOUT, &Cancel::new())?;
         let tail = match self.look(n) {
-            Err(problem) if problem.kind == Kind::Input => {
+            Err(problem) if problem.kind == ProblemKind::Input => {
                 // What a link points at is moved, so that the link stays.
                 let file = self
                     .path
@@ -290,7 +292,7 @@ impl ChatLog {
             }
             looked => looked?,
         };
-        let mut held = Held { tail, _lock: lock };
+        let mut held = LockedLog { tail, _lock: lock };
         if held.tail.torn {
             let file = self.open()?;
             match held.tail.spans.last() {
@@ -374,7 +376,7 @@ impl ChatLog {
 }
 
 /// The log under its lock, with a whole end.
-struct Held {
+struct LockedLog {
     tail: Tail,
     _lock: Lock,
 }

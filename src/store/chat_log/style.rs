@@ -10,13 +10,13 @@ const INDENT: u64 = 64;
 
 /// The layout of the file, so that additions match it.
 #[derive(Default)]
-pub(super) struct Style {
+pub(super) struct LogStyle {
     indent: String,
     /// Each member on a line of its own.
     spread: bool,
 }
 
-impl Style {
+impl LogStyle {
     /// The layout of the entry that begins at `start`.
     pub(super) fn of(file: &File, start: u64) -> std::io::Result<Self> {
         let from = start.saturating_sub(INDENT);
@@ -36,7 +36,7 @@ impl Style {
     }
 
     /// Appends the entry as it goes into the file, indented.
-    pub(super) fn write(&self, entry: &Said<'_>, out: &mut Vec<u8>) -> serde_json::Result<()> {
+    pub(super) fn write(&self, entry: &NewEntry<'_>, out: &mut Vec<u8>) -> serde_json::Result<()> {
         out.extend_from_slice(self.indent.as_bytes());
         if !self.spread {
             return serde_json::to_writer(out, entry);
@@ -54,7 +54,7 @@ impl Style {
 
 /// An entry to be written; a reply of megabytes is copied once, into the bytes for the file.
 #[derive(Serialize)]
-pub(super) struct Said<'a> {
+pub(super) struct NewEntry<'a> {
     pub(super) role: &'static str,
     pub(super) text: &'a str,
     pub(super) time: &'a str,

@@ -29,7 +29,7 @@ impl Case {
         }
     }
 
-    fn say(&mut self, role: Role, text: &str) {
+    fn say(&mut self, role: LogRole, text: &str) {
         let warned = &mut self.warned;
         self.log
             .append(&[(role, text)], &mut |w| warned.push(w))
@@ -42,7 +42,7 @@ impl Case {
         entries.into_iter().map(|entry| entry.text).collect()
     }
 
-    fn undo(&mut self, said: Option<&str>) -> Outcome<Vec<Entry>> {
+    fn undo(&mut self, said: Option<&str>) -> Outcome<Vec<LogEntry>> {
         let warned = &mut self.warned;
         self.log.undo_last_exchange(said, &mut |w| warned.push(w))
     }
@@ -68,10 +68,10 @@ fn a_new_log_is_in_the_form_of_the_contract() {
     let mut case = Case::missing();
     assert_eq!(case.seed(5), [] as [&str; 0]);
     assert!(!case.log.path().exists(), "reading made a file");
-    case.say(Role::You, " \n");
+    case.say(LogRole::You, " \n");
     assert!(!case.log.path().exists(), "an empty text was stored");
-    case.say(Role::You, "a \"quoted\"\nline \u{1b}[0m");
-    case.say(Role::Assistant, "b");
+    case.say(LogRole::You, "a \"quoted\"\nline \u{1b}[0m");
+    case.say(LogRole::Assistant, "b");
     assert_eq!(
         case.text(),
         "[\n{\"role\":\"you\",\"text\":\"a \\\"quoted\\\"\\nline \\u001b[0m\",\"time\":\"14:30\"},\n\
@@ -104,11 +104,11 @@ fn the_layout_of_the_file_is_kept_and_every_old_byte() {
         (" [ ] ".to_owned(), "[\n".to_owned(), "{\"role\""),
     ] {
         let mut case = Case::new(&before);
-        case.say(Role::You, "new");
+        case.say(LogRole::You, "new");
         let text = case.text();
         assert!(text.starts_with(&kept), "{text}");
         assert!(text.contains(added) && text.ends_with("\n]\n"), "{text}");
-        case.say(Role::Assistant, "newer");
+        case.say(LogRole::Assistant, "newer");
         assert_eq!(case.seed(2), ["new", "newer"]);
         assert_eq!(case.undo(Some("new")).unwrap().len(), 2);
         let text = case.text();
@@ -124,8 +124,8 @@ fn the_layout_of_the_file_is_kept_and_every_old_byte() {
 #[test]
 fn a_torn_end_is_mended_at_every_byte() {
     let mut whole = Case::missing();
-    whole.say(Role::You, "one");
-    whole.say(Role::Assistant, "tw\u{f6} },{}]");
+    whole.say(LogRole::You, "one");
+    whole.say(LogRole::Assistant, "tw\u{f6} },{}]");
     let text = whole.text();
     let second = text.rfind(",\n").unwrap();
     for at in 1..text.len() - 1 {
@@ -133,7 +133,7 @@ fn a_torn_end_is_mended_at_every_byte() {
             continue;
         }
         let mut case = Case::new(&text.as_bytes()[..at]);
-        case.say(Role::You, "three");
+        case.say(LogRole::You, "three");
         let texts: Vec<String> = case
             .parsed()
             .iter()
@@ -162,7 +162,7 @@ fn what_is_no_log_is_moved_aside_and_a_link_stays_a_link() {
     symlink("elsewhere.json", case.log.path()).unwrap();
     assert_eq!(case.seed(3), [] as [&str; 0]);
     assert!(case.warned[0].contains("elsewhere.json.corrupt-20261121_143005"));
-    case.say(Role::You, "anew");
+    case.say(LogRole::You, "anew");
     assert!(case.log.path().is_symlink());
     assert!(fs::read_to_string(&real).unwrap().contains("anew"));
     let aside = case
@@ -184,23 +184,30 @@ fn a_folder_in_its_place_is_a_problem_and_nothing_more() {
     fs::create_dir(case.log.path()).unwrap();
     assert_eq!(case.seed(3), [] as [&str; 0]);
     assert!(case.warned[0].contains("not a regular file"));
-    assert!(case.log.append(&[(Role::You, "x")], &mut |_| {}).is_err());
+    assert!(
+        case.log
+            .append(&[(LogRole::You, "x")], &mut |_| {})
+            .is_err()
+    );
     assert!(case.log.path().is_dir());
 }
 
 #[test]
 fn the_last_exchange_is_taken_back_and_no_more() {
     let mut case = Case::missing();
-    assert_eq!(case.undo(None).unwrap_err().kind, Kind::Missing);
-    case.say(Role::System, "welcome");
-    case.say(Role::You, "first");
-    case.say(Role::Assistant, "1");
+    assert_eq!(case.undo(None).unwrap_err().kind, ProblemKind::Missing);
+    case.say(LogRole::System, "welcome");
+    case.say(LogRole::You, "first");
+    case.say(LogRole::Assistant, "1");
     let before = case.text();
-    case.say(Role::You, "second");
+    case.say(LogRole::You, "second");
     for n in 0..100 {
-        case.say(Role::Assistant, &format!("part {n}"));
+        case.say(LogRole::Assistant, &format!("part {n}"));
     }
-    assert_eq!(case.undo(Some("first")).unwrap_err().kind, Kind::Refused);
+    assert_eq!(
+        case.undo(Some("first")).unwrap_err().kind,
+        ProblemKind::Refused
+    );
     let taken = case.undo(Some("second")).unwrap();
     assert_eq!((taken.len(), taken[0].text.as_str()), (101, "second"));
     assert_eq!(case.text(), before);
@@ -216,7 +223,7 @@ fn the_last_exchange_is_taken_back_and_no_more() {
 fn compaction_keeps_the_last_entries_word_for_word_and_a_copy_of_all() {
     let mut case = Case::missing();
     for n in 0..30 {
-        case.say(Role::You, &format!("entry {n}"));
+        case.say(LogRole::You, &format!("entry {n}"));
     }
     let before = case.text();
     let mut backups = Vec::new();

@@ -3,10 +3,10 @@
 use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
-use crate::formats::front_matter::{Doc, New, list_text, with_note};
+use crate::base::text::{clip, escape_controls};
+use crate::formats::front_matter::{FrontMatter, NewTicket, list_text, with_note};
 use crate::store::tickets::folder::{Folder, not_found, pick};
-use crate::store::tickets::location::Place;
+use crate::store::tickets::location::TicketLocation;
 
 /// States that can be set.
 pub(crate) const STATUSES: [&str; 3] = ["open", "in_progress", "closed"];
@@ -26,7 +26,7 @@ pub(crate) fn stamp(clock: &Clock) -> String {
 ///
 /// # Errors
 /// The parent does not exist; the folder or file cannot be made.
-pub(crate) fn create(place: &Place, mut new: New, clock: &Clock) -> Outcome<String> {
+pub(crate) fn create(place: &TicketLocation, mut new: NewTicket, clock: &Clock) -> Outcome<String> {
     if !new.parent.trim().is_empty() {
         new.parent = place.open()?.resolve(&new.parent)?;
     }
@@ -68,14 +68,14 @@ pub(crate) fn check_status(status: &str) -> Outcome<()> {
     }
     Err(Problem::input(format!(
         "invalid status '{}'. Must be one of: {}",
-        clip(&visible(status), 80),
+        clip(&escape_controls(status), 80),
         STATUSES.join(" ")
     )))
 }
 
 /// The file with `key` set.
 fn set(id: &str, old: &[u8], key: &str, value: &str) -> Outcome<Option<Vec<u8>>> {
-    let new = Doc::parse(old)
+    let new = FrontMatter::parse(old)
         .set(key, value)
         .ok_or_else(|| no_front(id))?;
     Ok((new != old).then_some(new))
@@ -93,7 +93,7 @@ fn no_front(id: &str) -> Problem {
 /// Adds `value` to the list `key`; false when it was there.
 fn add(folder: &Folder, id: &str, key: &str, value: &str) -> Outcome<bool> {
     folder.change(id, |old| {
-        let mut items = Doc::parse(old).list(key);
+        let mut items = FrontMatter::parse(old).list(key);
         if items.iter().any(|item| item == value) {
             return Ok(None);
         }
@@ -105,7 +105,7 @@ fn add(folder: &Folder, id: &str, key: &str, value: &str) -> Outcome<bool> {
 /// Takes `value` out of the list `key`; false when it was not there.
 fn take(folder: &Folder, id: &str, key: &str, value: &str) -> Outcome<bool> {
     folder.change(id, |old| {
-        let items = Doc::parse(old).list(key);
+        let items = FrontMatter::parse(old).list(key);
         let rest: Vec<String> = items.iter().filter(|i| *i != value).cloned().collect();
         if rest.len() == items.len() {
             return Ok(None);
@@ -116,7 +116,7 @@ fn take(folder: &Folder, id: &str, key: &str, value: &str) -> Outcome<bool> {
 
 /// A ticket, and another one in one of its lists.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Pair {
+pub(crate) struct TicketPair {
     /// Full id of the first.
     pub id: String,
     /// Full id of the second.
@@ -135,17 +135,17 @@ pub(crate) fn add_dep(
     dep: &str,
     refuse: impl FnOnce(&str, &str) -> Outcome<()>,
     stop: &Cancel,
-) -> Outcome<Pair> {
+) -> Outcome<TicketPair> {
     let _lock = folder.lock(stop)?;
     let (id, other) = (folder.resolve(given)?, folder.resolve(dep)?);
     refuse(&id, &other)?;
     let changed = add(folder, &id, "deps", &other)?;
-    Ok(Pair { id, other, changed })
+    Ok(TicketPair { id, other, changed })
 }
 
 /// The ticket of a list that `given` means; its file may be gone.
 fn listed(folder: &Folder, id: &str, key: &str, given: &str) -> Outcome<String> {
-    let items = Doc::parse(&folder.read(id)?).list(key);
+    let items = FrontMatter::parse(&folder.read(id)?).list(key);
     folder.resolve(given).or_else(|problem| {
         match pick(given.trim(), items.iter().map(String::as_str)) {
             Ok(item) => Ok(item.to_owned()),
@@ -158,12 +158,17 @@ fn listed(folder: &Folder, id: &str, key: &str, given: &str) -> Outcome<String> 
 ///
 /// # Errors
 /// One of them does not exist.
-pub(crate) fn remove_dep(folder: &Folder, given: &str, dep: &str, stop: &Cancel) -> Outcome<Pair> {
+pub(crate) fn remove_dep(
+    folder: &Folder,
+    given: &str,
+    dep: &str,
+    stop: &Cancel,
+) -> Outcome<TicketPair> {
     let _lock = folder.lock(stop)?;
     let id = folder.resolve(given)?;
     let other = listed(folder, &id, "deps", dep)?;
     let changed = take(folder, &id, "deps", &other)?;
-    Ok(Pair { id, other, changed })
+    Ok(TicketPair { id, other, changed })
 }
 
 /// Links every ticket with every other; gives how many links were new, both directions counted, and the number of tickets.
@@ -189,7 +194,12 @@ pub(crate) fn link(folder: &Folder, given: &[String], stop: &Cancel) -> Outcome<
 ///
 /// # Errors
 /// One of them does not exist.
-pub(crate) fn unlink(folder: &Folder, given: &str, other: &str, stop: &Cancel) -> Outcome<Pair> {
+pub(crate) fn unlink(
+    folder: &Folder,
+    given: &str,
+    other: &str,
+    stop: &Cancel,
+) -> Outcome<TicketPair> {
     let _lock = folder.lock(stop)?;
     let id = folder.resolve(given)?;
     let other = listed(folder, &id, "links", other)?;
@@ -197,7 +207,7 @@ pub(crate) fn unlink(folder: &Folder, given: &str, other: &str, stop: &Cancel) -
     if folder.file(&other).is_file() {
         changed |= take(folder, &other, "links", &id)?;
     }
-    Ok(Pair { id, other, changed })
+    Ok(TicketPair { id, other, changed })
 }
 
 /// Adds a note at the end; gives the full id.
@@ -230,7 +240,7 @@ pub(crate) fn descends(folder: &Folder, id: &str, top: &str) -> Outcome<bool> {
             return Ok(true);
         }
         let bytes = folder.read(&at).map_err(|_| not_found(&at))?;
-        let parent = Doc::parse(&bytes)
+        let parent = FrontMatter::parse(&bytes)
             .get("parent")
             .map(|text| text.split([' ', '#']).next().unwrap_or_default().to_owned())
             .unwrap_or_default();

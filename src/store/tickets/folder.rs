@@ -9,20 +9,20 @@ use std::time::{Duration, SystemTime};
 
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, did_you_mean, visible};
+use crate::base::text::{clip, did_you_mean, escape_controls};
 use crate::disk::atomic::{self, Access, STATE_CAP};
 use crate::disk::lock::Lock;
 use crate::disk::swap;
-use crate::formats::front_matter::Doc;
+use crate::formats::front_matter::FrontMatter;
 
 /// How long a change waits for another process's change.
-const WAIT: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bytes of a file that are read for listing when its title has not come by then.
 const HEAD_CAP: u64 = 4 * 1024 * 1024;
 /// Bytes that a first read takes; nearly every ticket ends before.
 const FIRST: usize = 16 * 1024;
 /// Tickets that are not worth a second thread.
-const FEW: usize = 200;
+const MIN_PARALLEL_TICKETS: usize = 200;
 
 /// The fields of a ticket that lists and trees need.
 #[derive(Debug, Clone, Default)]
@@ -49,7 +49,7 @@ pub(crate) struct Ticket {
 
 impl Ticket {
     /// The ticket in a file; `None` when it is not one.
-    pub(crate) fn read(doc: &Doc) -> Option<Self> {
+    pub(crate) fn read(doc: &FrontMatter) -> Option<Self> {
         let value = |key: &str| doc.get(key).map(|v| v.into_owned()).unwrap_or_default();
         let id = value("id");
         let priority = value("priority");
@@ -161,7 +161,9 @@ impl Folder {
     /// # Errors
     /// The work was stopped.
     pub(crate) fn load_some(&self, names: &[String], stop: &Cancel) -> Outcome<Vec<Ticket>> {
-        self.map(names, stop, |bytes| Ticket::read(&Doc::parse(bytes)))
+        self.map(names, stop, |bytes| {
+            Ticket::read(&FrontMatter::parse(bytes))
+        })
     }
 
     /// Applies `each` to the head of every file of `names`, and returns the results in order.
@@ -196,7 +198,7 @@ impl Folder {
         let threads = thread::available_parallelism()
             .map_or(1, usize::from)
             .min(8);
-        if names.len() <= FEW || threads == 1 {
+        if names.len() <= MIN_PARALLEL_TICKETS || threads == 1 {
             return part(names);
         }
         let size = names.len().div_ceil(threads);
@@ -240,7 +242,7 @@ impl Folder {
     /// # Errors
     /// Another process holds it for too long, or the call was cancelled.
     pub(crate) fn lock(&self, stop: &Cancel) -> Outcome<Lock> {
-        Lock::folder(&self.dir, WAIT, stop)
+        Lock::folder(&self.dir, LOCK_TIMEOUT, stop)
     }
 
     /// Changes one file; the caller holds the lock. `change` returns the new content, or `None` to leave it. The script uses no locks: if the file
@@ -366,7 +368,7 @@ fn head(dir: &File, name: &str, buffer: &mut Vec<u8>) -> io::Result<usize> {
     }
     let count = file.read(buffer)?;
     let start = buffer.get(..count).unwrap_or_default();
-    if count < buffer.len() || Doc::parse(start).is_settled() {
+    if count < buffer.len() || FrontMatter::parse(start).is_settled() {
         return Ok(count);
     }
     file.take(HEAD_CAP).read_to_end(buffer)?;
@@ -394,7 +396,7 @@ pub(crate) fn pick<'a>(
         [] => {
             let problem = not_found(wanted);
             Err(match did_you_mean(wanted, names) {
-                Some(hint) => problem.next(crate::base::text::capital(&hint)),
+                Some(hint) => problem.next(crate::base::text::capitalize(&hint)),
                 None => problem,
             })
         }
@@ -403,7 +405,7 @@ pub(crate) fn pick<'a>(
             let more = several.len() - shown.len();
             Err(Problem::input(format!(
                 "ambiguous ID '{}' matches multiple tickets",
-                clip(&visible(wanted), 80)
+                clip(&escape_controls(wanted), 80)
             ))
             .next(format!(
                 "It could be {}{}.",
@@ -420,7 +422,10 @@ pub(crate) fn pick<'a>(
 
 /// The script's message for an unknown id.
 pub(crate) fn not_found(given: &str) -> Problem {
-    Problem::missing(format!("ticket '{}' not found", clip(&visible(given), 80)))
+    Problem::missing(format!(
+        "ticket '{}' not found",
+        clip(&escape_controls(given), 80)
+    ))
 }
 
 /// Makes the folder for the first ticket.

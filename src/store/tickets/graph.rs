@@ -79,16 +79,16 @@ impl Graph {
         let alive = |at: &usize| self.tickets.get(*at).is_some_and(|t| !t.is_closed());
         let mut order: Vec<usize> = self.by_id.values().copied().filter(alive).collect();
         order.sort_by(|a, b| self.id(*a).cmp(self.id(*b)));
-        let mut state = vec![Visit::New; self.tickets.len()];
+        let mut state = vec![VisitState::New; self.tickets.len()];
         let (mut found, mut told) = (Vec::new(), HashSet::new());
         for start in order {
             // The way to the current ticket, each with the dependencies that are still to be followed.
             let mut way: Vec<(usize, std::vec::IntoIter<usize>)> = Vec::new();
             let mut next = Some(start);
             while let Some(at) = next.take().or_else(|| step(&mut way, &mut state)) {
-                match state.get(at).copied().unwrap_or(Visit::Done) {
-                    Visit::Done => {}
-                    Visit::OnWay => {
+                match state.get(at).copied().unwrap_or(VisitState::Done) {
+                    VisitState::Done => {}
+                    VisitState::OnWay => {
                         let circle: Vec<usize> = way
                             .iter()
                             .map(|(node, _)| *node)
@@ -99,9 +99,9 @@ impl Graph {
                             found.push(circle);
                         }
                     }
-                    Visit::New => {
+                    VisitState::New => {
                         if let Some(mark) = state.get_mut(at) {
-                            *mark = Visit::OnWay;
+                            *mark = VisitState::OnWay;
                         }
                         let deps: Vec<usize> =
                             self.children(at).into_iter().filter(alive).collect();
@@ -128,21 +128,24 @@ impl Graph {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Visit {
+enum VisitState {
     New,
     OnWay,
     Done,
 }
 
 /// The next dependency to follow; tickets whose dependencies are used up are left behind.
-fn step(way: &mut Vec<(usize, std::vec::IntoIter<usize>)>, state: &mut [Visit]) -> Option<usize> {
+fn step(
+    way: &mut Vec<(usize, std::vec::IntoIter<usize>)>,
+    state: &mut [VisitState],
+) -> Option<usize> {
     loop {
         let (at, deps) = way.last_mut()?;
         if let Some(next) = deps.next() {
             return Some(next);
         }
         if let Some(mark) = state.get_mut(*at) {
-            *mark = Visit::Done;
+            *mark = VisitState::Done;
         }
         way.pop();
     }

@@ -10,7 +10,7 @@ use crate::store::tickets::folder::Folder;
 
 /// The folder of the tickets, existing or not.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct TicketLocation {
     dir: PathBuf,
     /// It came from `TICKETS_DIR`, as given.
     named: Option<String>,
@@ -20,7 +20,7 @@ pub(crate) struct Place {
     pub current: PathBuf,
 }
 
-impl Place {
+impl TicketLocation {
     /// The script's rule: `TICKETS_DIR`, else the nearest `.tickets` from `current` upwards.
     pub(crate) fn from(env: &Env, current: &Path) -> Self {
         let at = |dir: PathBuf, named| Self {
@@ -190,20 +190,23 @@ mod tests {
         let deep = dir.path().join("a/b");
         std::fs::create_dir_all(&deep).unwrap();
         let none = Env::default();
-        assert!(Place::from(&none, &deep).open().is_err());
+        assert!(TicketLocation::from(&none, &deep).open().is_err());
         std::fs::create_dir(dir.path().join(".tickets")).unwrap();
-        let found = Place::from(&none, &deep).open().unwrap();
+        let found = TicketLocation::from(&none, &deep).open().unwrap();
         assert_eq!(found.file("a"), dir.path().join(".tickets/a.md"));
         let env = Env::from([("TICKETS_DIR", "other")]);
-        let said = Place::from(&env, &deep).open().unwrap_err().one_line();
+        let said = TicketLocation::from(&env, &deep)
+            .open()
+            .unwrap_err()
+            .one_line();
         assert!(
             said.starts_with("tickets directory 'other' does not exist"),
             "{said}"
         );
-        Place::from(&env, &deep).make().unwrap();
+        TicketLocation::from(&env, &deep).make().unwrap();
         assert!(deep.join("other").is_dir());
         assert!(
-            Place::own(&env, dir.path().join("mine"), &deep)
+            TicketLocation::own(&env, dir.path().join("mine"), &deep)
                 .open()
                 .is_ok()
         );

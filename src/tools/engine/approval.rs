@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::visible;
+use crate::base::text::escape_controls;
 
 /// Who decides about the acts of a call that the user may not want.
 #[derive(Clone)]
@@ -109,7 +109,7 @@ impl ApprovalRequest {
 
     /// The subject, with control characters made visible.
     pub fn text(&self) -> String {
-        visible(&self.subject.to_string_lossy())
+        escape_controls(&self.subject.to_string_lossy())
     }
 
     /// Where it would happen, for what happens somewhere.
@@ -131,10 +131,10 @@ impl ApprovalRequest {
 mod tests {
     use super::*;
     use crate::base::env::Env;
-    use crate::base::problem::Kind;
-    use crate::chat::event::{CallState, Event, Listener};
-    use crate::tools::engine::context::{Ctx, World};
-    use crate::tools::engine::policy::Bounds;
+    use crate::base::problem::ProblemKind;
+    use crate::chat::event::{CallState, Event, EventSink};
+    use crate::tools::engine::context::{SessionContext, ToolContext};
+    use crate::tools::engine::policy::ToolPolicy;
     use std::sync::Mutex;
 
     /// Remembers the requests, and declines those about "no".
@@ -146,7 +146,7 @@ mod tests {
             let is_declined = request.text() == "no";
             self.0.lock().unwrap().push(request);
             match is_declined {
-                true => Err(Problem::new(Kind::Declined, "No.")),
+                true => Err(Problem::new(ProblemKind::Declined, "No.")),
                 false => Ok(()),
             }
         }
@@ -155,8 +155,8 @@ mod tests {
     #[derive(Default)]
     struct States(Mutex<Vec<CallState>>);
 
-    impl Listener for States {
-        fn hear(&self, event: Event) {
+    impl EventSink for States {
+        fn emit(&self, event: Event) {
             if let Event::CallState { state, .. } = event {
                 self.0.lock().unwrap().push(state);
             }
@@ -169,12 +169,12 @@ mod tests {
 
     /// The outcome of asking about `subject`, and the states that the call went through.
     fn outcome(approval: Approval, subject: &str) -> (Outcome<()>, Vec<CallState>) {
-        let world = World::new(Env::default(), Bounds::default());
+        let world = SessionContext::new(Env::default(), ToolPolicy::default());
         let states = Arc::new(States::default());
-        let listener: Arc<dyn Listener> = Arc::clone(&states) as Arc<dyn Listener>;
-        let ctx = Ctx {
+        let listener: Arc<dyn EventSink> = Arc::clone(&states) as Arc<dyn EventSink>;
+        let ctx = ToolContext {
             approval,
-            ..Ctx::new(Arc::new(world), Cancel::new(), listener)
+            ..ToolContext::new(Arc::new(world), Cancel::new(), listener)
         };
         let answer = ctx.approve(request(subject));
         let states = states.0.lock().unwrap().clone();
@@ -196,7 +196,7 @@ mod tests {
         assert!(answer.is_ok());
         assert_eq!(states, [CallState::Waiting, CallState::Running]);
         let (answer, states) = outcome(ask(), "no");
-        assert_eq!(answer.unwrap_err().kind, Kind::Declined);
+        assert_eq!(answer.unwrap_err().kind, ProblemKind::Declined);
         assert_eq!(states, [CallState::Waiting, CallState::Running]);
         assert_eq!(*user.0.lock().unwrap(), [request("make"), request("no")]);
         assert!(ask().is_attended() && !ask().is_user_invoked());
@@ -213,7 +213,7 @@ mod tests {
     fn where_nobody_can_be_asked_the_answer_is_no() {
         let (answer, states) = outcome(Approval::Deny, "make");
         let problem = answer.unwrap_err();
-        assert_eq!(problem.kind, Kind::Refused);
+        assert_eq!(problem.kind, ProblemKind::Refused);
         assert!(problem.what.starts_with("To run this command needs"));
         assert!(states.is_empty());
         assert!(!Approval::Deny.is_attended() && !Approval::Deny.is_user_invoked());
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn requests_that_look_alike_are_not_equal() {
-        let (raw, escaped) = (request("a\u{1b}b"), request(&visible("a\u{1b}b")));
+        let (raw, escaped) = (request("a\u{1b}b"), request(&escape_controls("a\u{1b}b")));
         assert_eq!(raw.text(), escaped.text());
         assert_ne!(raw, escaped);
         assert_ne!(request("make"), request("make").in_dir(Path::new("/")));

@@ -16,7 +16,7 @@ const DEEPEST: u8 = 4;
 
 /// Arguments, understood.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Args {
+pub enum ParsedArguments {
     /// Named parameters.
     Named(Map<String, Value>),
     /// One text instead of parameters, for tools that take one.
@@ -28,12 +28,12 @@ pub enum Args {
 /// Accepted: an object; nothing or null, which means no arguments; a JSON string that holds an object, also encoded twice; an object followed by
 /// junk, inside a Markdown fence, or with unescaped line breaks in its strings; for freeform tools also the bare text, as it is, as a JSON string
 /// or as the value of an object. Unicode escapes that were escaped twice are repaired in every string.
-pub fn understand(tool: &Tool, raw: &str) -> Outcome<Args> {
+pub fn parse_arguments(tool: &Tool, raw: &str) -> Outcome<ParsedArguments> {
     let raw = raw.trim();
-    if tool.whole.is_some()
+    if tool.freeform.is_some()
         && let Some(whole) = whole_text(raw, 0)
     {
-        return Ok(Args::Whole(whole));
+        return Ok(ParsedArguments::Whole(whole));
     }
     object(raw, 0)
         .map(|mut map| {
@@ -42,7 +42,7 @@ pub fn understand(tool: &Tool, raw: &str) -> Outcome<Args> {
             map.iter_mut()
                 .filter(|(key, _)| !replaces || *key == "path")
                 .for_each(|(_, value)| mend_unicode(value));
-            Args::Named(map)
+            ParsedArguments::Named(map)
         })
         .map_err(|got| {
             let problem = Problem::input(format!(
@@ -54,7 +54,7 @@ pub fn understand(tool: &Tool, raw: &str) -> Outcome<Args> {
 }
 
 /// Reads the raw argument text of a call of a tool that came at run time: only an object, since its schema is not ours to explain.
-pub(super) fn understand_owned(name: &str, raw: &str) -> Outcome<Args> {
+pub(super) fn understand_owned(name: &str, raw: &str) -> Outcome<ParsedArguments> {
     let mut map = object(raw.trim(), 0).map_err(|got| {
         Problem::input(format!(
             "The arguments of {name} must be a JSON object; {got}."
@@ -62,7 +62,7 @@ pub(super) fn understand_owned(name: &str, raw: &str) -> Outcome<Args> {
         .next("Call again with an object that fits the tool's schema.")
     })?;
     map.values_mut().for_each(mend_unicode);
-    Ok(Args::Named(map))
+    Ok(ParsedArguments::Named(map))
 }
 
 /// Characters of arguments that are not JSON, as they go back to their model with every later request.
@@ -102,7 +102,7 @@ fn object(raw: &str, depth: u8) -> Result<Map<String, Value>, String> {
             }
         }
         Some(Ok(other)) => Err(format!("got {}", text::clip(&other.to_string(), 80))),
-        Some(Err(error)) => match meant(raw).filter(|_| depth < DEEPEST) {
+        Some(Err(error)) => match canonical_name(raw).filter(|_| depth < DEEPEST) {
             Some(meant) => object(meant.trim(), depth + 1),
             None => Err(format!(
                 "got text that is not JSON ({error}): {}",
@@ -114,7 +114,7 @@ fn object(raw: &str, depth: u8) -> Result<Map<String, Value>, String> {
 }
 
 /// `raw` as JSON, where only a Markdown fence around it or control characters inside its strings are in the way.
-fn meant(raw: &str) -> Option<String> {
+fn canonical_name(raw: &str) -> Option<String> {
     if let Some(inner) = fence(raw) {
         return Some(inner.to_owned());
     }
@@ -250,14 +250,14 @@ fn escaped_char(text: &str) -> Option<(char, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::engine::registry::named;
+    use crate::tools::engine::registry::find_tool;
     use proptest::prelude::*;
     use serde_json::json;
 
     fn named_args(raw: &str) -> Value {
-        match understand(named("tree").unwrap(), raw).unwrap() {
-            Args::Named(map) => Value::Object(map),
-            Args::Whole(_) => panic!("whole"),
+        match parse_arguments(find_tool("tree").unwrap(), raw).unwrap() {
+            ParsedArguments::Named(map) => Value::Object(map),
+            ParsedArguments::Whole(_) => panic!("whole"),
         }
     }
 
@@ -300,12 +300,12 @@ mod tests {
         );
         assert!(for_history(raw).starts_with("{\"path\":\"a\\nb\\tc"));
         let cut = "{\"path\":\"a\nb";
-        assert!(understand(named("tree").unwrap(), cut).is_err());
+        assert!(parse_arguments(find_tool("tree").unwrap(), cut).is_err());
     }
 
     #[test]
     fn what_is_no_object_is_explained() {
-        let text = understand(named("read_file").unwrap(), "src/main.rs")
+        let text = parse_arguments(find_tool("read_file").unwrap(), "src/main.rs")
             .unwrap_err()
             .one_line();
         assert!(
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn a_patch_is_taken_whole_in_every_wrapping() {
         let patch = "*** Begin Patch\n*** Delete File: a\n*** End Patch";
-        let tool = named("apply_patch").unwrap();
+        let tool = find_tool("apply_patch").unwrap();
         for raw in [
             patch.to_owned(),
             json!(patch).to_string(),
@@ -326,8 +326,8 @@ mod tests {
             json!({"path": patch}).to_string(),
         ] {
             assert_eq!(
-                understand(tool, &raw).unwrap(),
-                Args::Whole(patch.to_owned()),
+                parse_arguments(tool, &raw).unwrap(),
+                ParsedArguments::Whole(patch.to_owned()),
                 "{raw}"
             );
         }
@@ -336,24 +336,27 @@ mod tests {
             format!("apply_patch <<'EOF'\n{patch}\nEOF"),
             "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b".to_owned(),
         ] {
-            let whole = Args::Whole(raw.clone());
-            assert_eq!(understand(tool, &raw).unwrap(), whole, "{raw}");
+            let whole = ParsedArguments::Whole(raw.clone());
+            assert_eq!(parse_arguments(tool, &raw).unwrap(), whole, "{raw}");
             let quoted = json!(raw).to_string();
-            assert_eq!(understand(tool, &quoted).unwrap(), whole, "{quoted}");
+            assert_eq!(parse_arguments(tool, &quoted).unwrap(), whole, "{quoted}");
         }
         for raw in ["", "null", "{}", "[]"] {
-            let none = Args::Named(Map::new());
-            assert_eq!(understand(tool, raw).unwrap(), none, "{raw}");
+            let none = ParsedArguments::Named(Map::new());
+            assert_eq!(parse_arguments(tool, raw).unwrap(), none, "{raw}");
         }
         let three = json!({"path": "a", "old_str": "*** Begin Patch", "new_str": ""}).to_string();
-        assert!(matches!(understand(tool, &three).unwrap(), Args::Named(_)));
         assert!(matches!(
-            understand(
-                named("create_file").unwrap(),
+            parse_arguments(tool, &three).unwrap(),
+            ParsedArguments::Named(_)
+        ));
+        assert!(matches!(
+            parse_arguments(
+                find_tool("create_file").unwrap(),
                 &json!({"path": "p", "content": patch}).to_string()
             )
             .unwrap(),
-            Args::Named(_)
+            ParsedArguments::Named(_)
         ));
     }
 
@@ -385,7 +388,7 @@ mod tests {
             "[\"".repeat(400_000),
         ] {
             for tool in ["tree", "apply_patch"] {
-                let _ = understand(named(tool).unwrap(), &raw);
+                let _ = parse_arguments(find_tool(tool).unwrap(), &raw);
             }
             assert!(serde_json::from_str::<Value>(&for_history(&raw)).is_ok());
         }
@@ -394,8 +397,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_it_fall_over(raw in ".{0,200}") {
-            let _ = understand(named("apply_patch").unwrap(), &raw);
-            let _ = understand(named("read_file").unwrap(), &raw);
+            let _ = parse_arguments(find_tool("apply_patch").unwrap(), &raw);
+            let _ = parse_arguments(find_tool("read_file").unwrap(), &raw);
         }
 
         #[test]

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, never, select, unbounded};
 
 use super::call_pauses::Pauses;
-use super::context::Ctx;
-use super::registry::{self, Ended};
+use super::context::ToolContext;
+use super::registry::{self, FinishedCall};
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::{CallState, Event};
 use crate::chat::message::ToolCall;
 use crate::net::service::AnsweredBy;
-use crate::tools::Done;
+use crate::tools::ToolOk;
 
 /// Most calls that run at once.
 const AT_ONCE: usize = 8;
@@ -25,7 +25,7 @@ const GRACE: Duration = Duration::from_millis(500);
 /// Runs every call and returns one result for each, in call order.
 ///
 /// A writer waits for everything called before it and runs alone, so that a round of read, write, read has the expected meaning.
-pub(crate) fn run(ctx: &Ctx, calls: &[ToolCall]) -> Vec<Ended> {
+pub(crate) fn run(ctx: &ToolContext, calls: &[ToolCall]) -> Vec<FinishedCall> {
     let mut ended = Vec::with_capacity(calls.len());
     let mut rest = calls;
     while !rest.is_empty() {
@@ -34,26 +34,26 @@ pub(crate) fn run(ctx: &Ctx, calls: &[ToolCall]) -> Vec<Ended> {
             .take_while(|call| ctx.world.registry.plan(call).effect.is_none())
             .count();
         let (phase, later) = rest.split_at(readers.max(1));
-        ended.extend(Phase::new(ctx, phase).run());
+        ended.extend(CallPhase::new(ctx, phase).run());
         rest = later;
     }
     ended
 }
 
 /// Runs one call outside any round, under its limit: for `marvin tool` and for providers that drive their own loop.
-pub fn run_one(ctx: &Ctx, call: &ToolCall) -> Ended {
-    let ended = Phase::new(ctx, std::slice::from_ref(call)).run().pop();
-    ended.unwrap_or_else(|| registry::end(ctx, call, Err(lost(call)), Duration::ZERO))
+pub fn run_one(ctx: &ToolContext, call: &ToolCall) -> FinishedCall {
+    let ended = CallPhase::new(ctx, std::slice::from_ref(call)).run().pop();
+    ended.unwrap_or_else(|| registry::finish_call(ctx, call, Err(lost(call)), Duration::ZERO))
 }
 
 /// The result that a call's thread sends.
-struct Report {
+struct CallReport {
     at: usize,
-    outcome: Outcome<Done>,
+    outcome: Outcome<ToolOk>,
 }
 
 /// A call on its thread.
-struct Running {
+struct CallThread {
     at: usize,
     started: Instant,
     limit: Duration,
@@ -66,7 +66,7 @@ struct Running {
     late: bool,
 }
 
-impl Running {
+impl CallThread {
     /// When its time is up; once it was stopped no pause helps any more.
     fn due(&self) -> Instant {
         if self.stop.is_fired() {
@@ -83,18 +83,18 @@ impl Running {
 }
 
 /// Calls that may run side by side.
-struct Phase<'a> {
-    ctx: &'a Ctx,
+struct CallPhase<'a> {
+    ctx: &'a ToolContext,
     calls: &'a [ToolCall],
     waiting: VecDeque<usize>,
-    running: Vec<Running>,
-    ended: Vec<Option<Ended>>,
-    send: Sender<Report>,
-    receive: Receiver<Report>,
+    running: Vec<CallThread>,
+    ended: Vec<Option<FinishedCall>>,
+    send: Sender<CallReport>,
+    receive: Receiver<CallReport>,
 }
 
-impl<'a> Phase<'a> {
-    fn new(ctx: &'a Ctx, calls: &'a [ToolCall]) -> Self {
+impl<'a> CallPhase<'a> {
+    fn new(ctx: &'a ToolContext, calls: &'a [ToolCall]) -> Self {
         let (send, receive) = unbounded();
         let ended = calls.iter().map(|_| None).collect();
         Self {
@@ -109,14 +109,14 @@ impl<'a> Phase<'a> {
     }
 
     /// A call that outlives its limit is stopped; one that does not even stop is left to its thread and answered for.
-    fn run(mut self) -> Vec<Ended> {
+    fn run(mut self) -> Vec<FinishedCall> {
         let (wake, mut woken) = unbounded();
         let _wake = self.ctx.stop.on_fire(move || {
             let _ = wake.send(());
         });
         loop {
             self.start_waiting();
-            let Some(next) = self.running.iter().map(Running::due).min() else {
+            let Some(next) = self.running.iter().map(CallThread::due).min() else {
                 break;
             };
             select! {
@@ -135,7 +135,9 @@ impl<'a> Phase<'a> {
         let (ctx, calls) = (self.ctx, self.calls);
         let all = self.ended.into_iter().zip(calls);
         all.map(|(ended, call)| {
-            ended.unwrap_or_else(|| registry::end(ctx, call, Err(lost(call)), Duration::ZERO))
+            ended.unwrap_or_else(|| {
+                registry::finish_call(ctx, call, Err(lost(call)), Duration::ZERO)
+            })
         })
         .collect()
     }
@@ -153,12 +155,12 @@ impl<'a> Phase<'a> {
     }
 
     /// Starts one call on a thread of its own, with a stop sign that fires with the turn's.
-    fn start(&self, at: usize, call: ToolCall) -> Outcome<Running> {
+    fn start(&self, at: usize, call: ToolCall) -> Outcome<CallThread> {
         let limit = self.ctx.world.registry.plan(&call).limit;
         let (stop, with_turn) = self.ctx.stop.child();
         let pauses = Arc::new(Pauses::default());
         let answered_by = Arc::new(AnsweredBy::default());
-        let ctx = Ctx {
+        let ctx = ToolContext {
             stop: stop.clone(),
             pauses: Arc::clone(&pauses),
             answered_by: Arc::clone(&answered_by),
@@ -172,11 +174,11 @@ impl<'a> Phase<'a> {
             .name("tool".to_owned())
             .spawn(move || {
                 let _with_turn = with_turn;
-                let outcome = registry::attempt(&ctx, &call);
-                let _ = send.send(Report { at, outcome });
+                let outcome = registry::call_catching_panic(&ctx, &call);
+                let _ = send.send(CallReport { at, outcome });
             })
             .map_err(|error| Problem::system("Cannot start a thread for the call", error))?;
-        Ok(Running {
+        Ok(CallThread {
             at,
             started,
             limit,
@@ -188,7 +190,7 @@ impl<'a> Phase<'a> {
         })
     }
 
-    fn take(&mut self, report: Report) {
+    fn take(&mut self, report: CallReport) {
         let Some(at) = self.running.iter().position(|call| call.at == report.at) else {
             return;
         };
@@ -225,7 +227,7 @@ impl<'a> Phase<'a> {
         }
     }
 
-    fn too_long(&self, running: &Running) -> Problem {
+    fn too_long(&self, running: &CallThread) -> Problem {
         let name = self
             .calls
             .get(running.at)
@@ -241,17 +243,17 @@ impl<'a> Phase<'a> {
     fn finish(
         &mut self,
         at: usize,
-        outcome: Outcome<Done>,
+        outcome: Outcome<ToolOk>,
         took: Duration,
         answered_by: Vec<&'static str>,
     ) {
         let Some(call) = self.calls.get(at) else {
             return;
         };
-        let mut ended = registry::end(self.ctx, call, outcome, took);
+        let mut ended = registry::finish_call(self.ctx, call, outcome, took);
         let display = ended.display.take();
         let output = &ended.output;
-        self.ctx.listener.hear(Event::ToolDone {
+        self.ctx.listener.emit(Event::ToolDone {
             id: output.id.clone(),
             name: output.name.clone(),
             failed: output.failed,
@@ -275,11 +277,11 @@ fn lost(call: &ToolCall) -> Problem {
 mod tests {
     use super::*;
     use crate::base::env::Env;
-    use crate::chat::event::{CallEnd, CallState, Listener};
+    use crate::chat::event::{CallEnd, CallState, EventSink};
     use crate::disk::beneath::Root;
     use crate::tools::engine::approval::{Approval, ApprovalRequest, Approver};
-    use crate::tools::engine::context::World;
-    use crate::tools::engine::policy::Bounds;
+    use crate::tools::engine::context::SessionContext;
+    use crate::tools::engine::policy::ToolPolicy;
     use std::sync::{Mutex, PoisonError};
 
     /// A user who answers after a delay.
@@ -300,8 +302,8 @@ mod tests {
     #[derive(Default)]
     struct Heard(Mutex<Vec<Event>>);
 
-    impl Listener for Heard {
-        fn hear(&self, event: Event) {
+    impl EventSink for Heard {
+        fn emit(&self, event: Event) {
             self.0.lock().unwrap().push(event);
         }
     }
@@ -311,15 +313,19 @@ mod tests {
             id: "a".to_owned(),
             name: "run_command".to_owned(),
             args: serde_json::json!({"command": command, "timeout": 1}).to_string(),
-            keep: None,
+            provider_state: None,
         }
     }
 
     #[test]
     fn a_call_says_how_it_ended_and_its_time_leaves_out_the_wait_for_the_user() {
         let agrees: fn() -> Outcome<()> = || Ok(());
-        let declines: fn() -> Outcome<()> =
-            || Err(Problem::new(crate::base::problem::Kind::Declined, "No."));
+        let declines: fn() -> Outcome<()> = || {
+            Err(Problem::new(
+                crate::base::problem::ProblemKind::Declined,
+                "No.",
+            ))
+        };
         for (verdict, text, end) in [
             (agrees, "true", CallEnd::Success),
             (agrees, "exit 3", CallEnd::ExitCode(3)),
@@ -333,7 +339,7 @@ mod tests {
                 ("PATH", std::env::var("PATH").unwrap().as_str()),
                 ("MARVIN_CONFIG_DIR", dir.path().to_str().unwrap()),
             ]);
-            let mut world = World::new(env, Bounds::default());
+            let mut world = SessionContext::new(env, ToolPolicy::default());
             world.place.set(Root::open(dir.path()).unwrap(), true);
             let thought = Arc::new(Mutex::default());
             world.approval = Approval::Ask(Arc::new(User {
@@ -341,8 +347,8 @@ mod tests {
                 thought: Arc::clone(&thought),
             }));
             let heard = Arc::new(Heard::default());
-            let listener: Arc<dyn Listener> = Arc::clone(&heard) as Arc<dyn Listener>;
-            let ctx = Ctx::new(Arc::new(world), Cancel::new(), listener);
+            let listener: Arc<dyn EventSink> = Arc::clone(&heard) as Arc<dyn EventSink>;
+            let ctx = ToolContext::new(Arc::new(world), Cancel::new(), listener);
             let since = Instant::now();
             let ended = run_one(&ctx, &command(text));
             let whole = since.elapsed();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::context::World;
+use super::context::SessionContext;
 use crate::base::redact::secrets;
 use crate::base::text::clip;
 use crate::disk::jsonl;
@@ -15,7 +15,7 @@ const ARGS: usize = 200;
 const RESULT: usize = 400;
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct CallLogLine<'a> {
     ts: String,
     tool: &'a str,
     args: String,
@@ -24,12 +24,18 @@ struct Line<'a> {
 }
 
 /// Appends a line if the log is switched on; a log that cannot be written never disturbs the call.
-pub(crate) fn record(world: &World, tool: &str, raw_args: &str, result: &str, elapsed: Duration) {
+pub(crate) fn record(
+    world: &SessionContext,
+    tool: &str,
+    raw_args: &str,
+    result: &str,
+    elapsed: Duration,
+) {
     let Some(path) = world.env.get("MARVIN_SUBAGENT_LOG") else {
         return;
     };
     let hide = |text: &str| secrets(text, &world.secrets).into_owned();
-    let line = Line {
+    let line = CallLogLine {
         ts: world.clock.utc(),
         tool,
         args: clip_within(&hide(&pairs(raw_args)), ARGS),

@@ -8,12 +8,12 @@ use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
-use crate::chat::event::{CallState, Event, Listener};
+use crate::chat::event::{CallState, Event, EventSink};
 use crate::chat::usage::Ledger;
 use crate::disk::beneath::Root;
 use crate::disk::paths::Paths;
-use crate::net::guarded_client::Visitor;
-use crate::net::service::{AnsweredBy, Ask, Outside};
+use crate::net::guarded_client::GuardedClient;
+use crate::net::service::{AnsweredBy, RequestBuilder, ServiceClient};
 use crate::net::services::Service;
 use crate::net::user_agent::contact;
 use crate::store::preferences;
@@ -23,13 +23,13 @@ use crate::tools::engine::approval::{Approval, ApprovalRequest};
 use crate::tools::engine::call_pauses::Pauses;
 use crate::tools::engine::context_gauge::ContextGauge;
 use crate::tools::engine::module_state::ModuleState;
-use crate::tools::engine::policy::Bounds;
+use crate::tools::engine::policy::ToolPolicy;
 use crate::tools::engine::read_budget::ReadBudget;
 use crate::tools::engine::registry::Registry;
 use crate::tools::engine::working_dir::Place;
 
 /// Everything that the tools of one session share.
-pub struct World {
+pub struct SessionContext {
     /// The environment.
     pub env: Env,
     /// Where files are.
@@ -39,7 +39,7 @@ pub struct World {
     /// Which tools there are.
     pub registry: Registry,
     /// Which tools are allowed.
-    pub bounds: Bounds,
+    pub bounds: ToolPolicy,
     /// The working directory and its fence.
     pub place: Place,
     /// Coding mode: with a working directory, notes are the project's (contract/interfaces.md 14). True unless a session says otherwise.
@@ -61,7 +61,7 @@ pub struct World {
     /// Shortens conversations with the session's model, where there is one.
     pub summarizer: RwLock<Option<Arc<dyn Summarizer>>>,
     /// The way to outside services.
-    pub outside: Outside,
+    pub outside: ServiceClient,
     /// What single tool modules keep for the session.
     pub modules: ModuleState,
 }
@@ -78,12 +78,12 @@ pub trait Summarizer: Send + Sync {
     ///
     /// # Errors
     /// The model failed, or took too long.
-    fn summarize(&self, ctx: &Ctx, text: &str) -> Outcome<String>;
+    fn summarize(&self, ctx: &ToolContext, text: &str) -> Outcome<String>;
 }
 
-impl World {
+impl SessionContext {
     /// A world for `env`, with nothing chosen yet.
-    pub fn new(env: Env, bounds: Bounds) -> Self {
+    pub fn new(env: Env, bounds: ToolPolicy) -> Self {
         let (paths, clock) = (Paths::new(&env), Clock::new(&env));
         let profile = Arc::<ActiveProfile>::default();
         let alerts = Alerts::new(
@@ -94,7 +94,7 @@ impl World {
         );
         let alerts = Arc::new(alerts);
         Self {
-            outside: Outside::new(&env, paths.gates().ok()),
+            outside: ServiceClient::new(&env, paths.gates().ok()),
             paths,
             clock,
             registry: Registry::default(),
@@ -175,13 +175,13 @@ impl World {
 
 /// One call's view: the world, its stop sign, and who listens. Cheap to clone; a call's thread owns one.
 #[derive(Clone)]
-pub struct Ctx {
+pub struct ToolContext {
     /// The session's world.
-    pub world: Arc<World>,
+    pub world: Arc<SessionContext>,
     /// Fires when the call must end: cancelled, or out of time.
     pub stop: Cancel,
     /// Who is told of progress.
-    pub listener: Arc<dyn Listener>,
+    pub listener: Arc<dyn EventSink>,
     /// Services that answered the call.
     pub answered_by: Arc<AnsweredBy>,
     /// Time that the call spent waiting for the user, which its limit does not count.
@@ -192,7 +192,7 @@ pub struct Ctx {
     pub call: String,
 }
 
-impl Ctx {
+impl ToolContext {
     /// Asks for the user's agreement to `request`, where they are to be asked; the call's time stands still meanwhile.
     ///
     /// # Errors
@@ -211,7 +211,7 @@ impl Ctx {
     }
 
     /// A view of `world` for work outside any call.
-    pub fn new(world: Arc<World>, stop: Cancel, listener: Arc<dyn Listener>) -> Self {
+    pub fn new(world: Arc<SessionContext>, stop: Cancel, listener: Arc<dyn EventSink>) -> Self {
         Self {
             approval: world.approval.clone(),
             world,
@@ -224,10 +224,10 @@ impl Ctx {
     }
 
     /// Begins a request to a service of the table, in the user's name.
-    pub fn ask(&self, service: &'static Service) -> Ask<'_> {
+    pub fn ask(&self, service: &'static Service) -> RequestBuilder<'_> {
         self.world
             .outside
-            .ask(service, self.world.contact(), &self.stop)
+            .request(service, self.world.contact(), &self.stop)
             .note_answer(&self.answered_by)
     }
 
@@ -235,13 +235,13 @@ impl Ctx {
     ///
     /// # Errors
     /// `MARVIN_ALLOW_PRIVATE` cannot be read.
-    pub fn visitor(&self) -> Outcome<Visitor> {
-        Ok(Visitor::new(&self.world.env)?.with_contact(self.world.contact().as_deref()))
+    pub fn visitor(&self) -> Outcome<GuardedClient> {
+        Ok(GuardedClient::new(&self.world.env)?.with_contact(self.world.contact().as_deref()))
     }
 
     /// Says what the call does from now on.
     pub(crate) fn say_state(&self, state: CallState) {
-        self.listener.hear(Event::CallState {
+        self.listener.emit(Event::CallState {
             id: self.call.clone(),
             state,
         });
@@ -249,7 +249,7 @@ impl Ctx {
 
     /// Says how far the call is ("12 of 40 MB"), for whoever shows it while it runs.
     pub fn progress(&self, words: impl Into<String>) {
-        self.listener.hear(Event::Progress {
+        self.listener.emit(Event::Progress {
             id: self.call.clone(),
             words: words.into(),
         });

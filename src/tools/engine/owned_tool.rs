@@ -6,16 +6,17 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::context::Ctx;
-use super::policy::Bounds;
-use super::result::Done;
+use super::context::ToolContext;
+use super::policy::ToolPolicy;
+use super::result::ToolOk;
 use super::rules::Rules;
 use super::tool::Tool;
 use crate::base::problem::{Outcome, Problem};
 use crate::llm::provider::{Offered, Params, Phrases};
 
 /// What runs a tool that came at run time.
-pub(crate) type OwnedRun = Box<dyn Fn(&Ctx, &Map<String, Value>) -> Outcome<Done> + Send + Sync>;
+pub(crate) type OwnedRun =
+    Box<dyn Fn(&ToolContext, &Map<String, Value>) -> Outcome<ToolOk> + Send + Sync>;
 
 /// A tool that came at run time: of an MCP server, or a sub-agent.
 pub struct OwnedTool {
@@ -72,7 +73,7 @@ impl ToolRef {
     }
 
     /// Why it may not run within `bounds`, when it may not.
-    pub(super) fn refusal(&self, bounds: &Bounds) -> Option<Problem> {
+    pub(super) fn refusal(&self, bounds: &ToolPolicy) -> Option<Problem> {
         match self {
             Self::BuiltIn(tool) => bounds.refusal(tool.name, tool.module, &tool.rules),
             Self::Owned(tool) => bounds.refusal(&tool.name, &tool.module, &tool.rules),

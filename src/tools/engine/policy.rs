@@ -12,7 +12,7 @@ const CHILD_MODULES: [&str; 6] = ["files", "coding", "git", "shell", "packages",
 const CHILD_TOOLS: [&str; 1] = ["write_note"];
 /// The restrictions of this process, read once from its environment.
 #[derive(Debug, Clone, Default)]
-pub struct Bounds {
+pub struct ToolPolicy {
     /// `MARVIN_READONLY`: no tool that changes anything but what Marvin remembers of the work.
     pub readonly: bool,
     /// `MARVIN_WRITABLE_FILES`: the only files that may be written, as given.
@@ -23,7 +23,7 @@ pub struct Bounds {
     pub groups: Option<Vec<&'static str>>,
 }
 
-impl Bounds {
+impl ToolPolicy {
     /// Reads the restrictions; a group that does not exist is an error with the nearest one.
     pub fn new(env: &Env, warn: &mut dyn FnMut(String)) -> Outcome<Self> {
         Self::with_tools(env, None, warn)
@@ -122,7 +122,7 @@ fn groups(list: &str) -> Outcome<Option<Vec<&'static str>>> {
                 None => {
                     let mut problem = Problem::input(format!("There is no tool group \"{word}\"."));
                     if let Some(hint) = text::did_you_mean(word, known.iter().copied()) {
-                        problem = problem.next(text::capital(&hint));
+                        problem = problem.next(text::capitalize(&hint));
                     }
                     return Err(problem.next(format!("Groups: {}, all, none.", known.join(", "))));
                 }
@@ -139,7 +139,7 @@ mod tests {
 
     fn offered(vars: &[(&str, &str)]) -> Vec<&'static str> {
         let env = Env::new(vars.iter().map(|(k, v)| ((*k).into(), (*v).into())));
-        let bounds = Bounds::new(&env, &mut |_| {}).unwrap();
+        let bounds = ToolPolicy::new(&env, &mut |_| {}).unwrap();
         all()
             .filter(|tool| bounds.offers(tool))
             .map(|tool| tool.name)
@@ -229,10 +229,10 @@ mod tests {
         assert!(offered(&[("MARVIN_TOOLS", "none")]).is_empty());
         let env = Env::from([("MARVIN_TOOLS", "flies")]);
         // A flag beats the environment, also a wrong one.
-        let by_flag = Bounds::with_tools(&env, Some("git"), &mut |_| {}).unwrap();
+        let by_flag = ToolPolicy::with_tools(&env, Some("git"), &mut |_| {}).unwrap();
         assert_eq!(by_flag.groups, Some(vec!["git"]));
         assert!(
-            Bounds::new(&env, &mut |_| {})
+            ToolPolicy::new(&env, &mut |_| {})
                 .unwrap_err()
                 .one_line()
                 .contains("Did you mean \"files\"?")

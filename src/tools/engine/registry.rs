@@ -4,26 +4,26 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
-use super::context::Ctx;
+use super::context::ToolContext;
 use super::owned_tool::{OwnedTool, ToolRef};
 use super::result_cap::capped;
 use super::rules::Rules;
-use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text;
 use crate::chat::display::Display;
 use crate::chat::event::CallEnd;
 use crate::chat::message::{ToolCall, ToolOutput};
 use crate::llm::provider::Offer;
-use crate::tools::engine::arguments::{Args, understand, understand_owned};
+use crate::tools::engine::arguments::{ParsedArguments, parse_arguments, understand_owned};
 use crate::tools::engine::call_log;
-use crate::tools::engine::policy::Bounds;
-use crate::tools::{Done, Effect, SideEffect, Tool, all};
+use crate::tools::engine::policy::ToolPolicy;
+use crate::tools::{Effect, SideEffect, Tool, ToolOk, all};
 
 /// What a call without a name is called.
 pub(crate) const NAMELESS: &str = "unnamed";
 
 /// The built-in tool called `name`.
-pub fn named(name: &str) -> Option<&'static Tool> {
+pub fn find_tool(name: &str) -> Option<&'static Tool> {
     all().find(|tool| tool.name == name)
 }
 
@@ -44,7 +44,7 @@ impl Registry {
                 .name
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-        let shown = || text::clip(&text::visible(&tool.name), 64);
+        let shown = || text::clip(&text::escape_controls(&tool.name), 64);
         if !is_accepted {
             return Err(
                 Problem::input(format!("\"{}\" cannot be the name of a tool.", shown()))
@@ -52,7 +52,7 @@ impl Registry {
             );
         }
         let mut owned = self.owned.write().unwrap_or_else(PoisonError::into_inner);
-        if named(&tool.name).is_some() || owned.iter().any(|own| own.name == tool.name) {
+        if find_tool(&tool.name).is_some() || owned.iter().any(|own| own.name == tool.name) {
             return Err(
                 Problem::input(format!("There is already a tool \"{}\".", shown()))
                     .next("Register it under another name."),
@@ -68,7 +68,7 @@ impl Registry {
 
     /// The tool called `name`.
     pub fn find(&self, name: &str) -> Option<ToolRef> {
-        named(name).map(ToolRef::BuiltIn).or_else(|| {
+        find_tool(name).map(ToolRef::BuiltIn).or_else(|| {
             let owned = self.owned();
             let tool = owned.iter().find(|tool| tool.name == name)?;
             Some(ToolRef::Owned(Arc::clone(tool)))
@@ -83,7 +83,7 @@ impl Registry {
     }
 
     /// What a process may offer its model: the tools within `bounds`, at most `most` of them, since providers take a limited number.
-    pub(crate) fn offer(&self, bounds: &Bounds, most: usize) -> Offer {
+    pub(crate) fn offer(&self, bounds: &ToolPolicy, most: usize) -> Offer {
         let owned = self.owned();
         let owned = owned.iter().map(|tool| ToolRef::Owned(Arc::clone(tool)));
         let offered = all()
@@ -96,9 +96,9 @@ impl Registry {
     }
 
     /// Looks a call up without running it.
-    pub(crate) fn plan(&self, call: &ToolCall) -> Plan {
+    pub(crate) fn plan(&self, call: &ToolCall) -> CallPlan {
         let Some(tool) = self.find(&call.name) else {
-            return Plan {
+            return CallPlan {
                 effect: SideEffect::None,
                 limit: Duration::from_secs(5),
             };
@@ -107,7 +107,7 @@ impl Registry {
         let asked = rules
             .limit_from
             .and_then(|field| match understood(&tool, &call.args) {
-                Ok(Args::Named(map)) => map
+                Ok(ParsedArguments::Named(map)) => map
                     .get(field)
                     .and_then(<u64 as crate::base::params::Param>::read),
                 _ => None,
@@ -115,14 +115,14 @@ impl Registry {
         // The tool ends itself at the time it was given; the batch only steps in when it does not.
         let limit = asked.map_or(rules.limit, Duration::from_secs)
             + Duration::from_secs(if rules.limit_from.is_some() { 5 } else { 0 });
-        Plan {
+        CallPlan {
             effect: rules.effect,
             limit: limit.min(Duration::from_secs(24 * 3600)),
         }
     }
 
     /// The answer to a name that no tool has.
-    pub(crate) fn unknown(&self, name: &str, bounds: &Bounds) -> Problem {
+    pub(crate) fn unknown(&self, name: &str, bounds: &ToolPolicy) -> Problem {
         let owned = self.owned();
         let offered =
             |name: &str, module: &str, rules: &Rules| bounds.refusal(name, module, rules).is_none();
@@ -140,10 +140,10 @@ impl Registry {
         }
         let problem = Problem::missing(format!(
             "There is no tool \"{}\".",
-            text::clip(&text::visible(name), 64)
+            text::clip(&text::escape_controls(name), 64)
         ));
         match text::did_you_mean(name, names.iter().copied()) {
-            Some(hint) => problem.next(text::capital(&hint)),
+            Some(hint) => problem.next(text::capitalize(&hint)),
             None if names.is_empty() => problem.next("No tools are offered here; answer in words."),
             None => problem.next(format!("The tools are: {}.", names.join(", "))),
         }
@@ -152,7 +152,7 @@ impl Registry {
 
 /// A call that ended.
 #[derive(Debug)]
-pub struct Ended {
+pub struct FinishedCall {
     /// The result for the model.
     pub output: ToolOutput,
     /// What the session must do.
@@ -167,7 +167,7 @@ pub struct Ended {
 
 /// How a call is to be run; known before it starts.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Plan {
+pub(crate) struct CallPlan {
     /// What it changes; an unknown tool changes nothing.
     pub effect: SideEffect,
     /// When it is stopped.
@@ -175,15 +175,15 @@ pub(crate) struct Plan {
 }
 
 /// The arguments of a call of `tool`.
-fn understood(tool: &ToolRef, raw_args: &str) -> Outcome<Args> {
+fn understood(tool: &ToolRef, raw_args: &str) -> Outcome<ParsedArguments> {
     match tool {
-        ToolRef::BuiltIn(tool) => understand(tool, raw_args),
+        ToolRef::BuiltIn(tool) => parse_arguments(tool, raw_args),
         ToolRef::Owned(tool) => understand_owned(&tool.name, raw_args),
     }
 }
 
 /// Runs one call to its end. Never panics.
-pub(crate) fn attempt(ctx: &Ctx, call: &ToolCall) -> Outcome<Done> {
+pub(crate) fn call_catching_panic(ctx: &ToolContext, call: &ToolCall) -> Outcome<ToolOk> {
     catch_unwind(AssertUnwindSafe(|| dispatch(ctx, &call.name, &call.args))).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
         Err(Problem::internal(format!("{} broke down: {}.", call.name, said.unwrap_or("no reason given")))
@@ -192,23 +192,28 @@ pub(crate) fn attempt(ctx: &Ctx, call: &ToolCall) -> Outcome<Done> {
 }
 
 /// Turns an outcome into the call's result, logs and counts it.
-pub(crate) fn end(ctx: &Ctx, call: &ToolCall, outcome: Outcome<Done>, took: Duration) -> Ended {
+pub(crate) fn finish_call(
+    ctx: &ToolContext,
+    call: &ToolCall,
+    outcome: Outcome<ToolOk>,
+    took: Duration,
+) -> FinishedCall {
     let (text, failed, end, effects, display) = match outcome {
         Ok(done) => (done.text, false, done.end, done.effects, done.display),
         Err(problem) => {
             let end = match problem.kind {
-                Kind::Declined => CallEnd::Declined,
-                Kind::Timeout => CallEnd::Timeout,
-                Kind::Cancelled => CallEnd::Stopped,
+                ProblemKind::Declined => CallEnd::Declined,
+                ProblemKind::Timeout => CallEnd::Timeout,
+                ProblemKind::Cancelled => CallEnd::Stopped,
                 _ => CallEnd::Failure,
             };
             (problem.for_model(), true, end, Vec::new(), None)
         }
     };
-    let text = capped(text, named(&call.name), &ctx.world.context);
+    let text = capped(text, find_tool(&call.name), &ctx.world.context);
     call_log::record(&ctx.world, &call.name, &call.args, &text, took);
     ctx.world.ledger.add_tool_call(&text::clip(&call.name, 64));
-    Ended {
+    FinishedCall {
         output: ToolOutput {
             id: call.id.clone(),
             name: call.name.clone(),
@@ -223,7 +228,7 @@ pub(crate) fn end(ctx: &Ctx, call: &ToolCall, outcome: Outcome<Done>, took: Dura
 }
 
 /// Finds, checks and runs a tool: the one way in, for models and for `marvin tool`.
-pub(crate) fn dispatch(ctx: &Ctx, name: &str, raw_args: &str) -> Outcome<Done> {
+pub(crate) fn dispatch(ctx: &ToolContext, name: &str, raw_args: &str) -> Outcome<ToolOk> {
     ctx.stop.check()?;
     let (registry, bounds) = (&ctx.world.registry, &ctx.world.bounds);
     let tool = registry
@@ -233,15 +238,16 @@ pub(crate) fn dispatch(ctx: &Ctx, name: &str, raw_args: &str) -> Outcome<Done> {
         return Err(refusal);
     }
     match (understood(&tool, raw_args)?, tool) {
-        (Args::Named(map), ToolRef::BuiltIn(tool)) => (tool.run)(ctx, &map),
-        (Args::Named(map), ToolRef::Owned(tool)) => (tool.run)(ctx, &map),
+        (ParsedArguments::Named(map), ToolRef::BuiltIn(tool)) => (tool.run)(ctx, &map),
+        (ParsedArguments::Named(map), ToolRef::Owned(tool)) => (tool.run)(ctx, &map),
         (
-            Args::Whole(text),
+            ParsedArguments::Whole(text),
             ToolRef::BuiltIn(Tool {
-                whole: Some(whole), ..
+                freeform: Some(whole),
+                ..
             }),
         ) => whole(ctx, &text),
-        (Args::Whole(_), _) => Err(Problem::internal(format!("{name} takes no text."))),
+        (ParsedArguments::Whole(_), _) => Err(Problem::internal(format!("{name} takes no text."))),
     }
 }
 
@@ -253,10 +259,10 @@ mod tests {
     use crate::chat::event::NullSink;
     use crate::llm::provider::Params;
     use crate::tools::engine::batch;
-    use crate::tools::engine::context::World;
+    use crate::tools::engine::context::SessionContext;
     use crate::tools::{OUTSIDE, READ};
 
-    fn names(bounds: &Bounds, most: usize) -> Vec<String> {
+    fn names(bounds: &ToolPolicy, most: usize) -> Vec<String> {
         let offer = Registry::default().offer(bounds, most);
         offer
             .tools
@@ -279,15 +285,15 @@ mod tests {
 
     #[test]
     fn q38_no_more_is_offered_than_a_request_may_hold_and_the_first_stay() {
-        let whole = names(&Bounds::default(), usize::MAX);
+        let whole = names(&ToolPolicy::default(), usize::MAX);
         assert!(whole.len() > 3);
         for most in [0, 1, 3, whole.len() - 1, whole.len(), whole.len() + 1] {
-            let cut = names(&Bounds::default(), most);
+            let cut = names(&ToolPolicy::default(), most);
             assert_eq!(cut, whole[..most.min(whole.len())], "at most {most}");
         }
-        let readonly = Bounds {
+        let readonly = ToolPolicy {
             readonly: true,
-            ..Bounds::default()
+            ..ToolPolicy::default()
         };
         let allowed = names(&readonly, usize::MAX);
         assert!(allowed.len() < whole.len());
@@ -296,13 +302,13 @@ mod tests {
     }
 
     /// A registered tool in a session within `bounds`: waits for its stop sign when told to, else says what it got.
-    fn with_lamp(bounds: Bounds, effect: Rules) -> Ctx {
-        let world = World::new(Env::default(), bounds);
+    fn with_lamp(bounds: ToolPolicy, effect: Rules) -> ToolContext {
+        let world = SessionContext::new(Env::default(), bounds);
         world
             .registry
             .register(lamp("lamp_switch", effect))
             .unwrap();
-        Ctx::new(Arc::new(world), Cancel::new(), Arc::new(NullSink))
+        ToolContext::new(Arc::new(world), Cancel::new(), Arc::new(NullSink))
     }
 
     fn lamp(name: &str, rules: Rules) -> OwnedTool {
@@ -319,7 +325,7 @@ mod tests {
                     ctx.stop.check()?;
                     std::thread::yield_now();
                 }
-                Ok(Done::from(
+                Ok(ToolOk::from(
                     serde_json::Value::from(args.clone()).to_string(),
                 ))
             }),
@@ -331,13 +337,13 @@ mod tests {
             id: "a".to_owned(),
             name: name.to_owned(),
             args: args.to_owned(),
-            keep: None,
+            provider_state: None,
         }
     }
 
     #[test]
     fn a_registered_tool_is_offered_called_and_logged_like_a_built_in_one() {
-        let ctx = with_lamp(Bounds::default(), OUTSIDE);
+        let ctx = with_lamp(ToolPolicy::default(), OUTSIDE);
         let offer = ctx.world.registry.offer(&ctx.world.bounds, usize::MAX);
         assert_eq!(offer.tools.len(), all().count() + 1);
         let offered = offer.tools.last().unwrap();
@@ -374,35 +380,35 @@ mod tests {
 
     #[test]
     fn a_registered_tool_is_found_by_what_a_model_makes_of_its_name() {
-        let ctx = with_lamp(Bounds::default(), READ);
+        let ctx = with_lamp(ToolPolicy::default(), READ);
         let registry = &ctx.world.registry;
         for name in ["lamp_switch", " lamp_switch\n", "functions.lamp_switch"] {
             assert_eq!(registry.find_canonical(name).unwrap().name(), "lamp_switch");
         }
         assert!(registry.find_canonical("lamp").is_none());
         let hint = registry
-            .unknown("lamp_swich", &Bounds::default())
+            .unknown("lamp_swich", &ToolPolicy::default())
             .one_line();
         assert!(hint.contains("Did you mean \"lamp_switch\"?"), "{hint}");
     }
 
     #[test]
     fn a_registered_tool_is_refused_by_its_effect_its_group_and_in_a_child() {
-        let readonly = || Bounds {
+        let readonly = || ToolPolicy {
             readonly: true,
-            ..Bounds::default()
+            ..ToolPolicy::default()
         };
-        let named_files = Bounds {
+        let named_files = ToolPolicy {
             writable: Some(Vec::new()),
-            ..Bounds::default()
+            ..ToolPolicy::default()
         };
-        let groups = Bounds {
+        let groups = ToolPolicy {
             groups: Some(vec!["files"]),
-            ..Bounds::default()
+            ..ToolPolicy::default()
         };
-        let child = Bounds {
+        let child = ToolPolicy {
             depth: 1,
-            ..Bounds::default()
+            ..ToolPolicy::default()
         };
         for (bounds, rules, is_refused) in [
             (readonly(), OUTSIDE, true),
@@ -423,7 +429,7 @@ mod tests {
 
     #[test]
     fn a_registered_tool_is_cancelled_with_the_turn_and_stopped_at_its_limit() {
-        let ctx = with_lamp(Bounds::default(), READ);
+        let ctx = with_lamp(ToolPolicy::default(), READ);
         let stop = ctx.stop.clone();
         let ended = std::thread::scope(|scope| {
             let running =
@@ -432,7 +438,7 @@ mod tests {
             running.join().unwrap()
         });
         assert_eq!(ended.end, CallEnd::Stopped);
-        let ctx = with_lamp(Bounds::default(), READ.seconds(0));
+        let ctx = with_lamp(ToolPolicy::default(), READ.seconds(0));
         let ended = batch::run_one(&ctx, &call("lamp_switch", r#"{"wait":1}"#));
         assert_eq!(ended.end, CallEnd::Timeout);
     }
@@ -445,7 +451,10 @@ mod tests {
             assert!(registry.register(lamp(name, READ)).is_err(), "{name}");
         }
         assert_eq!(
-            registry.offer(&Bounds::default(), usize::MAX).tools.len(),
+            registry
+                .offer(&ToolPolicy::default(), usize::MAX)
+                .tools
+                .len(),
             all().count() + 1
         );
     }

@@ -7,7 +7,7 @@ use crate::chat::event::CallEnd;
 
 /// The result of a successful tool.
 #[derive(Debug, Default)]
-pub struct Done {
+pub struct ToolOk {
     /// The text for the model.
     pub text: String,
     /// Effects for the session to apply.
@@ -18,7 +18,7 @@ pub struct Done {
     pub end: CallEnd,
 }
 
-impl From<String> for Done {
+impl From<String> for ToolOk {
     fn from(text: String) -> Self {
         Self {
             text,
@@ -27,7 +27,7 @@ impl From<String> for Done {
     }
 }
 
-impl Done {
+impl ToolOk {
     /// Adds what a screen may paint.
     #[must_use]
     pub fn showing(mut self, display: Display) -> Self {

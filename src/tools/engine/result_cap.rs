@@ -56,7 +56,7 @@ fn count(bytes: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::engine::registry::named;
+    use crate::tools::engine::registry::find_tool;
 
     #[test]
     fn beginning_and_end_stay_and_the_cut_is_explained() {
@@ -64,7 +64,7 @@ mod tests {
         let short = "x".repeat(MAX_RESULT_BYTES);
         assert_eq!(capped(short.clone(), None, &context), short);
         let long = format!("begin {} end", "é".repeat(1 << 20));
-        let out = capped(long, named("tree"), &context);
+        let out = capped(long, find_tool("tree"), &context);
         assert!(out.len() < MAX_RESULT_BYTES + 1_000, "{}", out.len());
         assert!(out.starts_with("begin ") && out.ends_with(" end"));
         assert!(out.contains("of 2,097,162 bytes are left out") && out.contains("call tree again"));

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::context::Ctx;
-use super::result::Done;
+use super::context::ToolContext;
+use super::result::ToolOk;
 use super::rules::Rules;
 use crate::base::params::Field;
 use crate::base::problem::Outcome;
@@ -26,9 +26,9 @@ pub struct Tool {
     /// Phrases that call it without a model: words, `{parameter}` slots, and at the end fixed values such as `{path=inbox.md}`.
     pub phrases: &'static [&'static str],
     /// Takes arguments that are one text instead of named parameters.
-    pub whole: Option<fn(&Ctx, &str) -> Outcome<Done>>,
+    pub freeform: Option<fn(&ToolContext, &str) -> Outcome<ToolOk>>,
     /// Does the work.
-    pub run: fn(&Ctx, &Map<String, Value>) -> Outcome<Done>,
+    pub run: fn(&ToolContext, &Map<String, Value>) -> Outcome<ToolOk>,
 }
 
 impl Tool {
@@ -50,15 +50,15 @@ impl Tool {
 macro_rules! tools {
     ($module:literal; $(
         $(#[doc = $about:literal])* $name:ident ( $args:ident ; $rules:expr ) { $($fields:tt)* }
-        => $run:path $(, whole $whole:path)? $(, says [$($phrase:literal),* $(,)?])? ;
+        => $run:path $(, freeform $freeform:path)? $(, says [$($phrase:literal),* $(,)?])? ;
     )*) => {
         $( $crate::params! { #[doc = concat!("Arguments of `", stringify!($name), "`.")] pub struct $args { $($fields)* } } )*
 
         /// The tools of this module.
         pub(crate) const TOOLS: &[$crate::tools::Tool] = &[ $( {
             #[allow(unused_mut, unused_assignments)]
-            let mut whole: Option<fn(&$crate::tools::engine::context::Ctx, &str) -> $crate::base::problem::Outcome<$crate::tools::Done>> = None;
-            $( whole = Some($whole); )?
+            let mut freeform: Option<fn(&$crate::tools::engine::context::ToolContext, &str) -> $crate::base::problem::Outcome<$crate::tools::ToolOk>> = None;
+            $( freeform = Some($freeform); )?
             $crate::tools::Tool {
                 name: stringify!($name),
                 module: $module,
@@ -67,7 +67,7 @@ macro_rules! tools {
                 fields: $args::FIELDS,
                 schema: $args::SCHEMA,
                 phrases: &[$($($phrase),*)?],
-                whole,
+                freeform,
                 run: |ctx, args| $run(ctx, $args::decode(stringify!($name), args)?).map(Into::into),
             }
         } ),* ];

@@ -1,13 +1,13 @@
 //! Gates in front of writing: the files a restricted child may write.
 
-use super::context::World;
+use super::context::SessionContext;
 use crate::base::problem::{Outcome, Problem};
-use crate::disk::beneath::{Rel, Root};
+use crate::disk::beneath::{RelPath, Root};
 
 /// Refuses a write to any file not listed in `MARVIN_WRITABLE_FILES`. Its paths are relative to the directory in which the process started:
 /// changing the working directory does not select other files. Symlinks on the way are refused, because one could make the name of an allowed file
 /// refer to another.
-pub(crate) fn may_write(world: &World, root: &Root, path: &Rel) -> Outcome<()> {
+pub(crate) fn may_write(world: &SessionContext, root: &Root, path: &RelPath) -> Outcome<()> {
     let Some(files) = &world.bounds.writable else {
         return Ok(());
     };
@@ -39,7 +39,7 @@ pub(crate) fn may_write(world: &World, root: &Root, path: &Rel) -> Outcome<()> {
 mod tests {
     use super::*;
     use crate::base::env::Env;
-    use crate::tools::engine::policy::Bounds;
+    use crate::tools::engine::policy::ToolPolicy;
     use std::fs;
 
     #[test]
@@ -50,15 +50,15 @@ mod tests {
         fs::write(work.join("secret.rs"), "").unwrap();
         std::os::unix::fs::symlink("secret.rs", work.join("link.md")).unwrap();
         std::os::unix::fs::symlink("..", work.join("sub/up")).unwrap();
-        let bounds = Bounds {
+        let bounds = ToolPolicy {
             writable: Some(
                 ["a.md", "sub/b.md", "link.md", "sub/up/a.md"]
                     .map(str::to_owned)
                     .to_vec(),
             ),
-            ..Bounds::default()
+            ..ToolPolicy::default()
         };
-        let world = World::new(Env::default(), bounds);
+        let world = SessionContext::new(Env::default(), bounds);
         let allowed = |dir: &std::path::Path, path: &str| {
             world.place.set(Root::open(dir).unwrap(), false);
             let root = world.place.root().unwrap();

@@ -4,26 +4,26 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::osm::nominatim::{self, Spot};
+use super::osm::nominatim::{self, OsmPlace};
 use super::osm::{credit, shown};
-use super::point::Point;
-use crate::base::json::Pick;
+use super::point::Coordinates;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::net::services::{NOMINATIM, OPEN_METEO_GEOCODING};
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// Pause before the one retry of an overloaded server.
 const OVERLOADED: Duration = Duration::from_secs(2);
 /// The longest that an answer is waited for.
-const LIMIT: Duration = Duration::from_secs(11);
+const GEOCODE_TIMEOUT: Duration = Duration::from_secs(11);
 /// Towns do not move.
 const KEEP: Duration = Duration::from_secs(3_600);
 
 /// Matches, best first.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct GeocodeMatches {
     /// The places; none is an answer too.
-    pub(crate) spots: Vec<Spot>,
+    pub(crate) spots: Vec<OsmPlace>,
     /// Source and licence, as a sentence.
     pub(crate) credit: String,
     /// A sentence for the reader when only towns were looked up.
@@ -34,9 +34,9 @@ pub(crate) struct Found {
 ///
 /// # Errors
 /// Errors of the services or the network.
-pub(crate) fn look_up(ctx: &Ctx, name: &str, most: u64) -> Outcome<Found> {
+pub(crate) fn look_up(ctx: &ToolContext, name: &str, most: u64) -> Outcome<GeocodeMatches> {
     let Err(problem) = ctx.ask(&NOMINATIM).allowed() else {
-        return Ok(Found {
+        return Ok(GeocodeMatches {
             spots: nominatim::search(ctx, name, most, None)?,
             credit: credit("Nominatim"),
             remark: None,
@@ -51,7 +51,7 @@ pub(crate) fn look_up(ctx: &Ctx, name: &str, most: u64) -> Outcome<Found> {
         remark.push('\n');
         remark.push_str(&elsewhere);
     }
-    Ok(Found {
+    Ok(GeocodeMatches {
         spots: towns.spots,
         credit: "Data from Open-Meteo and GeoNames, CC BY 4.0.".to_owned(),
         remark: Some(remark),
@@ -60,7 +60,7 @@ pub(crate) fn look_up(ctx: &Ctx, name: &str, most: u64) -> Outcome<Found> {
 
 /// Towns of one name.
 struct Towns {
-    spots: Vec<Spot>,
+    spots: Vec<OsmPlace>,
     /// A sentence for the reader when none of them lies where it should.
     elsewhere: Option<String>,
 }
@@ -69,7 +69,7 @@ struct Towns {
 ///
 /// # Errors
 /// Those of the service or the network.
-fn towns(ctx: &Ctx, name: &str, most: u64) -> Outcome<Towns> {
+fn towns(ctx: &ToolContext, name: &str, most: u64) -> Outcome<Towns> {
     let mut parts = name
         .split(',')
         .map(str::trim)
@@ -91,7 +91,7 @@ fn towns(ctx: &Ctx, name: &str, most: u64) -> Outcome<Towns> {
             value.at("results").is_none_or(Value::is_array)
         })
         .again_when_failed(OVERLOADED)
-        .within(LIMIT)
+        .timeout(GEOCODE_TIMEOUT)
         .get()?;
     let said = |value: &Value| value.text("reason").map(str::to_owned);
     let value = answer.json(said)?;
@@ -106,7 +106,7 @@ fn towns(ctx: &Ctx, name: &str, most: u64) -> Outcome<Towns> {
     }
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let there = all().filter(|(row, _)| regions.iter().all(|region| lies_in(row, region)));
-    let spots: Vec<Spot> = there.map(|(_, spot)| spot).take(most).collect();
+    let spots: Vec<OsmPlace> = there.map(|(_, spot)| spot).take(most).collect();
     if !spots.is_empty() || rows.is_empty() {
         return Ok(Towns {
             spots,
@@ -115,7 +115,7 @@ fn towns(ctx: &Ctx, name: &str, most: u64) -> Outcome<Towns> {
     }
     let region = name.split_once(',').map_or("", |(_, region)| region);
     let right = |row: &Value| regions.iter().filter(|region| lies_in(row, region)).count();
-    let mut nearly: Vec<(usize, Spot)> = all().map(|(row, spot)| (right(row), spot)).collect();
+    let mut nearly: Vec<(usize, OsmPlace)> = all().map(|(row, spot)| (right(row), spot)).collect();
     nearly.sort_by_key(|(right, _)| std::cmp::Reverse(*right));
     Ok(Towns {
         spots: nearly
@@ -149,8 +149,8 @@ fn lies_in(row: &Value, region: &str) -> bool {
     own.any(|own| own.to_lowercase().starts_with(region))
 }
 
-fn town_of(row: &Value) -> Option<Spot> {
-    let point = Point::found(row.number("latitude")?, row.number("longitude")?)?;
+fn town_of(row: &Value) -> Option<OsmPlace> {
+    let point = Coordinates::found(row.number("latitude")?, row.number("longitude")?)?;
     let name = row.text("name").map(shown)?;
     let regions = ["admin1", "country"].iter().filter_map(|key| row.text(key));
     let mut label = name.clone();
@@ -164,7 +164,7 @@ fn town_of(row: &Value) -> Option<Spot> {
         Some(code) if code.starts_with("PPL") => "town",
         _ => "place",
     };
-    Some(Spot {
+    Some(OsmPlace {
         name: Some(name),
         label,
         point,

@@ -10,7 +10,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, plural, thousands};
 use crate::net::services::{NOMINATIM, OPEN_METEO_GEOCODING, OVERPASS};
 use crate::tools::READ;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::fenced;
 
 crate::tools! { "maps";
@@ -30,14 +30,14 @@ crate::tools! { "maps";
 }
 
 /// The longest that a query's answer is waited for, a second try included.
-const PATIENCE: Duration = Duration::from_secs(28);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(28);
 /// Bytes of a query at most.
-const LONGEST: usize = 100_000;
+const MAX_QUERY_BYTES: usize = 100_000;
 /// Elements shown at most, and tags of each.
 const ELEMENTS: usize = 20;
 const TAGS: usize = 8;
 
-fn search(ctx: &Ctx, args: OsmSearch) -> Outcome<String> {
+fn search(ctx: &ToolContext, args: OsmSearch) -> Outcome<String> {
     let what = wanted("query", &args.query)?;
     let found = geocode::look_up(ctx, &what, args.max_results)?;
     let mut out = match &found.remark {
@@ -65,12 +65,12 @@ fn search(ctx: &Ctx, args: OsmSearch) -> Outcome<String> {
     Ok(out)
 }
 
-fn run(ctx: &Ctx, args: OverpassQuery) -> Outcome<String> {
-    if args.query.len() > LONGEST {
+fn run(ctx: &ToolContext, args: OverpassQuery) -> Outcome<String> {
+    if args.query.len() > MAX_QUERY_BYTES {
         return Err(Problem::input(format!(
             "The query is {} bytes long; {} are the most.",
             thousands(args.query.len() as u64),
-            thousands(LONGEST as u64)
+            thousands(MAX_QUERY_BYTES as u64)
         ))
         .next("Ask for one area and a few kinds."));
     }
@@ -78,7 +78,7 @@ fn run(ctx: &Ctx, args: OverpassQuery) -> Outcome<String> {
         return Err(Problem::input("The query is empty.")
             .next("For example node[amenity=cafe](around:500,50.94,6.96);out center;"));
     }
-    let reply = overpass::run(ctx, &query::with_settings(&args.query)?, PATIENCE)?;
+    let reply = overpass::run(ctx, &query::with_settings(&args.query)?, QUERY_TIMEOUT)?;
     let total = reply.elements.len();
     let mut out = match total {
         0 => "No results.\n".to_owned(),

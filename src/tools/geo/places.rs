@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{capital, clip, did_you_mean, plural, visible};
+use crate::base::text::{capitalize, clip, did_you_mean, escape_controls, plural};
 use crate::disk::json_records;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::{READ, RECORDS};
 
 crate::tools! { "places";
@@ -43,7 +43,7 @@ crate::tools! { "places";
     } => list, says ["show my places", "list places", "my places", "saved places"];
 }
 
-fn file(ctx: &Ctx) -> Outcome<PathBuf> {
+fn file(ctx: &ToolContext) -> Outcome<PathBuf> {
     let profile = ctx.world.paths.profile(&ctx.world.profile())?;
     Ok(profile.saved_places())
 }
@@ -75,7 +75,7 @@ fn coordinates(lat: Option<f64>, lng: Option<f64>) -> Outcome<(Option<f64>, Opti
     Ok((lat, lng))
 }
 
-fn save(ctx: &Ctx, args: SavePlace) -> Outcome<String> {
+fn save(ctx: &ToolContext, args: SavePlace) -> Outcome<String> {
     let label = plain(&args.label);
     if label.is_empty() {
         return Err(Problem::input("The label is empty.").next("For example home."));
@@ -139,7 +139,7 @@ fn save(ctx: &Ctx, args: SavePlace) -> Outcome<String> {
     let said = format!(
         "{} {} ({}).",
         if new { "Saved" } else { "Updated" },
-        clip(&visible(&label), 200),
+        clip(&escape_controls(&label), 200),
         plural(total, "place")
     );
     Ok(with(said, notice))
@@ -152,7 +152,7 @@ fn with(said: String, notice: Option<String>) -> String {
     }
 }
 
-fn remove(ctx: &Ctx, args: RemovePlace) -> Outcome<String> {
+fn remove(ctx: &ToolContext, args: RemovePlace) -> Outcome<String> {
     let label = plain(&args.label);
     let path = file(ctx)?;
     // A look first: what is not there changes no file.
@@ -173,7 +173,7 @@ fn remove(ctx: &Ctx, args: RemovePlace) -> Outcome<String> {
     })?;
     let said = format!(
         "Removed {} ({} left).",
-        clip(&visible(&label), 200),
+        clip(&escape_controls(&label), 200),
         plural(total, "place")
     );
     Ok(with(said, notice))
@@ -182,15 +182,15 @@ fn remove(ctx: &Ctx, args: RemovePlace) -> Outcome<String> {
 fn nothing(label: &str, labels: &[String]) -> Problem {
     let problem = Problem::missing(format!(
         "There is no saved place \"{}\".",
-        clip(&visible(label), 60)
+        clip(&escape_controls(label), 60)
     ));
     match did_you_mean(label, labels.iter().map(String::as_str)) {
-        Some(hint) => problem.next(capital(&hint)),
+        Some(hint) => problem.next(capitalize(&hint)),
         None => problem.next("list_places shows them."),
     }
 }
 
-fn list(ctx: &Ctx, _: ListPlaces) -> Outcome<String> {
+fn list(ctx: &ToolContext, _: ListPlaces) -> Outcome<String> {
     let path = file(ctx)?;
     let bytes = json_records::read(&path)?.unwrap_or_default();
     let places = json_records::raw(&path, &bytes)?;
@@ -214,8 +214,8 @@ fn list(ctx: &Ctx, _: ListPlaces) -> Outcome<String> {
 }
 
 fn entry(place: &Map<String, Value>, out: &mut String) {
-    let shown = |key: &str| visible(text(place, key));
-    let label = visible(&text(place, "label").trim().to_uppercase());
+    let shown = |key: &str| escape_controls(text(place, key));
+    let label = escape_controls(&text(place, "label").trim().to_uppercase());
     let name = shown("name");
     let gap = if name.is_empty() || label.is_empty() {
         ""

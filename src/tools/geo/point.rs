@@ -11,14 +11,14 @@ const RADIUS: f64 = 6_371_008.8;
 
 /// Degrees north and east; always in range. Latitude 0 and longitude 0 are real.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Point {
+pub(crate) struct Coordinates {
     /// Degrees north, -90 to 90.
     pub(crate) lat: f64,
     /// Degrees east, -180 to 180.
     pub(crate) lon: f64,
 }
 
-impl Point {
+impl Coordinates {
     /// A point from what a caller gave.
     ///
     /// # Errors
@@ -73,11 +73,16 @@ impl Point {
     }
 }
 
-impl fmt::Display for Point {
+impl fmt::Display for Coordinates {
     /// `52.52, 13.405`: latitude first, at most six places.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use crate::base::text::figure;
-        write!(f, "{}, {}", figure(self.lat, 6), figure(self.lon, 6))
+        use crate::base::text::trim_decimals;
+        write!(
+            f,
+            "{}, {}",
+            trim_decimals(self.lat, 6),
+            trim_decimals(self.lon, 6)
+        )
     }
 }
 
@@ -87,25 +92,25 @@ mod tests {
 
     #[test]
     fn points_are_in_range_and_distances_right() {
-        assert!(Point::new(0.0, 0.0).is_ok() && Point::new(-90.0, 180.0).is_ok());
+        assert!(Coordinates::new(0.0, 0.0).is_ok() && Coordinates::new(-90.0, 180.0).is_ok());
         for (lat, lon) in [
             (90.1, 0.0),
             (0.0, -180.1),
             (f64::NAN, 0.0),
             (0.0, f64::INFINITY),
         ] {
-            assert!(Point::new(lat, lon).is_err(), "{lat} {lon}");
+            assert!(Coordinates::new(lat, lon).is_err(), "{lat} {lon}");
         }
         assert!(
-            Point::new(120.0, 40.0)
+            Coordinates::new(120.0, 40.0)
                 .unwrap_err()
                 .one_line()
                 .contains("swapped")
         );
-        let berlin = Point::new(52.520_008, 13.404_954).unwrap();
-        let paris = Point::new(48.8566, 2.3522).unwrap();
+        let berlin = Coordinates::new(52.520_008, 13.404_954).unwrap();
+        let paris = Coordinates::new(48.8566, 2.3522).unwrap();
         assert!((berlin.metres_to(paris) - 877_460.0).abs() < 1_000.0);
         assert!(berlin.metres_to(berlin) < 1e-6);
-        assert_eq!(Point::new(52.5, -0.0).unwrap().to_string(), "52.5, 0");
+        assert_eq!(Coordinates::new(52.5, -0.0).unwrap().to_string(), "52.5, 0");
     }
 }

@@ -1,7 +1,7 @@
 //! Distances in the unit that the user likes.
 
-use crate::base::text::{figure, thousands};
-use crate::tools::engine::context::World;
+use crate::base::text::{thousands, trim_decimals};
+use crate::tools::engine::context::SessionContext;
 
 /// Metres in a mile.
 pub(super) const MILE: f64 = 1_609.344;
@@ -10,16 +10,16 @@ pub(super) const FOOT: f64 = 0.304_8;
 
 /// Kilometres or miles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unit {
+pub(crate) enum DistanceUnit {
     /// Metres and kilometres.
     Km,
     /// Feet and miles.
     Mi,
 }
 
-impl Unit {
+impl DistanceUnit {
     /// The unit from the preferences; kilometres by default.
-    pub(crate) fn of(world: &World) -> Self {
+    pub(crate) fn of(world: &SessionContext) -> Self {
         let said = world.preference("distance_unit");
         match said.as_ref().and_then(|value| value.as_str()) {
             Some(unit) if unit.trim().to_lowercase().starts_with("mi") => Self::Mi,
@@ -36,11 +36,14 @@ impl Unit {
         if metres < change {
             let number = metres / small;
             let step = if number < 100.0 { 1.0 } else { 10.0 };
-            return format!("{} {small_name}", figure((number / step).round() * step, 0));
+            return format!(
+                "{} {small_name}",
+                trim_decimals((number / step).round() * step, 0)
+            );
         }
         let number = metres / large;
         if number < 99.5 {
-            return format!("{} {large_name}", figure(number, 1));
+            return format!("{} {large_name}", trim_decimals(number, 1));
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let whole = number.round() as u64;
@@ -66,7 +69,7 @@ mod tests {
             (5_381_234.0, "5,381 km", "3,344 mi"),
         ] {
             assert_eq!(
-                (Unit::Km.say(metres), Unit::Mi.say(metres)),
+                (DistanceUnit::Km.say(metres), DistanceUnit::Mi.say(metres)),
                 (km.into(), mi.into())
             );
         }

@@ -1,13 +1,13 @@
 //! A result as labelled lines: lines without a value are left out, and long values are shortened.
 
-use crate::base::text::{clip, single_spaced, visible};
+use crate::base::text::{clip, escape_controls, single_spaced};
 use crate::formats::html;
 
 /// Lines that are put together.
 #[derive(Debug, Default)]
-pub(crate) struct Sheet(String);
+pub(crate) struct LabeledText(String);
 
-impl Sheet {
+impl LabeledText {
     /// A sheet with the heading `title`.
     pub(crate) fn new(title: &str) -> Self {
         let mut sheet = Self::default();
@@ -50,7 +50,7 @@ pub(crate) fn plain(text: &str) -> String {
     } else {
         single_spaced(text)
     };
-    visible(&text)
+    escape_controls(&text)
 }
 
 /// At most `most` characters of `text`, cut between words, with `…` if anything was cut.
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn what_has_no_value_has_no_line() {
-        let mut sheet = Sheet::new("A title");
+        let mut sheet = LabeledText::new("A title");
         sheet.row("Empty", String::new());
         sheet.row("None", None);
         sheet.words("Words", &[]);

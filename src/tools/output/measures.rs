@@ -1,8 +1,8 @@
 //! Lengths, times and directions as people read them, in the units that the user chose.
 
-use crate::base::text::{figure, thousands};
-use crate::tools::engine::context::Ctx;
-use crate::tools::output::distance::{FOOT, MILE, Unit};
+use crate::base::text::{thousands, trim_decimals};
+use crate::tools::engine::context::ToolContext;
+use crate::tools::output::distance::{DistanceUnit, FOOT, MILE};
 
 /// The units of distances and weather: the preference `distance_unit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,10 +15,10 @@ pub(crate) enum Units {
 
 impl Units {
     /// The preference of the active profile.
-    pub(crate) fn of(ctx: &Ctx) -> Self {
-        match Unit::of(&ctx.world) {
-            Unit::Mi => Self::Miles,
-            Unit::Km => Self::Metric,
+    pub(crate) fn of(ctx: &ToolContext) -> Self {
+        match DistanceUnit::of(&ctx.world) {
+            DistanceUnit::Mi => Self::Miles,
+            DistanceUnit::Km => Self::Metric,
         }
     }
 
@@ -41,7 +41,7 @@ impl Units {
 
 fn kilometres(metres: f64) -> String {
     if metres.round() < 1_000.0 {
-        return format!("{} m", figure(metres, 0));
+        return format!("{} m", trim_decimals(metres, 0));
     }
     format!("{} km", large(metres / 1_000.0))
 }
@@ -49,7 +49,7 @@ fn kilometres(metres: f64) -> String {
 fn miles(metres: f64) -> String {
     let miles = metres / MILE;
     if miles < 0.095 {
-        return format!("{} ft", figure(metres / FOOT, 0));
+        return format!("{} ft", trim_decimals(metres / FOOT, 0));
     }
     format!("{} mi", large(miles))
 }

@@ -7,15 +7,15 @@ use jiff::civil::{DateTime, Time};
 use jiff::tz::AmbiguousOffset;
 use jiff::{Span, ToSpan, Unit, Zoned};
 
-use crate::alerts::record::{self, Record};
+use crate::alerts::record::{self, AlertRecord};
 use crate::alerts::{Alerts, schedule};
 use crate::base::ids;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{capital, clip, did_you_mean, visible};
+use crate::base::text::{capitalize, clip, did_you_mean, escape_controls};
 use crate::disk::atomic::{self, Access};
 use crate::disk::lock::Lock;
 use crate::formats::duration;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::{OUTSIDE, READ};
 
 crate::tools! { "alarms";
@@ -41,13 +41,13 @@ crate::tools! { "alarms";
 }
 
 /// Longest message.
-const LONGEST: usize = 4_000;
+const MAX_MESSAGE_CHARS: usize = 4_000;
 /// Longest wait for another Marvin that sets an alarm.
-const PATIENCE: Duration = Duration::from_secs(4);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
 
-fn set(ctx: &Ctx, args: SetAlarm) -> Outcome<String> {
+fn set(ctx: &ToolContext, args: SetAlarm) -> Outcome<String> {
     let world = &ctx.world;
-    let message = clip(args.message.trim(), LONGEST);
+    let message = clip(args.message.trim(), MAX_MESSAGE_CHARS);
     if message.is_empty() {
         return Err(Problem::input("An alarm needs a message.").next("Say what to show."));
     }
@@ -57,9 +57,9 @@ fn set(ctx: &Ctx, args: SetAlarm) -> Outcome<String> {
     let (mut alarm, lock) = {
         let folder = world.paths.alarms()?;
         atomic::make_folder(&folder, Access::Private)?;
-        let lock = Lock::take(&folder.join("set"), PATIENCE, &ctx.stop)?;
+        let lock = Lock::take(&folder.join("set"), LOCK_TIMEOUT, &ctx.stop)?;
         let label = free(&folder, &wanted)?;
-        let alarm = Record {
+        let alarm = AlertRecord {
             id: ids::hex(8),
             label,
             time: at.to_string(),
@@ -82,12 +82,12 @@ fn set(ctx: &Ctx, args: SetAlarm) -> Outcome<String> {
         }
     };
     Alerts::wake(&world.alerts);
-    let rings = alarm.rings(&world.alerts).unwrap_or_else(|| at.clone());
+    let rings = alarm.due(&world.alerts).unwrap_or_else(|| at.clone());
     let mut out = format!(
         "Alarm \"{}\" is set for {}.\nMessage: {}",
         alarm.label,
         rings.strftime("%A %-d %B %Y, %H:%M (%Z)"),
-        visible(&message)
+        escape_controls(&message)
     );
     let next = (rings > at).then(|| {
         let exact = at.strftime("%H:%M:%S");
@@ -115,7 +115,7 @@ fn label(given: &str) -> Outcome<String> {
         let better = better.trim_matches('-');
         let problem = Problem::input(format!(
             "\"{}\" cannot be an alarm's label.",
-            clip(&visible(&label), 60)
+            clip(&escape_controls(&label), 60)
         ))
         .next("Use letters, digits, \"-\" and \"_\", at most 56 of them.");
         return Err(if better.is_empty() {
@@ -145,7 +145,7 @@ fn moment(text: &str, now: &Zoned) -> Outcome<(Zoned, Option<String>)> {
     let wrong = || {
         Problem::input(format!(
             "\"{}\" is not a valid time.",
-            clip(&visible(text), 60)
+            clip(&escape_controls(text), 60)
         ))
         .next("Give HH:MM, YYYY-MM-DD HH:MM, or a span such as 30m, 2h or 1h30m.")
     };
@@ -174,8 +174,11 @@ fn moment(text: &str, now: &Zoned) -> Outcome<(Zoned, Option<String>)> {
         .filter(|(date, _)| date.starts_with(|c: char| c.is_ascii_digit()))
         .ok_or_else(wrong)?;
     let date: jiff::civil::Date = date.trim().parse().map_err(|_| {
-        Problem::input(format!("There is no date {}.", clip(&visible(date), 40)))
-            .next("Give a date that exists as YYYY-MM-DD.")
+        Problem::input(format!(
+            "There is no date {}.",
+            clip(&escape_controls(date), 40)
+        ))
+        .next("Give a date that exists as YYYY-MM-DD.")
     })?;
     let time = clock(time.trim()).ok_or_else(wrong)?;
     let (at, moved) = here(date.to_datetime(time), now).ok_or_else(wrong)?;
@@ -224,10 +227,10 @@ pub(crate) fn here(wall: DateTime, now: &Zoned) -> Option<(Zoned, Option<String>
     Some((at, said))
 }
 
-fn list(ctx: &Ctx, _: ListAlarms) -> Outcome<String> {
+fn list(ctx: &ToolContext, _: ListAlarms) -> Outcome<String> {
     let world = &ctx.world;
     let mut odd = Vec::new();
-    let alarms: Vec<Record> = record::all(&world.paths, world.clock.zones(), &mut odd)?
+    let alarms: Vec<AlertRecord> = record::all(&world.paths, world.clock.zones(), &mut odd)?
         .into_iter()
         .filter(|r| r.of.is_none())
         .collect();
@@ -247,7 +250,7 @@ fn list(ctx: &Ctx, _: ListAlarms) -> Outcome<String> {
             alarm.label,
             at.with_time_zone(now.time_zone().clone())
                 .strftime("%a %-d %b %Y %H:%M"),
-            visible(&alarm.message)
+            escape_controls(&alarm.message)
         ));
     }
     if lines.is_empty() {
@@ -259,9 +262,9 @@ fn list(ctx: &Ctx, _: ListAlarms) -> Outcome<String> {
     Ok(lines.join("\n"))
 }
 
-fn cancel(ctx: &Ctx, args: CancelAlarm) -> Outcome<String> {
+fn cancel(ctx: &ToolContext, args: CancelAlarm) -> Outcome<String> {
     let world = &ctx.world;
-    let alarms: Vec<Record> = record::all(&world.paths, world.clock.zones(), &mut Vec::new())?
+    let alarms: Vec<AlertRecord> = record::all(&world.paths, world.clock.zones(), &mut Vec::new())?
         .into_iter()
         .filter(|r| r.of.is_none())
         .collect();
@@ -270,10 +273,10 @@ fn cancel(ctx: &Ctx, args: CancelAlarm) -> Outcome<String> {
         let labels: BTreeSet<&str> = alarms.iter().map(|alarm| alarm.label.as_str()).collect();
         let problem = Problem::missing(format!(
             "There is no alarm \"{}\".",
-            clip(&visible(&wanted), 60)
+            clip(&escape_controls(&wanted), 60)
         ));
         return Err(match did_you_mean(&wanted, labels.iter().copied()) {
-            Some(near) => problem.next(capital(&near)),
+            Some(near) => problem.next(capitalize(&near)),
             None if labels.is_empty() => problem.next("No alarm is set."),
             None => problem.next(format!(
                 "Alarms: {}.",

@@ -11,9 +11,9 @@ mod age;
 use crate::base::params::{Param, Type};
 use crate::base::patterns::MAX_QUERY_BYTES;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, thousands, visible};
+use crate::base::text::{clip, escape_controls, thousands};
 use crate::disk::json_records;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::{READ, RECORDS};
 
 crate::tools! { "bookmarks";
@@ -47,7 +47,7 @@ crate::tools! { "bookmarks";
 }
 
 /// Bytes of an address at most.
-const LONGEST: usize = 8_000;
+const MAX_URL_BYTES: usize = 8_000;
 
 /// Words separated by commas, or a list of them.
 #[derive(Debug, Clone)]
@@ -128,28 +128,28 @@ impl Bookmark {
     fn write(&self, out: &mut String) {
         let title = self.own_title();
         let heading = title.unwrap_or(&self.url);
-        let _ = write!(out, "{}", visible(heading).replace('\n', " "));
+        let _ = write!(out, "{}", escape_controls(heading).replace('\n', " "));
         if !self.tags.is_empty() {
-            let _ = write!(out, " [{}]", visible(&self.tags.join(", ")));
+            let _ = write!(out, " [{}]", escape_controls(&self.tags.join(", ")));
         }
         out.push('\n');
         if title.is_some() && !self.url.is_empty() {
-            let _ = writeln!(out, "  {}", visible(&self.url));
+            let _ = writeln!(out, "  {}", escape_controls(&self.url));
         }
-        for line in visible(&self.notes).lines() {
+        for line in escape_controls(&self.notes).lines() {
             let _ = writeln!(out, "  {line}");
         }
     }
 }
 
 /// The profile's file, and the one that all profiles once shared.
-fn files(ctx: &Ctx) -> Outcome<(PathBuf, PathBuf)> {
+fn files(ctx: &ToolContext) -> Outcome<(PathBuf, PathBuf)> {
     let paths = &ctx.world.paths;
     let own = paths.profile(&ctx.world.profile())?.bookmarks();
     Ok((own, paths.shared_bookmarks()?))
 }
 
-fn save(ctx: &Ctx, args: BookmarkSave) -> Outcome<String> {
+fn save(ctx: &ToolContext, args: BookmarkSave) -> Outcome<String> {
     let url = address(&args.url)?;
     let key = key(&url);
     let words = pattern(key.split_once("://").map_or(key.as_str(), |(_, rest)| rest))?;
@@ -182,7 +182,7 @@ fn save(ctx: &Ctx, args: BookmarkSave) -> Outcome<String> {
     })?;
     let said = format!(
         "Bookmarked {} ({} in all).",
-        clip(&visible(&title), 200),
+        clip(&escape_controls(&title), 200),
         thousands(total as u64)
     );
     Ok(notice.map_or(said.clone(), |notice| format!("{said}\n{notice}")))
@@ -194,11 +194,11 @@ fn already(old: &Bookmark) -> Problem {
         None => String::new(),
     };
     let named = old.own_title().map_or(String::new(), |title| {
-        format!(", as \"{}\"", clip(&visible(title), 200))
+        format!(", as \"{}\"", clip(&escape_controls(title), 200))
     });
     Problem::refused(format!(
         "{} is bookmarked already{since}{named}.",
-        visible(&old.url)
+        escape_controls(&old.url)
     ))
     .next("Nothing was changed.")
 }
@@ -207,7 +207,7 @@ fn already(old: &Bookmark) -> Problem {
 fn address(text: &str) -> Outcome<String> {
     let text = text.trim().trim_matches(['<', '>', '"', '\'']);
     let wrong = |why: &str| {
-        let shown = clip(&visible(text), 80);
+        let shown = clip(&escape_controls(text), 80);
         Err(
             Problem::input(format!("\"{shown}\" is not a web address: {why}."))
                 .next("For example https://example.org/page."),
@@ -216,7 +216,7 @@ fn address(text: &str) -> Outcome<String> {
     if text.is_empty() {
         return wrong("it is empty");
     }
-    if text.len() > LONGEST {
+    if text.len() > MAX_URL_BYTES {
         return wrong("it is too long");
     }
     if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
@@ -277,7 +277,7 @@ fn may_hold(raw: &str, words: &Regex) -> bool {
 
 /// The newest `limit` matching links, the number of matches (one more than `limit` when there are more), and the total.
 fn newest(
-    ctx: &Ctx,
+    ctx: &ToolContext,
     limit: u32,
     words: Option<&Regex>,
     fits: impl Fn(&Bookmark) -> bool,
@@ -316,7 +316,7 @@ fn newest(
     Ok((out, count, all.len()))
 }
 
-fn list(ctx: &Ctx, args: BookmarkList) -> Outcome<String> {
+fn list(ctx: &ToolContext, args: BookmarkList) -> Outcome<String> {
     let tag = args.tag.trim().trim_start_matches('#');
     let words = match tag {
         "" => None,
@@ -326,19 +326,19 @@ fn list(ctx: &Ctx, args: BookmarkList) -> Outcome<String> {
     let (out, count, all) = newest(ctx, args.limit, words.as_ref(), tagged)?;
     let what = match tag {
         "" => String::new(),
-        tag => format!(" tagged \"{}\"", clip(&visible(tag), 60)),
+        tag => format!(" tagged \"{}\"", clip(&escape_controls(tag), 60)),
     };
     Ok(told(out, count, all, args.limit, &what))
 }
 
-fn search(ctx: &Ctx, args: BookmarkSearch) -> Outcome<String> {
+fn search(ctx: &ToolContext, args: BookmarkSearch) -> Outcome<String> {
     let query = args.query.trim();
     if query.is_empty() {
         return Err(Problem::input("The query is empty.").next("Give the words to look for."));
     }
     let words = pattern(query)?;
     let (out, count, all) = newest(ctx, args.limit, Some(&words), |one| one.holds(&words))?;
-    let what = format!(" with \"{}\"", clip(&visible(query), 60));
+    let what = format!(" with \"{}\"", clip(&escape_controls(query), 60));
     Ok(told(out, count, all, args.limit, &what))
 }
 

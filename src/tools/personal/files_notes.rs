@@ -1,13 +1,13 @@
 //! Module `files-notes`: reading and editing a note by its lines, in the folder that the notes tools use.
 
-use super::notes::home::{Home, LARGEST, lock};
+use super::notes::home::{LARGEST, NotesDir, lock};
 use super::notes::within;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::plural;
 use crate::chat::display::Display;
-use crate::formats::patch::{self, Edited, Section};
-use crate::tools::engine::context::Ctx;
-use crate::tools::{Done, READ, USER_FILES};
+use crate::formats::patch::{self, EditedText, Section};
+use crate::tools::engine::context::ToolContext;
+use crate::tools::{READ, ToolOk, USER_FILES};
 
 crate::tools! { "files-notes";
     /// Read numbered lines from a note.
@@ -31,8 +31,8 @@ crate::tools! { "files-notes";
     } => apply_patch;
 }
 
-fn read_lines(ctx: &Ctx, args: FileReadLines) -> Outcome<String> {
-    let home = Home::open(ctx)?;
+fn read_lines(ctx: &ToolContext, args: FileReadLines) -> Outcome<String> {
+    let home = NotesDir::open(ctx)?;
     let rel = home.existing(&args.path)?;
     let bytes = home.root()?.read(&rel, LARGEST)?;
     let text = String::from_utf8_lossy(&bytes);
@@ -66,12 +66,12 @@ fn read_lines(ctx: &Ctx, args: FileReadLines) -> Outcome<String> {
     Ok(within(ctx, out, "file_read_lines"))
 }
 
-fn apply_patch(ctx: &Ctx, args: FileApplyPatch) -> Outcome<Done> {
+fn apply_patch(ctx: &ToolContext, args: FileApplyPatch) -> Outcome<ToolOk> {
     if args.patch.trim().is_empty() {
         return Err(Problem::input("The patch is empty.")
             .next("Give hunks that begin with @@, or commands such as REPLACE 3."));
     }
-    let home = Home::open(ctx)?;
+    let home = NotesDir::open(ctx)?;
     let rel = home.existing(&args.path)?;
     let root = home.root()?;
     root.check_write(rel.as_str())?;
@@ -91,7 +91,7 @@ fn apply_patch(ctx: &Ctx, args: FileApplyPatch) -> Outcome<Done> {
         }
     };
     let lines: Vec<String> = std::iter::once(head).chain(done.report).collect();
-    let words = Done::from(lines.join("\n"));
+    let words = ToolOk::from(lines.join("\n"));
     Ok(match is_changed {
         true => words.showing(Display::Patch { text: args.patch }),
         false => words,
@@ -99,7 +99,7 @@ fn apply_patch(ctx: &Ctx, args: FileApplyPatch) -> Outcome<Done> {
 }
 
 /// The text after the patch, in whichever of the forms it is written.
-fn edited(before: &str, patch: &str, name: &str) -> Outcome<Edited> {
+fn edited(before: &str, patch: &str, name: &str) -> Outcome<EditedText> {
     if patch::is_commands(patch) {
         return patch::apply_commands(before, patch, name);
     }
@@ -114,7 +114,7 @@ fn edited(before: &str, patch: &str, name: &str) -> Outcome<Edited> {
             return Err(Problem::input("Here a patch changes one existing note.")
                 .next("Send one \"*** Update File\" section, or hunks that begin with @@."));
         };
-        return Ok(Edited {
+        return Ok(EditedText {
             text: patch::new_text(before, chunks, name)?,
             report: vec![plural(chunks.len(), "change")],
         });

@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use crate::base::params::{Param, Type};
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{capital, clip, did_you_mean, visible};
+use crate::base::text::{capitalize, clip, did_you_mean, escape_controls};
 use crate::store::{preferences, profiles};
-use crate::tools::engine::context::Ctx;
-use crate::tools::{Done, Effect, RECORDS};
+use crate::tools::engine::context::ToolContext;
+use crate::tools::{Effect, RECORDS, ToolOk};
 
 crate::tools! { "profiles";
     /// Switch user profile, creating it if new.
@@ -21,11 +21,11 @@ crate::tools! { "profiles";
     /// Change one preference.
     update_preferences(UpdatePreferences; RECORDS.seconds(5).destructive().idempotent()) {
         /// preference name
-        key: Key, example: "dietary";
+        key: PreferenceKey, example: "dietary";
         /// set, add or remove
         action: Action = "set";
         /// text; lists comma-separated
-        value: Given, example: "vegetarian";
+        value: PreferenceValue, example: "vegetarian";
     } => update;
 }
 
@@ -46,9 +46,9 @@ const MORE_KEYS: [&str; 2] = ["distance_unit", "contact"];
 
 /// A preference's name: the documented ones, and any key already in the file.
 #[derive(Debug, Clone)]
-pub(crate) struct Key(String);
+pub(crate) struct PreferenceKey(String);
 
-impl Param for Key {
+impl Param for PreferenceKey {
     const TYPE: Type = Type::Choice(&KEYS);
     fn read(value: &Value) -> Option<Self> {
         let name = value.as_str()?.trim();
@@ -60,9 +60,9 @@ impl Param for Key {
 
 /// A value as models give it: text, or the list or number that the text would mean.
 #[derive(Debug, Clone)]
-pub(crate) struct Given(String);
+pub(crate) struct PreferenceValue(String);
 
-impl Param for Given {
+impl Param for PreferenceValue {
     const TYPE: Type = Type::Text;
     fn read(value: &Value) -> Option<Self> {
         match value {
@@ -87,7 +87,7 @@ crate::choice! {
     }
 }
 
-fn switch(ctx: &Ctx, args: SwitchProfile) -> Outcome<Done> {
+fn switch(ctx: &ToolContext, args: SwitchProfile) -> Outcome<ToolOk> {
     let world = &ctx.world;
     let name = profiles::name(&world.paths, &args.profile_name)?;
     let before = world.profile();
@@ -107,16 +107,16 @@ fn switch(ctx: &Ctx, args: SwitchProfile) -> Outcome<Done> {
         profiles::names(&world.paths).join(", ")
     );
     if name == before {
-        return Ok(Done::from(out));
+        return Ok(ToolOk::from(out));
     }
     world.set_profile(&name);
-    Ok(Done::from(out).and(Effect::SwitchProfile(name)))
+    Ok(ToolOk::from(out).and(Effect::SwitchProfile(name)))
 }
 
-fn update(ctx: &Ctx, args: UpdatePreferences) -> Outcome<String> {
+fn update(ctx: &ToolContext, args: UpdatePreferences) -> Outcome<String> {
     let profile = ctx.world.paths.profile(&ctx.world.profile())?;
-    let Key(key) = args.key;
-    let Given(given) = args.value;
+    let PreferenceKey(key) = args.key;
+    let PreferenceValue(given) = args.value;
     let mut report = String::new();
     preferences::update(&profile, |keys| {
         let old = keys.get(&key);
@@ -147,10 +147,10 @@ fn unknown(key: &str, keys: &Map<String, Value>) -> Problem {
     let known = KEYS.into_iter().chain(MORE_KEYS).chain(own);
     let problem = Problem::input(format!(
         "There is no preference \"{}\".",
-        clip(&visible(key), 60)
+        clip(&escape_controls(key), 60)
     ));
     let problem = match did_you_mean(key, known) {
-        Some(hint) => problem.next(capital(&hint)),
+        Some(hint) => problem.next(capitalize(&hint)),
         None => problem,
     };
     problem.next(format!(
@@ -160,7 +160,7 @@ fn unknown(key: &str, keys: &Map<String, Value>) -> Problem {
 }
 
 /// The form of a preference's value.
-enum Form {
+enum PreferenceForm {
     List,
     Words(&'static [&'static str]),
     Flag,
@@ -169,7 +169,7 @@ enum Form {
     Text,
 }
 
-impl Form {
+impl PreferenceForm {
     /// By the key; keys of the user's own keep the form they have.
     fn of(key: &str, old: Option<&Value>) -> Self {
         match key {
@@ -192,45 +192,45 @@ impl Form {
 /// The value after the change; `None` when the key goes.
 fn changed(key: &str, old: Option<&Value>, action: Action, given: &str) -> Outcome<Option<Value>> {
     let wrong = |wanted: &str| {
-        let given = clip(&visible(given), 60);
+        let given = clip(&escape_controls(given), 60);
         Problem::input(format!("{key} cannot be \"{given}\".")).next(format!("Give {wanted}."))
     };
-    let form = Form::of(key, old);
-    if let (Form::List, action) = (&form, action) {
+    let form = PreferenceForm::of(key, old);
+    if let (PreferenceForm::List, action) = (&form, action) {
         return list(key, old, action, given).map(Some);
     }
-    if let (Form::Text, Action::Add | Action::Remove) = (&form, action) {
+    if let (PreferenceForm::Text, Action::Add | Action::Remove) = (&form, action) {
         return text(key, old, action, given).map(Some);
     }
     if action == Action::Remove {
         return Ok(None);
     }
     let value = match form {
-        Form::Words(words) => {
+        PreferenceForm::Words(words) => {
             let plain = given.to_lowercase().replace([' ', '_'], "-");
             let word = words.iter().find(|word| **word == plain);
             Value::from(*word.ok_or_else(|| wrong(&format!("one of {}", words.join(", "))))?)
         }
-        Form::Flag => match given.to_lowercase().as_str() {
+        PreferenceForm::Flag => match given.to_lowercase().as_str() {
             "y" => true.into(),
             "n" | "none" => false.into(),
             _ => bool::read(&Value::from(given))
                 .ok_or_else(|| wrong("yes or no"))?
                 .into(),
         },
-        Form::Distance => {
+        PreferenceForm::Distance => {
             let plain = given.to_lowercase();
             let number = plain.strip_suffix("km").unwrap_or(&plain).trim();
             let number = number_of(number).filter(|number| number.as_f64() > Some(0.0));
             number.ok_or_else(|| wrong("a number of kilometres above zero"))?
         }
-        Form::Number => number_of(given).ok_or_else(|| wrong("a number"))?,
-        Form::List | Form::Text => Value::from(given),
+        PreferenceForm::Number => number_of(given).ok_or_else(|| wrong("a number"))?,
+        PreferenceForm::List | PreferenceForm::Text => Value::from(given),
     };
     Ok(Some(value))
 }
 
-/// A finite number, whole if it can be.
+/// A finite number, freeform if it can be.
 fn number_of(text: &str) -> Option<Value> {
     text.parse::<i64>().map(Value::from).ok().or_else(|| {
         let number = text.parse::<f64>().ok()?;

@@ -8,9 +8,9 @@ use crate::alerts::Alerts;
 use crate::alerts::timer::Timer;
 use crate::base::params::{Param, Type};
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{capital, clip, did_you_mean, visible};
+use crate::base::text::{capitalize, clip, did_you_mean, escape_controls};
 use crate::formats::duration;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::{MEMORY, READ};
 
 crate::tools! { "timers";
@@ -36,7 +36,7 @@ crate::tools! { "timers";
 }
 
 /// Most timers at once.
-const MOST: usize = 1_000;
+const MAX_TIMERS: usize = 1_000;
 
 /// Seconds, also as `5m` or `1h30m`.
 #[derive(Debug, Clone, Copy)]
@@ -51,14 +51,14 @@ impl Param for Seconds {
 }
 
 fn name(given: &str) -> Outcome<String> {
-    let name = clip(&visible(&given.trim().to_lowercase()), 80);
+    let name = clip(&escape_controls(&given.trim().to_lowercase()), 80);
     if name.is_empty() {
         return Err(Problem::input("A timer needs a name.").next("Give one, such as \"tea\"."));
     }
     Ok(name)
 }
 
-fn start(ctx: &Ctx, args: TimerStart) -> Outcome<String> {
+fn start(ctx: &ToolContext, args: TimerStart) -> Outcome<String> {
     let name = name(&args.name)?;
     let now = Instant::now();
     let lasts = (args.duration_seconds.0 > 0).then(|| Duration::from_secs(args.duration_seconds.0));
@@ -79,8 +79,10 @@ fn start(ctx: &Ctx, args: TimerStart) -> Outcome<String> {
             ))
             .next("Stop it with timer_stop, or choose another name."));
         }
-        if timers.len() >= MOST {
-            return Err(Problem::limit(format!("There are {MOST} timers.")).next("Stop some."));
+        if timers.len() >= MAX_TIMERS {
+            return Err(
+                Problem::limit(format!("There are {MAX_TIMERS} timers.")).next("Stop some.")
+            );
         }
         timers.insert(name.clone(), timer);
     }
@@ -95,7 +97,7 @@ fn start(ctx: &Ctx, args: TimerStart) -> Outcome<String> {
     Ok(out)
 }
 
-fn check(ctx: &Ctx, args: TimerCheck) -> Outcome<String> {
+fn check(ctx: &ToolContext, args: TimerCheck) -> Outcome<String> {
     let now = Instant::now();
     let timers = ctx.world.alerts.timers();
     if args.name.trim().is_empty() {
@@ -116,7 +118,7 @@ fn check(ctx: &Ctx, args: TimerCheck) -> Outcome<String> {
     }
 }
 
-fn stop(ctx: &Ctx, args: TimerStop) -> Outcome<String> {
+fn stop(ctx: &ToolContext, args: TimerStop) -> Outcome<String> {
     let name = name(&args.name)?;
     let mut timers = ctx.world.alerts.timers();
     match timers.remove(&name) {
@@ -132,7 +134,7 @@ fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Problem {
     let names: Vec<&str> = names.collect();
     let problem = Problem::missing(format!("There is no timer \"{name}\"."));
     match did_you_mean(name, names.iter().copied()) {
-        Some(near) => problem.next(capital(&near)),
+        Some(near) => problem.next(capitalize(&near)),
         None if names.is_empty() => problem.next("No timer was started in this process."),
         None => problem.next(format!("Timers: {}.", names.join(", "))),
     }

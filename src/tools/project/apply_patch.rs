@@ -1,16 +1,16 @@
 //! A parsed patch carried out beneath a working directory.
 
 use crate::base::problem::{Outcome, Problem};
-use crate::disk::beneath::{Rel, Root};
+use crate::disk::beneath::{RelPath, Root};
 use crate::formats::patch::edit::new_text;
 use crate::formats::patch::parse::{Patch, Section};
 
 /// Bytes of a file that is changed, at most.
-const CAP: u64 = 64 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The changes made, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Done {
+pub(crate) struct PatchReport {
     /// Files added.
     pub added: Vec<String>,
     /// Files changed; a moved one under its new path.
@@ -19,7 +19,7 @@ pub(crate) struct Done {
     pub deleted: Vec<String>,
 }
 
-impl Done {
+impl PatchReport {
     /// The answer for the model, in the words of the original `apply_patch` program, which models are trained on.
     pub(crate) fn text(&self) -> String {
         format!(
@@ -46,12 +46,12 @@ impl Done {
 }
 
 /// A section whose paths were checked.
-enum Step<'a> {
-    Add(Rel, &'a str),
-    Delete(Rel),
+enum CheckedSection<'a> {
+    Add(RelPath, &'a str),
+    Delete(RelPath),
     Update {
-        from: Rel,
-        to: Option<Rel>,
+        from: RelPath,
+        to: Option<RelPath>,
         section: &'a Section,
     },
 }
@@ -64,9 +64,9 @@ enum Step<'a> {
 pub(crate) fn apply(
     root: &Root,
     patch: &Patch,
-    gate: &dyn Fn(&Rel) -> Outcome<()>,
-) -> Outcome<Done> {
-    let check = |path: &str| -> Outcome<Rel> {
+    gate: &dyn Fn(&RelPath) -> Outcome<()>,
+) -> Outcome<PatchReport> {
+    let check = |path: &str| -> Outcome<RelPath> {
         let rel = root.check_write(path)?;
         gate(&rel)?;
         Ok(rel)
@@ -74,37 +74,37 @@ pub(crate) fn apply(
     let mut steps = Vec::new();
     for section in &patch.sections {
         steps.push(match section {
-            Section::Add { path, text } => Step::Add(check(path)?, text),
-            Section::Delete { path } => Step::Delete(check(path)?),
-            Section::Update { path, to, .. } => Step::Update {
+            Section::Add { path, text } => CheckedSection::Add(check(path)?, text),
+            Section::Delete { path } => CheckedSection::Delete(check(path)?),
+            Section::Update { path, to, .. } => CheckedSection::Update {
                 from: check(path)?,
                 to: to.as_deref().map(check).transpose()?,
                 section,
             },
         });
     }
-    let mut done = Done::default();
+    let mut done = PatchReport::default();
     for step in &steps {
         take(root, step, &mut done).map_err(|problem| with_done(problem, &done))?;
     }
     Ok(done)
 }
 
-fn take(root: &Root, step: &Step<'_>, done: &mut Done) -> Outcome<()> {
+fn take(root: &Root, step: &CheckedSection<'_>, done: &mut PatchReport) -> Outcome<()> {
     match step {
-        Step::Add(rel, text) => {
+        CheckedSection::Add(rel, text) => {
             root.put(rel, text.as_bytes())?;
             done.added.push(rel.to_string());
         }
-        Step::Delete(rel) => {
+        CheckedSection::Delete(rel) => {
             root.remove_file(rel)?;
             done.deleted.push(rel.to_string());
         }
-        Step::Update { from, to, section } => {
+        CheckedSection::Update { from, to, section } => {
             let Section::Update { chunks, .. } = section else {
                 return Ok(());
             };
-            let old = String::from_utf8(root.read(from, CAP)?).map_err(|why| {
+            let old = String::from_utf8(root.read(from, MAX_FILE_BYTES)?).map_err(|why| {
                 Problem::input(format!(
                     "\"{from}\" is not UTF-8 text, so it cannot be patched."
                 ))
@@ -129,7 +129,7 @@ fn take(root: &Root, step: &Step<'_>, done: &mut Done) -> Outcome<()> {
     Ok(())
 }
 
-fn with_done(problem: Problem, done: &Done) -> Problem {
+fn with_done(problem: Problem, done: &PatchReport) -> Problem {
     let lines = done.lines();
     if lines.is_empty() {
         return problem.next("Nothing was changed.");
@@ -146,7 +146,7 @@ mod tests {
     use crate::formats::patch::parse::parse;
     use std::fs;
 
-    fn run(dir: &std::path::Path, body: &str) -> Outcome<Done> {
+    fn run(dir: &std::path::Path, body: &str) -> Outcome<PatchReport> {
         let patch = parse(&format!("*** Begin Patch\n{body}\n*** End Patch"))?;
         apply(&Root::open(dir)?, &patch, &|_| Ok(()))
     }
@@ -180,7 +180,7 @@ mod tests {
         let patch =
             parse("*** Begin Patch\n*** Add File: first\n+x\n*** Delete File: u\n*** End Patch")
                 .unwrap();
-        let gate = |rel: &Rel| match rel.as_str() {
+        let gate = |rel: &RelPath| match rel.as_str() {
             "u" => Err(Problem::refused("not this one")),
             _ => Ok(()),
         };

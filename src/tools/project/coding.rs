@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::base::problem::{Outcome, Problem};
-use crate::disk::beneath::{Look, Root};
+use crate::disk::beneath::{ListingOptions, Root};
 use crate::tools::engine::approval::ApprovalRequest;
-use crate::tools::engine::context::Ctx;
-use crate::tools::project::search::{Search, search};
-use crate::tools::{Done, Effect, MEMORY, READ};
+use crate::tools::engine::context::ToolContext;
+use crate::tools::project::search::{SearchQuery, search};
+use crate::tools::{Effect, MEMORY, READ, ToolOk};
 
 crate::tools! { "coding";
     /// Choose the directory all coding tools work in.
@@ -48,7 +48,7 @@ crate::tools! { "coding";
 /// Most lines of a tree.
 const TREE_LINES: usize = 1_000;
 
-fn set_dir(ctx: &Ctx, args: SetWorkingDir) -> Outcome<Done> {
+fn set_dir(ctx: &ToolContext, args: SetWorkingDir) -> Outcome<ToolOk> {
     let path = expand(ctx, &args.path);
     if !path.is_absolute() {
         return Err(
@@ -91,12 +91,12 @@ fn set_dir(ctx: &Ctx, args: SetWorkingDir) -> Outcome<Done> {
         None => root,
     };
     ctx.world.place.set(root, false);
-    Ok(Done::from(format!("Working directory: {}", dir.display())).and(Effect::WorkingDir(dir)))
+    Ok(ToolOk::from(format!("Working directory: {}", dir.display())).and(Effect::WorkingDir(dir)))
 }
 
 /// The part of a project with a fence of its own in which `root` lies: of this session's project by identity, of any other by its
 /// path. Links were followed when it was opened.
-fn closed_part(ctx: &Ctx, root: &Root) -> Outcome<Option<&'static str>> {
+fn closed_part(ctx: &ToolContext, root: &Root) -> Outcome<Option<&'static str>> {
     let place = &ctx.world.place;
     let projects: Vec<Arc<Root>> = [place.root(), place.first(), place.bound()]
         .into_iter()
@@ -120,7 +120,7 @@ fn closed_part(ctx: &Ctx, root: &Root) -> Outcome<Option<&'static str>> {
     Ok([".tickets", ".git", ".marvin"].into_iter().find(named))
 }
 
-fn expand(ctx: &Ctx, path: &str) -> PathBuf {
+fn expand(ctx: &ToolContext, path: &str) -> PathBuf {
     let home = || ctx.world.env.get("HOME").map(Path::new);
     match path.strip_prefix('~') {
         Some("") => home().map_or_else(|| PathBuf::from(path), Path::to_owned),
@@ -132,16 +132,16 @@ fn expand(ctx: &Ctx, path: &str) -> PathBuf {
     }
 }
 
-fn get_dir(ctx: &Ctx, _: GetWorkingDir) -> Outcome<String> {
+fn get_dir(ctx: &ToolContext, _: GetWorkingDir) -> Outcome<String> {
     Ok(match ctx.root() {
         Ok(root) => root.path().display().to_string(),
         Err(problem) => problem.one_line(),
     })
 }
 
-fn grep(ctx: &Ctx, args: CodeGrep) -> Outcome<String> {
+fn grep(ctx: &ToolContext, args: CodeGrep) -> Outcome<String> {
     let root = ctx.root()?;
-    let what = Search {
+    let what = SearchQuery {
         pattern: &args.pattern,
         glob: &args.glob_filter,
         context: args.context_lines.min(50) as usize,
@@ -150,14 +150,14 @@ fn grep(ctx: &Ctx, args: CodeGrep) -> Outcome<String> {
     search(&root, &what, &ctx.world.env, &ctx.stop)
 }
 
-fn show_tree(ctx: &Ctx, args: TreeArgs) -> Outcome<String> {
+fn show_tree(ctx: &ToolContext, args: TreeArgs) -> Outcome<String> {
     let root = ctx.root()?;
     // Models that mean the whole project often give an empty path.
     let path = Some(args.path.as_str()).filter(|path| !path.is_empty());
     let rel = root.check(path.unwrap_or("."))?;
     root.listing(
         &rel,
-        &Look {
+        &ListingOptions {
             depth: args.max_depth as usize,
             max_entries: TREE_LINES,
             marvin: false,
@@ -173,19 +173,19 @@ mod tests {
     use crate::base::cancel::Cancel;
     use crate::base::env::Env;
     use crate::chat::event::NullSink;
-    use crate::tools::engine::context::World;
-    use crate::tools::engine::policy::Bounds;
+    use crate::tools::engine::context::SessionContext;
+    use crate::tools::engine::policy::ToolPolicy;
     use std::fs;
 
-    fn set(ctx: &Ctx, path: &Path) -> Outcome<Done> {
+    fn set(ctx: &ToolContext, path: &Path) -> Outcome<ToolOk> {
         let path = path.display().to_string();
         set_dir(ctx, SetWorkingDir { path })
     }
 
-    fn ctx(dir: &Path, is_bound: bool) -> Ctx {
-        let world = World::new(Env::default(), Bounds::default());
+    fn ctx(dir: &Path, is_bound: bool) -> ToolContext {
+        let world = SessionContext::new(Env::default(), ToolPolicy::default());
         world.place.set(Root::open(dir).unwrap(), is_bound);
-        Ctx::new(Arc::new(world), Cancel::new(), Arc::new(NullSink))
+        ToolContext::new(Arc::new(world), Cancel::new(), Arc::new(NullSink))
     }
 
     #[test]

@@ -8,14 +8,14 @@ use crate::base::params::right_call;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::chat::display::Display;
-use crate::disk::beneath::{Rel, Root};
+use crate::disk::beneath::{RelPath, Root};
 use crate::formats::patch;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::read_budget::{MAX_RANGE_CHARS, READ_STOP, READ_WARN};
 use crate::tools::engine::{arguments, write_allowlist};
 use crate::tools::output::file_edit;
 use crate::tools::project::scratch;
-use crate::tools::{Done, PROJECT_FILES, READ};
+use crate::tools::{PROJECT_FILES, READ, ToolOk};
 
 crate::tools! { "files";
     /// Read a project file with line numbers.
@@ -52,7 +52,7 @@ crate::tools! { "files";
         old_str: String, example: "let x = 1;", alias: &["old_string", "old", "old_text"];
         /// replacement; empty deletes
         new_str: String = "", example: "let x = 2;", alias: &["new_string", "new", "new_text"];
-    } => replace, whole apply, says ["replace {old_str} with {new_str} in {path}"];
+    } => replace, freeform apply, says ["replace {old_str} with {new_str} in {path}"];
 }
 
 /// A file larger than this many bytes is only read in ranges.
@@ -62,7 +62,7 @@ const LARGEST: u64 = 512 << 20;
 /// Less room than this, in characters, is too little for a read.
 const NO_ROOM: usize = 2_000;
 
-fn read(ctx: &Ctx, args: ReadFile) -> Outcome<String> {
+fn read(ctx: &ToolContext, args: ReadFile) -> Outcome<String> {
     let root = ctx.root()?;
     let rel = root.check(&args.path)?;
     let mut file = root.open_read(&rel)?;
@@ -111,7 +111,12 @@ fn read(ctx: &Ctx, args: ReadFile) -> Outcome<String> {
 }
 
 /// `N. text` for the lines of a range, and how many lines there are (as far as they were read).
-fn numbered(file: std::fs::File, from: u64, to: u64, ctx: &Ctx) -> Outcome<(String, usize)> {
+fn numbered(
+    file: std::fs::File,
+    from: u64,
+    to: u64,
+    ctx: &ToolContext,
+) -> Outcome<(String, usize)> {
     use std::io::BufRead;
     let mut reader = std::io::BufReader::with_capacity(64 * 1024, file);
     let mut shown = String::new();
@@ -142,7 +147,7 @@ fn numbered(file: std::fs::File, from: u64, to: u64, ctx: &Ctx) -> Outcome<(Stri
     Ok((shown, usize::try_from(number).unwrap_or(usize::MAX)))
 }
 
-fn count_lines(file: &mut std::fs::File, ctx: &Ctx) -> u64 {
+fn count_lines(file: &mut std::fs::File, ctx: &ToolContext) -> u64 {
     let mut buffer = vec![0u8; 256 * 1024];
     let mut lines = 0;
     let mut open = false;
@@ -160,7 +165,7 @@ fn count_lines(file: &mut std::fs::File, ctx: &Ctx) -> u64 {
     lines + u64::from(open)
 }
 
-fn too_long(rel: &Rel, size: u64, lines: u64) -> Problem {
+fn too_long(rel: &RelPath, size: u64, lines: u64) -> Problem {
     let half = (lines / 2).max(1);
     let plural = if lines == 1 { "" } else { "s" };
     Problem::limit(format!("{} has {} bytes in {lines} line{plural}; files over 10 KB are read in ranges.", rel.as_str(), text::thousands(size)))
@@ -169,7 +174,13 @@ fn too_long(rel: &Rel, size: u64, lines: u64) -> Problem {
 
 /// Keeps reading within the conversation's and the context's budget. Beyond the former a whole file is refused, and short ranges are
 /// still read until the context itself is full: what the work needs now must stay readable.
-fn within_budget(ctx: &Ctx, root: &Root, rel: &Rel, shown: String, whole: bool) -> Outcome<String> {
+fn within_budget(
+    ctx: &ToolContext,
+    root: &Root,
+    rel: &RelPath,
+    shown: String,
+    whole: bool,
+) -> Outcome<String> {
     let mut spent = ctx.world.reading.lock();
     let count = shown.chars().count();
     let beyond = *spent >= READ_STOP;
@@ -231,7 +242,7 @@ fn within_budget(ctx: &Ctx, root: &Root, rel: &Rel, shown: String, whole: bool) 
 }
 
 /// The fence and the gates for a write to `path`.
-fn writable(ctx: &Ctx, root: &Root, path: &str) -> Outcome<Rel> {
+fn writable(ctx: &ToolContext, root: &Root, path: &str) -> Outcome<RelPath> {
     let rel = root.check_write(path)?;
     write_allowlist::may_write(&ctx.world, root, &rel)?;
     Ok(rel)
@@ -244,7 +255,7 @@ fn some_text(tool: &str, content: &str) -> Outcome<()> {
     Ok(())
 }
 
-fn create(ctx: &Ctx, args: CreateFile) -> Outcome<Done> {
+fn create(ctx: &ToolContext, args: CreateFile) -> Outcome<ToolOk> {
     some_text("create_file", &args.content)?;
     let root = ctx.root()?;
     let rel = writable(ctx, &root, &args.path)?;
@@ -261,10 +272,10 @@ fn create(ctx: &Ctx, args: CreateFile) -> Outcome<Done> {
         text::plural(args.content.len(), "byte"),
         text::plural(args.content.lines().count(), "line")
     );
-    Ok(Done::from(words).showing(file_edit::created(&args.content)))
+    Ok(ToolOk::from(words).showing(file_edit::created(&args.content)))
 }
 
-fn append(ctx: &Ctx, args: AppendFile) -> Outcome<Done> {
+fn append(ctx: &ToolContext, args: AppendFile) -> Outcome<ToolOk> {
     some_text("append_file", &args.content)?;
     let root = ctx.root()?;
     let rel = writable(ctx, &root, &args.path)?;
@@ -278,13 +289,13 @@ fn append(ctx: &Ctx, args: AppendFile) -> Outcome<Done> {
     // Only the picture needs the file: one that is too large to look into has none of its place.
     let after = root.read(&rel, file_edit::MAX_SEARCHED_BYTES).ok();
     let after = after.and_then(|bytes| String::from_utf8(bytes).ok());
-    Ok(Done::from(words).showing(file_edit::appended(after.as_deref(), &args.content)))
+    Ok(ToolOk::from(words).showing(file_edit::appended(after.as_deref(), &args.content)))
 }
 
 /// Largest file that is patched.
 const PATCHED: u64 = 64 << 20;
 
-fn replace(ctx: &Ctx, args: ApplyPatch) -> Outcome<Done> {
+fn replace(ctx: &ToolContext, args: ApplyPatch) -> Outcome<ToolOk> {
     let root = ctx.root()?;
     let rel = writable(ctx, &root, &args.path)?;
     let bytes = root.read(&rel, PATCHED)?;
@@ -296,7 +307,7 @@ fn replace(ctx: &Ctx, args: ApplyPatch) -> Outcome<Done> {
     let after = patch::replace_once(&before, &old, &new, rel.as_str())?;
     root.replace(&rel, after.as_bytes())?;
     let words = format!("Patched {}.", rel.as_str());
-    Ok(Done::from(words).showing(file_edit::replaced(&after, &old, &new)))
+    Ok(ToolOk::from(words).showing(file_edit::replaced(&after, &old, &new)))
 }
 
 /// The two texts without doubly escaped characters. A text that is in the file exactly as written was meant so, and then its replacement was, too.
@@ -310,7 +321,7 @@ fn as_meant<'a>(before: &str, old: &'a str, new: &'a str) -> (Cow<'a, str>, Cow<
     }
 }
 
-fn apply(ctx: &Ctx, text: &str) -> Outcome<Done> {
+fn apply(ctx: &ToolContext, text: &str) -> Outcome<ToolOk> {
     let root = ctx.root()?;
     let Some(bare) = patch::unwrap_patch_text(text) else {
         return Err(patch::explain_unified_diff(text).unwrap_or_else(|| {
@@ -324,7 +335,7 @@ fn apply(ctx: &Ctx, text: &str) -> Outcome<Done> {
     let done = apply_patch::apply(&root, &patch, &|rel| {
         write_allowlist::may_write(&ctx.world, &root, rel)
     })?;
-    Ok(Done::from(done.text()).showing(Display::Patch {
+    Ok(ToolOk::from(done.text()).showing(Display::Patch {
         text: text.to_owned(),
     }))
 }

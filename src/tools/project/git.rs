@@ -4,7 +4,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text;
 use crate::disk::beneath::Root;
 use crate::proc::git::Git;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::write_allowlist;
 use crate::tools::project::scratch;
 use crate::tools::{PROGRAMS, READ};
@@ -65,15 +65,15 @@ crate::tools! { "git";
 const UNASKED: u64 = 10_240;
 
 /// git in the working directory.
-fn git<'a>(ctx: &'a Ctx, root: &Root) -> Outcome<Git<'a>> {
+fn git<'a>(ctx: &'a ToolContext, root: &Root) -> Outcome<Git<'a>> {
     Git::open(root.path(), &ctx.world.env, &ctx.stop)
 }
 
-fn status(ctx: &Ctx, _: GitStatus) -> Outcome<String> {
+fn status(ctx: &ToolContext, _: GitStatus) -> Outcome<String> {
     git(ctx, &*ctx.root()?)?.status()
 }
 
-fn diff(ctx: &Ctx, args: GitDiff) -> Outcome<String> {
+fn diff(ctx: &ToolContext, args: GitDiff) -> Outcome<String> {
     let root = ctx.root()?;
     let path = args
         .path
@@ -84,7 +84,7 @@ fn diff(ctx: &Ctx, args: GitDiff) -> Outcome<String> {
     git(ctx, &root)?.diff(args.staged, path.as_ref().map(|path| path.as_str()))
 }
 
-fn commit(ctx: &Ctx, args: GitCommit) -> Outcome<String> {
+fn commit(ctx: &ToolContext, args: GitCommit) -> Outcome<String> {
     if args.message.trim().is_empty() {
         return Err(
             Problem::input("The commit message is empty.").next("Say what changed and why.")
@@ -105,11 +105,11 @@ fn commit(ctx: &Ctx, args: GitCommit) -> Outcome<String> {
     git(ctx, &root)?.commit(&message, args.add_all)
 }
 
-fn log(ctx: &Ctx, args: GitLog) -> Outcome<String> {
+fn log(ctx: &ToolContext, args: GitLog) -> Outcome<String> {
     git(ctx, &*ctx.root()?)?.log(args.max_count.min(1_000), args.oneline)
 }
 
-fn blame(ctx: &Ctx, args: GitBlame) -> Outcome<String> {
+fn blame(ctx: &ToolContext, args: GitBlame) -> Outcome<String> {
     let root = ctx.root()?;
     let rel = root.check(&args.path)?;
     let size = root
@@ -134,11 +134,11 @@ fn blame(ctx: &Ctx, args: GitBlame) -> Outcome<String> {
     git(ctx, &root)?.blame(rel.as_str(), range)
 }
 
-fn branches(ctx: &Ctx, _: GitBranch) -> Outcome<String> {
+fn branches(ctx: &ToolContext, _: GitBranch) -> Outcome<String> {
     git(ctx, &*ctx.root()?)?.branches()
 }
 
-fn checkout(ctx: &Ctx, args: GitCheckout) -> Outcome<String> {
+fn checkout(ctx: &ToolContext, args: GitCheckout) -> Outcome<String> {
     let root = ctx.root()?;
     if args.create_branch {
         return git(ctx, &root)?.create_branch(&args.target);

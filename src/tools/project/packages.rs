@@ -7,15 +7,15 @@ use std::time::Duration;
 use regex::Regex;
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, tail, visible};
+use crate::base::text::{clip, escape_controls, tail};
 use crate::disk::beneath::Root;
-use crate::proc::capture::Keep;
-use crate::proc::child::{Done, Run};
+use crate::proc::capture::KeepLimits;
+use crate::proc::child::{ProgramOutput, ProgramSpec};
 use crate::proc::child_env::command_env;
 use crate::proc::program::find_program;
 use crate::tools::PROGRAMS;
 use crate::tools::engine::approval::ApprovalRequest;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 crate::tools! { "packages";
     /// Add packages to the project.
@@ -30,11 +30,11 @@ crate::tools! { "packages";
 }
 
 /// Longest run for one package.
-const LIMIT: Duration = Duration::from_secs(120);
+const INSTALL_TIMEOUT: Duration = Duration::from_secs(120);
 /// The interpreter that pip runs in.
 const VENV_PYTHON: &str = ".venv/bin/python";
 /// Most packages of one call.
-const MOST: usize = 20;
+const MAX_PACKAGES: usize = 20;
 /// Variables that say where packages come from; only the package manager gets them.
 const SOURCES: [&str; 12] = [
     "UV_DEFAULT_INDEX",
@@ -112,7 +112,7 @@ static MANAGERS: [Manager; 4] = [
     },
 ];
 
-fn install(ctx: &Ctx, args: InstallPackages) -> Outcome<String> {
+fn install(ctx: &ToolContext, args: InstallPackages) -> Outcome<String> {
     let root = ctx.root()?;
     let packages: Vec<&str> = args.packages.iter().map(|name| name.trim()).collect();
     if packages.is_empty() || packages.iter().all(|name| name.is_empty()) {
@@ -120,9 +120,9 @@ fn install(ctx: &Ctx, args: InstallPackages) -> Outcome<String> {
             Problem::input("No packages are named.").next("For example packages [\"requests\"].")
         );
     }
-    if packages.len() > MOST {
+    if packages.len() > MAX_PACKAGES {
         return Err(Problem::limit(format!(
-            "{} packages are too many; {MOST} are the most.",
+            "{} packages are too many; {MAX_PACKAGES} are the most.",
             packages.len()
         )));
     }
@@ -175,12 +175,12 @@ fn chosen(root: &Root, asked: &str) -> Outcome<&'static Manager> {
             .ok_or_else(|| {
                 let problem = Problem::input(format!(
                     "\"{}\" is not a supported package manager here.",
-                    clip(&visible(&asked), 40)
+                    clip(&escape_controls(&asked), 40)
                 ));
                 let hint = crate::base::text::did_you_mean(&asked, names.iter().copied());
                 hint.into_iter()
                     .fold(problem, |problem, hint| {
-                        problem.next(crate::base::text::capital(&hint))
+                        problem.next(crate::base::text::capitalize(&hint))
                     })
                     .next(format!(
                         "One of: auto, {}. Nothing is installed with sudo.",
@@ -213,12 +213,12 @@ fn check(manager: &Manager, name: &str) -> Outcome<()> {
     if good && name.len() <= 200 {
         return Ok(());
     }
-    let shown = clip(&visible(name), 80);
+    let shown = clip(&escape_controls(name), 80);
     Err(Problem::refused(format!("\"{shown}\" is not a package name for {}.", manager.name))
         .next("Give a name with an optional version, such as \"requests>=2.31\" (Python) or \"left-pad@1.3.0\" (npm, cargo); no options, addresses or paths."))
 }
 
-fn program(ctx: &Ctx, manager: &Manager, root: &Root) -> Outcome<PathBuf> {
+fn program(ctx: &ToolContext, manager: &Manager, root: &Root) -> Outcome<PathBuf> {
     if manager.name == "pip" {
         let python = root.path().join(VENV_PYTHON);
         return if python.is_file() {
@@ -259,7 +259,7 @@ fn shown(manager: &Manager, words: &[&str]) -> String {
 
 /// Installs one package; the inner error is the manager's message.
 fn one(
-    ctx: &Ctx,
+    ctx: &ToolContext,
     manager: &Manager,
     program: &Path,
     root: &Root,
@@ -283,12 +283,12 @@ fn one(
         more.iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
     );
-    let mut run = Run::new(program, words(manager, name, dev), vars);
+    let mut run = ProgramSpec::new(program, words(manager, name, dev), vars);
     run.dir = Some(root.path().to_owned());
-    run.limit = LIMIT;
-    run.stdout = Keep::ends(4096, 8192);
-    run.stderr = Keep::ends(4096, 16 * 1024);
-    let before = Before::of(manager, root);
+    run.limit = INSTALL_TIMEOUT;
+    run.stdout = KeepLimits::ends(4096, 8192);
+    run.stderr = KeepLimits::ends(4096, 16 * 1024);
+    let before = ProjectSnapshot::of(manager, root);
     let done = run.run(&ctx.stop)?;
     if !done.success() {
         before.restore();
@@ -304,9 +304,9 @@ fn one(
 }
 
 /// The project's files as they were: a manager that is stopped leaves them half changed.
-struct Before(Vec<(PathBuf, Option<Vec<u8>>)>);
+struct ProjectSnapshot(Vec<(PathBuf, Option<Vec<u8>>)>);
 
-impl Before {
+impl ProjectSnapshot {
     fn of(manager: &Manager, root: &Root) -> Self {
         let path = |name: &&'static str| root.path().join(name);
         // Neither a symlink nor a FIFO, which would block a reader.
@@ -336,7 +336,7 @@ impl Before {
 }
 
 /// What was added, in the manager's words.
-fn added(done: &Done, name: &str) -> String {
+fn added(done: &ProgramOutput, name: &str) -> String {
     let said = format!("{}\n{}", done.stderr.text(), done.stdout.text());
     let bare: String = name
         .chars()
@@ -352,13 +352,13 @@ fn added(done: &Done, name: &str) -> String {
         same(own).then(|| format!("{own} {version}"))
     });
     match line {
-        Some(line) => format!("installed ({}).", visible(&line)),
+        Some(line) => format!("installed ({}).", escape_controls(&line)),
         None => "installed.".to_owned(),
     }
 }
 
 /// Why nothing was added: the lines that explain it, else the end of the output.
-fn why(done: &Done) -> String {
+fn why(done: &ProgramOutput) -> String {
     let said = format!("{}\n{}", done.stdout.text(), done.stderr.text());
     if said.contains("No `pyproject.toml` found") {
         return "There is no pyproject.toml here or above; run_command with \"uv init --bare\" makes one.".to_owned();
@@ -384,7 +384,7 @@ fn why(done: &Done) -> String {
     } else {
         lines.join(" ")
     };
-    visible(tail(&words, 600)).replace('\n', " ")
+    escape_controls(tail(&words, 600)).replace('\n', " ")
 }
 
 #[cfg(test)]

@@ -7,22 +7,22 @@ use crate::base::problem::Outcome;
 use crate::disk::atomic::{self, Access};
 use crate::disk::lock::Lock;
 use crate::proc::git::{Git, place};
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// Folders below the working directory that are not part of the project.
 const SCRATCH: [&str; 2] = [".marvin/logs/", ".marvin/memories/"];
 /// Another process adds its two lines in no time.
-const PATIENCE: Duration = Duration::from_secs(2);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Adds the scratch folders to the repository's own exclude list, once. Does nothing without a repository, if it belongs to another directory, or
 /// if the list cannot be written: that must not make the caller fail.
-pub(crate) fn hide(ctx: &Ctx) {
+pub(crate) fn hide(ctx: &ToolContext) {
     if let Some(root) = ctx.world.place.root() {
         let _ = hide_in(ctx, root.path());
     }
 }
 
-fn hide_in(ctx: &Ctx, dir: &Path) -> Outcome<()> {
+fn hide_in(ctx: &ToolContext, dir: &Path) -> Outcome<()> {
     // A look at two files before a process is started.
     let Some(found) = place::find(dir)? else {
         return Ok(());
@@ -37,7 +37,7 @@ fn hide_in(ctx: &Ctx, dir: &Path) -> Outcome<()> {
     // Refuses a repository that does not know this directory.
     Git::open(dir, &ctx.world.env, &ctx.stop)?;
     // The repository's folder itself is locked: a lock file beside the list would be one more file in a foreign folder.
-    let _lock = Lock::folder(found.common(), PATIENCE, &ctx.stop)?;
+    let _lock = Lock::folder(found.common(), LOCK_TIMEOUT, &ctx.stop)?;
     match added(atomic::read(&list, atomic::STATE_CAP)?, &lines) {
         Some(text) => atomic::write(&list, &text, Access::Usual),
         None => Ok(()),

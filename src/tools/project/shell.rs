@@ -6,11 +6,11 @@ use std::time::Duration;
 use crate::base::problem::{Outcome, Problem};
 use crate::chat::event::CallEnd;
 use crate::disk::beneath::Root;
-use crate::proc::shell::{self, Ran};
+use crate::proc::shell::{self, ShellOutput};
 use crate::tools::engine::approval::ApprovalRequest;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::project::scratch;
-use crate::tools::{Done, PROGRAMS};
+use crate::tools::{PROGRAMS, ToolOk};
 
 crate::tools! { "shell";
     /// Run a shell command in the working directory.
@@ -29,7 +29,7 @@ const LOGS: &str = ".marvin/logs";
 const NUDGED: [&str; 3] = ["rm", "rmdir", "unlink"];
 
 /// The folder for long output: the project's log folder, or the profile's if a symlink leads the former out of the project.
-fn logs(ctx: &Ctx, root: &Root) -> Outcome<PathBuf> {
+fn logs(ctx: &ToolContext, root: &Root) -> Outcome<PathBuf> {
     let inside = root.check(LOGS).and_then(|rel| root.exists(&rel)).is_ok();
     if inside {
         return Ok(root.path().join(LOGS));
@@ -38,7 +38,7 @@ fn logs(ctx: &Ctx, root: &Root) -> Outcome<PathBuf> {
     Ok(profile.logs())
 }
 
-fn run(ctx: &Ctx, args: RunCommand) -> Outcome<Done> {
+fn run(ctx: &ToolContext, args: RunCommand) -> Outcome<ToolOk> {
     let command = args.command.trim();
     let first = command.split_whitespace().next().unwrap_or_default();
     if first.is_empty() {
@@ -75,13 +75,13 @@ fn run(ctx: &Ctx, args: RunCommand) -> Outcome<Done> {
         // A failure, so that this is not mistaken for the whole output.
         return Err(Problem::cancelled().facts(ran.text));
     }
-    Ok(Done {
+    Ok(ToolOk {
         end: end(&ran),
         ..ran.text.into()
     })
 }
 
-fn end(ran: &Ran) -> CallEnd {
+fn end(ran: &ShellOutput) -> CallEnd {
     match (ran.timed_out, ran.code, ran.signal) {
         (true, _, _) => CallEnd::Timeout,
         (false, Some(0), _) => CallEnd::Success,

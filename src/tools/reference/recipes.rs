@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, one_line, plural, single_spaced, visible};
-use crate::net::service::Answer;
+use crate::base::text::{clip, escape_controls, one_line, plural, single_spaced};
+use crate::net::service::ServiceResponse;
 use crate::net::services::{Service, THEMEALDB};
 use crate::tools::READ;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::fenced;
 
 /// The services used.
@@ -18,7 +18,7 @@ const ASKS: &[&Service] = &[&THEMEALDB];
 
 crate::choice! {
     /// How to search.
-    pub(crate) enum By { Name = "name", Ingredient = "ingredient" }
+    pub(crate) enum RecipeSearchType { Name = "name", Ingredient = "ingredient" }
 }
 
 crate::tools! { "recipes";
@@ -27,7 +27,7 @@ crate::tools! { "recipes";
         /// dish or ingredient
         query: String, example: "Arrabiata";
         /// how to search
-        search_type: By = "name", alias: &["type"];
+        search_type: RecipeSearchType = "name", alias: &["type"];
     } => search, says ["find a recipe for {query}", "recipe for {query}", "recipes with {query}{search_type=ingredient}"];
 
     /// One full recipe.
@@ -40,7 +40,7 @@ crate::tools! { "recipes";
 /// The folder of the public key.
 const ROOT: &str = "/api/json/v1/1/";
 /// Hits at most.
-const MOST: usize = 10;
+const MAX_HITS: usize = 10;
 /// Numbered fields of ingredients.
 const FIELDS: usize = 20;
 /// Characters of a method in a search.
@@ -60,21 +60,21 @@ enum Meals {
     Said(String),
 }
 
-fn search(ctx: &Ctx, args: RecipeSearch) -> Outcome<String> {
+fn search(ctx: &ToolContext, args: RecipeSearch) -> Outcome<String> {
     let query = single_spaced(&args.query);
     if query.is_empty() {
         return Err(Problem::input("The query is empty.").next("Give a dish or an ingredient."));
     }
-    let ask = ctx.ask(&THEMEALDB).path(ROOT).keep(KEEP).within(WITHIN);
+    let ask = ctx.ask(&THEMEALDB).path(ROOT).keep(KEEP).timeout(WITHIN);
     let (answer, what) = match args.search_type {
-        By::Name => (ask.path("search.php").query("s", &query), "dish"),
+        RecipeSearchType::Name => (ask.path("search.php").query("s", &query), "dish"),
         // The service writes ingredients with underscores.
-        By::Ingredient => {
+        RecipeSearchType::Ingredient => {
             let name = query.replace(' ', "_");
             (ask.path("filter.php").query("i", name), "main ingredient")
         }
     };
-    let asked = clip(&visible(&query), 100);
+    let asked = clip(&escape_controls(&query), 100);
     let found = match meals(&answer.get()?)? {
         Meals::Some(found) => found,
         Meals::Said(words) if !is_miss(&words) => {
@@ -84,8 +84,8 @@ fn search(ctx: &Ctx, args: RecipeSearch) -> Outcome<String> {
         }
         Meals::None | Meals::Said(_) => {
             let other = match args.search_type {
-                By::Name => "search_type ingredient looks for what is in a dish",
-                By::Ingredient => "search_type name looks for dishes",
+                RecipeSearchType::Name => "search_type ingredient looks for what is in a dish",
+                RecipeSearchType::Ingredient => "search_type name looks for dishes",
             };
             return Ok(format!(
                 "No recipes found at TheMealDB for the {what} \"{asked}\"; {other}."
@@ -94,12 +94,12 @@ fn search(ctx: &Ctx, args: RecipeSearch) -> Outcome<String> {
     };
     let hits: Vec<String> = found
         .iter()
-        .take(MOST)
+        .take(MAX_HITS)
         .enumerate()
         .map(|(at, meal)| hit(at + 1, meal))
         .collect();
-    let head = if found.len() > MOST {
-        format!("{MOST} of {}", plural(found.len(), "recipe"))
+    let head = if found.len() > MAX_HITS {
+        format!("{MAX_HITS} of {}", plural(found.len(), "recipe"))
     } else {
         plural(found.len(), "recipe")
     };
@@ -136,14 +136,14 @@ fn hit(at: usize, meal: &Value) -> String {
     }
     if let Some(method) = meal.text("strInstructions") {
         let method = single_spaced(method);
-        text.push_str(&format!("\n    {}", clip(&visible(&method), START)));
+        text.push_str(&format!("\n    {}", clip(&escape_controls(&method), START)));
     }
     text
 }
 
-fn lookup(ctx: &Ctx, args: RecipeLookup) -> Outcome<String> {
+fn lookup(ctx: &ToolContext, args: RecipeLookup) -> Outcome<String> {
     let id = args.meal_id.trim();
-    let shown = clip(&visible(id), 60);
+    let shown = clip(&escape_controls(id), 60);
     let unknown = || {
         Problem::missing(format!("TheMealDB has no recipe with the id \"{shown}\"."))
             .next("recipe_search finds ids, such as 52771.")
@@ -154,7 +154,7 @@ fn lookup(ctx: &Ctx, args: RecipeLookup) -> Outcome<String> {
         );
     }
     let answer = ctx.ask(&THEMEALDB).path(ROOT).path("lookup.php");
-    let found = match meals(&answer.query("i", id).keep(KEEP).within(WITHIN).get()?)? {
+    let found = match meals(&answer.query("i", id).keep(KEEP).timeout(WITHIN).get()?)? {
         Meals::Some(found) => found,
         Meals::None | Meals::Said(_) => return Err(unknown()),
     };
@@ -200,7 +200,7 @@ fn lookup(ctx: &Ctx, args: RecipeLookup) -> Outcome<String> {
 }
 
 /// Classifies the answer; the order of the checks matters.
-fn meals(answer: &Answer) -> Outcome<Meals> {
+fn meals(answer: &ServiceResponse) -> Outcome<Meals> {
     let page = answer.is_page() && answer.status != 429;
     if answer.status >= 500 || page || answer.is_ok() && answer.bytes.trim_ascii().is_empty() {
         let why = if !answer.is_ok() {
@@ -291,7 +291,7 @@ fn steps(text: &str) -> String {
     let mut label: Option<String> = None;
     for paragraph in text.split(['\r', '\n']) {
         let words = single_spaced(paragraph);
-        let words = visible(&words);
+        let words = escape_controls(&words);
         if words.is_empty() {
             continue;
         }

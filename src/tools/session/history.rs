@@ -12,10 +12,10 @@ use crate::base::text::{clip, counted, plural, tail, thousands};
 use crate::chat::budget;
 use crate::chat::tokens::estimate;
 use crate::disk::atomic::{self, STATE_CAP};
-use crate::disk::beneath::{FileKind, Rel, Root};
+use crate::disk::beneath::{FileKind, RelPath, Root};
 use crate::store::chat_log::{ChatLog, RawEntry as Entry};
-use crate::tools::engine::context::Ctx;
-use crate::tools::{Done, Effect, MEMORY, READ};
+use crate::tools::engine::context::ToolContext;
+use crate::tools::{Effect, MEMORY, READ, ToolOk};
 
 crate::tools! { "history";
     /// Shrink the stored conversation.
@@ -36,13 +36,13 @@ crate::tools! { "history";
 /// Newest entries kept verbatim.
 const KEEP: usize = 20;
 /// Characters that older entries are shortened to before any is dropped.
-const SHORT: usize = 400;
+const SHORTENED_CHARS: usize = 400;
 
 /// Where a project keeps backups of contexts, and the prefix of their names.
 const LOGS: &str = ".marvin/logs";
 const CONTEXT: &str = "context-backup-";
 
-fn compact(ctx: &Ctx, args: CompactHistory) -> Outcome<Done> {
+fn compact(ctx: &ToolContext, args: CompactHistory) -> Outcome<ToolOk> {
     let profile = ctx.world.paths.profile(&ctx.world.profile())?;
     let log = ChatLog::new(profile.chat_log(), &ctx.world.clock);
     let mut notes = Vec::new();
@@ -81,7 +81,7 @@ fn compact(ctx: &Ctx, args: CompactHistory) -> Outcome<Done> {
     for note in notes {
         report.push_str(&format!("\n{note}"));
     }
-    let done = Done::from(report);
+    let done = ToolOk::from(report);
     Ok(match backup {
         Some(_) => done.and(Effect::HistoryCompacted),
         None => done,
@@ -127,7 +127,7 @@ struct Summary {
 ///
 /// # Errors
 /// The call was cancelled.
-fn summarized(ctx: &Ctx, mut entries: Vec<Entry>, target: u64) -> Outcome<Option<Summary>> {
+fn summarized(ctx: &ToolContext, mut entries: Vec<Entry>, target: u64) -> Outcome<Option<Summary>> {
     let older = entries.len().saturating_sub(KEEP);
     let Some(summarizer) = ctx.world.summarizer() else {
         return Ok(None);
@@ -186,7 +186,7 @@ fn weigh(entries: &[Entry]) -> u64 {
 fn shrink(mut entries: Vec<Entry>, target: u64) -> Vec<Entry> {
     let older = entries.len().saturating_sub(KEEP);
     for entry in entries.iter_mut().take(older) {
-        let short = clip(text_of(entry), SHORT);
+        let short = clip(text_of(entry), SHORTENED_CHARS);
         entry.insert("text".to_owned(), Value::from(short));
     }
     let mut weight = weigh(&entries);
@@ -201,7 +201,7 @@ fn shrink(mut entries: Vec<Entry>, target: u64) -> Vec<Entry> {
     entries.split_off(drop)
 }
 
-fn search(ctx: &Ctx, args: SearchHistoryBackups) -> Outcome<String> {
+fn search(ctx: &ToolContext, args: SearchHistoryBackups) -> Outcome<String> {
     let query = args.query.trim().to_lowercase();
     if query.is_empty() {
         return Err(Problem::input("The query is empty.")
@@ -245,11 +245,11 @@ enum BackupPlace {
     /// In the user's own folders.
     Profile(PathBuf),
     /// In a project, whose author may have put a link there: read through the fence.
-    Project(Arc<Root>, Rel),
+    Project(Arc<Root>, RelPath),
 }
 
 /// Backups of the chat log and of contexts, newest first.
-fn backups(ctx: &Ctx) -> Outcome<Vec<Backup>> {
+fn backups(ctx: &ToolContext) -> Outcome<Vec<Backup>> {
     let profile = ctx.world.paths.profile(&ctx.world.profile())?;
     let mut found = Vec::new();
     for (dir, prefix) in [

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::thousands;
-use crate::chat::usage::Logged;
+use crate::chat::usage::LoggedTurn;
 use crate::disk::{atomic, swap};
-use crate::tools::engine::context::Ctx;
-use crate::tools::{Done, Effect, MEMORY, READ};
+use crate::tools::engine::context::ToolContext;
+use crate::tools::{Effect, MEMORY, READ, ToolOk};
 
 crate::tools! { "system";
     /// End the application.
@@ -34,11 +34,11 @@ crate::tools! { "system";
     } => usage, says ["usage", "what did it cost"];
 }
 
-fn exit(_: &Ctx, args: ExitApp) -> Outcome<Done> {
-    Ok(Done::from(args.message.clone()).and(Effect::Exit(args.message)))
+fn exit(_: &ToolContext, args: ExitApp) -> Outcome<ToolOk> {
+    Ok(ToolOk::from(args.message.clone()).and(Effect::Exit(args.message)))
 }
 
-fn facts(ctx: &Ctx, _: SystemInfo) -> Outcome<String> {
+fn facts(ctx: &ToolContext, _: SystemInfo) -> Outcome<String> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let mut out = String::new();
     let release = read("/etc/os-release");
@@ -142,7 +142,7 @@ fn gib(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 30)
 }
 
-fn usage(ctx: &Ctx, args: GetUsage) -> Outcome<String> {
+fn usage(ctx: &ToolContext, args: GetUsage) -> Outcome<String> {
     let period = args.period.trim().to_lowercase();
     let mut out = match period.as_str() {
         "session" | "" => session(ctx),
@@ -155,7 +155,7 @@ fn usage(ctx: &Ctx, args: GetUsage) -> Outcome<String> {
     Ok(out)
 }
 
-fn session(ctx: &Ctx) -> String {
+fn session(ctx: &ToolContext) -> String {
     let totals = ctx.world.ledger.totals();
     let mut out = format!(
         "This session: ${:.4}, {} model calls",
@@ -193,7 +193,7 @@ fn session(ctx: &Ctx) -> String {
 }
 
 /// The lifetime totals on disk with this session's added, which are not there yet.
-fn lifetime(ctx: &Ctx) -> Outcome<String> {
+fn lifetime(ctx: &ToolContext) -> Outcome<String> {
     let map: Value = match swap::read(&ctx.world.paths.usage()?, atomic::STATE_CAP)? {
         Some(bytes) => serde_json::from_slice(&bytes).map_err(|_| {
             Problem::system(
@@ -228,7 +228,7 @@ fn lifetime(ctx: &Ctx) -> Outcome<String> {
 }
 
 /// Totals since a moment, from the log of single calls.
-fn window(ctx: &Ctx, period: &str) -> Outcome<String> {
+fn window(ctx: &ToolContext, period: &str) -> Outcome<String> {
     let since = since(ctx, period)?;
     let path = ctx.world.paths.profile(&ctx.world.profile())?.cost_log();
     let bytes = atomic::read(&path, atomic::STATE_CAP)?.unwrap_or_default();
@@ -252,7 +252,7 @@ fn window(ctx: &Ctx, period: &str) -> Outcome<String> {
         }
     }
     // This session's calls are in no file yet.
-    for Logged { ts, turn } in ctx.world.ledger.turns() {
+    for LoggedTurn { ts, turn } in ctx.world.ledger.turns() {
         if ts.parse::<Timestamp>().is_ok_and(|ts| ts >= since) {
             let entry = models.entry(turn.model).or_default();
             entry.0 += 1;
@@ -276,7 +276,7 @@ fn window(ctx: &Ctx, period: &str) -> Outcome<String> {
     Ok(out)
 }
 
-fn since(ctx: &Ctx, period: &str) -> Outcome<Timestamp> {
+fn since(ctx: &ToolContext, period: &str) -> Outcome<Timestamp> {
     let now = ctx.world.clock.now();
     let wrong = || {
         Problem::input(format!("\"{period}\" is not a period."))

@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::buffer::Buffer;
 use super::complete::Sources;
 use super::kill::Side;
-use super::search::Search;
-use super::undo::Manner;
+use super::search::HistorySearch;
+use super::undo::EditMerge;
 use super::view::{self, Vertical};
 use super::{Editor, Outcome, changed};
 use crate::ui::keys::Action;
@@ -35,7 +35,7 @@ impl Editor {
         match action {
             Action::Insert(c) => self.insert(c.encode_utf8(&mut [0; 4])),
             Action::Send => self.send(),
-            Action::Newline => changed(buffer.insert("\n", Manner::Whole)),
+            Action::Newline => changed(buffer.insert("\n", EditMerge::Whole)),
             Action::Left => changed(buffer.go(buffer.left())),
             Action::Right => changed(buffer.go(buffer.right())),
             Action::WordLeft => changed(buffer.go(buffer.word_left())),
@@ -45,10 +45,10 @@ impl Editor {
             Action::Up => self.vertical(Vertical::Up),
             Action::Down => self.vertical(Vertical::Down),
             Action::EraseBack => {
-                changed(buffer.replace(buffer.left()..buffer.cursor(), "", Manner::Erased))
+                changed(buffer.replace(buffer.left()..buffer.cursor(), "", EditMerge::Erased))
             }
             Action::EraseForward => {
-                changed(buffer.replace(buffer.cursor()..buffer.right(), "", Manner::Erased))
+                changed(buffer.replace(buffer.cursor()..buffer.right(), "", EditMerge::Erased))
             }
             Action::KillWordBack => self.kill(Side::Before, |b| b.word_left()..b.cursor()),
             Action::KillBlankBack => self.kill(Side::Before, |b| b.blank_left()..b.cursor()),
@@ -60,7 +60,7 @@ impl Editor {
             Action::Undo => changed(buffer.undo()),
             Action::Redo => changed(buffer.redo()),
             Action::Search => {
-                self.search = Some(Search::default());
+                self.search = Some(HistorySearch::default());
                 Outcome::Changed
             }
             Action::Complete => self.complete(sources),
@@ -95,7 +95,10 @@ impl Editor {
         let line = self.buffer.slice(self.buffer.line().start..cursor);
         let escaped = line.ends_with('\\') && !line.ends_with("\\\\");
         if escaped && self.buffer.line().end == cursor {
-            return changed(self.buffer.replace(cursor - 1..cursor, "\n", Manner::Whole));
+            return changed(
+                self.buffer
+                    .replace(cursor - 1..cursor, "\n", EditMerge::Whole),
+            );
         }
         if self.buffer.text().trim().is_empty() {
             return Outcome::Nothing;
@@ -132,7 +135,7 @@ impl Editor {
     fn kill(&mut self, side: Side, what: fn(&Buffer) -> Range<usize>) -> Outcome {
         let range = what(&self.buffer);
         self.ring.kill(self.buffer.slice(range.clone()), side);
-        changed(self.buffer.replace(range, "", Manner::Whole))
+        changed(self.buffer.replace(range, "", EditMerge::Whole))
     }
 
     fn yank(&mut self) -> Outcome {
@@ -141,7 +144,7 @@ impl Editor {
             return Outcome::Nothing;
         };
         self.yanked = Some(start..start + text.len());
-        changed(self.buffer.insert(text, Manner::Whole))
+        changed(self.buffer.insert(text, EditMerge::Whole))
     }
 
     fn yank_pop(&mut self) -> Outcome {
@@ -152,7 +155,7 @@ impl Editor {
             return Outcome::Nothing;
         };
         self.yanked = Some(range.start..range.start + text.len());
-        changed(self.buffer.replace(range, text, Manner::Whole))
+        changed(self.buffer.replace(range, text, EditMerge::Whole))
     }
 
     /// Enter, Tab and motions take the match into the input to be looked at and sent; Esc and Ctrl-C leave the input as it was.
@@ -186,7 +189,7 @@ impl Editor {
         };
         if let Some((text, at)) = search.found() {
             let all = 0..self.buffer.text().len();
-            self.buffer.replace(all, text, Manner::Whole);
+            self.buffer.replace(all, text, EditMerge::Whole);
             self.buffer.go(at);
         }
     }

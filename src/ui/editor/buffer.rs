@@ -6,14 +6,14 @@
 use std::ops::Range;
 
 use super::layout;
-use super::undo::{Log, Manner};
+use super::undo::{EditMerge, UndoLog};
 
 /// Text, cursor and the steps that led there.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Buffer {
     text: String,
     cursor: usize,
-    log: Log,
+    log: UndoLog,
 }
 
 impl Buffer {
@@ -22,7 +22,7 @@ impl Buffer {
         Self {
             cursor: text.len(),
             text,
-            log: Log::default(),
+            log: UndoLog::default(),
         }
     }
 
@@ -53,7 +53,7 @@ impl Buffer {
     }
 
     /// Puts `new` in place of `range`, cursor after it. Says whether anything changed.
-    pub(super) fn replace(&mut self, range: Range<usize>, new: &str, manner: Manner) -> bool {
+    pub(super) fn replace(&mut self, range: Range<usize>, new: &str, manner: EditMerge) -> bool {
         let Some(old) = self.text.get(range.clone()) else {
             return false;
         };
@@ -71,12 +71,12 @@ impl Buffer {
             return;
         };
         self.log
-            .note(range.clone(), old, new, self.cursor, Manner::Whole);
+            .note(range.clone(), old, new, self.cursor, EditMerge::Whole);
         self.set(range, new);
     }
 
     /// Inserts at the cursor.
-    pub(super) fn insert(&mut self, new: &str, manner: Manner) -> bool {
+    pub(super) fn insert(&mut self, new: &str, manner: EditMerge) -> bool {
         self.replace(self.cursor..self.cursor, new, manner)
     }
 

@@ -12,7 +12,7 @@ const DRAWN: usize = 128;
 
 /// A character (grapheme cluster) as it is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cell<'a> {
+pub(super) struct EditorCell<'a> {
     /// The text drawn.
     pub(super) text: Cow<'a, str>,
     /// Columns it takes.
@@ -21,7 +21,7 @@ pub(super) struct Cell<'a> {
     pub(super) blank: bool,
 }
 
-impl<'a> Cell<'a> {
+impl<'a> EditorCell<'a> {
     /// The cell of `grapheme` in column `x` of a row with `columns` for text.
     pub(super) fn of(grapheme: &'a str, x: usize, columns: usize) -> Self {
         let first = grapheme.chars().next().unwrap_or(' ');

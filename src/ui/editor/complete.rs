@@ -44,7 +44,7 @@ impl Sources for () {}
 
 /// The kind of a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum WordKind {
     /// A command or word of the beginning.
     Command,
     /// A path after `@`.
@@ -69,7 +69,7 @@ pub(crate) struct Word {
     /// The typed part, without `@` and quote.
     pub typed: String,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: WordKind,
 }
 
 /// The word that ends at `cursor`, if it is one that can be completed.
@@ -84,7 +84,7 @@ pub(crate) fn word(text: &str, cursor: usize) -> Option<Word> {
         kind,
     };
     if let Some((from, typed)) = quoted(line) {
-        return Some(make(from, typed, Kind::Path));
+        return Some(make(from, typed, WordKind::Path));
     }
     let from = line
         .char_indices()
@@ -92,7 +92,7 @@ pub(crate) fn word(text: &str, cursor: usize) -> Option<Word> {
         .map_or(0, |(at, c)| at + c.len_utf8());
     let (head, typed) = line.split_at_checked(from)?;
     if let Some(path) = typed.strip_prefix('@') {
-        return Some(make(from, path, Kind::Path));
+        return Some(make(from, path, WordKind::Path));
     }
     if line_start > 0 {
         return None;
@@ -100,12 +100,14 @@ pub(crate) fn word(text: &str, cursor: usize) -> Option<Word> {
     let words: Vec<&str> = head.split_whitespace().collect();
     let command = words.first().map(|word| word.to_lowercase());
     let kind = match (command.as_deref(), words.get(1..).unwrap_or_default()) {
-        (None, _) if !typed.is_empty() => Kind::Command,
-        (Some("!profile"), []) => Kind::Profile,
-        (Some("!model"), []) => Kind::Provider,
-        (Some("!model"), [provider]) => Kind::Model((*provider).to_owned()),
-        (Some("!tool" | "!tools"), []) => Kind::Tool,
-        (Some("!tool"), [tool, ..]) if !typed.contains('=') => Kind::Parameter((*tool).to_owned()),
+        (None, _) if !typed.is_empty() => WordKind::Command,
+        (Some("!profile"), []) => WordKind::Profile,
+        (Some("!model"), []) => WordKind::Provider,
+        (Some("!model"), [provider]) => WordKind::Model((*provider).to_owned()),
+        (Some("!tool" | "!tools"), []) => WordKind::Tool,
+        (Some("!tool"), [tool, ..]) if !typed.contains('=') => {
+            WordKind::Parameter((*tool).to_owned())
+        }
         _ => return None,
     };
     Some(make(from, typed, kind))
@@ -123,16 +125,16 @@ impl Word {
     /// Candidates: those that begin with the word (ignoring case), then those that contain it.
     pub(crate) fn candidates(&self, sources: &dyn Sources) -> Vec<String> {
         let all = match &self.kind {
-            Kind::Command => sources.commands(),
-            Kind::Path => sources.paths(&self.typed),
-            Kind::Profile => sources.profiles(),
-            Kind::Provider => sources.providers(),
-            Kind::Model(provider) => sources.models(provider),
-            Kind::Tool => sources.tools(),
-            Kind::Parameter(tool) => sources.parameters(tool),
+            WordKind::Command => sources.commands(),
+            WordKind::Path => sources.paths(&self.typed),
+            WordKind::Profile => sources.profiles(),
+            WordKind::Provider => sources.providers(),
+            WordKind::Model(provider) => sources.models(provider),
+            WordKind::Tool => sources.tools(),
+            WordKind::Parameter(tool) => sources.parameters(tool),
         };
         let folder = match self.kind {
-            Kind::Path => self.typed.rfind('/').map_or(0, |slash| slash + 1),
+            WordKind::Path => self.typed.rfind('/').map_or(0, |slash| slash + 1),
             _ => 0,
         };
         let (folder, typed) = self.typed.split_at_checked(folder).unwrap_or_default();
@@ -171,14 +173,14 @@ impl Word {
     }
 
     /// How a candidate, or the beginning of one, is written in the text.
-    pub(crate) fn written(&self, candidate: &str, whole: Whole) -> String {
+    pub(crate) fn written(&self, candidate: &str, whole: Completeness) -> String {
         let blanks = candidate.contains(char::is_whitespace);
-        let open = candidate.ends_with('/') || whole == Whole::No;
+        let open = candidate.ends_with('/') || whole == Completeness::No;
         match self.kind {
-            Kind::Path if blanks && open => format!("@\"{candidate}"),
-            Kind::Path if blanks => format!("@\"{candidate}\""),
-            Kind::Path => format!("@{candidate}"),
-            Kind::Parameter(_) if whole == Whole::Yes => format!("{candidate}="),
+            WordKind::Path if blanks && open => format!("@\"{candidate}"),
+            WordKind::Path if blanks => format!("@\"{candidate}\""),
+            WordKind::Path => format!("@{candidate}"),
+            WordKind::Parameter(_) if whole == Completeness::Yes => format!("{candidate}="),
             _ => candidate.to_owned(),
         }
     }
@@ -186,8 +188,8 @@ impl Word {
     /// Whether a blank follows a completed candidate: not if the word may continue.
     pub(crate) fn ends_with(&self, candidate: &str) -> bool {
         match self.kind {
-            Kind::Path => !candidate.ends_with('/'),
-            Kind::Parameter(_) => false,
+            WordKind::Path => !candidate.ends_with('/'),
+            WordKind::Parameter(_) => false,
             _ => true,
         }
     }
@@ -195,7 +197,7 @@ impl Word {
 
 /// Whether a candidate is written in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whole {
+pub(crate) enum Completeness {
     /// It is.
     Yes,
     /// Only its beginning is.
@@ -240,11 +242,11 @@ impl Menu {
 mod tests {
     use super::*;
 
-    fn at_end(text: &str) -> Option<(usize, String, Kind)> {
+    fn at_end(text: &str) -> Option<(usize, String, WordKind)> {
         word(text, text.len()).map(|word| (word.start, word.typed, word.kind))
     }
 
-    fn is(text: &str, start: usize, typed: &str, kind: Kind) {
+    fn is(text: &str, start: usize, typed: &str, kind: WordKind) {
         assert_eq!(
             at_end(text),
             Some((start, typed.to_owned(), kind)),
@@ -254,16 +256,21 @@ mod tests {
 
     #[test]
     fn the_word_at_the_cursor_is_found_with_its_kind() {
-        is("!to", 0, "!to", Kind::Command);
-        is("pref", 0, "pref", Kind::Command);
-        is("!profile ", 9, "", Kind::Profile);
-        is("!MODEL g", 7, "g", Kind::Provider);
-        is("!model groq ll", 12, "ll", Kind::Model("groq".into()));
-        is("!tool we", 6, "we", Kind::Tool);
-        is("!tool tree pa", 11, "pa", Kind::Parameter("tree".into()));
-        is("look at @src/ma", 8, "src/ma", Kind::Path);
-        is("look at @\"my no", 8, "my no", Kind::Path);
-        is("\u{e9}t\u{e9}\n@", 6, "", Kind::Path);
+        is("!to", 0, "!to", WordKind::Command);
+        is("pref", 0, "pref", WordKind::Command);
+        is("!profile ", 9, "", WordKind::Profile);
+        is("!MODEL g", 7, "g", WordKind::Provider);
+        is("!model groq ll", 12, "ll", WordKind::Model("groq".into()));
+        is("!tool we", 6, "we", WordKind::Tool);
+        is(
+            "!tool tree pa",
+            11,
+            "pa",
+            WordKind::Parameter("tree".into()),
+        );
+        is("look at @src/ma", 8, "src/ma", WordKind::Path);
+        is("look at @\"my no", 8, "my no", WordKind::Path);
+        is("\u{e9}t\u{e9}\n@", 6, "", WordKind::Path);
         for none in [
             "",
             "two words",
@@ -311,13 +318,16 @@ mod tests {
             candidates,
             ["src/Main.rs", "src/mail box/", "src/domain.rs"]
         );
-        assert_eq!(word.written("src/Main.rs", Whole::Yes), "@src/Main.rs");
         assert_eq!(
-            word.written("src/mail box/", Whole::Yes),
+            word.written("src/Main.rs", Completeness::Yes),
+            "@src/Main.rs"
+        );
+        assert_eq!(
+            word.written("src/mail box/", Completeness::Yes),
             "@\"src/mail box/",
             "open: the path goes on"
         );
-        assert_eq!(word.written("a b", Whole::Yes), "@\"a b\"");
+        assert_eq!(word.written("a b", Completeness::Yes), "@\"a b\"");
         assert!(word.ends_with("a b") && !word.ends_with("src/mail box/"));
     }
 

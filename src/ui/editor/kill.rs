@@ -14,12 +14,12 @@ pub(super) enum Side {
 
 /// The pieces, newest first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ring {
+pub(super) struct KillRing {
     pieces: VecDeque<String>,
     growing: bool,
 }
 
-impl Ring {
+impl KillRing {
     /// Adds a kill; consecutive kills are joined.
     pub(super) fn kill(&mut self, text: &str, side: Side) {
         if text.is_empty() {

@@ -6,7 +6,7 @@
 
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
-use super::cells::Cell;
+use super::cells::EditorCell;
 
 /// Bytes of a block, about.
 const BLOCK: usize = 4096;
@@ -18,7 +18,7 @@ const CONTEXT: usize = 512;
 
 /// One row on the screen: the bytes it shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct VisualRow {
     /// First byte.
     pub(super) start: usize,
     /// After the last byte.
@@ -29,7 +29,7 @@ pub(super) struct Row {
 
 /// A line of the text, or a part of a long one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Block {
+pub(super) struct LogicalLine {
     line: usize,
     /// First byte.
     pub(super) start: usize,
@@ -39,7 +39,7 @@ pub(super) struct Block {
     pub(super) last: bool,
 }
 
-impl Block {
+impl LogicalLine {
     /// The block that holds the place `at`; a place before a line end belongs to the line.
     pub(super) fn at(text: &str, at: usize) -> Self {
         let at = text.floor_char_boundary(at);
@@ -108,7 +108,7 @@ impl Block {
     }
 
     /// Its rows at `columns`; one blank may hang over in the next column.
-    pub(super) fn rows(&self, text: &str, columns: usize) -> Vec<Row> {
+    pub(super) fn rows(&self, text: &str, columns: usize) -> Vec<VisualRow> {
         let mut rows = Vec::new();
         let mut start = self.start;
         let mut x = 0;
@@ -116,14 +116,14 @@ impl Block {
         let mut blank: Option<(usize, usize)> = None;
         let mut hangs = false;
         let mut finish = |start, end| {
-            rows.push(Row {
+            rows.push(VisualRow {
                 start,
                 end,
                 last: false,
             });
         };
         for (at, grapheme) in self.graphemes(text) {
-            let mut cell = Cell::of(grapheme, x, columns);
+            let mut cell = EditorCell::of(grapheme, x, columns);
             while hangs || (x > 0 && x + cell.width > columns && !cell.blank) {
                 // The word that does not fit moves down, or a part of it when it fills the row alone.
                 let (from, before) = blank.take().filter(|_| !hangs).unwrap_or((at, x));
@@ -131,7 +131,7 @@ impl Block {
                 start = from;
                 x -= before;
                 hangs = false;
-                cell = Cell::of(grapheme, x, columns);
+                cell = EditorCell::of(grapheme, x, columns);
             }
             if cell.blank {
                 hangs = x >= columns;
@@ -195,7 +195,7 @@ fn is_boundary(text: &str, line: usize, at: usize) -> bool {
 
 /// The place after the character at `at`; the end of a line is one character.
 pub(super) fn next(text: &str, at: usize) -> usize {
-    let block = Block::at(text, at);
+    let block = LogicalLine::at(text, at);
     if at >= block.end {
         return if block.last {
             (at + 1).min(text.len())
@@ -209,7 +209,7 @@ pub(super) fn next(text: &str, at: usize) -> usize {
 
 /// The place of the character before `at`.
 pub(super) fn previous(text: &str, at: usize) -> usize {
-    let block = Block::at(text, at);
+    let block = LogicalLine::at(text, at);
     if at <= block.start {
         return match block.before(text) {
             Some(before) if before.last => before.end,
@@ -220,7 +220,7 @@ pub(super) fn previous(text: &str, at: usize) -> usize {
     last_before(text, &block, at)
 }
 
-fn last_before(text: &str, block: &Block, at: usize) -> usize {
+fn last_before(text: &str, block: &LogicalLine, at: usize) -> usize {
     block
         .graphemes(text)
         .map(|(start, _)| start)
@@ -232,7 +232,7 @@ fn last_before(text: &str, block: &Block, at: usize) -> usize {
 /// The nearest place between two characters that is not before `at`.
 pub(super) fn settle(text: &str, at: usize) -> usize {
     let at = text.ceil_char_boundary(at.min(text.len()));
-    let block = Block::at(text, at);
+    let block = LogicalLine::at(text, at);
     block
         .graphemes(text)
         .map(|(start, _)| start)

@@ -1,7 +1,7 @@
 //! The completion menu over the input: opening it, going through it, leaving it.
 
-use super::complete::{self, Menu, Sources, Whole};
-use super::undo::Manner;
+use super::complete::{self, Completeness, Menu, Sources};
+use super::undo::EditMerge;
 use super::{Editor, Outcome, changed};
 use crate::ui::keys::Action;
 
@@ -15,9 +15,9 @@ impl Editor {
             return changed(self.finish(&menu.word, only));
         }
         if let Some(common) = menu.word.common(&menu.candidates) {
-            let written = menu.word.written(&common, Whole::No);
+            let written = menu.word.written(&common, Completeness::No);
             let range = menu.word.start..self.buffer.cursor();
-            self.buffer.replace(range, &written, Manner::Whole);
+            self.buffer.replace(range, &written, EditMerge::Whole);
         }
         // The current word; candidates stay the same.
         self.menu = complete::word(self.buffer.text(), self.buffer.cursor())
@@ -45,7 +45,7 @@ impl Editor {
                 menu.step(matches!(action, Action::Complete | Action::Down));
                 let written = menu
                     .candidate()
-                    .map(|candidate| menu.word.written(candidate, Whole::Yes))?;
+                    .map(|candidate| menu.word.written(candidate, Completeness::Yes))?;
                 let range = menu.word.start..self.buffer.cursor();
                 // A candidate equal to the typed word leaves nothing to undo.
                 self.buffer.force(range, &written);
@@ -84,12 +84,12 @@ impl Editor {
     /// Writes a candidate in full, with a blank where the word ends.
     fn finish(&mut self, word: &complete::Word, candidate: &str) -> bool {
         let cursor = self.buffer.cursor();
-        let mut written = word.written(candidate, Whole::Yes);
+        let mut written = word.written(candidate, Completeness::Yes);
         let after = self.buffer.slice(cursor..self.buffer.text().len());
         if word.ends_with(candidate) && !after.starts_with(' ') {
             written.push(' ');
         }
         self.buffer
-            .replace(word.start..cursor, &written, Manner::Whole)
+            .replace(word.start..cursor, &written, EditMerge::Whole)
     }
 }

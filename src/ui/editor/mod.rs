@@ -21,9 +21,9 @@ use crate::ui::keys::{Action, Situation};
 use buffer::Buffer;
 use complete::Menu;
 use history::History;
-use kill::Ring;
-use search::Search;
-use undo::Manner;
+use kill::KillRing;
+use search::HistorySearch;
+use undo::EditMerge;
 use view::View;
 
 /// The outcome of an action.
@@ -52,9 +52,9 @@ pub(crate) struct Searching<'a> {
 #[derive(Default)]
 pub(crate) struct Editor {
     buffer: Buffer,
-    ring: Ring,
+    ring: KillRing,
     history: History,
-    search: Option<Search>,
+    search: Option<HistorySearch>,
     menu: Option<Menu>,
     /// The range inserted by the last yank, until another action.
     yanked: Option<Range<usize>>,
@@ -103,9 +103,9 @@ impl Editor {
         }
         self.settle();
         let manner = if text.chars().nth(1).is_none() {
-            Manner::Typed
+            EditMerge::Typed
         } else {
-            Manner::Whole
+            EditMerge::Whole
         };
         self.menu = None;
         changed(self.buffer.insert(&text, manner))
@@ -119,7 +119,7 @@ impl Editor {
         let text = paste::clean(text);
         self.settle();
         self.menu = None;
-        changed(self.buffer.insert(&text, Manner::Whole))
+        changed(self.buffer.insert(&text, EditMerge::Whole))
     }
 
     /// Replaces the text (one step to undo), cursor at its end: what comes back from an external editor or the queue.
@@ -127,7 +127,8 @@ impl Editor {
         self.settle();
         (self.menu, self.search) = (None, None);
         let all = 0..self.buffer.text().len();
-        self.buffer.replace(all, &paste::clean(text), Manner::Whole);
+        self.buffer
+            .replace(all, &paste::clean(text), EditMerge::Whole);
     }
 
     /// Empties the input (one step to undo), closes search and menu, and ends the walk in the history.
@@ -164,7 +165,7 @@ impl Editor {
     pub(crate) fn rows(&mut self, width: usize, max_rows: usize) -> View {
         self.width = width;
         let size = (width, max_rows);
-        match self.search.as_ref().and_then(Search::found) {
+        match self.search.as_ref().and_then(HistorySearch::found) {
             Some((found, at)) => view::view(found, layout::settle(found, at), &mut 0, size),
             None => view::view(
                 self.buffer.text(),

@@ -6,21 +6,21 @@ use super::paste::clean;
 
 /// A running search.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Search {
+pub(super) struct HistorySearch {
     query: String,
-    found: Option<Found>,
+    found: Option<HistoryMatch>,
     failed: bool,
 }
 
 /// An entry that matches.
 #[derive(Clone, Debug)]
-struct Found {
+struct HistoryMatch {
     index: usize,
     text: String,
     at: usize,
 }
 
-impl Search {
+impl HistorySearch {
     pub(super) fn query(&self) -> &str {
         &self.query
     }
@@ -86,7 +86,7 @@ impl Search {
             return;
         };
         let shown = self.found.take();
-        let still = |found: &Found| pattern.find(&found.text).map(|hit| hit.start());
+        let still = |found: &HistoryMatch| pattern.find(&found.text).map(|hit| hit.start());
         let mut hits = entries.filter_map(|(index, entry)| {
             let at = pattern.find(entry)?.start();
             Some((index, entry, at))
@@ -100,13 +100,13 @@ impl Search {
         self.found = match next {
             Some((index, entry, at)) => {
                 let before = clean(entry.get(..at).unwrap_or_default()).len();
-                Some(Found {
+                Some(HistoryMatch {
                     index,
                     text: clean(entry).into_owned(),
                     at: before,
                 })
             }
-            None => shown.map(|shown| Found {
+            None => shown.map(|shown| HistoryMatch {
                 at: still(&shown).unwrap_or(shown.at),
                 ..shown
             }),
@@ -141,13 +141,13 @@ mod tests {
         .to_vec()
     }
 
-    fn found(search: &Search) -> (Option<(&str, usize)>, bool) {
+    fn found(search: &HistorySearch) -> (Option<(&str, usize)>, bool) {
         (search.found(), search.failed())
     }
 
     #[test]
     fn narrows_from_the_newest_and_goes_on_to_older_ones() {
-        let (entries, mut search) = (entries(), Search::default());
+        let (entries, mut search) = (entries(), HistorySearch::default());
         search.push("ca", &entries);
         assert_eq!(found(&search), (Some(("cargo fmt", 0)), false));
         search.older(&entries);
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn upper_case_is_meant_and_deleting_looks_anew() {
-        let (entries, mut search) = (entries(), Search::default());
+        let (entries, mut search) = (entries(), HistorySearch::default());
         search.push("t", &entries);
         search.push("ea", &entries);
         assert_eq!(found(&search), (Some(("more tea", 5)), false));

@@ -10,7 +10,7 @@ const BYTES: usize = 32 << 20;
 
 /// How an edit joins the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum EditMerge {
     /// Typed: continues the word being typed.
     Typed,
     /// Deleted character by character: continues the deletion.
@@ -21,16 +21,16 @@ pub(super) enum Manner {
 
 /// One edit: `removed` stood at `at`, now `inserted` does.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct EditStep {
     pub(super) at: usize,
     pub(super) removed: String,
     pub(super) inserted: String,
     /// The cursor before the edit.
     pub(super) cursor: usize,
-    manner: Manner,
+    manner: EditMerge,
 }
 
-impl Step {
+impl EditStep {
     fn bytes(&self) -> usize {
         self.removed.len() + self.inserted.len()
     }
@@ -38,14 +38,14 @@ impl Step {
 
 /// The undo and redo stacks.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Log {
-    done: VecDeque<Step>,
-    undone: Vec<Step>,
+pub(super) struct UndoLog {
+    done: VecDeque<EditStep>,
+    undone: Vec<EditStep>,
     bytes: usize,
     sealed: bool,
 }
 
-impl Log {
+impl UndoLog {
     /// Records an edit about to be made: `removed` is at `range`, `inserted` replaces it.
     pub(super) fn note(
         &mut self,
@@ -53,7 +53,7 @@ impl Log {
         removed: &str,
         inserted: &str,
         cursor: usize,
-        manner: Manner,
+        manner: EditMerge,
     ) {
         self.undone.clear();
         let sealed = std::mem::take(&mut self.sealed);
@@ -64,7 +64,7 @@ impl Log {
                 .is_some_and(|last| join(last, &range, removed, inserted, manner));
         self.bytes += removed.len() + inserted.len();
         if !joined {
-            self.done.push_back(Step {
+            self.done.push_back(EditStep {
                 at: range.start,
                 removed: removed.to_owned(),
                 inserted: inserted.to_owned(),
@@ -83,7 +83,7 @@ impl Log {
     }
 
     /// The step to undo.
-    pub(super) fn undo(&mut self) -> Option<&Step> {
+    pub(super) fn undo(&mut self) -> Option<&EditStep> {
         let step = self.done.pop_back()?;
         self.bytes -= step.bytes();
         self.sealed = true;
@@ -92,7 +92,7 @@ impl Log {
     }
 
     /// The step to redo.
-    pub(super) fn redo(&mut self) -> Option<&Step> {
+    pub(super) fn redo(&mut self) -> Option<&EditStep> {
         let step = self.undone.pop()?;
         self.bytes += step.bytes();
         self.sealed = true;
@@ -108,18 +108,18 @@ impl Log {
 
 /// Lets `last` take the edit in, if the two are one step.
 fn join(
-    last: &mut Step,
+    last: &mut EditStep,
     range: &Range<usize>,
     removed: &str,
     inserted: &str,
-    manner: Manner,
+    manner: EditMerge,
 ) -> bool {
     if last.manner != manner {
         return false;
     }
     match manner {
-        Manner::Whole => false,
-        Manner::Typed => {
+        EditMerge::Whole => false,
+        EditMerge::Typed => {
             let word_begins = last.inserted.ends_with(char::is_whitespace)
                 && !inserted.starts_with(char::is_whitespace);
             let joins = removed.is_empty()
@@ -131,15 +131,15 @@ fn join(
             }
             joins
         }
-        Manner::Erased if range.end == last.at => {
+        EditMerge::Erased if range.end == last.at => {
             last.removed.insert_str(0, removed);
             last.at = range.start;
             true
         }
-        Manner::Erased if range.start == last.at => {
+        EditMerge::Erased if range.start == last.at => {
             last.removed.push_str(removed);
             true
         }
-        Manner::Erased => false,
+        EditMerge::Erased => false,
     }
 }

@@ -4,8 +4,8 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::cells::Cell;
-use super::layout::{Block, Row};
+use super::cells::EditorCell;
+use super::layout::{LogicalLine, VisualRow};
 
 /// Hidden rows are counted up to this many.
 pub(crate) const COUNTED: usize = 99;
@@ -32,18 +32,18 @@ fn columns(width: usize) -> usize {
 
 /// A row with what is needed to reach the adjacent ones.
 #[derive(Clone)]
-struct Spot<'a> {
+struct RowPosition<'a> {
     text: &'a str,
     columns: usize,
-    block: Block,
-    rows: Vec<Row>,
+    block: LogicalLine,
+    rows: Vec<VisualRow>,
     index: usize,
 }
 
-impl<'a> Spot<'a> {
+impl<'a> RowPosition<'a> {
     /// The row of a cursor at `at`.
     fn at(text: &'a str, at: usize, columns: usize) -> Self {
-        let block = Block::at(text, at.min(text.len()));
+        let block = LogicalLine::at(text, at.min(text.len()));
         let rows = block.rows(text, columns);
         let index = rows.iter().rposition(|row| row.start <= at).unwrap_or(0);
         Self {
@@ -55,8 +55,8 @@ impl<'a> Spot<'a> {
         }
     }
 
-    fn row(&self) -> Row {
-        let end = Row {
+    fn row(&self) -> VisualRow {
+        let end = VisualRow {
             start: self.block.end,
             end: self.block.end,
             last: true,
@@ -89,20 +89,20 @@ impl<'a> Spot<'a> {
         true
     }
 
-    fn enter(&mut self, block: Block) {
+    fn enter(&mut self, block: LogicalLine) {
         self.rows = block.rows(self.text, self.columns);
         self.block = block;
     }
 
     /// The characters of the row: place, cell, and the column it begins in.
-    fn cells(&self) -> impl Iterator<Item = (usize, Cell<'a>, usize)> {
+    fn cells(&self) -> impl Iterator<Item = (usize, EditorCell<'a>, usize)> {
         let row = self.row();
         let columns = self.columns;
         let shown = self.text.get(row.start..row.end).unwrap_or_default();
         shown
             .grapheme_indices(true)
             .scan(0, move |x, (at, grapheme)| {
-                let cell = Cell::of(grapheme, *x, columns);
+                let cell = EditorCell::of(grapheme, *x, columns);
                 let column = *x;
                 *x += cell.width;
                 Some((row.start + at, cell, column))
@@ -150,8 +150,8 @@ pub(super) fn view(
     if width == 0 || max_rows == 0 {
         return View::default();
     }
-    let at_cursor = Spot::at(text, cursor, columns(width));
-    let mut first = Spot::at(text, (*top).min(text.len()), columns(width));
+    let at_cursor = RowPosition::at(text, cursor, columns(width));
+    let mut first = RowPosition::at(text, (*top).min(text.len()), columns(width));
     let target = at_cursor.row().start;
     if first.row().start > target {
         first = at_cursor.clone();
@@ -177,8 +177,8 @@ pub(super) fn view(
     *top = first.row().start;
 
     let mut view = View {
-        above: count(first.clone(), Spot::up),
-        below: count(last, Spot::down),
+        above: count(first.clone(), RowPosition::up),
+        below: count(last, RowPosition::down),
         ..View::default()
     };
     let mut spot = first;
@@ -194,7 +194,7 @@ pub(super) fn view(
 }
 
 /// Rows from here to the edge of the text, as far as counting goes.
-fn count<'a>(mut from: Spot<'a>, step: fn(&mut Spot<'a>) -> bool) -> usize {
+fn count<'a>(mut from: RowPosition<'a>, step: fn(&mut RowPosition<'a>) -> bool) -> usize {
     let start = from.row().start;
     for rows in 0..COUNTED {
         if !step(&mut from) {
@@ -223,7 +223,7 @@ pub(super) fn vertical(
     goal: Option<usize>,
     way: Vertical,
 ) -> Option<(usize, usize)> {
-    let mut spot = Spot::at(text, cursor, columns(width));
+    let mut spot = RowPosition::at(text, cursor, columns(width));
     let goal = goal.unwrap_or_else(|| spot.column(cursor));
     let moved = match way {
         Vertical::Up => spot.up(),

@@ -5,7 +5,7 @@ use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 use super::{Action, Key, When};
 
 /// One row: several keys for one action.
-pub(super) struct Row {
+pub(super) struct KeyBinding {
     pub(super) keys: &'static [Key],
     pub(super) action: Action,
     pub(super) when: When,
@@ -48,8 +48,8 @@ const fn row(
     keys: &'static [Key],
     action: Action,
     doc: &'static str,
-) -> Row {
-    Row {
+) -> KeyBinding {
+    KeyBinding {
         keys,
         action,
         when,
@@ -60,7 +60,7 @@ const fn row(
 
 /// The key table. Terminals send Ctrl-_ and Ctrl-/ as Ctrl-7, and distinguish Shift-Enter only with keyboard extensions.
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[KeyBinding] = &[
     row(When::Input, INPUT, &[plain(KeyCode::Enter)], Action::Send, "send"),
     row(When::Input, INPUT, &[with_alt(KeyCode::Enter), with_shift(KeyCode::Enter), ctrl('j')], Action::Newline, "new line (also \\ before Enter)"),
     row(When::Input, INPUT, &[plain(KeyCode::Tab)], Action::Complete, "complete !commands, @files, names; again: the next one"),

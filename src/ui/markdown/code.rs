@@ -1,13 +1,18 @@
 //! Code as rows: coloured, broken only at the end of a row, and without a prefix that would be copied along.
 
-use super::highlight::{self, Role, State};
+use super::highlight::{self, HighlightState, SyntaxRole};
 use crate::ui::text::theme::{ColorMode, Theme};
-use crate::ui::text::wrap::{Hang, hard, words};
+use crate::ui::text::wrap::{HangingIndent, hard, words};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 /// The row with the language of the code.
-pub(super) fn label(info: &str, width: usize, hang: &Hang, theme: &Theme) -> Vec<Line<'static>> {
+pub(super) fn label(
+    info: &str,
+    width: usize,
+    hang: &HangingIndent,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
     if info.trim().is_empty() {
         return Vec::new();
     }
@@ -17,9 +22,9 @@ pub(super) fn label(info: &str, width: usize, hang: &Hang, theme: &Theme) -> Vec
 /// The rows of lines of code in the language `info` names.
 pub(super) fn rows<'a>(
     lines: impl Iterator<Item = &'a str>,
-    (info, mut state): (&str, State),
+    (info, mut state): (&str, HighlightState),
     width: usize,
-    hang: &Hang,
+    hang: &HangingIndent,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
     let grammar = highlight::grammar(info);
@@ -35,16 +40,16 @@ pub(super) fn rows<'a>(
     out
 }
 
-fn style(role: Role, known: bool, theme: &Theme) -> Style {
+fn style(role: SyntaxRole, known: bool, theme: &Theme) -> Style {
     match role {
-        Role::Plain if known || theme.mode == ColorMode::None => theme.text,
-        Role::Plain => theme.code,
-        Role::Keyword => theme.keyword,
-        Role::String => theme.string,
-        Role::Comment => theme.comment,
-        Role::Number => theme.number,
-        Role::Name => theme.name,
-        Role::Added => theme.added,
-        Role::Removed => theme.removed,
+        SyntaxRole::Plain if known || theme.mode == ColorMode::None => theme.text,
+        SyntaxRole::Plain => theme.code,
+        SyntaxRole::Keyword => theme.keyword,
+        SyntaxRole::String => theme.string,
+        SyntaxRole::Comment => theme.comment,
+        SyntaxRole::Number => theme.number,
+        SyntaxRole::Name => theme.name,
+        SyntaxRole::Added => theme.added,
+        SyntaxRole::Removed => theme.removed,
     }
 }

@@ -1,12 +1,12 @@
 //! The rows of a piece of Markdown: what pulldown-cmark reads, written with bullets, hanging indents and styles.
 
-use super::highlight::State;
+use super::highlight::HighlightState;
 use super::split::given;
 use super::table::Table;
 use super::{code, lines};
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
-use crate::ui::text::wrap::{Hang, words};
+use crate::ui::text::wrap::{HangingIndent, words};
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
@@ -21,7 +21,7 @@ pub(super) fn rule(width: usize, theme: &Theme) -> Line<'static> {
 }
 
 /// Writes one block.
-pub(super) struct Flow<'t> {
+pub(super) struct BlockLayout<'t> {
     theme: &'t Theme,
     width: usize,
     out: Vec<Line<'static>>,
@@ -30,7 +30,7 @@ pub(super) struct Flow<'t> {
     /// Active styles, innermost last.
     styles: Vec<Style>,
     /// Prefixes of the rows, outermost first.
-    frames: Vec<Frame>,
+    frames: Vec<LayoutFrame>,
     /// The lists around, outermost first: the number last written and the one that was given.
     lists: Vec<Option<(u64, u64)>>,
     /// The enclosing links: address, title, start of their text.
@@ -45,7 +45,7 @@ pub(super) struct Flow<'t> {
     later: bool,
 }
 
-enum Frame {
+enum LayoutFrame {
     Blanks(usize),
     Quote,
     Item {
@@ -55,7 +55,7 @@ enum Frame {
     },
 }
 
-impl<'t> Flow<'t> {
+impl<'t> BlockLayout<'t> {
     pub(super) fn new(width: usize, theme: &'t Theme) -> Self {
         Self {
             theme,
@@ -77,7 +77,7 @@ impl<'t> Flow<'t> {
     /// Indents everything by some columns.
     pub(super) fn indented(mut self, columns: usize) -> Self {
         if columns > 0 {
-            self.frames.push(Frame::Blanks(columns));
+            self.frames.push(LayoutFrame::Blanks(columns));
         }
         self
     }
@@ -102,7 +102,7 @@ impl<'t> Flow<'t> {
             return words(
                 &[Span::styled(source, self.theme.text)],
                 self.width,
-                &Hang::default(),
+                &HangingIndent::default(),
             );
         };
         for (event, range) in Parser::new_ext(&source, options).into_offset_iter() {
@@ -156,7 +156,7 @@ impl<'t> Flow<'t> {
             }
             Tag::BlockQuote(_) => {
                 self.air(range.start, source);
-                self.frames.push(Frame::Quote);
+                self.frames.push(LayoutFrame::Quote);
                 self.styles.push(style.patch(self.theme.quote));
             }
             Tag::CodeBlock(kind) => {
@@ -175,7 +175,7 @@ impl<'t> Flow<'t> {
             Tag::Item => {
                 self.air(range.start, source);
                 let mark = self.mark(source.get(range).unwrap_or_default());
-                self.frames.push(Frame::Item { mark, fresh: true });
+                self.frames.push(LayoutFrame::Item { mark, fresh: true });
             }
             Tag::Table(alignments) => {
                 self.air(range.start, source);
@@ -236,7 +236,7 @@ impl<'t> Flow<'t> {
                 self.lists.pop();
             }
             TagEnd::Item => {
-                if let Some(Frame::Item { fresh: true, .. }) = self.frames.last() {
+                if let Some(LayoutFrame::Item { fresh: true, .. }) = self.frames.last() {
                     self.text("", self.theme.text);
                 }
                 self.flush();
@@ -334,9 +334,9 @@ impl<'t> Flow<'t> {
             return;
         };
         let (columns, hang) = self.hang();
-        let none = Hang::default();
+        let none = HangingIndent::default();
         let mut rows = code::label(&info, columns, &none, self.theme);
-        let state = State::default();
+        let state = HighlightState::default();
         rows.extend(code::rows(
             code.lines(),
             (&info, state),
@@ -365,7 +365,10 @@ impl<'t> Flow<'t> {
     /// An empty row, if a blank line was written before this place.
     fn air(&mut self, at: usize, source: &str) {
         self.flush();
-        let fresh = matches!(self.frames.last(), Some(Frame::Item { fresh: true, .. }));
+        let fresh = matches!(
+            self.frames.last(),
+            Some(LayoutFrame::Item { fresh: true, .. })
+        );
         if fresh || self.out.is_empty() || !blank_before(source, at) {
             return;
         }
@@ -390,7 +393,7 @@ impl<'t> Flow<'t> {
     }
 
     /// Rows that are laid out already.
-    fn place(&mut self, rows: Vec<Line<'static>>, hang: &Hang) {
+    fn place(&mut self, rows: Vec<Line<'static>>, hang: &HangingIndent) {
         self.settle();
         for (number, row) in rows.into_iter().enumerate() {
             let before = if number == 0 { &hang.first } else { &hang.rest };
@@ -408,7 +411,7 @@ impl<'t> Flow<'t> {
     /// The marks that waited are written.
     fn settle(&mut self) {
         for frame in &mut self.frames {
-            if let Frame::Item { fresh, .. } = frame {
+            if let LayoutFrame::Item { fresh, .. } = frame {
                 *fresh = false;
             }
         }
@@ -416,13 +419,13 @@ impl<'t> Flow<'t> {
 
     /// The prefix of the next rows, and the columns it leaves. If those were less than a third of the width, indentation is dropped; markers that
     /// would be lost with it get a row of their own.
-    fn hang(&mut self) -> (usize, Hang) {
-        let mut hang = Hang::default();
+    fn hang(&mut self) -> (usize, HangingIndent) {
+        let mut hang = HangingIndent::default();
         for frame in &self.frames {
             let (first, rest) = match frame {
-                Frame::Blanks(columns) => (Span::raw(" ".repeat(*columns)), None),
-                Frame::Quote => (Span::styled("> ", self.theme.dim), None),
-                Frame::Item { mark, fresh } => {
+                LayoutFrame::Blanks(columns) => (Span::raw(" ".repeat(*columns)), None),
+                LayoutFrame::Quote => (Span::styled("> ", self.theme.dim), None),
+                LayoutFrame::Item { mark, fresh } => {
                     let blanks = Span::raw(" ".repeat(width::of(mark)));
                     match fresh {
                         true => (Span::styled(mark.clone(), self.theme.marker), Some(blanks)),
@@ -441,17 +444,18 @@ impl<'t> Flow<'t> {
         let fresh = self
             .frames
             .iter()
-            .any(|frame| matches!(frame, Frame::Item { fresh: true, .. }));
+            .any(|frame| matches!(frame, LayoutFrame::Item { fresh: true, .. }));
         if fresh {
             let marks = hang
                 .first
                 .into_iter()
                 .filter(|span| !span.content.trim().is_empty());
             let marks: Vec<Span<'static>> = marks.collect();
-            self.out.extend(words(&marks, self.width, &Hang::default()));
+            self.out
+                .extend(words(&marks, self.width, &HangingIndent::default()));
             self.settle();
         }
-        (self.width, Hang::default())
+        (self.width, HangingIndent::default())
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) struct Grammar {
     pub(super) block: Option<(&'static str, &'static str)>,
     /// Longer delimiters come before their own prefixes.
     pub(super) quotes: &'static [Quote],
-    pub(super) sort: Sort,
+    pub(super) sort: SyntaxKind,
 }
 
 /// A kind of string.
@@ -29,7 +29,7 @@ pub(super) struct Quote {
 
 /// How lines of a language are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum SyntaxKind {
     /// Words, strings, comments.
     Code,
     /// The same with `'a` for lifetimes and `'x'` for characters.
@@ -69,7 +69,7 @@ pub(super) static NONE: Grammar = Grammar {
     comments: &[],
     block: None,
     quotes: &[],
-    sort: Sort::None,
+    sort: SyntaxKind::None,
 };
 
 #[rustfmt::skip]
@@ -83,7 +83,7 @@ pub(super) static ALL: &[Grammar] = &[
         comments: &["//"],
         block: C_BLOCK,
         quotes: &[quote("r##\"", "\"##", false, true), quote("r#\"", "\"#", false, true), quote("r\"", "\"", false, true), quote("\"", "\"", true, true), SINGLE],
-        sort: Sort::Ticks,
+        sort: SyntaxKind::Ticks,
     },
     Grammar {
         names: &["python", "py", "python3", "pycon", "gdscript"],
@@ -93,7 +93,7 @@ pub(super) static ALL: &[Grammar] = &[
         comments: &["#"],
         block: None,
         quotes: &[quote("\"\"\"", "\"\"\"", true, true), quote("'''", "'''", true, true), DOUBLE, SINGLE],
-        sort: Sort::Code,
+        sort: SyntaxKind::Code,
     },
     Grammar {
         names: &["javascript", "js", "jsx", "typescript", "ts", "tsx", "mjs", "node"],
@@ -105,7 +105,7 @@ pub(super) static ALL: &[Grammar] = &[
         comments: &["//"],
         block: C_BLOCK,
         quotes: &[quote("`", "`", true, true), DOUBLE, SINGLE],
-        sort: Sort::Code,
+        sort: SyntaxKind::Code,
     },
     Grammar {
         names: &["c", "h", "cpp", "c++", "cc", "hpp", "cxx", "objc", "cuda"],
@@ -118,7 +118,7 @@ pub(super) static ALL: &[Grammar] = &[
         comments: &["//"],
         block: C_BLOCK,
         quotes: &[DOUBLE, SINGLE],
-        sort: Sort::Code,
+        sort: SyntaxKind::Code,
     },
     Grammar {
         names: &["java", "kotlin", "kt", "csharp", "cs", "c#", "scala", "swift", "dart", "php", "groovy"],
@@ -131,7 +131,7 @@ pub(super) static ALL: &[Grammar] = &[
         comments: &["//"],
         block: C_BLOCK,
         quotes: &[quote("\"\"\"", "\"\"\"", false, true), DOUBLE, SINGLE],
-        sort: Sort::Code,
+        sort: SyntaxKind::Code,
     },
     Grammar {
         names: &["go", "golang"],
@@ -142,7 +142,7 @@ pub(super) static ALL: &[Grammar] = &[
         comments: &["//"],
         block: C_BLOCK,
         quotes: &[quote("`", "`", false, true), DOUBLE, SINGLE],
-        sort: Sort::Code,
+        sort: SyntaxKind::Code,
     },
     Grammar {
         names: &["bash", "sh", "shell", "zsh", "fish", "console", "shellsession", "dockerfile", "docker", "makefile", "make", "powershell", "just"],
@@ -153,7 +153,7 @@ pub(super) static ALL: &[Grammar] = &[
         comments: &["#"],
         block: None,
         quotes: &[quote("\"", "\"", true, true), quote("'", "'", false, true)],
-        sort: Sort::Dollar,
+        sort: SyntaxKind::Dollar,
     },
     Grammar {
         names: &["json", "jsonc", "json5", "jsonl", "ndjson"],
@@ -162,7 +162,7 @@ pub(super) static ALL: &[Grammar] = &[
         comments: &["//"],
         block: C_BLOCK,
         quotes: &[DOUBLE],
-        sort: Sort::Keys,
+        sort: SyntaxKind::Keys,
     },
     Grammar {
         names: &["yaml", "yml", "toml", "ini", "conf", "cfg", "properties", "env", "dotenv"],
@@ -171,7 +171,7 @@ pub(super) static ALL: &[Grammar] = &[
         comments: &["#"],
         block: None,
         quotes: &[quote("\"\"\"", "\"\"\"", true, true), quote("'''", "'''", false, true), DOUBLE, quote("'", "'", false, false)],
-        sort: Sort::Keys,
+        sort: SyntaxKind::Keys,
     },
     Grammar {
         names: &["html", "xml", "svg", "vue", "svelte", "xhtml"],
@@ -180,7 +180,7 @@ pub(super) static ALL: &[Grammar] = &[
         comments: &[],
         block: Some(("<!--", "-->")),
         quotes: &[quote("\"", "\"", false, true), quote("'", "'", false, true)],
-        sort: Sort::Tags,
+        sort: SyntaxKind::Tags,
     },
     Grammar {
         names: &["css", "scss", "less", "sass"],
@@ -189,7 +189,7 @@ pub(super) static ALL: &[Grammar] = &[
         comments: &[],
         block: C_BLOCK,
         quotes: &[DOUBLE, SINGLE],
-        sort: Sort::Keys,
+        sort: SyntaxKind::Keys,
     },
     Grammar {
         names: &["sql", "postgres", "postgresql", "mysql", "sqlite", "plsql"],
@@ -202,7 +202,7 @@ pub(super) static ALL: &[Grammar] = &[
         comments: &["--"],
         block: C_BLOCK,
         quotes: &[quote("'", "'", false, true), quote("\"", "\"", false, false), quote("`", "`", false, false)],
-        sort: Sort::AnyCase,
+        sort: SyntaxKind::AnyCase,
     },
     Grammar {
         names: &["diff", "patch"],
@@ -211,6 +211,6 @@ pub(super) static ALL: &[Grammar] = &[
         comments: &[],
         block: None,
         quotes: &[],
-        sort: Sort::Diff,
+        sort: SyntaxKind::Diff,
     },
 ];

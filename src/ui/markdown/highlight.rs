@@ -2,13 +2,13 @@
 //!
 //! It works line by line in one pass and carries a small [`State`], so that code which arrives in parts is coloured like a whole.
 
-use super::grammar::{ALL, NONE, Quote, Sort};
+use super::grammar::{ALL, NONE, Quote, SyntaxKind};
 
 pub(crate) use super::grammar::Grammar;
 
 /// Where a line begins: in plain code, or inside something that began on an earlier line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum State {
+pub enum HighlightState {
     /// Plain code.
     #[default]
     Plain,
@@ -22,7 +22,7 @@ pub enum State {
 
 /// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum SyntaxRole {
     /// Ordinary text.
     Plain,
     /// A word of the language.
@@ -57,15 +57,20 @@ pub(crate) fn grammar(info: &str) -> &'static Grammar {
 /// Reads one line (without its newline) and gives its pieces in order; together they are the line.
 pub(crate) fn line<'a>(
     grammar: &Grammar,
-    state: &mut State,
+    state: &mut HighlightState,
     line: &'a str,
-    mut each: impl FnMut(&'a str, Role),
+    mut each: impl FnMut(&'a str, SyntaxRole),
 ) {
     match grammar.sort {
-        Sort::None => piece(line, Role::Plain, &mut each),
-        Sort::Diff => piece(line, diff(line), &mut each),
-        Sort::Code | Sort::Ticks | Sort::AnyCase | Sort::Dollar | Sort::Keys | Sort::Tags => {
-            let mut scan = Scan {
+        SyntaxKind::None => piece(line, SyntaxRole::Plain, &mut each),
+        SyntaxKind::Diff => piece(line, diff(line), &mut each),
+        SyntaxKind::Code
+        | SyntaxKind::Ticks
+        | SyntaxKind::AnyCase
+        | SyntaxKind::Dollar
+        | SyntaxKind::Keys
+        | SyntaxKind::Tags => {
+            let mut scan = HighlightScan {
                 grammar,
                 line,
                 at: 0,
@@ -77,23 +82,23 @@ pub(crate) fn line<'a>(
     }
 }
 
-fn piece<'a>(text: &'a str, role: Role, each: &mut impl FnMut(&'a str, Role)) {
+fn piece<'a>(text: &'a str, role: SyntaxRole, each: &mut impl FnMut(&'a str, SyntaxRole)) {
     if !text.is_empty() {
         each(text, role);
     }
 }
 
-fn diff(line: &str) -> Role {
+fn diff(line: &str) -> SyntaxRole {
     match line.as_bytes().first() {
-        Some(b'+') if !line.starts_with("+++") => Role::Added,
-        Some(b'-') if !line.starts_with("---") => Role::Removed,
-        Some(b'@') => Role::Name,
-        Some(b' ') | None => Role::Plain,
-        Some(_) => Role::Keyword,
+        Some(b'+') if !line.starts_with("+++") => SyntaxRole::Added,
+        Some(b'-') if !line.starts_with("---") => SyntaxRole::Removed,
+        Some(b'@') => SyntaxRole::Name,
+        Some(b' ') | None => SyntaxRole::Plain,
+        Some(_) => SyntaxRole::Keyword,
     }
 }
 
-struct Scan<'a, 'g, F> {
+struct HighlightScan<'a, 'g, F> {
     grammar: &'g Grammar,
     line: &'a str,
     /// Position reached.
@@ -103,16 +108,16 @@ struct Scan<'a, 'g, F> {
     each: F,
 }
 
-impl<'a, F: FnMut(&'a str, Role)> Scan<'a, '_, F> {
+impl<'a, F: FnMut(&'a str, SyntaxRole)> HighlightScan<'a, '_, F> {
     fn rest(&self) -> &'a str {
         self.line.get(self.at..).unwrap_or_default()
     }
 
     /// The next `length` bytes have this role.
-    fn take(&mut self, length: usize, role: Role) {
-        if role != Role::Plain {
+    fn take(&mut self, length: usize, role: SyntaxRole) {
+        if role != SyntaxRole::Plain {
             let before = self.line.get(self.plain..self.at).unwrap_or_default();
-            piece(before, Role::Plain, &mut self.each);
+            piece(before, SyntaxRole::Plain, &mut self.each);
             let text = self.line.get(self.at..self.at + length).unwrap_or_default();
             piece(text, role, &mut self.each);
             self.plain = self.at + length;
@@ -120,24 +125,26 @@ impl<'a, F: FnMut(&'a str, Role)> Scan<'a, '_, F> {
         self.at += length;
     }
 
-    fn run(&mut self, state: &mut State) {
+    fn run(&mut self, state: &mut HighlightState) {
         while self.at < self.line.len() {
             match *state {
-                State::Comment => self.comment(0, state),
-                State::String(number) => match self.grammar.quotes.get(usize::from(number)) {
-                    Some(quote) => self.string(quote, number, 0, state),
-                    None => *state = State::Plain,
-                },
-                State::Plain | State::Tag => self.step(state),
+                HighlightState::Comment => self.comment(0, state),
+                HighlightState::String(number) => {
+                    match self.grammar.quotes.get(usize::from(number)) {
+                        Some(quote) => self.string(quote, number, 0, state),
+                        None => *state = HighlightState::Plain,
+                    }
+                }
+                HighlightState::Plain | HighlightState::Tag => self.step(state),
             }
         }
-        if let State::String(number) = *state
+        if let HighlightState::String(number) = *state
             && !self.quote_is_long(number)
         {
-            *state = State::Plain;
+            *state = HighlightState::Plain;
         }
         let left = self.line.get(self.plain..).unwrap_or_default();
-        piece(left, Role::Plain, &mut self.each);
+        piece(left, SyntaxRole::Plain, &mut self.each);
     }
 
     fn quote_is_long(&self, number: u8) -> bool {
@@ -146,20 +153,20 @@ impl<'a, F: FnMut(&'a str, Role)> Scan<'a, '_, F> {
     }
 
     /// To the end of the comment, whose opening takes `open` bytes.
-    fn comment(&mut self, open: usize, state: &mut State) {
+    fn comment(&mut self, open: usize, state: &mut HighlightState) {
         let close = self.grammar.block.map_or("", |(_, close)| close);
         let rest = self.rest();
         let found = rest.get(open..).and_then(|inner| inner.find(close));
         *state = match found {
-            Some(_) => State::Plain,
-            None => State::Comment,
+            Some(_) => HighlightState::Plain,
+            None => HighlightState::Comment,
         };
         let length = found.map_or(rest.len(), |at| open + at + close.len());
-        self.take(length, Role::Comment);
+        self.take(length, SyntaxRole::Comment);
     }
 
     /// To the end of the string, whose opening takes `open` bytes.
-    fn string(&mut self, quote: &Quote, number: u8, open: usize, state: &mut State) {
+    fn string(&mut self, quote: &Quote, number: u8, open: usize, state: &mut HighlightState) {
         let rest = self.rest();
         let mut at = open;
         let mut closed = false;
@@ -175,20 +182,27 @@ impl<'a, F: FnMut(&'a str, Role)> Scan<'a, '_, F> {
             }
             at = rest.len() - chars.as_str().len();
         }
-        let inside_tag = self.grammar.sort == Sort::Tags;
+        let inside_tag = self.grammar.sort == SyntaxKind::Tags;
         *state = match closed {
-            false => State::String(number),
-            true if inside_tag => State::Tag,
-            true => State::Plain,
+            false => HighlightState::String(number),
+            true if inside_tag => HighlightState::Tag,
+            true => HighlightState::Plain,
         };
-        let key = self.grammar.sort == Sort::Keys
+        let key = self.grammar.sort == SyntaxKind::Keys
             && rest
                 .get(at..)
                 .is_some_and(|after| after.trim_start().starts_with(':'));
-        self.take(at, if key { Role::Name } else { Role::String });
+        self.take(
+            at,
+            if key {
+                SyntaxRole::Name
+            } else {
+                SyntaxRole::String
+            },
+        );
     }
 
-    fn step(&mut self, state: &mut State) {
+    fn step(&mut self, state: &mut HighlightState) {
         let rest = self.rest();
         let before = self
             .line
@@ -197,7 +211,7 @@ impl<'a, F: FnMut(&'a str, Role)> Scan<'a, '_, F> {
             .chars()
             .next_back();
         if let Some((open, _)) = self.grammar.block
-            && *state == State::Plain
+            && *state == HighlightState::Plain
             && rest.starts_with(open)
         {
             return self.comment(open.len(), state);
@@ -208,15 +222,15 @@ impl<'a, F: FnMut(&'a str, Role)> Scan<'a, '_, F> {
             .clone()
             .any(|mark| rest.starts_with(mark) && (*mark != "#" || apart))
         {
-            return self.take(rest.len(), Role::Comment);
+            return self.take(rest.len(), SyntaxRole::Comment);
         }
         let Some(c) = rest.chars().next() else {
             return;
         };
-        if self.grammar.sort == Sort::Tags {
+        if self.grammar.sort == SyntaxKind::Tags {
             return self.markup(c, state);
         }
-        if self.grammar.sort == Sort::Ticks && c == '\'' {
+        if self.grammar.sort == SyntaxKind::Ticks && c == '\'' {
             return self.tick();
         }
         // A prefix such as `r"` counts only where a word could begin.
@@ -230,12 +244,12 @@ impl<'a, F: FnMut(&'a str, Role)> Scan<'a, '_, F> {
         }
         if c.is_ascii_digit() && !in_word {
             let length = number(rest);
-            return self.take(length, Role::Number);
+            return self.take(length, SyntaxRole::Number);
         }
         if is_word(c) {
             return self.word(rest);
         }
-        if c == '$' && self.grammar.sort == Sort::Dollar {
+        if c == '$' && self.grammar.sort == SyntaxKind::Dollar {
             let name = rest.get(1..).unwrap_or_default();
             let length = match name.strip_prefix('{') {
                 Some(inner) => inner.find('}').map_or(0, |at| at + 2),
@@ -243,34 +257,38 @@ impl<'a, F: FnMut(&'a str, Role)> Scan<'a, '_, F> {
             };
             return self.take(
                 1 + length,
-                if length > 0 { Role::Name } else { Role::Plain },
+                if length > 0 {
+                    SyntaxRole::Name
+                } else {
+                    SyntaxRole::Plain
+                },
             );
         }
-        self.take(c.len_utf8(), Role::Plain);
+        self.take(c.len_utf8(), SyntaxRole::Plain);
     }
 
     fn word(&mut self, rest: &'a str) {
-        let keys = self.grammar.sort == Sort::Keys;
+        let keys = self.grammar.sort == SyntaxKind::Keys;
         let length = word_length(rest, keys);
         let word = rest.get(..length).unwrap_or_default();
         let lower = word.to_ascii_lowercase();
         let known = match self.grammar.sort {
-            Sort::AnyCase => lower.as_str(),
+            SyntaxKind::AnyCase => lower.as_str(),
             _ => word,
         };
         let after = rest.get(length..).unwrap_or_default().trim_start();
         let role = if self.grammar.keywords.contains(&known) {
-            Role::Keyword
+            SyntaxRole::Keyword
         } else if keys && after.starts_with([':', '=']) {
-            Role::Name
+            SyntaxRole::Name
         } else if self.grammar.constants.contains(&known) {
-            Role::Number
-        } else if matches!(self.grammar.sort, Sort::Code | Sort::Ticks)
+            SyntaxRole::Number
+        } else if matches!(self.grammar.sort, SyntaxKind::Code | SyntaxKind::Ticks)
             && word.starts_with(|c: char| c.is_ascii_uppercase())
         {
-            Role::Name
+            SyntaxRole::Name
         } else {
-            Role::Plain
+            SyntaxRole::Plain
         };
         self.take(length, role);
     }
@@ -289,38 +307,40 @@ impl<'a, F: FnMut(&'a str, Role)> Scan<'a, '_, F> {
             _ => None,
         };
         match length {
-            Some(length) => self.take(length, Role::String),
+            Some(length) => self.take(length, SyntaxRole::String),
             None => {
                 let name = word_length(rest.get(1..).unwrap_or_default(), false);
-                self.take(1 + name, Role::Name);
+                self.take(1 + name, SyntaxRole::Name);
             }
         }
     }
 
-    fn markup(&mut self, c: char, state: &mut State) {
+    fn markup(&mut self, c: char, state: &mut HighlightState) {
         let rest = self.rest();
         match (*state, c) {
-            (State::Tag, '>') => {
-                *state = State::Plain;
-                self.take(1, Role::Keyword);
+            (HighlightState::Tag, '>') => {
+                *state = HighlightState::Plain;
+                self.take(1, SyntaxRole::Keyword);
             }
-            (State::Tag, '"' | '\'') => {
+            (HighlightState::Tag, '"' | '\'') => {
                 let number = u8::from(c == '\'');
                 if let Some(quote) = self.grammar.quotes.get(usize::from(number)) {
                     self.string(quote, number, 1, state);
                 }
             }
-            (State::Tag, _) if is_word(c) => self.take(word_length(rest, true), Role::Name),
-            (State::Plain, '<') => {
+            (HighlightState::Tag, _) if is_word(c) => {
+                self.take(word_length(rest, true), SyntaxRole::Name)
+            }
+            (HighlightState::Plain, '<') => {
                 let name = rest.get(1..).unwrap_or_default();
                 let slash = usize::from(name.starts_with(['/', '!', '?']));
                 let length = word_length(name.get(slash..).unwrap_or_default(), true);
                 if length > 0 {
-                    *state = State::Tag;
+                    *state = HighlightState::Tag;
                 }
-                self.take(1 + slash + length, Role::Keyword);
+                self.take(1 + slash + length, SyntaxRole::Keyword);
             }
-            _ => self.take(c.len_utf8(), Role::Plain),
+            _ => self.take(c.len_utf8(), SyntaxRole::Plain),
         }
     }
 }
@@ -352,12 +372,12 @@ mod tests {
     use proptest::prelude::*;
 
     /// The coloured pieces.
-    fn pieces(info: &str, text: &str) -> Vec<(String, Role)> {
-        let mut state = State::Plain;
+    fn pieces(info: &str, text: &str) -> Vec<(String, SyntaxRole)> {
+        let mut state = HighlightState::Plain;
         let mut out = Vec::new();
         for row in text.lines() {
             line(grammar(info), &mut state, row, |text, role| {
-                if role != Role::Plain {
+                if role != SyntaxRole::Plain {
                     out.push((text.to_owned(), role));
                 }
             });
@@ -365,8 +385,8 @@ mod tests {
         out
     }
 
-    fn says(info: &str, text: &str, want: &[(&str, Role)]) {
-        let want: Vec<(String, Role)> = want
+    fn says(info: &str, text: &str, want: &[(&str, SyntaxRole)]) {
+        let want: Vec<(String, SyntaxRole)> = want
             .iter()
             .map(|(text, role)| ((*text).to_owned(), *role))
             .collect();
@@ -375,7 +395,7 @@ mod tests {
 
     #[test]
     fn languages_are_told_apart() {
-        use Role::{Added, Comment, Keyword, Name, Number, Removed, String};
+        use SyntaxRole::{Added, Comment, Keyword, Name, Number, Removed, String};
         says(
             "rust",
             "let x: &'a str = \"a\\\"b\"; // 'c'",
@@ -471,7 +491,7 @@ mod tests {
     proptest! {
         #[test]
         fn pieces_are_the_line(number in 0..ALL.len(), text in "([a-z0-9\"'`#/*$<>{}=:\\\\ -]|\\PC|/\\*|\"\"\"|<!--){0,60}") {
-            let mut state = State::Plain;
+            let mut state = HighlightState::Plain;
             for row in [text.as_str(), &text] {
                 let mut whole = String::new();
                 line(&ALL[number], &mut state, row, |text, _| whole.push_str(text));

@@ -3,12 +3,12 @@
 //! Markup characters are removed, everything else stays: HTML, footnotes and references are shown as written. Line breaks inside a paragraph are
 //! kept, because models mean them.
 
-use super::flow::{Flow, rule};
-use super::split::{Block, Kind};
+use super::flow::{BlockLayout, rule};
+use super::split::{Block, BlockKind};
 use super::{code, lines};
 use crate::ui::text::clean::clean;
 use crate::ui::text::theme::Theme;
-use crate::ui::text::wrap::Hang;
+use crate::ui::text::wrap::HangingIndent;
 use ratatui::text::Line;
 
 /// The rows of a block at a width. No row is wider, from two columns on. The first row is empty if the block has a gap.
@@ -20,17 +20,17 @@ pub fn lay_out(block: &Block, width: usize, theme: &Theme) -> Vec<Line<'static>>
         out.push(Line::default());
     }
     match &block.kind {
-        Kind::Blank => {}
-        Kind::Rule => out.push(rule(width, theme)),
-        Kind::Code {
+        BlockKind::Blank => {}
+        BlockKind::Rule => out.push(rule(width, theme)),
+        BlockKind::Code {
             info,
             opens,
             closes,
             state,
         } => {
             let hang = match block.indent {
-                indent if indent <= width / 2 => Hang::blanks(indent),
-                _ => Hang::default(),
+                indent if indent <= width / 2 => HangingIndent::blanks(indent),
+                _ => HangingIndent::default(),
             };
             let mut rows: Vec<&str> = text.lines().collect();
             if *opens {
@@ -44,17 +44,20 @@ pub fn lay_out(block: &Block, width: usize, theme: &Theme) -> Vec<Line<'static>>
             let rows = rows.iter().map(|line| lines::dedent(line, block.indent));
             out.extend(code::rows(rows, (info, *state), width, &hang, theme));
         }
-        Kind::Table { head: Some(head) } => {
+        BlockKind::Table { head: Some(head) } => {
             let source = format!("{}{}", clean(head), text);
-            out.extend(Flow::new(width, theme).later_table().run(&source));
+            out.extend(BlockLayout::new(width, theme).later_table().run(&source));
         }
-        Kind::List { after } => {
+        BlockKind::List { after } => {
             let source = dedented(&text, block.indent);
-            let flow = Flow::new(width, theme).indented(block.indent);
+            let flow = BlockLayout::new(width, theme).indented(block.indent);
             out.extend(flow.numbered_after(*after).run(&source));
         }
-        Kind::Paragraph | Kind::Heading | Kind::Quote | Kind::Table { head: None } => {
-            out.extend(Flow::new(width, theme).run(&text));
+        BlockKind::Paragraph
+        | BlockKind::Heading
+        | BlockKind::Quote
+        | BlockKind::Table { head: None } => {
+            out.extend(BlockLayout::new(width, theme).run(&text));
         }
     }
     out
@@ -63,12 +66,12 @@ pub fn lay_out(block: &Block, width: usize, theme: &Theme) -> Vec<Line<'static>>
 /// The rows of a block that is still arriving: bold text and inline code whose end has not come yet look as they will.
 pub fn lay_out_open(block: &Block, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     match block.kind {
-        Kind::Paragraph | Kind::Heading | Kind::List { .. } | Kind::Quote => {
+        BlockKind::Paragraph | BlockKind::Heading | BlockKind::List { .. } | BlockKind::Quote => {
             let mut block = block.clone();
             close(&mut block.text);
             lay_out(&block, width, theme)
         }
-        Kind::Blank | Kind::Table { .. } | Kind::Code { .. } | Kind::Rule => {
+        BlockKind::Blank | BlockKind::Table { .. } | BlockKind::Code { .. } | BlockKind::Rule => {
             lay_out(block, width, theme)
         }
     }
@@ -111,7 +114,7 @@ fn close(text: &mut String) {
 
 /// A whole text that does not stream, such as a stored message.
 pub fn lay_out_all(text: &str, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let (mut splitter, mut blocks) = (super::split::Splitter::default(), Vec::new());
+    let (mut splitter, mut blocks) = (super::split::BlockSplitter::default(), Vec::new());
     splitter.push(&clean(text), &mut blocks);
     splitter.finish(&mut blocks);
     let rows = blocks.iter().flat_map(|block| lay_out(block, width, theme));
@@ -126,7 +129,7 @@ fn dedented(text: &str, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::markdown::split::Splitter;
+    use crate::ui::markdown::split::BlockSplitter;
     use crate::ui::text::theme::ColorMode;
     use crate::ui::text::width;
     use proptest::prelude::*;
@@ -275,7 +278,7 @@ mod tests {
     #[test]
     fn what_is_half_written_looks_as_it_will() {
         let open = |text: &str| {
-            let mut splitter = Splitter::default();
+            let mut splitter = BlockSplitter::default();
             splitter.push(text, &mut Vec::new());
             let lines = lay_out_open(&splitter.open().unwrap(), 60, &theme());
             lines.iter().map(ToString::to_string).collect::<Vec<_>>()
@@ -352,7 +355,7 @@ mod tests {
 
         #[test]
         fn what_is_open_fits_too(text in "(\\PC|[a-z`*|>#. \n-]){0,200}", wide in 2usize..100) {
-            let (mut splitter, mut done) = (Splitter::default(), Vec::new());
+            let (mut splitter, mut done) = (BlockSplitter::default(), Vec::new());
             for piece in text.split_inclusive(' ') {
                 splitter.push(&clean(piece), &mut done);
                 let open = splitter.open();

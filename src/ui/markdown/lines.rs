@@ -2,7 +2,7 @@
 
 /// The block that a line begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Start<'a> {
+pub(super) enum LineStart<'a> {
     /// A fence of code.
     Fence(Fence, &'a str),
     /// `# ` and the like.
@@ -81,23 +81,23 @@ pub(super) fn dedent(line: &str, columns: usize) -> &str {
 }
 
 /// The block that the line begins, without its indentation.
-pub(super) fn start(line: &str) -> Start<'_> {
+pub(super) fn start(line: &str) -> LineStart<'_> {
     let text = line.trim();
     match text.as_bytes().first() {
         Some(b'`' | b'~') => fence(text),
         Some(b'#') => heading(text),
-        Some(b'>') => Start::Quote,
-        Some(b'-' | b'*' | b'_' | b'+') if is_rule(text) => Start::Rule,
+        Some(b'>') => LineStart::Quote,
+        Some(b'-' | b'*' | b'_' | b'+') if is_rule(text) => LineStart::Rule,
         Some(b'-' | b'*' | b'+') => item(line, text, 1, None),
         Some(b'0'..=b'9') => {
             let digits = text.bytes().take_while(u8::is_ascii_digit).count();
             let number = text.get(..digits).and_then(|number| number.parse().ok());
             match text.as_bytes().get(digits) {
                 Some(b'.' | b')') if digits <= 9 => item(line, text, digits + 1, number),
-                _ => Start::Text,
+                _ => LineStart::Text,
             }
         }
-        _ => Start::Text,
+        _ => LineStart::Text,
     }
 }
 
@@ -141,23 +141,23 @@ fn columns(line: &str) -> usize {
     if open { cells } else { cells - 1 }
 }
 
-fn fence(text: &str) -> Start<'_> {
+fn fence(text: &str) -> LineStart<'_> {
     let mark = if text.starts_with('~') { '~' } else { '`' };
     let info = text.trim_start_matches(mark);
     let length = text.len() - info.len();
     if length < 3 || (mark == '`' && info.contains('`')) {
-        return Start::Text;
+        return LineStart::Text;
     }
-    Start::Fence(Fence { mark, length }, info.trim())
+    LineStart::Fence(Fence { mark, length }, info.trim())
 }
 
-fn heading(text: &str) -> Start<'_> {
+fn heading(text: &str) -> LineStart<'_> {
     let rest = text.trim_start_matches('#');
     let level = text.len() - rest.len();
     if level <= 6 && (rest.is_empty() || rest.starts_with([' ', '\t'])) {
-        Start::Heading
+        LineStart::Heading
     } else {
-        Start::Text
+        LineStart::Text
     }
 }
 
@@ -169,16 +169,16 @@ fn is_rule(text: &str) -> bool {
     marks >= 3 && text.chars().all(|c| c == mark || c == ' ')
 }
 
-fn item<'a>(line: &str, text: &str, marker: usize, number: Option<u64>) -> Start<'a> {
+fn item<'a>(line: &str, text: &str, marker: usize, number: Option<u64>) -> LineStart<'a> {
     let rest = text.get(marker..).unwrap_or_default();
     if !rest.is_empty() && !rest.starts_with([' ', '\t']) {
-        return Start::Text;
+        return LineStart::Text;
     }
     let blanks = match indent(rest) {
         blanks @ 1..=4 => blanks,
         _ => 1,
     };
-    Start::Item {
+    LineStart::Item {
         number,
         content: indent(line) + marker + blanks,
         empty: rest.is_empty(),
@@ -191,16 +191,16 @@ mod tests {
 
     #[test]
     fn lines_tell_what_they_begin() {
-        let is_item = |line| matches!(start(line), Start::Item { .. });
+        let is_item = |line| matches!(start(line), LineStart::Item { .. });
         assert!(is_item("- a") && is_item("  12) b") && is_item("* c") && is_item("+"));
         assert!(!is_item("-a") && !is_item("1.5 times") && !is_item("**bold**"));
-        assert_eq!(start("# a"), Start::Heading);
-        assert_eq!(start("#tag"), Start::Text);
-        assert_eq!(start("- - -"), Start::Rule);
-        assert_eq!(start("***"), Start::Rule);
-        assert!(matches!(start("```rust x"), Start::Fence(_, "rust x")));
-        assert_eq!(start("``` a ``` b"), Start::Text);
-        assert_eq!(start("``"), Start::Text);
+        assert_eq!(start("# a"), LineStart::Heading);
+        assert_eq!(start("#tag"), LineStart::Text);
+        assert_eq!(start("- - -"), LineStart::Rule);
+        assert_eq!(start("***"), LineStart::Rule);
+        assert!(matches!(start("```rust x"), LineStart::Fence(_, "rust x")));
+        assert_eq!(start("``` a ``` b"), LineStart::Text);
+        assert_eq!(start("``"), LineStart::Text);
         assert!(underlines("---") && underlines("==") && !underlines("=-"));
     }
 
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_fence_is_closed_by_one_as_long() {
-        let Start::Fence(fence, _) = start("````") else {
+        let LineStart::Fence(fence, _) = start("````") else {
             panic!()
         };
         assert!(fence.closed_by("````") && fence.closed_by("  ````` "));

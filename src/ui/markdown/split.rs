@@ -4,8 +4,8 @@
 //! lists and tables become several, each with what its layout needs to know of the ones before. Where blocks end depends on the
 //! text alone, not on the pieces it came in.
 
-use super::highlight::{self, State};
-use super::lines::{self, Fence, Start};
+use super::highlight::{self, HighlightState};
+use super::lines::{self, Fence, LineStart};
 use std::sync::Arc;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -24,7 +24,7 @@ pub struct Block {
     /// The source, blank lines before it included: the texts of all blocks in order are the reply.
     pub text: String,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: BlockKind,
     /// Whether an empty row precedes it.
     pub gap: bool,
     /// Columns of indentation its lines share, inside a list.
@@ -33,7 +33,7 @@ pub struct Block {
 
 /// The kind of a block, with the state its layout needs of the blocks before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum BlockKind {
     /// Only blank lines.
     Blank,
     /// Running text, HTML, indented code.
@@ -61,13 +61,13 @@ pub enum Kind {
         /// The closing fence is in the text.
         closes: bool,
         /// State of the highlighter where the part begins.
-        state: State,
+        state: HighlightState,
     },
     /// A rule across.
     Rule,
 }
 
-impl Kind {
+impl BlockKind {
     /// Whether an empty row surrounds it even if none was written.
     fn wants_air(&self) -> bool {
         match self {
@@ -89,7 +89,7 @@ impl Kind {
 
 /// Cuts a reply that arrives in pieces into blocks.
 #[derive(Clone, Debug, Default)]
-pub struct Splitter {
+pub struct BlockSplitter {
     /// The open block: whole lines, then the one that is arriving.
     text: String,
     /// Where the arriving line begins.
@@ -105,11 +105,11 @@ pub struct Splitter {
     /// The arriving line is the rest of one that was cut.
     torn: bool,
     /// The open block of the complete lines.
-    open: Open,
+    open: OpenBlock,
     /// Columns the open block is indented.
     indent: usize,
     /// The open list, across its blocks.
-    list: Option<List>,
+    list: Option<MarkdownList>,
     /// Whether something was emitted, and whether it needs an empty row after it.
     before: Option<bool>,
     /// Blank lines were emitted as a block of their own.
@@ -119,33 +119,33 @@ pub struct Splitter {
 }
 
 #[derive(Clone, Debug, Default)]
-enum Open {
+enum OpenBlock {
     #[default]
     Nothing,
     Paragraph,
     List(Option<(u64, u64)>),
     Quote,
     Table(Option<Arc<str>>),
-    Code(Code),
+    Code(CodeBlock),
 }
 
 #[derive(Clone, Debug)]
-struct Code {
+struct CodeBlock {
     fence: Fence,
     info: Arc<str>,
     opens: bool,
-    state: State,
+    state: HighlightState,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct List {
+struct MarkdownList {
     /// Columns before the marks of its items.
     indent: usize,
     /// The number last written, and the one that was given.
     number: Option<(u64, u64)>,
 }
 
-impl Splitter {
+impl BlockSplitter {
     /// Takes the next piece of cleaned text; blocks that it finishes are appended to `done`.
     pub fn push(&mut self, text: &str, done: &mut Vec<Block>) {
         let mut rest = text;
@@ -175,13 +175,13 @@ impl Splitter {
         let line = self.text.get(self.line..).unwrap_or_default();
         let mut text = self.text.as_str();
         let half = match &self.open {
-            Open::Code(code) => !self.torn && code.fence.maybe_closed_by(line),
+            OpenBlock::Code(code) => !self.torn && code.fence.maybe_closed_by(line),
             _ => !line.trim().is_empty() && line.trim().bytes().all(|byte| byte == b'`'),
         };
         if half {
             text = self.text.get(..self.line).unwrap_or_default();
         }
-        if text.is_empty() || (lines::is_blank(text) && !matches!(self.open, Open::Code(_))) {
+        if text.is_empty() || (lines::is_blank(text) && !matches!(self.open, OpenBlock::Code(_))) {
             return None;
         }
         let mut sketch = Self {
@@ -189,9 +189,9 @@ impl Splitter {
             open: self.open.clone(),
             ..*self
         };
-        if matches!(self.open, Open::Nothing) && self.torn {
-            sketch.open = Open::Paragraph;
-        } else if matches!(self.open, Open::Nothing) && !half {
+        if matches!(self.open, OpenBlock::Nothing) && self.torn {
+            sketch.open = OpenBlock::Paragraph;
+        } else if matches!(self.open, OpenBlock::Nothing) && !half {
             sketch.begin(line, lines::start(line));
         }
         Some(sketch.block(text.to_owned(), false))
@@ -214,10 +214,10 @@ impl Splitter {
             self.flush(done);
             return;
         }
-        if matches!(self.open, Open::Nothing) {
+        if matches!(self.open, OpenBlock::Nothing) {
             let line = self.text.clone();
             match lines::start(&line) {
-                Start::Fence(..) => self.open = Open::Paragraph,
+                LineStart::Fence(..) => self.open = OpenBlock::Paragraph,
                 start => self.begin(&line, start),
             }
         }
@@ -234,14 +234,14 @@ impl Splitter {
         self.lines += 1;
         self.line = self.text.len();
         let torn = std::mem::take(&mut self.torn);
-        if let Open::Code(code) = &self.open {
+        if let OpenBlock::Code(code) = &self.open {
             if !torn && code.fence.closed_by(&line) && lines::indent(&line) < self.indent + 4 {
                 self.emit(self.line, true, done);
-                self.open = Open::Nothing;
+                self.open = OpenBlock::Nothing;
                 return;
             }
         } else if torn {
-            self.open = Open::Paragraph;
+            self.open = OpenBlock::Paragraph;
         } else if lines::is_blank(&line) {
             self.blank(from, done);
         } else {
@@ -270,13 +270,13 @@ impl Splitter {
 
     fn blank(&mut self, from: usize, done: &mut Vec<Block>) {
         match self.open {
-            Open::List(_) => self.blanks += self.line - from,
-            Open::Nothing => self.head = self.line,
-            Open::Paragraph | Open::Quote | Open::Table(_) | Open::Code(_) => {
+            OpenBlock::List(_) => self.blanks += self.line - from,
+            OpenBlock::Nothing => self.head = self.line,
+            OpenBlock::Paragraph | OpenBlock::Quote | OpenBlock::Table(_) | OpenBlock::Code(_) => {
                 if from > 0 {
                     self.emit(from, false, done);
                 }
-                self.open = Open::Nothing;
+                self.open = OpenBlock::Nothing;
                 self.head = self.line;
             }
         }
@@ -284,7 +284,9 @@ impl Splitter {
 
     fn text_line(&mut self, from: usize, line: &str, done: &mut Vec<Block>) {
         let start = lines::start(line);
-        if let (Open::Paragraph, Start::Text | Start::Item { .. }) = (&self.open, start) {
+        if let (OpenBlock::Paragraph, LineStart::Text | LineStart::Item { .. }) =
+            (&self.open, start)
+        {
             let above = self.text.get(self.last..from).unwrap_or_default();
             if lines::delimits(above.trim_end(), line) {
                 return self.table(done);
@@ -292,24 +294,26 @@ impl Splitter {
         }
         if self.joins(line, start) {
             self.blanks = 0;
-            if let (Open::List(_), Start::Item { number, .. }) = (&self.open, start) {
+            if let (OpenBlock::List(_), LineStart::Item { number, .. }) = (&self.open, start) {
                 self.count(lines::indent(line), number);
             }
-            if matches!(self.open, Open::Paragraph) && lines::underlines(line) {
+            if matches!(self.open, OpenBlock::Paragraph) && lines::underlines(line) {
                 self.emit(self.line, false, done);
-                self.open = Open::Nothing;
+                self.open = OpenBlock::Nothing;
             }
             return;
         }
         let end = from - self.blanks;
-        if end > 0 && !matches!(self.open, Open::Nothing) {
+        if end > 0 && !matches!(self.open, OpenBlock::Nothing) {
             self.emit(end, false, done);
             self.head = self.blanks;
         }
         self.blanks = 0;
-        self.open = Open::Nothing;
+        self.open = OpenBlock::Nothing;
         self.begin(line, start);
-        if matches!(start, Start::Heading | Start::Rule) && matches!(self.open, Open::Nothing) {
+        if matches!(start, LineStart::Heading | LineStart::Rule)
+            && matches!(self.open, OpenBlock::Nothing)
+        {
             self.emit(self.line, false, done);
         }
     }
@@ -319,84 +323,84 @@ impl Splitter {
         if self.last > self.head {
             self.emit(self.last, false, done);
         }
-        self.open = Open::Table(None);
+        self.open = OpenBlock::Table(None);
     }
 
     /// Whether the line belongs to the open block.
-    fn joins(&self, line: &str, start: Start<'_>) -> bool {
+    fn joins(&self, line: &str, start: LineStart<'_>) -> bool {
         let indent = lines::indent(line);
         match &self.open {
-            Open::Nothing => false,
-            Open::Code(_) => true,
-            Open::Paragraph => match start {
-                Start::Text => true,
-                Start::Fence(..) | Start::Heading | Start::Quote => indent >= 4,
-                Start::Rule => indent >= 4 || lines::underlines(line),
-                Start::Item { number, empty, .. } => {
+            OpenBlock::Nothing => false,
+            OpenBlock::Code(_) => true,
+            OpenBlock::Paragraph => match start {
+                LineStart::Text => true,
+                LineStart::Fence(..) | LineStart::Heading | LineStart::Quote => indent >= 4,
+                LineStart::Rule => indent >= 4 || lines::underlines(line),
+                LineStart::Item { number, empty, .. } => {
                     indent >= 4 || empty || number.is_some_and(|number| number != 1)
                 }
             },
-            Open::Quote => matches!(start, Start::Quote | Start::Text),
-            Open::Table(_) => matches!(start, Start::Text),
-            Open::List(_) => {
+            OpenBlock::Quote => matches!(start, LineStart::Quote | LineStart::Text),
+            OpenBlock::Table(_) => matches!(start, LineStart::Text),
+            OpenBlock::List(_) => {
                 let base = self.list.map_or(0, |list| list.indent);
                 let inside = indent >= base + 2;
                 match start {
                     _ if indent < self.indent => false,
-                    Start::Fence(..) => false,
-                    Start::Item { .. } => inside || self.lines <= LIST,
-                    Start::Text => inside || self.blanks == 0,
-                    Start::Heading | Start::Rule | Start::Quote => inside,
+                    LineStart::Fence(..) => false,
+                    LineStart::Item { .. } => inside || self.lines <= LIST,
+                    LineStart::Text => inside || self.blanks == 0,
+                    LineStart::Heading | LineStart::Rule | LineStart::Quote => inside,
                 }
             }
         }
     }
 
     /// The block begins with this line.
-    fn begin(&mut self, line: &str, start: Start<'_>) {
+    fn begin(&mut self, line: &str, start: LineStart<'_>) {
         let indent = lines::indent(line);
         self.indent = 0;
         let inside = self.list.is_some_and(|list| indent >= list.indent + 2);
-        let item = matches!(start, Start::Item { .. }) && (self.list.is_some() || indent < 4);
+        let item = matches!(start, LineStart::Item { .. }) && (self.list.is_some() || indent < 4);
         if !inside && !item {
             self.list = None;
         }
         self.open = match start {
-            Start::Fence(fence, info) if inside || indent < 4 => {
+            LineStart::Fence(fence, info) if inside || indent < 4 => {
                 self.indent = indent;
-                Open::Code(Code {
+                OpenBlock::Code(CodeBlock {
                     fence,
                     info: info.into(),
                     opens: true,
-                    state: State::default(),
+                    state: HighlightState::default(),
                 })
             }
-            Start::Item { number, .. } if item => {
+            LineStart::Item { number, .. } if item => {
                 if inside {
                     self.indent = indent;
-                    Open::List(None)
+                    OpenBlock::List(None)
                 } else {
                     let after = self.list.and_then(|list| list.number);
-                    self.list.get_or_insert(List {
+                    self.list.get_or_insert(MarkdownList {
                         indent,
                         number: None,
                     });
                     self.count(indent, number);
-                    Open::List(after)
+                    OpenBlock::List(after)
                 }
             }
             _ if inside => {
                 self.indent = indent;
-                Open::List(None)
+                OpenBlock::List(None)
             }
-            Start::Heading | Start::Rule if indent < 4 => Open::Nothing,
-            Start::Quote if indent < 4 => Open::Quote,
-            Start::Fence(..)
-            | Start::Heading
-            | Start::Rule
-            | Start::Item { .. }
-            | Start::Quote
-            | Start::Text => Open::Paragraph,
+            LineStart::Heading | LineStart::Rule if indent < 4 => OpenBlock::Nothing,
+            LineStart::Quote if indent < 4 => OpenBlock::Quote,
+            LineStart::Fence(..)
+            | LineStart::Heading
+            | LineStart::Rule
+            | LineStart::Item { .. }
+            | LineStart::Quote
+            | LineStart::Text => OpenBlock::Paragraph,
         };
     }
 
@@ -424,14 +428,14 @@ impl Splitter {
         }
         self.head = 0;
         self.cut = false;
-        if block.kind == Kind::Blank {
+        if block.kind == BlockKind::Blank {
             self.gap = true;
         } else {
             self.before = Some(block.kind.wants_air());
             self.gap = false;
         }
         match &mut self.open {
-            Open::Table(head) => {
+            OpenBlock::Table(head) => {
                 if head.is_none() {
                     *head = Some(
                         body.split_inclusive('\n')
@@ -441,15 +445,15 @@ impl Splitter {
                     );
                 }
             }
-            Open::Code(code) => {
+            OpenBlock::Code(code) => {
                 let skip = usize::from(std::mem::take(&mut code.opens));
                 let grammar = highlight::grammar(&code.info);
                 for line in body.lines().skip(skip) {
                     highlight::line(grammar, &mut code.state, line, |_, _| {});
                 }
             }
-            Open::Nothing | Open::Paragraph | Open::List(_) | Open::Quote => {
-                self.open = Open::Nothing;
+            OpenBlock::Nothing | OpenBlock::Paragraph | OpenBlock::List(_) | OpenBlock::Quote => {
+                self.open = OpenBlock::Nothing;
             }
         }
         done.push(block);
@@ -458,16 +462,16 @@ impl Splitter {
     /// The open block with this text.
     fn block(&self, text: String, closes: bool) -> Block {
         let kind = match &self.open {
-            Open::Nothing => match lines::start(text.get(self.head..).unwrap_or_default()) {
-                _ if lines::is_blank(&text) => Kind::Blank,
-                Start::Rule => Kind::Rule,
-                _ => Kind::Heading,
+            OpenBlock::Nothing => match lines::start(text.get(self.head..).unwrap_or_default()) {
+                _ if lines::is_blank(&text) => BlockKind::Blank,
+                LineStart::Rule => BlockKind::Rule,
+                _ => BlockKind::Heading,
             },
-            Open::Paragraph => Kind::Paragraph,
-            Open::List(after) => Kind::List { after: *after },
-            Open::Quote => Kind::Quote,
-            Open::Table(head) => Kind::Table { head: head.clone() },
-            Open::Code(code) => Kind::Code {
+            OpenBlock::Paragraph => BlockKind::Paragraph,
+            OpenBlock::List(after) => BlockKind::List { after: *after },
+            OpenBlock::Quote => BlockKind::Quote,
+            OpenBlock::Table(head) => BlockKind::Table { head: head.clone() },
+            OpenBlock::Code(code) => BlockKind::Code {
                 info: Arc::clone(&code.info),
                 opens: code.opens,
                 closes,
@@ -477,10 +481,10 @@ impl Splitter {
         let written = self.head > 0 || self.gap;
         let air = !self.cut
             && self.list.is_none()
-            && (kind.wants_air() || kind == Kind::Heading || self.before == Some(true));
+            && (kind.wants_air() || kind == BlockKind::Heading || self.before == Some(true));
         Block {
             gap: self.before.is_some()
-                && kind != Kind::Blank
+                && kind != BlockKind::Blank
                 && !kind.goes_on()
                 && (written || air),
             text,
@@ -518,7 +522,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn split(pieces: &[&str]) -> Vec<Block> {
-        let (mut splitter, mut done) = (Splitter::default(), Vec::new());
+        let (mut splitter, mut done) = (BlockSplitter::default(), Vec::new());
         for piece in pieces {
             splitter.push(piece, &mut done);
         }
@@ -607,11 +611,11 @@ mod tests {
         );
         assert_eq!(
             blocks[3].kind,
-            Kind::List {
+            BlockKind::List {
                 after: Some((1, 1))
             }
         );
-        assert_eq!(blocks[4].kind, Kind::Paragraph);
+        assert_eq!(blocks[4].kind, BlockKind::Paragraph);
     }
 
     #[test]
@@ -620,23 +624,23 @@ mod tests {
         let blocks = split(&[&code]);
         assert_eq!(blocks.len(), 2);
         assert!(
-            matches!(&blocks[1].kind, Kind::Code { state: State::Comment, opens: false, closes: true, info } if &**info == "rust")
+            matches!(&blocks[1].kind, BlockKind::Code { state: HighlightState::Comment, opens: false, closes: true, info } if &**info == "rust")
         );
         let table = format!("| a |\n|---|\n{}", "| x |\n".repeat(100));
         let blocks = split(&[&table]);
         assert_eq!(blocks.len(), 2);
         assert!(
-            matches!(&blocks[1].kind, Kind::Table { head: Some(head) } if &**head == "| a |\n|---|\n")
+            matches!(&blocks[1].kind, BlockKind::Table { head: Some(head) } if &**head == "| a |\n|---|\n")
         );
         assert!(!blocks[1].gap);
     }
 
     #[test]
     fn the_open_end_is_what_it_will_be() {
-        let (mut splitter, mut done) = (Splitter::default(), Vec::new());
+        let (mut splitter, mut done) = (BlockSplitter::default(), Vec::new());
         assert_eq!(splitter.open(), None);
         splitter.push("## He", &mut done);
-        assert_eq!(splitter.open().unwrap().kind, Kind::Heading);
+        assert_eq!(splitter.open().unwrap().kind, BlockKind::Heading);
         splitter.push("ad\n``", &mut done);
         assert_eq!(
             (done.len(), splitter.open()),
@@ -645,7 +649,7 @@ mod tests {
         );
         splitter.push("`py\nx = 1\n``", &mut done);
         let open = splitter.open().unwrap();
-        assert!(matches!(&open.kind, Kind::Code { opens: true, .. }));
+        assert!(matches!(&open.kind, BlockKind::Code { opens: true, .. }));
         assert_eq!(open.text, "```py\nx = 1\n");
         splitter.push("`\n", &mut done);
         assert_eq!((done.len(), splitter.open()), (2, None));
@@ -668,7 +672,7 @@ mod tests {
     fn the_end_of_a_long_reply_costs_what_its_beginning_does() {
         let sample = "Some words of a paragraph that goes on.\nAnd a second line.\n\n- an item\n- another\n\n```rust\nfn a() {}\n```\n\n";
         let text = sample.repeat(400_000 / sample.len() + 1);
-        let (mut splitter, mut done) = (Splitter::default(), Vec::new());
+        let (mut splitter, mut done) = (BlockSplitter::default(), Vec::new());
         let mut costs = Vec::new();
         let mut cost = 0;
         for (token, bytes) in text.as_bytes().chunks(4).enumerate() {
@@ -710,7 +714,7 @@ mod tests {
             let mut at: Vec<usize> = cuts.iter().map(|cut| text.floor_char_boundary(cut.index(text.len() + 1))).collect();
             at.extend([0, text.len()]);
             at.sort_unstable();
-            let (mut splitter, mut done) = (Splitter::default(), Vec::new());
+            let (mut splitter, mut done) = (BlockSplitter::default(), Vec::new());
             for pair in at.windows(2) {
                 splitter.push(&text[pair[0]..pair[1]], &mut done);
                 if let Some(open) = splitter.open() {

@@ -2,7 +2,7 @@
 
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
-use crate::ui::text::wrap::{Hang, words};
+use crate::ui::text::wrap::{HangingIndent, words};
 use pulldown_cmark::Alignment;
 use ratatui::text::{Line, Span};
 
@@ -12,14 +12,14 @@ const NARROW: usize = 6;
 const SPACE: usize = 2;
 
 /// Styled text of a cell.
-pub(super) type Cell = Vec<Span<'static>>;
+pub(super) type TableCell = Vec<Span<'static>>;
 
 /// A table as it was read.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) alignments: Vec<Alignment>,
     /// The head, then the rows.
-    pub(super) rows: Vec<Vec<Cell>>,
+    pub(super) rows: Vec<Vec<TableCell>>,
     /// The head stood in an earlier block.
     pub(super) later: bool,
 }
@@ -62,13 +62,13 @@ impl Table {
     }
 
     /// One row of the table: as many lines as its tallest cell.
-    fn row(&self, row: &[Cell], columns: &[usize]) -> Vec<Line<'static>> {
+    fn row(&self, row: &[TableCell], columns: &[usize]) -> Vec<Line<'static>> {
         let cells: Vec<Vec<Line<'static>>> = columns
             .iter()
             .enumerate()
             .map(|(at, columns)| {
                 let cell = row.get(at).map_or(&[][..], Vec::as_slice);
-                words(cell, *columns, &Hang::default())
+                words(cell, *columns, &HangingIndent::default())
             })
             .collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or_default();
@@ -109,7 +109,7 @@ impl Table {
         };
         if rows.is_empty() && !self.later {
             for cell in head {
-                out.extend(words(cell, width, &Hang::default()));
+                out.extend(words(cell, width, &HangingIndent::default()));
             }
         }
         for (number, row) in rows.iter().enumerate() {
@@ -122,9 +122,9 @@ impl Table {
                     spans.push(Span::styled(": ", theme.dim));
                 }
                 spans.extend(cell.iter().cloned());
-                let hang = Hang {
-                    rest: Hang::blanks(2).rest,
-                    ..Hang::default()
+                let hang = HangingIndent {
+                    rest: HangingIndent::blanks(2).rest,
+                    ..HangingIndent::default()
                 };
                 out.extend(words(&spans, width, &hang));
             }

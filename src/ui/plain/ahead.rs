@@ -20,7 +20,7 @@ const SETTLE: Duration = Duration::from_millis(500);
 const ANSWER_BYTES: usize = 64 << 10;
 
 /// What came of reading.
-pub(super) enum Line {
+pub(super) enum ReadLine {
     /// A line, without its end.
     Text(String),
     /// There is no more.
@@ -105,7 +105,7 @@ impl TypedAhead {
 }
 
 /// The next line that is typed; [`Line::Interrupted`] when `woken` has something to say first.
-pub(super) fn answer(woken: impl AsFd) -> Line {
+pub(super) fn answer(woken: impl AsFd) -> ReadLine {
     let stdin = stdio::stdin();
     let mut bytes = Vec::new();
     loop {
@@ -116,22 +116,22 @@ pub(super) fn answer(woken: impl AsFd) -> Line {
         match poll(&mut fds, None) {
             Ok(_) => {}
             Err(Errno::INTR) => continue,
-            Err(_) => return Line::End,
+            Err(_) => return ReadLine::End,
         }
         let [told, _] = &fds;
         if !told.revents().is_empty() {
-            return Line::Interrupted;
+            return ReadLine::Interrupted;
         }
         let mut buffer = [0; 4096];
         match rustix::io::read(stdin, &mut buffer) {
-            Ok(0) => return Line::End,
+            Ok(0) => return ReadLine::End,
             Ok(count) => bytes.extend_from_slice(buffer.get(..count).unwrap_or_default()),
             Err(Errno::INTR | Errno::AGAIN) => {}
-            Err(_) => return Line::End,
+            Err(_) => return ReadLine::End,
         }
         if bytes.ends_with(b"\n") || bytes.len() > ANSWER_BYTES {
             let text = String::from_utf8_lossy(&bytes);
-            return Line::Text(text.trim_end_matches(['\n', '\r']).to_owned());
+            return ReadLine::Text(text.trim_end_matches(['\n', '\r']).to_owned());
         }
     }
 }

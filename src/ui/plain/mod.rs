@@ -13,46 +13,46 @@ use std::io::{self, IsTerminal};
 use crossbeam_channel::{Receiver, after, never, select};
 
 use crate::app::session::Session;
-use crate::app::session::approve::Asking;
-use crate::app::session::ui_update::{Question, Show, Verdict};
-use crate::app::settings::Low;
-use crate::app::setup::Start;
+use crate::app::session::approve::AskMode;
+use crate::app::session::ui_update::{PendingQuestion, UiUpdate, Verdict};
+use crate::app::settings::CliArgs;
+use crate::app::setup::ProcessStart;
 use crate::app::stream::say;
 use crate::base::env::Env;
 use crate::base::problem::Problem;
 use crate::proc::editor;
-use crate::ui::interrupt::{INTERRUPTED, Interrupts, Pressed};
-use crate::ui::term::Caught;
-use ahead::Line;
+use crate::ui::interrupt::{INTERRUPTED, InterruptAction, Interrupts};
+use crate::ui::term::SignalEvent;
+use ahead::ReadLine;
 use ahead::TypedAhead;
 use print::Printer;
-use read::Reader;
-use watch::Watch;
+use read::LineSource;
+use watch::LineWatch;
 
 /// Runs the conversation to its end; returns the exit status.
-pub(super) fn run(low: Low, start: Start, first: &str) -> u8 {
+pub(super) fn run(low: CliArgs, start: ProcessStart, first: &str) -> u8 {
     let terminal = start.stdin_is_terminal && io::stdout().is_terminal();
     let asking = if start.stdin_is_terminal {
-        Asking::Person
+        AskMode::Person
     } else {
-        Asking::Nobody
+        AskMode::Nobody
     };
     let env = start.env.clone();
     // There the line editor leaves the keys to the system.
     let undriven = !terminal || matches!(env.get("TERM"), Some("dumb" | "cons25" | "emacs"));
     let twice = start.stdin_is_terminal && undriven;
     let opened = Session::open(low, start, asking).and_then(|(session, bell)| {
-        let watch = Watch::start(session.stopper(), twice)?;
+        let watch = LineWatch::start(session.stopper(), twice)?;
         Ok((session, bell, watch))
     });
     let (session, bell, watch) = match opened {
         Ok(opened) => opened,
         Err(problem) => return failed(&problem),
     };
-    let mut plain = Plain {
+    let mut plain = PlainUi {
         bell,
         watch,
-        reader: Reader::new(terminal, session.world()),
+        reader: LineSource::new(terminal, session.world()),
         ahead: TypedAhead::default(),
         printer: Printer::new(terminal, &env),
         interrupts: Interrupts::default(),
@@ -73,11 +73,11 @@ fn failed(problem: &Problem) -> u8 {
     1
 }
 
-struct Plain {
+struct PlainUi {
     session: Session,
     bell: Receiver<()>,
-    watch: Watch,
-    reader: Reader,
+    watch: LineWatch,
+    reader: LineSource,
     ahead: TypedAhead,
     printer: Printer,
     interrupts: Interrupts,
@@ -86,7 +86,7 @@ struct Plain {
     leave: Option<u8>,
 }
 
-impl Plain {
+impl PlainUi {
     /// The conversation; `first` is what the command line says.
     fn talk(&mut self, first: &str) -> u8 {
         self.until_idle();
@@ -98,25 +98,25 @@ impl Plain {
             if let Some(status) = self.leave {
                 return status;
             }
-            if self.printer.gone() {
+            if self.printer.reader_is_gone() {
                 return 1;
             }
             self.reader.remember(|| self.session.history());
             let shell = self.session.status().shell.is_some();
             let prompt = if shell { "$ " } else { "You: " };
             match self.read(prompt) {
-                Line::Text(line) => {
+                ReadLine::Text(line) => {
                     self.session.submit(&line);
                     self.until_idle();
                 }
-                Line::End => return 0,
-                Line::Interrupted => self.interrupt(),
+                ReadLine::End => return 0,
+                ReadLine::Interrupted => self.interrupt(),
             }
         }
     }
 
     /// Reads a line; a signal that comes meanwhile ends the process.
-    fn read(&mut self, prompt: &str) -> Line {
+    fn read(&mut self, prompt: &str) -> ReadLine {
         let _reading = self.watch.reading();
         self.reader.line(prompt, &mut self.ahead, &mut self.printer)
     }
@@ -124,10 +124,10 @@ impl Plain {
     /// Ctrl-C was pressed.
     fn interrupt(&mut self) {
         match self.interrupts.press(&mut self.session, false) {
-            Pressed::Stopped => self.interrupts.forget(),
-            Pressed::Waiting => self.printer.system("Messages wait for their answers."),
-            Pressed::Idle => self.printer.system("Ctrl-C once more leaves."),
-            Pressed::Leave => self.leave = Some(INTERRUPTED),
+            InterruptAction::Stopped => self.interrupts.forget(),
+            InterruptAction::Waiting => self.printer.system("Messages wait for their answers."),
+            InterruptAction::Idle => self.printer.system("Ctrl-C once more leaves."),
+            InterruptAction::Leave => self.leave = Some(INTERRUPTED),
         }
     }
 
@@ -138,7 +138,7 @@ impl Plain {
             for show in self.session.shows() {
                 self.show(show);
             }
-            if self.leave.is_some() || self.printer.gone() || !self.session.busy() {
+            if self.leave.is_some() || self.printer.reader_is_gone() || !self.session.busy() {
                 return;
             }
             let late = self.session.deadline().map_or_else(never, |deadline| {
@@ -148,7 +148,7 @@ impl Plain {
                 recv(self.bell) -> _ => {}
                 recv(late) -> _ => {}
                 recv(self.watch.signals) -> signal => match signal {
-                    Ok(Caught::Interrupt) => self.interrupt(),
+                    Ok(SignalEvent::Interrupt) => self.interrupt(),
                     Ok(signal) => self.leave = signal.exit_status(),
                     Err(_) => self.leave = Some(1),
                 }
@@ -156,14 +156,14 @@ impl Plain {
         }
     }
 
-    fn show(&mut self, show: Show) {
+    fn show(&mut self, show: UiUpdate) {
         match show {
-            Show::Ask(question) => self.ask(question),
-            Show::Edit(path) => match editor::edit(&path, &self.env) {
+            UiUpdate::Ask(question) => self.ask(question),
+            UiUpdate::Edit(path) => match editor::edit(&path, &self.env) {
                 Ok(()) => self.session.edited(&path),
                 Err(problem) => self.printer.error(&problem),
             },
-            Show::Leave(words) => {
+            UiUpdate::Leave(words) => {
                 if !words.is_empty() {
                     self.printer.system(&words);
                 }
@@ -174,7 +174,7 @@ impl Plain {
     }
 
     /// Asks the user; the end of the input and Ctrl-C mean no.
-    fn ask(&mut self, question: Question) {
+    fn ask(&mut self, question: PendingQuestion) {
         self.printer.question(&question);
         // The turn may be over meanwhile.
         let _ = question.reply.send(self.verdict());
@@ -214,12 +214,12 @@ impl Plain {
         self.printer.ask(words);
         loop {
             match ahead::answer(&self.watch.woken) {
-                Line::Text(text) => {
+                ReadLine::Text(text) => {
                     self.printer.answered();
                     return Some(text);
                 }
-                Line::Interrupted if !self.signalled() => {}
-                Line::Interrupted | Line::End => {
+                ReadLine::Interrupted if !self.signalled() => {}
+                ReadLine::Interrupted | ReadLine::End => {
                     self.printer.end_line();
                     return None;
                 }
@@ -230,7 +230,9 @@ impl Plain {
     /// Deals with signals that came while a question waited; true when there was one. Ctrl-C answers the question and no more.
     fn signalled(&mut self) -> bool {
         let signals = self.watch.taken();
-        let ending = signals.iter().rfind(|signal| **signal != Caught::Interrupt);
+        let ending = signals
+            .iter()
+            .rfind(|signal| **signal != SignalEvent::Interrupt);
         if let Some(signal) = ending {
             self.leave = signal.exit_status();
         }

@@ -8,12 +8,12 @@ use std::io::{self, Write};
 
 use ratatui::style::{Color, Style};
 
-use crate::app::session::ui_update::{End, Question, Show};
+use crate::app::session::ui_update::{PendingQuestion, TurnOutcome, UiUpdate};
 use crate::base::env::Env;
 use crate::base::problem::Problem;
 use crate::base::text;
 use crate::chat::event::{CallEnd, Event};
-use crate::store::chat_log::{Entry, Role};
+use crate::store::chat_log::{LogEntry, LogRole};
 use crate::ui::term::tty;
 use crate::ui::text::clean::{Cleaner, clean};
 use crate::ui::text::theme::{ColorMode, Theme};
@@ -57,7 +57,7 @@ impl Printer {
     }
 
     /// The reader of standard output went away.
-    pub(super) fn gone(&self) -> bool {
+    pub(super) fn reader_is_gone(&self) -> bool {
         self.gone
     }
 
@@ -87,11 +87,11 @@ impl Printer {
     }
 
     /// What Marvin wants to do, before the user is asked.
-    pub(super) fn question(&mut self, question: &Question) {
+    pub(super) fn question(&mut self, question: &PendingQuestion) {
         let request = &question.request;
         // The directory is on Marvin's own line: a command could contain a line that looks like one.
         let place = request.place().map_or_else(String::new, |dir| {
-            let dir = text::visible(&dir.display().to_string()).replace('\n', "\\n");
+            let dir = text::escape_controls(&dir.display().to_string()).replace('\n', "\\n");
             format!(" in {dir}")
         });
         self.system(&format!("Marvin wants to {}{place}:", request.act()));
@@ -109,35 +109,35 @@ impl Printer {
         (self.line_start, self.column) = (true, 0);
     }
 
-    pub(super) fn show(&mut self, show: Show) {
+    pub(super) fn show(&mut self, show: UiUpdate) {
         match show {
-            Show::Past(entries) => entries.iter().for_each(|entry| self.past(entry)),
+            UiUpdate::Past(entries) => entries.iter().for_each(|entry| self.past(entry)),
             // The line is on the screen, or was printed when it was read.
-            Show::You { .. } => {}
-            Show::Event(event) => self.event(event),
-            Show::AnswerEnd(end) => {
+            UiUpdate::You { .. } => {}
+            UiUpdate::Event(event) => self.event(event),
+            UiUpdate::AnswerEnd(end) => {
                 self.end_line();
                 self.answering = false;
                 self.cleaner = Cleaner::default();
-                if end == End::Stopped {
+                if end == TurnOutcome::Stopped {
                     self.system("Stopped.");
                 }
             }
-            Show::Failed(problem) => self.error(&problem),
-            Show::System(words) => self.system(&words),
-            Show::Call(words) => {
+            UiUpdate::Failed(problem) => self.error(&problem),
+            UiUpdate::System(words) => self.system(&words),
+            UiUpdate::Call(words) => {
                 if self.terminal {
                     self.write("\x07");
                 }
                 self.system(&words);
             }
-            Show::Listing(listing) => self.block(&listing),
-            Show::Ran { output, .. } => self.block(&output),
-            Show::Undone(said) => {
+            UiUpdate::Listing(listing) => self.block(&listing),
+            UiUpdate::Ran { output, .. } => self.block(&output),
+            UiUpdate::Undone(said) => {
                 let words = format!("Taken back: {}", text::clip(&said, 200));
                 self.system(&words);
             }
-            Show::Profile(_) | Show::Ask(_) | Show::Edit(_) | Show::Leave(_) => {}
+            UiUpdate::Profile(_) | UiUpdate::Ask(_) | UiUpdate::Edit(_) | UiUpdate::Leave(_) => {}
         }
     }
 
@@ -182,11 +182,11 @@ impl Printer {
         }
     }
 
-    fn past(&mut self, entry: &Entry) {
+    fn past(&mut self, entry: &LogEntry) {
         let (label, style) = match entry.role {
-            Role::You => ("You: ", self.theme.you),
-            Role::Assistant => ("Marvin: ", self.theme.assistant),
-            Role::System | Role::Other => ("[System] ", self.theme.system),
+            LogRole::You => ("You: ", self.theme.you),
+            LogRole::Assistant => ("Marvin: ", self.theme.assistant),
+            LogRole::System | LogRole::Other => ("[System] ", self.theme.system),
         };
         let time = match entry.time.as_str() {
             "" => String::new(),

@@ -16,10 +16,10 @@ use rustyline::{
     EventHandler, Helper, KeyEvent, RepeatCount,
 };
 
-use super::ahead::{Line, TypedAhead};
+use super::ahead::{ReadLine, TypedAhead};
 use super::print::Printer;
-use crate::tools::engine::context::World;
-use crate::ui::editor::complete::{Whole, word};
+use crate::tools::engine::context::SessionContext;
+use crate::ui::editor::complete::{Completeness, word};
 use crate::ui::sources::Candidates;
 
 /// Longest line accepted from a pipe.
@@ -27,7 +27,7 @@ const LINE: u64 = 64 << 20;
 
 /// The text of the line when a key other than Enter ended it.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Unsent {
+pub(super) struct UnsentInput {
     text: String,
     /// Bytes before the cursor.
     at: usize,
@@ -36,17 +36,17 @@ pub(super) struct Unsent {
 }
 
 /// Hands the line over when Ctrl-C or Ctrl-D ends it: the line editor forgets it otherwise.
-struct Keep {
-    unsent: Arc<Mutex<Unsent>>,
+struct KeepLine {
+    unsent: Arc<Mutex<UnsentInput>>,
     end: bool,
 }
 
-impl ConditionalEventHandler for Keep {
+impl ConditionalEventHandler for KeepLine {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, now: &EventContext<'_>) -> Option<Cmd> {
         if now.line().is_empty() {
             return None;
         }
-        *self.unsent.lock().unwrap_or_else(PoisonError::into_inner) = Unsent {
+        *self.unsent.lock().unwrap_or_else(PoisonError::into_inner) = UnsentInput {
             text: now.line().to_owned(),
             at: now.pos(),
             end: self.end,
@@ -56,7 +56,7 @@ impl ConditionalEventHandler for Keep {
 }
 
 /// Completion of the line being typed, by the same rules as on the full screen.
-pub(super) struct Completing(Arc<World>);
+pub(super) struct Completing(Arc<SessionContext>);
 
 impl Completer for Completing {
     type Candidate = String;
@@ -76,7 +76,7 @@ impl Completer for Completing {
         let begins = |one: &&String| one.to_lowercase().starts_with(&typed);
         let some = found.iter().any(|one| begins(&one));
         let kept = found.iter().filter(|one| !some || begins(one));
-        let written = kept.map(|one| word.written(one, Whole::Yes));
+        let written = kept.map(|one| word.written(one, Completeness::Yes));
         Ok((word.start, written.collect()))
     }
 }
@@ -94,25 +94,27 @@ impl Helper for Completing {}
 struct EarlyEnd(Arc<Mutex<Instant>>);
 
 /// Text found so soon after the prompt was typed ahead.
-const EARLY: Duration = Duration::from_millis(200);
+const TYPED_AHEAD_WINDOW: Duration = Duration::from_millis(200);
 
 impl ConditionalEventHandler for EarlyEnd {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, now: &EventContext<'_>) -> Option<Cmd> {
         let begun = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(if now.line().is_empty() && begun.elapsed() < EARLY {
-            Cmd::EndOfFile
-        } else {
-            Cmd::Noop
-        })
+        Some(
+            if now.line().is_empty() && begun.elapsed() < TYPED_AHEAD_WINDOW {
+                Cmd::EndOfFile
+            } else {
+                Cmd::Noop
+            },
+        )
     }
 }
 
 /// Where lines come from.
-pub(super) enum Reader {
+pub(super) enum LineSource {
     /// A terminal.
     Terminal {
         editor: Box<Editor<Completing, MemHistory>>,
-        unsent: Arc<Mutex<Unsent>>,
+        unsent: Arc<Mutex<UnsentInput>>,
         /// When the line that is being typed began.
         begun: Arc<Mutex<Instant>>,
         /// How much of the history it knows.
@@ -122,8 +124,8 @@ pub(super) enum Reader {
     Lines,
 }
 
-impl Reader {
-    pub(super) fn new(terminal: bool, world: &Arc<World>) -> Self {
+impl LineSource {
+    pub(super) fn new(terminal: bool, world: &Arc<SessionContext>) -> Self {
         let colours = world.env.get("NO_COLOR").is_none();
         let config = Config::builder().max_history_size(1_000).map(|config| {
             config
@@ -138,7 +140,7 @@ impl Reader {
                 editor.set_helper(Some(Completing(Arc::clone(world))));
                 let unsent = Arc::new(Mutex::default());
                 for (key, end) in [('c', false), ('d', true)] {
-                    let keep = Keep {
+                    let keep = KeepLine {
                         unsent: Arc::clone(&unsent),
                         end,
                     };
@@ -181,13 +183,13 @@ impl Reader {
         prompt: &str,
         ahead: &mut TypedAhead,
         printer: &mut Printer,
-    ) -> Line {
+    ) -> ReadLine {
         if let Some(text) = ahead.line() {
             printer.echo(prompt, &text);
             if let Self::Terminal { editor, .. } = self {
                 let _ = editor.add_history_entry(text.as_str());
             }
-            return Line::Text(text);
+            return ReadLine::Text(text);
         }
         match self {
             Self::Terminal {
@@ -202,7 +204,7 @@ impl Reader {
                     let line = editor.readline_with_initial(prompt, (&left, &right));
                     (left, right) = (String::new(), String::new());
                     match line {
-                        Ok(text) => return Line::Text(text),
+                        Ok(text) => return ReadLine::Text(text),
                         Err(ReadlineError::Interrupted) => {
                             let kept = std::mem::take(
                                 &mut *unsent.lock().unwrap_or_else(PoisonError::into_inner),
@@ -210,7 +212,7 @@ impl Reader {
                             if !kept.end {
                                 // Cleared by Ctrl-C, it can be brought back.
                                 let _ = editor.add_history_entry(kept.text);
-                                return Line::Interrupted;
+                                return ReadLine::Interrupted;
                             }
                             printer.system("Ctrl-D leaves from an empty line.");
                             right = kept.text.get(kept.at..).unwrap_or_default().to_owned();
@@ -218,13 +220,13 @@ impl Reader {
                         }
                         // A signal is the watch's business.
                         Err(error) if is_signal(&error) => {}
-                        Err(_) => return Line::End,
+                        Err(_) => return ReadLine::End,
                     }
                 }
             }
             Self::Lines => {
                 let line = next_line();
-                if let Line::Text(text) = &line {
+                if let ReadLine::Text(text) = &line {
                     printer.echo(prompt, text);
                 }
                 line
@@ -242,14 +244,14 @@ fn is_signal(error: &ReadlineError) -> bool {
     }
 }
 
-fn next_line() -> Line {
+fn next_line() -> ReadLine {
     let mut bytes = Vec::new();
     let read = io::stdin().lock().take(LINE).read_until(b'\n', &mut bytes);
     match read {
-        Ok(0) | Err(_) => Line::End,
+        Ok(0) | Err(_) => ReadLine::End,
         Ok(_) => {
             let text = String::from_utf8_lossy(&bytes);
-            Line::Text(text.trim_end_matches(['\n', '\r']).to_owned())
+            ReadLine::Text(text.trim_end_matches(['\n', '\r']).to_owned())
         }
     }
 }

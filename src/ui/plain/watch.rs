@@ -16,15 +16,15 @@ use crate::app::stream::say;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
 use crate::ui::term::signals::Signals;
-use crate::ui::term::{Caught, Input};
+use crate::ui::term::{Input, SignalEvent};
 
 /// Within this time a second Ctrl-C ends the process where the first one could only be a signal.
 const TWICE: Duration = Duration::from_secs(2);
 
 /// The watch.
-pub(super) struct Watch {
+pub(super) struct LineWatch {
     /// Signals that came outside of reading a line.
-    pub(super) signals: Receiver<Caught>,
+    pub(super) signals: Receiver<SignalEvent>,
     /// Gets a byte for each of them, for `poll` together with the terminal.
     pub(super) woken: UnixStream,
     reading: Arc<AtomicBool>,
@@ -32,15 +32,15 @@ pub(super) struct Watch {
 }
 
 /// Lasts as long as a line is being read.
-pub(super) struct Reading(Arc<AtomicBool>);
+pub(super) struct ReadGuard(Arc<AtomicBool>);
 
-impl Drop for Reading {
+impl Drop for ReadGuard {
     fn drop(&mut self) {
         self.0.store(false, Ordering::SeqCst);
     }
 }
 
-impl Watch {
+impl LineWatch {
     /// Starts it; `stopper` fires before a signal ends the process. `twice` says that Ctrl-C comes as a signal while a line is
     /// read, as on a terminal that no line editor can drive; then it must be pressed twice to leave.
     pub(super) fn start(stopper: Cancel, twice: bool) -> Outcome<Self> {
@@ -70,7 +70,7 @@ impl Watch {
                     if read.load(Ordering::SeqCst) {
                         let before = interrupted.replace(Instant::now());
                         let again = before.is_some_and(|at| at.elapsed() < TWICE);
-                        if twice && signal == Caught::Interrupt && !again {
+                        if twice && signal == SignalEvent::Interrupt && !again {
                             say("[System] Ctrl-C once more leaves.");
                             continue;
                         }
@@ -93,15 +93,15 @@ impl Watch {
     }
 
     /// Drains [`Watch::woken`], and takes the signals.
-    pub(super) fn taken(&self) -> Vec<Caught> {
+    pub(super) fn taken(&self) -> Vec<SignalEvent> {
         while matches!(rustix::io::read(&self.woken, &mut [0; 16]), Ok(1..)) {}
         self.signals.try_iter().collect()
     }
 
     /// Says that a line is being read until the value is dropped.
-    pub(super) fn reading(&self) -> Reading {
+    pub(super) fn reading(&self) -> ReadGuard {
         self.reading.store(true, Ordering::SeqCst);
-        Reading(Arc::clone(&self.reading))
+        ReadGuard(Arc::clone(&self.reading))
     }
 }
 

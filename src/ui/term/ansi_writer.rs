@@ -6,13 +6,13 @@ use ratatui::style::{Color, Modifier};
 
 /// The style of a cell as the terminal knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Look {
+pub(super) struct CellStyle {
     pub(super) fg: Color,
     pub(super) bg: Color,
     pub(super) modifier: Modifier,
 }
 
-impl Look {
+impl CellStyle {
     pub(super) const PLAIN: Self = Self {
         fg: Color::Reset,
         bg: Color::Reset,
@@ -45,17 +45,17 @@ impl Look {
 
 /// The terminal's side of the conversation. Positions count from 0.
 #[derive(Debug, Clone)]
-pub(super) struct Pen {
+pub(super) struct AnsiWriter {
     bytes: Vec<u8>,
     /// `None` when unknown: before the first move, after the last column, after a character of doubtful width.
     at: Option<(u16, u16)>,
-    look: Look,
+    look: CellStyle,
     width: u16,
 }
 
-impl Pen {
+impl AnsiWriter {
     /// A pen on a screen of this width whose cursor was left at `at` with this style on.
-    pub(super) fn new(width: u16, at: Option<(u16, u16)>, look: Look) -> Self {
+    pub(super) fn new(width: u16, at: Option<(u16, u16)>, look: CellStyle) -> Self {
         Self {
             bytes: Vec::new(),
             at,
@@ -72,7 +72,7 @@ impl Pen {
         self.at
     }
 
-    pub(super) fn look(&self) -> Look {
+    pub(super) fn look(&self) -> CellStyle {
         self.look
     }
 
@@ -116,13 +116,13 @@ impl Pen {
     }
 
     /// Switches to a style, by the changes or by starting again, whichever is shorter.
-    pub(super) fn style(&mut self, look: Look) {
+    pub(super) fn style(&mut self, look: CellStyle) {
         if look == self.look {
             return;
         }
         let changes = sgr(&changes(self.look, look));
         let anew = sgr(&format!("0{}", prefixed(&changes_from_plain(look))));
-        let shorter = if look == Look::PLAIN {
+        let shorter = if look == CellStyle::PLAIN {
             "\x1b[m".to_owned()
         } else if anew.len() < changes.len() {
             anew
@@ -146,12 +146,12 @@ fn prefixed(codes: &str) -> String {
     }
 }
 
-fn changes_from_plain(to: Look) -> String {
-    changes(Look::PLAIN, to)
+fn changes_from_plain(to: CellStyle) -> String {
+    changes(CellStyle::PLAIN, to)
 }
 
 /// The SGR codes that change one style into another, separated by semicolons.
-fn changes(from: Look, to: Look) -> String {
+fn changes(from: CellStyle, to: CellStyle) -> String {
     let mut codes: Vec<String> = Vec::new();
     // Bold and dim have one code that takes both away.
     const WEIGHT: Modifier = Modifier::BOLD.union(Modifier::DIM);
@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     fn moved(from: (u16, u16), to: (u16, u16)) -> String {
-        let mut pen = Pen::new(80, Some(from), Look::PLAIN);
+        let mut pen = AnsiWriter::new(80, Some(from), CellStyle::PLAIN);
         pen.go(to.0, to.1);
         String::from_utf8(pen.bytes().to_vec()).unwrap()
     }
@@ -301,20 +301,20 @@ mod tests {
 
     #[test]
     fn a_style_is_said_by_its_changes() {
-        let red = Look {
+        let red = CellStyle {
             fg: Color::Red,
-            ..Look::PLAIN
+            ..CellStyle::PLAIN
         };
-        let bold = Look {
+        let bold = CellStyle {
             modifier: Modifier::BOLD,
             ..red
         };
-        let dim = Look {
+        let dim = CellStyle {
             modifier: Modifier::DIM,
             ..red
         };
-        let mut pen = Pen::new(80, None, Look::PLAIN);
-        for look in [red, red, bold, dim, Look::PLAIN] {
+        let mut pen = AnsiWriter::new(80, None, CellStyle::PLAIN);
+        for look in [red, red, bold, dim, CellStyle::PLAIN] {
             pen.style(look);
         }
         let text = String::from_utf8(pen.bytes().to_vec()).unwrap();

@@ -14,7 +14,7 @@ use crate::base::open;
 use crate::base::redact;
 
 /// Something that gives the terminal back.
-pub(super) trait GiveBack: Send + Sync {
+pub(super) trait RestoreTerminal: Send + Sync {
     /// Restores the terminal if it is in use; true when it was.
     fn give_back(&self) -> bool;
     /// Whether it is in use.
@@ -57,7 +57,7 @@ impl Crashes {
 
 /// Puts a hook before the one there is, for as long as `terminal` lives. A panic of the drawing thread gives the terminal back and
 /// names the report; one of another thread leaves the interface standing and is named when it ends.
-pub(super) fn watch<T: GiveBack + 'static>(terminal: &Arc<T>, crashes: &Arc<Crashes>) {
+pub(super) fn watch<T: RestoreTerminal + 'static>(terminal: &Arc<T>, crashes: &Arc<Crashes>) {
     let (terminal, crashes) = (Arc::downgrade(terminal), Arc::downgrade(crashes));
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -68,7 +68,7 @@ pub(super) fn watch<T: GiveBack + 'static>(terminal: &Arc<T>, crashes: &Arc<Cras
 }
 
 /// False when the terminal is not in use, so that the default hook reports the panic.
-fn report<T: GiveBack>(
+fn report<T: RestoreTerminal>(
     terminal: &Weak<T>,
     crashes: &Weak<Crashes>,
     info: &PanicHookInfo<'_>,

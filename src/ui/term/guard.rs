@@ -13,7 +13,7 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use signal_hook::consts::SIGCONT;
 use signal_hook::low_level::{pipe, unregister};
 
-use super::crash::{self, Crashes, GiveBack};
+use super::crash::{self, Crashes, RestoreTerminal};
 use super::input::Keyboard;
 use super::tty::Tty;
 
@@ -24,12 +24,12 @@ const GIVE: &[u8] = b"\x1b[?2026l\x1b[m\x1b[r\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[?1
 
 /// The terminal in use; restored when this is dropped. Create it on the thread that draws.
 #[derive(Debug)]
-pub struct Guard {
+pub struct TerminalGuard {
     terminal: Arc<Terminal>,
     crashes: Arc<Crashes>,
 }
 
-impl Guard {
+impl TerminalGuard {
     /// Takes the terminal on standard input and output. A panic is reported to `crash_file`, or on standard error without one.
     ///
     /// # Errors
@@ -103,7 +103,7 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for TerminalGuard {
     fn drop(&mut self) {
         self.terminal.give_back();
         if let Some(said) = self.crashes.take() {
@@ -143,7 +143,7 @@ impl Terminal {
     }
 }
 
-impl GiveBack for Terminal {
+impl RestoreTerminal for Terminal {
     fn give_back(&self) -> bool {
         let mut found = self.found();
         let Some(as_found) = found.take() else {

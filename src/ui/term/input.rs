@@ -25,34 +25,34 @@ const LINGER: Duration = Duration::from_millis(4);
 /// The thread that reads standard input, which is a terminal; dropping this ends it.
 #[derive(Debug)]
 pub struct Keyboard {
-    shared: Arc<Shared>,
+    shared: Arc<InputShared>,
     wake: UnixStream,
 }
 
 /// The terminal's input is left alone while this lives.
 #[derive(Debug)]
-pub struct Paused<'a>(&'a Keyboard);
+pub struct InputPause<'a>(&'a Keyboard);
 
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct InputShared {
+    state: Mutex<InputState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct InputState {
     pause: bool,
     paused: bool,
     stop: bool,
     ended: bool,
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl InputShared {
+    fn state(&self) -> MutexGuard<'_, InputState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn wait<'a>(&self, state: MutexGuard<'a, InputState>) -> MutexGuard<'a, InputState> {
         self.changed
             .wait(state)
             .unwrap_or_else(PoisonError::into_inner)
@@ -65,14 +65,14 @@ impl Keyboard {
     /// # Errors
     /// The system has no socket or thread left.
     pub fn start(to: Sender<Vec<Input>>) -> io::Result<Self> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(InputShared::default());
         let (woken, wake) = UnixStream::pair()?;
         woken.set_nonblocking(true)?;
         let thread = Arc::clone(&shared);
         thread::Builder::new()
             .name("keyboard".to_owned())
             .spawn(move || {
-                let mut reader = Reader {
+                let mut reader = InputReader {
                     parser: Parser::default(),
                     bytes: Vec::new(),
                     woken,
@@ -86,7 +86,7 @@ impl Keyboard {
     }
 
     /// Returns when the thread no longer touches the terminal.
-    pub fn pause(&self) -> Paused<'_> {
+    pub fn pause(&self) -> InputPause<'_> {
         self.shared.state().pause = true;
         self.wake();
         let mut state = self.shared.state();
@@ -94,7 +94,7 @@ impl Keyboard {
             state = self.shared.wait(state);
         }
         drop(state);
-        Paused(self)
+        InputPause(self)
     }
 
     fn wake(&self) {
@@ -103,7 +103,7 @@ impl Keyboard {
     }
 }
 
-impl Drop for Paused<'_> {
+impl Drop for InputPause<'_> {
     fn drop(&mut self) {
         self.0.shared.state().pause = false;
         self.0.shared.changed.notify_all();
@@ -118,7 +118,7 @@ impl Drop for Keyboard {
     }
 }
 
-struct Reader {
+struct InputReader {
     parser: Parser,
     bytes: Vec<u8>,
     woken: UnixStream,
@@ -126,35 +126,35 @@ struct Reader {
 }
 
 /// Why a wait ended.
-enum Woken {
+enum WakeReason {
     Bytes,
     Told,
     Late,
 }
 
 /// How reading ended.
-enum Read {
+enum ReadEnd {
     /// No more input for now.
     Dry,
     /// The terminal is gone.
     Gone,
 }
 
-impl Reader {
-    fn run(&mut self, shared: &Shared) {
+impl InputReader {
+    fn run(&mut self, shared: &InputShared) {
         loop {
             let mut batch = Vec::new();
             let mut gone = false;
             match self.sleep() {
                 Err(_) => gone = true,
-                Ok(Woken::Told) => {
+                Ok(WakeReason::Told) => {
                     if !obey(shared) {
                         return;
                     }
                 }
-                Ok(Woken::Late) => self.parser.give_up(&mut batch),
-                Ok(Woken::Bytes) => {
-                    gone = matches!(self.read(), Read::Gone);
+                Ok(WakeReason::Late) => self.parser.give_up(&mut batch),
+                Ok(WakeReason::Bytes) => {
+                    gone = matches!(self.read(), ReadEnd::Gone);
                     self.parser.feed(&self.bytes, &mut batch);
                     self.bytes.clear();
                     self.bytes.shrink_to(FLOOD);
@@ -171,7 +171,7 @@ impl Reader {
     }
 
     /// Sleeps until there is something to do; without a limit unless a key came in part.
-    fn sleep(&self) -> io::Result<Woken> {
+    fn sleep(&self) -> io::Result<WakeReason> {
         let stdin = stdio::stdin();
         let mut fds = [
             PollFd::new(&self.woken, PollFlags::IN),
@@ -179,34 +179,34 @@ impl Reader {
         ];
         let limit = self.parser.patience().and_then(timespec);
         match poll(&mut fds, limit.as_ref()) {
-            Ok(0) => return Ok(Woken::Late),
+            Ok(0) => return Ok(WakeReason::Late),
             Ok(_) => {}
-            Err(Errno::INTR) => return Ok(Woken::Told),
+            Err(Errno::INTR) => return Ok(WakeReason::Told),
             Err(e) => return Err(e.into()),
         }
         let [told, _] = &fds;
         if told.revents().is_empty() {
-            return Ok(Woken::Bytes);
+            return Ok(WakeReason::Bytes);
         }
         while matches!(rustix::io::read(&self.woken, &mut [0; 16]), Ok(1..)) {}
-        Ok(Woken::Told)
+        Ok(WakeReason::Told)
     }
 
     /// Reads all that is there, and while much comes, what follows within moments.
-    fn read(&mut self) -> Read {
+    fn read(&mut self) -> ReadEnd {
         let mut buffer = [0; 16 << 10];
         loop {
             match rustix::io::read(stdio::stdin(), &mut buffer) {
-                Ok(0) => return Read::Gone,
+                Ok(0) => return ReadEnd::Gone,
                 Ok(n) => self
                     .bytes
                     .extend_from_slice(buffer.get(..n).unwrap_or_default()),
                 Err(Errno::INTR) => continue,
-                Err(Errno::AGAIN) => return Read::Dry,
-                Err(_) => return Read::Gone,
+                Err(Errno::AGAIN) => return ReadEnd::Dry,
+                Err(_) => return ReadEnd::Gone,
             }
             if self.bytes.len() >= BATCH || !self.more() {
-                return Read::Dry;
+                return ReadEnd::Dry;
             }
         }
     }
@@ -228,7 +228,7 @@ fn timespec(time: Duration) -> Option<Timespec> {
 }
 
 /// Does what the state asks for; false to end.
-fn obey(shared: &Shared) -> bool {
+fn obey(shared: &InputShared) -> bool {
     let mut state = shared.state();
     while state.pause && !state.stop {
         state.paused = true;

@@ -18,7 +18,7 @@ const PASTED_LINES: usize = 32;
 /// The same for text of one line.
 const PASTED: usize = 256;
 /// A longer control sequence is invalid.
-const LONGEST: usize = 128;
+const MAX_SEQUENCE_BYTES: usize = 128;
 
 /// Takes bytes as they come, in any pieces.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub struct Parser {
 }
 
 /// The first item of the input.
-enum Step {
+enum KeyParse {
     /// Bytes are missing.
     Need,
     /// Skip this many bytes.
@@ -116,17 +116,17 @@ impl Parser {
 
     fn step(&mut self, bytes: &[u8], out: &mut Vec<Input>) -> usize {
         match step(bytes) {
-            Step::Need => 0,
-            Step::Skip(used) => used,
-            Step::Key(used, key) => {
+            KeyParse::Need => 0,
+            KeyParse::Skip(used) => used,
+            KeyParse::Key(used, key) => {
                 out.push(Input::Key(key));
                 used
             }
-            Step::Text(used) => {
+            KeyParse::Text(used) => {
                 typed(bytes.get(..used).unwrap_or_default(), out);
                 used
             }
-            Step::Paste(used) => {
+            KeyParse::Paste(used) => {
                 self.paste = Some(Vec::new());
                 used
             }
@@ -183,12 +183,12 @@ fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {
     }
 }
 
-fn step(bytes: &[u8]) -> Step {
+fn step(bytes: &[u8]) -> KeyParse {
     match bytes.split_first() {
-        None => Step::Need,
+        None => KeyParse::Need,
         Some((&ESC, rest)) => escape(rest),
         Some((first, _)) if is_text(*first) => text(bytes),
-        Some((first, _)) => Step::Key(1, control(*first)),
+        Some((first, _)) => KeyParse::Key(1, control(*first)),
     }
 }
 
@@ -197,15 +197,15 @@ fn is_text(byte: u8) -> bool {
 }
 
 /// The text at the beginning, without a character that came in part.
-fn text(bytes: &[u8]) -> Step {
+fn text(bytes: &[u8]) -> KeyParse {
     let len = bytes.iter().position(|b| !is_text(*b));
     let run = bytes.get(..len.unwrap_or(bytes.len())).unwrap_or_default();
     if len.is_some() {
-        return Step::Text(run.len());
+        return KeyParse::Text(run.len());
     }
     match whole_characters(run) {
-        0 => Step::Need,
-        whole => Step::Text(whole),
+        0 => KeyParse::Need,
+        whole => KeyParse::Text(whole),
     }
 }
 
@@ -229,23 +229,23 @@ fn whole_characters(bytes: &[u8]) -> usize {
 }
 
 /// Parses the bytes after an escape character.
-fn escape(rest: &[u8]) -> Step {
+fn escape(rest: &[u8]) -> KeyParse {
     match rest {
-        [] | [b'[' | b'O' | b']'] => Step::Need,
+        [] | [b'[' | b'O' | b']'] => KeyParse::Need,
         [b'[', rest @ ..] => csi(rest),
         [b'O', key, ..] => match named(*key) {
-            Some(code) => Step::Key(3, KeyEvent::new(code, KeyModifiers::NONE)),
-            None => Step::Key(2, alt(character('O'))),
+            Some(code) => KeyParse::Key(3, KeyEvent::new(code, KeyModifiers::NONE)),
+            None => KeyParse::Key(2, alt(character('O'))),
         },
         // The response to a query of another program.
         [b']', b'0'..=b'9', ..] => string(rest),
-        [ESC, ..] => Step::Key(1, KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE)),
+        [ESC, ..] => KeyParse::Key(1, KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE)),
         [first, ..] if is_text(*first) => match first_character(rest) {
-            Some((c, len)) => Step::Key(1 + len, alt(character(c))),
-            None if rest.len() < 4 => Step::Need,
-            None => Step::Skip(2),
+            Some((c, len)) => KeyParse::Key(1 + len, alt(character(c))),
+            None if rest.len() < 4 => KeyParse::Need,
+            None => KeyParse::Skip(2),
         },
-        [first, ..] => Step::Key(2, alt(control(*first))),
+        [first, ..] => KeyParse::Key(2, alt(control(*first))),
     }
 }
 
@@ -257,36 +257,36 @@ fn first_character(bytes: &[u8]) -> Option<(char, usize)> {
 }
 
 /// An operating system command up to its terminator; ignored.
-fn string(rest: &[u8]) -> Step {
+fn string(rest: &[u8]) -> KeyParse {
     for (at, byte) in rest.iter().enumerate() {
         match byte {
-            7 => return Step::Skip(1 + at + 1),
-            &ESC if rest.get(at + 1) == Some(&b'\\') => return Step::Skip(1 + at + 2),
-            &ESC if rest.len() > at + 1 => return Step::Skip(1 + at),
-            _ if at >= 4096 => return Step::Skip(1 + at),
+            7 => return KeyParse::Skip(1 + at + 1),
+            &ESC if rest.get(at + 1) == Some(&b'\\') => return KeyParse::Skip(1 + at + 2),
+            &ESC if rest.len() > at + 1 => return KeyParse::Skip(1 + at),
+            _ if at >= 4096 => return KeyParse::Skip(1 + at),
             _ => {}
         }
     }
-    Step::Need
+    KeyParse::Need
 }
 
 /// A control sequence; `rest` is what follows `ESC [`.
-fn csi(rest: &[u8]) -> Step {
+fn csi(rest: &[u8]) -> KeyParse {
     match rest {
         // The Linux console's F1 to F5.
         [b'[', key @ b'A'..=b'E', ..] => {
-            return Step::Key(
+            return KeyParse::Key(
                 4,
                 KeyEvent::new(KeyCode::F(key - b'A' + 1), KeyModifiers::NONE),
             );
         }
-        [b'['] => return Step::Need,
+        [b'['] => return KeyParse::Need,
         // A mouse that another program left on.
         [b'M', ..] => {
             return if rest.len() < 4 {
-                Step::Need
+                KeyParse::Need
             } else {
-                Step::Skip(6)
+                KeyParse::Skip(6)
             };
         }
         _ => {}
@@ -303,19 +303,19 @@ fn csi(rest: &[u8]) -> Step {
         .count();
     let len = parameters + between;
     let Some(end) = rest.get(len) else {
-        return if len > LONGEST {
-            Step::Skip(2 + len)
+        return if len > MAX_SEQUENCE_BYTES {
+            KeyParse::Skip(2 + len)
         } else {
-            Step::Need
+            KeyParse::Need
         };
     };
     if !matches!(end, b'@'..=b'~' | b'$') {
-        return Step::Skip(2 + len);
+        return KeyParse::Skip(2 + len);
     }
     let used = 2 + len + 1;
     let parameters = rest.get(..parameters).unwrap_or_default();
     if between > 0 || parameters.first().is_some_and(|b| matches!(b, b'<'..=b'?')) {
-        return Step::Skip(used);
+        return KeyParse::Skip(used);
     }
     let numbers: Vec<u32> = parameters
         .split(|b| *b == b';')
@@ -323,9 +323,10 @@ fn csi(rest: &[u8]) -> Step {
         .collect();
     let at = |i: usize| numbers.get(i).copied().unwrap_or(0);
     if (*end, at(0)) == (b'~', 200) {
-        return Step::Paste(used);
+        return KeyParse::Paste(used);
     }
-    sequence(*end, [at(0), at(1), at(2)]).map_or(Step::Skip(used), |key| Step::Key(used, key))
+    sequence(*end, [at(0), at(1), at(2)])
+        .map_or(KeyParse::Skip(used), |key| KeyParse::Key(used, key))
 }
 
 fn number(digits: &[u8]) -> u32 {

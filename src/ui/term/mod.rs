@@ -28,14 +28,14 @@ pub enum Input {
     /// The terminal has this size now.
     Resize(Size),
     /// A signal came.
-    Signal(Caught),
+    Signal(SignalEvent),
     /// The terminal is gone; sent once, after which only signals follow.
     Gone,
 }
 
 /// A signal that concerns the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Caught {
+pub enum SignalEvent {
     /// SIGINT, sent from outside: in raw mode Ctrl-C is a key.
     Interrupt,
     /// SIGTERM.
@@ -48,7 +48,7 @@ pub enum Caught {
     Resume,
 }
 
-impl Caught {
+impl SignalEvent {
     /// The exit status of a run that this signal ends; `None` for those that do not end one.
     pub fn exit_status(self) -> Option<u8> {
         match self {

@@ -11,7 +11,7 @@ use ratatui::layout::{Position, Rect, Size};
 use ratatui::style::{Color, Modifier};
 use unicode_width::UnicodeWidthChar as _;
 
-use crate::ui::term::ansi_writer::{Look, Pen};
+use crate::ui::term::ansi_writer::{AnsiWriter, CellStyle};
 
 /// Frames from this size in bytes are sent as a synchronized update with the cursor hidden; smaller ones cannot be seen half done.
 const LARGE: usize = 512;
@@ -56,7 +56,7 @@ pub struct Screen<W: Write> {
     /// False when the contents of the terminal are unknown.
     known: bool,
     at: Option<(u16, u16)>,
-    look: Look,
+    look: CellStyle,
     /// Whether the cursor shows; `None` when unknown.
     cursor: Option<bool>,
 }
@@ -72,7 +72,7 @@ impl<W: Write> Screen<W> {
             frame: Buffer::empty(area),
             known: false,
             at: None,
-            look: Look::PLAIN,
+            look: CellStyle::PLAIN,
             cursor: None,
         }
     }
@@ -158,11 +158,11 @@ impl<W: Write> Screen<W> {
         &mut self.out
     }
 
-    fn pen(&self) -> Pen {
-        Pen::new(self.area().width, self.at, self.look)
+    fn pen(&self) -> AnsiWriter {
+        AnsiWriter::new(self.area().width, self.at, self.look)
     }
 
-    fn shortest(&self, scroll: Option<&Scroll>) -> Pen {
+    fn shortest(&self, scroll: Option<&Scroll>) -> AnsiWriter {
         if !self.known {
             return self.repaint();
         }
@@ -176,7 +176,7 @@ impl<W: Write> Screen<W> {
     }
 
     /// The bytes by way of moving rows; `None` when the hint makes no sense here.
-    fn scrolled(&self, scroll: &Scroll) -> Option<Pen> {
+    fn scrolled(&self, scroll: &Scroll) -> Option<AnsiWriter> {
         let moved = scrolled(&self.shown, scroll)?;
         let mut pen = self.pen();
         move_rows(&mut pen, scroll, self.area().height);
@@ -185,7 +185,7 @@ impl<W: Write> Screen<W> {
     }
 
     /// The bytes of a frame with what shows or hides the cursor around them.
-    fn enveloped(&self, pen: &Pen, large: bool, cursor: bool) -> Vec<u8> {
+    fn enveloped(&self, pen: &AnsiWriter, large: bool, cursor: bool) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(pen.bytes().len() + 32);
         let mut shows = self.cursor;
         if large {
@@ -206,8 +206,8 @@ impl<W: Write> Screen<W> {
         bytes
     }
 
-    fn repaint(&self) -> Pen {
-        let mut pen = Pen::new(self.area().width, None, Look::PLAIN);
+    fn repaint(&self) -> AnsiWriter {
+        let mut pen = AnsiWriter::new(self.area().width, None, CellStyle::PLAIN);
         pen.put(CLEAR);
         pen.stand(0, 0);
         let blank = Buffer::empty(self.area());
@@ -263,8 +263,8 @@ fn unfit(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffd}')
 }
 
-fn look(cell: &Cell) -> Look {
-    Look {
+fn look(cell: &Cell) -> CellStyle {
+    CellStyle {
         fg: cell.fg,
         bg: cell.bg,
         modifier: cell.modifier,
@@ -276,7 +276,7 @@ fn same(a: &Cell, b: &Cell) -> bool {
 }
 
 fn is_blank(cell: &Cell) -> bool {
-    cell.symbol() == " " && look(cell) == Look::PLAIN
+    cell.symbol() == " " && look(cell) == CellStyle::PLAIN
 }
 
 /// The contents after the rows moved; `None` when the hint makes no sense here.
@@ -303,11 +303,11 @@ fn scrolled(shown: &Buffer, scroll: &Scroll) -> Option<Buffer> {
 }
 
 /// Line feeds at the bottom of a scroll region, or reverse ones at its top: every terminal has these.
-fn move_rows(pen: &mut Pen, scroll: &Scroll, height: u16) {
+fn move_rows(pen: &mut AnsiWriter, scroll: &Scroll, height: u16) {
     let Range { start, end } = scroll.rows;
     let region = !(start == 0 && end == height);
     // The rows that come in have the style that is on.
-    pen.style(Look::PLAIN);
+    pen.style(CellStyle::PLAIN);
     if region {
         let rows = format!("\x1b[{};{end}r", start.saturating_add(1));
         pen.put(rows.as_bytes());
@@ -328,19 +328,19 @@ fn move_rows(pen: &mut Pen, scroll: &Scroll, height: u16) {
     }
 }
 
-fn differences(pen: &mut Pen, old: &Buffer, new: &Buffer) {
+fn differences(pen: &mut AnsiWriter, old: &Buffer, new: &Buffer) {
     let width = usize::from(new.area.width).max(1);
     let rows = old.content.chunks(width).zip(new.content.chunks(width));
     for (y, (old, new)) in (0..new.area.height).zip(rows) {
         if old.iter().zip(new).any(|(old, new)| !same(old, new)) {
-            Row::new(pen, y, old, new).write();
+            RowDiff::new(pen, y, old, new).write();
         }
     }
 }
 
 /// One row on its way from old to new.
-struct Row<'a> {
-    pen: &'a mut Pen,
+struct RowDiff<'a> {
+    pen: &'a mut AnsiWriter,
     y: u16,
     old: &'a [Cell],
     new: &'a [Cell],
@@ -352,8 +352,8 @@ struct Row<'a> {
     tail: usize,
 }
 
-impl<'a> Row<'a> {
-    fn new(pen: &'a mut Pen, y: u16, old: &'a [Cell], new: &'a [Cell]) -> Self {
+impl<'a> RowDiff<'a> {
+    fn new(pen: &'a mut AnsiWriter, y: u16, old: &'a [Cell], new: &'a [Cell]) -> Self {
         let tail = new.iter().rposition(|cell| !is_blank(cell));
         Self {
             pen,
@@ -445,15 +445,15 @@ impl<'a> Row<'a> {
 
     fn erase(&mut self, x: usize) {
         self.go(x);
-        if self.pen.look().of_blank() != Look::PLAIN {
-            self.pen.style(Look::PLAIN);
+        if self.pen.look().of_blank() != CellStyle::PLAIN {
+            self.pen.style(CellStyle::PLAIN);
         }
         self.pen.put(b"\x1b[K");
     }
 }
 
 /// A blank that looks the same in the style that is on.
-fn shows_as(cell: &Cell, on: Look) -> bool {
+fn shows_as(cell: &Cell, on: CellStyle) -> bool {
     look(cell) == on
         || (cell.symbol() == " "
             && !on.modifier.contains(Modifier::REVERSED)

@@ -11,7 +11,7 @@ use signal_hook::iterator::{Handle, Signals as Caller};
 use signal_hook::low_level::emulate_default_handler;
 
 use super::guard::can_be_resumed;
-use super::{Caught, Input, tty};
+use super::{Input, SignalEvent, tty};
 
 const WATCHED: [i32; 6] = [SIGWINCH, SIGTERM, SIGHUP, SIGINT, SIGTSTP, SIGCONT];
 /// How long a signal that ended another program may take to arrive here.
@@ -45,9 +45,9 @@ impl LentUntil {
 
 /// Ctrl-C and Ctrl-Z are another program's while this lives.
 #[derive(Debug)]
-pub struct Lent(Arc<LentUntil>);
+pub struct LentSignals(Arc<LentUntil>);
 
-impl Drop for Lent {
+impl Drop for LentSignals {
     fn drop(&mut self) {
         self.0.set(Instant::now() + UNDER_WAY);
     }
@@ -99,9 +99,9 @@ impl Signals {
     }
 
     /// Another program gets the terminal: Ctrl-C is its own, and Ctrl-Z stops this process with it.
-    pub fn lend(&self) -> Lent {
+    pub fn lend(&self) -> LentSignals {
         self.lent.set(Instant::now() + FOR_EVER);
-        Lent(Arc::clone(&self.lent))
+        LentSignals(Arc::clone(&self.lent))
     }
 }
 
@@ -114,11 +114,11 @@ impl Drop for Signals {
 fn input(signal: i32) -> Option<Input> {
     let caught = match signal {
         SIGWINCH => return Some(Input::Resize(tty::size())),
-        SIGINT => Caught::Interrupt,
-        SIGTERM => Caught::Terminate,
-        SIGHUP => Caught::HangUp,
-        SIGTSTP => Caught::Suspend,
-        SIGCONT => Caught::Resume,
+        SIGINT => SignalEvent::Interrupt,
+        SIGTERM => SignalEvent::Terminate,
+        SIGHUP => SignalEvent::HangUp,
+        SIGTSTP => SignalEvent::Suspend,
+        SIGCONT => SignalEvent::Resume,
         _ => return None,
     };
     Some(Input::Signal(caught))

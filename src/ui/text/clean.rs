@@ -18,7 +18,7 @@ const TAB: usize = 4;
 /// A filter for text that arrives in pieces: however the text is cut, the same comes out.
 #[derive(Clone, Debug)]
 pub struct Cleaner {
-    within: Within,
+    within: EscapeState,
     /// The last character was a carriage return that has become a newline.
     returned: bool,
     /// The last character that went out.
@@ -33,7 +33,7 @@ pub struct Cleaner {
 
 /// Where in an escape sequence the text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Within {
+enum EscapeState {
     Text,
     /// After the escape character.
     Escape,
@@ -48,7 +48,7 @@ enum Within {
 impl Default for Cleaner {
     fn default() -> Self {
         Self {
-            within: Within::Text,
+            within: EscapeState::Text,
             returned: false,
             last: '\n',
             marks: 0,
@@ -63,7 +63,7 @@ impl Cleaner {
     pub fn push(&mut self, text: &str, out: &mut String) {
         let mut rest = text;
         while !rest.is_empty() {
-            if self.within == Within::Text {
+            if self.within == EscapeState::Text {
                 let clean = printable(rest);
                 if clean > 0 {
                     self.copy(rest.get(..clean).unwrap_or_default(), out);
@@ -101,47 +101,47 @@ impl Cleaner {
 
     fn step(&mut self, c: char, out: &mut String) {
         match self.within {
-            Within::Text => self.text(c, out),
-            Within::Escape => match c {
-                '[' => self.within = Within::Control(0),
-                ']' | 'P' | 'X' | '^' | '_' => self.within = Within::String(0),
-                ' '..='/' => self.within = Within::Final,
-                '0'..='~' => self.within = Within::Text,
+            EscapeState::Text => self.text(c, out),
+            EscapeState::Escape => match c {
+                '[' => self.within = EscapeState::Control(0),
+                ']' | 'P' | 'X' | '^' | '_' => self.within = EscapeState::String(0),
+                ' '..='/' => self.within = EscapeState::Final,
+                '0'..='~' => self.within = EscapeState::Text,
                 _ => self.again(c, out),
             },
-            Within::Final => match c {
+            EscapeState::Final => match c {
                 ' '..='/' => {}
-                '0'..='~' => self.within = Within::Text,
+                '0'..='~' => self.within = EscapeState::Text,
                 _ => self.again(c, out),
             },
-            Within::Control(length) => match c {
-                ' '..='?' if length < CONTROL => self.within = Within::Control(length + 1),
-                '@'..='~' => self.within = Within::Text,
+            EscapeState::Control(length) => match c {
+                ' '..='?' if length < CONTROL => self.within = EscapeState::Control(length + 1),
+                '@'..='~' => self.within = EscapeState::Text,
                 _ => self.again(c, out),
             },
             // A newline ends it too: so what is hidden by a sequence that is never ended is at most a line.
-            Within::String(length) => match c {
-                '\u{7}' | '\u{9c}' | '\u{18}' | '\u{1a}' => self.within = Within::Text,
+            EscapeState::String(length) => match c {
+                '\u{7}' | '\u{9c}' | '\u{18}' | '\u{1a}' => self.within = EscapeState::Text,
                 '\n' | '\r' => self.again(c, out),
-                '\u{1b}' => self.within = Within::Escape,
+                '\u{1b}' => self.within = EscapeState::Escape,
                 _ if length >= STRING => self.again(c, out),
-                _ => self.within = Within::String(length + c.len_utf8()),
+                _ => self.within = EscapeState::String(length + c.len_utf8()),
             },
         }
     }
 
     /// The sequence is over without this character.
     fn again(&mut self, c: char, out: &mut String) {
-        self.within = Within::Text;
+        self.within = EscapeState::Text;
         self.text(c, out);
     }
 
     fn text(&mut self, c: char, out: &mut String) {
         let returned = std::mem::take(&mut self.returned);
         match c {
-            '\u{1b}' => self.within = Within::Escape,
-            '\u{9b}' => self.within = Within::Control(0),
-            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => self.within = Within::String(0),
+            '\u{1b}' => self.within = EscapeState::Escape,
+            '\u{9b}' => self.within = EscapeState::Control(0),
+            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => self.within = EscapeState::String(0),
             '\n' if returned => {}
             '\r' => {
                 self.put('\n', out);

@@ -5,7 +5,7 @@
 use super::clean::clean;
 use super::theme::Theme;
 use super::width;
-use super::wrap::{Hang, hard, words};
+use super::wrap::{HangingIndent, hard, words};
 use crate::base::text::{head, plural};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
@@ -22,7 +22,7 @@ const SHOWN: usize = 1000;
 
 /// A change as it is shown.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Drawn {
+pub(crate) struct DrawnDiff {
     /// Lines the whole change adds, shown or not.
     pub added: usize,
     /// Lines the whole change removes.
@@ -33,7 +33,7 @@ pub(crate) struct Drawn {
 
 /// Where a change is shown.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Frame<'a> {
+pub(crate) struct DiffFrame<'a> {
     /// Columns.
     pub width: usize,
     /// Rows at most, the one that counts what is left out included.
@@ -45,7 +45,7 @@ pub(crate) struct Frame<'a> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sort {
+enum DiffRowKind {
     Same,
     Added,
     Removed,
@@ -56,8 +56,8 @@ enum Sort {
 }
 
 #[derive(Clone, Copy)]
-struct Row<'a> {
-    sort: Sort,
+struct DiffRow<'a> {
+    sort: DiffRowKind,
     number: Option<usize>,
     text: &'a str,
     /// The line it replaces or is replaced by.
@@ -66,7 +66,12 @@ struct Row<'a> {
 
 /// The change from one text to another, with a few lines around each place. The texts' first line has the number `first`; without
 /// one no line is numbered.
-pub(crate) fn between(old: &str, new: &str, first: Option<usize>, frame: Frame<'_>) -> Drawn {
+pub(crate) fn between(
+    old: &str,
+    new: &str,
+    first: Option<usize>,
+    frame: DiffFrame<'_>,
+) -> DrawnDiff {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let ops = compare(&old, &new);
     let (mut added, mut removed) = (0, 0);
@@ -84,19 +89,19 @@ pub(crate) fn between(old: &str, new: &str, first: Option<usize>, frame: Frame<'
         for op in group {
             let (from, to) = (op.old_range(), op.new_range());
             if matches!(op, DiffOp::Equal { .. }) {
-                rows.extend(numbered(Sort::Same, &new, to, None));
+                rows.extend(numbered(DiffRowKind::Same, &new, to, None));
                 continue;
             }
             let twins = from.len() == to.len();
             let out = numbered(
-                Sort::Removed,
+                DiffRowKind::Removed,
                 &old,
                 from.clone(),
                 twins.then_some((&new, to.start)),
             );
             rows.extend(out);
             rows.extend(numbered(
-                Sort::Added,
+                DiffRowKind::Added,
                 &new,
                 to,
                 twins.then_some((&old, from.start)),
@@ -106,7 +111,7 @@ pub(crate) fn between(old: &str, new: &str, first: Option<usize>, frame: Frame<'
     for row in &mut rows {
         row.number = first.and_then(|first| Some(row.number? + first - 1));
     }
-    Drawn {
+    DrawnDiff {
         added,
         removed,
         lines: draw(&rows, frame),
@@ -114,8 +119,8 @@ pub(crate) fn between(old: &str, new: &str, first: Option<usize>, frame: Frame<'
 }
 
 /// A patch as written: `*** Begin Patch` with its files, a unified diff, or only `+` and `-` lines.
-pub(crate) fn patch(text: &str, frame: Frame<'_>) -> Drawn {
-    let mut rows: Vec<Row<'_>> = Vec::new();
+pub(crate) fn patch(text: &str, frame: DiffFrame<'_>) -> DrawnDiff {
+    let mut rows: Vec<DiffRow<'_>> = Vec::new();
     let (mut old, mut new): (Option<usize>, Option<usize>) = (None, None);
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
@@ -124,7 +129,7 @@ pub(crate) fn patch(text: &str, frame: Frame<'_>) -> Drawn {
                 (old, new) = (None, line.starts_with("*** Add File: ").then_some(1));
                 match line.trim_end() {
                     "*** Begin Patch" | "*** End Patch" | "*** End of File" => continue,
-                    _ => (Sort::File, line.get(4..).unwrap_or_default()),
+                    _ => (DiffRowKind::File, line.get(4..).unwrap_or_default()),
                 }
             }
             Some(b'-')
@@ -136,28 +141,31 @@ pub(crate) fn patch(text: &str, frame: Frame<'_>) -> Drawn {
                     .and_then(|next| next.get(4..))
                     .unwrap_or_default();
                 let from = line.get(4..).unwrap_or_default();
-                (Sort::File, if to.trim() == "/dev/null" { from } else { to })
+                (
+                    DiffRowKind::File,
+                    if to.trim() == "/dev/null" { from } else { to },
+                )
             }
             Some(b'@') if line.starts_with("@@") => {
                 (old, new) = places(line);
-                (Sort::Note, line)
+                (DiffRowKind::Note, line)
             }
-            Some(b'+') => (Sort::Added, line.get(1..).unwrap_or_default()),
-            Some(b'-') => (Sort::Removed, line.get(1..).unwrap_or_default()),
-            Some(b' ') => (Sort::Same, line.get(1..).unwrap_or_default()),
-            None => (Sort::Same, ""),
-            Some(_) => (Sort::Note, line),
+            Some(b'+') => (DiffRowKind::Added, line.get(1..).unwrap_or_default()),
+            Some(b'-') => (DiffRowKind::Removed, line.get(1..).unwrap_or_default()),
+            Some(b' ') => (DiffRowKind::Same, line.get(1..).unwrap_or_default()),
+            None => (DiffRowKind::Same, ""),
+            Some(_) => (DiffRowKind::Note, line),
         };
         let number = match sort {
-            Sort::Same => {
+            DiffRowKind::Same => {
                 step(&mut old);
                 step(&mut new)
             }
-            Sort::Added => step(&mut new),
-            Sort::Removed => step(&mut old),
-            Sort::File | Sort::Note => None,
+            DiffRowKind::Added => step(&mut new),
+            DiffRowKind::Removed => step(&mut old),
+            DiffRowKind::File | DiffRowKind::Note => None,
         };
-        rows.push(Row {
+        rows.push(DiffRow {
             sort,
             number,
             text,
@@ -166,9 +174,9 @@ pub(crate) fn patch(text: &str, frame: Frame<'_>) -> Drawn {
     }
     pair(&mut rows);
     let count = |sort| rows.iter().filter(|row| row.sort == sort).count();
-    Drawn {
-        added: count(Sort::Added),
-        removed: count(Sort::Removed),
+    DrawnDiff {
+        added: count(DiffRowKind::Added),
+        removed: count(DiffRowKind::Removed),
         lines: draw(&rows, frame),
     }
 }
@@ -193,15 +201,15 @@ fn places(line: &str) -> (Option<usize>, Option<usize>) {
 }
 
 /// As many lines added as were removed just before: they are paired in order.
-fn pair(rows: &mut [Row<'_>]) {
-    let runs: Vec<(Sort, usize)> = rows
+fn pair(rows: &mut [DiffRow<'_>]) {
+    let runs: Vec<(DiffRowKind, usize)> = rows
         .chunk_by(|left, right| left.sort == right.sort)
         .filter_map(|run| Some((run.first()?.sort, run.len())))
         .collect();
     let mut at = 0;
     for (number, (sort, length)) in runs.iter().enumerate() {
-        if *sort == Sort::Removed
-            && runs.get(number + 1) == Some(&(Sort::Added, *length))
+        if *sort == DiffRowKind::Removed
+            && runs.get(number + 1) == Some(&(DiffRowKind::Added, *length))
             && let Some(both) = rows.get_mut(at..at + 2 * length)
         {
             let (out, put) = both.split_at_mut(*length);
@@ -213,9 +221,9 @@ fn pair(rows: &mut [Row<'_>]) {
     }
 }
 
-fn note(text: &str) -> Row<'_> {
-    Row {
-        sort: Sort::Note,
+fn note(text: &str) -> DiffRow<'_> {
+    DiffRow {
+        sort: DiffRowKind::Note,
         number: None,
         text,
         twin: None,
@@ -223,14 +231,14 @@ fn note(text: &str) -> Row<'_> {
 }
 
 fn numbered<'a>(
-    sort: Sort,
+    sort: DiffRowKind,
     lines: &'a [&'a str],
     range: Range<usize>,
     twins: Option<(&'a Vec<&'a str>, usize)>,
-) -> impl Iterator<Item = Row<'a>> {
+) -> impl Iterator<Item = DiffRow<'a>> {
     let from = range.start;
     let lines = lines.get(range).unwrap_or_default();
-    lines.iter().enumerate().map(move |(at, text)| Row {
+    lines.iter().enumerate().map(move |(at, text)| DiffRow {
         sort,
         number: Some(from + at + 1),
         text,
@@ -307,7 +315,7 @@ fn moved(op: DiffOp, by: usize) -> DiffOp {
     }
 }
 
-fn draw(rows: &[Row<'_>], frame: Frame<'_>) -> Vec<Line<'static>> {
+fn draw(rows: &[DiffRow<'_>], frame: DiffFrame<'_>) -> Vec<Line<'static>> {
     let shown = rows.get(..frame.rows.min(rows.len())).unwrap_or_default();
     let highest = shown.iter().filter_map(|row| row.number).max();
     let digits = highest.map_or(0, |number| number.to_string().len());
@@ -330,25 +338,29 @@ fn draw(rows: &[Row<'_>], frame: Frame<'_>) -> Vec<Line<'static>> {
     out
 }
 
-impl Row<'_> {
-    fn draw(&self, digits: usize, frame: Frame<'_>) -> Vec<Line<'static>> {
+impl DiffRow<'_> {
+    fn draw(&self, digits: usize, frame: DiffFrame<'_>) -> Vec<Line<'static>> {
         let theme = frame.theme;
         let text = shown(self.text);
         let (sign, style, part) = match self.sort {
-            Sort::File => {
+            DiffRowKind::File => {
                 let style = theme.text.add_modifier(Modifier::BOLD);
-                return words(&[Span::styled(text, style)], frame.width, &Hang::default());
+                return words(
+                    &[Span::styled(text, style)],
+                    frame.width,
+                    &HangingIndent::default(),
+                );
             }
-            Sort::Note => {
+            DiffRowKind::Note => {
                 return words(
                     &[Span::styled(text, theme.dim)],
                     frame.width,
-                    &Hang::default(),
+                    &HangingIndent::default(),
                 );
             }
-            Sort::Same => (' ', theme.text, theme.text),
-            Sort::Added => ('+', theme.added, theme.added_part),
-            Sort::Removed => ('-', theme.removed, theme.removed_part),
+            DiffRowKind::Same => (' ', theme.text, theme.text),
+            DiffRowKind::Added => ('+', theme.added, theme.added_part),
+            DiffRowKind::Removed => ('-', theme.removed, theme.removed_part),
         };
         let number = match (digits, self.number) {
             (0, _) => String::new(),
@@ -356,7 +368,7 @@ impl Row<'_> {
             (_, None) => " ".repeat(digits + 2),
         };
         let gutter = if sign == ' ' { theme.dim } else { style };
-        let hang = Hang {
+        let hang = HangingIndent {
             first: vec![Span::styled(format!("{sign} {number}"), gutter)],
             rest: vec![Span::raw(" ".repeat(2 + number.len()))],
         };
@@ -414,12 +426,12 @@ mod tests {
         Theme::new(ColorMode::Ansi16)
     }
 
-    fn rows(drawn: &Drawn) -> Vec<String> {
+    fn rows(drawn: &DrawnDiff) -> Vec<String> {
         drawn.lines.iter().map(ToString::to_string).collect()
     }
 
-    fn frame(theme: &Theme, width: usize, rows: usize) -> Frame<'_> {
-        Frame {
+    fn frame(theme: &Theme, width: usize, rows: usize) -> DiffFrame<'_> {
+        DiffFrame {
             width,
             rows,
             hint: "",

@@ -9,14 +9,14 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// The prefix of the first row and of the following ones: a bullet, then blanks of the same width.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Hang {
+pub(crate) struct HangingIndent {
     /// Before the first row.
     pub first: Vec<Span<'static>>,
     /// Before the following rows.
     pub rest: Vec<Span<'static>>,
 }
 
-impl Hang {
+impl HangingIndent {
     /// `columns` blanks before every row.
     pub(crate) fn blanks(columns: usize) -> Self {
         let blanks = match columns {
@@ -33,12 +33,12 @@ impl Hang {
 /// Wraps at blanks and between wide characters; a word longer than a row is broken where the row ends. Blanks at a soft break
 /// and at the end of a line are dropped, newlines begin rows. At least one row comes back. A hang that leaves less than two
 /// columns is left out.
-pub(crate) fn words(spans: &[Span<'_>], width: usize, hang: &Hang) -> Vec<Line<'static>> {
+pub(crate) fn words(spans: &[Span<'_>], width: usize, hang: &HangingIndent) -> Vec<Line<'static>> {
     wrap(spans, width, hang, Break::Words)
 }
 
 /// Breaks where the row ends and keeps every blank: for code.
-pub(crate) fn hard(spans: &[Span<'_>], width: usize, hang: &Hang) -> Vec<Line<'static>> {
+pub(crate) fn hard(spans: &[Span<'_>], width: usize, hang: &HangingIndent) -> Vec<Line<'static>> {
     wrap(spans, width, hang, Break::Anywhere)
 }
 
@@ -50,16 +50,16 @@ enum Break {
 
 /// One cluster: its position in the spans and its width.
 #[derive(Clone, Copy)]
-struct Cell {
+struct Cluster {
     span: usize,
     start: usize,
     end: usize,
     columns: usize,
-    sort: Sort,
+    sort: ClusterKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sort {
+enum ClusterKind {
     Blank,
     Newline,
     /// Ends a sentence or a bracket: does not begin a row.
@@ -67,7 +67,7 @@ enum Sort {
     Letter,
 }
 
-fn wrap(spans: &[Span<'_>], width: usize, hang: &Hang, how: Break) -> Vec<Line<'static>> {
+fn wrap(spans: &[Span<'_>], width: usize, hang: &HangingIndent, how: Break) -> Vec<Line<'static>> {
     let room = |hang: &[Span<'static>]| {
         let taken = width::of_spans(hang);
         match width.checked_sub(taken) {
@@ -78,7 +78,7 @@ fn wrap(spans: &[Span<'_>], width: usize, hang: &Hang, how: Break) -> Vec<Line<'
     let (first, rest) = (room(&hang.first), room(&hang.rest));
     let cells = cells(spans, first.0.min(rest.0));
     let mut out = Vec::new();
-    for line in cells.split(|cell| cell.sort == Sort::Newline) {
+    for line in cells.split(|cell| cell.sort == ClusterKind::Newline) {
         let mut from = match how {
             Break::Words => excess(line, first.0.min(rest.0)),
             Break::Anywhere => 0,
@@ -102,21 +102,23 @@ fn wrap(spans: &[Span<'_>], width: usize, hang: &Hang, how: Break) -> Vec<Line<'
 }
 
 /// Leading blanks beyond half the width: an indent must leave room for the text.
-fn excess(line: &[Cell], room: usize) -> usize {
-    let blanks = line.iter().take_while(|cell| cell.sort == Sort::Blank);
+fn excess(line: &[Cluster], room: usize) -> usize {
+    let blanks = line
+        .iter()
+        .take_while(|cell| cell.sort == ClusterKind::Blank);
     let wide: usize = blanks.clone().map(|cell| cell.columns).sum();
     let over = wide.saturating_sub(room / 2);
     over.min(blanks.count())
 }
 
 /// How many cells fit into the row, and where the next row begins; past the last cell when there is none.
-fn row(cells: &[Cell], room: usize, how: Break) -> (usize, usize) {
+fn row(cells: &[Cluster], room: usize, how: Break) -> (usize, usize) {
     let mut used = 0;
     let mut seen = false;
     let mut best: Option<(usize, usize)> = None;
     let mut blanks_from = None;
     for (at, cell) in cells.iter().enumerate() {
-        if how == Break::Words && cell.sort == Sort::Blank {
+        if how == Break::Words && cell.sort == ClusterKind::Blank {
             blanks_from.get_or_insert(at);
             used += cell.columns;
             continue;
@@ -143,13 +145,13 @@ fn row(cells: &[Cell], room: usize, how: Break) -> (usize, usize) {
 }
 
 /// Whether a row may end between two clusters that no blank separates: beside a wide one, but not before punctuation.
-fn splits(before: Option<&Cell>, cell: &Cell) -> bool {
+fn splits(before: Option<&Cluster>, cell: &Cluster) -> bool {
     let wide = cell.columns > 1 || before.is_some_and(|before| before.columns > 1);
-    wide && cell.columns > 0 && cell.sort != Sort::Closing
+    wide && cell.columns > 0 && cell.sort != ClusterKind::Closing
 }
 
 /// The clusters of the spans; one that is wider than `room` falls apart into its characters.
-fn cells(spans: &[Span<'_>], room: usize) -> Vec<Cell> {
+fn cells(spans: &[Span<'_>], room: usize) -> Vec<Cluster> {
     let mut out = Vec::with_capacity(spans.iter().map(|span| span.content.len()).sum());
     for (span, text) in spans.iter().enumerate() {
         for (start, cluster) in text.content.grapheme_indices(true) {
@@ -161,7 +163,7 @@ fn cells(spans: &[Span<'_>], room: usize) -> Vec<Cell> {
                 });
                 out.extend(characters);
             } else {
-                out.push(Cell {
+                out.push(Cluster {
                     columns,
                     ..cell(span, start, cluster)
                 });
@@ -171,26 +173,26 @@ fn cells(spans: &[Span<'_>], room: usize) -> Vec<Cell> {
     out
 }
 
-fn cell(span: usize, start: usize, cluster: &str) -> Cell {
-    Cell {
+fn cell(span: usize, start: usize, cluster: &str) -> Cluster {
+    Cluster {
         span,
         start,
         end: start + cluster.len(),
         columns: width::of_cluster(cluster),
         sort: match cluster {
-            "\n" | "\r\n" => Sort::Newline,
-            " " | "\u{3000}" => Sort::Blank,
+            "\n" | "\r\n" => ClusterKind::Newline,
+            " " | "\u{3000}" => ClusterKind::Blank,
             "." | "," | ";" | ":" | "!" | "?" | ")" | "]" | "}" | "、" | "。" | "，" | "．"
             | "！" | "？" | "：" | "；" | "）" | "」" | "』" | "】" | "》" | "〉" | "ー" | "…" => {
-                Sort::Closing
+                ClusterKind::Closing
             }
-            _ => Sort::Letter,
+            _ => ClusterKind::Letter,
         },
     }
 }
 
 /// The row of these cells; adjacent cells of a span are joined again.
-fn built(before: &[Span<'static>], cells: &[Cell], spans: &[Span<'_>]) -> Line<'static> {
+fn built(before: &[Span<'static>], cells: &[Cluster], spans: &[Span<'_>]) -> Line<'static> {
     if cells.is_empty() && before.iter().all(|span| span.content.trim().is_empty()) {
         return Line::default();
     }
@@ -216,7 +218,7 @@ mod tests {
         shown(&words(
             &[Span::raw(text.to_owned())],
             width,
-            &Hang::default(),
+            &HangingIndent::default(),
         ))
     }
 
@@ -241,7 +243,7 @@ mod tests {
         let lone = words(
             &[Span::raw("ab   "), Span::raw("\u{c4a}")],
             2,
-            &Hang::default(),
+            &HangingIndent::default(),
         );
         assert_eq!(shown(&lone), ["ab", "\u{c4a}"]);
         assert_eq!(rows("👩‍👩‍👧‍👦👩‍👩‍👧‍👦", 3), ["👩‍👩‍👧‍👦", "👩‍👩‍👧‍👦"]);
@@ -255,7 +257,7 @@ mod tests {
     #[test]
     fn styles_and_hanging_blanks_stay() {
         let red = Style::new().fg(Color::Red);
-        let hang = Hang {
+        let hang = HangingIndent {
             first: vec![Span::raw("- ")],
             rest: vec![Span::raw("  ")],
         };
@@ -268,7 +270,7 @@ mod tests {
 
     #[test]
     fn code_keeps_its_blanks() {
-        let lines = hard(&[Span::raw("a    b  ")], 3, &Hang::default());
+        let lines = hard(&[Span::raw("a    b  ")], 3, &HangingIndent::default());
         assert_eq!(shown(&lines), ["a  ", "  b", "  "]);
     }
 
@@ -296,7 +298,7 @@ mod tests {
         ) {
             let spans: Vec<Span<'_>> = texts.iter().map(|text| Span::raw(text.clone())).collect();
             let bare = |text: &str| text.replace([' ', '\n', '\u{3000}'], "");
-            for lines in [words(&spans, width, &Hang::blanks(indent)), hard(&spans, width, &Hang::blanks(indent))] {
+            for lines in [words(&spans, width, &HangingIndent::blanks(indent)), hard(&spans, width, &HangingIndent::blanks(indent))] {
                 for line in &lines {
                     prop_assert!(width::of_spans(&line.spans) <= width, "{line:?}");
                 }

@@ -5,21 +5,21 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::ask::{self, Asked};
+use super::ask::{self, QuestionPrompt};
 use super::chat::{Chat, sheet};
 use super::clipboard;
 use super::piece::Tone;
-use super::view::{self, Placed, Scene};
+use super::view::{self, FrameContent, RowLayout};
 use crate::app::session::Session;
-use crate::app::session::ui_update::{Question, Show, Verdict};
+use crate::app::session::ui_update::{PendingQuestion, UiUpdate, Verdict};
 use crate::base::text::plural;
 use crate::chat::event::Event;
 use crate::ui::editor::{Editor, Outcome};
-use crate::ui::interrupt::{INTERRUPTED, Interrupts, Pressed};
+use crate::ui::interrupt::{INTERRUPTED, InterruptAction, Interrupts};
 use crate::ui::keys::{self, Action, Situation};
 use crate::ui::sources::Candidates;
 use crate::ui::term::screen::Screen;
-use crate::ui::term::{Caught, Input};
+use crate::ui::term::{Input, SignalEvent};
 use crate::ui::text::theme::Theme;
 
 /// A pause of this length in a draft, and the next key answers the question that waits.
@@ -33,7 +33,7 @@ const SAID: usize = 2_000;
 
 /// Requests of the interface to the loop around it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum HostAction {
     /// Stop this process until the shell wakes it.
     Suspend,
     /// The terminal was away: take it again.
@@ -57,9 +57,9 @@ pub(super) struct App {
     editor: Editor,
     /// The editor knows the history.
     recalled: bool,
-    asked: Option<Asked>,
+    asked: Option<QuestionPrompt>,
     /// Questions behind the one that is shown.
-    waiting: VecDeque<Question>,
+    waiting: VecDeque<PendingQuestion>,
     /// The draft in the input when a comment to the model was requested.
     draft: String,
     help: Option<usize>,
@@ -70,11 +70,11 @@ pub(super) struct App {
     /// The model's latest text.
     said: String,
     theme: Theme,
-    placed: Placed,
+    placed: RowLayout,
     columns: usize,
     /// Text printed after the screen is restored.
     pub(super) farewell: String,
-    pub(super) wishes: VecDeque<Wish>,
+    pub(super) wishes: VecDeque<HostAction>,
 }
 
 impl App {
@@ -93,7 +93,7 @@ impl App {
             typed: None,
             said: String::new(),
             theme,
-            placed: Placed::default(),
+            placed: RowLayout::default(),
             columns: 80,
             farewell: String::new(),
             wishes: VecDeque::new(),
@@ -111,34 +111,34 @@ impl App {
         any
     }
 
-    fn show(&mut self, show: Show) {
+    fn show(&mut self, show: UiUpdate) {
         let time = self.session.world().clock.hour_minute();
         self.chat.show(&show, &time, Instant::now());
         match show {
-            Show::Event(Event::Delta(text)) => {
+            UiUpdate::Event(Event::Delta(text)) => {
                 self.said.push_str(&text);
                 if self.said.len() > 2 * SAID {
                     self.said = crate::base::text::tail(&self.said, SAID).to_owned();
                 }
             }
-            Show::You { .. } => self.said.clear(),
-            Show::AnswerEnd(_) => {
+            UiUpdate::You { .. } => self.said.clear(),
+            UiUpdate::AnswerEnd(_) => {
                 self.said.clear();
                 self.waiting.clear();
                 if self.asked.take().is_some_and(|asked| asked.why) {
                     self.restore_draft();
                 }
             }
-            Show::Ask(question) => {
+            UiUpdate::Ask(question) => {
                 self.waiting.push_back(question);
                 self.next_question();
             }
-            Show::Undone(said) if self.editor.is_empty() => self.editor.set_text(&said),
-            Show::Call(_) => self.wishes.push_back(Wish::Ring),
-            Show::Edit(path) => self.wishes.push_back(Wish::Edit(path)),
-            Show::Leave(words) => {
+            UiUpdate::Undone(said) if self.editor.is_empty() => self.editor.set_text(&said),
+            UiUpdate::Call(_) => self.wishes.push_back(HostAction::Ring),
+            UiUpdate::Edit(path) => self.wishes.push_back(HostAction::Edit(path)),
+            UiUpdate::Leave(words) => {
                 self.farewell = words;
-                self.wishes.push_back(Wish::Leave(0));
+                self.wishes.push_back(HostAction::Leave(0));
             }
             _ => {}
         }
@@ -181,13 +181,13 @@ impl App {
                 }
                 Input::Paste(_) => {}
                 Input::Resize(_) => {}
-                Input::Signal(Caught::Suspend) => self.wishes.push_back(Wish::Suspend),
-                Input::Signal(Caught::Resume) => self.wishes.push_back(Wish::Renew),
+                Input::Signal(SignalEvent::Suspend) => self.wishes.push_back(HostAction::Suspend),
+                Input::Signal(SignalEvent::Resume) => self.wishes.push_back(HostAction::Renew),
                 Input::Signal(signal) => {
                     let status = signal.exit_status().unwrap_or(1);
-                    self.wishes.push_back(Wish::Leave(status));
+                    self.wishes.push_back(HostAction::Leave(status));
                 }
-                Input::Gone => self.wishes.push_back(Wish::Leave(GONE)),
+                Input::Gone => self.wishes.push_back(HostAction::Leave(GONE)),
             }
         }
     }
@@ -223,13 +223,13 @@ impl App {
         match action {
             Action::Escape => self.escape(),
             Action::Cancel => self.cancel(),
-            Action::Quit => self.wishes.push_back(Wish::Leave(0)),
+            Action::Quit => self.wishes.push_back(HostAction::Leave(0)),
             Action::QuitIfEmpty if self.editor.is_empty() => {
-                self.wishes.push_back(Wish::Leave(0));
+                self.wishes.push_back(HostAction::Leave(0));
             }
             Action::QuitIfEmpty => self.say("Ctrl-D leaves from an empty input, Ctrl-Q at once."),
-            Action::Suspend => self.wishes.push_back(Wish::Suspend),
-            Action::Redraw => self.wishes.push_back(Wish::Repaint),
+            Action::Suspend => self.wishes.push_back(HostAction::Suspend),
+            Action::Redraw => self.wishes.push_back(HostAction::Repaint),
             Action::PageUp => self.scroll(-self.page()),
             Action::PageDown => self.scroll(self.page()),
             Action::TenUp => self.scroll(-TEN),
@@ -248,13 +248,13 @@ impl App {
                 }
             }
             Action::UnfoldAll => self.chat.unfold_all(),
-            Action::OpenEditor => self.wishes.push_back(Wish::EditInput),
+            Action::OpenEditor => self.wishes.push_back(HostAction::EditInput),
             Action::Yes => self.approve(Verdict::Once),
             Action::Always => self.approve(Verdict::Always),
             Action::QuestionUp => self.scroll_question(|_| -1, -1),
             Action::QuestionDown => self.scroll_question(|_| 1, 1),
             Action::QuestionPageUp => self.scroll_question(|asked| -asked.page(), -TEN),
-            Action::QuestionPageDown => self.scroll_question(Asked::page, TEN),
+            Action::QuestionPageDown => self.scroll_question(QuestionPrompt::page, TEN),
             Action::No => self.answer(Verdict::No),
             Action::NoBecause => {
                 if let Some(asked) = &mut self.asked {
@@ -308,7 +308,7 @@ impl App {
 
     /// Approves only what the user has had before their eyes.
     fn approve(&mut self, verdict: Verdict) {
-        if self.asked.as_ref().is_some_and(Asked::is_read) {
+        if self.asked.as_ref().is_some_and(QuestionPrompt::is_read) {
             self.answer(verdict);
         } else {
             self.say("Space or PgDn shows the rest; then y agrees.");
@@ -316,7 +316,7 @@ impl App {
     }
 
     /// Scrolls the question by so many rows, or the conversation if the question needs no scrolling.
-    fn scroll_question(&mut self, by: impl FnOnce(&Asked) -> isize, chat: isize) {
+    fn scroll_question(&mut self, by: impl FnOnce(&QuestionPrompt) -> isize, chat: isize) {
         let scrolled = self.asked.as_mut().is_some_and(|asked| {
             let by = by(asked);
             asked.scroll(by)
@@ -341,7 +341,7 @@ impl App {
         let Some(question) = self.waiting.pop_front() else {
             return;
         };
-        self.asked = Some(Asked::new(question, ask::reason(&self.said)));
+        self.asked = Some(QuestionPrompt::new(question, ask::reason(&self.said)));
     }
 
     fn restore_draft(&mut self) {
@@ -375,20 +375,20 @@ impl App {
         }
         let draft = !self.editor.is_empty();
         match self.interrupts.press(&mut self.session, draft) {
-            Pressed::Leave => self.wishes.push_back(Wish::Leave(INTERRUPTED)),
-            Pressed::Stopped if draft || self.session.queue().next().is_some() => {
+            InterruptAction::Leave => self.wishes.push_back(HostAction::Leave(INTERRUPTED)),
+            InterruptAction::Stopped if draft || self.session.queue().next().is_some() => {
                 self.say("Stopped.");
             }
-            Pressed::Stopped => self.say("Stopped. Ctrl-C once more leaves."),
-            Pressed::Waiting => {
+            InterruptAction::Stopped => self.say("Stopped. Ctrl-C once more leaves."),
+            InterruptAction::Waiting => {
                 self.clear_draft();
                 self.say("Messages wait: Up takes the last one back, Ctrl-Q leaves.");
             }
-            Pressed::Idle if draft => {
+            InterruptAction::Idle if draft => {
                 self.clear_draft();
                 self.say("Cleared; Up brings it back. Ctrl-C once more leaves.");
             }
-            Pressed::Idle => self.say("Ctrl-C once more leaves."),
+            InterruptAction::Idle => self.say("Ctrl-C once more leaves."),
         }
     }
 
@@ -427,7 +427,7 @@ impl App {
                 plural(text.chars().count(), "character")
             ),
             Ok(false) => format!("The {what} is too long for the terminal's clipboard."),
-            Err(_) => return self.wishes.push_back(Wish::Leave(GONE)),
+            Err(_) => return self.wishes.push_back(HostAction::Leave(GONE)),
         };
         self.say(&words);
     }
@@ -475,7 +475,7 @@ impl App {
         }
         let buffer = screen.frame();
         self.columns = usize::from(buffer.area.width);
-        let scene = Scene {
+        let scene = FrameContent {
             chat: &mut self.chat,
             editor: &mut self.editor,
             asked: self.asked.as_mut(),

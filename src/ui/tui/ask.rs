@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use ratatui::text::{Line, Span};
 
-use crate::app::session::ui_update::Question;
+use crate::app::session::ui_update::PendingQuestion;
 use crate::ui::text::clean::clean_line;
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
-use crate::ui::text::wrap::{self, Hang};
+use crate::ui::text::wrap::{self, HangingIndent};
 
 /// How long a question is on the screen before a key answers it.
 const SETTLE: Duration = Duration::from_millis(500);
@@ -19,8 +19,8 @@ const SETTLE: Duration = Duration::from_millis(500);
 const SHORT_ROWS: usize = 10;
 
 /// A question, and the state of its answer.
-pub(super) struct Asked {
-    pub(super) question: Question,
+pub(super) struct QuestionPrompt {
+    pub(super) question: PendingQuestion,
     /// The model's text just before the call.
     pub(super) reason: String,
     /// The user is writing why not.
@@ -36,8 +36,8 @@ pub(super) struct Asked {
     read: bool,
 }
 
-impl Asked {
-    pub(super) fn new(question: Question, reason: String) -> Self {
+impl QuestionPrompt {
+    pub(super) fn new(question: PendingQuestion, reason: String) -> Self {
         Self {
             question,
             reason,
@@ -87,7 +87,7 @@ impl Asked {
 
 /// The rows of the question, within `room` of them.
 pub(super) fn rows(
-    asked: &mut Asked,
+    asked: &mut QuestionPrompt,
     columns: usize,
     room: usize,
     theme: &Theme,
@@ -127,14 +127,14 @@ pub(super) fn rows(
 }
 
 /// The details to read before approving. Only the command is indented: none of its lines can pass for the directory or the reason.
-fn body(asked: &Asked, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
+fn body(asked: &QuestionPrompt, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let request = &asked.question.request;
     let mut rows = Vec::new();
     for line in request.text().lines() {
         let line = Span::styled(line.to_owned(), theme.code);
-        rows.extend(wrap::hard(&[line], columns, &Hang::blanks(1)));
+        rows.extend(wrap::hard(&[line], columns, &HangingIndent::blanks(1)));
     }
-    let flush = Hang::blanks(0);
+    let flush = HangingIndent::blanks(0);
     if let Some(dir) = request.place() {
         let place = format!("in {}", clean_line(&dir.display().to_string()));
         let place = Span::styled(place, theme.dim);
@@ -148,7 +148,7 @@ fn body(asked: &Asked, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
 }
 
 /// The key help; short if the long form would take half of the room.
-fn keys(asked: &Asked, columns: usize, room: usize, theme: &Theme) -> Vec<Line<'static>> {
+fn keys(asked: &QuestionPrompt, columns: usize, room: usize, theme: &Theme) -> Vec<Line<'static>> {
     let (long, short) = if asked.why {
         (
             "Enter sends the word to Marvin   Esc just no",
@@ -170,7 +170,7 @@ fn keys(asked: &Asked, columns: usize, room: usize, theme: &Theme) -> Vec<Line<'
 
 fn hint(words: &str, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let words = [Span::styled(words.to_owned(), theme.accent)];
-    wrap::words(&words, columns, &Hang::blanks(1))
+    wrap::words(&words, columns, &HangingIndent::blanks(1))
 }
 
 /// A rule with a title in it.

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use ratatui::text::{Line, Span};
 
-use super::piece::{Piece, Tone, Who, texts};
-use super::sheet::{LONG, Sheet, running, spinner};
-use super::tool::Call;
-use crate::app::session::ui_update::{End, Show};
+use super::piece::{ChatPart, Speaker, Tone, texts};
+use super::sheet::{CANCEL_HINT_AFTER, LayoutContext, running, spinner};
+use super::tool::ToolCallCell;
+use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::chat::event::{CallEnd, Event};
-use crate::store::chat_log::{Entry, Role};
+use crate::store::chat_log::{LogEntry, LogRole};
 use crate::ui::markdown::layout::lay_out_open;
-use crate::ui::markdown::split::{Block, Kind, Splitter};
+use crate::ui::markdown::split::{Block, BlockKind, BlockSplitter};
 use crate::ui::text::clean::{Cleaner, clean, clean_line};
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
@@ -28,16 +28,16 @@ type Rows = Rc<Vec<Line<'static>>>;
 
 /// A row of the conversation: a piece, and a row of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(super) struct Spot {
+pub(super) struct ScrollAnchor {
     piece: usize,
     row: usize,
 }
 
 /// An answer that is arriving.
 #[derive(Default)]
-struct Open {
+struct OpenAnswer {
     cleaner: Cleaner,
-    splitter: Splitter,
+    splitter: BlockSplitter,
     /// Something of it came.
     begun: bool,
     /// Leading blanks, held back until something visible follows.
@@ -55,27 +55,27 @@ struct Exchange {
 
 /// The conversation.
 pub(super) struct Chat {
-    pieces: Vec<Piece>,
+    pieces: Vec<ChatPart>,
     /// The user's messages, and their profiles.
     exchanges: Vec<Exchange>,
     profile: String,
-    open: Open,
+    open: OpenAnswer,
     /// Pieces that arrived in the middle of an answer: shown below it, and moved into the conversation when the answer pauses.
-    held: Vec<Piece>,
+    held: Vec<ChatPart>,
     held_rows: Option<(usize, Vec<Rows>)>,
     /// Since when an answer has been waited for.
     waiting: Option<Instant>,
     /// The first row in sight; `None` when the end is.
-    top: Option<Spot>,
+    top: Option<ScrollAnchor>,
     kept: HashMap<usize, Rows>,
     width: usize,
     unfold_all: bool,
 }
 
 /// The rows in sight.
-pub(super) struct Sight {
+pub(super) struct VisibleRows {
     /// Rows with their position in the conversation.
-    pub(super) rows: Vec<(Spot, Line<'static>)>,
+    pub(super) rows: Vec<(ScrollAnchor, Line<'static>)>,
     /// There is more below.
     pub(super) more: bool,
 }
@@ -86,7 +86,7 @@ impl Chat {
             pieces: Vec::new(),
             exchanges: Vec::new(),
             profile: String::new(),
-            open: Open::default(),
+            open: OpenAnswer::default(),
             held: Vec::new(),
             held_rows: None,
             waiting: None,
@@ -98,10 +98,10 @@ impl Chat {
     }
 
     /// Takes in what the session shows, at `time` of the clock.
-    pub(super) fn show(&mut self, show: &Show, time: &str, now: Instant) {
+    pub(super) fn show(&mut self, show: &UiUpdate, time: &str, now: Instant) {
         match show {
-            Show::Past(entries) => entries.iter().for_each(|entry| self.past(entry)),
-            Show::Profile(name) => {
+            UiUpdate::Past(entries) => entries.iter().for_each(|entry| self.past(entry)),
+            UiUpdate::Profile(name) => {
                 self.settle();
                 let end = self.pieces.len();
                 if let Some(last) = self.exchanges.last_mut() {
@@ -109,15 +109,15 @@ impl Chat {
                 }
                 self.profile.clone_from(name);
             }
-            Show::You { text, time } => {
-                self.say(Who::You, time);
+            UiUpdate::You { text, time } => {
+                self.say(Speaker::You, time);
                 self.pieces.extend(texts(Tone::Plain, &clean(text)));
                 self.waiting = Some(now);
                 self.top = None;
             }
-            Show::Event(event) => self.event(event, time, now),
-            Show::AnswerEnd(end) => self.end(*end),
-            Show::Failed(problem) => {
+            UiUpdate::Event(event) => self.event(event, time, now),
+            UiUpdate::AnswerEnd(end) => self.end(*end),
+            UiUpdate::Failed(problem) => {
                 let mut text = format!("Error: {}", problem.one_line());
                 if let Some(facts) = &problem.facts {
                     text.push('\n');
@@ -125,16 +125,16 @@ impl Chat {
                 }
                 self.add(Tone::Error, &text);
             }
-            Show::System(words) | Show::Call(words) => self.add(Tone::System, words),
-            Show::Listing(text) => self.add(Tone::Listing, text),
-            Show::Ran { command, output } => {
+            UiUpdate::System(words) | UiUpdate::Call(words) => self.add(Tone::System, words),
+            UiUpdate::Listing(text) => self.add(Tone::Listing, text),
+            UiUpdate::Ran { command, output } => {
                 let mut pieces = texts(Tone::Dim, &clean(&format!("$ {command}")));
                 pieces.extend(texts(Tone::Listing, &clean(output)));
                 self.add_pieces(pieces);
             }
-            Show::Undone(said) => self.undo(said),
-            Show::Leave(words) if !words.is_empty() => self.add(Tone::System, words),
-            Show::Ask(_) | Show::Edit(_) | Show::Leave(_) => {}
+            UiUpdate::Undone(said) => self.undo(said),
+            UiUpdate::Leave(words) if !words.is_empty() => self.add(Tone::System, words),
+            UiUpdate::Ask(_) | UiUpdate::Edit(_) | UiUpdate::Leave(_) => {}
         }
     }
 
@@ -144,9 +144,9 @@ impl Chat {
     }
 
     /// Adds pieces of their own; an answer that is arriving is not cut in two by them.
-    fn add_pieces(&mut self, pieces: Vec<Piece>) {
+    fn add_pieces(&mut self, pieces: Vec<ChatPart>) {
         if self.open.begun {
-            self.held.push(Piece::Gap);
+            self.held.push(ChatPart::Gap);
             self.held.extend(pieces);
             self.held_rows = None;
         } else {
@@ -157,7 +157,7 @@ impl Chat {
 
     /// True while something on the screen changes with time alone.
     pub(super) fn moves(&self) -> bool {
-        self.waiting.is_some() || self.pieces.iter().rev().take(64).any(Piece::moves)
+        self.waiting.is_some() || self.pieces.iter().rev().take(64).any(ChatPart::moves)
     }
 
     /// The text of the last block of code.
@@ -165,8 +165,8 @@ impl Chat {
         let mut parts = Vec::new();
         for piece in self.pieces.iter().rev() {
             match piece {
-                Piece::Block(block) => match &block.kind {
-                    Kind::Code { opens, closes, .. } => {
+                ChatPart::Block(block) => match &block.kind {
+                    BlockKind::Code { opens, closes, .. } => {
                         if *closes && !parts.is_empty() {
                             break;
                         }
@@ -189,7 +189,7 @@ impl Chat {
     /// Expands or collapses the last tool result; false when there is none.
     pub(super) fn unfold(&mut self) -> bool {
         for (at, piece) in self.pieces.iter_mut().enumerate().rev() {
-            if let Piece::Tool(call) = piece {
+            if let ChatPart::Tool(call) = piece {
                 call.unfolded = !call.unfolded;
                 self.kept.remove(&at);
                 return true;
@@ -202,7 +202,7 @@ impl Chat {
     pub(super) fn unfold_all(&mut self) {
         self.unfold_all = !self.unfold_all;
         for piece in &mut self.pieces {
-            if let Piece::Tool(call) = piece {
+            if let ChatPart::Tool(call) = piece {
                 call.unfolded = self.unfold_all;
             }
         }
@@ -211,19 +211,19 @@ impl Chat {
 
     // ---- what is said ----
 
-    fn past(&mut self, entry: &Entry) {
+    fn past(&mut self, entry: &LogEntry) {
         match entry.role {
-            Role::You => {
-                self.say(Who::You, &entry.time);
+            LogRole::You => {
+                self.say(Speaker::You, &entry.time);
                 self.pieces.extend(texts(Tone::Plain, &clean(&entry.text)));
             }
-            Role::Assistant => {
-                self.say(Who::Marvin, &entry.time);
+            LogRole::Assistant => {
+                self.say(Speaker::Marvin, &entry.time);
                 self.open.begun = true;
                 self.piece_of_answer(&entry.text);
                 self.close();
             }
-            Role::System | Role::Other => self.add(Tone::System, &entry.text),
+            LogRole::System | LogRole::Other => self.add(Tone::System, &entry.text),
         }
     }
 
@@ -238,7 +238,7 @@ impl Chat {
                 if !self.open.blanks.trim().is_empty() {
                     let text = std::mem::take(&mut self.open.blanks);
                     self.waiting = None;
-                    self.say(Who::Marvin, time);
+                    self.say(Speaker::Marvin, time);
                     self.open.begun = true;
                     self.piece_of_answer(&text);
                 }
@@ -246,13 +246,13 @@ impl Chat {
             Event::ToolsStarted(calls) => {
                 self.settle();
                 self.waiting = None;
-                if !matches!(self.pieces.last(), Some(Piece::Tool(_))) {
+                if !matches!(self.pieces.last(), Some(ChatPart::Tool(_))) {
                     self.gap();
                 }
                 let calls = calls.iter().map(|call| {
-                    let mut call = Call::new(call);
+                    let mut call = ToolCallCell::new(call);
                     call.unfolded = self.unfold_all;
-                    Piece::Tool(Box::new(call))
+                    ChatPart::Tool(Box::new(call))
                 });
                 self.pieces.extend(calls);
             }
@@ -280,7 +280,7 @@ impl Chat {
                     call.finish(*end, *took, text, display.as_ref());
                     self.kept.remove(&at);
                 }
-                if !self.pieces.iter().rev().take(600).any(Piece::moves) {
+                if !self.pieces.iter().rev().take(600).any(ChatPart::moves) {
                     self.waiting = Some(now);
                 }
             }
@@ -290,29 +290,29 @@ impl Chat {
     }
 
     /// The call of this id that has not ended, and its place.
-    fn running(&mut self, id: &str) -> Option<(usize, &mut Call)> {
+    fn running(&mut self, id: &str) -> Option<(usize, &mut ToolCallCell)> {
         let pieces = self.pieces.iter_mut().enumerate().rev().take(600);
         pieces
             .filter_map(|(at, piece)| match piece {
-                Piece::Tool(call) => Some((at, call.as_mut())),
+                ChatPart::Tool(call) => Some((at, call.as_mut())),
                 _ => None,
             })
             .find(|(_, call)| call.runs() && call.id() == id)
     }
 
-    fn end(&mut self, end: End) {
+    fn end(&mut self, end: TurnOutcome) {
         self.close();
         self.open.blanks.clear();
         self.waiting = None;
         for (at, piece) in self.pieces.iter_mut().enumerate().rev().take(600) {
-            if let Piece::Tool(call) = piece
+            if let ChatPart::Tool(call) = piece
                 && call.runs()
             {
                 call.finish(CallEnd::Stopped, Duration::ZERO, "stopped", None);
                 self.kept.remove(&at);
             }
         }
-        if end == End::Stopped {
+        if end == TurnOutcome::Stopped {
             self.pieces.extend(texts(Tone::Dim, "stopped"));
         }
         self.settle();
@@ -330,7 +330,7 @@ impl Chat {
         let Exchange { start, end, .. } = self.exchanges.remove(at);
         let length = self.pieces.len();
         let start = match start.checked_sub(1).and_then(|gap| self.pieces.get(gap)) {
-            Some(Piece::Gap) => start - 1,
+            Some(ChatPart::Gap) => start - 1,
             _ => start,
         };
         let end = end.unwrap_or(length).clamp(start, length);
@@ -342,7 +342,7 @@ impl Chat {
         }
         self.forget_from(start);
         self.top = match self.top {
-            Some(top) if top.piece >= end => Some(Spot {
+            Some(top) if top.piece >= end => Some(ScrollAnchor {
                 piece: top.piece - gone,
                 ..top
             }),
@@ -351,10 +351,10 @@ impl Chat {
         self.add(Tone::Dim, "taken back");
     }
 
-    fn say(&mut self, who: Who, time: &str) {
+    fn say(&mut self, who: Speaker, time: &str) {
         self.settle();
         self.gap();
-        if who == Who::You {
+        if who == Speaker::You {
             let start = self.pieces.len();
             if let Some(last) = self.exchanges.last_mut() {
                 last.end.get_or_insert(start);
@@ -365,15 +365,15 @@ impl Chat {
                 end: None,
             });
         }
-        self.pieces.push(Piece::Label {
+        self.pieces.push(ChatPart::Label {
             who,
             time: clean_line(time),
         });
     }
 
     fn gap(&mut self) {
-        if !matches!(self.pieces.last(), None | Some(Piece::Gap)) {
-            self.pieces.push(Piece::Gap);
+        if !matches!(self.pieces.last(), None | Some(ChatPart::Gap)) {
+            self.pieces.push(ChatPart::Gap);
         }
     }
 
@@ -409,8 +409,10 @@ impl Chat {
             return;
         }
         self.forget_from(self.pieces.len());
-        let shown = done.into_iter().filter(|block| block.kind != Kind::Blank);
-        self.pieces.extend(shown.map(Piece::Block));
+        let shown = done
+            .into_iter()
+            .filter(|block| block.kind != BlockKind::Blank);
+        self.pieces.extend(shown.map(ChatPart::Block));
     }
 
     fn forget_from(&mut self, piece: usize) {
@@ -420,13 +422,13 @@ impl Chat {
     // ---- what is in sight ----
 
     /// Pieces, with temporary ones at the end: incoming text, running calls, queued messages.
-    fn tail(&mut self, queue: &[String], sheet: Sheet<'_>) -> Vec<Rows> {
+    fn tail(&mut self, queue: &[String], sheet: LayoutContext<'_>) -> Vec<Rows> {
         let mut tail = Vec::new();
         if let Some(block) = self
             .open
             .splitter
             .open()
-            .filter(|block| block.kind != Kind::Blank)
+            .filter(|block| block.kind != BlockKind::Blank)
         {
             tail.push(Rc::new(lay_out_open(&block, sheet.width, sheet.theme)));
         }
@@ -444,7 +446,11 @@ impl Chat {
         }
         if let Some(since) = self.waiting {
             let time = sheet.now.saturating_duration_since(since);
-            let hint = if time >= LONG { "  Esc to stop" } else { "" };
+            let hint = if time >= CANCEL_HINT_AFTER {
+                "  Esc to stop"
+            } else {
+                ""
+            };
             let words = format!(
                 "{} thinking {}{hint}",
                 spinner(since, sheet.now),
@@ -467,7 +473,7 @@ impl Chat {
         tail
     }
 
-    fn rows(&mut self, at: usize, tail: &[Rows], sheet: Sheet<'_>) -> Option<Rows> {
+    fn rows(&mut self, at: usize, tail: &[Rows], sheet: LayoutContext<'_>) -> Option<Rows> {
         if let Some(after) = at.checked_sub(self.pieces.len()) {
             return tail.get(after).cloned();
         }
@@ -484,7 +490,12 @@ impl Chat {
     }
 
     /// The `height` rows in sight.
-    pub(super) fn sight(&mut self, height: usize, queue: &[String], sheet: Sheet<'_>) -> Sight {
+    pub(super) fn sight(
+        &mut self,
+        height: usize,
+        queue: &[String],
+        sheet: LayoutContext<'_>,
+    ) -> VisibleRows {
         if self.width != sheet.width {
             self.width = sheet.width;
             self.kept.clear();
@@ -507,19 +518,19 @@ impl Chat {
                 .skip(skip)
                 .take(height - rows.len())
             {
-                rows.push((Spot { piece: at, row }, line.clone()));
+                rows.push((ScrollAnchor { piece: at, row }, line.clone()));
             }
             (at, skip) = (at + 1, 0);
         }
-        Sight {
+        VisibleRows {
             rows,
             more: self.top.is_some(),
         }
     }
 
     /// The first row in sight when the last one is.
-    fn last_top(&mut self, height: usize, tail: &[Rows], sheet: Sheet<'_>) -> Spot {
-        let end = Spot {
+    fn last_top(&mut self, height: usize, tail: &[Rows], sheet: LayoutContext<'_>) -> ScrollAnchor {
+        let end = ScrollAnchor {
             piece: self.pieces.len() + tail.len(),
             row: 0,
         };
@@ -527,23 +538,35 @@ impl Chat {
     }
 
     /// The row `by` rows above `from`.
-    fn up(&mut self, from: Spot, by: usize, tail: &[Rows], sheet: Sheet<'_>) -> Spot {
+    fn up(
+        &mut self,
+        from: ScrollAnchor,
+        by: usize,
+        tail: &[Rows],
+        sheet: LayoutContext<'_>,
+    ) -> ScrollAnchor {
         let mut spot = from;
         let mut left = by;
         while left > spot.row {
             left -= spot.row;
             let Some(piece) = spot.piece.checked_sub(1) else {
-                return Spot::default();
+                return ScrollAnchor::default();
             };
             let rows = self.rows(piece, tail, sheet).map_or(0, |rows| rows.len());
-            spot = Spot { piece, row: rows };
+            spot = ScrollAnchor { piece, row: rows };
         }
         spot.row -= left;
         spot
     }
 
     /// The row `by` rows below `from`, or beyond the end.
-    fn down(&mut self, from: Spot, by: usize, tail: &[Rows], sheet: Sheet<'_>) -> Spot {
+    fn down(
+        &mut self,
+        from: ScrollAnchor,
+        by: usize,
+        tail: &[Rows],
+        sheet: LayoutContext<'_>,
+    ) -> ScrollAnchor {
         let mut spot = from;
         let mut left = by;
         while let Some(rows) = self.rows(spot.piece, tail, sheet) {
@@ -553,7 +576,7 @@ impl Chat {
                 return spot;
             }
             left -= here;
-            spot = Spot {
+            spot = ScrollAnchor {
                 piece: spot.piece + 1,
                 row: 0,
             };
@@ -562,7 +585,13 @@ impl Chat {
     }
 
     /// Scrolls by rows, up when negative; `height` rows are in sight.
-    pub(super) fn scroll(&mut self, by: isize, height: usize, queue: &[String], sheet: Sheet<'_>) {
+    pub(super) fn scroll(
+        &mut self,
+        by: isize,
+        height: usize,
+        queue: &[String],
+        sheet: LayoutContext<'_>,
+    ) {
         let tail = self.tail(queue, sheet);
         let last = self.last_top(height, &tail, sheet);
         let top = self.top.unwrap_or(last);
@@ -577,7 +606,7 @@ impl Chat {
 
     /// To the beginning of the conversation.
     pub(super) fn go_to_top(&mut self) {
-        self.top = Some(Spot::default());
+        self.top = Some(ScrollAnchor::default());
     }
 
     /// To its end.
@@ -600,6 +629,6 @@ fn code_lines(block: &Block, opens: bool, closes: bool) -> String {
 }
 
 /// The rendering parameters for a theme and a moment; for tests and the view.
-pub(super) fn sheet(width: usize, theme: &Theme, now: Instant) -> Sheet<'_> {
-    Sheet { width, theme, now }
+pub(super) fn sheet(width: usize, theme: &Theme, now: Instant) -> LayoutContext<'_> {
+    LayoutContext { width, theme, now }
 }

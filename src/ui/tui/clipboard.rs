@@ -6,14 +6,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 /// Most bytes of text; terminals drop longer sequences.
-const MOST: usize = 74_000;
+const MAX_CLIPBOARD_BYTES: usize = 74_000;
 
 /// Puts `text` on the clipboard. False when it is too long for terminals to take.
 ///
 /// # Errors
 /// The terminal is gone.
 pub(super) fn copy(text: &str, out: &mut impl Write) -> io::Result<bool> {
-    if text.len() > MOST {
+    if text.len() > MAX_CLIPBOARD_BYTES {
         return Ok(false);
     }
     write!(out, "\x1b]52;c;{}\x07", STANDARD.encode(text))?;
@@ -30,6 +30,6 @@ mod tests {
         let mut out = Vec::new();
         assert!(copy("fn main() {}\x1b", &mut out).unwrap());
         assert_eq!(out, b"\x1b]52;c;Zm4gbWFpbigpIHt9Gw==\x07");
-        assert!(!copy(&"x".repeat(MOST + 1), &mut out).unwrap());
+        assert!(!copy(&"x".repeat(MAX_CLIPBOARD_BYTES + 1), &mut out).unwrap());
     }
 }

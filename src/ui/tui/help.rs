@@ -7,7 +7,7 @@ use crate::app::session::commands;
 use crate::ui::keys;
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
-use crate::ui::text::wrap::{self, Hang};
+use crate::ui::text::wrap::{self, HangingIndent};
 
 /// All its rows.
 pub(super) fn rows(columns: usize, theme: &Theme) -> Vec<Line<'static>> {
@@ -55,13 +55,13 @@ fn entry(
     let mut rows = Vec::new();
     let first = if width::of(name) > left {
         let name = Span::styled(name.to_owned(), theme.code);
-        rows.extend(wrap::words(&[name], columns, &Hang::blanks(2)));
+        rows.extend(wrap::words(&[name], columns, &HangingIndent::blanks(2)));
         beside.clone()
     } else {
         let name = format!("  {}", width::pad(name, left + 1));
         vec![Span::styled(name, theme.code)]
     };
-    let hang = Hang {
+    let hang = HangingIndent {
         first,
         rest: beside,
     };

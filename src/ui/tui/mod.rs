@@ -23,29 +23,29 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, after, never, select, unbounded};
 
 use crate::app::session::Session;
-use crate::app::session::approve::Asking;
-use crate::app::settings::Low;
-use crate::app::setup::Start;
+use crate::app::session::approve::AskMode;
+use crate::app::settings::CliArgs;
+use crate::app::setup::ProcessStart;
 use crate::app::stream::say;
 use crate::base::clock::Clock;
 use crate::base::problem::{Outcome, Problem};
 use crate::proc::editor;
-use crate::ui::term::guard::Guard;
+use crate::ui::term::guard::TerminalGuard;
 use crate::ui::term::input::Keyboard;
 use crate::ui::term::screen::{Colours, Screen};
 use crate::ui::term::signals::Signals;
 use crate::ui::term::tty::{self, Tty};
-use crate::ui::term::{Caught, Input};
+use crate::ui::term::{Input, SignalEvent};
 use crate::ui::text::clean::clean;
 use crate::ui::text::theme::{ColorMode, Theme};
-use app::{App, Wish};
+use app::{App, HostAction};
 use sheet::SPIN;
 
 /// Between two frames while an answer streams.
 const FRAME: Duration = Duration::from_millis(33);
 
 /// Runs the conversation to its end; returns the exit status.
-pub(super) fn run(low: Low, start: Start, first: &str) -> u8 {
+pub(super) fn run(low: CliArgs, start: ProcessStart, first: &str) -> u8 {
     match open(low, start) {
         Ok(screenful) => screenful.talk(first),
         Err(problem) => {
@@ -64,10 +64,10 @@ struct Screenful {
     signals: Signals,
     screen: Screen<Tty>,
     clock: Clock,
-    guard: Guard,
+    guard: TerminalGuard,
 }
 
-fn open(low: Low, start: Start) -> Outcome<Screenful> {
+fn open(low: CliArgs, start: ProcessStart) -> Outcome<Screenful> {
     let env = start.env.clone();
     let mode = ColorMode::detect(env.get("NO_COLOR"), env.get("TERM"), env.get("COLORTERM"));
     let colours = if mode == ColorMode::None {
@@ -75,7 +75,7 @@ fn open(low: Low, start: Start) -> Outcome<Screenful> {
     } else {
         Colours::On
     };
-    let (session, bell) = Session::open(low, start, Asking::Person)?;
+    let (session, bell) = Session::open(low, start, AskMode::Person)?;
     let clock = session.world().clock.clone();
     let crash = session.world().paths.crash_log().ok();
     let (give, inputs) = unbounded();
@@ -84,7 +84,7 @@ fn open(low: Low, start: Start) -> Outcome<Screenful> {
     };
     // In this order: a signal between the two must not find the terminal in use without a handler.
     let signals = Signals::start(give.clone()).map_err(cannot)?;
-    let guard = Guard::enter(crash).map_err(cannot)?;
+    let guard = TerminalGuard::enter(crash).map_err(cannot)?;
     let keyboard = Keyboard::start(give).map_err(cannot)?;
     Ok(Screenful {
         app: App::new(session, Theme::new(mode)),
@@ -129,7 +129,7 @@ impl Screenful {
                 return status;
             }
             if stale && self.app.draw(&mut self.screen).is_err() {
-                return Caught::HangUp.exit_status().unwrap_or(1);
+                return SignalEvent::HangUp.exit_status().unwrap_or(1);
             }
             // While an answer streams the bell is heard once a frame: what comes between is joined in the inbox. Keys do not put
             // that off, however fast they come.
@@ -192,17 +192,17 @@ impl Screenful {
     fn wishes(&mut self) -> Option<u8> {
         while let Some(wish) = self.app.wishes.pop_front() {
             let done = match wish {
-                Wish::Leave(status) => return Some(status),
-                Wish::Ring => {
+                HostAction::Leave(status) => return Some(status),
+                HostAction::Ring => {
                     if Tty.write_all(b"\x07").is_err() {
-                        return Caught::HangUp.exit_status();
+                        return SignalEvent::HangUp.exit_status();
                     }
                     continue;
                 }
-                Wish::Repaint => Ok(()),
-                Wish::Suspend => self.guard.suspend().map(drop),
-                Wish::Renew => self.guard.renew(),
-                Wish::Edit(path) => {
+                HostAction::Repaint => Ok(()),
+                HostAction::Suspend => self.guard.suspend().map(drop),
+                HostAction::Renew => self.guard.renew(),
+                HostAction::Edit(path) => {
                     let env = self.app.session.world().env.clone();
                     let edited = self.outside(|| editor::edit(&path, &env));
                     edited.map(|edited| match edited {
@@ -210,10 +210,10 @@ impl Screenful {
                         Err(problem) => self.app.failed(&problem.one_line()),
                     })
                 }
-                Wish::EditInput => self.edit_input(),
+                HostAction::EditInput => self.edit_input(),
             };
             if done.is_err() {
-                return Caught::HangUp.exit_status();
+                return SignalEvent::HangUp.exit_status();
             }
             self.app.hidden();
             // The other program's terminal size may have changed.

@@ -2,15 +2,15 @@
 
 use ratatui::text::{Line, Span};
 
-use super::sheet::Sheet;
-use super::tool::{self, Call};
+use super::sheet::LayoutContext;
+use super::tool::{self, ToolCallCell};
 use crate::ui::markdown::layout::lay_out;
 use crate::ui::markdown::split::{BYTES, Block, LINES};
-use crate::ui::text::wrap::{self, Hang};
+use crate::ui::text::wrap::{self, HangingIndent};
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Who {
+pub(super) enum Speaker {
     You,
     Marvin,
 }
@@ -32,29 +32,29 @@ pub(super) enum Tone {
 
 /// One part.
 #[derive(Debug, Clone)]
-pub(super) enum Piece {
+pub(super) enum ChatPart {
     /// An empty row.
     Gap,
     /// Who speaks, and when.
-    Label { who: Who, time: String },
+    Label { who: Speaker, time: String },
     /// Part of an answer.
     Block(Block),
     /// Plain text, cleaned, at most a block long.
     Text { tone: Tone, text: String },
     /// A tool call.
-    Tool(Box<Call>),
+    Tool(Box<ToolCallCell>),
 }
 
-impl Piece {
+impl ChatPart {
     /// The rows of the piece.
-    pub(super) fn rows(&self, sheet: Sheet<'_>) -> Vec<Line<'static>> {
+    pub(super) fn rows(&self, sheet: LayoutContext<'_>) -> Vec<Line<'static>> {
         let theme = sheet.theme;
         match self {
             Self::Gap => vec![Line::default()],
             Self::Label { who, time } => {
                 let (name, style) = match who {
-                    Who::You => ("you", theme.you),
-                    Who::Marvin => ("marvin", theme.assistant),
+                    Speaker::You => ("you", theme.you),
+                    Speaker::Marvin => ("marvin", theme.assistant),
                 };
                 let mut spans = vec![Span::styled(name, style)];
                 if !time.is_empty() {
@@ -74,7 +74,7 @@ impl Piece {
     }
 }
 
-fn plain(text: &str, tone: Tone, sheet: Sheet<'_>) -> Vec<Line<'static>> {
+fn plain(text: &str, tone: Tone, sheet: LayoutContext<'_>) -> Vec<Line<'static>> {
     let theme = sheet.theme;
     let style = match tone {
         Tone::Plain | Tone::Listing => theme.text,
@@ -89,9 +89,9 @@ fn plain(text: &str, tone: Tone, sheet: Sheet<'_>) -> Vec<Line<'static>> {
                 Tone::Listing => line.len() - line.trim_start_matches(' ').len(),
                 _ => 0,
             };
-            let hang = Hang {
-                rest: Hang::blanks(indent).rest,
-                ..Hang::default()
+            let hang = HangingIndent {
+                rest: HangingIndent::blanks(indent).rest,
+                ..HangingIndent::default()
             };
             let spans = [Span::styled(line.to_owned(), style)];
             wrap::words(&spans, sheet.width, &hang)
@@ -100,7 +100,7 @@ fn plain(text: &str, tone: Tone, sheet: Sheet<'_>) -> Vec<Line<'static>> {
 }
 
 /// Cleaned text in parts of bounded size, cut at line ends where there are any.
-pub(super) fn texts(tone: Tone, text: &str) -> Vec<Piece> {
+pub(super) fn texts(tone: Tone, text: &str) -> Vec<ChatPart> {
     let mut pieces = Vec::new();
     let mut part = String::new();
     let mut lines = 0;
@@ -110,7 +110,7 @@ pub(super) fn texts(tone: Tone, text: &str) -> Vec<Piece> {
             let (head, tail) = rest.split_at(crate::base::text::head(rest, BYTES).len());
             if lines > 0 && (lines >= LINES || part.len() + head.len() > BYTES) {
                 let text = std::mem::take(&mut part);
-                pieces.push(Piece::Text { tone, text });
+                pieces.push(ChatPart::Text { tone, text });
                 lines = 0;
             }
             if lines > 0 {
@@ -124,7 +124,7 @@ pub(super) fn texts(tone: Tone, text: &str) -> Vec<Piece> {
             }
         }
     }
-    pieces.push(Piece::Text { tone, text: part });
+    pieces.push(ChatPart::Text { tone, text: part });
     pieces
 }
 
@@ -143,7 +143,7 @@ mod tests {
             let parts: Vec<String> = parts
                 .into_iter()
                 .map(|piece| match piece {
-                    Piece::Text { text, .. } => text,
+                    ChatPart::Text { text, .. } => text,
                     other => panic!("{other:?}"),
                 })
                 .collect();

@@ -13,11 +13,11 @@ const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 /// How long each frame stands.
 pub(super) const SPIN: Duration = Duration::from_millis(125);
 /// From here on a wait says which key ends it.
-pub(super) const LONG: Duration = Duration::from_secs(10);
+pub(super) const CANCEL_HINT_AFTER: Duration = Duration::from_secs(10);
 
 /// What laying out depends on.
 #[derive(Clone, Copy)]
-pub(super) struct Sheet<'a> {
+pub(super) struct LayoutContext<'a> {
     pub(super) width: usize,
     pub(super) theme: &'a Theme,
     pub(super) now: Instant,

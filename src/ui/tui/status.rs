@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::sheet::{running, spinner};
-use crate::app::session::ui_update::Status;
+use crate::app::session::ui_update::SessionStatus;
 use crate::ui::text::clean::clean_line;
 use crate::ui::text::theme::Theme;
 use crate::ui::text::width;
@@ -30,7 +30,7 @@ fn mark(provider: &str) -> &'static str {
 }
 
 /// One part of the line; the least important are dropped first.
-struct Part {
+struct StatusPart {
     text: String,
     style: Style,
     /// The higher, the longer it stays.
@@ -39,7 +39,7 @@ struct Part {
 
 /// The line in `columns`, with `clock` at its end. `flash` is a word that matters now.
 pub(super) fn line(
-    status: &Status,
+    status: &SessionStatus,
     flash: Option<&str>,
     clock: &str,
     columns: usize,
@@ -78,7 +78,7 @@ pub(super) fn line(
     Line::from(spans)
 }
 
-fn taken(parts: &[Part]) -> usize {
+fn taken(parts: &[StatusPart]) -> usize {
     1 + parts
         .iter()
         .map(|part| width::of(&part.text) + 3)
@@ -86,11 +86,11 @@ fn taken(parts: &[Part]) -> usize {
         .saturating_sub(3)
 }
 
-fn part(text: String, style: Style, worth: u8) -> Part {
-    Part { text, style, worth }
+fn part(text: String, style: Style, worth: u8) -> StatusPart {
+    StatusPart { text, style, worth }
 }
 
-fn parts(status: &Status, theme: &Theme, now: Instant) -> Vec<Part> {
+fn parts(status: &SessionStatus, theme: &Theme, now: Instant) -> Vec<StatusPart> {
     let mut parts = Vec::new();
     let front = status.running.iter().find(|running| !running.background);
     if let Some(front) = front {
@@ -149,7 +149,7 @@ fn parts(status: &Status, theme: &Theme, now: Instant) -> Vec<Part> {
 }
 
 /// The line of what runs beside the conversation, if anything does.
-pub(super) fn jobs(status: &Status, columns: usize, theme: &Theme) -> Option<Line<'static>> {
+pub(super) fn jobs(status: &SessionStatus, columns: usize, theme: &Theme) -> Option<Line<'static>> {
     let jobs: Vec<String> = status
         .running
         .iter()
@@ -191,11 +191,11 @@ fn gauge(percent: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::session::ui_update::Running;
+    use crate::app::session::ui_update::RunningCall;
     use crate::ui::text::theme::ColorMode;
 
-    fn status() -> Status {
-        Status {
+    fn status() -> SessionStatus {
+        SessionStatus {
             provider: Some("groq"),
             model: "llama".to_owned(),
             profile: "main".to_owned(),
@@ -210,7 +210,7 @@ mod tests {
         }
     }
 
-    fn shown(status: &Status, columns: usize) -> String {
+    fn shown(status: &SessionStatus, columns: usize) -> String {
         let theme = Theme::new(ColorMode::None);
         let line = line(status, None, "09:05", columns, &theme, Instant::now());
         assert_eq!(width::of_spans(&line.spans), columns - 1, "{line}");
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn what_runs_stands_first() {
         let mut busy = status();
-        busy.running.push(Running {
+        busy.running.push(RunningCall {
             what: String::new(),
             since: Instant::now(),
             background: false,

@@ -6,18 +6,18 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use serde_json::Value;
 
-use super::sheet::{LONG, Sheet, running, spinner, took, two_ends};
+use super::sheet::{CANCEL_HINT_AFTER, LayoutContext, running, spinner, took, two_ends};
 use crate::base::params::{Field, Type};
 use crate::chat::display::Display;
 use crate::chat::event::{CallEnd, CallState};
 use crate::chat::message::ToolCall;
-use crate::tools::engine::arguments::{Args, understand};
+use crate::tools::engine::arguments::{ParsedArguments, parse_arguments};
 use crate::tools::engine::registry;
 use crate::ui::keys::{self, Action};
 use crate::ui::text::clean::{clean, clean_line};
-use crate::ui::text::diff::{self, Frame};
+use crate::ui::text::diff::{self, DiffFrame};
 use crate::ui::text::width;
-use crate::ui::text::wrap::{self, Hang};
+use crate::ui::text::wrap::{self, HangingIndent};
 
 /// Rows of a change that are shown while it is folded, and when it is unfolded.
 const DIFF_ROWS: usize = 40;
@@ -32,15 +32,15 @@ const ROOM_FOR_SERVICES: usize = 60;
 
 /// A tool call.
 #[derive(Debug, Clone)]
-pub(super) struct Call {
+pub(super) struct ToolCallCell {
     id: String,
     name: String,
     /// The arguments that matter, on one line.
     about: String,
     /// Cleaned.
     display: Option<Display>,
-    timer: Timer,
-    end: Option<End>,
+    timer: CallTimer,
+    end: Option<CallOutcome>,
     /// Outside services that answered it.
     pub(super) answered_by: String,
     /// How far it is, in its own words.
@@ -50,7 +50,7 @@ pub(super) struct Call {
 
 /// How long a call has run; the time that it waited for the user is not counted.
 #[derive(Debug, Clone, Default)]
-struct Timer {
+struct CallTimer {
     /// When it began; calls of a round may wait for each other.
     since: Option<Instant>,
     /// Since when it has waited for the user.
@@ -58,7 +58,7 @@ struct Timer {
     waited: Duration,
 }
 
-impl Timer {
+impl CallTimer {
     fn set(&mut self, state: CallState, now: Instant) {
         self.since.get_or_insert(now);
         match state {
@@ -75,14 +75,14 @@ impl Timer {
 }
 
 #[derive(Debug, Clone)]
-struct End {
+struct CallOutcome {
     how: CallEnd,
     took: Duration,
     /// Cleaned.
     text: String,
 }
 
-impl Call {
+impl ToolCallCell {
     pub(super) fn new(call: &ToolCall) -> Self {
         let arguments = Arguments::of(call);
         Self {
@@ -90,7 +90,7 @@ impl Call {
             name: clean_line(&call.name),
             about: arguments.about(),
             display: None,
-            timer: Timer::default(),
+            timer: CallTimer::default(),
             end: None,
             answered_by: String::new(),
             progress: String::new(),
@@ -134,7 +134,7 @@ impl Call {
                 text: cleaned(text),
             },
         });
-        self.end = Some(End {
+        self.end = Some(CallOutcome {
             how,
             took,
             text: clean(text).into_owned(),
@@ -148,18 +148,20 @@ struct Arguments<'a> {
     fields: &'static [Field],
     /// Those that the result's display will show.
     displayed: &'static [&'static str],
-    args: Option<Args>,
+    args: Option<ParsedArguments>,
 }
 
 impl<'a> Arguments<'a> {
     fn of(call: &'a ToolCall) -> Self {
-        let tool = registry::named(&call.name);
+        let tool = registry::find_tool(&call.name);
         let args = if call.args.len() > MAX_ARGS_BYTES {
             None
         } else if let Some(tool) = tool {
-            understand(tool, &call.args).ok()
+            parse_arguments(tool, &call.args).ok()
         } else {
-            serde_json::from_str(&call.args).ok().map(Args::Named)
+            serde_json::from_str(&call.args)
+                .ok()
+                .map(ParsedArguments::Named)
         };
         Self {
             call,
@@ -172,20 +174,20 @@ impl<'a> Arguments<'a> {
     /// The arguments that matter: the required ones first, then whatever else was given, short.
     fn about(&self) -> String {
         let map = match &self.args {
-            Some(Args::Named(map)) => map,
-            Some(Args::Whole(patch)) => return clean_line(&files_of(patch)),
+            Some(ParsedArguments::Named(map)) => map,
+            Some(ParsedArguments::Whole(patch)) => return clean_line(&files_of(patch)),
             None => return clean_line(crate::base::text::head(&self.call.args, ARG)),
         };
         let field = |key: &str| {
             let mut fields = self.fields.iter().enumerate();
             fields.find(|(_, field)| field.name == key || field.aliases.contains(&key))
         };
-        let mut given: Vec<Given<'_>> = map
+        let mut given: Vec<GivenArgument<'_>> = map
             .iter()
             .map(|(key, value)| {
                 let field = field(key);
                 let name = field.map_or(key.as_str(), |(_, field)| field.name);
-                Given { name, field, value }
+                GivenArgument { name, field, value }
             })
             .collect();
         // The required ones in published order, the others as they were given.
@@ -194,7 +196,7 @@ impl<'a> Arguments<'a> {
             _ => usize::MAX,
         });
         let mut words = Vec::new();
-        for Given { name, field, value } in given {
+        for GivenArgument { name, field, value } in given {
             if self.displayed.contains(&name) || value.is_null() {
                 continue;
             }
@@ -224,7 +226,7 @@ impl<'a> Arguments<'a> {
 }
 
 /// An argument that was given.
-struct Given<'a> {
+struct GivenArgument<'a> {
     /// Its published name.
     name: &'a str,
     /// Its declaration, and the place of that among the others.
@@ -253,7 +255,7 @@ fn files_of(patch: &str) -> String {
 }
 
 /// The rows of a call.
-pub(super) fn rows(call: &Call, sheet: Sheet<'_>) -> Vec<Line<'static>> {
+pub(super) fn rows(call: &ToolCallCell, sheet: LayoutContext<'_>) -> Vec<Line<'static>> {
     let theme = sheet.theme;
     let changed = call
         .end
@@ -276,7 +278,7 @@ pub(super) fn rows(call: &Call, sheet: Sheet<'_>) -> Vec<Line<'static>> {
             rows.extend(wrap::words(
                 &[Span::styled(line, theme.error)],
                 sheet.width,
-                &Hang::blanks(3),
+                &HangingIndent::blanks(3),
             ));
         }
     }
@@ -284,7 +286,7 @@ pub(super) fn rows(call: &Call, sheet: Sheet<'_>) -> Vec<Line<'static>> {
 }
 
 /// The end of the line of a call that has not ended.
-fn unfinished(call: &Call, sheet: Sheet<'_>) -> (String, Style) {
+fn unfinished(call: &ToolCallCell, sheet: LayoutContext<'_>) -> (String, Style) {
     let theme = sheet.theme;
     let timer = &call.timer;
     let Some(since) = timer.since else {
@@ -297,7 +299,11 @@ fn unfinished(call: &Call, sheet: Sheet<'_>) -> (String, Style) {
         .now
         .saturating_duration_since(since)
         .saturating_sub(timer.waited);
-    let hint = if time >= LONG { "  Esc to stop" } else { "" };
+    let hint = if time >= CANCEL_HINT_AFTER {
+        "  Esc to stop"
+    } else {
+        ""
+    };
     let progress = match call.progress.as_str() {
         "" => String::new(),
         words => format!("{words}  "),
@@ -310,7 +316,7 @@ fn unfinished(call: &Call, sheet: Sheet<'_>) -> (String, Style) {
 }
 
 /// The end of the line of a call that has ended.
-fn ended(end: &End, answered_by: &str, sheet: Sheet<'_>) -> (String, Style) {
+fn ended(end: &CallOutcome, answered_by: &str, sheet: LayoutContext<'_>) -> (String, Style) {
     let took = took(end.took);
     let words = match end.how {
         CallEnd::Success if !answered_by.is_empty() && sheet.width >= ROOM_FOR_SERVICES => {
@@ -329,10 +335,10 @@ fn ended(end: &End, answered_by: &str, sheet: Sheet<'_>) -> (String, Style) {
     (words, sheet.theme.error)
 }
 
-fn drawn(call: &Call, sheet: Sheet<'_>) -> Option<diff::Drawn> {
+fn drawn(call: &ToolCallCell, sheet: LayoutContext<'_>) -> Option<diff::DrawnDiff> {
     let key = keys::name(Action::UnfoldAll).unwrap_or_default();
     let hint = format!(", {key} unfolds");
-    let frame = Frame {
+    let frame = DiffFrame {
         width: sheet.width,
         rows: if call.unfolded {
             DIFF_ROWS_UNFOLDED
@@ -353,14 +359,18 @@ fn drawn(call: &Call, sheet: Sheet<'_>) -> Option<diff::Drawn> {
 }
 
 /// The result as it was given to the model, cut where nobody would read on.
-fn result(text: &str, sheet: Sheet<'_>) -> Vec<Line<'static>> {
+fn result(text: &str, sheet: LayoutContext<'_>) -> Vec<Line<'static>> {
     let dim = sheet.theme.dim;
     let mut rows: Vec<Line<'static>> = text
         .lines()
         .take(RESULT_LINES)
         .flat_map(|line| {
             let shown = crate::base::text::head(line, 4_000).to_owned();
-            wrap::hard(&[Span::styled(shown, dim)], sheet.width, &Hang::blanks(3))
+            wrap::hard(
+                &[Span::styled(shown, dim)],
+                sheet.width,
+                &HangingIndent::blanks(3),
+            )
         })
         .collect();
     let more = text.lines().count().saturating_sub(RESULT_LINES);
@@ -376,20 +386,20 @@ mod tests {
     use super::*;
     use crate::ui::text::theme::{ColorMode, Theme};
 
-    fn call(name: &str, args: &str) -> Call {
+    fn call(name: &str, args: &str) -> ToolCallCell {
         let call = ToolCall {
             id: "1".to_owned(),
             name: name.to_owned(),
             args: args.to_owned(),
-            keep: None,
+            provider_state: None,
         };
-        Call::new(&call)
+        ToolCallCell::new(&call)
     }
 
     /// The rows eleven seconds after `since`.
-    fn text_at(call: &Call, width: usize, since: Instant) -> Vec<String> {
+    fn text_at(call: &ToolCallCell, width: usize, since: Instant) -> Vec<String> {
         let theme = Theme::new(ColorMode::None);
-        let sheet = Sheet {
+        let sheet = LayoutContext {
             width,
             theme: &theme,
             now: since + Duration::from_secs(11),
@@ -397,7 +407,7 @@ mod tests {
         rows(call, sheet).iter().map(ToString::to_string).collect()
     }
 
-    fn text(call: &Call, width: usize) -> Vec<String> {
+    fn text(call: &ToolCallCell, width: usize) -> Vec<String> {
         text_at(call, width, Instant::now())
     }
 

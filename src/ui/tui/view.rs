@@ -7,10 +7,10 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
-use super::ask::{self, Asked};
-use super::chat::{Chat, Spot, sheet};
+use super::ask::{self, QuestionPrompt};
+use super::chat::{Chat, ScrollAnchor, sheet};
 use super::{help, status};
-use crate::app::session::ui_update::Status;
+use crate::app::session::ui_update::SessionStatus;
 use crate::ui::editor::Editor;
 use crate::ui::editor::complete::Menu;
 use crate::ui::term::screen::Scroll;
@@ -22,13 +22,13 @@ const INPUT_ROWS: usize = 12;
 const MENU_ROWS: usize = 8;
 
 /// Everything that a frame shows.
-pub(super) struct Scene<'a> {
+pub(super) struct FrameContent<'a> {
     pub(super) chat: &'a mut Chat,
     pub(super) editor: &'a mut Editor,
-    pub(super) asked: Option<&'a mut Asked>,
+    pub(super) asked: Option<&'a mut QuestionPrompt>,
     /// The help is open, scrolled by so many rows.
     pub(super) help: Option<&'a mut usize>,
-    pub(super) status: &'a Status,
+    pub(super) status: &'a SessionStatus,
     pub(super) flash: Option<&'a str>,
     pub(super) queue: &'a [String],
     pub(super) clock: &'a str,
@@ -38,29 +38,29 @@ pub(super) struct Scene<'a> {
 
 /// Where the rows of the conversation stood in a frame; what the next one needs to see that they moved.
 #[derive(Default)]
-pub(super) struct Placed {
-    rows: Vec<Spot>,
+pub(super) struct RowLayout {
+    rows: Vec<ScrollAnchor>,
     /// Rows of the conversation.
     pub(super) height: usize,
 }
 
 /// The result of drawing a frame.
-pub(super) struct Drawn {
+pub(super) struct DrawnFrame {
     pub(super) cursor: Option<Position>,
     pub(super) scroll: Option<Scroll>,
-    pub(super) placed: Placed,
+    pub(super) placed: RowLayout,
 }
 
 /// Draws a frame.
-pub(super) fn draw(scene: Scene<'_>, buffer: &mut Buffer, before: &Placed) -> Drawn {
+pub(super) fn draw(scene: FrameContent<'_>, buffer: &mut Buffer, before: &RowLayout) -> DrawnFrame {
     let area = buffer.area;
     let columns = usize::from(area.width);
     let rows = usize::from(area.height);
     if columns == 0 || rows == 0 {
-        return Drawn {
+        return DrawnFrame {
             cursor: None,
             scroll: None,
-            placed: Placed::default(),
+            placed: RowLayout::default(),
         };
     }
     let theme = scene.theme;
@@ -82,7 +82,7 @@ pub(super) fn draw(scene: Scene<'_>, buffer: &mut Buffer, before: &Placed) -> Dr
     let height = left - question.len();
     let chat_area = Rect::new(0, 0, area.width, clamp(height));
 
-    let mut placed = Placed {
+    let mut placed = RowLayout {
         rows: Vec::new(),
         height,
     };
@@ -137,7 +137,7 @@ pub(super) fn draw(scene: Scene<'_>, buffer: &mut Buffer, before: &Placed) -> Dr
         clamp((y + row).min(rows - 1)),
     );
     let scroll = moved(before, &placed, chat_area);
-    Drawn {
+    DrawnFrame {
         cursor: Some(cursor),
         scroll,
         placed,
@@ -148,7 +148,7 @@ fn clamp(value: usize) -> u16 {
     u16::try_from(value).unwrap_or(u16::MAX)
 }
 
-fn prompt(scene: &Scene<'_>, columns: usize) -> String {
+fn prompt(scene: &FrameContent<'_>, columns: usize) -> String {
     if let Some(searching) = scene.editor.searching() {
         let sign = if searching.failed {
             "no match"
@@ -199,7 +199,7 @@ fn menu(menu: &Menu, buffer: &mut Buffer, bottom: usize, theme: &Theme) {
 }
 
 /// How the rows of the conversation moved since the frame before.
-fn moved(before: &Placed, now: &Placed, area: Rect) -> Option<Scroll> {
+fn moved(before: &RowLayout, now: &RowLayout, area: Rect) -> Option<Scroll> {
     if before.height != now.height || now.rows.is_empty() || before.rows.is_empty() {
         return None;
     }

@@ -4,21 +4,21 @@ mod retry_after;
 mod said;
 mod sort;
 
-pub(crate) use said::{Code, Said};
+pub(crate) use said::{ErrorCode, ProviderError};
 
 pub(crate) use said::first_part;
 
-use super::Asked;
-use crate::base::problem::{Kind, Problem};
+use super::ErrorContext;
+use crate::base::problem::{Problem, ProblemKind};
 use crate::base::{redact, text};
 use crate::llm::catalog::variable;
-use crate::llm::failure::{Failure, Why};
+use crate::llm::failure::{Failure, FailureKind};
 
 /// The failure that an answer with a status other than 2xx means.
 ///
 /// `header` looks a header up by its lower-case name; `body` is the body or its first part.
 pub(crate) fn from_response(
-    asked: &Asked,
+    asked: &ErrorContext,
     status: u16,
     header: &dyn Fn(&str) -> Option<String>,
     body: &[u8],
@@ -26,50 +26,55 @@ pub(crate) fn from_response(
     if (300..400).contains(&status) {
         return redirected(asked, status, header("location").as_deref());
     }
-    let said = Said::from_body(body);
+    let said = ProviderError::from_body(body);
     let mut why = sort::why(
         &said,
         Some(status),
         retry_after::wanted(header, &said.message),
     );
-    if why == Why::Refused && status == 404 && !sort::no_model(&said, Some(status)) {
-        why = Why::NoSuchPath;
+    if why == FailureKind::Refused && status == 404 && !sort::no_model(&said, Some(status)) {
+        why = FailureKind::NoSuchPath;
     }
     failure(asked, why, Some(status), &said)
 }
 
 /// The failure for an error object inside a stream of status 200: after the first byte the status line is already sent.
-pub(super) fn in_stream(asked: &Asked, said: &Said) -> Failure {
+pub(super) fn in_stream(asked: &ErrorContext, said: &ProviderError) -> Failure {
     let wait = retry_after::wanted(&|_| None, &said.message);
     let why = sort::why(said, None, wait);
     failure(asked, why, said.status(), said)
 }
 
 /// A provider's own message on one line: shortened, without secrets and control characters.
-pub(super) fn quoted(asked: &Asked, words: &str) -> String {
+pub(super) fn quoted(asked: &ErrorContext, words: &str) -> String {
     let words: Vec<&str> = words.split_whitespace().collect();
     let safe = redact::secrets(&words.join(" "), &asked.secrets).into_owned();
-    text::visible(&text::clip(&safe, 600))
+    text::escape_controls(&text::clip(&safe, 600))
 }
 
-fn redirected(asked: &Asked, status: u16, location: Option<&str>) -> Failure {
+fn redirected(asked: &ErrorContext, status: u16, location: Option<&str>) -> Failure {
     let name = asked.row.name;
     let to = location.map_or_else(
         || "without saying where to".to_owned(),
         |to| format!("to {}", quoted(asked, to)),
     );
     let problem = Problem::new(
-        Kind::Config,
+        ProblemKind::Config,
         format!("{name} redirects ({status}) {to}. It was not followed, so no key was sent there."),
     )
     .next(format!(
         "If that is the right place, set {} to it.",
         variable(name, "URL")
     ));
-    Failure::new(Why::Refused, problem)
+    Failure::new(FailureKind::Refused, problem)
 }
 
-fn failure(asked: &Asked, why: Why, status: Option<u16>, said: &Said) -> Failure {
+fn failure(
+    asked: &ErrorContext,
+    why: FailureKind,
+    status: Option<u16>,
+    said: &ProviderError,
+) -> Failure {
     let name = asked.row.name;
     let model = &asked.model;
     let tag = tag(status, said);
@@ -82,7 +87,7 @@ fn failure(asked: &Asked, why: Why, status: Option<u16>, said: &Said) -> Failure
     };
     let other = "choose another provider: --provider NAME (marvin doctor lists them).";
     let problem = match &why {
-        Why::Auth => {
+        FailureKind::Auth => {
             let key = asked.row.key.unwrap_or("the key");
             let what = if status == Some(403) {
                 format!("{name} refused access{tag}{because}")
@@ -90,9 +95,9 @@ fn failure(asked: &Asked, why: Why, status: Option<u16>, said: &Said) -> Failure
                 // Only the provider knows what the key lacks (a scope, a credit card, an organisation).
                 format!("{name} refused the key{tag}{because}")
             };
-            Problem::new(Kind::Auth, what).next(format!("Check {key}, or {other}"))
+            Problem::new(ProblemKind::Auth, what).next(format!("Check {key}, or {other}"))
         }
-        Why::RateLimited { wait } => {
+        FailureKind::RateLimited { wait } => {
             // A wait this long is not waited for, so the message must name it.
             let wait = wait.map_or_else(
                 || "Wait a little".to_owned(),
@@ -101,26 +106,28 @@ fn failure(asked: &Asked, why: Why, status: Option<u16>, said: &Said) -> Failure
             Problem::limit(format!("{name} limits requests{tag}{because}"))
                 .next(format!("{wait}, or {other}"))
         }
-        Why::Quota => Problem::limit(format!("The quota at {name} is used up{tag}{because}")).next(
-            format!("Waiting does not help. Check the plan there, or {other}"),
-        ),
-        Why::TooLarge => Problem::limit(format!(
+        FailureKind::Quota => {
+            Problem::limit(format!("The quota at {name} is used up{tag}{because}")).next(format!(
+                "Waiting does not help. Check the plan there, or {other}"
+            ))
+        }
+        FailureKind::TooLarge => Problem::limit(format!(
             "This request is larger than {name} lets this account send{tag}{because}"
         ))
         .next(fewer_tools(asked.schema_tokens)),
-        Why::TooLong => Problem::limit(format!(
+        FailureKind::TooLong => Problem::limit(format!(
             "The conversation is too long for {model} at {name}{tag}{because}"
         ))
         .next(
             "Shorten it or begin a new one, or choose a model with a larger window: --model NAME.",
         ),
-        Why::NoTools => Problem::refused(format!(
+        FailureKind::NoTools => Problem::refused(format!(
             "The model {model} at {name} cannot take tools{tag}{because}"
         ))
         .next("Choose another model: --model NAME, or go without tools: --tools none."),
-        Why::BadCall { wrote } => {
+        FailureKind::BadCall { wrote } => {
             let problem = Problem::new(
-                Kind::Network,
+                ProblemKind::Network,
                 format!(
                     "The model {model} at {name} wrote a tool call that cannot be read{tag}{because}"
                 ),
@@ -132,7 +139,7 @@ fn failure(asked: &Asked, why: Why, status: Option<u16>, said: &Said) -> Failure
                 problem.facts(format!("It wrote: {}", text::clip(&wrote, 2000)))
             }
         }
-        Why::Refused if sort::no_model(said, status) => Problem::missing(format!(
+        FailureKind::Refused if sort::no_model(said, status) => Problem::missing(format!(
             "{name} has no model {model}{tag}{because}"
         ))
         .next(if asked.row.name == "ollama" {
@@ -140,9 +147,13 @@ fn failure(asked: &Asked, why: Why, status: Option<u16>, said: &Said) -> Failure
         } else {
             "Choose another model: --model NAME.".to_owned()
         }),
-        Why::NoSuchPath => Problem::missing(format!("{name} knows no such address{tag}{because}"))
-            .next(format!("Check {}.", variable(name, "URL"))),
-        Why::Refused => Problem::refused(format!("{name} refused the request{tag}{because}")),
+        FailureKind::NoSuchPath => {
+            Problem::missing(format!("{name} knows no such address{tag}{because}"))
+                .next(format!("Check {}.", variable(name, "URL")))
+        }
+        FailureKind::Refused => {
+            Problem::refused(format!("{name} refused the request{tag}{because}"))
+        }
         _ => Problem::network(format!("{name} failed{tag}{because}"))
             .next(format!("Try again later, or {other}")),
     };
@@ -150,13 +161,13 @@ fn failure(asked: &Asked, why: Why, status: Option<u16>, said: &Said) -> Failure
 }
 
 /// ` (401 invalid_api_key)`, as far as known.
-fn tag(status: Option<u16>, said: &Said) -> String {
+fn tag(status: Option<u16>, said: &ProviderError) -> String {
     let word = match &said.code {
-        Some(Code::Word(word)) if word.parse::<i64>().is_err() => Some(word.as_str()),
+        Some(ErrorCode::Word(word)) if word.parse::<i64>().is_err() => Some(word.as_str()),
         _ => None,
     }
     .or(said.kind.as_deref())
-    .map(|word| text::visible(&text::clip(word, 60)));
+    .map(|word| text::escape_controls(&text::clip(word, 60)));
     match (status, word) {
         (Some(status), Some(word)) => format!(" ({status} {word})"),
         (Some(status), None) => format!(" ({status})"),

@@ -7,11 +7,11 @@ use crate::base::text;
 
 /// A parsed error body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct ProviderError {
     /// The message; empty if there was none.
     pub message: String,
     /// `code`, where given.
-    pub code: Option<Code>,
+    pub code: Option<ErrorCode>,
     /// `type`, or the word that Gemini puts in `status`.
     pub kind: Option<String>,
     /// What the model wrote when its tool call was malformed (Groq's `failed_generation`).
@@ -20,14 +20,14 @@ pub(crate) struct Said {
 
 /// A code is a word or a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Code {
+pub(crate) enum ErrorCode {
     /// `"invalid_api_key"`, also `"404"`.
     Word(String),
     /// `400`.
     Number(i64),
 }
 
-impl Said {
+impl ProviderError {
     /// Parses an error body; `None` when it is not JSON or contains no error.
     pub(crate) fn read(body: &[u8]) -> Option<Self> {
         Self::from_value(&serde_json::from_slice(body).ok()?)
@@ -73,8 +73,8 @@ impl Said {
         Self {
             message,
             code: match error.get("code") {
-                Some(Value::String(word)) => Some(Code::Word(word.clone())),
-                Some(Value::Number(number)) => number.as_i64().map(Code::Number),
+                Some(Value::String(word)) => Some(ErrorCode::Word(word.clone())),
+                Some(Value::Number(number)) => number.as_i64().map(ErrorCode::Number),
                 _ => None,
             },
             kind: word("type").or_else(|| word("status")),
@@ -98,7 +98,7 @@ impl Said {
     /// Message, code and type in lower case, for searching.
     pub(super) fn words(&self) -> String {
         let code = match &self.code {
-            Some(Code::Word(word)) => word.as_str(),
+            Some(ErrorCode::Word(word)) => word.as_str(),
             _ => "",
         };
         let kind = self.kind.as_deref().unwrap_or_default();
@@ -108,8 +108,8 @@ impl Said {
     /// The code as a status, where it is a number that can be one.
     pub(super) fn status(&self) -> Option<u16> {
         match &self.code {
-            Some(Code::Number(number)) => u16::try_from(*number).ok(),
-            Some(Code::Word(word)) => word.parse().ok(),
+            Some(ErrorCode::Number(number)) => u16::try_from(*number).ok(),
+            Some(ErrorCode::Word(word)) => word.parse().ok(),
             None => None,
         }
         .filter(|status| (400..600).contains(status))
@@ -146,7 +146,7 @@ pub(crate) fn first_part(body: &[u8]) -> String {
         .filter(|title| !title.trim().is_empty())
         .unwrap_or(&page);
     let words: Vec<&str> = shown.split_whitespace().collect();
-    text::visible(&text::clip(&words.join(" "), 200))
+    text::escape_controls(&text::clip(&words.join(" "), 200))
 }
 
 #[cfg(test)]
@@ -156,7 +156,11 @@ mod tests {
     #[test]
     fn an_empty_value_says_nothing() {
         for body in ["", " {}\n", "[]", "null", "\"\""] {
-            assert_eq!(Said::from_body(body.as_bytes()), Said::default(), "{body}");
+            assert_eq!(
+                ProviderError::from_body(body.as_bytes()),
+                ProviderError::default(),
+                "{body}"
+            );
         }
     }
 
@@ -166,13 +170,13 @@ mod tests {
             (
                 r#"{"error":{"message":"a","code":"x"}}"#,
                 "a",
-                Some(Code::Word("x".into())),
+                Some(ErrorCode::Word("x".into())),
             ),
             (r#"{"error":"a"}"#, "a", None),
             (
                 r#"[{"error":{"code":429,"message":"a","status":"S"}}]"#,
                 "a",
-                Some(Code::Number(429)),
+                Some(ErrorCode::Number(429)),
             ),
             (r#"{"detail":"a"}"#, "a", None),
             (
@@ -194,7 +198,7 @@ mod tests {
             ("upstream connect error", "upstream connect error", None),
             ("", "", None),
         ] {
-            let said = Said::from_body(body.as_bytes());
+            let said = ProviderError::from_body(body.as_bytes());
             assert_eq!(
                 (said.message.as_str(), said.code),
                 (message, code),
@@ -212,7 +216,7 @@ mod tests {
             "3",
             r#"{"error":""}"#,
         ] {
-            assert_eq!(Said::read(body.as_bytes()), None, "{body}");
+            assert_eq!(ProviderError::read(body.as_bytes()), None, "{body}");
         }
     }
 }

@@ -2,34 +2,38 @@
 
 use std::time::Duration;
 
-use super::said::Said;
-use crate::llm::failure::Why;
+use super::said::ProviderError;
+use crate::llm::failure::FailureKind;
 
 /// Classifies an error by its status, code, type and message. `status` is absent for an error inside a stream of status 200.
-pub(super) fn why(said: &Said, status: Option<u16>, wait: Option<Duration>) -> Why {
+pub(super) fn why(
+    said: &ProviderError,
+    status: Option<u16>,
+    wait: Option<Duration>,
+) -> FailureKind {
     let words = said.words();
     let has = |list: &[&str]| list.iter().any(|word| words.contains(word));
     let code = status.or_else(|| said.status());
     let is = |list: &[u16]| code.is_some_and(|code| list.contains(&code));
 
     if is(&[402]) || out_of_quota(&words, wait) {
-        return Why::Quota;
+        return FailureKind::Quota;
     }
     if has(&["request too large", "request_too_large"]) || never_fits(&words) {
-        return Why::TooLarge;
+        return FailureKind::TooLarge;
     }
     if !is(&[429]) && too_long(&words) {
-        return Why::TooLong;
+        return FailureKind::TooLong;
     }
     if is(&[413]) {
-        return Why::TooLarge;
+        return FailureKind::TooLarge;
     }
     if no_tools(&words) {
-        return Why::NoTools;
+        return FailureKind::NoTools;
     }
     if said.wrote.is_some() || has(&["tool_use_failed"]) {
         let wrote = said.wrote.clone().unwrap_or_default();
-        return Why::BadCall { wrote };
+        return FailureKind::BadCall { wrote };
     }
     if is(&[429])
         || has(&[
@@ -39,7 +43,7 @@ pub(super) fn why(said: &Said, status: Option<u16>, wait: Option<Duration>) -> W
             "too many requests",
         ])
     {
-        return Why::RateLimited { wait };
+        return FailureKind::RateLimited { wait };
     }
     if is(&[401, 403])
         || has(&[
@@ -48,12 +52,12 @@ pub(super) fn why(said: &Said, status: Option<u16>, wait: Option<Duration>) -> W
             "authentication_error",
         ])
     {
-        return Why::Auth;
+        return FailureKind::Auth;
     }
     match status {
-        Some(408) | Some(500..) | None => Why::Server,
-        Some(400..) => Why::Refused,
-        Some(_) => Why::Protocol,
+        Some(408) | Some(500..) | None => FailureKind::Server,
+        Some(400..) => FailureKind::Refused,
+        Some(_) => FailureKind::Protocol,
     }
 }
 
@@ -122,7 +126,7 @@ fn no_tools(words: &str) -> bool {
 }
 
 /// True when the error is about the model's name, not about the address.
-pub(super) fn no_model(said: &Said, status: Option<u16>) -> bool {
+pub(super) fn no_model(said: &ProviderError, status: Option<u16>) -> bool {
     let words = said.words();
     let plain = [
         "model_not_found",

@@ -5,12 +5,12 @@ use std::time::Duration;
 use super::*;
 use crate::llm::catalog::row;
 
-fn asked(name: &str) -> Asked {
-    Asked {
+fn asked(name: &str) -> ErrorContext {
+    ErrorContext {
         model: "m".into(),
         secrets: vec!["hunter2hunter2".into()],
         schema_tokens: 9123,
-        ..Asked::new(row(name).unwrap())
+        ..ErrorContext::new(row(name).unwrap())
     }
 }
 
@@ -25,7 +25,7 @@ fn a_wrong_key_reads_as_the_manual_says() {
         401,
         r#"{"error":{"message":"Incorrect API key provided: sk-abcdefghijklmnop12","type":"invalid_request_error","code":"invalid_api_key"}}"#,
     );
-    assert_eq!(failure.why, Why::Auth);
+    assert_eq!(failure.why, FailureKind::Auth);
     assert_eq!(
         failure.problem.one_line(),
         "openai refused the key (401 invalid_api_key): Incorrect API key provided: [hidden]. Check OPENAI_API_KEY, or choose another provider: --provider NAME (marvin doctor lists them)."
@@ -34,7 +34,7 @@ fn a_wrong_key_reads_as_the_manual_says() {
 
 #[test]
 fn q12_the_kinds_of_429() {
-    let wait = |seconds| Why::RateLimited {
+    let wait = |seconds| FailureKind::RateLimited {
         wait: Some(Duration::from_secs(seconds)),
     };
     for (body, why) in [
@@ -44,7 +44,7 @@ fn q12_the_kinds_of_429() {
         ),
         (
             r#"{"error":{"message":"You exceeded your current quota, please check your plan","code":"insufficient_quota"}}"#,
-            Why::Quota,
+            FailureKind::Quota,
         ),
         (
             r#"[{"error":{"code":429,"message":"You exceeded your current quota. Please retry in 48s.","status":"RESOURCE_EXHAUSTED"}}]"#,
@@ -52,13 +52,13 @@ fn q12_the_kinds_of_429() {
         ),
         (
             r#"{"error":{"message":"Rate limit reached: Limit 7000, Used 6148, Requested 7895. Please try again in 1m0.3s.","code":"rate_limit_exceeded"}}"#,
-            Why::TooLarge,
+            FailureKind::TooLarge,
         ),
         (
             r#"{"error":{"message":"Rate limit reached: Limit 7000, Used 6148, Requested 1895. Try again in 2s."}}"#,
             wait(2),
         ),
-        ("", Why::RateLimited { wait: None }),
+        ("", FailureKind::RateLimited { wait: None }),
     ] {
         assert_eq!(fail("groq", 429, body).why, why, "{body}");
     }
@@ -73,7 +73,11 @@ fn q14_too_long_in_everyones_words() {
         r#"{"error":"prompt too long; exceeded max context length by 7 tokens"}"#,
         r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 209 tokens > 200"}}"#,
     ] {
-        assert_eq!(fail("openai", 400, body).why, Why::TooLong, "{body}");
+        assert_eq!(
+            fail("openai", 400, body).why,
+            FailureKind::TooLong,
+            "{body}"
+        );
     }
 }
 
@@ -86,7 +90,7 @@ fn q15_a_failed_call_keeps_what_the_model_wrote() {
     );
     assert_eq!(
         failure.why,
-        Why::BadCall {
+        FailureKind::BadCall {
             wrote: "<f>{".into()
         }
     );
@@ -99,7 +103,7 @@ fn q16_no_tools_is_no_network_error() {
         r#"{"error":"llama3 does not support tools"}"#,
         r#"{"error":{"message":"llama3 does not support tools","type":"api_error"}}"#,
     ] {
-        assert_eq!(fail("ollama", 400, body).why, Why::NoTools);
+        assert_eq!(fail("ollama", 400, body).why, FailureKind::NoTools);
     }
 }
 
@@ -110,7 +114,7 @@ fn q40_a_request_that_never_fits_names_the_tools() {
         413,
         r#"{"error":{"message":"Request too large for model `m`: Limit 6000, Requested 21000","code":"rate_limit_exceeded"}}"#,
     );
-    assert_eq!(failure.why, Why::TooLarge);
+    assert_eq!(failure.why, FailureKind::TooLarge);
     let line = failure.problem.one_line();
     assert!(
         line.contains("The tool schemas take about 9,123 tokens of it") && line.contains("--tools"),
@@ -124,22 +128,22 @@ fn other_answers() {
         (
             400,
             r#"[{"error":{"code":400,"message":"API key not valid.","status":"INVALID_ARGUMENT"}}]"#,
-            Why::Auth,
+            FailureKind::Auth,
         ),
         (
             402,
             r#"{"error":{"message":"Insufficient Balance"}}"#,
-            Why::Quota,
+            FailureKind::Quota,
         ),
-        (400, r#"{"error":{"message":"no"}}"#, Why::Refused),
-        (503, "<html><title>Oops</title>", Why::Server),
+        (400, r#"{"error":{"message":"no"}}"#, FailureKind::Refused),
+        (503, "<html><title>Oops</title>", FailureKind::Server),
         (
             529,
             r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
-            Why::Server,
+            FailureKind::Server,
         ),
-        (418, "", Why::Refused),
-        (204, "", Why::Protocol),
+        (418, "", FailureKind::Refused),
+        (204, "", FailureKind::Protocol),
     ] {
         assert_eq!(fail("openai", status, body).why, why, "{status} {body}");
     }
@@ -178,26 +182,26 @@ fn q08_errors_inside_a_stream_are_sorted_by_their_words() {
     for (body, why) in [
         (
             r#"{"error":{"code":429,"message":"slow down"}}"#,
-            Why::RateLimited { wait: None },
+            FailureKind::RateLimited { wait: None },
         ),
         (
             r#"{"error":{"code":502,"message":"upstream"}}"#,
-            Why::Server,
+            FailureKind::Server,
         ),
         (
             r#"{"error":{"code":400,"message":"Token limit reached"}}"#,
-            Why::Server,
+            FailureKind::Server,
         ),
         (
             r#"{"error":{"type":"overloaded_error","message":"Overloaded"}}"#,
-            Why::Server,
+            FailureKind::Server,
         ),
         (
             r#"{"error":{"message":"maximum context length is 8192"}}"#,
-            Why::TooLong,
+            FailureKind::TooLong,
         ),
     ] {
-        let said = Said::read(body.as_bytes()).unwrap();
+        let said = ProviderError::read(body.as_bytes()).unwrap();
         assert_eq!(in_stream(&asked("openrouter"), &said).why, why, "{body}");
     }
 }

@@ -3,66 +3,66 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::calls::{Args, Piece};
-use super::draft::{Draft, Usage};
+use super::calls::{CallArguments, CallFragment};
+use super::draft::{RawUsage, ReplyDraft};
 use super::template::Place;
-use super::thinking::Thought;
+use super::thinking::ThinkingBlock;
 use crate::llm::provider::Delta;
-use crate::llm::wire::errors::Said;
-use crate::llm::wire::read::lenient::{Count, Text};
+use crate::llm::wire::errors::ProviderError;
+use crate::llm::wire::read::lenient::{LenientCount, LenientText};
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Event<'a> {
+struct StreamEvent<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Text<'a>,
-    index: Count,
+    kind: LenientText<'a>,
+    index: LenientCount,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
     #[serde(borrow)]
     message: Option<&'a RawValue>,
     #[serde(borrow)]
-    content_block: Option<Block<'a>>,
+    content_block: Option<ContentBlock<'a>>,
     #[serde(borrow)]
-    delta: Option<Block<'a>>,
-    usage: Option<Counts>,
+    delta: Option<ContentBlock<'a>>,
+    usage: Option<AnthropicUsage>,
     // A whole message.
     #[serde(borrow)]
-    content: Option<Vec<Block<'a>>>,
+    content: Option<Vec<ContentBlock<'a>>>,
     #[serde(borrow)]
-    stop_reason: Text<'a>,
+    stop_reason: LenientText<'a>,
 }
 
 /// A content block or a delta; their members do not clash.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Block<'a> {
+struct ContentBlock<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Text<'a>,
+    kind: LenientText<'a>,
     #[serde(borrow)]
-    text: Text<'a>,
+    text: LenientText<'a>,
     #[serde(borrow)]
-    thinking: Text<'a>,
+    thinking: LenientText<'a>,
     #[serde(borrow)]
-    signature: Text<'a>,
+    signature: LenientText<'a>,
     #[serde(borrow)]
-    data: Text<'a>,
+    data: LenientText<'a>,
     #[serde(borrow)]
-    partial_json: Text<'a>,
+    partial_json: LenientText<'a>,
     #[serde(borrow)]
-    id: Text<'a>,
+    id: LenientText<'a>,
     #[serde(borrow)]
-    name: Text<'a>,
+    name: LenientText<'a>,
     #[serde(borrow)]
     input: Option<&'a RawValue>,
     #[serde(borrow)]
-    stop_reason: Text<'a>,
+    stop_reason: LenientText<'a>,
 }
 
-fn thought(index: u64, block: &Block<'_>) -> Thought {
-    let owned = |text: &Text<'_>| text.0.as_deref().map(str::to_owned);
+fn thought(index: u64, block: &ContentBlock<'_>) -> ThinkingBlock {
+    let owned = |text: &LenientText<'_>| text.0.as_deref().map(str::to_owned);
     if block.kind.filled() == Some("thinking") {
-        Thought {
+        ThinkingBlock {
             kind: "thinking",
             index,
             thinking: Some(owned(&block.thinking).unwrap_or_default()),
@@ -70,47 +70,47 @@ fn thought(index: u64, block: &Block<'_>) -> Thought {
             data: None,
         }
     } else {
-        Thought {
+        ThinkingBlock {
             kind: "redacted_thinking",
             index,
             data: owned(&block.data),
-            ..Thought::default()
+            ..ThinkingBlock::default()
         }
     }
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Start {
-    usage: Option<Counts>,
+struct MessageStart {
+    usage: Option<AnthropicUsage>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Counts {
-    input_tokens: Count,
-    cache_creation_input_tokens: Count,
-    cache_read_input_tokens: Count,
-    output_tokens: Count,
+struct AnthropicUsage {
+    input_tokens: LenientCount,
+    cache_creation_input_tokens: LenientCount,
+    cache_read_input_tokens: LenientCount,
+    output_tokens: LenientCount,
 }
 
 /// Adds one JSON payload to the draft; returns the place of its text if it contained nothing else.
 pub(super) fn apply(
     data: &[u8],
-    draft: &mut Draft,
+    draft: &mut ReplyDraft,
     on: &mut dyn FnMut(Delta<'_>),
 ) -> Result<Option<Place>, serde_json::Error> {
-    let event: Event<'_> = serde_json::from_slice(data)?;
+    let event: StreamEvent<'_> = serde_json::from_slice(data)?;
     draft.events += 1;
     if event.error.is_some() || event.kind.0.is_none() {
-        draft.error = draft.error.take().or_else(|| Said::read(data));
+        draft.error = draft.error.take().or_else(|| ProviderError::read(data));
     }
     let index = event.index.0.unwrap_or(0);
     match event.kind.filled().unwrap_or_default() {
         "message_start" => {
             let start = event
                 .message
-                .and_then(|raw| serde_json::from_str::<Start>(raw.get()).ok());
+                .and_then(|raw| serde_json::from_str::<MessageStart>(raw.get()).ok());
             count(draft, start.and_then(|start| start.usage));
         }
         "content_block_start" => {
@@ -149,17 +149,22 @@ pub(super) fn apply(
     Ok(None)
 }
 
-fn begin(index: u64, block: &Block<'_>, draft: &mut Draft, on: &mut dyn FnMut(Delta<'_>)) {
+fn begin(
+    index: u64,
+    block: &ContentBlock<'_>,
+    draft: &mut ReplyDraft,
+    on: &mut dyn FnMut(Delta<'_>),
+) {
     match block.kind.filled().unwrap_or_default() {
         "text" => draft.say(block.text.filled().unwrap_or_default(), on),
-        "tool_use" => draft.calls.add(Piece {
+        "tool_use" => draft.calls.add(CallFragment {
             index: Some(index),
             id: block.id.filled(),
             name: block.name.filled(),
             // A stream begins with an empty object as a placeholder and sends the arguments as text.
             args: match block.input.map(RawValue::get).filter(|json| *json != "{}") {
-                Some(json) => Args::Whole(json),
-                None => Args::None,
+                Some(json) => CallArguments::Whole(json),
+                None => CallArguments::None,
             },
             extra: None,
         }),
@@ -171,7 +176,12 @@ fn begin(index: u64, block: &Block<'_>, draft: &mut Draft, on: &mut dyn FnMut(De
     }
 }
 
-fn add(index: u64, delta: &Block<'_>, draft: &mut Draft, on: &mut dyn FnMut(Delta<'_>)) {
+fn add(
+    index: u64,
+    delta: &ContentBlock<'_>,
+    draft: &mut ReplyDraft,
+    on: &mut dyn FnMut(Delta<'_>),
+) {
     match delta.kind.filled().unwrap_or_default() {
         "text_delta" => draft.say(delta.text.filled().unwrap_or_default(), on),
         "thinking_delta" => {
@@ -183,17 +193,17 @@ fn add(index: u64, delta: &Block<'_>, draft: &mut Draft, on: &mut dyn FnMut(Delt
             let signature = delta.signature.filled().unwrap_or_default();
             draft.blocks.add(index, "", signature);
         }
-        "input_json_delta" => draft.calls.add(Piece {
+        "input_json_delta" => draft.calls.add(CallFragment {
             index: Some(index),
-            args: Args::Text(delta.partial_json.filled().unwrap_or_default()),
-            ..Piece::default()
+            args: CallArguments::Text(delta.partial_json.filled().unwrap_or_default()),
+            ..CallFragment::default()
         }),
         _ => {}
     }
 }
 
 /// Adds the counts that are there to those known: the request's come first, the reply's last.
-fn count(draft: &mut Draft, counts: Option<Counts>) {
+fn count(draft: &mut ReplyDraft, counts: Option<AnthropicUsage>) {
     let Some(counts) = counts else {
         return;
     };
@@ -210,7 +220,7 @@ fn count(draft: &mut Draft, counts: Option<Counts>) {
     });
     let prompt = prompt.or(known.prompt);
     let completion = counts.output_tokens.0.or(known.completion);
-    draft.count(Usage {
+    draft.count(RawUsage {
         prompt,
         completion,
         total: prompt.zip(completion).map(|(p, c)| p.saturating_add(c)),

@@ -5,23 +5,23 @@ use std::collections::HashSet;
 use serde::de::IgnoredAny;
 
 use crate::base::ids;
-use crate::chat::message::{Kept, ToolCall};
-use crate::llm::provider::Finish;
+use crate::chat::message::{ProviderState, ToolCall};
+use crate::llm::provider::FinishReason;
 
 /// One piece of one call from a chunk; absent and empty are the same.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Piece<'a> {
+pub(super) struct CallFragment<'a> {
     pub(super) index: Option<u64>,
     pub(super) id: Option<&'a str>,
     pub(super) name: Option<&'a str>,
-    pub(super) args: Args<'a>,
+    pub(super) args: CallArguments<'a>,
     /// `extra_content` as JSON: Gemini's thought signature, which must go back with the call.
     pub(super) extra: Option<&'a str>,
 }
 
 /// Arguments of a piece.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) enum Args<'a> {
+pub(super) enum CallArguments<'a> {
     #[default]
     None,
     /// Text to append.
@@ -32,7 +32,7 @@ pub(super) enum Args<'a> {
 
 /// A call so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Slot {
+pub(super) struct CallSlot {
     index: Option<u64>,
     pub(super) id: String,
     pub(super) name: String,
@@ -45,17 +45,17 @@ pub(super) struct Slot {
 /// The calls so far, in order of first sight.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Calls {
-    slots: Vec<Slot>,
+    slots: Vec<CallSlot>,
     /// Bytes received so far.
     bytes: usize,
 }
 
-impl Piece<'_> {
+impl CallFragment<'_> {
     /// Its approximate size in memory; even an empty call takes some.
     fn size(&self) -> usize {
         let args = match self.args {
-            Args::None => 0,
-            Args::Text(text) | Args::Whole(text) => text.len(),
+            CallArguments::None => 0,
+            CallArguments::Text(text) | CallArguments::Whole(text) => text.len(),
         };
         let named = [self.id, self.name, self.extra].into_iter().flatten();
         args + named.map(|text| text.len() + 64).sum::<usize>()
@@ -69,16 +69,16 @@ impl Calls {
     }
 
     /// Takes one piece.
-    pub(super) fn add(&mut self, piece: Piece<'_>) {
+    pub(super) fn add(&mut self, piece: CallFragment<'_>) {
         self.bytes += piece.size();
         let known = match piece.index {
             Some(_) => self.by_index(&piece),
             None => self.without_index(&piece),
         };
         let at = known.unwrap_or_else(|| {
-            self.slots.push(Slot {
+            self.slots.push(CallSlot {
                 index: piece.index,
-                ..Slot::default()
+                ..CallSlot::default()
             });
             self.slots.len() - 1
         });
@@ -92,9 +92,9 @@ impl Calls {
             name.clone_into(&mut slot.name);
         }
         match piece.args {
-            Args::None => {}
-            Args::Text(text) => slot.args.push_str(text),
-            Args::Whole(json) => {
+            CallArguments::None => {}
+            CallArguments::Text(text) => slot.args.push_str(text),
+            CallArguments::Whole(json) => {
                 json.clone_into(&mut slot.args);
                 slot.object = true;
             }
@@ -106,8 +106,8 @@ impl Calls {
 
     /// The index is a key: pieces continue the newest call with it, unless another id comes together with a name. Some servers give every parallel
     /// call index 0.
-    fn by_index(&self, piece: &Piece<'_>) -> Option<usize> {
-        let on_index = |slot: &Slot| slot.index == piece.index;
+    fn by_index(&self, piece: &CallFragment<'_>) -> Option<usize> {
+        let on_index = |slot: &CallSlot| slot.index == piece.index;
         if let Some(id) = piece.id {
             let same = self
                 .slots
@@ -131,7 +131,7 @@ impl Calls {
 
     /// Without an index (Gemini's compatible endpoint, Mistral): a new id opens a call, a known one continues it, no id continues the last call
     /// unless that has a name and another name comes.
-    fn without_index(&self, piece: &Piece<'_>) -> Option<usize> {
+    fn without_index(&self, piece: &CallFragment<'_>) -> Option<usize> {
         if let Some(id) = piece.id {
             return self.slots.iter().rposition(|slot| slot.id == id);
         }
@@ -140,7 +140,7 @@ impl Calls {
     }
 
     /// The calls as they are on the wire, made-up ids and repairs left out.
-    pub(super) fn slots(&self) -> &[Slot] {
+    pub(super) fn slots(&self) -> &[CallSlot] {
         &self.slots
     }
 
@@ -153,16 +153,20 @@ impl Calls {
 
     /// The calls to run, with ids and with `{}` for missing arguments, and those cut off by the token limit, which are answered but never run. A
     /// call without a name still counts: its model waits for an answer. `provider` is who gets the extra content back.
-    pub(super) fn finish(self, finish: &Finish, provider: &str) -> (Vec<ToolCall>, Vec<ToolCall>) {
-        let limited = *finish == Finish::Length;
+    pub(super) fn finish(
+        self,
+        finish: &FinishReason,
+        provider: &str,
+    ) -> (Vec<ToolCall>, Vec<ToolCall>) {
+        let limited = *finish == FinishReason::Length;
         let mut ids = HashSet::new();
-        let (whole, cut): (Vec<Slot>, Vec<Slot>) = self
+        let (whole, cut): (Vec<CallSlot>, Vec<CallSlot>) = self
             .slots
             .into_iter()
             .filter(|slot| !(slot.name.is_empty() && slot.id.is_empty() && slot.args.is_empty()))
             .partition(|slot| !limited || !slot.name.is_empty() && is_object(&slot.args));
-        let mut calls = |slots: Vec<Slot>| -> Vec<ToolCall> {
-            let call = |slot: Slot| {
+        let mut calls = |slots: Vec<CallSlot>| -> Vec<ToolCall> {
+            let call = |slot: CallSlot| {
                 let id = if slot.id.is_empty() || ids.contains(&slot.id) {
                     ids::call()
                 } else {
@@ -173,7 +177,7 @@ impl Calls {
                     "" | "null" => "{}".to_owned(),
                     _ => slot.args,
                 };
-                let keep = slot.extra.map(|extra| Kept {
+                let keep = slot.extra.map(|extra| ProviderState {
                     provider: provider.to_owned(),
                     json: format!("{{\"extra_content\":{extra}}}"),
                 });
@@ -181,7 +185,7 @@ impl Calls {
                     id,
                     name: slot.name,
                     args,
-                    keep,
+                    provider_state: keep,
                 }
             };
             slots.into_iter().map(call).collect()
@@ -208,11 +212,11 @@ mod tests {
         let mut calls = Calls::default();
         for (index, id, name, args) in pieces {
             let filled = |text| Some(text).filter(|text: &&str| !text.is_empty());
-            calls.add(Piece {
+            calls.add(CallFragment {
                 index: *index,
                 id: filled(*id),
                 name: filled(*name),
-                args: Args::Text(args),
+                args: CallArguments::Text(args),
                 extra: None,
             });
         }
@@ -287,12 +291,12 @@ mod tests {
         );
         let mut calls = Calls::default();
         for name in ["f", "g"] {
-            calls.add(Piece {
+            calls.add(CallFragment {
                 name: Some(name),
-                ..Piece::default()
+                ..CallFragment::default()
             });
         }
-        let done = calls.finish(&Finish::Done, "p").0;
+        let done = calls.finish(&FinishReason::Done, "p").0;
         assert!(done.iter().all(|call| call.id.starts_with("call_")));
         assert_ne!(done[0].id, done[1].id);
     }
@@ -316,25 +320,28 @@ mod tests {
     #[test]
     fn q28_an_object_is_the_whole_value() {
         let mut calls = Calls::default();
-        calls.add(Piece {
+        calls.add(CallFragment {
             name: Some("f"),
-            args: Args::Whole("{\"x\":1}"),
-            ..Piece::default()
+            args: CallArguments::Whole("{\"x\":1}"),
+            ..CallFragment::default()
         });
         assert!(calls.slots()[0].object);
-        assert_eq!(calls.finish(&Finish::Done, "p").0[0].args, "{\"x\":1}");
+        assert_eq!(
+            calls.finish(&FinishReason::Done, "p").0[0].args,
+            "{\"x\":1}"
+        );
     }
 
     #[test]
     fn q29_no_arguments_are_an_empty_object_and_broken_ones_stay_broken() {
         for (sent, kept) in [("", "{}"), ("null", "{}"), ("{\"a\":", "{\"a\":")] {
             let mut calls = Calls::default();
-            calls.add(Piece {
+            calls.add(CallFragment {
                 name: Some("f"),
-                args: Args::Text(sent),
-                ..Piece::default()
+                args: CallArguments::Text(sent),
+                ..CallFragment::default()
             });
-            assert_eq!(calls.finish(&Finish::Done, "p").0[0].args, kept);
+            assert_eq!(calls.finish(&FinishReason::Done, "p").0[0].args, kept);
         }
     }
 
@@ -342,14 +349,14 @@ mod tests {
     fn q30_a_call_cut_by_the_limit_is_not_run() {
         let mut calls = Calls::default();
         for (id, args) in [("a", "{\"x\":1}"), ("b", "{\"x\":"), ("c", "")] {
-            calls.add(Piece {
+            calls.add(CallFragment {
                 id: Some(id),
                 name: Some("f"),
-                args: Args::Text(args),
-                ..Piece::default()
+                args: CallArguments::Text(args),
+                ..CallFragment::default()
             });
         }
-        let (run, cut) = calls.finish(&Finish::Length, "p");
+        let (run, cut) = calls.finish(&FinishReason::Length, "p");
         let ids = |calls: &[ToolCall]| -> Vec<String> {
             calls.iter().map(|call| call.id.clone()).collect()
         };
@@ -363,14 +370,14 @@ mod tests {
     fn a_call_without_a_name_stays_and_one_that_says_nothing_goes() {
         let mut calls = Calls::default();
         for (id, args) in [(Some("a"), "{}"), (None, ""), (Some("b"), "")] {
-            calls.add(Piece {
+            calls.add(CallFragment {
                 index: Some(calls.slots().len() as u64),
                 id,
-                args: Args::Text(args),
-                ..Piece::default()
+                args: CallArguments::Text(args),
+                ..CallFragment::default()
             });
         }
-        let (run, cut) = calls.finish(&Finish::Done, "p");
+        let (run, cut) = calls.finish(&FinishReason::Done, "p");
         let ids: Vec<&str> = run.iter().map(|call| call.id.as_str()).collect();
         assert_eq!((ids, cut.len()), (vec!["a", "b"], 0));
     }

@@ -1,11 +1,11 @@
 //! The decoder: reads in, text as it comes, a reply or a failure at the end.
 
-use super::framing::{Broken, Reading};
+use super::framing::{BodyReader, ProtocolError};
 use crate::base::problem::Problem;
 use crate::llm::catalog::variable;
-use crate::llm::failure::{Failure, Why};
+use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::{Delta, Reply};
-use crate::llm::wire::{Asked, Wire, errors};
+use crate::llm::wire::{ErrorContext, Wire, errors};
 
 /// Whether to read on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,15 +19,15 @@ pub enum Progress {
 /// Decodes one body of status 200.
 #[derive(Debug)]
 pub struct Decoder {
-    asked: Asked,
-    reading: Reading,
+    asked: ErrorContext,
+    reading: BodyReader,
 }
 
 impl Decoder {
-    pub(in crate::llm::wire) fn new(wire: Wire, asked: Asked) -> Self {
+    pub(in crate::llm::wire) fn new(wire: Wire, asked: ErrorContext) -> Self {
         Self {
             asked,
-            reading: Reading::new(wire),
+            reading: BodyReader::new(wire),
         }
     }
 
@@ -68,7 +68,7 @@ impl Decoder {
         let strange = !self.reading.stray.is_empty();
         if draft.events == 0 && !draft.done && strange {
             let stray = std::mem::take(&mut self.reading.stray);
-            return Err(self.broken(&Broken::Foreign(stray)));
+            return Err(self.broken(&ProtocolError::Foreign(stray)));
         }
         let half_a_call = draft.torn && draft.calls.any_broken();
         if !draft.done && (draft.finish.is_none() || half_a_call) {
@@ -104,7 +104,7 @@ impl Decoder {
                 "{name} ended the reply with an error and no reason."
             ))
             .next("Try again, or choose another provider: --provider NAME.");
-            return Err(Failure::new(Why::Server, problem).after(self.take_so_far()));
+            return Err(Failure::new(FailureKind::Server, problem).after(self.take_so_far()));
         }
         Ok(())
     }
@@ -118,17 +118,17 @@ impl Decoder {
             format!("The reply of {name} broke off.")
         };
         let problem = Problem::network(what).next("Try again.");
-        Failure::new(Why::Cut, problem).after(so_far)
+        Failure::new(FailureKind::Cut, problem).after(so_far)
     }
 
-    fn broken(&mut self, why: &Broken) -> Failure {
+    fn broken(&mut self, why: &ProtocolError) -> Failure {
         let name = self.asked.row.name;
         let what = match why {
-            Broken::TooLong(cap) => {
+            ProtocolError::TooLong(cap) => {
                 let megabytes = cap / (1024 * 1024);
                 format!("{name} sent more than {megabytes} MB in one piece, which is not a reply.")
             }
-            Broken::Foreign(bytes) => {
+            ProtocolError::Foreign(bytes) => {
                 let part = errors::quoted(&self.asked, &errors::first_part(bytes));
                 format!("{name} answered with something that is not a model's reply: \"{part}\".")
             }
@@ -137,6 +137,6 @@ impl Decoder {
             "Check that {} is the address of a model service.",
             variable(name, "URL")
         ));
-        Failure::new(Why::Protocol, problem).after(self.take_so_far())
+        Failure::new(FailureKind::Protocol, problem).after(self.take_so_far())
     }
 }

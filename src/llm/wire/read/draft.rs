@@ -6,17 +6,17 @@ use serde_json::value::RawValue;
 
 use super::calls::Calls;
 use super::template::Template;
-use super::think::{Part, Think};
-use crate::chat::message::Kept;
+use super::think::{ThinkPart, ThinkSplitter};
+use crate::chat::message::ProviderState;
 use crate::chat::usage::Tokens;
-use crate::llm::catalog::Row;
-use crate::llm::provider::{Delta, Finish, Reply};
-use crate::llm::wire::errors::Said;
+use crate::llm::catalog::ProviderSpec;
+use crate::llm::provider::{Delta, FinishReason, Reply};
+use crate::llm::wire::errors::ProviderError;
 use crate::llm::wire::read::{details, repair_json, thinking};
 
 /// Tokens as the provider counts them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Usage {
+pub(super) struct RawUsage {
     pub(super) prompt: Option<u64>,
     pub(super) completion: Option<u64>,
     pub(super) total: Option<u64>,
@@ -24,7 +24,7 @@ pub(super) struct Usage {
 
 /// The reply so far, close to the wire.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Draft {
+pub(super) struct ReplyDraft {
     pub(super) text: String,
     pub(super) reasoning: String,
     /// Why the model declines, where that has a place of its own.
@@ -32,8 +32,8 @@ pub(super) struct Draft {
     pub(super) calls: Calls,
     /// The last word about why it ended.
     pub(super) finish: Option<String>,
-    pub(super) usage: Option<Usage>,
-    pub(super) error: Option<Said>,
+    pub(super) usage: Option<RawUsage>,
+    pub(super) error: Option<ProviderError>,
     /// `extra_content` of the message, as JSON.
     pub(super) extra: Option<String>,
     /// The lists of `reasoning_details`, as JSON.
@@ -51,15 +51,15 @@ pub(super) struct Draft {
     pub(super) events: usize,
     pub(super) template: Template,
     /// The first half of a character that the last payload ended a text with.
-    pub(super) half: repair_json::Half,
-    think: Think,
+    pub(super) half: repair_json::PendingSurrogate,
+    think: ThinkSplitter,
     told_text: usize,
     told_thinking: usize,
 }
 
 /// Opaque members that go back with the message.
 #[derive(Serialize)]
-struct Keep<'a> {
+struct OpaqueMembers<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     extra_content: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ struct Keep<'a> {
     thinking_blocks: Option<&'a RawValue>,
 }
 
-impl Draft {
+impl ReplyDraft {
     /// Adds visible text. Pieces are reported together by [`Draft::tell`], at the latest when the kind of text changes.
     pub(super) fn say(&mut self, piece: &str, on: &mut dyn FnMut(Delta<'_>)) {
         if piece.is_empty() {
@@ -105,26 +105,26 @@ impl Draft {
             return;
         }
         if self.reasoning.is_empty() {
-            self.sort(on, Think::off);
+            self.sort(on, ThinkSplitter::off);
         }
         self.think(piece, on);
     }
 
     /// Releases text that might have been the beginning of a tag.
     pub(super) fn end_text(&mut self, on: &mut dyn FnMut(Delta<'_>)) {
-        self.sort(on, Think::finish);
+        self.sort(on, ThinkSplitter::finish);
         self.tell(on);
     }
 
     fn sort(
         &mut self,
         on: &mut dyn FnMut(Delta<'_>),
-        how: impl FnOnce(&mut Think, &mut dyn FnMut(Part<'_>)),
+        how: impl FnOnce(&mut ThinkSplitter, &mut dyn FnMut(ThinkPart<'_>)),
     ) {
         let mut think = std::mem::take(&mut self.think);
         how(&mut think, &mut |part| match part {
-            Part::Text(piece) => self.say(piece, on),
-            Part::Thinking(piece) => self.think(piece, on),
+            ThinkPart::Text(piece) => self.say(piece, on),
+            ThinkPart::Thinking(piece) => self.think(piece, on),
         });
         self.think = think;
     }
@@ -145,8 +145,8 @@ impl Draft {
 
     /// Takes the newest counts; a later chunk without counts does not erase them. Servers send them in the last chunk, in one after it, in every
     /// chunk, or never.
-    pub(super) fn count(&mut self, usage: Usage) {
-        if usage != Usage::default() {
+    pub(super) fn count(&mut self, usage: RawUsage) {
+        if usage != RawUsage::default() {
             self.usage = Some(usage);
         }
     }
@@ -162,7 +162,7 @@ impl Draft {
     }
 
     /// The finished reply.
-    pub(super) fn reply(self, row: &Row) -> Reply {
+    pub(super) fn reply(self, row: &ProviderSpec) -> Reply {
         let finish = self.why_finished();
         let keep = self.keep(row);
         let usage = self.tokens();
@@ -203,28 +203,28 @@ impl Draft {
         })
     }
 
-    fn why_finished(&self) -> Finish {
+    fn why_finished(&self) -> FinishReason {
         if self.text.is_empty() && !self.refusal.is_empty() {
-            return Finish::Other(format!("refusal: {}", self.refusal));
+            return FinishReason::Other(format!("refusal: {}", self.refusal));
         }
         if self.limit {
-            return Finish::Length;
+            return FinishReason::Length;
         }
         match self.finish.as_deref() {
-            None | Some("") => Finish::Unsaid,
+            None | Some("") => FinishReason::Unknown,
             Some(
                 "stop" | "STOP" | "tool_calls" | "function_call" | "end_turn" | "tool_use"
                 | "stop_sequence" | "eos" | "COMPLETE",
-            ) => Finish::Done,
-            Some(word) if is_limit(word) => Finish::Length,
+            ) => FinishReason::Done,
+            Some(word) if is_limit(word) => FinishReason::Length,
             Some("content_filter" | "refusal" | "safety" | "SAFETY" | "sensitive") => {
-                Finish::Filtered
+                FinishReason::Filtered
             }
-            Some(word) => Finish::Other(word.to_owned()),
+            Some(word) => FinishReason::Other(word.to_owned()),
         }
     }
 
-    fn keep(&self, row: &Row) -> Option<Kept> {
+    fn keep(&self, row: &ProviderSpec) -> Option<ProviderState> {
         let raw = |json: &Option<String>| {
             let json = json.clone()?;
             RawValue::from_string(json).ok()
@@ -238,13 +238,13 @@ impl Draft {
         if extra.is_none() && details.is_none() && blocks.is_none() && !thinking {
             return None;
         }
-        let keep = Keep {
+        let keep = OpaqueMembers {
             extra_content: extra.as_deref(),
             reasoning_details: details.as_deref(),
             reasoning_content: thinking.then_some(self.reasoning.as_str()),
             thinking_blocks: blocks.as_deref(),
         };
-        Some(Kept {
+        Some(ProviderState {
             provider: row.name.to_owned(),
             json: serde_json::to_string(&keep).ok()?,
         })

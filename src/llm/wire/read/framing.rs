@@ -4,12 +4,12 @@ use std::ops::ControlFlow;
 
 use serde_json::value::RawValue;
 
-use super::draft::Draft;
-use crate::formats::lines::{CAP, Lines, TooLong};
-use crate::formats::sse::{Events, Item};
+use super::draft::ReplyDraft;
+use crate::formats::lines::{CAP, LineSplitter, TooLong};
+use crate::formats::sse::{Events, SseItem};
 use crate::llm::provider::Delta;
 use crate::llm::wire::Wire;
-use crate::llm::wire::errors::Said;
+use crate::llm::wire::errors::ProviderError;
 use crate::llm::wire::read::{anthropic, ollama, openai, repair_json};
 
 /// Bytes kept of a body that is not a reply, for the error message.
@@ -17,14 +17,14 @@ const JUNK: usize = 4096;
 
 /// A body that is not what the protocol promises.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Broken {
+pub(super) enum ProtocolError {
     /// A line, event or body grew past the cap, in bytes.
     TooLong(usize),
     /// A payload that is not JSON. It ends the stream: skipped, half a tool call would pass for a whole one.
     Foreign(Vec<u8>),
 }
 
-impl From<TooLong> for Broken {
+impl From<TooLong> for ProtocolError {
     fn from(why: TooLong) -> Self {
         Self::TooLong(why.cap)
     }
@@ -32,10 +32,10 @@ impl From<TooLong> for Broken {
 
 /// The state of reading one body: framing and draft. Equal states read the rest alike, which the tests build on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Reading {
+pub(super) struct BodyReader {
     wire: Wire,
     framing: Framing,
-    pub(super) draft: Draft,
+    pub(super) draft: ReplyDraft,
     /// Lines that are not part of the protocol, or a whole body of them.
     pub(super) stray: Vec<u8>,
 }
@@ -45,19 +45,19 @@ enum Framing {
     /// Only white space so far.
     Unknown,
     Sse(Events),
-    Lines(Lines),
+    Lines(LineSplitter),
     /// JSON that is not streamed.
     Whole(Vec<u8>),
     /// A web page.
     Junk,
 }
 
-impl Reading {
+impl BodyReader {
     pub(super) fn new(wire: Wire) -> Self {
         Self {
             wire,
             framing: Framing::Unknown,
-            draft: Draft::default(),
+            draft: ReplyDraft::default(),
             stray: Vec::new(),
         }
     }
@@ -67,19 +67,19 @@ impl Reading {
         &mut self,
         bytes: &[u8],
         on: &mut dyn FnMut(Delta<'_>),
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ProtocolError> {
         if self.draft.done {
             return Ok(());
         }
         let read = self.push(bytes, on);
         self.draft.tell(on);
         if self.draft.calls.bytes() > CAP {
-            return Err(Broken::TooLong(CAP));
+            return Err(ProtocolError::TooLong(CAP));
         }
         read
     }
 
-    fn push(&mut self, bytes: &[u8], on: &mut dyn FnMut(Delta<'_>)) -> Result<(), Broken> {
+    fn push(&mut self, bytes: &[u8], on: &mut dyn FnMut(Delta<'_>)) -> Result<(), ProtocolError> {
         match &mut self.framing {
             Framing::Unknown => {
                 // A byte order mark counts as white space.
@@ -90,7 +90,7 @@ impl Reading {
                 let rest = bytes.get(at..).unwrap_or_default();
                 self.framing = match (rest.first(), self.wire) {
                     (Some(b'<'), _) => Framing::Junk,
-                    (Some(b'{'), Wire::Ollama) => Framing::Lines(Lines::default()),
+                    (Some(b'{'), Wire::Ollama) => Framing::Lines(LineSplitter::default()),
                     (Some(b'{' | b'[' | b'"'), _) => Framing::Whole(Vec::new()),
                     _ => Framing::Sse(Events::default()),
                 };
@@ -111,7 +111,7 @@ impl Reading {
             Framing::Lines(_) => self.push_lines(bytes, on),
             Framing::Whole(body) => {
                 if body.len() + bytes.len() > CAP {
-                    return Err(Broken::TooLong(CAP));
+                    return Err(ProtocolError::TooLong(CAP));
                 }
                 body.extend_from_slice(bytes);
                 Ok(())
@@ -120,14 +120,18 @@ impl Reading {
                 keep_some(&mut self.stray, bytes);
                 // All that will be shown; a page without an end is not waited for.
                 if self.stray.len() >= JUNK {
-                    return Err(Broken::Foreign(std::mem::take(&mut self.stray)));
+                    return Err(ProtocolError::Foreign(std::mem::take(&mut self.stray)));
                 }
                 Ok(())
             }
         }
     }
 
-    fn push_lines(&mut self, bytes: &[u8], on: &mut dyn FnMut(Delta<'_>)) -> Result<(), Broken> {
+    fn push_lines(
+        &mut self,
+        bytes: &[u8],
+        on: &mut dyn FnMut(Delta<'_>),
+    ) -> Result<(), ProtocolError> {
         let mut rest = bytes;
         loop {
             let Framing::Lines(lines) = &mut self.framing else {
@@ -145,7 +149,7 @@ impl Reading {
                     body.push(b'\n');
                     self.framing = Framing::Whole(body);
                 }
-                Err(_) => return Err(Broken::Foreign(some(line))),
+                Err(_) => return Err(ProtocolError::Foreign(some(line))),
             }
             if self.draft.done {
                 return Ok(());
@@ -154,7 +158,7 @@ impl Reading {
     }
 
     /// The body ended.
-    pub(super) fn finish(&mut self, on: &mut dyn FnMut(Delta<'_>)) -> Result<(), Broken> {
+    pub(super) fn finish(&mut self, on: &mut dyn FnMut(Delta<'_>)) -> Result<(), ProtocolError> {
         let read = if self.draft.done {
             Ok(())
         } else {
@@ -164,7 +168,7 @@ impl Reading {
         read
     }
 
-    fn end(&mut self, on: &mut dyn FnMut(Delta<'_>)) -> Result<(), Broken> {
+    fn end(&mut self, on: &mut dyn FnMut(Delta<'_>)) -> Result<(), ProtocolError> {
         let wire = self.wire;
         let draft = &mut self.draft;
         match &mut self.framing {
@@ -196,31 +200,34 @@ impl Reading {
 /// One item of an event stream.
 fn event(
     wire: Wire,
-    item: Item<'_>,
-    draft: &mut Draft,
+    item: SseItem<'_>,
+    draft: &mut ReplyDraft,
     stray: &mut Vec<u8>,
     on: &mut dyn FnMut(Delta<'_>),
-) -> Result<ControlFlow<()>, Broken> {
+) -> Result<ControlFlow<()>, ProtocolError> {
     match item {
-        Item::Event { name, data } => {
+        SseItem::Event { name, data } => {
             let data = data.trim_ascii();
             if data == b"[DONE]" {
                 draft.done = true;
             } else if name == "error" && wire != Wire::Anthropic {
                 // In an `event: error` the data is the error, whatever its form.
                 draft.events += 1;
-                draft.error = draft.error.take().or_else(|| Some(Said::from_body(data)));
+                draft.error = draft
+                    .error
+                    .take()
+                    .or_else(|| Some(ProviderError::from_body(data)));
             } else if !data.is_empty() {
-                payload(wire, data, draft, on).map_err(|_| Broken::Foreign(some(data)))?;
+                payload(wire, data, draft, on).map_err(|_| ProtocolError::Foreign(some(data)))?;
             }
         }
-        Item::Stray(line) => {
+        SseItem::Stray(line) => {
             let line = line.trim_ascii();
             // `error: {…}` of llama.cpp servers, and bare JSON from proxies that lost their connection.
             let error = line
                 .strip_prefix(b"error:")
-                .map(|rest| Said::from_body(rest.trim_ascii()))
-                .or_else(|| Said::read(line));
+                .map(|rest| ProviderError::from_body(rest.trim_ascii()))
+                .or_else(|| ProviderError::read(line));
             match error {
                 Some(error) => {
                     draft.events += 1;
@@ -241,7 +248,7 @@ fn event(
 fn payload(
     wire: Wire,
     data: &[u8],
-    draft: &mut Draft,
+    draft: &mut ReplyDraft,
     on: &mut dyn FnMut(Delta<'_>),
 ) -> Result<(), serde_json::Error> {
     if let Some((text, thinking)) = draft.template.read(data) {
@@ -270,7 +277,7 @@ fn payload(
         Ok(None) => return Ok(()),
         Err(why) => why,
     };
-    let mended = repair_json::mended(data, &mut draft.half);
+    let mended = repair_json::repaired(data, &mut draft.half);
     let data = mended.as_deref().unwrap_or(data);
     if mended.is_some() && apply(data, draft, on).is_ok() {
         return Ok(());
@@ -281,7 +288,7 @@ fn payload(
         return Ok(());
     }
     // JSON of another shape than a reply's may still be an error's.
-    let said = Said::read(data).ok_or(why)?;
+    let said = ProviderError::read(data).ok_or(why)?;
     draft.events += 1;
     draft.error.get_or_insert(said);
     Ok(())
@@ -291,12 +298,12 @@ fn payload(
 fn whole(
     wire: Wire,
     body: &[u8],
-    draft: &mut Draft,
+    draft: &mut ReplyDraft,
     on: &mut dyn FnMut(Delta<'_>),
-) -> Result<(), Broken> {
+) -> Result<(), ProtocolError> {
     draft.whole = true;
-    let foreign = || Broken::Foreign(some(body));
-    let mended = repair_json::mended(body, &mut repair_json::Half::default());
+    let foreign = || ProtocolError::Foreign(some(body));
+    let mended = repair_json::repaired(body, &mut repair_json::PendingSurrogate::default());
     let body = mended.as_deref().unwrap_or(body);
     let mut values = 0;
     for value in serde_json::Deserializer::from_slice(body).into_iter::<&RawValue>() {

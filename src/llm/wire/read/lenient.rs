@@ -8,9 +8,9 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// A text, borrowed from the input where it has no escapes. Null, lists and objects count as absent; numbers as their digits.
 #[derive(Debug, Default)]
-pub(super) struct Text<'a>(pub(super) Option<Cow<'a, str>>);
+pub(super) struct LenientText<'a>(pub(super) Option<Cow<'a, str>>);
 
-impl Text<'_> {
+impl LenientText<'_> {
     /// The text, when there is some.
     pub(super) fn filled(&self) -> Option<&str> {
         self.0.as_deref().filter(|text| !text.is_empty())
@@ -19,11 +19,11 @@ impl Text<'_> {
 
 /// A count; also as text or with a decimal point. Everything else counts as absent.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Count(pub(super) Option<u64>);
+pub(super) struct LenientCount(pub(super) Option<u64>);
 
 /// A message's content: text, or a list of typed parts (Mistral's reasoning models).
 #[derive(Debug, Default)]
-pub(super) struct Content<'a> {
+pub(super) struct LenientContent<'a> {
     /// Visible text.
     pub(super) text: Cow<'a, str>,
     /// Text of the thinking parts.
@@ -33,13 +33,13 @@ pub(super) struct Content<'a> {
 /// One part of a content list.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Part<'a> {
+struct ContentPart<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Text<'a>,
+    kind: LenientText<'a>,
     #[serde(borrow)]
-    text: Text<'a>,
+    text: LenientText<'a>,
     #[serde(borrow)]
-    thinking: Option<Box<Content<'a>>>,
+    thinking: Option<Box<LenientContent<'a>>>,
 }
 
 /// The visitor's methods that drop what is not wanted.
@@ -79,34 +79,34 @@ macro_rules! absent {
     };
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for LenientText<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Take;
         impl<'de> Visitor<'de> for Take {
-            type Value = Text<'de>;
+            type Value = LenientText<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("text")
             }
 
             fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Text(Some(Cow::Borrowed(text))))
+                Ok(LenientText(Some(Cow::Borrowed(text))))
             }
 
             fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Text(Some(Cow::Owned(text.to_owned()))))
+                Ok(LenientText(Some(Cow::Owned(text.to_owned()))))
             }
 
             fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
-                Ok(Text(Some(Cow::Owned(number.to_string()))))
+                Ok(LenientText(Some(Cow::Owned(number.to_string()))))
             }
 
             fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
-                Ok(Text(Some(Cow::Owned(number.to_string()))))
+                Ok(LenientText(Some(Cow::Owned(number.to_string()))))
             }
 
             fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
-                Ok(Text(Some(Cow::Owned(number.to_string()))))
+                Ok(LenientText(Some(Cow::Owned(number.to_string()))))
             }
 
             absent!(scalars);
@@ -116,31 +116,31 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-impl<'de> Deserialize<'de> for Count {
+impl<'de> Deserialize<'de> for LenientCount {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Take;
         impl<'de> Visitor<'de> for Take {
-            type Value = Count;
+            type Value = LenientCount;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a count")
             }
 
-            fn visit_u64<E>(self, number: u64) -> Result<Count, E> {
-                Ok(Count(Some(number)))
+            fn visit_u64<E>(self, number: u64) -> Result<LenientCount, E> {
+                Ok(LenientCount(Some(number)))
             }
 
-            fn visit_i64<E>(self, number: i64) -> Result<Count, E> {
-                Ok(Count(u64::try_from(number).ok()))
+            fn visit_i64<E>(self, number: i64) -> Result<LenientCount, E> {
+                Ok(LenientCount(u64::try_from(number).ok()))
             }
 
-            fn visit_f64<E>(self, number: f64) -> Result<Count, E> {
+            fn visit_f64<E>(self, number: f64) -> Result<LenientCount, E> {
                 // `as` saturates: no number that a server sends can wrap around.
-                Ok(Count((number >= 0.0).then_some(number as u64)))
+                Ok(LenientCount((number >= 0.0).then_some(number as u64)))
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<Count, E> {
-                Ok(Count(text.trim().parse().ok()))
+            fn visit_str<E>(self, text: &str) -> Result<LenientCount, E> {
+                Ok(LenientCount(text.trim().parse().ok()))
             }
 
             absent!(scalars);
@@ -150,33 +150,33 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for LenientContent<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Take;
         impl<'de> Visitor<'de> for Take {
-            type Value = Content<'de>;
+            type Value = LenientContent<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("content")
             }
 
             fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Content {
+                Ok(LenientContent {
                     text: Cow::Borrowed(text),
-                    ..Content::default()
+                    ..LenientContent::default()
                 })
             }
 
             fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Content {
+                Ok(LenientContent {
                     text: Cow::Owned(text.to_owned()),
-                    ..Content::default()
+                    ..LenientContent::default()
                 })
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-                let mut all = Content::default();
-                while let Some(part) = seq.next_element::<Content<'de>>()? {
+                let mut all = LenientContent::default();
+                while let Some(part) = seq.next_element::<LenientContent<'de>>()? {
                     join(&mut all.text, part.text);
                     join(&mut all.thinking, part.thinking);
                 }
@@ -184,8 +184,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                let part = Part::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
-                let mut all = Content::default();
+                let part =
+                    ContentPart::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+                let mut all = LenientContent::default();
                 all.add(part);
                 Ok(all)
             }
@@ -197,8 +198,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     }
 }
 
-impl<'a> Content<'a> {
-    fn add(&mut self, part: Part<'a>) {
+impl<'a> LenientContent<'a> {
+    fn add(&mut self, part: ContentPart<'a>) {
         if let Some(thinking) = part.thinking {
             join(&mut self.thinking, thinking.text);
         }
@@ -230,7 +231,7 @@ mod tests {
 
     #[test]
     fn texts_borrow_and_forgive() {
-        let text = |json| serde_json::from_str::<Text<'_>>(json).unwrap().0;
+        let text = |json| serde_json::from_str::<LenientText<'_>>(json).unwrap().0;
         assert!(matches!(text("\"plain\""), Some(Cow::Borrowed("plain"))));
         assert_eq!(text("\"a\\nb\"").as_deref(), Some("a\nb"));
         assert_eq!(text("17").as_deref(), Some("17"));
@@ -241,7 +242,7 @@ mod tests {
 
     #[test]
     fn counts_forgive() {
-        let count = |json| serde_json::from_str::<Count>(json).unwrap().0;
+        let count = |json| serde_json::from_str::<LenientCount>(json).unwrap().0;
         assert_eq!(
             ["7", "7.0", "\"7\"", "null", "-1", "{}"].map(count),
             [Some(7), Some(7), Some(7), None, None, None]
@@ -250,7 +251,7 @@ mod tests {
 
     #[test]
     fn q21_content_may_be_a_list_of_parts() {
-        let content: Content<'_> = serde_json::from_str(
+        let content: LenientContent<'_> = serde_json::from_str(
             r#"[{"type":"thinking","thinking":[{"type":"text","text":"hm"}],"closed":true},{"type":"text","text":"a"},{"type":"text","text":"b"},{"type":"reference","reference_ids":[1]}]"#,
         )
         .unwrap();

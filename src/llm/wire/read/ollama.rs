@@ -3,60 +3,60 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::calls::{Args, Piece};
-use super::draft::{Draft, Usage};
+use super::calls::{CallArguments, CallFragment};
+use super::draft::{RawUsage, ReplyDraft};
 use super::template::Place;
 use crate::llm::provider::Delta;
-use crate::llm::wire::errors::Said;
-use crate::llm::wire::read::lenient::{Count, Text};
+use crate::llm::wire::errors::ProviderError;
+use crate::llm::wire::read::lenient::{LenientCount, LenientText};
 use crate::llm::wire::read::repair_json;
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Line<'a> {
+struct OllamaChunk<'a> {
     #[serde(borrow)]
     error: Option<&'a RawValue>,
     #[serde(borrow)]
-    message: Option<Message<'a>>,
+    message: Option<OllamaMessage<'a>>,
     /// Shape of chat completions: a server that only looks like Ollama.
     choices: Option<serde::de::IgnoredAny>,
     done: Option<bool>,
     #[serde(borrow)]
-    done_reason: Text<'a>,
-    prompt_eval_count: Count,
-    eval_count: Count,
+    done_reason: LenientText<'a>,
+    prompt_eval_count: LenientCount,
+    eval_count: LenientCount,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Message<'a> {
+struct OllamaMessage<'a> {
     #[serde(borrow)]
-    content: Text<'a>,
+    content: LenientText<'a>,
     #[serde(borrow)]
-    thinking: Text<'a>,
+    thinking: LenientText<'a>,
     #[serde(borrow)]
-    tool_calls: Option<Vec<Call<'a>>>,
+    tool_calls: Option<Vec<OllamaCall<'a>>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Call<'a> {
+struct OllamaCall<'a> {
     #[serde(borrow)]
-    id: Text<'a>,
+    id: LenientText<'a>,
     #[serde(borrow)]
-    function: Option<Function<'a>>,
+    function: Option<OllamaFunction<'a>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Function<'a> {
+struct OllamaFunction<'a> {
     #[serde(borrow)]
-    name: Text<'a>,
+    name: LenientText<'a>,
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
 }
 
-impl Message<'_> {
+impl OllamaMessage<'_> {
     fn place(&self, data: &[u8]) -> Option<Place> {
         match (self.content.filled(), self.thinking.filled()) {
             (Some(text), None) => Place::of(text, data, false),
@@ -69,10 +69,10 @@ impl Message<'_> {
 /// Adds one JSON payload to the draft; returns the place of its text if it contained nothing else.
 pub(super) fn apply(
     data: &[u8],
-    draft: &mut Draft,
+    draft: &mut ReplyDraft,
     on: &mut dyn FnMut(Delta<'_>),
 ) -> Result<Option<Place>, serde_json::Error> {
-    let line: Line<'_> = serde_json::from_slice(data)?;
+    let line: OllamaChunk<'_> = serde_json::from_slice(data)?;
     if line.choices.is_some() {
         return super::openai::apply(data, draft, on).map(|_| None);
     }
@@ -86,7 +86,7 @@ pub(super) fn apply(
     }
     draft.events += 1;
     if line.error.is_some() || line.message.is_none() && line.done.is_none() {
-        draft.error = draft.error.take().or_else(|| Said::read(data));
+        draft.error = draft.error.take().or_else(|| ProviderError::read(data));
     }
     if let Some(message) = &line.message {
         draft.think(message.thinking.filled().unwrap_or_default(), on);
@@ -98,17 +98,17 @@ pub(super) fn apply(
                 .map(RawValue::get);
             let text = raw
                 .filter(|raw| raw.starts_with('"'))
-                .and_then(|raw| serde_json::from_str::<Text<'_>>(raw).ok())
+                .and_then(|raw| serde_json::from_str::<LenientText<'_>>(raw).ok())
                 .unwrap_or_default();
             // Calls arrive whole: the index is not needed, and was 0 for every call in older versions.
-            draft.calls.add(Piece {
+            draft.calls.add(CallFragment {
                 index: None,
                 id: call.id.filled(),
                 name: function.and_then(|function| function.name.filled()),
                 args: match (&text.0, raw) {
-                    (Some(text), _) => Args::Text(text),
-                    (None, Some(raw)) if !raw.starts_with('"') => Args::Whole(raw),
-                    (None, _) => Args::None,
+                    (Some(text), _) => CallArguments::Text(text),
+                    (None, Some(raw)) if !raw.starts_with('"') => CallArguments::Whole(raw),
+                    (None, _) => CallArguments::None,
                 },
                 extra: None,
             });
@@ -119,7 +119,7 @@ pub(super) fn apply(
     }
     let (prompt, completion) = (line.prompt_eval_count.0, line.eval_count.0);
     if prompt.is_some() || completion.is_some() {
-        draft.count(Usage {
+        draft.count(RawUsage {
             prompt,
             completion,
             total: Some(prompt.unwrap_or(0).saturating_add(completion.unwrap_or(0))),

@@ -6,20 +6,20 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::calls::{Args, Piece};
-use super::draft::{Draft, Usage, is_limit};
+use super::calls::{CallArguments, CallFragment};
+use super::draft::{RawUsage, ReplyDraft, is_limit};
 use super::template::Place;
 use crate::llm::provider::Delta;
-use crate::llm::wire::errors::Said;
-use crate::llm::wire::read::lenient::{Content, Count, Text};
+use crate::llm::wire::errors::ProviderError;
+use crate::llm::wire::read::lenient::{LenientContent, LenientCount, LenientText};
 use crate::llm::wire::read::repair_json;
 
 /// The fields of a chunk that are read; every one may be missing or null.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Chunk<'a> {
+struct CompletionChunk<'a> {
     #[serde(borrow)]
-    choices: Option<First<'a>>,
+    choices: Option<FirstChoice<'a>>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -30,20 +30,20 @@ struct Chunk<'a> {
 
 /// The choice with index 0 of a list that may be empty or hold several.
 #[derive(Default)]
-struct First<'a>(Option<Choice<'a>>);
+struct FirstChoice<'a>(Option<Choice<'a>>);
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Choice<'a> {
-    index: Count,
+    index: LenientCount,
     #[serde(borrow)]
-    delta: Option<Part<'a>>,
+    delta: Option<DeltaMessage<'a>>,
     #[serde(borrow)]
-    message: Option<Part<'a>>,
+    message: Option<DeltaMessage<'a>>,
     #[serde(borrow)]
-    finish_reason: Text<'a>,
+    finish_reason: LenientText<'a>,
     #[serde(borrow)]
-    native_finish_reason: Text<'a>,
+    native_finish_reason: LenientText<'a>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
@@ -51,17 +51,17 @@ struct Choice<'a> {
 /// A delta or a message.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Part<'a> {
+struct DeltaMessage<'a> {
     #[serde(borrow)]
-    content: Content<'a>,
+    content: LenientContent<'a>,
     #[serde(borrow)]
-    reasoning_content: Content<'a>,
+    reasoning_content: LenientContent<'a>,
     #[serde(borrow)]
-    reasoning: Content<'a>,
+    reasoning: LenientContent<'a>,
     #[serde(borrow)]
-    refusal: Text<'a>,
+    refusal: LenientText<'a>,
     #[serde(borrow)]
-    tool_calls: Option<Vec<Call<'a>>>,
+    tool_calls: Option<Vec<DeltaCall<'a>>>,
     #[serde(borrow)]
     reasoning_details: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -70,57 +70,60 @@ struct Part<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Call<'a> {
-    index: Count,
+struct DeltaCall<'a> {
+    index: LenientCount,
     #[serde(borrow)]
-    id: Text<'a>,
+    id: LenientText<'a>,
     #[serde(borrow)]
-    function: Option<Function<'a>>,
+    function: Option<DeltaFunction<'a>>,
     #[serde(borrow)]
     extra_content: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Function<'a> {
+struct DeltaFunction<'a> {
     #[serde(borrow)]
-    name: Text<'a>,
+    name: LenientText<'a>,
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Counts {
-    prompt_tokens: Count,
-    completion_tokens: Count,
-    total_tokens: Count,
+struct CompletionUsage {
+    prompt_tokens: LenientCount,
+    completion_tokens: LenientCount,
+    total_tokens: LenientCount,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Groq {
-    usage: Option<Counts>,
+    usage: Option<CompletionUsage>,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for FirstChoice<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Take;
         impl<'de> Visitor<'de> for Take {
-            type Value = First<'de>;
+            type Value = FirstChoice<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list of choices")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<First<'de>, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut seq: A,
+            ) -> Result<FirstChoice<'de>, A::Error> {
                 while let Some(choice) = seq.next_element::<Option<Choice<'de>>>()? {
                     if let Some(choice) = choice.filter(|choice| choice.index.0.unwrap_or(0) == 0) {
                         while seq.next_element::<IgnoredAny>()?.is_some() {}
-                        return Ok(First(Some(choice)));
+                        return Ok(FirstChoice(Some(choice)));
                     }
                 }
-                Ok(First(None))
+                Ok(FirstChoice(None))
             }
         }
         from.deserialize_seq(Take)
@@ -130,20 +133,20 @@ impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
 /// Adds one JSON payload to the draft; returns the place of its text if it contained nothing else.
 pub(super) fn apply(
     data: &[u8],
-    draft: &mut Draft,
+    draft: &mut ReplyDraft,
     on: &mut dyn FnMut(Delta<'_>),
 ) -> Result<Option<Place>, serde_json::Error> {
-    let chunk: Chunk<'_> = serde_json::from_slice(data)?;
+    let chunk: CompletionChunk<'_> = serde_json::from_slice(data)?;
     // Arguments are decoded last, when nothing could be repaired any more.
-    if chunk.choices.as_ref().is_some_and(First::has_half) {
+    if chunk.choices.as_ref().is_some_and(FirstChoice::has_half) {
         return Err(serde::de::Error::custom(repair_json::HALF));
     }
     draft.events += 1;
     // Before the choices: an error chunk may have those as well.
     if chunk.error.is_some() || chunk.choices.is_none() {
-        draft.error = draft.error.take().or_else(|| Said::read(data));
+        draft.error = draft.error.take().or_else(|| ProviderError::read(data));
     }
-    if let Some(counts) = chunk.usage.and_then(read::<Counts>) {
+    if let Some(counts) = chunk.usage.and_then(read::<CompletionUsage>) {
         draft.count(counts.into());
     } else if let Some(counts) = chunk.x_groq.and_then(|raw| read::<Groq>(raw)?.usage) {
         draft.count(counts.into());
@@ -155,7 +158,7 @@ pub(super) fn apply(
     let only = !other && choice.says_only();
     if choice.error.is_some() && draft.error.is_none() {
         let wrapped = choice.error.map(|raw| format!("{{\"error\":{raw}}}"));
-        draft.error = wrapped.and_then(|json| Said::read(json.as_bytes()));
+        draft.error = wrapped.and_then(|json| ProviderError::read(json.as_bytes()));
     }
     if let Some(word) = choice.finish_reason.filled() {
         word.clone_into(draft.finish.get_or_insert_default());
@@ -178,7 +181,7 @@ pub(super) fn apply(
     Ok(None)
 }
 
-impl First<'_> {
+impl FirstChoice<'_> {
     /// True when the arguments of some call hold half a character.
     fn has_half(&self) -> bool {
         let parts = self
@@ -204,7 +207,7 @@ impl Choice<'_> {
     }
 }
 
-impl Part<'_> {
+impl DeltaMessage<'_> {
     /// The position in `data` of its text or thinking, if it has only one of them and nothing else.
     fn place(&self, data: &[u8]) -> Option<Place> {
         let plain = self.refusal.filled().is_none()
@@ -225,7 +228,7 @@ impl Part<'_> {
     }
 }
 
-fn part(part: &Part<'_>, draft: &mut Draft, on: &mut dyn FnMut(Delta<'_>)) {
+fn part(part: &DeltaMessage<'_>, draft: &mut ReplyDraft, on: &mut dyn FnMut(Delta<'_>)) {
     let thinking = [&part.reasoning_content, &part.reasoning]
         .into_iter()
         .map(|content| &*content.text)
@@ -251,16 +254,16 @@ fn part(part: &Part<'_>, draft: &mut Draft, on: &mut dyn FnMut(Delta<'_>)) {
             .map(RawValue::get);
         let text = raw
             .filter(|raw| raw.starts_with('"'))
-            .and_then(|raw| serde_json::from_str::<Text<'_>>(raw).ok())
+            .and_then(|raw| serde_json::from_str::<LenientText<'_>>(raw).ok())
             .unwrap_or_default();
-        draft.calls.add(Piece {
+        draft.calls.add(CallFragment {
             index: call.index.0,
             id: call.id.filled(),
             name: function.and_then(|function| function.name.filled()),
             args: match (&text.0, raw) {
-                (Some(text), _) => Args::Text(text),
-                (None, Some(raw)) if !raw.starts_with('"') => Args::Whole(raw),
-                (None, _) => Args::None,
+                (Some(text), _) => CallArguments::Text(text),
+                (None, Some(raw)) if !raw.starts_with('"') => CallArguments::Whole(raw),
+                (None, _) => CallArguments::None,
             },
             extra: call.extra_content.map(RawValue::get),
         });
@@ -271,8 +274,8 @@ fn read<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
     serde_json::from_str(raw.get()).ok()
 }
 
-impl From<Counts> for Usage {
-    fn from(counts: Counts) -> Self {
+impl From<CompletionUsage> for RawUsage {
+    fn from(counts: CompletionUsage) -> Self {
         Self {
             prompt: counts.prompt_tokens.0,
             completion: counts.completion_tokens.0,

@@ -5,12 +5,12 @@ use proptest::prelude::*;
 use super::{Decoder, Progress};
 use crate::chat::usage::Tokens;
 use crate::llm::catalog::row;
-use crate::llm::failure::{Failure, Why};
-use crate::llm::provider::{Delta, Finish, Reply};
-use crate::llm::wire::{Asked, Wire};
+use crate::llm::failure::{Failure, FailureKind};
+use crate::llm::provider::{Delta, FinishReason, Reply};
+use crate::llm::wire::{ErrorContext, Wire};
 
 fn decoder(wire: Wire, name: &str) -> Decoder {
-    Decoder::new(wire, Asked::new(row(name).unwrap()))
+    Decoder::new(wire, ErrorContext::new(row(name).unwrap()))
 }
 
 /// Decodes `body` as `name` sends it, in reads of `size` bytes.
@@ -45,8 +45,8 @@ fn read_as(wire: Wire, name: &str, body: &str) -> Result<Reply, Failure> {
             )
         ),
         (Err(one), Err(two)) => assert_eq!(
-            (&one.why, one.problem.one_line(), &one.so_far.text),
-            (&two.why, two.problem.one_line(), &two.so_far.text)
+            (&one.why, one.problem.one_line(), &one.partial.text),
+            (&two.why, two.problem.one_line(), &two.partial.text)
         ),
         other => panic!("{other:?}"),
     }
@@ -91,12 +91,12 @@ fn q05_closed_early_keeps_the_text_and_runs_no_call() {
     for tail in ["", "data: {\"choices\":[{\"del", "data: {\"choices\""] {
         let body = chunks(&[TEXT, call]).replace("data: [DONE]\n\n", tail);
         let failure = read(&body).unwrap_err();
-        assert_eq!(failure.why, Why::Cut, "{tail}");
-        assert_eq!(failure.so_far.text, "Hi");
-        assert!(failure.so_far.calls.is_empty());
+        assert_eq!(failure.why, FailureKind::Cut, "{tail}");
+        assert_eq!(failure.partial.text, "Hi");
+        assert!(failure.partial.calls.is_empty());
     }
-    assert_eq!(read("").unwrap_err().why, Why::Cut);
-    assert_eq!(read(": ping\n\n").unwrap_err().why, Why::Cut);
+    assert_eq!(read("").unwrap_err().why, FailureKind::Cut);
+    assert_eq!(read(": ping\n\n").unwrap_err().why, FailureKind::Cut);
 }
 
 #[test]
@@ -119,9 +119,9 @@ fn q07_data_that_is_no_json_breaks_the_stream() {
     let body =
         chunks(&[TEXT]).replace("data: [DONE]", "data: {\"choices\":[oops]}\n\ndata: [DONE]");
     let failure = read(&body).unwrap_err();
-    assert_eq!(failure.why, Why::Protocol);
+    assert_eq!(failure.why, FailureKind::Protocol);
     assert!(failure.problem.one_line().contains("oops"));
-    assert_eq!(failure.so_far.text, "Hi");
+    assert_eq!(failure.partial.text, "Hi");
 }
 
 #[test]
@@ -137,18 +137,18 @@ fn q08_an_error_in_a_chunk_comes_before_its_choices() {
         let body = chunks(&[TEXT]).replace("data: [DONE]", &format!("{error}{usage}data: [DONE]"));
         let failure = read(&body).unwrap_err();
         assert_eq!(
-            (&failure.why, failure.so_far.text.as_str()),
-            (&Why::Server, "Hi")
+            (&failure.why, failure.partial.text.as_str()),
+            (&FailureKind::Server, "Hi")
         );
         assert!(failure.problem.one_line().contains("gone"));
     }
     let inside = chunks(&[r#"{"delta":{},"error":{"message":"gone"}}"#]);
-    assert_eq!(read(&inside).unwrap_err().why, Why::Server);
+    assert_eq!(read(&inside).unwrap_err().why, FailureKind::Server);
     assert_eq!(
         read(&chunks(&[r#"{"finish_reason":"error"}"#]))
             .unwrap_err()
             .why,
-        Why::Server
+        FailureKind::Server
     );
     assert_eq!(
         read(&chunks(&[TEXT, STOP]).replace("{\"choices\"", "{\"error\":null,\"choices\""))
@@ -163,7 +163,7 @@ fn q09_an_event_named_error() {
     let body = "event: error\ndata: {\"error\":{\"message\":\"bad\",\"code\":\"tool_use_failed\",\"failed_generation\":\"f(\"}}\n\n";
     assert_eq!(
         read(body).unwrap_err().why,
-        Why::BadCall { wrote: "f(".into() }
+        FailureKind::BadCall { wrote: "f(".into() }
     );
     assert!(
         read("event: error\ndata: it broke\n\n")
@@ -184,7 +184,7 @@ fn q10_a_line_that_begins_with_error() {
         "{:?}",
         failure.problem
     );
-    assert_eq!(failure.so_far.text, "Hi");
+    assert_eq!(failure.partial.text, "Hi");
     let bare = chunks(&[TEXT]).replace("data: [DONE]", "{\"error\":\"upstream\"}");
     assert!(read(&bare).unwrap_err().problem.what.contains("upstream"));
 }
@@ -203,7 +203,7 @@ fn q11_errors_under_status_200() {
             (Wire::Anthropic, "anthropic"),
         ] {
             let failure = read_as(wire, name, body).unwrap_err();
-            assert_eq!(failure.why, Why::Server, "{name} {body}");
+            assert_eq!(failure.why, FailureKind::Server, "{name} {body}");
             assert!(
                 failure.problem.what.ends_with("no."),
                 "{}",
@@ -221,7 +221,7 @@ fn junk_is_named() {
         ("\"just text\"", "just text"),
     ] {
         let failure = read(body).unwrap_err();
-        assert_eq!(failure.why, Why::Protocol, "{body}");
+        assert_eq!(failure.why, FailureKind::Protocol, "{body}");
         assert!(
             failure.problem.what.contains(part),
             "{}",
@@ -230,7 +230,7 @@ fn junk_is_named() {
     }
     assert_eq!(
         read_as(Wire::Ollama, "ollama", "<html>x").unwrap_err().why,
-        Why::Protocol
+        FailureKind::Protocol
     );
 }
 
@@ -241,7 +241,7 @@ fn a_server_that_ignores_stream_is_understood() {
     assert_eq!((reply.text.as_str(), reply.calls.len()), ("Hi", 1));
     assert_eq!(
         read("{\"choices\":[{\"message\"").unwrap_err().why,
-        Why::Cut
+        FailureKind::Cut
     );
     let native = "{\n\"message\":{\"content\":\"Hi\"},\n\"done\":true}";
     assert_eq!(read_as(Wire::Ollama, "ollama", native).unwrap().text, "Hi");
@@ -376,11 +376,14 @@ fn q22_empty_and_null_content_say_nothing() {
         .feed(body.as_bytes(), &mut |_| panic!("nothing to show"))
         .unwrap();
     let reply = decoder.finish(&mut |_| panic!("nothing to show")).unwrap();
-    assert_eq!((reply.text.as_str(), reply.finish), ("", Finish::Done));
+    assert_eq!(
+        (reply.text.as_str(), reply.finish),
+        ("", FinishReason::Done)
+    );
     let refusal = chunks(&[&delta(r#"{"refusal":"I will not."}"#), STOP]);
     assert_eq!(
         read(&refusal).unwrap().finish,
-        Finish::Other("refusal: I will not.".into())
+        FinishReason::Other("refusal: I will not.".into())
     );
 }
 
@@ -394,7 +397,7 @@ fn q30_a_call_cut_by_the_limit_is_kept_apart() {
             r#"{{"delta":{{"tool_calls":[{{"index":0,"id":"a","function":{{"name":"f","arguments":"{{\"x\":"}}}}]}},{finish}}}"#
         );
         let reply = read(&chunks(&[TEXT, &cut])).unwrap();
-        assert_eq!((reply.finish, reply.calls.len()), (Finish::Length, 0));
+        assert_eq!((reply.finish, reply.calls.len()), (FinishReason::Length, 0));
         assert_eq!((reply.text.as_str(), reply.cut_calls.len()), ("Hi", 1));
     }
 }
@@ -424,13 +427,13 @@ fn q32_ollama_sends_calls_in_any_line() {
     let error = "{\"message\":{\"content\":\"Hi\"}}\n{\"error\":\"out of memory\"}\n";
     let failure = read_as(Wire::Ollama, "ollama", error).unwrap_err();
     assert_eq!(
-        (failure.so_far.text.as_str(), failure.why),
-        ("Hi", Why::Server)
+        (failure.partial.text.as_str(), failure.why),
+        ("Hi", FailureKind::Server)
     );
     let cut = "{\"message\":{\"content\":\"Hi\"},\"done\":false}\n{\"mess";
     assert_eq!(
         read_as(Wire::Ollama, "ollama", cut).unwrap_err().why,
-        Why::Cut
+        FailureKind::Cut
     );
 }
 
@@ -442,7 +445,7 @@ fn q33_extra_content_is_kept_with_its_call_or_message() {
         r#"{"delta":{"extra_content":{"google":{"thought_signature":"M"}}}}"#,
     ]);
     let reply = read_as(Wire::OpenAi, "gemini", &body).unwrap();
-    let call = reply.calls[0].keep.clone().unwrap();
+    let call = reply.calls[0].provider_state.clone().unwrap();
     assert_eq!(call.provider, "gemini");
     assert_eq!(
         call.json,
@@ -570,7 +573,7 @@ fn anthropic_streams_blocks() {
         .map(|c| (c.id.as_str(), c.args.as_str()))
         .collect();
     assert_eq!(calls, [("a", "{\"x\":1}"), ("b", "{}")]);
-    assert_eq!(reply.finish, Finish::Done);
+    assert_eq!(reply.finish, FinishReason::Done);
     assert_eq!(
         reply.usage.map(|usage| (usage.input, usage.output)),
         Some((15, 7))
@@ -583,7 +586,10 @@ fn anthropic_streams_blocks() {
         .split_once("event: x\ndata: {\"type\":\"message_delta\"")
         .unwrap();
     let failure = read_as(Wire::Anthropic, "anthropic", cut).unwrap_err();
-    assert_eq!((failure.why, failure.so_far.calls.len()), (Why::Cut, 0));
+    assert_eq!(
+        (failure.why, failure.partial.calls.len()),
+        (FailureKind::Cut, 0)
+    );
 }
 
 #[test]
@@ -593,13 +599,13 @@ fn anthropic_errors_and_whole_messages() {
         read_as(Wire::Anthropic, "anthropic", error)
             .unwrap_err()
             .why,
-        Why::Server
+        FailureKind::Server
     );
     let whole = r#"{"type":"message","content":[{"type":"text","text":"Hi"},{"type":"tool_use","id":"a","name":"f","input":{"x":1}}],"stop_reason":"max_tokens","usage":{"input_tokens":1,"output_tokens":2}}"#;
     let reply = read_as(Wire::Anthropic, "anthropic", whole).unwrap();
     assert_eq!(
         (reply.text.as_str(), reply.calls.len(), reply.finish),
-        ("Hi", 1, Finish::Length)
+        ("Hi", 1, FinishReason::Length)
     );
 }
 

@@ -12,13 +12,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::decode::Decoder;
-use super::draft::Draft;
-use super::framing::Reading;
-use crate::llm::catalog::{ROWS, Row, row};
-use crate::llm::failure::{Failure, Why};
-use crate::llm::provider::{Delta, Finish, Reply};
-use crate::llm::wire::errors::{self, Code, Said};
-use crate::llm::wire::{Asked, Wire};
+use super::draft::ReplyDraft;
+use super::framing::BodyReader;
+use crate::llm::catalog::{ProviderSpec, ROWS, row};
+use crate::llm::failure::{Failure, FailureKind};
+use crate::llm::provider::{Delta, FinishReason, Reply};
+use crate::llm::wire::errors::{self, ErrorCode, ProviderError};
+use crate::llm::wire::{ErrorContext, Wire};
 
 #[derive(Deserialize)]
 struct Index {
@@ -157,7 +157,7 @@ impl Recording {
     }
 
     /// Who is asked: whom the case names, else whom its folder is called after.
-    fn row(&self) -> &'static Row {
+    fn row(&self) -> &'static ProviderSpec {
         let folder = self.file.split('/').next().and_then(row);
         let named = self.expected.seen.provider.as_deref();
         named
@@ -169,8 +169,8 @@ impl Recording {
 }
 
 /// Reads all of `reads` to the end; also gives the text that was handed over.
-fn read<'a>(wire: Wire, reads: impl Iterator<Item = &'a [u8]>) -> (Reading, String, String) {
-    let mut reading = Reading::new(wire);
+fn read<'a>(wire: Wire, reads: impl Iterator<Item = &'a [u8]>) -> (BodyReader, String, String) {
+    let mut reading = BodyReader::new(wire);
     let (mut text, mut thinking) = (String::new(), String::new());
     let mut on = |delta: Delta<'_>| match delta {
         Delta::Text(piece) => text.push_str(piece),
@@ -183,10 +183,10 @@ fn read<'a>(wire: Wire, reads: impl Iterator<Item = &'a [u8]>) -> (Reading, Stri
     (reading, text, thinking)
 }
 
-fn same_error(want: Option<&Error>, said: Option<&Said>) {
-    let code = |said: &Said| match &said.code {
-        Some(Code::Word(word)) => Value::from(word.as_str()),
-        Some(Code::Number(number)) => Value::from(*number),
+fn same_error(want: Option<&Error>, said: Option<&ProviderError>) {
+    let code = |said: &ProviderError| match &said.code {
+        Some(ErrorCode::Word(word)) => Value::from(word.as_str()),
+        Some(ErrorCode::Number(number)) => Value::from(*number),
         None => Value::Null,
     };
     assert_eq!(
@@ -199,7 +199,7 @@ fn same_error(want: Option<&Error>, said: Option<&Said>) {
     );
 }
 
-fn same_draft(want: &Expected, draft: &Draft) {
+fn same_draft(want: &Expected, draft: &ReplyDraft) {
     assert_eq!(draft.text, want.text);
     assert_eq!(draft.reasoning, want.reasoning);
     let calls: Vec<Call> = draft
@@ -246,7 +246,7 @@ fn same_draft(want: &Expected, draft: &Draft) {
 }
 
 /// Whether both read the rest alike. Behind the end marker nothing is read, so a line break that only one of them took makes no difference.
-fn alike(one: &Reading, other: &Reading) -> bool {
+fn alike(one: &BodyReader, other: &BodyReader) -> bool {
     one == other || one.draft.done && one.draft == other.draft
 }
 
@@ -254,8 +254,8 @@ fn alike(one: &Reading, other: &Reading) -> bool {
 fn every_cut(wire: Wire, body: &[u8], chosen: &dyn Fn(usize) -> bool) -> usize {
     let mut cuts = 0;
     let mut at = 0;
-    let mut before = Reading::new(wire);
-    let feed = |reading: &mut Reading, bytes: &[u8]| reading.feed(bytes, &mut |_| {}).unwrap();
+    let mut before = BodyReader::new(wire);
+    let feed = |reading: &mut BodyReader, bytes: &[u8]| reading.feed(bytes, &mut |_| {}).unwrap();
     for line in body.split_inclusive(|byte| *byte == b'\n') {
         let mut after = before.clone();
         feed(&mut after, line);
@@ -286,8 +286,8 @@ fn chosen(length: usize) -> impl Fn(usize) -> bool {
 fn check(recording: &Recording, body: &[u8]) -> usize {
     let want = &recording.expected;
     if recording.status >= 400 {
-        same_error(want.error.as_ref(), Some(&Said::from_body(body)));
-        let asked = Asked::new(recording.row());
+        same_error(want.error.as_ref(), Some(&ProviderError::from_body(body)));
+        let asked = ErrorContext::new(recording.row());
         let failure = errors::from_response(&asked, recording.status, &|_| None, body);
         same_failure(&want.seen, &failure);
         return 0;
@@ -296,7 +296,7 @@ fn check(recording: &Recording, body: &[u8]) -> usize {
     if want.outcome == "broken" {
         for size in [usize::MAX, 1] {
             let failure = decode(recording, body, size).unwrap_err();
-            assert_eq!(failure.so_far.text, want.text, "{size}");
+            assert_eq!(failure.partial.text, want.text, "{size}");
             same_failure(&want.seen, &failure);
         }
         return 0;
@@ -318,7 +318,7 @@ fn check(recording: &Recording, body: &[u8]) -> usize {
 }
 
 fn decode(recording: &Recording, body: &[u8], size: usize) -> Result<Reply, Failure> {
-    let mut decoder = Decoder::new(recording.wire(), Asked::new(recording.row()));
+    let mut decoder = Decoder::new(recording.wire(), ErrorContext::new(recording.row()));
     for bytes in body.chunks(size) {
         decoder.feed(bytes, &mut |_| {})?;
     }
@@ -348,8 +348,8 @@ fn outcome(recording: &Recording, body: &[u8]) {
             }
         }
         (Err(failure), "error" | "truncated") => {
-            assert_eq!(failure.so_far.text, want.text);
-            assert!(failure.so_far.calls.is_empty());
+            assert_eq!(failure.partial.text, want.text);
+            assert!(failure.partial.calls.is_empty());
             same_failure(&want.seen, &failure);
         }
         (other, _) => panic!("{other:?}"),
@@ -364,30 +364,30 @@ fn same_failure(want: &Seen, failure: &Failure) {
     assert!(line.contains(&want.says), "no {:?} in {line}", want.says);
 }
 
-fn finish_word(finish: &Finish) -> String {
+fn finish_word(finish: &FinishReason) -> String {
     match finish {
-        Finish::Unsaid => "unsaid".to_owned(),
-        Finish::Done => "done".to_owned(),
-        Finish::Length => "length".to_owned(),
-        Finish::Filtered => "filtered".to_owned(),
-        Finish::Other(word) => format!("other: {word}"),
+        FinishReason::Unknown => "unsaid".to_owned(),
+        FinishReason::Done => "done".to_owned(),
+        FinishReason::Length => "length".to_owned(),
+        FinishReason::Filtered => "filtered".to_owned(),
+        FinishReason::Other(word) => format!("other: {word}"),
     }
 }
 
-fn why_word(why: &Why) -> &'static str {
+fn why_word(why: &FailureKind) -> &'static str {
     match why {
-        Why::Auth => "auth",
-        Why::RateLimited { .. } => "rate-limited",
-        Why::Quota => "quota",
-        Why::TooLarge => "too-large",
-        Why::TooLong => "too-long",
-        Why::NoTools => "no-tools",
-        Why::BadCall { wrote } if !wrote.is_empty() => "bad-call",
-        Why::NoSuchPath => "no-such-path",
-        Why::Refused => "refused",
-        Why::Server => "server",
-        Why::Cut => "cut",
-        Why::Protocol => "protocol",
+        FailureKind::Auth => "auth",
+        FailureKind::RateLimited { .. } => "rate-limited",
+        FailureKind::Quota => "quota",
+        FailureKind::TooLarge => "too-large",
+        FailureKind::TooLong => "too-long",
+        FailureKind::NoTools => "no-tools",
+        FailureKind::BadCall { wrote } if !wrote.is_empty() => "bad-call",
+        FailureKind::NoSuchPath => "no-such-path",
+        FailureKind::Refused => "refused",
+        FailureKind::Server => "server",
+        FailureKind::Cut => "cut",
+        FailureKind::Protocol => "protocol",
         _ => "another",
     }
 }
@@ -462,25 +462,27 @@ fn all(folder: &Path, index: &Index) {
     );
     eprintln!("{} recordings, {cuts:?} cuts", index.recordings.len());
 }
-type Right = fn(&Why) -> bool;
+type Right = fn(&FailureKind) -> bool;
 
 /// The failure kind that a recorded error's file name implies.
 fn sort_of(file: &str) -> Option<Right> {
     let rules: [(&str, Right); 10] = [
-        ("error-401", |why| *why == Why::Auth),
-        ("error-403", |why| *why == Why::Auth),
-        ("error-50", |why| *why == Why::Server),
-        ("context-length", |why| *why == Why::TooLong),
-        ("no-tools", |why| *why == Why::NoTools),
+        ("error-401", |why| *why == FailureKind::Auth),
+        ("error-403", |why| *why == FailureKind::Auth),
+        ("error-50", |why| *why == FailureKind::Server),
+        ("context-length", |why| *why == FailureKind::TooLong),
+        ("no-tools", |why| *why == FailureKind::NoTools),
         (
             "tool-use-failed",
-            |why| matches!(why, Why::BadCall { wrote } if !wrote.is_empty()),
+            |why| matches!(why, FailureKind::BadCall { wrote } if !wrote.is_empty()),
         ),
-        ("openai/error-429", |why| *why == Why::Quota),
-        ("groq/error-429", |why| *why == Why::TooLarge),
-        ("error-429", |why| matches!(why, Why::RateLimited { .. })),
+        ("openai/error-429", |why| *why == FailureKind::Quota),
+        ("groq/error-429", |why| *why == FailureKind::TooLarge),
+        ("error-429", |why| {
+            matches!(why, FailureKind::RateLimited { .. })
+        }),
         ("error-404", |why| {
-            matches!(why, Why::Refused | Why::NoSuchPath)
+            matches!(why, FailureKind::Refused | FailureKind::NoSuchPath)
         }),
     ];
     let rule = rules.iter().find(|(part, _)| file.contains(part))?;
@@ -497,7 +499,7 @@ fn recorded_errors_are_sorted() {
             continue;
         };
         let body = std::fs::read(folder.join(&recording.file)).unwrap();
-        let asked = Asked::new(recording.row());
+        let asked = ErrorContext::new(recording.row());
         let failure = errors::from_response(&asked, recording.status, &|_| None, &body);
         assert!(right(&failure.why), "{}: {failure:?}", recording.file);
         assert!(failure.problem.what.contains(asked.row.name), "{failure:?}");

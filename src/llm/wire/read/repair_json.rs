@@ -5,11 +5,11 @@ use serde_json::Value;
 /// The first half of a surrogate pair at the end of a text: the other half may begin the text of the next payload. Programs that count in UTF-16
 /// split their streams like this.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Half(Option<u32>);
+pub(super) struct PendingSurrogate(Option<u32>);
 
 /// `data` with wrong bytes and lone surrogate escapes replaced by U+FFFD; `None` when neither was found. Halves that two payloads
 /// share become the character they mean, in the second.
-pub(super) fn mended(data: &[u8], half: &mut Half) -> Option<Vec<u8>> {
+pub(super) fn repaired(data: &[u8], half: &mut PendingSurrogate) -> Option<Vec<u8>> {
     let text = String::from_utf8_lossy(data);
     let mut out = String::with_capacity(text.len());
     let mut rest: &str = &text;
@@ -53,7 +53,7 @@ pub(super) const HALF: &str = "half a surrogate pair";
 
 /// True when a JSON text contains half a surrogate pair, which is only detected when it is decoded.
 pub(super) fn has_half(json: &str) -> bool {
-    json.contains("\\u") && mended(json.as_bytes(), &mut Half::default()).is_some()
+    json.contains("\\u") && repaired(json.as_bytes(), &mut PendingSurrogate::default()).is_some()
 }
 
 /// `data` with every member once (the last one counts) and without null in lists; `None` when it is not JSON.
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn only_what_is_broken_changes() {
         let mend = |text: &[u8]| {
-            let bytes = mended(text, &mut Half::default());
+            let bytes = repaired(text, &mut PendingSurrogate::default());
             bytes.map(|bytes| String::from_utf8(bytes).unwrap())
         };
         assert_eq!(mend(br#""\ud83d\ude00 \\ud83d \n""#), None);
@@ -104,9 +104,9 @@ mod tests {
 
     #[test]
     fn halves_in_two_payloads_are_one_character() {
-        let mut half = Half::default();
+        let mut half = PendingSurrogate::default();
         let mut mend = |text: &[u8]| {
-            let bytes = mended(text, &mut half);
+            let bytes = repaired(text, &mut half);
             bytes.map(|bytes| String::from_utf8(bytes).unwrap())
         };
         assert_eq!(mend(br#""a\ud83d""#).as_deref(), Some(r#""a""#));

@@ -9,14 +9,14 @@ const TAGS: [(&str, &str); 3] = [
 
 /// The state of the stream's text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Think {
-    place: Place,
+pub(super) struct ThinkSplitter {
+    place: ThinkState,
     /// Possibly the beginning of a tag.
     held: String,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Place {
+enum ThinkState {
     #[default]
     Start,
     Inside(&'static str),
@@ -27,68 +27,68 @@ enum Place {
 
 /// The classification of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part<'a> {
+pub(super) enum ThinkPart<'a> {
     Text(&'a str),
     Thinking(&'a str),
 }
 
-impl Think {
+impl ThinkSplitter {
     /// Looks for no tags from here on: this server has another place for thinking.
-    pub(super) fn off(&mut self, on: &mut dyn FnMut(Part<'_>)) {
+    pub(super) fn off(&mut self, on: &mut dyn FnMut(ThinkPart<'_>)) {
         self.finish(on);
-        self.place = Place::Text;
+        self.place = ThinkState::Text;
     }
 
     /// Sorts one piece of text.
-    pub(super) fn feed(&mut self, piece: &str, on: &mut dyn FnMut(Part<'_>)) {
+    pub(super) fn feed(&mut self, piece: &str, on: &mut dyn FnMut(ThinkPart<'_>)) {
         if piece.is_empty() {
             return;
         }
-        if self.place == Place::Text {
-            return on(Part::Text(piece));
+        if self.place == ThinkState::Text {
+            return on(ThinkPart::Text(piece));
         }
         let mut all = std::mem::take(&mut self.held);
         all.push_str(piece);
         match self.place {
-            Place::Text => on(Part::Text(&all)),
-            Place::Start => self.start(all, on),
-            Place::Inside(close) => self.inside(&all, close, on),
-            Place::Gap => self.gap(&all, on),
+            ThinkState::Text => on(ThinkPart::Text(&all)),
+            ThinkState::Start => self.start(all, on),
+            ThinkState::Inside(close) => self.inside(&all, close, on),
+            ThinkState::Gap => self.gap(&all, on),
         }
     }
 
     /// The text ended: what was held back is text, or thinking that never closed.
-    pub(super) fn finish(&mut self, on: &mut dyn FnMut(Part<'_>)) {
+    pub(super) fn finish(&mut self, on: &mut dyn FnMut(ThinkPart<'_>)) {
         let held = std::mem::take(&mut self.held);
         match self.place {
             _ if held.is_empty() => {}
-            Place::Inside(_) => on(Part::Thinking(&held)),
-            Place::Start | Place::Gap | Place::Text => on(Part::Text(&held)),
+            ThinkState::Inside(_) => on(ThinkPart::Thinking(&held)),
+            ThinkState::Start | ThinkState::Gap | ThinkState::Text => on(ThinkPart::Text(&held)),
         }
     }
 
-    fn start(&mut self, all: String, on: &mut dyn FnMut(Part<'_>)) {
+    fn start(&mut self, all: String, on: &mut dyn FnMut(ThinkPart<'_>)) {
         let word = all.trim_start();
         let open = TAGS
             .iter()
             .find_map(|(open, close)| Some((word.strip_prefix(open)?, *close)));
         if let Some((rest, close)) = open {
-            self.place = Place::Inside(close);
+            self.place = ThinkState::Inside(close);
             self.inside(rest, close, on);
         } else if TAGS.iter().any(|(open, _)| open.starts_with(word)) {
             self.held = all;
         } else {
-            self.place = Place::Text;
-            on(Part::Text(&all));
+            self.place = ThinkState::Text;
+            on(ThinkPart::Text(&all));
         }
     }
 
-    fn inside(&mut self, all: &str, close: &'static str, on: &mut dyn FnMut(Part<'_>)) {
+    fn inside(&mut self, all: &str, close: &'static str, on: &mut dyn FnMut(ThinkPart<'_>)) {
         if let Some((thinking, rest)) = all.split_once(close) {
             if !thinking.is_empty() {
-                on(Part::Thinking(thinking));
+                on(ThinkPart::Thinking(thinking));
             }
-            self.place = Place::Gap;
+            self.place = ThinkState::Gap;
             return self.gap(rest, on);
         }
         let hold = (1..close.len())
@@ -98,16 +98,16 @@ impl Think {
             .split_at_checked(all.len() - hold.unwrap_or(0))
             .unwrap_or((all, ""));
         if !now.is_empty() {
-            on(Part::Thinking(now));
+            on(ThinkPart::Thinking(now));
         }
         held.clone_into(&mut self.held);
     }
 
-    fn gap(&mut self, all: &str, on: &mut dyn FnMut(Part<'_>)) {
+    fn gap(&mut self, all: &str, on: &mut dyn FnMut(ThinkPart<'_>)) {
         let text = all.trim_start();
         if !text.is_empty() {
-            self.place = Place::Text;
-            on(Part::Text(text));
+            self.place = ThinkState::Text;
+            on(ThinkPart::Text(text));
         }
     }
 }
@@ -118,11 +118,11 @@ mod tests {
 
     fn split(pieces: &[&str]) -> (String, String) {
         let (mut text, mut thinking) = (String::new(), String::new());
-        let mut on = |part: Part<'_>| match part {
-            Part::Text(piece) => text.push_str(piece),
-            Part::Thinking(piece) => thinking.push_str(piece),
+        let mut on = |part: ThinkPart<'_>| match part {
+            ThinkPart::Text(piece) => text.push_str(piece),
+            ThinkPart::Thinking(piece) => thinking.push_str(piece),
         };
-        let mut think = Think::default();
+        let mut think = ThinkSplitter::default();
         for piece in pieces {
             think.feed(piece, &mut on);
         }

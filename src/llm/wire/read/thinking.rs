@@ -4,11 +4,11 @@ use serde::Serialize;
 
 /// The thinking blocks of a message: signed, and refused by the server when they do not come back as they were.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Blocks(Vec<Thought>);
+pub(super) struct Blocks(Vec<ThinkingBlock>);
 
 /// One of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Thought {
+pub(super) struct ThinkingBlock {
     #[serde(rename = "type")]
     pub(super) kind: &'static str,
     #[serde(skip)]
@@ -24,7 +24,7 @@ pub(super) struct Thought {
 impl Blocks {
     /// The blocks as a JSON list; `None` without any.
     pub(super) fn to_keep(&self) -> Option<String> {
-        let whole: Vec<&Thought> = self
+        let whole: Vec<&ThinkingBlock> = self
             .0
             .iter()
             .filter(|block| block.signature.is_some() || block.data.is_some())
@@ -34,7 +34,7 @@ impl Blocks {
             .flatten()
     }
 
-    pub(super) fn push(&mut self, thought: Thought) {
+    pub(super) fn push(&mut self, thought: ThinkingBlock) {
         self.0.push(thought);
     }
 

@@ -11,38 +11,38 @@ use serde_json::value::RawValue;
 use super::ids::call_id;
 use super::json::{Members, arguments};
 use crate::chat::message::{Assistant, Message};
-use crate::llm::catalog::Row;
+use crate::llm::catalog::ProviderSpec;
 use crate::llm::models;
 use crate::llm::provider::Request;
 
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+pub(super) struct AnthropicBody<'a> {
     model: &'a str,
     /// Required here, unlike elsewhere.
     max_tokens: u64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    system: Vec<Block<'a>>,
-    messages: Vec<Turn<'a>>,
+    system: Vec<MessageBlock<'a>>,
+    messages: Vec<AnthropicTurn<'a>>,
     stream: bool,
 }
 
 #[derive(Serialize)]
-struct Turn<'a> {
+struct AnthropicTurn<'a> {
     role: &'static str,
-    content: Vec<Block<'a>>,
+    content: Vec<MessageBlock<'a>>,
 }
 
 /// A block of a message, or one that is sent back as it came.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Block<'a> {
-    Own(Own<'a>),
+enum MessageBlock<'a> {
+    Own(OwnBlock<'a>),
     Kept(&'a RawValue),
 }
 
 /// A text, a call or a result.
 #[derive(Serialize, Default)]
-struct Own<'a> {
+struct OwnBlock<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,24 +60,24 @@ struct Own<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     is_error: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<Mark>,
+    cache_control: Option<CacheMark>,
 }
 
 #[derive(Serialize)]
-struct Mark {
+struct CacheMark {
     #[serde(rename = "type")]
     kind: &'static str,
 }
 
-const MARK: Mark = Mark { kind: "ephemeral" };
+const MARK: CacheMark = CacheMark { kind: "ephemeral" };
 
-pub(super) fn body<'a>(row: &Row, request: &Request<'a>) -> Body<'a> {
-    let mut system: Vec<Block<'a>> = text(request.system).into_iter().collect();
+pub(super) fn body<'a>(row: &ProviderSpec, request: &Request<'a>) -> AnthropicBody<'a> {
+    let mut system: Vec<MessageBlock<'a>> = text(request.system).into_iter().collect();
     mark(system.last_mut());
     let mut messages = turns(row, request.messages);
     let user = messages.iter_mut().rfind(|turn| turn.role == "user");
     mark(user.and_then(|turn| turn.content.last_mut()));
-    Body {
+    AnthropicBody {
         model: request.model,
         max_tokens: models::facts(row.local, request.model).output,
         system,
@@ -86,8 +86,8 @@ pub(super) fn body<'a>(row: &Row, request: &Request<'a>) -> Body<'a> {
     }
 }
 
-fn turns<'a>(row: &Row, messages: &'a [Message]) -> Vec<Turn<'a>> {
-    let mut turns: Vec<Turn<'a>> = Vec::new();
+fn turns<'a>(row: &ProviderSpec, messages: &'a [Message]) -> Vec<AnthropicTurn<'a>> {
+    let mut turns: Vec<AnthropicTurn<'a>> = Vec::new();
     for message in messages {
         let (role, blocks) = match message {
             // There is only one system prompt; later system messages are sent as the user's.
@@ -96,12 +96,12 @@ fn turns<'a>(row: &Row, messages: &'a [Message]) -> Vec<Turn<'a>> {
             Message::Assistant(assistant) => ("assistant", answer(row, assistant)),
             Message::Tool(output) => (
                 "user",
-                vec![Block::Own(Own {
+                vec![MessageBlock::Own(OwnBlock {
                     kind: "tool_result",
                     tool_use_id: Some(call_id(&output.id, row)),
                     content: Some(&output.text),
                     is_error: output.failed.then_some(true),
-                    ..Own::default()
+                    ..OwnBlock::default()
                 })],
             ),
         };
@@ -109,7 +109,7 @@ fn turns<'a>(row: &Row, messages: &'a [Message]) -> Vec<Turn<'a>> {
             continue;
         }
         if turns.is_empty() && role == "assistant" {
-            turns.push(Turn {
+            turns.push(AnthropicTurn {
                 role: "user",
                 content: text("(The beginning of this conversation is not shown.)")
                     .into_iter()
@@ -118,7 +118,7 @@ fn turns<'a>(row: &Row, messages: &'a [Message]) -> Vec<Turn<'a>> {
         }
         match turns.last_mut().filter(|turn| turn.role == role) {
             Some(turn) => turn.content.extend(blocks),
-            None => turns.push(Turn {
+            None => turns.push(AnthropicTurn {
                 role,
                 content: blocks,
             }),
@@ -128,41 +128,45 @@ fn turns<'a>(row: &Row, messages: &'a [Message]) -> Vec<Turn<'a>> {
 }
 
 /// The blocks of an answer: thinking first, then text, then calls.
-fn answer<'a>(row: &Row, assistant: &'a Assistant) -> Vec<Block<'a>> {
-    let kept = Members::for_row(assistant.keep.as_ref(), row).get("thinking_blocks");
+fn answer<'a>(row: &ProviderSpec, assistant: &'a Assistant) -> Vec<MessageBlock<'a>> {
+    let kept = Members::for_row(assistant.provider_state.as_ref(), row).get("thinking_blocks");
     let thoughts: Vec<&RawValue> = kept
         .and_then(|list| serde_json::from_str(list.get()).ok())
         .unwrap_or_default();
     let calls = assistant.calls.iter().map(|call| {
-        Block::Own(Own {
+        MessageBlock::Own(OwnBlock {
             kind: "tool_use",
             id: Some(call_id(&call.id, row)),
             name: Some(&call.name),
             input: Some(arguments(&call.args)),
-            ..Own::default()
+            ..OwnBlock::default()
         })
     });
-    let said: Vec<Block<'a>> = text(&assistant.text).into_iter().chain(calls).collect();
+    let said: Vec<MessageBlock<'a>> = text(&assistant.text).into_iter().chain(calls).collect();
     if said.is_empty() {
         return said;
     }
-    thoughts.into_iter().map(Block::Kept).chain(said).collect()
+    thoughts
+        .into_iter()
+        .map(MessageBlock::Kept)
+        .chain(said)
+        .collect()
 }
 
 /// A text block; empty ones are refused by the server.
-fn text(text: &str) -> Option<Block<'_>> {
+fn text(text: &str) -> Option<MessageBlock<'_>> {
     (!text.trim().is_empty()).then(|| {
-        Block::Own(Own {
+        MessageBlock::Own(OwnBlock {
             kind: "text",
             text: Some(text),
-            ..Own::default()
+            ..OwnBlock::default()
         })
     })
 }
 
 /// Marks the end of what the server may keep.
-fn mark(block: Option<&mut Block<'_>>) {
-    if let Some(Block::Own(block)) = block {
+fn mark(block: Option<&mut MessageBlock<'_>>) {
+    if let Some(MessageBlock::Own(block)) = block {
         block.cache_control = Some(MARK);
     }
 }

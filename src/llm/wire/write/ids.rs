@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::llm::catalog::{CallIds, Row};
+use crate::llm::catalog::{CallIds, ProviderSpec};
 
 /// `id` if `row` takes it, else one made from it: the same for the call and for its result.
-pub(super) fn call_id<'a>(id: &'a str, row: &Row) -> Cow<'a, str> {
+pub(super) fn call_id<'a>(id: &'a str, row: &ProviderSpec) -> Cow<'a, str> {
     let (fits, length) = match row.quirks.call_ids {
         CallIds::Any => (true, 0),
         CallIds::Forty => (id.chars().count() <= 40, 24),

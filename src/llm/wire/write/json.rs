@@ -8,8 +8,8 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde_json::value::RawValue;
 
-use crate::chat::message::Kept;
-use crate::llm::catalog::Row;
+use crate::chat::message::ProviderState;
+use crate::llm::catalog::ProviderSpec;
 
 /// The members of a JSON object, values untouched.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub(super) struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Members<'a> {
     /// The fields to send back to `row`; `None` if they came from another provider, which may refuse them as unknown.
-    pub(super) fn for_row(kept: Option<&'a Kept>, row: &Row) -> Self {
+    pub(super) fn for_row(kept: Option<&'a ProviderState>, row: &ProviderSpec) -> Self {
         kept.filter(|kept| kept.provider == row.name)
             .and_then(|kept| serde_json::from_str(&kept.json).ok())
             .unwrap_or_default()

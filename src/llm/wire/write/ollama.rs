@@ -7,14 +7,14 @@ use serde_json::value::RawValue;
 
 use super::json::arguments;
 use crate::chat::message::Message;
-use crate::llm::catalog::Row;
+use crate::llm::catalog::ProviderSpec;
 use crate::llm::models;
 use crate::llm::provider::Request;
 
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+pub(super) struct OllamaBody<'a> {
     model: &'a str,
-    messages: Vec<Said<'a>>,
+    messages: Vec<OllamaAssistant<'a>>,
     stream: bool,
     /// Ollama's default window of 4096 tokens is far too small for the tool schemas.
     options: Options,
@@ -26,11 +26,11 @@ struct Options {
 }
 
 #[derive(Serialize)]
-struct Said<'a> {
+struct OllamaAssistant<'a> {
     role: &'static str,
     content: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<Call<'a>>,
+    tool_calls: Vec<OllamaCallOut<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,20 +38,20 @@ struct Said<'a> {
 }
 
 #[derive(Serialize)]
-struct Call<'a> {
+struct OllamaCallOut<'a> {
     id: &'a str,
-    function: Function<'a>,
+    function: OllamaFunctionOut<'a>,
 }
 
 #[derive(Serialize)]
-struct Function<'a> {
+struct OllamaFunctionOut<'a> {
     name: &'a str,
     arguments: Cow<'a, RawValue>,
 }
 
-pub(super) fn body<'a>(row: &Row, request: &Request<'a>) -> Body<'a> {
+pub(super) fn body<'a>(row: &ProviderSpec, request: &Request<'a>) -> OllamaBody<'a> {
     let system = (!request.system.is_empty()).then(|| plain("system", request.system));
-    Body {
+    OllamaBody {
         model: request.model,
         messages: system
             .into_iter()
@@ -64,8 +64,8 @@ pub(super) fn body<'a>(row: &Row, request: &Request<'a>) -> Body<'a> {
     }
 }
 
-fn plain<'a>(role: &'static str, content: &'a str) -> Said<'a> {
-    Said {
+fn plain<'a>(role: &'static str, content: &'a str) -> OllamaAssistant<'a> {
+    OllamaAssistant {
         role,
         content,
         tool_calls: Vec::new(),
@@ -74,17 +74,17 @@ fn plain<'a>(role: &'static str, content: &'a str) -> Said<'a> {
     }
 }
 
-fn said(message: &Message) -> Said<'_> {
+fn said(message: &Message) -> OllamaAssistant<'_> {
     match message {
         Message::System { text } => plain("system", text),
         Message::User(user) => plain("user", &user.text),
-        Message::Assistant(assistant) => Said {
+        Message::Assistant(assistant) => OllamaAssistant {
             tool_calls: assistant
                 .calls
                 .iter()
-                .map(|call| Call {
+                .map(|call| OllamaCallOut {
                     id: &call.id,
-                    function: Function {
+                    function: OllamaFunctionOut {
                         name: &call.name,
                         arguments: arguments(&call.args),
                     },
@@ -92,7 +92,7 @@ fn said(message: &Message) -> Said<'_> {
                 .collect(),
             ..plain("assistant", &assistant.text)
         },
-        Message::Tool(output) => Said {
+        Message::Tool(output) => OllamaAssistant {
             tool_name: Some(&output.name),
             tool_call_id: Some(&output.id),
             ..plain("tool", &output.text)

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::ids::call_id;
 use super::json::Members;
 use crate::chat::message::{Assistant, Message, ToolCall};
-use crate::llm::catalog::Row;
+use crate::llm::catalog::ProviderSpec;
 use crate::llm::models;
 use crate::llm::provider::{Effort, Request};
 
@@ -31,7 +31,7 @@ const UNSIGNED: Unsigned = Unsigned {
 
 /// `max_tokens` is sent only if it was asked for: Groq counts it towards the tokens-per-minute limit.
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+pub(super) struct CompletionBody<'a> {
     model: &'a str,
     messages: Messages<'a>,
     stream: bool,
@@ -51,11 +51,11 @@ struct StreamOptions {
 /// Gemini's own options, where its compatible endpoint looks for them.
 #[derive(Serialize)]
 struct Gemini {
-    google: Google,
+    google: GoogleExtra,
 }
 
 #[derive(Serialize)]
-struct Google {
+struct GoogleExtra {
     thinking_config: Thinking,
 }
 
@@ -67,7 +67,7 @@ enum Thinking {
 }
 
 struct Messages<'a> {
-    row: &'a Row,
+    row: &'a ProviderSpec,
     /// Calls that came from elsewhere get [`UNSIGNED`].
     signs: bool,
     system: &'a str,
@@ -75,39 +75,39 @@ struct Messages<'a> {
 }
 
 #[derive(Serialize)]
-struct Plain<'a> {
+struct PlainMessage<'a> {
     role: &'static str,
     content: &'a str,
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct ToolAnswer<'a> {
     role: &'static str,
     tool_call_id: Cow<'a, str>,
     content: &'a str,
 }
 
-struct Said<'a> {
-    row: &'a Row,
+struct CompletionAssistant<'a> {
+    row: &'a ProviderSpec,
     signs: bool,
     assistant: &'a Assistant,
 }
 
-struct Call<'a> {
-    row: &'a Row,
+struct CompletionCall<'a> {
+    row: &'a ProviderSpec,
     unsigned: bool,
     call: &'a ToolCall,
 }
 
 #[derive(Serialize)]
-struct Function<'a> {
+struct CompletionFunction<'a> {
     name: &'a str,
     arguments: &'a str,
 }
 
-pub(super) fn body<'a>(row: &'a Row, request: &Request<'a>) -> Body<'a> {
+pub(super) fn body<'a>(row: &'a ProviderSpec, request: &Request<'a>) -> CompletionBody<'a> {
     let offers = !request.offer.tools.is_empty();
-    Body {
+    CompletionBody {
         model: request.model,
         messages: Messages {
             row,
@@ -141,7 +141,7 @@ fn thinking(model: &str) -> Option<Gemini> {
         return None;
     };
     Some(Gemini {
-        google: Google { thinking_config },
+        google: GoogleExtra { thinking_config },
     })
 }
 
@@ -152,26 +152,26 @@ fn gemini_3(model: &str) -> bool {
 impl Serialize for Messages<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut list = to.serialize_seq(None)?;
-        let mut plain = |role, content| list.serialize_element(&Plain { role, content });
+        let mut plain = |role, content| list.serialize_element(&PlainMessage { role, content });
         if !self.system.is_empty() {
             plain("system", self.system)?;
         }
         for message in self.messages {
             match message {
-                Message::System { text } => list.serialize_element(&Plain {
+                Message::System { text } => list.serialize_element(&PlainMessage {
                     role: "system",
                     content: text,
                 }),
-                Message::User(user) => list.serialize_element(&Plain {
+                Message::User(user) => list.serialize_element(&PlainMessage {
                     role: "user",
                     content: &user.text,
                 }),
-                Message::Assistant(assistant) => list.serialize_element(&Said {
+                Message::Assistant(assistant) => list.serialize_element(&CompletionAssistant {
                     row: self.row,
                     signs: self.signs,
                     assistant,
                 }),
-                Message::Tool(output) => list.serialize_element(&Answer {
+                Message::Tool(output) => list.serialize_element(&ToolAnswer {
                     role: "tool",
                     tool_call_id: call_id(&output.id, self.row),
                     content: &output.text,
@@ -182,21 +182,29 @@ impl Serialize for Messages<'_> {
     }
 }
 
-impl Serialize for Said<'_> {
+impl Serialize for CompletionAssistant<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Assistant { text, calls, keep } = self.assistant;
+        let Assistant {
+            text,
+            calls,
+            provider_state: keep,
+        } = self.assistant;
         let mut map = to.serialize_map(None)?;
         map.serialize_entry("role", "assistant")?;
         let content = Some(text).filter(|text| !text.is_empty() || calls.is_empty());
         map.serialize_entry("content", &content)?;
         if !calls.is_empty() {
             let row = self.row;
-            let kept = |call: &ToolCall| call.keep.as_ref().is_some_and(|k| k.provider == row.name);
+            let kept = |call: &ToolCall| {
+                call.provider_state
+                    .as_ref()
+                    .is_some_and(|k| k.provider == row.name)
+            };
             let unsigned = self.signs && !calls.iter().any(kept);
-            let calls: Vec<Call<'_>> = calls
+            let calls: Vec<CompletionCall<'_>> = calls
                 .iter()
                 .enumerate()
-                .map(|(at, call)| Call {
+                .map(|(at, call)| CompletionCall {
                     row,
                     unsigned: unsigned && at == 0,
                     call,
@@ -210,19 +218,19 @@ impl Serialize for Said<'_> {
     }
 }
 
-impl Serialize for Call<'_> {
+impl Serialize for CompletionCall<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let ToolCall {
             id,
             name,
             args,
-            keep,
+            provider_state: keep,
         } = self.call;
         let arguments = if args.is_empty() { "{}" } else { args };
         let mut map = to.serialize_map(None)?;
         map.serialize_entry("id", &call_id(id, self.row))?;
         map.serialize_entry("type", "function")?;
-        map.serialize_entry("function", &Function { name, arguments })?;
+        map.serialize_entry("function", &CompletionFunction { name, arguments })?;
         if self.unsigned {
             map.serialize_entry("extra_content", &UNSIGNED)?;
         }

@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::chat::message::{Assistant, Kept, Message, ToolCall, ToolOutput};
+use crate::chat::message::{Assistant, Message, ProviderState, ToolCall, ToolOutput};
 use crate::llm::catalog::row;
 use crate::llm::provider::{Effort, Offer, Offered, Params, Phrases, Request};
 use crate::llm::wire::Dialect;
@@ -28,8 +28,8 @@ fn offer() -> Offer {
     ])
 }
 
-fn keep(provider: &str, json: &str) -> Option<Kept> {
-    Some(Kept {
+fn keep(provider: &str, json: &str) -> Option<ProviderState> {
+    Some(ProviderState {
         provider: provider.into(),
         json: json.into(),
     })
@@ -45,7 +45,7 @@ fn talk(provider: &str) -> Vec<Message> {
                     id: "a".into(),
                     name: "tree".into(),
                     args: r#"{"path":1.0}"#.into(),
-                    keep: keep(
+                    provider_state: keep(
                         provider,
                         r#"{"extra_content":{"google":{"thought_signature":"S"}}}"#,
                     ),
@@ -54,10 +54,10 @@ fn talk(provider: &str) -> Vec<Message> {
                     id: "b".into(),
                     name: "tree".into(),
                     args: String::new(),
-                    keep: None,
+                    provider_state: None,
                 },
             ],
-            keep: keep(
+            provider_state: keep(
                 provider,
                 r#"{"reasoning_content":"hm","role":"no","thinking_blocks":[{"type":"thinking","thinking":"t","signature":"s"}]}"#,
             ),
@@ -283,7 +283,7 @@ fn arguments_that_are_text_of_an_object_become_the_object() {
                     id: "a".into(),
                     name: "tree".into(),
                     args: args.into(),
-                    keep: None,
+                    provider_state: None,
                 }],
                 ..Assistant::default()
             }),

@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
-use crate::net::service::Answer;
+use crate::net::service::ServiceResponse;
 use crate::net::services::{IP_API, IPAPI_CO, IPINFO, Service};
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::osm::shown;
-use crate::tools::geo::point::Point;
+use crate::tools::geo::point::Coordinates;
 
 /// The longest that one of them is waited for.
 const EACH: Duration = Duration::from_secs(5);
@@ -21,9 +21,9 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// The location of an IP address.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Place {
+pub(super) struct IpLocation {
     /// The coordinates.
-    pub(super) point: Point,
+    pub(super) point: Coordinates,
     /// Town, region, country.
     pub(super) name: String,
     /// `Europe/Paris`.
@@ -32,10 +32,10 @@ pub(super) struct Place {
     pub(super) by: &'static str,
 }
 
-type Reader = fn(&Ctx, &Answer) -> Outcome<Place>;
+type IpParser = fn(&ToolContext, &ServiceResponse) -> Outcome<IpLocation>;
 
 /// The services, their paths, and the parsers of their answers.
-const SERVICES: [(&Service, &str, Reader); 3] = [
+const SERVICES: [(&Service, &str, IpParser); 3] = [
     // Without status and message a failure would look like an empty answer.
     (
         &IP_API,
@@ -50,14 +50,14 @@ const SERVICES: [(&Service, &str, Reader); 3] = [
 ///
 /// # Errors
 /// `Cancelled`; `Network` with the message of each.
-pub(super) fn place(ctx: &Ctx, until: Instant) -> Outcome<Place> {
+pub(super) fn place(ctx: &ToolContext, until: Instant) -> Outcome<IpLocation> {
     let mut said = Vec::new();
     for (i, (service, path, read)) in SERVICES.iter().enumerate() {
         let behind = u32::try_from(SERVICES.len() - 1 - i).unwrap_or_default();
         let left = until.saturating_duration_since(Instant::now());
         let time = left.saturating_sub(SPARE * behind).clamp(SPARE, EACH);
         ctx.progress(format!("asking {}", service.name));
-        let answer = ctx.ask(service).path(path).only_once().within(time).get();
+        let answer = ctx.ask(service).path(path).only_once().timeout(time).get();
         match answer.and_then(|answer| read(ctx, &answer)) {
             Ok(place) => return Ok(place),
             Err(problem) if problem.is_cancelled() => return Err(problem),
@@ -69,7 +69,7 @@ pub(super) fn place(ctx: &Ctx, until: Instant) -> Outcome<Place> {
         .facts(said.join("\n")))
 }
 
-fn ip_api(ctx: &Ctx, answer: &Answer) -> Outcome<Place> {
+fn ip_api(ctx: &ToolContext, answer: &ServiceResponse) -> Outcome<IpLocation> {
     // X-Rl: requests left; X-Ttl: seconds until there are new ones.
     let none_left = answer.header("x-rl").is_some_and(|left| left.trim() == "0");
     if none_left || answer.status == 429 {
@@ -77,7 +77,7 @@ fn ip_api(ctx: &Ctx, answer: &Answer) -> Outcome<Place> {
             .header("x-ttl")
             .and_then(|wait| wait.trim().parse().ok());
         let wait = wait.map_or(MINUTE, Duration::from_secs);
-        ctx.world.outside.rest(&IP_API, wait);
+        ctx.world.outside.hold_back(&IP_API, wait);
     }
     let value = answer.json(message)?;
     match value.text("status") {
@@ -88,7 +88,7 @@ fn ip_api(ctx: &Ctx, answer: &Answer) -> Outcome<Place> {
     found(answer, &value, at, ["city", "regionName", "country"])
 }
 
-fn ipapi_co(_: &Ctx, answer: &Answer) -> Outcome<Place> {
+fn ipapi_co(_: &ToolContext, answer: &ServiceResponse) -> Outcome<IpLocation> {
     // An error is identified by its key, under any status.
     if let Some(value) = answer.value().filter(|value| value.flag("error")) {
         let reason = value.text("reason").unwrap_or("an error");
@@ -99,7 +99,7 @@ fn ipapi_co(_: &Ctx, answer: &Answer) -> Outcome<Place> {
     found(answer, &value, at, ["city", "region", "country_name"])
 }
 
-fn ipinfo(_: &Ctx, answer: &Answer) -> Outcome<Place> {
+fn ipinfo(_: &ToolContext, answer: &ServiceResponse) -> Outcome<IpLocation> {
     let value = answer.json(message)?;
     if value.flag("bogon") {
         return Err(failed(answer, "the address is a private one"));
@@ -117,7 +117,7 @@ fn message(value: &Value) -> Option<String> {
         .map(str::to_owned)
 }
 
-fn failed(answer: &Answer, why: &str) -> Problem {
+fn failed(answer: &ServiceResponse, why: &str) -> Problem {
     Problem::network(format!(
         "{} does not know: {}.",
         answer.service.name,
@@ -127,12 +127,14 @@ fn failed(answer: &Answer, why: &str) -> Problem {
 
 /// The place of an answer, with the names under these keys.
 fn found(
-    answer: &Answer,
+    answer: &ServiceResponse,
     value: &Value,
     at: (Option<f64>, Option<f64>),
     names: [&str; 3],
-) -> Outcome<Place> {
-    let point = at.0.zip(at.1).and_then(|(lat, lon)| Point::found(lat, lon));
+) -> Outcome<IpLocation> {
+    let point =
+        at.0.zip(at.1)
+            .and_then(|(lat, lon)| Coordinates::found(lat, lon));
     // Services that do not know say zero and zero, which is a place in the sea.
     let point = point.filter(|point| point.lat != 0.0 || point.lon != 0.0);
     let Some(point) = point else {
@@ -144,7 +146,7 @@ fn found(
             parts.push(name);
         }
     }
-    Ok(Place {
+    Ok(IpLocation {
         point,
         name: parts.join(", "),
         zone: value.text("timezone").map(shown),
@@ -157,23 +159,23 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read(body: &str, status: u16) -> Outcome<Place> {
+    fn read(body: &str, status: u16) -> Outcome<IpLocation> {
         ipapi_or_info(body, status, &IPAPI_CO)
     }
 
-    fn ipapi_or_info(body: &str, status: u16, service: &'static Service) -> Outcome<Place> {
+    fn ipapi_or_info(body: &str, status: u16, service: &'static Service) -> Outcome<IpLocation> {
         use crate::base::cancel::Cancel;
         use crate::base::env::Env;
         use crate::chat::event::NullSink;
-        use crate::tools::engine::context::World;
-        use crate::tools::engine::policy::Bounds;
+        use crate::tools::engine::context::SessionContext;
+        use crate::tools::engine::policy::ToolPolicy;
         use std::sync::Arc;
-        let world = Arc::new(World::new(
+        let world = Arc::new(SessionContext::new(
             Env::from([("HOME", "/nowhere")]),
-            Bounds::default(),
+            ToolPolicy::default(),
         ));
-        let ctx = Ctx::new(world, Cancel::new(), Arc::new(NullSink));
-        let answer = Answer::new(service, status, body.as_bytes().to_vec());
+        let ctx = ToolContext::new(world, Cancel::new(), Arc::new(NullSink));
+        let answer = ServiceResponse::new(service, status, body.as_bytes().to_vec());
         let (.., read) = SERVICES
             .iter()
             .find(|(own, ..)| own.id == service.id)
@@ -228,7 +230,7 @@ mod tests {
         #[test]
         fn any_body_is_a_place_or_a_reason(body in "\\{(\"(loc|latitude|longitude|lat|lon|error|status|bogon)\":(true|-?[0-9]{1,3}|\"[-0-9.,]{0,9}\"),?){0,5}\\}", which in 0usize..3) {
             if let Ok(place) = ipapi_or_info(&body, 200, SERVICES[which].0) {
-                prop_assert!(Point::found(place.point.lat, place.point.lon).is_some());
+                prop_assert!(Coordinates::found(place.point.lat, place.point.lon).is_some());
             }
         }
     }

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use crate::base::env::Env;
 use crate::base::problem::Outcome;
-use crate::proc::child::Run;
+use crate::proc::child::ProgramSpec;
 use crate::proc::child_env;
 use crate::proc::program::find_program;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::osm::shown;
-use crate::tools::geo::point::Point;
+use crate::tools::geo::point::Coordinates;
 
 const PROGRAM: &str = "where-am-i";
 /// Where distributions install it; not on the search path.
@@ -24,22 +24,22 @@ const FOLDERS: [&str; 4] = [
 /// Seconds that the program listens; it always uses all of them.
 const LISTEN: &str = "3";
 /// Longest run.
-const LIMIT: Duration = Duration::from_secs(5);
+const RUN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Metres from which on GeoClue itself has gone by the IP address.
 const COARSE: f64 = 10_000.0;
 
 /// The device's position.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Fix {
+pub(super) struct DeviceLocation {
     /// The place.
-    pub(super) point: Point,
+    pub(super) point: Coordinates,
     /// Metres by which it may be wrong.
     pub(super) accuracy: Option<f64>,
     /// How it was determined, in GeoClue's words: WiFi, GeoIP.
     pub(super) how: Option<String>,
 }
 
-impl Fix {
+impl DeviceLocation {
     /// True when it is no better than a lookup of the IP address.
     pub(super) fn is_coarse(&self) -> bool {
         self.accuracy.is_some_and(|metres| metres > COARSE)
@@ -50,7 +50,7 @@ impl Fix {
 ///
 /// # Errors
 /// `Cancelled`.
-pub(super) fn fix(ctx: &Ctx) -> Outcome<Option<Fix>> {
+pub(super) fn fix(ctx: &ToolContext) -> Outcome<Option<DeviceLocation>> {
     let env = &ctx.world.env;
     let Some(program) = program(env) else {
         return Ok(None);
@@ -64,8 +64,8 @@ pub(super) fn fix(ctx: &Ctx) -> Outcome<Option<Fix>> {
         vars.push(("DBUS_SYSTEM_BUS_ADDRESS".into(), bus.to_owned()));
     }
     let args = ["-t", LISTEN, "-a", "8"].map(OsString::from);
-    let mut run = Run::new(program, args, vars);
-    run.limit = LIMIT;
+    let mut run = ProgramSpec::new(program, args, vars);
+    run.limit = RUN_TIMEOUT;
     run.grace = Duration::from_millis(100);
     let Ok(done) = run.run(&ctx.stop) else {
         ctx.stop.check()?;
@@ -86,16 +86,16 @@ fn program(env: &Env) -> Option<PathBuf> {
 }
 
 /// The most accurate fix in the output, the last one among equals; each begins with `New location:`.
-fn read(text: &str) -> Option<Fix> {
+fn read(text: &str) -> Option<DeviceLocation> {
     let fixes = text.split("New location:").skip(1).filter_map(block);
-    let wrong = |fix: &Fix| fix.accuracy.unwrap_or(f64::MAX);
+    let wrong = |fix: &DeviceLocation| fix.accuracy.unwrap_or(f64::MAX);
     fixes.reduce(|best, next| match wrong(&next) <= wrong(&best) {
         true => next,
         false => best,
     })
 }
 
-fn block(text: &str) -> Option<Fix> {
+fn block(text: &str) -> Option<DeviceLocation> {
     let value = |wanted: &str| {
         let mut lines = text.lines().filter_map(|line| line.split_once(':'));
         let found = lines.find(|(key, _)| key.trim() == wanted);
@@ -110,9 +110,9 @@ fn block(text: &str) -> Option<Fix> {
             .ok()
             .filter(|number| number.is_finite())
     };
-    Some(Fix {
+    Some(DeviceLocation {
         // Zero and zero stands for an unknown position.
-        point: Point::found(number("Latitude")?, number("Longitude")?)
+        point: Coordinates::found(number("Latitude")?, number("Longitude")?)
             .filter(|point| point.lat != 0.0 || point.lon != 0.0)?,
         accuracy: number("Accuracy").filter(|metres| *metres > 0.0),
         how: value("Description")
@@ -160,7 +160,7 @@ mod tests {
         #[test]
         fn whatever_a_program_says_is_a_place_or_nothing(text in "(New location:|Latitude:|Longitude:|Accuracy:|[-0-9.,°e]{0,6}|\n|.){0,40}") {
             if let Some(fix) = read(&text) {
-                prop_assert!(Point::found(fix.point.lat, fix.point.lon).is_some());
+                prop_assert!(Coordinates::found(fix.point.lat, fix.point.lon).is_some());
             }
         }
     }

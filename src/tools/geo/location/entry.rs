@@ -2,16 +2,16 @@
 
 use std::fmt::Write as _;
 
-use crate::base::text::{figure, thousands};
-use crate::tools::geo::osm::nominatim::Spot;
+use crate::base::text::{thousands, trim_decimals};
+use crate::tools::geo::osm::nominatim::OsmPlace;
 use crate::tools::geo::osm::overpass::Element;
 use crate::tools::geo::osm::shown;
-use crate::tools::geo::point::Point;
-use crate::tools::output::distance::Unit;
+use crate::tools::geo::point::Coordinates;
+use crate::tools::output::distance::DistanceUnit;
 use crate::tools::output::web_links::{GOOGLE_MAPS, OPENSTREETMAP};
 use serde_json::Value;
 
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 
 /// Keys of OpenStreetMap that say what a place is, the most telling first.
 const MAIN: [&str; 15] = [
@@ -38,7 +38,7 @@ const KINDS: usize = 4;
 
 /// The known facts about a place.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Entry {
+pub(super) struct PlaceEntry {
     pub(super) name: Option<String>,
     pub(super) rating: Option<String>,
     pub(super) kinds: String,
@@ -49,18 +49,18 @@ pub(super) struct Entry {
     pub(super) phone: Option<String>,
     pub(super) web: Option<String>,
     pub(super) hours: Option<String>,
-    pub(super) point: Option<Point>,
+    pub(super) point: Option<Coordinates>,
     pub(super) link: Option<String>,
 }
 
-impl Entry {
+impl PlaceEntry {
     /// A place from Google; `None` for an empty row.
     pub(super) fn google(row: &Value) -> Option<Self> {
         let text = |key: &str| row.text(key).map(shown);
         let point = row
             .number("location/latitude")
             .zip(row.number("location/longitude"));
-        let point = point.and_then(|(lat, lon)| Point::found(lat, lon));
+        let point = point.and_then(|(lat, lon)| Coordinates::found(lat, lon));
         let kinds = row
             .texts("types")
             .into_iter()
@@ -84,7 +84,7 @@ impl Entry {
         let entry = Self {
             name: text("displayName/text").or_else(|| text("displayName")),
             rating: rating.map(|rating| {
-                let rating = figure(rating, 1);
+                let rating = trim_decimals(rating, 1);
                 match reviews {
                     Some(1) => format!("{rating} of 5 (1 review)"),
                     Some(count) => format!("{rating} of 5 ({} reviews)", thousands(count)),
@@ -104,14 +104,20 @@ impl Entry {
             hours: None,
             point,
             link: text("googleMapsUri").or_else(|| {
-                point.map(|at| format!("{GOOGLE_MAPS}{},{}", figure(at.lat, 6), figure(at.lon, 6)))
+                point.map(|at| {
+                    format!(
+                        "{GOOGLE_MAPS}{},{}",
+                        trim_decimals(at.lat, 6),
+                        trim_decimals(at.lon, 6)
+                    )
+                })
             }),
         };
         (entry.name.is_some() || entry.address.is_some() || entry.point.is_some()).then_some(entry)
     }
 
     /// A place that Nominatim found.
-    pub(super) fn spot(spot: &Spot) -> Self {
+    pub(super) fn spot(spot: &OsmPlace) -> Self {
         let tag = |key: &str| spot.tags.text(key).map(shown);
         // The label begins with the name.
         let address = match &spot.name {
@@ -178,11 +184,11 @@ impl Entry {
     }
 
     /// Metres to `from`, when both are known.
-    pub(super) fn metres(&self, from: Option<Point>) -> Option<f64> {
+    pub(super) fn metres(&self, from: Option<Coordinates>) -> Option<f64> {
         Some(self.point?.metres_to(from?))
     }
 
-    fn show(&self, number: usize, from: Option<Point>, unit: Unit, out: &mut String) {
+    fn show(&self, number: usize, from: Option<Coordinates>, unit: DistanceUnit, out: &mut String) {
         let kind = self
             .kinds
             .split_once('=')
@@ -222,7 +228,11 @@ fn link(object: &str) -> String {
 }
 
 /// A numbered list; distances are from `from`.
-pub(super) fn list(entries: &[Entry], from: Option<Point>, unit: Unit) -> String {
+pub(super) fn list(
+    entries: &[PlaceEntry],
+    from: Option<Coordinates>,
+    unit: DistanceUnit,
+) -> String {
     let mut out = String::new();
     for (i, entry) in entries.iter().enumerate() {
         entry.show(i + 1, from, unit, &mut out);
@@ -240,18 +250,19 @@ mod tests {
         let full = json!({"displayName": {"text": "Le Bon\nCoin"}, "formattedAddress": "1 Rue X", "rating": 4, "userRatingCount": 1,
             "types": ["cafe", "establishment"], "location": {"latitude": 0, "longitude": -4.5}, "priceLevel": "PRICE_LEVEL_MODERATE",
             "currentOpeningHours": {"openNow": false}, "nationalPhoneNumber": "01", "websiteUri": "https://x.test"});
-        let entries: Vec<Entry> = [full, json!({"displayName": {"text": "B"}, "rating": null})]
-            .iter()
-            .filter_map(Entry::google)
-            .collect();
-        let from = Point::new(0.0, -4.5).unwrap();
+        let entries: Vec<PlaceEntry> =
+            [full, json!({"displayName": {"text": "B"}, "rating": null})]
+                .iter()
+                .filter_map(PlaceEntry::google)
+                .collect();
+        let from = Coordinates::new(0.0, -4.5).unwrap();
         assert_eq!(
-            list(&entries, Some(from), Unit::Km),
+            list(&entries, Some(from), DistanceUnit::Km),
             "1. Le Bon Coin\n   4 of 5 (1 review) · moderate · closed now\n   cafe\n   1 Rue X\n   01 · https://x.test\n   0, -4.5 · 0 m away\n   \
              https://www.google.com/maps/search/?api=1&query=0,-4.5\n2. B\n"
         );
         for nothing in [json!({}), json!(null), json!({"rating": 4})] {
-            assert_eq!(Entry::google(&nothing), None);
+            assert_eq!(PlaceEntry::google(&nothing), None);
         }
     }
 
@@ -277,9 +288,9 @@ mod tests {
         };
         assert_eq!(
             list(
-                &[Entry::element(&element)],
-                Some(Point::new(1.0, 1.0).unwrap()),
-                Unit::Km
+                &[PlaceEntry::element(&element)],
+                Some(Coordinates::new(1.0, 1.0).unwrap()),
+                DistanceUnit::Km
             ),
             "1. Unnamed restaurant\n   amenity=restaurant · thai, fine dining\n   Main Street 5, Brest\n   +33\n   Hours: Mo-Fr 09:00-18:00\n   \
              https://www.openstreetmap.org/way/7\n"
@@ -291,7 +302,7 @@ mod tests {
             tags: Vec::new(),
         };
         assert_eq!(
-            list(&[Entry::element(&bare)], None, Unit::Km),
+            list(&[PlaceEntry::element(&bare)], None, DistanceUnit::Km),
             "1. Unnamed place\n"
         );
     }

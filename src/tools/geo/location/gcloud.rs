@@ -4,18 +4,18 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use super::remembered;
-use super::remembered::Token;
+use super::remembered::GcloudToken;
 use crate::base::problem::{Outcome, Problem};
-use crate::proc::child::Run;
+use crate::proc::child::ProgramSpec;
 use crate::proc::child_env;
 use crate::proc::program::find_program;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::osm::shown;
 
 /// Longest wait for a token; a run that takes longer is not repeated.
 const TOKEN: Duration = Duration::from_secs(4);
 /// Bytes of a token at most.
-const LONGEST: usize = 8_192;
+const MAX_TOKEN_BYTES: usize = 8_192;
 /// Variables of Google's that are the user's own affair.
 const VARIABLES: [&str; 6] = [
     "CLOUDSDK_CONFIG",
@@ -30,11 +30,11 @@ const VARIABLES: [&str; 6] = [
 ///
 /// # Errors
 /// `Cancelled`.
-pub(super) fn token(ctx: &Ctx) -> Outcome<Option<Token>> {
+pub(super) fn token(ctx: &ToolContext) -> Outcome<Option<GcloudToken>> {
     remembered(ctx).token.get(|| ask(ctx))
 }
 
-fn ask(ctx: &Ctx) -> Outcome<Option<Token>> {
+fn ask(ctx: &ToolContext) -> Outcome<Option<GcloudToken>> {
     if !is_there(ctx) {
         return Ok(None);
     }
@@ -43,14 +43,15 @@ fn ask(ctx: &Ctx) -> Outcome<Option<Token>> {
         &["auth", "print-access-token"],
     ] {
         let said = match run(ctx, args, TOKEN)? {
-            Said::Text(text) => text,
-            Said::Failed(_) => continue,
-            Said::Late => return Ok(None),
+            GcloudOutcome::Text(text) => text,
+            GcloudOutcome::Failed(_) => continue,
+            GcloudOutcome::Late => return Ok(None),
         };
-        let good = said.len() <= LONGEST && said.bytes().all(|byte| byte.is_ascii_graphic());
+        let good =
+            said.len() <= MAX_TOKEN_BYTES && said.bytes().all(|byte| byte.is_ascii_graphic());
         if !said.is_empty() && good {
             let project = project(ctx)?;
-            return Ok(Some(Token {
+            return Ok(Some(GcloudToken {
                 secret: said,
                 project,
             }));
@@ -63,10 +64,10 @@ fn ask(ctx: &Ctx) -> Outcome<Option<Token>> {
 ///
 /// # Errors
 /// `Cancelled`.
-pub(super) fn project(ctx: &Ctx) -> Outcome<Option<String>> {
+pub(super) fn project(ctx: &ToolContext) -> Outcome<Option<String>> {
     let said = match run(ctx, &["config", "get-value", "project"], TOKEN)? {
-        Said::Text(text) => text,
-        Said::Failed(_) | Said::Late => return Ok(None),
+        GcloudOutcome::Text(text) => text,
+        GcloudOutcome::Failed(_) | GcloudOutcome::Late => return Ok(None),
     };
     let name = said.lines().next().unwrap_or_default().trim();
     let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
@@ -74,12 +75,12 @@ pub(super) fn project(ctx: &Ctx) -> Outcome<Option<String>> {
 }
 
 /// True when the program is on the search path.
-pub(super) fn is_there(ctx: &Ctx) -> bool {
+pub(super) fn is_there(ctx: &ToolContext) -> bool {
     find_program("gcloud", &ctx.world.env).is_some()
 }
 
 /// The outcome of a run.
-pub(super) enum Said {
+pub(super) enum GcloudOutcome {
     /// Well; its output, trimmed.
     Text(String),
     /// It failed, with the end of its output.
@@ -92,7 +93,7 @@ pub(super) enum Said {
 ///
 /// # Errors
 /// `Cancelled`; there is no such program.
-pub(super) fn run(ctx: &Ctx, args: &[&str], limit: Duration) -> Outcome<Said> {
+pub(super) fn run(ctx: &ToolContext, args: &[&str], limit: Duration) -> Outcome<GcloudOutcome> {
     let env = &ctx.world.env;
     let program = find_program("gcloud", env)
         .ok_or_else(|| Problem::missing("The program gcloud was not found."))?;
@@ -104,18 +105,18 @@ pub(super) fn run(ctx: &Ctx, args: &[&str], limit: Duration) -> Outcome<Said> {
         }
     }
     vars.push(("CLOUDSDK_CORE_DISABLE_PROMPTS".into(), "1".into()));
-    let mut run = Run::new(program, args.iter().map(OsString::from), vars);
+    let mut run = ProgramSpec::new(program, args.iter().map(OsString::from), vars);
     run.limit = limit;
     let done = match run.run(&ctx.stop) {
         Ok(done) => done.unless_cancelled()?,
         Err(problem) if problem.is_cancelled() => return Err(problem),
-        Err(problem) => return Ok(Said::Failed(problem.what)),
+        Err(problem) => return Ok(GcloudOutcome::Failed(problem.what)),
     };
     if done.timed_out {
-        return Ok(Said::Late);
+        return Ok(GcloudOutcome::Late);
     }
     if done.success() {
-        return Ok(Said::Text(done.stdout.text().trim().to_owned()));
+        return Ok(GcloudOutcome::Text(done.stdout.text().trim().to_owned()));
     }
     let words = done.stderr.text();
     let line = words
@@ -123,7 +124,7 @@ pub(super) fn run(ctx: &Ctx, args: &[&str], limit: Duration) -> Outcome<Said> {
         .map(str::trim)
         .find(|line| line.starts_with("ERROR"));
     let line = line.or_else(|| words.lines().map(str::trim).rfind(|line| !line.is_empty()));
-    Ok(Said::Failed(match line {
+    Ok(GcloudOutcome::Failed(match line {
         Some(line) => shown(line),
         None => done.ending(),
     }))

@@ -4,23 +4,23 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::entry::Entry;
+use super::entry::PlaceEntry;
 use super::{gcloud, remembered};
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
-use crate::net::service::Answer;
+use crate::net::service::ServiceResponse;
 use crate::net::services::GOOGLE_PLACES;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// The longest that Google is waited for; OpenStreetMap must have its turn within the call's limit.
-const LIMIT: Duration = Duration::from_secs(7);
+const GOOGLE_TIMEOUT: Duration = Duration::from_secs(7);
 /// The requested fields: Google has no default, and more expensive fields put the call into a more expensive class.
 const FIELDS: &str = "places.displayName,places.formattedAddress,places.rating,places.userRatingCount,places.location,places.types";
 
 /// The outcome of a request to Google.
-pub(super) enum Google {
+pub(super) enum GoogleResult {
     /// Places.
-    Found(Vec<Entry>),
+    Found(Vec<PlaceEntry>),
     /// Not used: no key, no token.
     Unasked,
     /// It found nothing.
@@ -33,40 +33,48 @@ pub(super) enum Google {
 ///
 /// # Errors
 /// `Cancelled`; every other failure is a reason to use another service.
-pub(super) fn ask(ctx: &Ctx, path: &str, body: &Value) -> Outcome<Google> {
+pub(super) fn ask(ctx: &ToolContext, path: &str, body: &Value) -> Outcome<GoogleResult> {
     let outcome = match GOOGLE_PLACES.key_in(&ctx.world.env) {
         Some(key) => with_key(ctx, path, body, &key),
         None => match with_token(ctx, path, body) {
-            Ok(None) => return Ok(Google::Unasked),
+            Ok(None) => return Ok(GoogleResult::Unasked),
             Ok(Some(answer)) => Ok(answer),
             Err(problem) => Err(problem),
         },
     };
     let judged = outcome.and_then(|answer| judged(&answer));
     match judged {
-        Ok(entries) if entries.is_empty() => Ok(Google::Nothing),
-        Ok(entries) => Ok(Google::Found(entries)),
+        Ok(entries) if entries.is_empty() => Ok(GoogleResult::Nothing),
+        Ok(entries) => Ok(GoogleResult::Found(entries)),
         Err(problem) if problem.is_cancelled() => Err(problem),
-        Err(problem) => Ok(Google::Refused(problem.one_line())),
+        Err(problem) => Ok(GoogleResult::Refused(problem.one_line())),
     }
 }
 
-fn with_key(ctx: &Ctx, path: &str, body: &Value, key: &str) -> Outcome<Answer> {
-    let ask = ctx.ask(&GOOGLE_PLACES).path(path).only_once().within(LIMIT);
+fn with_key(ctx: &ToolContext, path: &str, body: &Value, key: &str) -> Outcome<ServiceResponse> {
+    let ask = ctx
+        .ask(&GOOGLE_PLACES)
+        .path(path)
+        .only_once()
+        .timeout(GOOGLE_TIMEOUT);
     ask.header("x-goog-fieldmask", FIELDS)
         .secret_header("x-goog-api-key", key, key.to_owned())
         .json(body)
 }
 
 /// With the token of gcloud, none when it has none; a token that is refused is fetched once more.
-fn with_token(ctx: &Ctx, path: &str, body: &Value) -> Outcome<Option<Answer>> {
+fn with_token(ctx: &ToolContext, path: &str, body: &Value) -> Outcome<Option<ServiceResponse>> {
     let mut last = None;
     for _ in 0..2 {
         let Some(token) = gcloud::token(ctx)? else {
             return Ok(last);
         };
         let bearer = format!("Bearer {}", token.secret);
-        let ask = ctx.ask(&GOOGLE_PLACES).path(path).only_once().within(LIMIT);
+        let ask = ctx
+            .ask(&GOOGLE_PLACES)
+            .path(path)
+            .only_once()
+            .timeout(GOOGLE_TIMEOUT);
         let ask = ask.header("x-goog-fieldmask", FIELDS).secret_header(
             "authorization",
             &token.secret,
@@ -87,7 +95,7 @@ fn with_token(ctx: &Ctx, path: &str, body: &Value) -> Outcome<Option<Answer>> {
 }
 
 /// The places of an answer; none is an answer too.
-fn judged(answer: &Answer) -> Outcome<Vec<Entry>> {
+fn judged(answer: &ServiceResponse) -> Outcome<Vec<PlaceEntry>> {
     let value = answer.value();
     let fault = value
         .as_ref()
@@ -100,7 +108,7 @@ fn judged(answer: &Answer) -> Outcome<Vec<Entry>> {
         .ok_or_else(|| answer.unreadable())?;
     // No result is an object without places.
     let rows = value.list("places");
-    let entries: Vec<Entry> = rows.iter().filter_map(Entry::google).collect();
+    let entries: Vec<PlaceEntry> = rows.iter().filter_map(PlaceEntry::google).collect();
     let odd = value.at("places").is_some_and(|places| !places.is_array());
     if odd || (entries.is_empty() && !rows.is_empty()) {
         return Err(answer.unreadable());
@@ -109,7 +117,7 @@ fn judged(answer: &Answer) -> Outcome<Vec<Entry>> {
 }
 
 /// Google's error message, with advice.
-fn refused(answer: &Answer, fault: Option<&Value>) -> Problem {
+fn refused(answer: &ServiceResponse, fault: Option<&Value>) -> Problem {
     let Some(fault) = fault else {
         return answer.refused(None);
     };
@@ -159,8 +167,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn of(status: u16, body: &Value) -> Outcome<Vec<Entry>> {
-        judged(&Answer::new(
+    fn of(status: u16, body: &Value) -> Outcome<Vec<PlaceEntry>> {
+        judged(&ServiceResponse::new(
             &GOOGLE_PLACES,
             status,
             body.to_string().into_bytes(),

@@ -13,13 +13,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use self::remembered::Remembered;
+use self::remembered::LocationCache;
 use crate::base::problem::Outcome;
 use crate::net::services::{
     GOOGLE_PLACES, IP_API, IPAPI_CO, IPINFO, NOMINATIM, OPEN_METEO_GEOCODING, OVERPASS,
 };
-use crate::tools::engine::context::Ctx;
-use crate::tools::output::distance::Unit;
+use crate::tools::engine::context::ToolContext;
+use crate::tools::output::distance::DistanceUnit;
 use crate::tools::{OUTSIDE, READ};
 
 crate::choice! {
@@ -70,18 +70,18 @@ crate::tools! { "location";
 }
 
 /// The longest that anything is waited for, a little less than the call's limit.
-const LIMIT: Duration = Duration::from_secs(14);
+const LOCATION_TIMEOUT: Duration = Duration::from_secs(14);
 
 /// What this session found out about where it is.
-fn remembered(ctx: &Ctx) -> Arc<Remembered> {
+fn remembered(ctx: &ToolContext) -> Arc<LocationCache> {
     ctx.world.modules.get()
 }
 
-fn here(ctx: &Ctx, _: GetMyLocation) -> Outcome<String> {
-    let until = Instant::now() + LIMIT;
+fn here(ctx: &ToolContext, _: GetMyLocation) -> Outcome<String> {
+    let until = Instant::now() + LOCATION_TIMEOUT;
     remembered(ctx).place.get(|| {
         Ok(match device::fix(ctx)? {
-            Some(fix) => from_device(&fix, Unit::of(&ctx.world)),
+            Some(fix) => from_device(&fix, DistanceUnit::of(&ctx.world)),
             None => from_address(&by_ip::place(ctx, until)?),
         })
     })
@@ -89,7 +89,7 @@ fn here(ctx: &Ctx, _: GetMyLocation) -> Outcome<String> {
 
 const VPN: &str = "behind a VPN or proxy it is where that ends";
 
-fn from_device(fix: &device::Fix, unit: Unit) -> String {
+fn from_device(fix: &device::DeviceLocation, unit: DistanceUnit) -> String {
     let mut out = format!(
         "Latitude: {}\nLongitude: {}\n",
         fix.point.lat, fix.point.lon
@@ -111,7 +111,7 @@ fn from_device(fix: &device::Fix, unit: Unit) -> String {
     out
 }
 
-fn from_address(place: &by_ip::Place) -> String {
+fn from_address(place: &by_ip::IpLocation) -> String {
     let mut out = format!(
         "Latitude: {}\nLongitude: {}\n",
         place.point.lat, place.point.lon
@@ -132,6 +132,6 @@ fn from_address(place: &by_ip::Place) -> String {
     out
 }
 
-fn set_up(ctx: &Ctx, _: SetupGoogleAuth) -> Outcome<String> {
+fn set_up(ctx: &ToolContext, _: SetupGoogleAuth) -> Outcome<String> {
     setup::run(ctx)
 }

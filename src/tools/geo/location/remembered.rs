@@ -6,16 +6,16 @@ use crate::base::problem::Outcome;
 
 /// The module's state of the session.
 #[derive(Default)]
-pub(super) struct Remembered {
+pub(super) struct LocationCache {
     /// The user's location, as reported.
-    pub(super) place: Once<String>,
+    pub(super) place: CachedOnce<String>,
     /// The access token for Google, if there is one.
-    pub(super) token: Once<Option<Token>>,
+    pub(super) token: CachedOnce<Option<GcloudToken>>,
 }
 
 /// An access token for Google on behalf of the user.
 #[derive(Clone)]
-pub(super) struct Token {
+pub(super) struct GcloudToken {
     /// The token itself.
     pub(super) secret: String,
     /// The project that is billed; a user's token is refused without one.
@@ -23,15 +23,15 @@ pub(super) struct Token {
 }
 
 /// Something that is found out when it is first needed.
-pub(super) struct Once<T>(Mutex<Option<T>>);
+pub(super) struct CachedOnce<T>(Mutex<Option<T>>);
 
-impl<T> Default for Once<T> {
+impl<T> Default for CachedOnce<T> {
     fn default() -> Self {
         Self(Mutex::new(None))
     }
 }
 
-impl<T: Clone> Once<T> {
+impl<T: Clone> CachedOnce<T> {
     /// The cached value, or the result of `find`. Of two concurrent calls only one runs it.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn found_once_until_it_is_forgotten_and_failures_are_not_kept() {
-        let once = Once::default();
+        let once = CachedOnce::default();
         assert!(once.get(|| Err(Problem::cancelled())).is_err());
         assert_eq!(once.get(|| Ok(1)).unwrap(), 1);
         assert_eq!(once.get(|| Ok(2)).unwrap(), 1);

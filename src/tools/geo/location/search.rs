@@ -4,17 +4,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::entry::{Entry, list};
-use super::google::{self, Google};
+use super::entry::{PlaceEntry, list};
+use super::google::{self, GoogleResult};
 use super::{PlacesNearbySearch, PlacesTextSearch, RankBy};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, plural};
 use crate::net::services::NOMINATIM;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::geocode;
 use crate::tools::geo::osm::{credit, kinds, nominatim, overpass, shown, wanted};
-use crate::tools::geo::point::Point;
-use crate::tools::output::distance::Unit;
+use crate::tools::geo::point::Coordinates;
+use crate::tools::output::distance::DistanceUnit;
 
 /// The widest circle, in metres.
 const WIDEST: f64 = 50_000.0;
@@ -26,12 +26,12 @@ const OVERPASS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(5)
 const KINDS: usize = 50;
 
 /// Search for places described in plain language.
-pub(super) fn by_text(ctx: &Ctx, args: PlacesTextSearch) -> Outcome<String> {
+pub(super) fn by_text(ctx: &ToolContext, args: PlacesTextSearch) -> Outcome<String> {
     let what = wanted("text_query", &args.text_query)?;
     // The catalogue: both zero is unset.
     let centre = match (args.latitude, args.longitude) {
         (0.0, 0.0) => None,
-        (lat, lon) => Some(Point::new(lat, lon)?),
+        (lat, lon) => Some(Coordinates::new(lat, lon)?),
     };
     // Without a centre there is no circle, and models set its radius to 0.
     let radius = match centre {
@@ -50,15 +50,15 @@ pub(super) fn by_text(ctx: &Ctx, args: PlacesTextSearch) -> Outcome<String> {
     if let Some(centre) = centre {
         add("locationBias", circle(centre, radius));
     }
-    let unit = Unit::of(&ctx.world);
+    let unit = DistanceUnit::of(&ctx.world);
     let title = format!("for \"{}\"", shown(&what));
     let most = usize::try_from(args.max_results).unwrap_or(usize::MAX);
     let first = match google::ask(ctx, "/v1/places:searchText", &body)? {
-        Google::Found(mut entries) => {
+        GoogleResult::Found(mut entries) => {
             entries.truncate(most);
             return Ok(from_google(&entries, &title, centre, unit));
         }
-        other => First::of(other),
+        other => GoogleAnswer::of(other),
     };
     let found = in_openstreetmap(
         ctx,
@@ -70,7 +70,7 @@ pub(super) fn by_text(ctx: &Ctx, args: PlacesTextSearch) -> Outcome<String> {
         Ok(found) => found,
         Err(problem) => return first.alone(problem, &title),
     };
-    let entries: Vec<Entry> = found.spots.iter().map(Entry::spot).collect();
+    let entries: Vec<PlaceEntry> = found.spots.iter().map(PlaceEntry::spot).collect();
     let mut remarks: Vec<String> = first.said.into_iter().collect();
     remarks.extend(found.remark);
     if args.open_now {
@@ -88,11 +88,11 @@ pub(super) fn by_text(ctx: &Ctx, args: PlacesTextSearch) -> Outcome<String> {
 
 /// Nominatim within the circle, then anywhere; without a contact towns alone, and `None` where it is about a neighbourhood.
 fn in_openstreetmap(
-    ctx: &Ctx,
+    ctx: &ToolContext,
     what: &str,
     most: u64,
-    circle: Option<(Point, f64)>,
-) -> Outcome<geocode::Found> {
+    circle: Option<(Coordinates, f64)>,
+) -> Outcome<geocode::GeocodeMatches> {
     let Some((centre, radius)) = circle else {
         return geocode::look_up(ctx, what, most);
     };
@@ -102,7 +102,7 @@ fn in_openstreetmap(
     if spots.is_empty() {
         return geocode::look_up(ctx, what, most);
     }
-    Ok(geocode::Found {
+    Ok(geocode::GeocodeMatches {
         spots,
         credit: credit("Nominatim"),
         remark: None,
@@ -110,9 +110,9 @@ fn in_openstreetmap(
 }
 
 /// List places of given types around a coordinate.
-pub(super) fn nearby(ctx: &Ctx, args: PlacesNearbySearch) -> Outcome<String> {
+pub(super) fn nearby(ctx: &ToolContext, args: PlacesNearbySearch) -> Outcome<String> {
     let began = Instant::now();
-    let centre = Point::new(args.latitude, args.longitude)?;
+    let centre = Coordinates::new(args.latitude, args.longitude)?;
     let radius = radius(args.radius)?;
     let mut types: Vec<String> = Vec::new();
     for kind in args
@@ -141,20 +141,20 @@ pub(super) fn nearby(ctx: &Ctx, args: PlacesNearbySearch) -> Outcome<String> {
         "rankPreference": rank,
         "locationRestriction": circle(centre, radius),
     });
-    let unit = Unit::of(&ctx.world);
+    let unit = DistanceUnit::of(&ctx.world);
     let title = format!(
         "({}) within {} of {centre}",
         types.join(", "),
         unit.say(radius)
     );
-    let title = clip(&crate::base::text::visible(&title), 300);
+    let title = clip(&crate::base::text::escape_controls(&title), 300);
     let most = usize::try_from(args.max_results).unwrap_or(usize::MAX);
     let first = match google::ask(ctx, "/v1/places:searchNearby", &body)? {
-        Google::Found(mut entries) => {
+        GoogleResult::Found(mut entries) => {
             entries.truncate(most);
             return Ok(from_google(&entries, &title, Some(centre), unit));
         }
-        other => First::of(other),
+        other => GoogleAnswer::of(other),
     };
     let [longest, least] = OVERPASS;
     let left = END.saturating_sub(began.elapsed()).clamp(least, longest);
@@ -163,16 +163,16 @@ pub(super) fn nearby(ctx: &Ctx, args: PlacesNearbySearch) -> Outcome<String> {
         Err(problem) => return first.alone(problem, &title),
     };
     let mut seen = Vec::new();
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<PlaceEntry> = Vec::new();
     for element in &reply.elements {
         let key = (element.kind.as_str(), element.id);
         // Both rings may have it.
         if !seen.contains(&key) {
             seen.push(key);
-            entries.push(Entry::element(element));
+            entries.push(PlaceEntry::element(element));
         }
     }
-    let metres = |entry: &Entry| entry.metres(Some(centre)).unwrap_or(f64::MAX);
+    let metres = |entry: &PlaceEntry| entry.metres(Some(centre)).unwrap_or(f64::MAX);
     entries.sort_by(|a, b| metres(a).total_cmp(&metres(b)));
     let mut remarks: Vec<String> = first.said.into_iter().collect();
     if args.rank_by == RankBy::Popularity && entries.len() > 1 {
@@ -206,31 +206,31 @@ fn radius(metres: f64) -> Outcome<f64> {
         .next("Give metres, more than 0 and up to 50000."))
 }
 
-fn circle(centre: Point, radius: f64) -> serde_json::Value {
+fn circle(centre: Coordinates, radius: f64) -> serde_json::Value {
     json!({"circle": {"center": {"latitude": centre.lat, "longitude": centre.lon}, "radius": radius}})
 }
 
 /// Google's outcome before OpenStreetMap was used.
 #[derive(Default)]
-struct First {
+struct GoogleAnswer {
     /// A sentence for the answer; `None` when Google was not used.
     said: Option<String>,
     /// It found nothing, which is an answer.
     is_answer: bool,
 }
 
-impl First {
-    fn of(google: Google) -> Self {
+impl GoogleAnswer {
+    fn of(google: GoogleResult) -> Self {
         match google {
-            Google::Nothing => Self {
+            GoogleResult::Nothing => Self {
                 said: Some("No results at Google Places.".to_owned()),
                 is_answer: true,
             },
-            Google::Refused(why) => Self {
+            GoogleResult::Refused(why) => Self {
                 said: Some(why),
                 is_answer: false,
             },
-            Google::Unasked | Google::Found(_) => Self::default(),
+            GoogleResult::Unasked | GoogleResult::Found(_) => Self::default(),
         }
     }
 
@@ -250,7 +250,12 @@ impl First {
     }
 }
 
-fn from_google(entries: &[Entry], title: &str, centre: Option<Point>, unit: Unit) -> String {
+fn from_google(
+    entries: &[PlaceEntry],
+    title: &str,
+    centre: Option<Coordinates>,
+    unit: DistanceUnit,
+) -> String {
     let head = format!(
         "{} {title}, from Google Places:",
         plural(entries.len(), "place")
@@ -262,10 +267,10 @@ fn from_google(entries: &[Entry], title: &str, centre: Option<Point>, unit: Unit
 
 fn from_openstreetmap(
     remarks: &[String],
-    entries: &[Entry],
+    entries: &[PlaceEntry],
     title: &str,
-    centre: Option<Point>,
-    unit: Unit,
+    centre: Option<Coordinates>,
+    unit: DistanceUnit,
     credit: &str,
 ) -> String {
     let mut lines: Vec<String> = remarks.to_vec();
@@ -302,7 +307,7 @@ mod tests {
     #[test]
     fn a_second_failure_keeps_what_was_said_first() {
         let down = || Problem::network("Down.");
-        let refused = || First::of(Google::Refused("Refused.".to_owned()));
+        let refused = || GoogleAnswer::of(GoogleResult::Refused("Refused.".to_owned()));
         assert_eq!(
             refused().alone(down(), "x").unwrap_err().what,
             "Refused. Down."
@@ -310,14 +315,14 @@ mod tests {
         let cancelled = refused().alone(Problem::cancelled(), "x");
         assert!(cancelled.unwrap_err().is_cancelled());
         assert_eq!(
-            First::of(Google::Unasked)
+            GoogleAnswer::of(GoogleResult::Unasked)
                 .alone(down(), "x")
                 .unwrap_err()
                 .what,
             "Down."
         );
         assert_eq!(
-            First::of(Google::Nothing)
+            GoogleAnswer::of(GoogleResult::Nothing)
                 .alone(down(), "for \"x\"")
                 .unwrap(),
             "No results for \"x\" at Google Places, and OpenStreetMap could not be reached: Down."

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::gcloud::{self, Said};
+use super::gcloud::{self, GcloudOutcome};
 use super::remembered;
-use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::tools::engine::approval::ApprovalRequest;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::geo::osm::shown;
 
 /// Longest sign-in in a browser; the call's own limit is a little longer than all steps together.
@@ -18,8 +18,8 @@ const STEP: Duration = Duration::from_secs(30);
 const APIS: [&str; 2] = ["places-backend.googleapis.com", "places.googleapis.com"];
 
 /// The steps so far.
-struct Steps<'a> {
-    ctx: &'a Ctx,
+struct SetupProgress<'a> {
+    ctx: &'a ToolContext,
     done: String,
 }
 
@@ -27,7 +27,7 @@ struct Steps<'a> {
 ///
 /// # Errors
 /// The step that failed, its message, and the command to run manually, with the steps that succeeded.
-pub(super) fn run(ctx: &Ctx) -> Outcome<String> {
+pub(super) fn run(ctx: &ToolContext) -> Outcome<String> {
     if !gcloud::is_there(ctx) {
         return Err(Problem::missing("The program gcloud was not found.")
             .next("Install the Google Cloud CLI, or set GOOGLE_PLACES_API_KEY to a key of yours.")
@@ -38,7 +38,7 @@ pub(super) fn run(ctx: &Ctx) -> Outcome<String> {
         "set up Google's places with gcloud",
         "sign in to Google in the browser if need be, and enable the Places API in the project that gcloud has set",
     ))?;
-    let mut steps = Steps {
+    let mut steps = SetupProgress {
         ctx,
         done: String::new(),
     };
@@ -51,7 +51,7 @@ pub(super) fn run(ctx: &Ctx) -> Outcome<String> {
     }
 }
 
-impl Steps<'_> {
+impl SetupProgress<'_> {
     fn walk(&mut self) -> Outcome<()> {
         let account = match self.account()? {
             Some(account) => account,
@@ -110,7 +110,7 @@ impl Steps<'_> {
         let ctx = self.ctx;
         if !ctx.approval.is_attended() {
             let problem = Problem::new(
-                Kind::Auth,
+                ProblemKind::Auth,
                 "gcloud is not signed in, and nobody is here who could sign in.",
             );
             return Err(problem.next(format!("Run manually: {BY_HAND}")));
@@ -122,9 +122,9 @@ impl Steps<'_> {
         // Without a browser gcloud asks for a code; it ends when its input is empty.
         let limit = if browser { SIGN_IN } else { STEP / 2 };
         let why = match gcloud::run(ctx, &["auth", "login", "--update-adc"], limit)? {
-            Said::Text(_) => return Ok(self.account()?.unwrap_or_default()),
-            Said::Failed(why) => why,
-            Said::Late => "nobody signed in in time".to_owned(),
+            GcloudOutcome::Text(_) => return Ok(self.account()?.unwrap_or_default()),
+            GcloudOutcome::Failed(why) => why,
+            GcloudOutcome::Late => "nobody signed in in time".to_owned(),
         };
         Err(failed("The sign-in did not work", &why, BY_HAND))
     }
@@ -161,16 +161,16 @@ impl Steps<'_> {
     fn step(&self, args: &[&str]) -> Outcome<Result<String, String>> {
         self.ctx.progress(format!("gcloud {}", args.join(" ")));
         Ok(match gcloud::run(self.ctx, args, STEP)? {
-            Said::Text(text) => Ok(text),
-            Said::Failed(why) => Err(why),
-            Said::Late => Err(format!("it took longer than {} s", STEP.as_secs())),
+            GcloudOutcome::Text(text) => Ok(text),
+            GcloudOutcome::Failed(why) => Err(why),
+            GcloudOutcome::Late => Err(format!("it took longer than {} s", STEP.as_secs())),
         })
     }
 }
 
 fn failed(what: &str, why: &str, by_hand: &str) -> Problem {
     Problem::new(
-        Kind::Auth,
+        ProblemKind::Auth,
         format!("{what}: {}.", why.trim_end_matches('.')),
     )
     .next(format!("Run manually: {by_hand}"))

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::query::{escaped, literal};
-use crate::tools::geo::point::Point;
+use crate::tools::geo::point::Coordinates;
 
 /// Google's names, and the tags that say the same; `&` joins tags that must both be there.
 const KINDS: &[(&str, &str)] = &[
@@ -129,9 +129,9 @@ const KINDS: &[(&str, &str)] = &[
     ("hindu_temple", "amenity=place_of_worship&religion=hindu"),
 ];
 /// Elements that the server sends of each ring.
-const MOST: usize = 200;
+const MAX_ELEMENTS: usize = 200;
 /// From this radius on, a circle of a fifth of it is searched first: the server truncates by age of the entry, not by distance.
-const WIDE: f64 = 1_000.0;
+const WIDE_RADIUS_METRES: f64 = 1_000.0;
 
 /// A type's name as Google writes it: `Coffee shops` is `coffee_shop`.
 pub(crate) fn plain(name: &str) -> String {
@@ -213,22 +213,22 @@ fn equal(key: &str, value: &str) -> String {
 }
 
 /// A query for these kinds ([`plain`]) around a point.
-pub(crate) fn query(kinds: &[String], centre: Point, radius: f64) -> String {
-    use crate::base::text::figure;
+pub(crate) fn query(kinds: &[String], centre: Coordinates, radius: f64) -> String {
+    use crate::base::text::trim_decimals;
     let conditions = conditions(kinds);
     let mut out = "[out:json][timeout:15];".to_owned();
-    let near = (radius >= WIDE).then_some(radius / 5.0);
+    let near = (radius >= WIDE_RADIUS_METRES).then_some(radius / 5.0);
     for radius in near.into_iter().chain([radius]) {
-        let (lat, lon) = (figure(centre.lat, 7), figure(centre.lon, 7));
+        let (lat, lon) = (trim_decimals(centre.lat, 7), trim_decimals(centre.lon, 7));
         out.push('(');
         for condition in &conditions {
             let _ = write!(
                 out,
                 "nwr{condition}(around:{},{lat},{lon});",
-                figure(radius, 0)
+                trim_decimals(radius, 0)
             );
         }
-        let _ = write!(out, ");out center {MOST};");
+        let _ = write!(out, ");out center {MAX_ELEMENTS};");
     }
     out
 }
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn queries_ask_for_all_shapes_and_the_near_ones_first() {
-        let at = Point::new(0.0, -4.5).unwrap();
+        let at = Coordinates::new(0.0, -4.5).unwrap();
         assert_eq!(
             query(&["cafe".to_owned()], at, 300.4),
             r#"[out:json][timeout:15];(nwr["amenity"="cafe"](around:300,0,-4.5););out center 200;"#

@@ -5,32 +5,32 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::shown;
-use crate::base::json::Pick;
-use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::json::JsonExt;
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::formats::html;
-use crate::net::service::{Answer, again};
+use crate::net::service::{ServiceResponse, again};
 use crate::net::services::NOMINATIM;
-use crate::tools::engine::context::Ctx;
-use crate::tools::geo::point::Point;
+use crate::tools::engine::context::ToolContext;
+use crate::tools::geo::point::Coordinates;
 
 /// How long answers are cached: the server's policy forbids repeated queries.
 const KEEP: Duration = Duration::from_secs(3_600);
 /// Pause after a block for overuse.
 const BLOCKED: Duration = Duration::from_secs(600);
 /// The longest that an answer is waited for: a second try after a pause must end within the tool's time.
-const LIMIT: Duration = Duration::from_secs(9);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(9);
 /// Before the one second try of an overloaded server.
 const OVERLOADED: Duration = Duration::from_secs(5);
 
 /// One place.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Spot {
+pub(crate) struct OsmPlace {
     /// Name, when it has one of its own.
     pub(crate) name: Option<String>,
     /// Name and address in one.
     pub(crate) label: String,
     /// Its position.
-    pub(crate) point: Point,
+    pub(crate) point: Coordinates,
     /// `amenity=cafe`.
     pub(crate) kind: String,
     /// `way 4532022`.
@@ -40,7 +40,7 @@ pub(crate) struct Spot {
 }
 
 /// A box around a point, `lon1,lat1,lon2,lat2`.
-pub(crate) fn around(centre: Point, radius: f64) -> String {
+pub(crate) fn around(centre: Coordinates, radius: f64) -> String {
     let tall = radius / 111_320.0;
     let wide = centre.wide(tall);
     let (west, east) = (
@@ -58,7 +58,12 @@ pub(crate) fn around(centre: Point, radius: f64) -> String {
 ///
 /// # Errors
 /// `Config` without the contact that the public server requires; errors of the server or the network.
-pub(crate) fn search(ctx: &Ctx, what: &str, most: u64, inside: Option<&str>) -> Outcome<Vec<Spot>> {
+pub(crate) fn search(
+    ctx: &ToolContext,
+    what: &str,
+    most: u64,
+    inside: Option<&str>,
+) -> Outcome<Vec<OsmPlace>> {
     let ask = || {
         ctx.ask(&NOMINATIM)
             .path("/search")
@@ -72,7 +77,7 @@ pub(crate) fn search(ctx: &Ctx, what: &str, most: u64, inside: Option<&str>) -> 
             .query_if("bounded", inside.map(|_| 1))
             .keep_if(KEEP, Value::is_array)
             .only_once()
-            .within(LIMIT)
+            .timeout(REQUEST_TIMEOUT)
     };
     let mut answer = ask().get()?;
     if answer.status == 503 {
@@ -85,12 +90,12 @@ pub(crate) fn search(ctx: &Ctx, what: &str, most: u64, inside: Option<&str>) -> 
         }
     }
     let rows = judged(&answer).inspect_err(|problem| {
-        if problem.kind == Kind::Limit {
+        if problem.kind == ProblemKind::Limit {
             let wait = answer.retry_after().unwrap_or(BLOCKED);
-            ctx.world.outside.rest(&NOMINATIM, wait);
+            ctx.world.outside.hold_back(&NOMINATIM, wait);
         }
     })?;
-    let mut spots: Vec<Spot> = rows.iter().filter_map(spot).collect();
+    let mut spots: Vec<OsmPlace> = rows.iter().filter_map(spot).collect();
     if spots.is_empty() && !rows.is_empty() {
         return Err(answer.unreadable());
     }
@@ -99,7 +104,7 @@ pub(crate) fn search(ctx: &Ctx, what: &str, most: u64, inside: Option<&str>) -> 
 }
 
 /// The rows of an answer, or why there are none.
-fn judged(answer: &Answer) -> Outcome<Vec<Value>> {
+fn judged(answer: &ServiceResponse) -> Outcome<Vec<Value>> {
     let value = answer.value();
     let fault = value.as_ref().and_then(|value| {
         let keys = ["error/message", "error", "message"];
@@ -125,7 +130,7 @@ fn judged(answer: &Answer) -> Outcome<Vec<Value>> {
     }
     if answer.status == 403 {
         let mut problem = answer.refused(said);
-        problem.kind = Kind::Refused;
+        problem.kind = ProblemKind::Refused;
         return Err(problem.next(
             "Waiting does not help: the server does not take the contact for one. Set MARVIN_CONTACT to an e-mail or web address of yours.",
         ));
@@ -144,7 +149,7 @@ fn judged(answer: &Answer) -> Outcome<Vec<Value>> {
 }
 
 /// An error with a next step, for any status.
-fn refused(answer: &Answer, said: Option<&str>) -> Problem {
+fn refused(answer: &ServiceResponse, said: Option<&str>) -> Problem {
     let problem = answer.refused(said);
     match problem.next.is_empty() {
         true => problem.next("Say it in other words, or try again later."),
@@ -152,8 +157,8 @@ fn refused(answer: &Answer, said: Option<&str>) -> Problem {
     }
 }
 
-fn spot(row: &Value) -> Option<Spot> {
-    let point = Point::found(row.number("lat")?, row.number("lon")?)?;
+fn spot(row: &Value) -> Option<OsmPlace> {
+    let point = Coordinates::found(row.number("lat")?, row.number("lon")?)?;
     let kind = row.text("type").unwrap_or_default();
     // jsonv2 says category where json says class.
     let class = row.text("category").or_else(|| row.text("class"));
@@ -167,7 +172,7 @@ fn spot(row: &Value) -> Option<Spot> {
     let label = row.text("display_name").or(own).map(shown);
     // A place without a label is still useful if it can be looked at.
     let label = label.or_else(|| Some(format!("Unnamed place ({})", object.as_deref()?)))?;
-    Some(Spot {
+    Some(OsmPlace {
         name: own.map(shown).filter(|_| kind != "house"),
         label,
         point,
@@ -186,20 +191,26 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn answer(status: u16, body: &str) -> Answer {
-        Answer::new(&NOMINATIM, status, body.as_bytes().to_vec())
+    fn answer(status: u16, body: &str) -> ServiceResponse {
+        ServiceResponse::new(&NOMINATIM, status, body.as_bytes().to_vec())
     }
 
     #[test]
     fn refusals_are_told_apart() {
         let kind = |status, body: &str| judged(&answer(status, body)).unwrap_err().kind;
-        assert_eq!(kind(429, ""), Kind::Limit);
-        assert_eq!(kind(509, "<html>x"), Kind::Limit);
-        assert_eq!(kind(200, "<h1>Bandwidth limit exceeded</h1>"), Kind::Limit);
-        assert_eq!(kind(403, "<html><h1>Access denied</h1>"), Kind::Refused);
-        assert_eq!(kind(500, "<html>oops"), Kind::Network);
-        assert_eq!(kind(200, "<html>hello"), Kind::Network);
-        assert_eq!(kind(200, "{}"), Kind::Network);
+        assert_eq!(kind(429, ""), ProblemKind::Limit);
+        assert_eq!(kind(509, "<html>x"), ProblemKind::Limit);
+        assert_eq!(
+            kind(200, "<h1>Bandwidth limit exceeded</h1>"),
+            ProblemKind::Limit
+        );
+        assert_eq!(
+            kind(403, "<html><h1>Access denied</h1>"),
+            ProblemKind::Refused
+        );
+        assert_eq!(kind(500, "<html>oops"), ProblemKind::Network);
+        assert_eq!(kind(200, "<html>hello"), ProblemKind::Network);
+        assert_eq!(kind(200, "{}"), ProblemKind::Network);
         let fault = r#"{"error": {"code": 400, "message": "Bad viewbox."}}"#;
         let problem = judged(&answer(400, fault)).unwrap_err();
         assert_eq!(
@@ -242,7 +253,7 @@ mod tests {
 
     #[test]
     fn boxes_stay_on_the_globe() {
-        let at = |lat, lon| around(Point::new(lat, lon).unwrap(), 11_132.0);
+        let at = |lat, lon| around(Coordinates::new(lat, lon).unwrap(), 11_132.0);
         assert_eq!(at(0.0, 0.0), "-0.100000,0.100000,0.100000,-0.100000");
         assert_eq!(
             at(90.0, 179.95),

@@ -5,25 +5,25 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::{credit, shown};
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::plural;
 use crate::formats::html;
-use crate::net::service::{Answer, again};
+use crate::net::service::{ServiceResponse, again};
 use crate::net::services::OVERPASS;
-use crate::tools::engine::context::Ctx;
-use crate::tools::geo::point::Point;
+use crate::tools::engine::context::ToolContext;
+use crate::tools::geo::point::Coordinates;
 
 /// Before the one second try of a busy server.
 const BUSY: Duration = Duration::from_secs(5);
 /// The longest wait before a retry, when the server says how long.
-const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_RETRY_WAIT: Duration = Duration::from_secs(10);
 /// Pause after a second refusal for overuse.
 const QUOTA: Duration = Duration::from_secs(60);
 
 /// The result of a query.
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct OverpassReply {
     /// Everything, in the server's order.
     pub(crate) elements: Vec<Element>,
     /// A note of the server's that is not a failure.
@@ -40,12 +40,12 @@ pub(crate) struct Element {
     /// Its number.
     pub(crate) id: Option<i64>,
     /// Its position, or its centre.
-    pub(crate) point: Option<Point>,
+    pub(crate) point: Option<Coordinates>,
     /// Its tags, in the server's order.
     pub(crate) tags: Vec<(String, String)>,
 }
 
-impl Reply {
+impl OverpassReply {
     /// The attribution that the licence requires.
     pub(crate) fn credit(&self) -> String {
         match &self.as_of {
@@ -76,14 +76,14 @@ impl Element {
 /// # Errors
 /// `Config` without the contact that the public server requires; `Input` for a query with a syntax error; `Limit` for one that took too long or too
 /// many of them; errors of the network.
-pub(crate) fn run(ctx: &Ctx, query: &str, limit: Duration) -> Outcome<Reply> {
+pub(crate) fn run(ctx: &ToolContext, query: &str, limit: Duration) -> Outcome<OverpassReply> {
     let began = Instant::now();
     let asked = ctx
         .ask(&OVERPASS)
         .path("/api/interpreter")
-        .within(limit)
+        .timeout(limit)
         .again_after(BUSY)
-        .patience(PATIENCE)
+        .max_retry_wait(MAX_RETRY_WAIT)
         .form(&[("data", query)]);
     let answer =
         asked.map_err(
@@ -95,12 +95,12 @@ pub(crate) fn run(ctx: &Ctx, query: &str, limit: Duration) -> Outcome<Reply> {
     judged(&answer).inspect_err(|_| {
         if answer.status == 429 {
             let wait = answer.retry_after().unwrap_or(QUOTA);
-            ctx.world.outside.rest(&OVERPASS, wait);
+            ctx.world.outside.hold_back(&OVERPASS, wait);
         }
     })
 }
 
-fn judged(answer: &Answer) -> Outcome<Reply> {
+fn judged(answer: &ServiceResponse) -> Outcome<OverpassReply> {
     let Some(value) = answer.value().filter(|_| answer.is_ok()) else {
         return Err(refused(answer));
     };
@@ -131,7 +131,7 @@ fn judged(answer: &Answer) -> Outcome<Reply> {
     if none || (elements.is_empty() && !rows.is_empty()) {
         return Err(answer.unreadable());
     }
-    Ok(Reply {
+    Ok(OverpassReply {
         elements,
         remark,
         as_of: value.text("osm3s/timestamp_osm_base").map(shown),
@@ -139,7 +139,7 @@ fn judged(answer: &Answer) -> Outcome<Reply> {
 }
 
 /// Why there is no list of elements.
-fn refused(answer: &Answer) -> Problem {
+fn refused(answer: &ServiceResponse) -> Problem {
     let page = answer.text();
     let fault = page_error(&page);
     let said = fault.clone().or_else(|| page_words(&page));
@@ -157,7 +157,7 @@ fn refused(answer: &Answer) -> Problem {
     if answer.status == 429 || is(&["rate_limited"]) {
         let problem = Problem::limit(format!("Too many requests to Overpass{status}{said_so}"));
         // A shorter wait than this was tried already.
-        let wait = answer.retry_after().filter(|wait| *wait > PATIENCE);
+        let wait = answer.retry_after().filter(|wait| *wait > MAX_RETRY_WAIT);
         return problem.next(match wait {
             Some(wait) => again(wait),
             None => {
@@ -217,10 +217,10 @@ fn page_words(page: &str) -> Option<String> {
 
 fn element(value: &Value) -> Option<Element> {
     let kind = shown(value.text("type")?);
-    let at = |lat: &str, lon: &str| Point::found(value.number(lat)?, value.number(lon)?);
+    let at = |lat: &str, lon: &str| Coordinates::found(value.number(lat)?, value.number(lon)?);
     let middle = || {
         let half = |a: &str, b: &str| Some((value.number(a)? + value.number(b)?) / 2.0);
-        Point::found(
+        Coordinates::found(
             half("bounds/minlat", "bounds/maxlat")?,
             half("bounds/minlon", "bounds/maxlon")?,
         )
@@ -248,12 +248,12 @@ fn element(value: &Value) -> Option<Element> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::problem::Kind;
+    use crate::base::problem::ProblemKind;
     use proptest::prelude::*;
     use serde_json::json;
 
-    fn answer(status: u16, body: &str) -> Answer {
-        Answer::new(&OVERPASS, status, body.as_bytes().to_vec())
+    fn answer(status: u16, body: &str) -> ServiceResponse {
+        ServiceResponse::new(&OVERPASS, status, body.as_bytes().to_vec())
     }
 
     fn page(words: &str) -> String {
@@ -266,22 +266,31 @@ mod tests {
     fn failures_are_told_by_their_words() {
         let problem = |status, body: &str| judged(&answer(status, body)).unwrap_err();
         let wrong = problem(400, &page("line 1: parse error: &quot;;&quot; missing"));
-        assert_eq!(wrong.kind, Kind::Input);
+        assert_eq!(wrong.kind, ProblemKind::Input);
         assert_eq!(
             wrong.what,
             "Overpass cannot run the query: line 1: parse error: \";\" missing"
         );
-        assert_eq!(problem(200, &page("static error: x")).kind, Kind::Input);
-        assert_eq!(problem(429, &page("x::rate_limited.")).kind, Kind::Limit);
-        assert_eq!(problem(429, "").kind, Kind::Limit);
-        assert_eq!(problem(504, &page("x::timeout.")).kind, Kind::Network);
+        assert_eq!(
+            problem(200, &page("static error: x")).kind,
+            ProblemKind::Input
+        );
+        assert_eq!(
+            problem(429, &page("x::rate_limited.")).kind,
+            ProblemKind::Limit
+        );
+        assert_eq!(problem(429, "").kind, ProblemKind::Limit);
+        assert_eq!(
+            problem(504, &page("x::timeout.")).kind,
+            ProblemKind::Network
+        );
         let late = problem(
             200,
             &json!({"elements": [{"type": "node", "id": 1}],
             "remark": "runtime error: Query ran out of memory."})
             .to_string(),
         );
-        assert_eq!(late.kind, Kind::Limit);
+        assert_eq!(late.kind, ProblemKind::Limit);
         assert_eq!(
             late.what,
             "Overpass did not finish the query: Query ran out of memory. Until then 1 element had been found."
@@ -292,7 +301,7 @@ mod tests {
                 .contains("in XML")
         );
         for odd in ["{}", "[]", "", "{\"elements\": 5}"] {
-            assert_eq!(problem(200, odd).kind, Kind::Network, "{odd}");
+            assert_eq!(problem(200, odd).kind, ProblemKind::Network, "{odd}");
         }
     }
 

@@ -1,18 +1,18 @@
 //! A route step by step.
 
-use super::step::{End, counts, instruction};
-use super::{Found, SOURCE};
-use crate::base::json::Pick as _;
+use super::step::{LegEnd, counts, instruction};
+use super::{RoutedTrip, SOURCE};
+use crate::base::json::JsonExt as _;
 use crate::base::problem::Outcome;
 use crate::tools::output::measures::duration;
 
 /// Steps that are shown; of a longer way those in the middle are left out.
-const MOST: usize = 200;
+const MAX_STEPS: usize = 200;
 /// How many of these are from the end.
 const TAIL: usize = 50;
 
 /// The head of the route and its numbered steps.
-pub(super) fn text(found: &Found) -> Outcome<String> {
+pub(super) fn text(found: &RoutedTrip) -> Outcome<String> {
     let mut lines = found.head();
     lines.push(format!(
         "Duration  {}, without traffic",
@@ -30,11 +30,11 @@ pub(super) fn text(found: &Found) -> Outcome<String> {
     lines.push(String::new());
     let steps = steps(found);
     let width = steps.len().to_string().len();
-    let left_out = steps.len().saturating_sub(MOST);
+    let left_out = steps.len().saturating_sub(MAX_STEPS);
     for (at, step) in steps.iter().enumerate() {
-        let gone = left_out > 0 && (MOST - TAIL..steps.len() - TAIL).contains(&at);
+        let gone = left_out > 0 && (MAX_STEPS - TAIL..steps.len() - TAIL).contains(&at);
         if gone {
-            if at == MOST - TAIL {
+            if at == MAX_STEPS - TAIL {
                 lines.push(format!(
                     "{:>width$}  … {left_out} steps are left out; ask for a part of the way to see them.",
                     ""
@@ -53,13 +53,13 @@ pub(super) fn text(found: &Found) -> Outcome<String> {
 }
 
 /// Every step that says something, with its length and time.
-fn steps(found: &Found) -> Vec<String> {
+fn steps(found: &RoutedTrip) -> Vec<String> {
     let legs = &found.route.legs;
     let mut lines = Vec::new();
     for (number, leg) in legs.iter().enumerate() {
         let end = match number + 1 == legs.len() {
-            true => End::Destination,
-            false => End::Waypoint(number + 1),
+            true => LegEnd::Destination,
+            false => LegEnd::Waypoint(number + 1),
         };
         for step in leg.iter().filter(|step| counts(step)) {
             let mut line = instruction(step, end);

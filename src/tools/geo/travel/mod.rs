@@ -6,15 +6,15 @@ mod route;
 mod step;
 mod traffic;
 
-use super::point::Point;
+use super::point::Coordinates;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 use crate::net::services::{self, OPEN_METEO, OSRM_BIKE, OSRM_CAR, OSRM_FOOT, Service};
 use crate::tools::READ;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::measures::{Units, duration};
-use mode::{Asked, Mode};
-use route::{Route, Trip};
+use mode::{Mode, RequestedMode};
+use route::{Route, RouteRequest};
 
 /// The services with road data.
 const ROADS: &[&Service] = &[&OSRM_CAR, &OSRM_FOOT, &OSRM_BIKE];
@@ -33,7 +33,7 @@ crate::tools! { "travel";
         /// end longitude
         dest_lng: f64, example: "13.398", alias: &["dest_lon", "destination_lng", "destination_lon"];
         /// travel profile; any other value falls back to driving
-        mode: Asked = "driving";
+        mode: RequestedMode = "driving";
     } => estimate, says [
         "how long from {origin_lat} {origin_lng} to {dest_lat} {dest_lng}",
         "how long from {origin_lat}, {origin_lng} to {dest_lat}, {dest_lng}",
@@ -52,7 +52,7 @@ crate::tools! { "travel";
         /// end longitude
         dest_lng: f64, example: "13.398", alias: &["dest_lon", "destination_lng", "destination_lon"];
         /// travel profile; any other value falls back to driving
-        mode: Asked = "driving";
+        mode: RequestedMode = "driving";
         /// intermediate stops as "lat,lng;lat,lng"
         waypoints: String = "", alias: &["via"];
     } => directions, says [
@@ -71,7 +71,7 @@ crate::tools! { "travel";
         /// end longitude
         dest_lng: f64, example: "13.398", alias: &["dest_lon", "destination_lng", "destination_lon"];
         /// travel profile; any other value falls back to driving
-        mode: Asked = "driving";
+        mode: RequestedMode = "driving";
     } => with_traffic, says [
         "how long with traffic from {origin_lat} {origin_lng} to {dest_lat} {dest_lng}",
         "how long with traffic from {origin_lat}, {origin_lng} to {dest_lat}, {dest_lng}",
@@ -81,8 +81,8 @@ crate::tools! { "travel";
 /// The attribution of a route.
 const SOURCE: &str = "Route by OSRM; map data by OpenStreetMap contributors (ODbL)";
 
-fn estimate(ctx: &Ctx, args: EstimateTravelTime) -> Outcome<String> {
-    let found = Found::new(
+fn estimate(ctx: &ToolContext, args: EstimateTravelTime) -> Outcome<String> {
+    let found = RoutedTrip::new(
         ctx,
         &args.mode,
         &[
@@ -101,16 +101,16 @@ fn estimate(ctx: &Ctx, args: EstimateTravelTime) -> Outcome<String> {
     Ok(lines.join("\n"))
 }
 
-fn directions(ctx: &Ctx, args: GetDirections) -> Outcome<String> {
+fn directions(ctx: &ToolContext, args: GetDirections) -> Outcome<String> {
     let mut points = vec![(args.origin_lat, args.origin_lng)];
     points.extend(waypoints(&args.waypoints)?);
     points.push((args.dest_lat, args.dest_lng));
-    let found = Found::new(ctx, &args.mode, &points)?;
+    let found = RoutedTrip::new(ctx, &args.mode, &points)?;
     directions::text(&found)
 }
 
-fn with_traffic(ctx: &Ctx, args: EstimateTrafficAdjustedTime) -> Outcome<String> {
-    let found = Found::new(
+fn with_traffic(ctx: &ToolContext, args: EstimateTrafficAdjustedTime) -> Outcome<String> {
+    let found = RoutedTrip::new(
         ctx,
         &args.mode,
         &[
@@ -122,8 +122,8 @@ fn with_traffic(ctx: &Ctx, args: EstimateTrafficAdjustedTime) -> Outcome<String>
 }
 
 /// A trip with its route, and notices about it.
-struct Found {
-    trip: Trip,
+struct RoutedTrip {
+    trip: RouteRequest,
     route: Route,
     /// The way of travelling that the route is really for.
     mode: Mode,
@@ -131,13 +131,13 @@ struct Found {
     notes: Vec<String>,
 }
 
-impl Found {
-    fn new(ctx: &Ctx, asked: &Asked, points: &[(f64, f64)]) -> Outcome<Self> {
-        let points: Outcome<Vec<Point>> = points
+impl RoutedTrip {
+    fn new(ctx: &ToolContext, asked: &RequestedMode, points: &[(f64, f64)]) -> Outcome<Self> {
+        let points: Outcome<Vec<Coordinates>> = points
             .iter()
-            .map(|(lat, lon)| Point::new(*lat, *lon))
+            .map(|(lat, lon)| Coordinates::new(*lat, *lon))
             .collect();
-        let trip = Trip {
+        let trip = RouteRequest {
             mode: asked.mode,
             points: points?,
         };
@@ -195,7 +195,7 @@ fn waypoints(text: &str) -> Outcome<Vec<(f64, f64)>> {
                 _ => Err(Problem::input(format!(
                     "Waypoint {}, \"{}\", is not a pair of coordinates.",
                     at + 1,
-                    clip(&visible(stop), 60)
+                    clip(&escape_controls(stop), 60)
                 ))
                 .next("Give latitude and longitude of each stop, with semicolons between stops: \"52.52,13.405;52.5,13.42\".")),
             }

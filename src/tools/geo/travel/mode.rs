@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::base::params::{Param, Type};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 use crate::net::services::{OSRM_BIKE, OSRM_CAR, OSRM_FOOT, Service};
 
 /// A way to travel.
@@ -16,7 +16,7 @@ pub(super) enum Mode {
 
 /// A travel mode as requested; unknown words fall back to driving, with a notice.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct RequestedMode {
     pub(super) mode: Mode,
     /// The word that names no mode.
     unknown: Option<String>,
@@ -77,7 +77,7 @@ impl Mode {
     }
 }
 
-impl Param for Asked {
+impl Param for RequestedMode {
     const TYPE: Type = Type::Choice(&["driving", "cycling", "foot"]);
 
     fn read(value: &Value) -> Option<Self> {
@@ -95,13 +95,13 @@ impl Param for Asked {
     }
 }
 
-impl Asked {
+impl RequestedMode {
     /// The notice about a word that names no mode.
     pub(super) fn notice(&self) -> Option<String> {
         let word = self.unknown.as_ref()?;
         Some(format!(
             "There is no mode \"{}\" (driving, cycling and foot are known): this is by car.",
-            clip(&visible(word), 40)
+            clip(&escape_controls(word), 40)
         ))
     }
 }
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn words_of_people_are_known_and_others_are_told() {
-        let read = |word: &str| Asked::read(&Value::from(word)).unwrap();
+        let read = |word: &str| RequestedMode::read(&Value::from(word)).unwrap();
         assert_eq!(read("Walking").mode, Mode::Foot);
         assert_eq!(read(" foot ").mode, Mode::Foot);
         assert_eq!(read("bike").mode, Mode::Cycling);

@@ -5,19 +5,19 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::mode::Mode;
-use crate::base::json::Pick;
-use crate::base::problem::{Kind, Outcome, Problem};
-use crate::base::text::{capital, clip, figure, one_line, visible};
-use crate::net::service::{Answer, again};
+use crate::base::json::JsonExt;
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::text::{capitalize, clip, escape_controls, one_line, trim_decimals};
+use crate::net::service::{ServiceResponse, again};
 use crate::net::services::{self, Service};
-use crate::tools::engine::context::Ctx;
-use crate::tools::geo::point::Point;
+use crate::tools::engine::context::ToolContext;
+use crate::tools::geo::point::Coordinates;
 use crate::tools::output::measures::Units;
 
 /// How long routes are cached.
 const KEEP: Duration = Duration::from_secs(300);
 /// The longest that the server is waited for, within the shortest limit of the tools.
-const LIMIT: Duration = Duration::from_secs(9);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(9);
 /// A point farther than this from a road gets a notice.
 const FAR: f64 = 1_000.0;
 /// A point that lies farther from a road than this is not where the caller thinks it is.
@@ -25,10 +25,10 @@ const ABSURD: f64 = 50_000.0;
 
 /// A requested route.
 #[derive(Debug)]
-pub(super) struct Trip {
+pub(super) struct RouteRequest {
     pub(super) mode: Mode,
     /// Start, waypoints, destination: two at least.
-    pub(super) points: Vec<Point>,
+    pub(super) points: Vec<Coordinates>,
 }
 
 /// A way that was found.
@@ -44,14 +44,20 @@ pub(super) struct Route {
     pub(super) snaps: Vec<(f64, String)>,
 }
 
-impl Trip {
+impl RouteRequest {
     /// Sends the request to the server of the trip's mode.
     ///
     /// # Errors
     /// Errors of the service; a point that is not near a road.
-    pub(super) fn route(&self, ctx: &Ctx) -> Outcome<Route> {
+    pub(super) fn route(&self, ctx: &ToolContext) -> Outcome<Route> {
         self.has_base(ctx)?;
-        let place = |point: &Point| format!("{},{}", figure(point.lon, 6), figure(point.lat, 6));
+        let place = |point: &Coordinates| {
+            format!(
+                "{},{}",
+                trim_decimals(point.lon, 6),
+                trim_decimals(point.lat, 6)
+            )
+        };
         let places: Vec<String> = self.points.iter().map(place).collect();
         let answer = ctx
             .ask(self.mode.service())
@@ -65,7 +71,7 @@ impl Trip {
             .query("annotations", false)
             .query("generate_hints", false)
             .keep_if(KEEP, |value| value.text("code") == Some("Ok"))
-            .within(LIMIT)
+            .timeout(REQUEST_TIMEOUT)
             .get()?;
         let own = self.mode.service().is_own(&ctx.world.env);
         let route = self.judged(&answer, own)?;
@@ -74,7 +80,7 @@ impl Trip {
     }
 
     /// A mode whose base was disabled ("none") is refused, not replaced by another.
-    fn has_base(&self, ctx: &Ctx) -> Outcome<()> {
+    fn has_base(&self, ctx: &ToolContext) -> Outcome<()> {
         let service = self.mode.service();
         let base = service.base_in(&ctx.world.env);
         if base.starts_with("http://") || base.starts_with("https://") {
@@ -84,13 +90,13 @@ impl Trip {
         Err(Problem::config(format!(
             "There is no routing server for the mode {}: {variable} is \"{}\", which is not a valid address.",
             self.mode.name(),
-            clip(&visible(base), 60)
+            clip(&escape_controls(base), 60)
         ))
         .next(format!("Set {variable} to an OSRM server with such data, or take another mode.")))
     }
 
     /// The body before the status: refusals come as 400 with the reason in it.
-    fn judged(&self, answer: &Answer, own: bool) -> Outcome<Route> {
+    fn judged(&self, answer: &ServiceResponse, own: bool) -> Outcome<Route> {
         let value = answer.value();
         let code = value.as_ref().and_then(|value| value.text("code"));
         match (code, &value) {
@@ -116,9 +122,10 @@ impl Trip {
         let route = value.at("routes/0")?;
         let sound = |number: &f64| (0.0..1e12).contains(number);
         let snaps = self.points.iter().zip(value.list("waypoints"));
-        let snap = |(point, road): (&Point, &Value)| {
+        let snap = |(point, road): (&Coordinates, &Value)| {
             let moved = || {
-                let to = Point::found(road.number("location/1")?, road.number("location/0")?)?;
+                let to =
+                    Coordinates::found(road.number("location/1")?, road.number("location/0")?)?;
                 Some(point.metres_to(to))
             };
             let metres = road.number("distance").filter(sound).or_else(moved);
@@ -168,7 +175,7 @@ impl Trip {
             .next("Use fewer waypoints, or ask for the way in parts."),
             "InvalidQuery" | "InvalidUrl" | "InvalidService" | "InvalidVersion" => hint(
                 Problem::new(
-                    Kind::Config,
+                    ProblemKind::Config,
                     format!("OSRM does not understand the request ({code}{words})."),
                 ),
                 self.mode.service(),
@@ -176,7 +183,7 @@ impl Trip {
             ),
             "NotImplemented" => hint(
                 Problem::new(
-                    Kind::Config,
+                    ProblemKind::Config,
                     format!("The routing server cannot do this (NotImplemented{words})."),
                 ),
                 self.mode.service(),
@@ -214,7 +221,7 @@ impl Trip {
             if *metres > ABSURD {
                 return Err(Problem::input(format!(
                     "{} ({point}) is {} from the nearest road that the server knows.",
-                    capital(&self.called(at)),
+                    capitalize(&self.called(at)),
                     Units::Metric.length(*metres)
                 ))
                 .next("Latitude and longitude may have been swapped: latitude comes first.")
@@ -231,7 +238,7 @@ impl Trip {
             if *metres > FAR {
                 notes.push(format!(
                     "{} is {} from the nearest road; the way to it is not counted.",
-                    capital(&self.called(at)),
+                    capitalize(&self.called(at)),
                     units.length(*metres)
                 ));
             }
@@ -279,11 +286,11 @@ pub(super) fn name(text: &str) -> String {
 }
 
 /// True for statuses that say: not now. 501 says never.
-fn is_busy(answer: &Answer) -> bool {
+fn is_busy(answer: &ServiceResponse) -> bool {
     answer.status == 429 || (answer.status >= 500 && answer.status != 501)
 }
 
-fn busy(answer: &Answer, value: Option<&Value>) -> Problem {
+fn busy(answer: &ServiceResponse, value: Option<&Value>) -> Problem {
     let said = value.and_then(|value| value.text("message")).unwrap_or("");
     let said = answer.said(said);
     let words = match said.trim_end_matches('.') {

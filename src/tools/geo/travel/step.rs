@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::route::name;
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::tools::output::measures::compass;
 
 /// The end of a leg.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum LegEnd {
     /// At the waypoint of this number.
     Waypoint(usize),
     /// At the end of the trip.
@@ -25,9 +25,9 @@ pub(super) fn counts(step: &Value) -> bool {
 }
 
 /// The step as an instruction.
-pub(super) fn instruction(step: &Value, end: End) -> String {
+pub(super) fn instruction(step: &Value, end: LegEnd) -> String {
     let kind = step.text("maneuver/type").unwrap_or_default();
-    let way = Way::of(step.text("maneuver/modifier").unwrap_or_default());
+    let way = StepModifier::of(step.text("maneuver/modifier").unwrap_or_default());
     let signs = step.text("destinations").map(name);
     let (onto, on) = match (road(step), &signs) {
         // The sign's text is enough.
@@ -56,25 +56,25 @@ pub(super) fn instruction(step: &Value, end: End) -> String {
         },
         "arrive" => {
             return match end {
-                End::Destination => format!("Arrive at the destination{}", way.side()),
-                End::Waypoint(number) => format!("Reach waypoint {number}{}", way.side()),
+                LegEnd::Destination => format!("Arrive at the destination{}", way.side()),
+                LegEnd::Waypoint(number) => format!("Reach waypoint {number}{}", way.side()),
             };
         }
         "new name" => format!("Continue{}{onto}", way.gently()),
-        "continue" if way == Way::Back => format!("Make a U-turn and continue{on}"),
+        "continue" if way == StepModifier::Back => format!("Make a U-turn and continue{on}"),
         "continue" => format!("Continue{}{on}", way.plain()),
         "merge" => format!("Merge{}{onto}", way.gently()),
         "on ramp" => format!("Take the ramp{}{onto}", way.at()),
         "off ramp" => format!("Take the exit{}{onto}", way.at()),
         "fork" => match way {
-            Way::Back => format!("Make a U-turn at the fork{onto}"),
-            Way::None => format!("Keep on at the fork{onto}"),
-            Way::Side("slightly ", side) => format!("Keep {side} at the fork{onto}"),
+            StepModifier::Back => format!("Make a U-turn at the fork{onto}"),
+            StepModifier::None => format!("Keep on at the fork{onto}"),
+            StepModifier::Side("slightly ", side) => format!("Keep {side} at the fork{onto}"),
             way => format!("Keep{} at the fork{onto}", way.plain()),
         },
         "end of road" => format!("At the end of the road {}{onto}", lower(&way.turn())),
         "use lane" => match way {
-            Way::None => format!("Stay in your lane{on}"),
+            StepModifier::None => format!("Stay in your lane{on}"),
             way => format!("Use the lane{}{on}", way.lane()),
         },
         "roundabout" => circle("the roundabout"),
@@ -118,7 +118,7 @@ fn lower(text: &str) -> String {
 
 /// A modifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum StepModifier {
     None,
     Back,
     Straight,
@@ -126,7 +126,7 @@ enum Way {
     Side(&'static str, &'static str),
 }
 
-impl Way {
+impl StepModifier {
     fn of(modifier: &str) -> Self {
         match modifier {
             "uturn" => Self::Back,
@@ -210,7 +210,7 @@ mod tests {
         if !modifier.is_empty() {
             step["maneuver"]["modifier"] = json!(modifier);
         }
-        instruction(&step, End::Destination)
+        instruction(&step, LegEnd::Destination)
     }
 
     #[test]
@@ -295,7 +295,7 @@ mod tests {
     fn roads_are_called_by_name_by_number_or_not_at_all() {
         let step = |name: &str, number: Option<&str>| {
             let step = json!({"name": name, "ref": number, "maneuver": {"type": "turn", "modifier": "left"}});
-            instruction(&step, End::Destination)
+            instruction(&step, LegEnd::Destination)
         };
         assert_eq!(step("", None), "Turn left onto an unnamed road");
         assert_eq!(step(" ", Some("B 96")), "Turn left onto B 96");
@@ -313,7 +313,7 @@ mod tests {
             if more["name"].is_null() {
                 more["name"] = json!("Elm Row");
             }
-            instruction(&more, End::Waypoint(2))
+            instruction(&more, LegEnd::Waypoint(2))
         };
         for (given, wanted) in [
             (

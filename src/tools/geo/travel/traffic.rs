@@ -7,20 +7,20 @@ use std::time::Duration;
 use jiff::civil::DateTime;
 use serde_json::Value;
 
-use super::{Found, Mode, SOURCE};
-use crate::base::json::Pick as _;
+use super::{Mode, RoutedTrip, SOURCE};
+use crate::base::json::JsonExt as _;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, figure, visible};
-use crate::tools::engine::context::Ctx;
-use crate::tools::geo::point::Point;
+use crate::base::text::{clip, escape_controls, trim_decimals};
+use crate::tools::engine::context::ToolContext;
+use crate::tools::geo::point::Coordinates;
 use crate::tools::geo::weather::codes;
-use crate::tools::geo::weather::service::{self, Question};
+use crate::tools::geo::weather::service::{self, ForecastQuery};
 use crate::tools::output::measures::{Units, duration};
 
 /// Variables for the middle of the way, and for the destination's local time.
 const CURRENT: &str = "temperature_2m,precipitation,weather_code,wind_speed_10m,visibility";
 /// The weather is an extra: so long is waited for each of the two answers, and then it goes without.
-const PATIENCE: Duration = Duration::from_millis(4_500);
+const WEATHER_TIMEOUT: Duration = Duration::from_millis(4_500);
 /// Wind from here on slows down, in km/h.
 const STORM: f64 = 60.0;
 /// Sight below this is poor, in metres.
@@ -34,7 +34,7 @@ struct Factor {
 }
 
 /// The free-flow time, every factor with its reason, and what comes of them.
-pub(super) fn text(ctx: &Ctx, found: &Found) -> Outcome<String> {
+pub(super) fn text(ctx: &ToolContext, found: &RoutedTrip) -> Outcome<String> {
     let free = found.route.duration;
     let mut lines = found.head();
     lines.push(format!("Free      {}, without traffic", duration(free)));
@@ -94,7 +94,7 @@ pub(super) fn text(ctx: &Ctx, found: &Found) -> Outcome<String> {
     Ok(lines.join("\n"))
 }
 
-fn ends(found: &Found) -> Outcome<[Point; 2]> {
+fn ends(found: &RoutedTrip) -> Outcome<[Coordinates; 2]> {
     match found.trip.points.as_slice() {
         [start, .., end] => Ok([*start, *end]),
         _ => Err(Problem::internal("A trip without two ends.")),
@@ -102,14 +102,14 @@ fn ends(found: &Found) -> Outcome<[Point; 2]> {
 }
 
 /// Weather and local time at a place; the inner error is not fatal.
-fn now_at(ctx: &Ctx, point: Point) -> Outcome<Outcome<Value>> {
-    let question = Question {
+fn now_at(ctx: &ToolContext, point: Coordinates) -> Outcome<Outcome<Value>> {
+    let question = ForecastQuery {
         point,
         units: Units::Metric,
         current: CURRENT,
         daily: None,
     };
-    let answer = hurried(ctx, PATIENCE, |ctx| service::ask(ctx, question));
+    let answer = hurried(ctx, WEATHER_TIMEOUT, |ctx| service::ask(ctx, question));
     ctx.stop.check()?;
     Ok(answer.map_err(|why| match why.is_cancelled() {
         true => Problem::network("Open-Meteo did not answer in time."),
@@ -118,9 +118,13 @@ fn now_at(ctx: &Ctx, point: Point) -> Outcome<Outcome<Value>> {
 }
 
 /// Runs `work`, and cancels it after `time`.
-fn hurried<T>(ctx: &Ctx, time: Duration, work: impl FnOnce(&Ctx) -> Outcome<T>) -> Outcome<T> {
+fn hurried<T>(
+    ctx: &ToolContext,
+    time: Duration,
+    work: impl FnOnce(&ToolContext) -> Outcome<T>,
+) -> Outcome<T> {
     let (stop, _fires_with_the_call) = ctx.stop.child();
-    let inner = Ctx {
+    let inner = ToolContext {
         stop: stop.clone(),
         ..ctx.clone()
     };
@@ -138,9 +142,11 @@ fn hurried<T>(ctx: &Ctx, time: Duration, work: impl FnOnce(&Ctx) -> Outcome<T>) 
 }
 
 /// The local time at the destination as text, and the factor of its hour; UTC if it is unknown.
-fn moment(ctx: &Ctx, there: &Outcome<Value>) -> (String, Factor) {
+fn moment(ctx: &ToolContext, there: &Outcome<Value>) -> (String, Factor) {
     let told = there.as_ref().ok().and_then(|value| {
-        let zone = value.text("timezone").map(|zone| clip(&visible(zone), 40));
+        let zone = value
+            .text("timezone")
+            .map(|zone| clip(&escape_controls(zone), 40));
         let zone = zone.map_or_else(String::new, |zone| format!(" ({zone})"));
         let local = value
             .text("current/time")
@@ -255,7 +261,11 @@ fn conditions(value: &Value) -> String {
             .number(&format!("current/{key}"))
             .filter(|number| number.abs() < 1e5)?;
         let unit = value.text(&format!("current_units/{key}")).unwrap_or(usual);
-        Some(format!("{} {}", figure(number, 1), clip(&visible(unit), 8)))
+        Some(format!(
+            "{} {}",
+            trim_decimals(number, 1),
+            clip(&escape_controls(unit), 8)
+        ))
     };
     words.extend(shown("temperature_2m", "°C"));
     words.extend(shown("precipitation", "mm").map(|fell| format!("precipitation {fell}")));
@@ -263,7 +273,7 @@ fn conditions(value: &Value) -> String {
     words.extend(
         sight(value)
             .filter(|metres| *metres < POOR_SIGHT * 5.0)
-            .map(|metres| format!("sight {} m", figure(metres, 0))),
+            .map(|metres| format!("sight {} m", trim_decimals(metres, 0))),
     );
     match words.is_empty() {
         true => "nothing is known about it in the middle of the way".to_owned(),
@@ -272,7 +282,7 @@ fn conditions(value: &Value) -> String {
 }
 
 fn times(factor: f64) -> String {
-    figure(factor, 2)
+    trim_decimals(factor, 2)
 }
 
 #[cfg(test)]

@@ -6,13 +6,13 @@ mod now;
 pub(crate) mod service;
 mod table;
 
-use super::point::Point;
+use super::point::Coordinates;
 use crate::base::problem::{Outcome, Problem};
 use crate::net::services::{OPEN_METEO, Service};
 use crate::tools::READ;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::measures::Units;
-use service::Question;
+use service::ForecastQuery;
 
 /// Variables of the current weather.
 const CURRENT: &str = "temperature_2m,relative_humidity_2m,apparent_temperature,precipitation,weather_code,wind_speed_10m,wind_direction_10m";
@@ -37,12 +37,12 @@ crate::tools! { "weather";
     ];
 }
 
-fn forecast(ctx: &Ctx, args: WeatherForecast) -> Outcome<String> {
-    let point = Point::new(args.latitude, args.longitude)?;
+fn forecast(ctx: &ToolContext, args: WeatherForecast) -> Outcome<String> {
+    let point = Coordinates::new(args.latitude, args.longitude)?;
     let units = Units::of(ctx);
     let value = service::ask(
         ctx,
-        Question {
+        ForecastQuery {
             point,
             units,
             current: CURRENT,

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::codes;
 use super::table::{WIDE, amount, fitted, sound, unit};
-use crate::base::json::Pick;
-use crate::base::text::{capital, clip, figure, visible};
-use crate::tools::geo::point::Point;
+use crate::base::json::JsonExt;
+use crate::base::text::{capitalize, clip, escape_controls, trim_decimals};
+use crate::tools::geo::point::Coordinates;
 use crate::tools::output::measures::{Units, compass};
 
 /// From this distance on, the distance to the grid cell is shown.
@@ -16,9 +16,13 @@ const NEAR: f64 = 100.0;
 pub(super) const NOTHING: &str = "Nothing is known about the weather now.";
 
 /// Place and time, and the current weather.
-pub(super) fn now(value: &Value, point: Point, units: Units) -> String {
+pub(super) fn now(value: &Value, point: Coordinates, units: Units) -> String {
     let mut place = Vec::new();
-    place.extend(value.text("timezone").map(|zone| clip(&visible(zone), 40)));
+    place.extend(
+        value
+            .text("timezone")
+            .map(|zone| clip(&escape_controls(zone), 40)),
+    );
     place.extend(value.text("current/time").and_then(moment));
     let place = match place.is_empty() {
         true => String::new(),
@@ -45,7 +49,7 @@ pub(super) fn now(value: &Value, point: Point, units: Units) -> String {
     let lines: Vec<String> = [air, more]
         .into_iter()
         .filter(|words| !words.is_empty())
-        .map(|words| fitted(&capital(&words.join(", ")), WIDE - 5))
+        .map(|words| fitted(&capitalize(&words.join(", ")), WIDE - 5))
         .collect();
     match lines.is_empty() {
         true => {
@@ -69,25 +73,25 @@ fn moment(text: &str) -> Option<String> {
 }
 
 /// The source of the values, and their exact place.
-pub(super) fn source(value: &Value, point: Point, units: Units) -> String {
+pub(super) fn source(value: &Value, point: Coordinates, units: Units) -> String {
     let cell = value
         .number("latitude")
         .zip(value.number("longitude"))
-        .and_then(|(lat, lon)| Point::found(lat, lon))
+        .and_then(|(lat, lon)| Coordinates::found(lat, lon))
         .filter(|cell| cell.metres_to(point) >= NEAR);
     let mut words = String::new();
     if let Some(cell) = cell {
         let height = sound(value, "elevation")
             .map(|metres| match units {
-                Units::Metric => format!(" ({} m high)", figure(metres, 0)),
-                Units::Miles => format!(" ({} ft high)", figure(metres / 0.3048, 0)),
+                Units::Metric => format!(" ({} m high)", trim_decimals(metres, 0)),
+                Units::Miles => format!(" ({} ft high)", trim_decimals(metres / 0.3048, 0)),
             })
             .unwrap_or_default();
         let away = units.length(cell.metres_to(point));
         words = format!(
             "Values of the grid cell at {}, {}{height}, {away} away.\n",
-            figure(cell.lat, 4),
-            figure(cell.lon, 4)
+            trim_decimals(cell.lat, 4),
+            trim_decimals(cell.lon, 4)
         );
     }
     words.push_str("Weather data by Open-Meteo.com (CC BY 4.0)");

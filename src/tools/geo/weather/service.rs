@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::base::json::Pick;
-use crate::base::problem::{Kind, Outcome, Problem};
-use crate::net::service::Answer;
+use crate::base::json::JsonExt;
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::net::service::ServiceResponse;
 use crate::net::services::OPEN_METEO;
-use crate::tools::engine::context::Ctx;
-use crate::tools::geo::point::Point;
+use crate::tools::engine::context::ToolContext;
+use crate::tools::geo::point::Coordinates;
 use crate::tools::output::measures::Units;
 
 /// How long answers are cached: the service updates its values every fifteen minutes.
@@ -18,13 +18,13 @@ const KEEP: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// The longest wait for an answer, within the limit of every tool that uses it.
-const LIMIT: Duration = Duration::from_secs(13);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(13);
 
 /// What to request for a place.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Question {
+pub(crate) struct ForecastQuery {
     /// Where.
-    pub(crate) point: Point,
+    pub(crate) point: Coordinates,
     /// Units of the answer.
     pub(crate) units: Units,
     /// Variables of this moment.
@@ -37,8 +37,8 @@ pub(crate) struct Question {
 ///
 /// # Errors
 /// Errors of the service; an invalid answer.
-pub(crate) fn ask(ctx: &Ctx, question: Question) -> Outcome<Value> {
-    let Point { lat, lon } = question.point;
+pub(crate) fn ask(ctx: &ToolContext, question: ForecastQuery) -> Outcome<Value> {
+    let Coordinates { lat, lon } = question.point;
     let miles = question.units == Units::Miles;
     let in_miles = |unit: &'static str| miles.then_some(unit);
     let days = question.daily.map(|(_, days)| days);
@@ -56,12 +56,12 @@ pub(crate) fn ask(ctx: &Ctx, question: Question) -> Outcome<Value> {
         .query_if("precipitation_unit", in_miles("inch"))
         .keep_if(KEEP, has_weather)
         .again_when_failed(PAUSE)
-        .within(LIMIT)
+        .timeout(REQUEST_TIMEOUT)
         .get()?;
     judged(ctx, &answer)
 }
 
-fn judged(ctx: &Ctx, answer: &Answer) -> Outcome<Value> {
+fn judged(ctx: &ToolContext, answer: &ServiceResponse) -> Outcome<Value> {
     let value = answer.value();
     // A refusal may come under 200, so it is looked for first.
     if let Some(value) = value.as_ref().filter(|value| value.flag("error")) {
@@ -84,13 +84,15 @@ fn has_weather(value: &Value) -> bool {
 }
 
 /// A refusal with its reason: which limit is spent, or what is wrong with the request.
-fn refusal(ctx: &Ctx, answer: &Answer, reason: &str) -> Problem {
+fn refusal(ctx: &ToolContext, answer: &ServiceResponse, reason: &str) -> Problem {
     let period = reason.split_whitespace().next().unwrap_or_default();
     let spent =
         |period: &str| Problem::limit(format!("Open-Meteo's {period} limit of requests is spent."));
     match period.to_ascii_lowercase().as_str() {
         "minutely" => {
-            ctx.world.outside.rest(&OPEN_METEO, Duration::from_secs(60));
+            ctx.world
+                .outside
+                .hold_back(&OPEN_METEO, Duration::from_secs(60));
             spent("minutely").next("Try again in a minute.")
         }
         "hourly" => spent("hourly").next("Try again in the next hour."),
@@ -102,7 +104,7 @@ fn refusal(ctx: &Ctx, answer: &Answer, reason: &str) -> Problem {
                 said => format!(": {said}"),
             };
             Problem::new(
-                Kind::Network,
+                ProblemKind::Network,
                 format!("Open-Meteo refused the request{words}."),
             )
             .next("Check the coordinates, or try again later.")

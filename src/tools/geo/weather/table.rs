@@ -5,8 +5,8 @@ use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::codes;
-use crate::base::json::Pick;
-use crate::base::text::{figure, visible};
+use crate::base::json::JsonExt;
+use crate::base::text::{escape_controls, trim_decimals};
 use crate::tools::output::measures::Units;
 
 /// Columns of a terminal at least.
@@ -80,7 +80,7 @@ fn name(date: &str, at: usize) -> String {
             date.strftime("%b")
         ),
         Err(_) if date.trim().is_empty() => format!("Day {}", at + 1),
-        Err(_) => fitted(&visible(date.trim()), 10),
+        Err(_) => fitted(&escape_controls(date.trim()), 10),
     }
 }
 
@@ -103,7 +103,7 @@ pub(super) fn unit(value: &Value, group: &str, key: &str, units: Units) -> Strin
         return match unit {
             "mp/h" => "mph".to_owned(),
             "inch" => "in".to_owned(),
-            unit => fitted(&visible(unit), 6),
+            unit => fitted(&escape_controls(unit), 6),
         };
     }
     let miles = units == Units::Miles;
@@ -121,7 +121,7 @@ pub(super) fn unit(value: &Value, group: &str, key: &str, units: Units) -> Strin
 
 /// A number without more decimals than its unit deserves.
 pub(super) fn plain(number: f64, unit: &str) -> String {
-    figure(number, if unit == "in" { 2 } else { 1 })
+    trim_decimals(number, if unit == "in" { 2 } else { 1 })
 }
 
 /// A number with its unit.

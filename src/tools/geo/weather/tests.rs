@@ -26,7 +26,7 @@ fn answer() -> Value {
 
 fn shown(value: &Value, days: usize, units: Units) -> String {
     let days = table::days(value, days);
-    let point = Point {
+    let point = Coordinates {
         lat: 10.2,
         lon: 20.5,
     };

@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
-use crate::net::service::Answer;
+use crate::net::service::ServiceResponse;
 use crate::net::services::MUSICBRAINZ;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// How long answers are cached.
 const KEEP: Duration = Duration::from_secs(300);
@@ -16,7 +16,7 @@ const KEEP: Duration = Duration::from_secs(300);
 const FIRST: Duration = Duration::from_secs(1);
 const SECOND: Duration = Duration::from_secs(2);
 /// The longest pause that is waited for.
-const PATIENCE: Duration = Duration::from_secs(4);
+const MAX_RETRY_WAIT: Duration = Duration::from_secs(4);
 /// Total time limit for MusicBrainz; a call has ten seconds, and should end with a partial result or a message about the service.
 const WITHIN: Duration = Duration::from_secs(9);
 
@@ -46,7 +46,7 @@ pub(super) fn escaped(text: &str) -> String {
 /// # Errors
 /// A refusal, three times when it is one to wait for; what cannot be read.
 pub(super) fn reply(
-    ctx: &Ctx,
+    ctx: &ToolContext,
     path: &str,
     end: Instant,
     missing: impl Fn() -> Problem,
@@ -54,22 +54,25 @@ pub(super) fn reply(
     let left = || end.saturating_duration_since(Instant::now());
     let ask = || {
         let ask = ctx.ask(&MUSICBRAINZ).path("/ws/2/").path(path).keep(KEEP);
-        ask.within(left())
+        ask.timeout(left())
     };
-    let mut answer = ask().again_after(FIRST).patience(PATIENCE).get()?;
+    let mut answer = ask()
+        .again_after(FIRST)
+        .max_retry_wait(MAX_RETRY_WAIT)
+        .get()?;
     if answer.status == 503 {
         let wait = answer.retry_after().unwrap_or_default().max(SECOND);
-        if wait <= PATIENCE && wait < left() {
+        if wait <= MAX_RETRY_WAIT && wait < left() {
             if !ctx.stop.sleep(wait) {
                 return Err(Problem::cancelled());
             }
-            answer = ask().patience(Duration::ZERO).get()?;
+            answer = ask().max_retry_wait(Duration::ZERO).get()?;
         }
     }
     judged(&answer, missing)
 }
 
-fn judged(answer: &Answer, missing: impl Fn() -> Problem) -> Outcome<Value> {
+fn judged(answer: &ServiceResponse, missing: impl Fn() -> Problem) -> Outcome<Value> {
     match answer.status {
         404 => Err(missing()),
         403 => Err(answer.refused(said(answer).as_deref()).next(
@@ -91,7 +94,7 @@ fn judged(answer: &Answer, missing: impl Fn() -> Problem) -> Outcome<Value> {
 }
 
 /// The service's own message; errors come as JSON, and as XML from its front servers.
-fn said(answer: &Answer) -> Option<String> {
+fn said(answer: &ServiceResponse) -> Option<String> {
     if let Some(value) = answer.value() {
         return value.text("error").map(str::to_owned);
     }

@@ -8,10 +8,10 @@ use super::ask::{end, reply};
 use super::search::tracks;
 use super::words::{credit, joined, length, life, name, titled, used};
 use super::{Entity, MusicLookup};
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, plural, visible};
-use crate::tools::engine::context::Ctx;
+use crate::base::text::{clip, escape_controls, plural};
+use crate::tools::engine::context::ToolContext;
 
 /// Linked items that a lookup brings at most; what there are more of must be browsed.
 const LINKED: usize = 25;
@@ -33,12 +33,12 @@ const GROUPS: [(&str, &str, usize); 3] = [
 ///
 /// # Errors
 /// Not an MBID; no record of the kind; errors of MusicBrainz.
-pub(super) fn lookup(ctx: &Ctx, args: MusicLookup) -> Outcome<String> {
+pub(super) fn lookup(ctx: &ToolContext, args: MusicLookup) -> Outcome<String> {
     let kind = args.entity;
     let Some(mbid) = mbid(&args.mbid) else {
         return Err(Problem::input(format!(
             "\"{}\" is not an MBID.",
-            clip(&visible(args.mbid.trim()), 80)
+            clip(&escape_controls(args.mbid.trim()), 80)
         ))
         .next("It looks like b8a7c51f-362c-4dcb-a259-bc6e0095f0a6; music_search finds them."));
     };
@@ -107,7 +107,7 @@ pub(super) fn lookup(ctx: &Ctx, args: MusicLookup) -> Outcome<String> {
                     record
                         .texts("isrcs")
                         .into_iter()
-                        .map(|isrc| Some(clip(&visible(isrc), 20))),
+                        .map(|isrc| Some(clip(&escape_controls(isrc), 20))),
                 ),
             );
             row("Genres", used(&record, "genres", 10));
@@ -150,7 +150,12 @@ fn origin(artist: &Value) -> Option<String> {
 
 /// All release groups of an artist, and whether there are more than could be fetched. A lookup that may be truncated is completed by browsing; if
 /// that fails, its result stays.
-fn discography(ctx: &Ctx, mbid: &str, artist: &Value, end: Instant) -> Outcome<(Vec<Value>, bool)> {
+fn discography(
+    ctx: &ToolContext,
+    mbid: &str,
+    artist: &Value,
+    end: Instant,
+) -> Outcome<(Vec<Value>, bool)> {
     let first = artist.list("release-groups");
     if first.len() < LINKED {
         return Ok((first.to_vec(), false));
@@ -192,7 +197,7 @@ fn by_kind(groups: &[Value], cut: bool) -> Vec<String> {
                 let mut title = titled(group, "title");
                 let more = group.texts("secondary-types").join(", ");
                 if !more.is_empty() {
-                    title = format!("{title} [{}]", clip(&visible(&more), 80));
+                    title = format!("{title} [{}]", clip(&escape_controls(&more), 80));
                 }
                 (name(group, "first-release-date").unwrap_or_default(), title)
             })
@@ -280,7 +285,7 @@ fn track_list(release: &Value) -> Vec<String> {
 
 fn track_line(track: &Value, whole: Option<&str>) -> String {
     let number = track.word("number").or_else(|| track.word("position"));
-    let number = number.map_or_else(String::new, |number| clip(&visible(&number), 8));
+    let number = number.map_or_else(String::new, |number| clip(&escape_controls(&number), 8));
     let title = name(track, "title").or_else(|| name(track, "recording/title"));
     let own = credit(track).or_else(|| track.at("recording").and_then(credit));
     let own = own.filter(|own| Some(own.as_str()) != whole);

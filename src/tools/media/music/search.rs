@@ -5,17 +5,17 @@ use serde_json::Value;
 use super::ask::{end, escaped, reply};
 use super::words::{credit, joined, length, life, name, titled};
 use super::{Entity, MusicSearch};
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, plural, thousands, visible};
+use crate::base::text::{clip, escape_controls, plural, thousands};
 use crate::net::service::encoded;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// Searches.
 ///
 /// # Errors
 /// An empty query; what MusicBrainz refuses.
-pub(super) fn search(ctx: &Ctx, args: MusicSearch) -> Outcome<String> {
+pub(super) fn search(ctx: &ToolContext, args: MusicSearch) -> Outcome<String> {
     let query = escaped(&args.query);
     if query.is_empty() {
         return Err(Problem::input("The query is empty.").next("Give an artist, album or song."));
@@ -46,7 +46,7 @@ pub(super) fn search(ctx: &Ctx, args: MusicSearch) -> Outcome<String> {
         .enumerate()
         .map(|(at, hit)| format!("{:>2}. {}", at + 1, described(kind, hit)))
         .collect();
-    let asked = clip(&visible(args.query.trim()), 100);
+    let asked = clip(&escape_controls(args.query.trim()), 100);
     if hits.is_empty() {
         return Ok(format!(
             "No {} found for \"{asked}\" at MusicBrainz.",

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::text::{clip, one_line};
 
 /// Bytes of a title or name at most.
-const LONG: usize = 300;
+const MAX_NAME_BYTES: usize = 300;
 
 /// A title or name at `path`, in one line.
 pub(super) fn name(value: &Value, path: &str) -> Option<String> {
@@ -14,7 +14,7 @@ pub(super) fn name(value: &Value, path: &str) -> Option<String> {
 }
 
 fn line(text: &str) -> String {
-    clip(&one_line(text), LONG)
+    clip(&one_line(text), MAX_NAME_BYTES)
 }
 
 /// The credited artists, joined as the record has it; `None` if it has none.

@@ -5,29 +5,29 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::tokens::{Begun, Store, Token};
-use crate::base::json::Pick;
-use crate::base::problem::{Kind, Outcome, Problem};
+use super::tokens::{AccountToken, PendingAuth, TokenStore};
+use crate::base::json::JsonExt;
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::redact;
 use crate::disk::lock::Lock;
 use crate::net::keys;
-use crate::net::service::Answer;
+use crate::net::service::ServiceResponse;
 use crate::net::services::SPOTIFY_ACCOUNTS;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// How long to wait for another process's token refresh.
-const WAIT: Duration = Duration::from_secs(8);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(8);
 /// Time limit of a token refresh: the call that needs it has ten seconds.
 const RENEWING: Duration = Duration::from_secs(5);
 /// Lifetime of a token if Spotify gives none, and its maximum, in seconds.
-const LIFE: i64 = 3_600;
-const LONGEST: i64 = 86_400;
+const DEFAULT_TOKEN_SECONDS: i64 = 3_600;
+const MAX_TOKEN_SECONDS: i64 = 86_400;
 
 /// The application's id.
 ///
 /// # Errors
 /// It is not set.
-pub(super) fn client(ctx: &Ctx) -> Outcome<String> {
+pub(super) fn client(ctx: &ToolContext) -> Outcome<String> {
     SPOTIFY_ACCOUNTS.key_in(&ctx.world.env).ok_or_else(|| {
         Problem::config("SPOTIFY_CLIENT_ID is not set.").next(format!(
             "Make an application in Spotify's developer dashboard with the redirect address {}, and set SPOTIFY_CLIENT_ID to its client id.",
@@ -38,15 +38,15 @@ pub(super) fn client(ctx: &Ctx) -> Outcome<String> {
 
 /// The problem that no account is connected.
 pub(super) fn unconnected() -> Problem {
-    Problem::new(Kind::Auth, "Spotify is not connected.").next("Call spotify_auth.")
+    Problem::new(ProblemKind::Auth, "Spotify is not connected.").next("Call spotify_auth.")
 }
 
 /// A valid access token.
 ///
 /// # Errors
 /// No account is connected, or the sign-in has expired.
-pub(super) fn access(ctx: &Ctx) -> Outcome<String> {
-    let store = Store::of(ctx)?;
+pub(super) fn access(ctx: &ToolContext) -> Outcome<String> {
+    let store = TokenStore::of(ctx)?;
     let token = store.read()?;
     if token.is_fresh(store.now()) {
         return Ok(token.access);
@@ -62,10 +62,10 @@ pub(super) fn access(ctx: &Ctx) -> Outcome<String> {
 ///
 /// # Errors
 /// The sign-in has expired; errors of Spotify.
-pub(super) fn renewed(ctx: &Ctx, used: &str) -> Outcome<String> {
-    let store = Store::of(ctx)?;
+pub(super) fn renewed(ctx: &ToolContext, used: &str) -> Outcome<String> {
+    let store = TokenStore::of(ctx)?;
     let id = client(ctx)?;
-    let _lock = Lock::take(&store.renewal(), WAIT, &ctx.stop)?;
+    let _lock = Lock::take(&store.renewal(), LOCK_TIMEOUT, &ctx.stop)?;
     let token = store.read()?;
     if token.access != used && token.is_fresh(store.now()) {
         return Ok(token.access);
@@ -76,7 +76,7 @@ pub(super) fn renewed(ctx: &Ctx, used: &str) -> Outcome<String> {
     let mut ask = ctx
         .ask(&SPOTIFY_ACCOUNTS)
         .path("/api/token")
-        .within(RENEWING);
+        .timeout(RENEWING);
     let secret = keys::find(&ctx.world.env, "SPOTIFY_CLIENT_SECRET").filter(|_| !token.ours);
     if let Some(secret) = &secret {
         // A token of the original was got with the secret and is renewed with it.
@@ -92,7 +92,7 @@ pub(super) fn renewed(ctx: &Ctx, used: &str) -> Outcome<String> {
     if error(&answer).as_deref() == Some("invalid_grant") {
         store.forget(&token)?;
         return Err(Problem::new(
-            Kind::Auth,
+            ProblemKind::Auth,
             "The sign-in to Spotify has ended: it was taken back, or is older than six months.",
         )
         .next("Call spotify_auth to sign in again."));
@@ -106,7 +106,12 @@ pub(super) fn renewed(ctx: &Ctx, used: &str) -> Outcome<String> {
 ///
 /// # Errors
 /// Spotify does not take the code.
-pub(super) fn exchanged(ctx: &Ctx, store: &Store, begun: &Begun, code: &str) -> Outcome<Token> {
+pub(super) fn exchanged(
+    ctx: &ToolContext,
+    store: &TokenStore,
+    begun: &PendingAuth,
+    code: &str,
+) -> Outcome<AccountToken> {
     let answer = ctx.ask(&SPOTIFY_ACCOUNTS).path("/api/token").form(&[
         ("grant_type", "authorization_code"),
         ("code", code),
@@ -118,15 +123,15 @@ pub(super) fn exchanged(ctx: &Ctx, store: &Store, begun: &Begun, code: &str) -> 
         // A code is good once; the next try needs a new one.
         store.end();
         return Err(Problem::new(
-            Kind::Auth,
+            ProblemKind::Auth,
             "Spotify does not take this code: it was used before, is too old, or belongs to another sign-in.",
         )
         .next("Call spotify_auth without auth_code to start over."));
     }
-    let before = Token {
+    let before = AccountToken {
         ours: true,
         scope: super::pkce::SCOPES.join(" "),
-        ..Token::default()
+        ..AccountToken::default()
     };
     let hidden = [code.to_owned(), begun.verifier.clone()];
     let token = granted(&answer, &hidden, store.now(), &before)?;
@@ -136,13 +141,18 @@ pub(super) fn exchanged(ctx: &Ctx, store: &Store, begun: &Begun, code: &str) -> 
 }
 
 /// The `error` of a refused request for a token; it is a text here, unlike elsewhere at Spotify.
-fn error(answer: &Answer) -> Option<String> {
+fn error(answer: &ServiceResponse) -> Option<String> {
     let value = answer.value().filter(|_| !answer.is_ok())?;
     value.text("error").map(str::to_owned)
 }
 
 /// The token in an answer; what it leaves out stays as it was `before`.
-fn granted(answer: &Answer, hidden: &[String], now: i64, before: &Token) -> Outcome<Token> {
+fn granted(
+    answer: &ServiceResponse,
+    hidden: &[String],
+    now: i64,
+    before: &AccountToken,
+) -> Outcome<AccountToken> {
     if error(answer).as_deref() == Some("invalid_client") {
         return Err(
             Problem::config("Spotify does not know the application of SPOTIFY_CLIENT_ID.")
@@ -162,9 +172,12 @@ fn granted(answer: &Answer, hidden: &[String], now: i64, before: &Token) -> Outc
     if !access.bytes().all(|b| b.is_ascii_graphic()) {
         return Err(answer.unreadable());
     }
-    let life = value.whole("expires_in").unwrap_or(LIFE).clamp(0, LONGEST);
+    let life = value
+        .whole("expires_in")
+        .unwrap_or(DEFAULT_TOKEN_SECONDS)
+        .clamp(0, MAX_TOKEN_SECONDS);
     let kept = |key: &str, old: &str| value.text(key).unwrap_or(old).to_owned();
-    Ok(Token {
+    Ok(AccountToken {
         access: access.to_owned(),
         refresh: kept("refresh_token", &before.refresh),
         expires: now.saturating_add(life),

@@ -6,28 +6,28 @@ use serde_json::{Value, json};
 
 use super::SpotifyAddTracks;
 use super::api::{Api, artists, name, uri};
-use super::link::{Link, is_id, isrc};
-use super::rank::{Named, best};
+use super::link::{SpotifyLink, is_id, isrc};
+use super::rank::{TrackName, best};
 use super::search::{PAGE, page};
-use crate::base::json::Pick;
-use crate::base::problem::{Kind, Outcome, Problem};
-use crate::base::text::{clip, plural, single_spaced, visible};
-use crate::tools::engine::context::Ctx;
+use crate::base::json::JsonExt;
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::text::{clip, escape_controls, plural, single_spaced};
+use crate::tools::engine::context::ToolContext;
 
 /// Tracks of one request at most.
 const BATCH: usize = 100;
 /// Queries of one call at most.
-const MOST: usize = 500;
+const MAX_QUERIES: usize = 500;
 /// After this time no further search starts: what was found must still be added within the call.
 const SEARCHING: Duration = Duration::from_secs(42);
 /// When searching is given up, and how long adding may take after that.
 const SEARCHED: Duration = Duration::from_secs(47);
 const ADDING: Duration = Duration::from_secs(11);
 /// The longest pause that is waited for, within that.
-const PATIENCE: Duration = Duration::from_secs(8);
+const MAX_RETRY_WAIT: Duration = Duration::from_secs(8);
 
 /// A query and what it became.
-struct Found {
+struct QueryMatch {
     asked: String,
     uri: String,
     /// The track's title; `None` for one that was named by its URI.
@@ -38,7 +38,7 @@ struct Found {
 ///
 /// # Errors
 /// No playlist; nothing could be added.
-pub(super) fn add(ctx: &Ctx, args: SpotifyAddTracks) -> Outcome<String> {
+pub(super) fn add(ctx: &ToolContext, args: SpotifyAddTracks) -> Outcome<String> {
     let playlist = playlist(&args.playlist_id)?;
     let queries: Vec<String> = args
         .track_queries
@@ -50,16 +50,17 @@ pub(super) fn add(ctx: &Ctx, args: SpotifyAddTracks) -> Outcome<String> {
         return Err(Problem::input("No track was named.")
             .next("Give one query a track, for example \"Nina Simone Feeling Good\"."));
     }
-    if queries.len() > MOST {
+    if queries.len() > MAX_QUERIES {
         return Err(Problem::input(format!(
-            "These are {} tracks; {MOST} are the most of one call.",
+            "These are {} tracks; {MAX_QUERIES} are the most of one call.",
             queries.len()
         ))
         .next("Add them in several calls."));
     }
-    let mut api = Api::open(ctx, SEARCHED)?.patience(PATIENCE);
+    let mut api = Api::open(ctx, SEARCHED)?.patience(MAX_RETRY_WAIT);
     let start = Instant::now();
-    let (mut found, mut failed): (Vec<Found>, Vec<(String, String)>) = (Vec::new(), Vec::new());
+    let (mut found, mut failed): (Vec<QueryMatch>, Vec<(String, String)>) =
+        (Vec::new(), Vec::new());
     let count = queries.len();
     let mut refused: Option<Problem> = None;
     for (at, asked) in queries.into_iter().enumerate() {
@@ -67,15 +68,18 @@ pub(super) fn add(ctx: &Ctx, args: SpotifyAddTracks) -> Outcome<String> {
         if count > 3 {
             ctx.progress(format!("{at} of {count} tracks searched"));
         }
-        let track = if start.elapsed() > SEARCHING && Link::read(&asked).is_none() {
+        let track = if start.elapsed() > SEARCHING && SpotifyLink::read(&asked).is_none() {
             Err("not searched, the time was up".to_owned())
-        } else if refused.as_ref().is_some_and(is_for_all) && Link::read(&asked).is_none() {
+        } else if refused.as_ref().is_some_and(is_for_all) && SpotifyLink::read(&asked).is_none() {
             Err("not searched after Spotify's refusal".to_owned())
         } else {
             match track(&mut api, &asked) {
                 Ok(track) => track,
                 Err(problem)
-                    if matches!(problem.kind, Kind::Auth | Kind::Config | Kind::Cancelled) =>
+                    if matches!(
+                        problem.kind,
+                        ProblemKind::Auth | ProblemKind::Config | ProblemKind::Cancelled
+                    ) =>
                 {
                     return Err(problem);
                 }
@@ -90,7 +94,7 @@ pub(super) fn add(ctx: &Ctx, args: SpotifyAddTracks) -> Outcome<String> {
             Ok((uri, _)) if found.iter().any(|other| other.uri == uri) => {
                 failed.push((asked, "the same track as one before".to_owned()));
             }
-            Ok((uri, called)) => found.push(Found { asked, uri, called }),
+            Ok((uri, called)) => found.push(QueryMatch { asked, uri, called }),
             Err(why) => failed.push((asked, why)),
         }
     }
@@ -117,7 +121,7 @@ pub(super) fn add(ctx: &Ctx, args: SpotifyAddTracks) -> Outcome<String> {
         && let Some(problem) = trouble
     {
         return Err(match problem.kind {
-            Kind::Missing => Problem::missing(format!("Spotify has no playlist with the id {playlist}."))
+            ProblemKind::Missing => Problem::missing(format!("Spotify has no playlist with the id {playlist}."))
                 .next("spotify_search with search_type playlist finds ids; only playlists of your own can be added to."),
             _ => problem,
         });
@@ -133,24 +137,24 @@ pub(super) fn add(ctx: &Ctx, args: SpotifyAddTracks) -> Outcome<String> {
 /// The id in what was given: itself, a URI or a link.
 fn playlist(given: &str) -> Outcome<String> {
     let given = given.trim();
-    match Link::read(given) {
+    match SpotifyLink::read(given) {
         Some(link) if link.kind == "playlist" => Ok(link.id),
         Some(link) => Err(Problem::input(format!("This is a link of the kind {}, not to a playlist.", link.kind))
             .next("Give a playlist's id, URI or link.")),
         None if is_id(given) => Ok(given.to_owned()),
-        None => Err(Problem::input(format!("\"{}\" is not a playlist.", clip(&visible(given), 80)))
+        None => Err(Problem::input(format!("\"{}\" is not a playlist.", clip(&escape_controls(given), 80)))
             .next("Give its id, its URI (spotify:playlist:...) or its link; spotify_create_playlist makes one.")),
     }
 }
 
 /// True for a refusal that the next search would meet too.
 fn is_for_all(problem: &Problem) -> bool {
-    matches!(problem.kind, Kind::Refused | Kind::Limit)
+    matches!(problem.kind, ProblemKind::Refused | ProblemKind::Limit)
 }
 
 /// The URI of the requested track and its title, else why there is none.
 fn track(api: &mut Api<'_>, asked: &str) -> Outcome<Result<(String, Option<String>), String>> {
-    if let Some(link) = Link::read(asked) {
+    if let Some(link) = SpotifyLink::read(asked) {
         return Ok(match link.kind.as_str() {
             "track" | "episode" => Ok((link.uri(), None)),
             kind => Err(format!("a link of the kind {kind}, not to a track")),
@@ -169,9 +173,9 @@ fn track(api: &mut Api<'_>, asked: &str) -> Outcome<Result<(String, Option<Strin
     let Some(first) = hits.first() else {
         return Ok(Err("nothing found".to_owned()));
     };
-    let named: Vec<Named<'_>> = hits
+    let named: Vec<TrackName<'_>> = hits
         .iter()
-        .map(|hit| Named {
+        .map(|hit| TrackName {
             title: hit.text("name").unwrap_or_default(),
             artists: hit
                 .list("artists")
@@ -209,10 +213,10 @@ fn called(track: &Value) -> String {
 fn report(
     playlist: &str,
     count: usize,
-    found: &[Found],
+    found: &[QueryMatch],
     failed: &[(String, String)],
 ) -> Outcome<String> {
-    let short = |asked: &str| clip(&visible(asked), 100);
+    let short = |asked: &str| clip(&escape_controls(asked), 100);
     let failures: Vec<String> = failed
         .iter()
         .map(|(asked, why)| format!("  \"{}\": {why}", short(asked)))

@@ -5,20 +5,20 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::account::{access, renewed};
-use super::tokens::Store;
-use crate::base::json::Pick;
-use crate::base::problem::{Kind, Outcome, Problem};
+use super::tokens::TokenStore;
+use crate::base::json::JsonExt;
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{clip, one_line};
-use crate::net::service::{Answer, Ask};
+use crate::net::service::{RequestBuilder, ServiceResponse};
 use crate::net::services::SPOTIFY_API;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// The longest pause that is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_RETRY_WAIT: Duration = Duration::from_secs(10);
 
 /// The way to the API for one call.
 pub(super) struct Api<'a> {
-    ctx: &'a Ctx,
+    ctx: &'a ToolContext,
     token: String,
     patience: Duration,
     end: Instant,
@@ -29,12 +29,12 @@ impl<'a> Api<'a> {
     ///
     /// # Errors
     /// No account is connected, or the sign-in has expired.
-    pub(super) fn open(ctx: &'a Ctx, time: Duration) -> Outcome<Self> {
+    pub(super) fn open(ctx: &'a ToolContext, time: Duration) -> Outcome<Self> {
         let end = Instant::now() + time;
         Ok(Self {
             ctx,
             token: access(ctx)?,
-            patience: PATIENCE,
+            patience: MAX_RETRY_WAIT,
             end,
         })
     }
@@ -55,7 +55,10 @@ impl<'a> Api<'a> {
     ///
     /// # Errors
     /// Errors of Spotify.
-    pub(super) fn send(&mut self, make: &dyn Fn(Ask<'a>) -> Outcome<Answer>) -> Outcome<Value> {
+    pub(super) fn send(
+        &mut self,
+        make: &dyn Fn(RequestBuilder<'a>) -> Outcome<ServiceResponse>,
+    ) -> Outcome<Value> {
         let mut answer = self.once(make)?;
         if answer.status == 401 {
             self.token = renewed(self.ctx, &self.token)?;
@@ -64,15 +67,18 @@ impl<'a> Api<'a> {
         judged(self.ctx, &answer)
     }
 
-    fn once(&self, make: &dyn Fn(Ask<'a>) -> Outcome<Answer>) -> Outcome<Answer> {
+    fn once(
+        &self,
+        make: &dyn Fn(RequestBuilder<'a>) -> Outcome<ServiceResponse>,
+    ) -> Outcome<ServiceResponse> {
         let left = self.end.saturating_duration_since(Instant::now());
         let bearer = format!("Bearer {}", self.token);
         make(
             self.ctx
                 .ask(&SPOTIFY_API)
                 .secret_header("authorization", &self.token, bearer)
-                .patience(self.patience)
-                .within(left.max(Duration::from_secs(1)))
+                .max_retry_wait(self.patience)
+                .timeout(left.max(Duration::from_secs(1)))
                 .path("/v1"),
         )
     }
@@ -86,7 +92,7 @@ fn said(value: &Value) -> Option<String> {
     words.or_else(|| value.text("error")).map(str::to_owned)
 }
 
-fn judged(ctx: &Ctx, answer: &Answer) -> Outcome<Value> {
+fn judged(ctx: &ToolContext, answer: &ServiceResponse) -> Outcome<Value> {
     let value = answer.value();
     let words = value
         .as_ref()
@@ -96,11 +102,11 @@ fn judged(ctx: &Ctx, answer: &Answer) -> Outcome<Value> {
         format!(": {}", words.trim_end_matches('.'))
     });
     match (answer.status, value) {
-        (401, _) => Err(Problem::new(Kind::Auth, format!("Spotify does not take the sign-in{told}."))
+        (401, _) => Err(Problem::new(ProblemKind::Auth, format!("Spotify does not take the sign-in{told}."))
             .next("Call spotify_auth to sign in again.")),
         (403, _) if told.to_lowercase().contains("scope") => {
             lacking(ctx);
-            Err(Problem::new(Kind::Auth, format!("The sign-in to Spotify does not allow this{told}."))
+            Err(Problem::new(ProblemKind::Auth, format!("The sign-in to Spotify does not allow this{told}."))
                 .next("Call spotify_auth and agree to changing playlists."))
         }
         (403, _) => Err(Problem::refused(format!("Spotify refused the request (403){told}."))
@@ -117,8 +123,8 @@ fn judged(ctx: &Ctx, answer: &Answer) -> Outcome<Value> {
 }
 
 /// Records that the next sign-in has to ask the user again.
-fn lacking(ctx: &Ctx) {
-    let store = Store::of(ctx);
+fn lacking(ctx: &ToolContext) {
+    let store = TokenStore::of(ctx);
     let marked = store.and_then(|store| {
         let mut token = store.read()?;
         token.lacking = true;

@@ -4,26 +4,26 @@ use std::time::Duration;
 
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::proc::capture::Keep;
-use crate::proc::child::{Leftovers, Run};
+use crate::proc::capture::KeepLimits;
+use crate::proc::child::{Leftovers, ProgramSpec};
 use crate::proc::child_env::command_env;
 use crate::proc::program::find_program;
 
 /// Programs that open an address, the desktop's own first.
 const PROGRAMS: [&str; 4] = ["xdg-open", "wslview", "sensible-browser", "open"];
 /// A browser that was not running before runs inside the program that opens it, as long as the user uses it.
-const LONG: Duration = Duration::from_secs(7 * 86_400);
+const BROWSER_RUN_TIMEOUT: Duration = Duration::from_secs(7 * 86_400);
 
 /// Starts the program that opens `url`; false when there is none.
 pub(super) fn open(env: &Env, url: &str) -> bool {
     let Some(program) = PROGRAMS.iter().find_map(|name| find_program(name, env)) else {
         return false;
     };
-    let mut run = Run::new(program, [url], command_env(env));
-    run.limit = LONG;
+    let mut run = ProgramSpec::new(program, [url], command_env(env));
+    run.limit = BROWSER_RUN_TIMEOUT;
     run.leftovers = Leftovers::Leave;
-    run.stdout = Keep::first(0);
-    run.stderr = Keep::first(0);
+    run.stdout = KeepLimits::first(0);
+    run.stderr = KeepLimits::first(0);
     run.dir = Some("/".into());
     // Neither the call's end nor its stop sign closes the user's browser.
     std::thread::Builder::new()

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::pkce::Back;
+use super::pkce::AuthResponse;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
@@ -13,11 +13,11 @@ use crate::base::problem::{Outcome, Problem};
 const PORT: u16 = 8888;
 const VARIABLE: &str = "MARVIN_SPOTIFY_PORT";
 /// Polling interval of connections.
-const LOOK: Duration = Duration::from_millis(25);
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
 /// Connections at once; browsers open some that they never use.
 const CONNECTIONS: usize = 32;
 /// How long a connection may be silent, and how long sending the page may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
 const SENDING: Duration = Duration::from_secs(2);
 /// Bytes of a request's head at most.
 const HEAD: usize = 16 * 1024;
@@ -34,25 +34,25 @@ pub(super) fn redirect(port: u16) -> String {
 }
 
 /// The listener; dropped, it gives the port free.
-pub(super) struct Ear {
+pub(super) struct CallbackServer {
     listener: TcpListener,
     port: u16,
 }
 
 /// One connection of a browser.
-struct Visit {
+struct Connection {
     stream: TcpStream,
     head: Vec<u8>,
     since: Instant,
 }
 
 /// A callback, and the browser connection that waits for a page.
-pub(super) struct Caught {
-    pub(super) back: Back,
+pub(super) struct Callback {
+    pub(super) back: AuthResponse,
     stream: TcpStream,
 }
 
-impl Ear {
+impl CallbackServer {
     /// Listens on the port; 0 means a free one.
     ///
     /// # Errors
@@ -78,15 +78,15 @@ impl Ear {
         state: &str,
         limit: Duration,
         stop: &Cancel,
-    ) -> Outcome<Option<Caught>> {
+    ) -> Outcome<Option<Callback>> {
         let end = Instant::now() + limit;
-        let mut visits: Vec<Visit> = Vec::new();
+        let mut visits: Vec<Connection> = Vec::new();
         while Instant::now() < end {
             loop {
                 match self.listener.accept() {
                     Ok((stream, _)) => {
                         if stream.set_nonblocking(true).is_ok() && visits.len() < CONNECTIONS {
-                            visits.push(Visit {
+                            visits.push(Connection {
                                 stream,
                                 head: Vec::new(),
                                 since: Instant::now(),
@@ -105,11 +105,11 @@ impl Ear {
             let mut waiting = Vec::new();
             for mut visit in visits {
                 match visit.look() {
-                    Look::More => waiting.push(visit),
-                    Look::Gone => {}
-                    Look::Asked(target) => match judged(&target, state) {
+                    CallbackCheck::More => waiting.push(visit),
+                    CallbackCheck::Gone => {}
+                    CallbackCheck::Asked(target) => match judged(&target, state) {
                         Ok(back) => {
-                            return Ok(Some(Caught {
+                            return Ok(Some(Callback {
                                 back,
                                 stream: visit.stream,
                             }));
@@ -119,7 +119,7 @@ impl Ear {
                 }
             }
             visits = waiting;
-            if !stop.sleep(LOOK) {
+            if !stop.sleep(POLL_INTERVAL) {
                 return Err(Problem::cancelled());
             }
         }
@@ -127,38 +127,38 @@ impl Ear {
     }
 }
 
-enum Look {
+enum CallbackCheck {
     More,
     Gone,
     /// The target of a whole request.
     Asked(String),
 }
 
-impl Visit {
-    fn look(&mut self) -> Look {
+impl Connection {
+    fn look(&mut self) -> CallbackCheck {
         let mut piece = [0u8; 4096];
         loop {
             match self.stream.read(&mut piece) {
-                Ok(0) => return Look::Gone,
+                Ok(0) => return CallbackCheck::Gone,
                 Ok(count) => self
                     .head
                     .extend_from_slice(piece.get(..count).unwrap_or_default()),
                 Err(why) if why.kind() == ErrorKind::WouldBlock => break,
                 Err(why) if why.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Look::Gone,
+                Err(_) => return CallbackCheck::Gone,
             }
             if self.head.len() > HEAD {
-                return Look::Gone;
+                return CallbackCheck::Gone;
             }
         }
         if !self.head.windows(4).any(|end| end == b"\r\n\r\n") {
-            return if self.since.elapsed() > PATIENCE {
-                Look::Gone
+            return if self.since.elapsed() > CONNECTION_TIMEOUT {
+                CallbackCheck::Gone
             } else {
-                Look::More
+                CallbackCheck::More
             };
         }
-        Look::Asked(target(&self.head).unwrap_or_default())
+        CallbackCheck::Asked(target(&self.head).unwrap_or_default())
     }
 }
 
@@ -171,12 +171,12 @@ fn target(head: &[u8]) -> Option<String> {
 }
 
 /// The callback in a request; else the status and text for its sender.
-fn judged(target: &str, state: &str) -> Result<Back, (&'static str, &'static str)> {
+fn judged(target: &str, state: &str) -> Result<AuthResponse, (&'static str, &'static str)> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     if path != "/callback" {
         return Err(("404 Not Found", "There is nothing here."));
     }
-    let back = Back::read(query);
+    let back = AuthResponse::read(query);
     // Forging a refusal gains nothing, and a user who refused should see the result at once.
     if back.error.is_some() {
         return Ok(back);
@@ -196,7 +196,7 @@ fn judged(target: &str, state: &str) -> Result<Back, (&'static str, &'static str
     Ok(back)
 }
 
-impl Caught {
+impl Callback {
     /// Shows the outcome to the user.
     pub(super) fn answer(self, words: &str) {
         page(self.stream, "200 OK", words);
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn others_are_turned_away_and_the_right_answer_is_caught() {
-        let ear = Ear::open(0).unwrap();
+        let ear = CallbackServer::open(0).unwrap();
         let port = ear.port();
         std::thread::scope(|scope| {
             let browser = scope.spawn(move || {
@@ -258,14 +258,14 @@ mod tests {
             caught.answer("Done.");
             assert!(browser.join().unwrap().contains("<p>Done.</p>"));
         });
-        Ear::open(port).unwrap();
+        CallbackServer::open(port).unwrap();
     }
 
     #[test]
     fn a_stop_ends_the_wait_at_once_and_frees_the_port() {
-        let ear = Ear::open(0).unwrap();
+        let ear = CallbackServer::open(0).unwrap();
         let port = ear.port();
-        assert!(Ear::open(port).is_err());
+        assert!(CallbackServer::open(port).is_err());
         let stop = Cancel::new();
         let start = Instant::now();
         std::thread::scope(|scope| {
@@ -276,12 +276,12 @@ mod tests {
             );
         });
         assert!(start.elapsed() < Duration::from_millis(200));
-        Ear::open(port).unwrap();
+        CallbackServer::open(port).unwrap();
     }
 
     #[test]
     fn a_wait_has_an_end() {
-        let ear = Ear::open(0).unwrap();
+        let ear = CallbackServer::open(0).unwrap();
         assert!(
             ear.wait("S", Duration::from_millis(60), &Cancel::new())
                 .unwrap()

@@ -5,10 +5,10 @@ use serde_json::json;
 use super::SpotifyCreatePlaylist;
 use super::api::{Api, name, web};
 use super::search::WITHIN;
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, single_spaced, visible};
-use crate::tools::engine::context::Ctx;
+use crate::base::text::{clip, escape_controls, single_spaced};
+use crate::tools::engine::context::ToolContext;
 
 /// Characters of a name and of a description at most (the service's own limits).
 const NAME: usize = 100;
@@ -18,7 +18,7 @@ const ABOUT: usize = 300;
 ///
 /// # Errors
 /// No name; what Spotify refuses.
-pub(super) fn create(ctx: &Ctx, args: SpotifyCreatePlaylist) -> Outcome<String> {
+pub(super) fn create(ctx: &ToolContext, args: SpotifyCreatePlaylist) -> Outcome<String> {
     let line = |text: &str| single_spaced(text);
     let (title, about) = (line(&args.name), line(&args.description));
     if title.is_empty() {
@@ -52,7 +52,7 @@ pub(super) fn create(ctx: &Ctx, args: SpotifyCreatePlaylist) -> Outcome<String> 
         false => "private",
     };
     let link = web(&made).map_or_else(String::new, |link| format!("\nLink: {link}"));
-    let title = name(&made, "name").unwrap_or_else(|| clip(&visible(&title), 300));
+    let title = name(&made, "name").unwrap_or_else(|| clip(&escape_controls(&title), 300));
     Ok(format!(
         "Playlist \"{title}\" created, {seen}.\nId: {id}{link}"
     ))

@@ -2,7 +2,7 @@
 
 /// A thing at Spotify.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Link {
+pub(super) struct SpotifyLink {
     /// `track`, `playlist` and so on.
     pub(super) kind: String,
     pub(super) id: String,
@@ -13,7 +13,7 @@ pub(super) fn is_id(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
-impl Link {
+impl SpotifyLink {
     /// Parses a URI or a link, with any query.
     pub(super) fn read(text: &str) -> Option<Self> {
         let text = text.trim().trim_matches(['<', '>', '"']);
@@ -95,7 +95,7 @@ mod tests {
             ("open.spotify.com/album/1a2b#x", "album", "1a2b"),
             ("spotify:user:ann:playlist:7d2D", "playlist", "7d2D"),
         ] {
-            let link = Link::read(text).unwrap();
+            let link = SpotifyLink::read(text).unwrap();
             assert_eq!((link.kind.as_str(), link.id.as_str()), (kind, id), "{text}");
         }
         for text in [
@@ -106,7 +106,7 @@ mod tests {
             "track/abc",
             "spotify:track:",
         ] {
-            assert_eq!(Link::read(text), None, "{text}");
+            assert_eq!(SpotifyLink::read(text), None, "{text}");
         }
     }
 
@@ -131,8 +131,8 @@ mod tests {
     proptest! {
         #[test]
         fn anything_can_be_asked(text in ".{0,60}") {
-            if let Some(link) = Link::read(&text) {
-                prop_assert_eq!(Link::read(&link.uri()), Some(link));
+            if let Some(link) = SpotifyLink::read(&text) {
+                prop_assert_eq!(SpotifyLink::read(&link.uri()), Some(link));
             }
             if let Some(code) = isrc(&text) {
                 prop_assert_eq!(isrc(&code), Some(code));

@@ -27,7 +27,7 @@ const ACCOUNTS: &[&Service] = &[&SPOTIFY_ACCOUNTS];
 
 crate::choice! {
     /// Kind of thing in the catalogue.
-    pub(crate) enum Sort { Track = "track", Artist = "artist", Album = "album", Playlist = "playlist" }
+    pub(crate) enum CatalogType { Track = "track", Artist = "artist", Album = "album", Playlist = "playlist" }
 }
 
 crate::tools! { "spotify";
@@ -42,7 +42,7 @@ crate::tools! { "spotify";
         /// text
         query: String, example: "Nina Simone Feeling Good";
         /// kind
-        search_type: Sort = "track", alias: &["type"];
+        search_type: CatalogType = "track", alias: &["type"];
         /// how many
         max_results: u32 = 10, min: 1, max: 20, alias: &["limit"];
     } => search, says ["search spotify for {query}", "find {query} on spotify"];

@@ -51,13 +51,13 @@ pub(super) fn address(
 
 /// The parameters of the redirect.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Back {
+pub(super) struct AuthResponse {
     pub(super) code: Option<String>,
     pub(super) state: Option<String>,
     pub(super) error: Option<String>,
 }
 
-impl Back {
+impl AuthResponse {
     /// Reads a query, without its question mark.
     pub(super) fn read(query: &str) -> Self {
         let mut back = Self::default();
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn what_was_pasted_is_understood() {
-        let both = Back {
+        let both = AuthResponse {
             code: Some("A b/c".into()),
             state: Some("S".into()),
             error: None,
@@ -130,14 +130,18 @@ mod tests {
             "code=A%20b%2Fc&state=S",
             "?code=A%20b%2Fc&state=S",
         ] {
-            assert_eq!(Back::pasted(text), both, "{text}");
+            assert_eq!(AuthResponse::pasted(text), both, "{text}");
         }
-        assert_eq!(Back::pasted(" AQDx-_ ").code.as_deref(), Some("AQDx-_"));
         assert_eq!(
-            Back::pasted("http://127.0.0.1:8888/callback"),
-            Back::default()
+            AuthResponse::pasted(" AQDx-_ ").code.as_deref(),
+            Some("AQDx-_")
         );
-        let denied = Back::pasted("http://127.0.0.1:8888/callback?error=access_denied&state=S");
+        assert_eq!(
+            AuthResponse::pasted("http://127.0.0.1:8888/callback"),
+            AuthResponse::default()
+        );
+        let denied =
+            AuthResponse::pasted("http://127.0.0.1:8888/callback?error=access_denied&state=S");
         assert_eq!(
             (denied.code, denied.error.as_deref()),
             (None, Some("access_denied"))
@@ -147,14 +151,14 @@ mod tests {
     proptest! {
         #[test]
         fn a_code_survives_its_way(code in "[ -~é]{1,40}", state in "[A-Za-z0-9_-]{1,43}") {
-            let back = Back::pasted(&format!("http://127.0.0.1:1/callback?code={}&state={state}", encoded(&code)));
+            let back = AuthResponse::pasted(&format!("http://127.0.0.1:1/callback?code={}&state={state}", encoded(&code)));
             prop_assert_eq!(back.code, Some(code));
             prop_assert_eq!(back.state, Some(state));
         }
 
         #[test]
         fn anything_can_be_pasted(text in ".{0,80}") {
-            let _ = Back::pasted(&text);
+            let _ = AuthResponse::pasted(&text);
         }
     }
 }

@@ -4,13 +4,13 @@
 const LEAST: f64 = 0.45;
 
 /// A track's title and artists.
-pub(super) struct Named<'a> {
+pub(super) struct TrackName<'a> {
     pub(super) title: &'a str,
     pub(super) artists: Vec<&'a str>,
 }
 
 /// The best of `hits`, the first among equals; `None` when none is similar to `asked`.
-pub(super) fn best(asked: &str, hits: &[Named<'_>]) -> Option<usize> {
+pub(super) fn best(asked: &str, hits: &[TrackName<'_>]) -> Option<usize> {
     let mut best: Option<(usize, f64)> = None;
     for (at, hit) in hits.iter().enumerate() {
         let score = score(asked, hit);
@@ -22,7 +22,7 @@ pub(super) fn best(asked: &str, hits: &[Named<'_>]) -> Option<usize> {
 }
 
 /// From 0 (nothing in common) to 1 (the same words). 0 if the title does not occur in the query, whoever plays it.
-fn score(asked: &str, hit: &Named<'_>) -> f64 {
+fn score(asked: &str, hit: &TrackName<'_>) -> f64 {
     let asked = words(asked);
     let title = words(hit.title);
     let core = words(core(hit.title));
@@ -115,9 +115,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn pick(asked: &str, hits: &[(&'static str, &'static str)]) -> Option<usize> {
-        let hits: Vec<Named<'_>> = hits
+        let hits: Vec<TrackName<'_>> = hits
             .iter()
-            .map(|(title, artist)| Named {
+            .map(|(title, artist)| TrackName {
                 title,
                 artists: artist.split(", ").collect(),
             })
@@ -163,13 +163,13 @@ mod tests {
     proptest! {
         #[test]
         fn a_score_is_a_share(asked in ".{0,30}", title in ".{0,30}", artist in ".{0,20}") {
-            let score = score(&asked, &Named { title: &title, artists: vec![&artist] });
+            let score = score(&asked, &TrackName { title: &title, artists: vec![&artist] });
             prop_assert!((0.0..=1.000_001).contains(&score));
         }
 
         #[test]
         fn a_title_and_its_artist_find_it(title in "[a-z]{4,9}( [a-z]{4,9}){0,2}", artist in "[a-z]{4,9}") {
-            let hits = [Named { title: "qqqqqqqqqqqq", artists: vec![&artist] }, Named { title: &title, artists: vec![&artist] }];
+            let hits = [TrackName { title: "qqqqqqqqqqqq", artists: vec![&artist] }, TrackName { title: &title, artists: vec![&artist] }];
             prop_assert_eq!(best(&format!("{artist} {title}"), &hits), Some(1));
         }
     }

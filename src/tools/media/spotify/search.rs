@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::api::{Api, artists, name, uri, web};
 use super::link::isrc;
-use super::{Sort, SpotifySearch};
-use crate::base::json::Pick;
+use super::{CatalogType, SpotifySearch};
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, plural, single_spaced, thousands, visible};
-use crate::tools::engine::context::Ctx;
+use crate::base::text::{clip, escape_controls, plural, single_spaced, thousands};
+use crate::tools::engine::context::ToolContext;
 
 /// Hits of a page at most.
 pub(super) const PAGE: usize = 10;
@@ -20,7 +20,7 @@ const PAGES: usize = 4;
 /// Time limit for Spotify; a call has ten seconds, and should end with a message about the service.
 pub(super) const WITHIN: Duration = Duration::from_secs(8);
 
-impl Sort {
+impl CatalogType {
     fn word(self) -> &'static str {
         match self {
             Self::Track => "track",
@@ -35,14 +35,14 @@ impl Sort {
 ///
 /// # Errors
 /// An empty query; what Spotify refuses.
-pub(super) fn search(ctx: &Ctx, args: SpotifySearch) -> Outcome<String> {
+pub(super) fn search(ctx: &ToolContext, args: SpotifySearch) -> Outcome<String> {
     let asked = single_spaced(&args.query);
     if asked.is_empty() {
         return Err(Problem::input("The query is empty.").next("Give a title, an artist or both."));
     }
     let kind = args.search_type;
     let query = match isrc(&asked) {
-        Some(code) if kind == Sort::Track => format!("isrc:{code}"),
+        Some(code) if kind == CatalogType::Track => format!("isrc:{code}"),
         _ => asked.clone(),
     };
     let most = usize::try_from(args.max_results).unwrap_or(PAGE);
@@ -74,7 +74,7 @@ pub(super) fn search(ctx: &Ctx, args: SpotifySearch) -> Outcome<String> {
         }
     }
     found.truncate(most);
-    let shown = clip(&visible(&asked), 100);
+    let shown = clip(&escape_controls(&asked), 100);
     if found.is_empty() {
         return Ok(format!(
             "No {}s found for \"{shown}\" at Spotify.",
@@ -129,7 +129,7 @@ pub(super) fn page(
 }
 
 /// A thing of the catalogue in a line.
-fn described(kind: Sort, item: &Value) -> String {
+fn described(kind: CatalogType, item: &Value) -> String {
     let title = name(item, "name").unwrap_or_else(|| "(without a name)".to_owned());
     let by = match artists(item) {
         Some(artists) => format!("{title} by {artists}"),
@@ -140,20 +140,20 @@ fn described(kind: Sort, item: &Value) -> String {
         Some(plural(count, "track"))
     };
     let mut parts: Vec<Option<String>> = match kind {
-        Sort::Track => vec![
+        CatalogType::Track => vec![
             Some(by),
             name(item, "album/name").map(|album| format!("on {album}")),
             length(item),
             item.flag("explicit").then(|| "explicit".to_owned()),
         ],
-        Sort::Artist => vec![Some(title), genres(item)],
-        Sort::Album => vec![
+        CatalogType::Artist => vec![Some(title), genres(item)],
+        CatalogType::Album => vec![
             Some(by),
             name(item, "album_type"),
             name(item, "release_date"),
             count(item.whole("total_tracks")),
         ],
-        Sort::Playlist => vec![
+        CatalogType::Playlist => vec![
             Some(
                 match name(item, "owner/display_name").or_else(|| name(item, "owner/id")) {
                     Some(owner) => format!("{title} by {owner}"),
@@ -172,7 +172,7 @@ fn described(kind: Sort, item: &Value) -> String {
 
 fn genres(artist: &Value) -> Option<String> {
     let genres = artist.texts("genres");
-    (!genres.is_empty()).then(|| clip(&visible(&genres.join("/")), 100))
+    (!genres.is_empty()).then(|| clip(&escape_controls(&genres.join("/")), 100))
 }
 
 /// A track's length as `4:05`.

@@ -5,24 +5,24 @@ use std::time::Duration;
 use super::SpotifyAuth;
 use super::account::{access, client, exchanged};
 use super::browser;
-use super::callback::{Caught, Ear, port, redirect};
-use super::pkce::{Back, SCOPES, address, unguessable};
-use super::tokens::{Begun, Store, Token};
-use crate::base::problem::{Kind, Outcome, Problem};
-use crate::base::text::{clip, visible};
+use super::callback::{Callback, CallbackServer, port, redirect};
+use super::pkce::{AuthResponse, SCOPES, address, unguessable};
+use super::tokens::{AccountToken, PendingAuth, TokenStore};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::text::{clip, escape_controls};
 use crate::chat::event::{Event, Level};
 use crate::net::services::SPOTIFY_ACCOUNTS;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// How long to wait for the browser.
-const WAIT: Duration = Duration::from_secs(120);
+const BROWSER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Signs in.
 ///
 /// # Errors
 /// No application is set; the user refused or did not come; Spotify does not take the code.
-pub(super) fn sign_in(ctx: &Ctx, args: SpotifyAuth) -> Outcome<String> {
-    let store = Store::of(ctx)?;
+pub(super) fn sign_in(ctx: &ToolContext, args: SpotifyAuth) -> Outcome<String> {
+    let store = TokenStore::of(ctx)?;
     let given = args.auth_code.trim();
     if !given.is_empty() {
         return pasted(ctx, &store, given);
@@ -38,7 +38,7 @@ pub(super) fn sign_in(ctx: &Ctx, args: SpotifyAuth) -> Outcome<String> {
         let begun = begin(&store, &id, wanted)?;
         return Ok(by_paste("", &url(ctx, &begun), &begun.redirect));
     }
-    let ear = match Ear::open(wanted) {
+    let ear = match CallbackServer::open(wanted) {
         Ok(ear) => ear,
         Err(why) => {
             let begun = begin(&store, &id, wanted)?;
@@ -52,7 +52,7 @@ pub(super) fn sign_in(ctx: &Ctx, args: SpotifyAuth) -> Outcome<String> {
     let begun = begin(&store, &id, ear.port())?;
     let url = url(ctx, &begun);
     let opened = browser::open(&ctx.world.env, &url);
-    ctx.listener.hear(Event::Notice(
+    ctx.listener.emit(Event::Notice(
         Level::Info,
         if opened {
             format!("Opening the browser to sign in to Spotify. If nothing opens, go to:\n{url}")
@@ -62,17 +62,17 @@ pub(super) fn sign_in(ctx: &Ctx, args: SpotifyAuth) -> Outcome<String> {
     ));
     ctx.progress(format!(
         "waiting up to {} s for the browser",
-        WAIT.as_secs()
+        BROWSER_TIMEOUT.as_secs()
     ));
-    match ear.wait(&begun.state, WAIT, &ctx.stop)? {
+    match ear.wait(&begun.state, BROWSER_TIMEOUT, &ctx.stop)? {
         Some(caught) => finish(ctx, &store, &begun, caught),
-        None => Err(Problem::limit(format!("Nobody came back from Spotify within {} s.", WAIT.as_secs()))
+        None => Err(Problem::limit(format!("Nobody came back from Spotify within {} s.", BROWSER_TIMEOUT.as_secs()))
             .next(format!("Open {url} and agree; then call spotify_auth with the address that the browser ends at as auth_code."))),
     }
 }
 
 /// The message if the account can be used already.
-fn connected(ctx: &Ctx, store: &Store) -> Outcome<Option<String>> {
+fn connected(ctx: &ToolContext, store: &TokenStore) -> Outcome<Option<String>> {
     // An unreadable file is rewritten by the sign-in.
     let Ok(token) = store.read() else {
         return Ok(None);
@@ -87,13 +87,13 @@ fn connected(ctx: &Ctx, store: &Store) -> Outcome<Option<String>> {
             "Spotify is connected already. {}",
             state(&store.read()?)
         ))),
-        Err(problem) if problem.kind == Kind::Auth => Ok(None),
+        Err(problem) if problem.kind == ProblemKind::Auth => Ok(None),
         Err(problem) => Err(problem),
     }
 }
 
 /// The token's expiry and scopes, as text.
-fn state(token: &Token) -> String {
+fn state(token: &AccountToken) -> String {
     let until = jiff::Timestamp::from_second(token.expires).map_or_else(
         |_| String::new(),
         |time| {
@@ -106,17 +106,20 @@ fn state(token: &Token) -> String {
     if token.scope.is_empty() {
         until
     } else {
-        format!("{until} Scopes: {}.", clip(&visible(&token.scope), 200))
+        format!(
+            "{until} Scopes: {}.",
+            clip(&escape_controls(&token.scope), 200)
+        )
     }
 }
 
 /// A new sign-in, or the pending one if it is recent.
-fn begin(store: &Store, id: &str, port: u16) -> Outcome<Begun> {
+fn begin(store: &TokenStore, id: &str, port: u16) -> Outcome<PendingAuth> {
     let redirect = redirect(port);
     if let Some(begun) = store.young(id, &redirect)? {
         return Ok(begun);
     }
-    let begun = Begun {
+    let begun = PendingAuth {
         state: unguessable()?,
         verifier: unguessable()?,
         redirect,
@@ -126,7 +129,7 @@ fn begin(store: &Store, id: &str, port: u16) -> Outcome<Begun> {
     Ok(begun)
 }
 
-fn url(ctx: &Ctx, begun: &Begun) -> String {
+fn url(ctx: &ToolContext, begun: &PendingAuth) -> String {
     let accounts = SPOTIFY_ACCOUNTS.base_in(&ctx.world.env);
     address(
         accounts,
@@ -147,7 +150,12 @@ fn by_paste(why: &str, url: &str, redirect: &str) -> String {
 }
 
 /// Completes the sign-in with the browser's callback.
-fn finish(ctx: &Ctx, store: &Store, begun: &Begun, caught: Caught) -> Outcome<String> {
+fn finish(
+    ctx: &ToolContext,
+    store: &TokenStore,
+    begun: &PendingAuth,
+    caught: Callback,
+) -> Outcome<String> {
     let outcome = taken(ctx, store, begun, &caught.back);
     caught.answer(match &outcome {
         Ok(_) => "Spotify is connected. You can close this window.",
@@ -156,13 +164,21 @@ fn finish(ctx: &Ctx, store: &Store, begun: &Begun, caught: Caught) -> Outcome<St
     outcome
 }
 
-fn taken(ctx: &Ctx, store: &Store, begun: &Begun, back: &Back) -> Outcome<String> {
+fn taken(
+    ctx: &ToolContext,
+    store: &TokenStore,
+    begun: &PendingAuth,
+    back: &AuthResponse,
+) -> Outcome<String> {
     if let Some(error) = &back.error {
         store.end();
         let what = if error == "access_denied" {
             "Spotify was not connected: access denied.".to_owned()
         } else {
-            format!("Spotify was not connected: {}.", clip(&visible(error), 100))
+            format!(
+                "Spotify was not connected: {}.",
+                clip(&escape_controls(error), 100)
+            )
         };
         return Err(Problem::refused(what).next("Call spotify_auth again to be asked again."));
     }
@@ -175,15 +191,15 @@ fn taken(ctx: &Ctx, store: &Store, begun: &Begun, back: &Back) -> Outcome<String
 }
 
 /// A code or an address that the user pasted.
-fn pasted(ctx: &Ctx, store: &Store, given: &str) -> Outcome<String> {
+fn pasted(ctx: &ToolContext, store: &TokenStore, given: &str) -> Outcome<String> {
     let begun = store.begun()?.ok_or_else(|| {
         Problem::input("No sign-in to Spotify was started within the last hour.")
             .next("Call spotify_auth without auth_code first, and open the address that it gives.")
     })?;
-    let back = Back::pasted(given);
+    let back = AuthResponse::pasted(given);
     if back.error.is_none()
         && back.code.is_some()
-        && !Back::is_bare(given)
+        && !AuthResponse::is_bare(given)
         && back.state.as_deref() != Some(&begun.state)
     {
         return Err(Problem::refused(

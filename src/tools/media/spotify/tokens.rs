@@ -5,26 +5,26 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::atomic::{self, Access};
 use crate::disk::lock;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// Bytes of a file at most.
-const CAP: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 /// How long to wait for another process's write.
-const WAIT: Duration = Duration::from_secs(4);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
 /// Seconds until a pending sign-in expires.
 const AGE: i64 = 3_600;
 /// A pending sign-in younger than this is reused, so that an address given earlier stays valid.
 const YOUNG: i64 = 2_700;
 /// Seconds by which a token is renewed before its end.
-const EARLY: i64 = 60;
+const RENEW_SECONDS_BEFORE_END: i64 = 60;
 
 /// Stored facts about the account.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Token {
+pub(super) struct AccountToken {
     pub(super) access: String,
     pub(super) refresh: String,
     /// In Unix seconds.
@@ -36,7 +36,7 @@ pub(super) struct Token {
     pub(super) lacking: bool,
 }
 
-impl Token {
+impl AccountToken {
     fn of(value: &Value) -> Self {
         let text = |key: &str| {
             let text = value.text(key).unwrap_or_default();
@@ -65,13 +65,13 @@ impl Token {
 
     /// True when it can be used now.
     pub(super) fn is_fresh(&self, now: i64) -> bool {
-        !self.access.is_empty() && self.expires.saturating_sub(EARLY) > now
+        !self.access.is_empty() && self.expires.saturating_sub(RENEW_SECONDS_BEFORE_END) > now
     }
 }
 
 /// A pending sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Begun {
+pub(super) struct PendingAuth {
     pub(super) state: String,
     pub(super) verifier: String,
     pub(super) redirect: String,
@@ -80,7 +80,7 @@ pub(super) struct Begun {
 
 /// The files.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(super) struct TokenStore {
     tokens: PathBuf,
     begun: PathBuf,
     old: Option<PathBuf>,
@@ -88,12 +88,12 @@ pub(super) struct Store {
     aside: Option<crate::base::clock::Clock>,
 }
 
-impl Store {
+impl TokenStore {
     /// The token store of the active profile.
     ///
     /// # Errors
     /// There is no place for Marvin's files.
-    pub(super) fn of(ctx: &Ctx) -> Outcome<Self> {
+    pub(super) fn of(ctx: &ToolContext) -> Outcome<Self> {
         let world = &ctx.world;
         let profile = world.paths.profile(&world.profile())?;
         Ok(Self {
@@ -119,8 +119,8 @@ impl Store {
     ///
     /// # Errors
     /// The file cannot be read or understood.
-    pub(super) fn read(&self) -> Outcome<Token> {
-        let whole = match atomic::read(&self.tokens, CAP)? {
+    pub(super) fn read(&self) -> Outcome<AccountToken> {
+        let whole = match atomic::read(&self.tokens, MAX_FILE_BYTES)? {
             Some(bytes) => object(&bytes).ok_or_else(|| {
                 Problem::input(format!("{} is not a JSON object.", self.tokens.display()))
                     .next("Call spotify_auth to sign in again; the file is then set aside.")
@@ -128,7 +128,7 @@ impl Store {
             None => Map::new(),
         };
         let own = whole.get("spotify").unwrap_or(&Value::Null);
-        let token = Token::of(own);
+        let token = AccountToken::of(own);
         if token.is_there() || own.flag("imported") {
             return Ok(token);
         }
@@ -136,7 +136,7 @@ impl Store {
             return Ok(token);
         };
         self.change(|own| {
-            if !Token::of(&Value::Object(own.clone())).is_there() {
+            if !AccountToken::of(&Value::Object(own.clone())).is_there() {
                 set(own, &old);
                 own.insert("imported".to_owned(), true.into());
             }
@@ -148,7 +148,7 @@ impl Store {
     ///
     /// # Errors
     /// The disk.
-    pub(super) fn write(&self, token: &Token) -> Outcome<()> {
+    pub(super) fn write(&self, token: &AccountToken) -> Outcome<()> {
         self.change(|own| set(own, token))
     }
 
@@ -156,10 +156,10 @@ impl Store {
     ///
     /// # Errors
     /// The disk.
-    pub(super) fn forget(&self, refused: &Token) -> Outcome<()> {
+    pub(super) fn forget(&self, refused: &AccountToken) -> Outcome<()> {
         self.change(|own| {
-            if Token::of(&Value::Object(own.clone())).refresh == refused.refresh {
-                set(own, &Token::default());
+            if AccountToken::of(&Value::Object(own.clone())).refresh == refused.refresh {
+                set(own, &AccountToken::default());
                 // A token that was imported and refused is not imported again.
                 own.insert("imported".to_owned(), true.into());
             }
@@ -167,7 +167,7 @@ impl Store {
     }
 
     fn change(&self, change: impl FnOnce(&mut Map<String, Value>)) -> Outcome<()> {
-        lock::update_as(&self.tokens, Access::Private, WAIT, |old| {
+        lock::update_as(&self.tokens, Access::Private, LOCK_TIMEOUT, |old| {
             let mut whole = match old.as_deref().map(object) {
                 Some(Some(whole)) => whole,
                 Some(None) => {
@@ -194,7 +194,7 @@ impl Store {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub(super) fn begun(&self) -> Outcome<Option<Begun>> {
+    pub(super) fn begun(&self) -> Outcome<Option<PendingAuth>> {
         Ok(self
             .begun_within(AGE)?
             .filter(|begun| !begun.verifier.is_empty()))
@@ -204,20 +204,20 @@ impl Store {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub(super) fn young(&self, client: &str, redirect: &str) -> Outcome<Option<Begun>> {
-        let same = |begun: &Begun| begun.client == client && begun.redirect == redirect;
+    pub(super) fn young(&self, client: &str, redirect: &str) -> Outcome<Option<PendingAuth>> {
+        let same = |begun: &PendingAuth| begun.client == client && begun.redirect == redirect;
         Ok(self.begun_within(YOUNG)?.filter(same))
     }
 
-    fn begun_within(&self, age: i64) -> Outcome<Option<Begun>> {
-        let Some(bytes) = atomic::read(&self.begun, CAP)? else {
+    fn begun_within(&self, age: i64) -> Outcome<Option<PendingAuth>> {
+        let Some(bytes) = atomic::read(&self.begun, MAX_FILE_BYTES)? else {
             return Ok(None);
         };
         let value = Value::Object(object(&bytes).unwrap_or_default());
         let old = self.now.saturating_sub(value.whole("started").unwrap_or(0));
         let text = |key: &str| value.text(key).map(str::to_owned);
         let begun = || {
-            Some(Begun {
+            Some(PendingAuth {
                 state: text("state")?,
                 verifier: text("verifier")?,
                 redirect: text("redirect")?,
@@ -231,7 +231,7 @@ impl Store {
     ///
     /// # Errors
     /// The disk.
-    pub(super) fn begin(&self, begun: &Begun) -> Outcome<()> {
+    pub(super) fn begin(&self, begun: &PendingAuth) -> Outcome<()> {
         let value = json!({"state": begun.state, "verifier": begun.verifier, "redirect": begun.redirect,
             "client": begun.client, "started": self.now});
         atomic::write(&self.begun, value.to_string().as_bytes(), Access::Private)
@@ -251,7 +251,7 @@ fn object(bytes: &[u8]) -> Option<Map<String, Value>> {
     serde_json::from_slice(bytes).ok()
 }
 
-fn set(own: &mut Map<String, Value>, token: &Token) {
+fn set(own: &mut Map<String, Value>, token: &AccountToken) {
     let mut put = |key: &str, value: Value| own.insert(key.to_owned(), value);
     put("access_token", token.access.as_str().into());
     put("refresh_token", token.refresh.as_str().into());
@@ -266,11 +266,11 @@ fn set(own: &mut Map<String, Value>, token: &Token) {
 }
 
 /// The token file of the original: seconds to live, and when they began.
-fn import(path: &Path) -> Option<Token> {
-    let value = Value::Object(object(&atomic::read(path, CAP).ok()??)?);
+fn import(path: &Path) -> Option<AccountToken> {
+    let value = Value::Object(object(&atomic::read(path, MAX_FILE_BYTES).ok()??)?);
     let saved = value.number("_saved_at").unwrap_or(0.0);
     let lives = value.number("expires_in").unwrap_or(0.0);
-    let mut token = Token::of(&value);
+    let mut token = AccountToken::of(&value);
     #[allow(clippy::cast_possible_truncation)]
     let expires = (saved + lives) as i64;
     token.expires = expires;
@@ -283,8 +283,8 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
 
-    fn store(dir: &Path) -> Store {
-        Store {
+    fn store(dir: &Path) -> TokenStore {
+        TokenStore {
             tokens: dir.join("p/tokens.json"),
             begun: dir.join("p/spotify-sign-in.json"),
             old: Some(dir.join("spotify_token.json")),
@@ -295,8 +295,8 @@ mod tests {
         }
     }
 
-    fn token(n: usize) -> Token {
-        Token {
+    fn token(n: usize) -> AccountToken {
+        AccountToken {
             access: format!("access{n}"),
             refresh: "refresh".to_owned(),
             expires: 1_003_600,
@@ -379,7 +379,7 @@ mod tests {
     fn a_begun_sign_in_has_an_end() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = store(dir.path());
-        let begun = Begun {
+        let begun = PendingAuth {
             state: "s".into(),
             verifier: "v".into(),
             redirect: "r".into(),

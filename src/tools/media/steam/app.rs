@@ -2,25 +2,25 @@
 
 use serde_json::Value;
 
-use super::price::Price;
+use super::price::GamePrice;
 use super::{
     COUNTRY, LANGUAGE, SteamAppDetails, WITHIN, app_id, count, limited_store, platforms, reply,
     said,
 };
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{thousands, visible};
+use crate::base::text::{escape_controls, thousands};
 use crate::formats::html;
 use crate::net::services::STEAM_STORE;
-use crate::tools::engine::context::Ctx;
-use crate::tools::output::labeled::{Sheet, cut, plain};
+use crate::tools::engine::context::ToolContext;
+use crate::tools::output::labeled::{LabeledText, cut, plain};
 use crate::tools::output::untrusted::fenced;
 use crate::tools::output::web_links;
 
 /// Characters of a description at most.
 const DESCRIPTION: usize = 500;
 
-pub(super) fn run(ctx: &Ctx, args: SteamAppDetails) -> Outcome<String> {
+pub(super) fn run(ctx: &ToolContext, args: SteamAppDetails) -> Outcome<String> {
     let id = app_id(args.app_id)?;
     let answer = ctx
         .ask(&STEAM_STORE)
@@ -28,7 +28,7 @@ pub(super) fn run(ctx: &Ctx, args: SteamAppDetails) -> Outcome<String> {
         .query("appids", id)
         .query("cc", COUNTRY)
         .query("l", LANGUAGE)
-        .within(WITHIN)
+        .timeout(WITHIN)
         .get()?;
     let found = reply(&answer, false).inspect_err(|why| limited_store(ctx, why))?;
     let Some(entry) = found.get(id.to_string()) else {
@@ -49,7 +49,7 @@ fn told(data: &Value, asked: i64) -> String {
     let name = said(data, "name").unwrap_or_else(|| "An app without a name".to_owned());
     let kind = said(data, "type").map_or_else(String::new, |kind| format!("{kind}, "));
     let id = count(data, "steam_appid").unwrap_or_else(|| asked.unsigned_abs());
-    let mut sheet = Sheet::new(&format!("{name} ({kind}app {id})"));
+    let mut sheet = LabeledText::new(&format!("{name} ({kind}app {id})"));
     sheet.row("Price in the US", Some(price(data)));
     sheet.row("Released", released(data));
     sheet.row("Age", age(data).map(|age| format!("{age}+")));
@@ -79,7 +79,7 @@ fn told(data: &Value, asked: i64) -> String {
     sheet.row("DLC", (more > 0).then(|| more.to_string()));
     sheet.row("Part of", said(data, "fullgame/name"));
     let about = data.text("short_description").map(html::line);
-    if let Some(text) = about.map(|text| cut(&visible(&text), DESCRIPTION)) {
+    if let Some(text) = about.map(|text| cut(&escape_controls(&text), DESCRIPTION)) {
         sheet.line(&fenced("the description at Steam", &text));
     }
     sheet.line(&format!("{}app/{id}/", web_links::STEAM_STORE));
@@ -94,7 +94,7 @@ fn price(data: &Value) -> String {
         let Some(now) = price.whole("final") else {
             return worded;
         };
-        Price {
+        GamePrice {
             currency: said(price, "currency"),
             now,
             before: price.whole("initial"),

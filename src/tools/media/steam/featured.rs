@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::price::Price;
+use super::price::GamePrice;
 use super::{COUNTRY, HALF, LANGUAGE, SteamFeatured, count, day, limited_store, reply, said};
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::net::services::STEAM_STORE;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// Lists of the window, the most prominent first.
 const WINDOW: [&str; 4] = [
@@ -23,7 +23,7 @@ const FEATURED: usize = 8;
 /// Specials at most.
 const SPECIALS: usize = 10;
 
-pub(super) fn run(ctx: &Ctx, _: SteamFeatured) -> Outcome<String> {
+pub(super) fn run(ctx: &ToolContext, _: SteamFeatured) -> Outcome<String> {
     let window = ask(ctx, "/api/featured/")?;
     let mut featured = Vec::new();
     for item in WINDOW.iter().flat_map(|list| window.list(list)) {
@@ -63,13 +63,13 @@ pub(super) fn run(ctx: &Ctx, _: SteamFeatured) -> Outcome<String> {
     Ok(out.trim_end().to_owned())
 }
 
-fn ask(ctx: &Ctx, path: &str) -> Outcome<Value> {
+fn ask(ctx: &ToolContext, path: &str) -> Outcome<Value> {
     let answer = ctx
         .ask(&STEAM_STORE)
         .path(path)
         .query("l", LANGUAGE)
         .query("cc", COUNTRY)
-        .within(HALF)
+        .timeout(HALF)
         .get()?;
     reply(&answer, false).inspect_err(|why| limited_store(ctx, why))
 }
@@ -96,7 +96,7 @@ fn add<'a>(items: &mut Vec<&'a Value>, item: &'a Value, most: usize) {
     }
 }
 
-fn section(ctx: &Ctx, out: &mut String, title: &str, items: &[&Value]) {
+fn section(ctx: &ToolContext, out: &mut String, title: &str, items: &[&Value]) {
     if items.is_empty() {
         return;
     }
@@ -118,7 +118,7 @@ fn line(item: &Value) -> String {
         .whole("discount_percent")
         .filter(|_| item.at("discounted") != Some(&Value::Bool(false)));
     let price = item.whole("final_price").and_then(|now| {
-        Price {
+        GamePrice {
             currency: said(item, "currency"),
             now,
             before: item.whole("original_price"),

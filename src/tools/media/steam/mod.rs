@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::base::json::Pick;
-use crate::base::problem::{Kind, Outcome, Problem};
-use crate::net::service::Answer;
+use crate::base::json::JsonExt;
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::net::service::ServiceResponse;
 use crate::net::services::{STEAM_API, STEAM_STORE, Service};
 use crate::tools::READ;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::labeled::{plain, quoted};
 use crate::tools::output::web_links;
 
@@ -111,14 +111,14 @@ fn limited() -> Problem {
 }
 
 /// Leaves the store alone for a while when `why` is its limit.
-fn limited_store(ctx: &Ctx, why: &Problem) {
-    if why.kind == Kind::Limit {
-        ctx.world.outside.rest(&STEAM_STORE, REST);
+fn limited_store(ctx: &ToolContext, why: &Problem) {
+    if why.kind == ProblemKind::Limit {
+        ctx.world.outside.hold_back(&STEAM_STORE, REST);
     }
 }
 
 /// An answer's JSON, with messages for Steam's errors; `keyed` when a key was sent.
-fn reply(answer: &Answer, keyed: bool) -> Outcome<Value> {
+fn reply(answer: &ServiceResponse, keyed: bool) -> Outcome<Value> {
     let value = answer.value();
     // Rate limit: status 429, or 200 and an empty body.
     if answer.status == 429 || (answer.is_ok() && value == Some(Value::Null)) {
@@ -131,7 +131,7 @@ fn reply(answer: &Answer, keyed: bool) -> Outcome<Value> {
             _ => Err(answer.unreadable()),
         },
         401 | 403 if keyed => Err(Problem::new(
-            Kind::Auth,
+            ProblemKind::Auth,
             format!("STEAM_API_KEY is not accepted ({}).", answer.status),
         )
         .next(format!("Check it at {}.", web_links::STEAM_KEY))),
@@ -152,11 +152,11 @@ fn reply(answer: &Answer, keyed: bool) -> Outcome<Value> {
 }
 
 /// A service's key, or how to get it.
-fn key(ctx: &Ctx, service: &'static Service, tool: &str) -> Outcome<String> {
+fn key(ctx: &ToolContext, service: &'static Service, tool: &str) -> Outcome<String> {
     let variable = service.key.unwrap_or_default();
     service.key_in(&ctx.world.env).ok_or_else(|| {
         Problem::new(
-            Kind::Auth,
+            ProblemKind::Auth,
             format!("{variable} is not set, and {tool} needs it."),
         )
         .next(format!(
@@ -186,7 +186,7 @@ fn platforms(value: &Value) -> Vec<String> {
 }
 
 /// The local date of a Unix time; `None` for zero and the day after it, which stand for never.
-fn day(ctx: &Ctx, seconds: i64) -> Option<String> {
+fn day(ctx: &ToolContext, seconds: i64) -> Option<String> {
     let moment = jiff::Timestamp::from_second(seconds).ok()?;
     let zone = ctx.world.clock.now().time_zone().clone();
     (seconds > 86_400).then(|| moment.to_zoned(zone).strftime("%Y-%m-%d").to_string())
@@ -221,7 +221,7 @@ mod tests {
     fn refusals_are_told_apart() {
         let of = |status, body: &str, keyed| {
             reply(
-                &Answer::new(&STEAM_API, status, body.as_bytes().to_vec()),
+                &ServiceResponse::new(&STEAM_API, status, body.as_bytes().to_vec()),
                 keyed,
             )
         };

@@ -6,18 +6,18 @@ use serde_json::Value;
 
 use super::stats::AGAIN;
 use super::{SteamUserGames, SteamUserSummary, WITHIN, count, day, key, reply, said, user};
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{figure, plural, thousands};
-use crate::net::service::Answer;
+use crate::base::text::{plural, thousands, trim_decimals};
+use crate::net::service::ServiceResponse;
 use crate::net::services::STEAM_API;
-use crate::tools::engine::context::Ctx;
-use crate::tools::output::labeled::{Sheet, plain};
+use crate::tools::engine::context::ToolContext;
+use crate::tools::output::labeled::{LabeledText, plain};
 
 /// Games that are shown.
 const SHOWN: usize = 20;
 
-pub(super) fn games(ctx: &Ctx, args: SteamUserGames) -> Outcome<String> {
+pub(super) fn games(ctx: &ToolContext, args: SteamUserGames) -> Outcome<String> {
     let id = user(&args.steam_id)?;
     let pairs = [
         ("steamid", id),
@@ -51,14 +51,19 @@ pub(super) fn games(ctx: &Ctx, args: SteamUserGames) -> Outcome<String> {
     }
 }
 
-fn ask(ctx: &Ctx, path: &str, tool: &str, pairs: &[(&str, &str)]) -> Outcome<Answer> {
+fn ask(
+    ctx: &ToolContext,
+    path: &str,
+    tool: &str,
+    pairs: &[(&str, &str)],
+) -> Outcome<ServiceResponse> {
     let key = key(ctx, &STEAM_API, tool)?;
     let ask = ctx
         .ask(&STEAM_API)
         .path(path)
         .secret_query("key", &key)
         .again_after(AGAIN)
-        .within(WITHIN);
+        .timeout(WITHIN);
     pairs
         .iter()
         .fold(ask, |ask, (name, value)| ask.query(name, value))
@@ -69,7 +74,7 @@ fn minutes(game: &Value, key: &str) -> u64 {
     count(game, key).unwrap_or_default()
 }
 
-fn listed(ctx: &Ctx, id: &str, total: Option<u64>, games: &[&Value]) -> String {
+fn listed(ctx: &ToolContext, id: &str, total: Option<u64>, games: &[&Value]) -> String {
     let mut ranked = games.to_vec();
     ranked.sort_by_key(|game| std::cmp::Reverse(minutes(game, "playtime_forever")));
     let all: u64 = games.iter().fold(0, |sum: u64, game| {
@@ -115,12 +120,12 @@ fn playtime(minutes: u64) -> Option<String> {
     match minutes {
         0 => None,
         1..60 => Some(format!("{minutes} min")),
-        60..60_000 => Some(format!("{} h", figure(minutes as f64 / 60.0, 1))),
+        60..60_000 => Some(format!("{} h", trim_decimals(minutes as f64 / 60.0, 1))),
         _ => Some(format!("{} h", thousands(minutes / 60))),
     }
 }
 
-pub(super) fn summary(ctx: &Ctx, args: SteamUserSummary) -> Outcome<String> {
+pub(super) fn summary(ctx: &ToolContext, args: SteamUserSummary) -> Outcome<String> {
     let id = user(&args.steam_id)?;
     let answer = ask(
         ctx,
@@ -144,12 +149,12 @@ pub(super) fn summary(ctx: &Ctx, args: SteamUserSummary) -> Outcome<String> {
     }
 }
 
-fn profile(ctx: &Ctx, id: &str, player: &Value) -> String {
+fn profile(ctx: &ToolContext, id: &str, player: &Value) -> String {
     let name = said(player, "personaname").unwrap_or_else(|| "A user without a name".to_owned());
     let open = player
         .whole("communityvisibilitystate")
         .is_none_or(|state| state == 3);
-    let mut sheet = Sheet::new(&format!("{name} ({id})"));
+    let mut sheet = LabeledText::new(&format!("{name} ({id})"));
     if open {
         sheet.row("Status", status(player).map(str::to_owned));
     } else {

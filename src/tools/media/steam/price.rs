@@ -9,7 +9,7 @@ const WHOLE: [&str; 9] = [
 
 /// A price now, and what it was.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Price {
+pub(super) struct GamePrice {
     /// Code of the currency, when it is named.
     pub(super) currency: Option<String>,
     /// Hundredths.
@@ -20,7 +20,7 @@ pub(super) struct Price {
     pub(super) off: Option<i64>,
 }
 
-impl Price {
+impl GamePrice {
     /// `$19.99`, `12.50 EUR (-50%, was 25.00 EUR)`, `free`; `None` for numbers that are not a price.
     pub(super) fn text(&self) -> Option<String> {
         if self.now < 0 {
@@ -73,7 +73,7 @@ mod tests {
 
     fn price(currency: &str, now: i64, before: Option<i64>, off: Option<i64>) -> Option<String> {
         let currency = Some(currency.to_owned()).filter(|code| !code.is_empty());
-        Price {
+        GamePrice {
             currency,
             now,
             before,

@@ -4,17 +4,17 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::price::Price;
+use super::price::GamePrice;
 use super::{COUNTRY, LANGUAGE, SteamSearch, WITHIN, count, limited_store, platforms, reply, said};
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{plural, thousands};
 use crate::net::services::STEAM_STORE;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::labeled::quoted;
 use crate::tools::output::web_links;
 
-pub(super) fn run(ctx: &Ctx, args: SteamSearch) -> Outcome<String> {
+pub(super) fn run(ctx: &ToolContext, args: SteamSearch) -> Outcome<String> {
     let query = args.query.trim();
     if query.is_empty() {
         return Err(Problem::input("The query is empty.").next("Give a title, for example Portal."));
@@ -25,7 +25,7 @@ pub(super) fn run(ctx: &Ctx, args: SteamSearch) -> Outcome<String> {
         .query("term", query)
         .query("l", LANGUAGE)
         .query("cc", COUNTRY.to_uppercase())
-        .within(WITHIN)
+        .timeout(WITHIN)
         .get()?;
     let found = reply(&answer, false).inspect_err(|why| limited_store(ctx, why))?;
     let Some(items) = found.at("items").and_then(Value::as_array) else {
@@ -97,7 +97,7 @@ fn entry(item: &Value) -> (String, Option<String>) {
 /// An item's price; none for what is free without a price or not yet for sale.
 fn price(item: &Value) -> Option<String> {
     let price = item.at("price")?;
-    Price {
+    GamePrice {
         currency: said(price, "currency"),
         now: price.whole("final")?,
         before: price.whole("initial"),

@@ -6,19 +6,19 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{HALF, SteamPlayerStats, app_id, count, limited, reply, said};
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{figure, thousands};
-use crate::net::service::Ask;
+use crate::base::text::{thousands, trim_decimals};
+use crate::net::service::RequestBuilder;
 use crate::net::services::STEAM_API;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// Achievements that are shown.
 const SHOWN: usize = 10;
 /// The second try after a refusal that comes at random.
 pub(super) const AGAIN: Duration = Duration::from_millis(1_500);
 
-pub(super) fn run(ctx: &Ctx, args: SteamPlayerStats) -> Outcome<String> {
+pub(super) fn run(ctx: &ToolContext, args: SteamPlayerStats) -> Outcome<String> {
     let id = app_id(args.app_id)?;
     let players = players(ctx, id);
     if players.as_ref().is_err_and(Problem::is_cancelled) {
@@ -60,15 +60,15 @@ fn people(count: u64) -> String {
     }
 }
 
-fn request<'a>(ctx: &'a Ctx, path: &str) -> Ask<'a> {
+fn request<'a>(ctx: &'a ToolContext, path: &str) -> RequestBuilder<'a> {
     ctx.ask(&STEAM_API)
         .path(path)
         .again_after(AGAIN)
-        .within(HALF)
+        .timeout(HALF)
 }
 
 /// The number of current players; `None` for an app that Steam does not count.
-fn players(ctx: &Ctx, id: i64) -> Outcome<Option<u64>> {
+fn players(ctx: &ToolContext, id: i64) -> Outcome<Option<u64>> {
     let answer = request(ctx, "/ISteamUserStats/GetNumberOfCurrentPlayers/v1/")
         .query("appid", id)
         .get()?;
@@ -87,7 +87,7 @@ fn players(ctx: &Ctx, id: i64) -> Outcome<Option<u64>> {
 }
 
 /// The achievements with their shares in percent, the most frequent first; none for an app without statistics.
-fn rates(ctx: &Ctx, id: i64) -> Outcome<Vec<(String, f64)>> {
+fn rates(ctx: &ToolContext, id: i64) -> Outcome<Vec<(String, f64)>> {
     let answer = request(
         ctx,
         "/ISteamUserStats/GetGlobalAchievementPercentagesForApp/v2/",
@@ -115,7 +115,7 @@ fn ranked(found: &Value) -> Vec<(String, f64)> {
 fn listed(out: &mut String, rates: &[(String, f64)]) {
     out.push_str("\nAchievements, by the share of players who have them:");
     for (i, (name, share)) in rates.iter().take(SHOWN).enumerate() {
-        let _ = write!(out, "\n{:>2}. {name}: {}%", i + 1, figure(*share, 1));
+        let _ = write!(out, "\n{:>2}. {name}: {}%", i + 1, trim_decimals(*share, 1));
     }
     if rates.len() > SHOWN {
         let _ = write!(out, "\nand {} more", rates.len() - SHOWN);

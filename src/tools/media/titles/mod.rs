@@ -7,16 +7,16 @@ mod web_fallback;
 use std::time::Duration;
 
 use crate::base::problem::{Outcome, Problem};
-use crate::net::service::Answer;
+use crate::net::service::ServiceResponse;
 use crate::net::services::{DUCKDUCKGO, DUCKDUCKGO_LITE, OMDB, RAWG, Service};
 use crate::tools::READ;
 
 crate::choice! {
     /// Kind of title.
-    pub(crate) enum Kind { Any = "", Movie = "movie", Series = "series", Episode = "episode" }
+    pub(crate) enum TitleKind { Any = "", Movie = "movie", Series = "series", Episode = "episode" }
 }
 
-impl Kind {
+impl TitleKind {
     /// The word that OMDb and people use; empty for any.
     fn word(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ crate::tools! { "media";
         /// restrict to a year
         year: String = "";
         /// restrict to a kind
-        kind: Kind = "", named: "type";
+        kind: TitleKind = "", named: "type";
     } => omdb::search, says [
         "search movies {query}", "search movies {query} from {year}", "find the movie {query}", "find the series {query} {type=series}",
     ];
@@ -82,7 +82,7 @@ fn asked<'a>(query: &'a str, example: &str) -> Outcome<&'a str> {
 }
 
 /// The problem with a service that fails, or sends a page where data was promised.
-fn silent(answer: &Answer) -> Problem {
+fn silent(answer: &ServiceResponse) -> Problem {
     let name = answer.service.name;
     Problem::network(if answer.is_ok() {
         format!("{name} is not answering: it sent a web page where data was promised.")
@@ -93,6 +93,6 @@ fn silent(answer: &Answer) -> Problem {
 }
 
 /// True for answers from something in front of the service, whatever their status, or from a service that is down.
-fn is_down(answer: &Answer) -> bool {
+fn is_down(answer: &ServiceResponse) -> bool {
     answer.status >= 500 || (answer.status != 429 && answer.is_page())
 }

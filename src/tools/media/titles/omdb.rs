@@ -4,19 +4,19 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{GetMovieDetails, Kind, SearchMovies, WITHIN, asked, is_down, silent};
-use crate::base::json::Pick;
-use crate::base::problem::{Kind as Sort, Outcome, Problem};
+use super::{GetMovieDetails, SearchMovies, TitleKind, WITHIN, asked, is_down, silent};
+use crate::base::json::JsonExt;
+use crate::base::problem::{Outcome, Problem, ProblemKind as Sort};
 use crate::base::text::{plural, thousands};
-use crate::net::service::{Answer, Ask};
+use crate::net::service::{RequestBuilder, ServiceResponse};
 use crate::net::services::OMDB;
-use crate::tools::engine::context::Ctx;
-use crate::tools::media::titles::web_fallback::{self, Key};
-use crate::tools::output::labeled::{Sheet, plain, quoted};
+use crate::tools::engine::context::ToolContext;
+use crate::tools::media::titles::web_fallback::{self, ServiceKey};
+use crate::tools::output::labeled::{LabeledText, plain, quoted};
 use crate::tools::output::untrusted::fenced;
 use crate::tools::output::web_links;
 
-const KEY: Key = Key {
+const KEY: ServiceKey = ServiceKey {
     service: &OMDB,
     page: web_links::OMDB_KEY,
     gives: "ids, ratings, cast and plot",
@@ -24,12 +24,12 @@ const KEY: Key = Key {
 /// Results of a page; the first one is shown.
 const PAGE: usize = 10;
 
-pub(super) fn search(ctx: &Ctx, args: SearchMovies) -> Outcome<String> {
+pub(super) fn search(ctx: &ToolContext, args: SearchMovies) -> Outcome<String> {
     let query = asked(&args.query, "Metropolis")?;
     let year = year(&args.year)?;
     let kind = args.kind;
     let Some(key) = KEY.value(ctx) else {
-        let what = if kind == Kind::Any {
+        let what = if kind == TitleKind::Any {
             "movie"
         } else {
             kind.word()
@@ -55,7 +55,7 @@ pub(super) fn search(ctx: &Ctx, args: SearchMovies) -> Outcome<String> {
     }
 }
 
-pub(super) fn details(ctx: &Ctx, args: GetMovieDetails) -> Outcome<String> {
+pub(super) fn details(ctx: &ToolContext, args: GetMovieDetails) -> Outcome<String> {
     let (title, id) = (args.title.trim(), args.imdb_id.trim());
     let wanted = match (id, title) {
         ("", "") => {
@@ -63,26 +63,28 @@ pub(super) fn details(ctx: &Ctx, args: GetMovieDetails) -> Outcome<String> {
                 .next("Give one of them; search_movies finds ids."));
         }
         ("", title) => match imdb_id(title) {
-            Some(id) if title.starts_with("tt") => Wanted::Id(id),
-            _ => Wanted::Title(title),
+            Some(id) if title.starts_with("tt") => TitleQuery::Id(id),
+            _ => TitleQuery::Title(title),
         },
-        (id, _) => Wanted::Id(imdb_id(id).ok_or_else(|| {
+        (id, _) => TitleQuery::Id(imdb_id(id).ok_or_else(|| {
             Problem::input(format!("{} is not an IMDb id.", quoted(id)))
                 .next("It is tt and at least seven digits, for example tt0017136; search_movies finds it.")
         })?),
     };
     let Some(key) = KEY.value(ctx) else {
         let query = match &wanted {
-            Wanted::Title(title) => format!("{title} movie reviews ratings"),
-            Wanted::Id(id) if !title.is_empty() => format!("{title} {id} movie reviews ratings"),
-            Wanted::Id(id) => format!("{id} IMDb movie reviews ratings"),
+            TitleQuery::Title(title) => format!("{title} movie reviews ratings"),
+            TitleQuery::Id(id) if !title.is_empty() => {
+                format!("{title} {id} movie reviews ratings")
+            }
+            TitleQuery::Id(id) => format!("{id} IMDb movie reviews ratings"),
         };
         return web_fallback::web(ctx, &KEY, &query);
     };
     let ask = request(ctx, &key).query("plot", "full");
     let (answer, named) = match &wanted {
-        Wanted::Id(id) => (ask.query("i", id).get()?, quoted(id)),
-        Wanted::Title(title) => (ask.query("t", title).get()?, quoted(title)),
+        TitleQuery::Id(id) => (ask.query("i", id).get()?, quoted(id)),
+        TitleQuery::Title(title) => (ask.query("t", title).get()?, quoted(title)),
     };
     match reply(&answer)? {
         Some(found) => told(&found).ok_or_else(|| answer.unreadable()),
@@ -93,16 +95,16 @@ pub(super) fn details(ctx: &Ctx, args: GetMovieDetails) -> Outcome<String> {
 }
 
 /// What the details are looked up by.
-enum Wanted<'a> {
+enum TitleQuery<'a> {
     Title(&'a str),
     Id(String),
 }
 
-fn request<'a>(ctx: &'a Ctx, key: &str) -> Ask<'a> {
+fn request<'a>(ctx: &'a ToolContext, key: &str) -> RequestBuilder<'a> {
     ctx.ask(&OMDB)
         .path("/")
         .secret_query("apikey", key)
-        .within(WITHIN)
+        .timeout(WITHIN)
 }
 
 /// A year to restrict to, when one is given.
@@ -132,7 +134,7 @@ fn imdb_id(text: &str) -> Option<String> {
 }
 
 /// The outcome of an answer: a value, nothing found, or an error.
-fn reply(answer: &Answer) -> Outcome<Option<Value>> {
+fn reply(answer: &ServiceResponse) -> Outcome<Option<Value>> {
     let value = answer.value();
     if let Some(words) = value.as_ref().and_then(failure) {
         return refusal(answer, &words);
@@ -157,7 +159,7 @@ fn failure(value: &Value) -> Option<String> {
 }
 
 /// Classifies a failure by its message: an exhausted quota and a bad key have the same status.
-fn refusal(answer: &Answer, words: &str) -> Outcome<Option<Value>> {
+fn refusal(answer: &ServiceResponse, words: &str) -> Outcome<Option<Value>> {
     let lower = words.to_lowercase();
     let said = answer.said(words);
     let said = said.trim_end_matches(['.', '!']);
@@ -199,11 +201,11 @@ fn refusal(answer: &Answer, words: &str) -> Outcome<Option<Value>> {
     })
 }
 
-fn nothing(query: &str, year: Option<&str>, kind: Kind) -> String {
+fn nothing(query: &str, year: Option<&str>, kind: TitleKind) -> String {
     let mut out = format!("No results for {} at OMDb", quoted(query));
     match (kind, year) {
-        (Kind::Any, None) => {}
-        (Kind::Any, Some(year)) => drop(write!(out, " in {year}")),
+        (TitleKind::Any, None) => {}
+        (TitleKind::Any, Some(year)) => drop(write!(out, " in {year}")),
         (kind, None) => drop(write!(out, " of type {}", kind.word())),
         (kind, Some(year)) => drop(write!(out, " of type {} in {year}", kind.word())),
     }
@@ -262,7 +264,7 @@ fn head(item: &Value) -> String {
 fn told(found: &Value) -> Option<String> {
     said(found, "Title")?;
     let get = |key: &str| said(found, key);
-    let mut sheet = Sheet::new(&head(found));
+    let mut sheet = LabeledText::new(&head(found));
     sheet.row("Rated", get("Rated"));
     sheet.row("Released", get("Released"));
     sheet.row("Runtime", get("Runtime"));
@@ -347,7 +349,11 @@ mod tests {
     #[test]
     fn failures_are_told_by_their_words() {
         let of = |status, body: &Value| {
-            reply(&Answer::new(&OMDB, status, body.to_string().into_bytes()))
+            reply(&ServiceResponse::new(
+                &OMDB,
+                status,
+                body.to_string().into_bytes(),
+            ))
         };
         let no = |words: &str| json!({"Response": "False", "Error": words});
         let kind = |status, words: &str| of(status, &no(words)).unwrap_err().kind;

@@ -5,19 +5,19 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::{GetGameDetails, SearchGames, WITHIN, asked, is_down, silent};
-use crate::base::json::Pick;
-use crate::base::problem::{Kind, Outcome, Problem};
-use crate::base::text::{figure, plural, thousands, visible};
+use crate::base::json::JsonExt;
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::text::{escape_controls, plural, thousands, trim_decimals};
 use crate::formats::html;
-use crate::net::service::{Answer, Ask};
+use crate::net::service::{RequestBuilder, ServiceResponse};
 use crate::net::services::RAWG;
-use crate::tools::engine::context::Ctx;
-use crate::tools::media::titles::web_fallback::{self, Key};
-use crate::tools::output::labeled::{Sheet, cut, plain, quoted};
+use crate::tools::engine::context::ToolContext;
+use crate::tools::media::titles::web_fallback::{self, ServiceKey};
+use crate::tools::output::labeled::{LabeledText, cut, plain, quoted};
 use crate::tools::output::untrusted::fenced;
 use crate::tools::output::web_links;
 
-const KEY: Key = Key {
+const KEY: ServiceKey = ServiceKey {
     service: &RAWG,
     page: web_links::RAWG_KEY,
     gives: "ratings, platforms and ids",
@@ -27,7 +27,7 @@ const DESCRIPTION: usize = 500;
 /// Platforms that a line of a list names.
 const PLATFORMS: usize = 6;
 
-pub(super) fn search(ctx: &Ctx, args: SearchGames) -> Outcome<String> {
+pub(super) fn search(ctx: &ToolContext, args: SearchGames) -> Outcome<String> {
     let query = asked(&args.query, "Tetris")?;
     let Some(key) = KEY.value(ctx) else {
         return web_fallback::web(ctx, &KEY, &format!("{query} video game review"));
@@ -68,7 +68,7 @@ pub(super) fn search(ctx: &Ctx, args: SearchGames) -> Outcome<String> {
     Ok(out)
 }
 
-pub(super) fn details(ctx: &Ctx, args: GetGameDetails) -> Outcome<String> {
+pub(super) fn details(ctx: &ToolContext, args: GetGameDetails) -> Outcome<String> {
     let id = args.game_id;
     if id < 1 {
         return Err(
@@ -77,7 +77,7 @@ pub(super) fn details(ctx: &Ctx, args: GetGameDetails) -> Outcome<String> {
     }
     let Some(key) = KEY.value(ctx) else {
         let problem = Problem::new(
-            Kind::Auth,
+            ProblemKind::Auth,
             format!(
                 "{} is not set, and without it an id cannot be looked up.",
                 KEY.variable()
@@ -103,14 +103,14 @@ pub(super) fn details(ctx: &Ctx, args: GetGameDetails) -> Outcome<String> {
     told(&found, id).ok_or_else(|| answer.unreadable())
 }
 
-fn request<'a>(ctx: &'a Ctx, key: &str) -> Ask<'a> {
+fn request<'a>(ctx: &'a ToolContext, key: &str) -> RequestBuilder<'a> {
     ctx.ask(&RAWG)
         .path("/api/games")
         .secret_query("key", key)
-        .within(WITHIN)
+        .timeout(WITHIN)
 }
 
-fn detail(answer: &Answer, id: i64) -> Outcome<Value> {
+fn detail(answer: &ServiceResponse, id: i64) -> Outcome<Value> {
     if answer.status == 404 && !answer.is_page() {
         return Err(
             Problem::missing(format!("RAWG has no game with that id ({id})."))
@@ -121,7 +121,7 @@ fn detail(answer: &Answer, id: i64) -> Outcome<Value> {
 }
 
 /// The object in an answer.
-fn reply(answer: &Answer) -> Outcome<Value> {
+fn reply(answer: &ServiceResponse) -> Outcome<Value> {
     if is_down(answer) {
         return Err(silent(answer));
     }
@@ -136,7 +136,7 @@ fn reply(answer: &Answer) -> Outcome<Value> {
             said => format!(" RAWG says: {said}."),
         };
         return Err(Problem::new(
-            Kind::Auth,
+            ProblemKind::Auth,
             format!(
                 "{} is not accepted or its quota is used up ({}).{said}",
                 KEY.variable(),
@@ -188,7 +188,7 @@ fn released(game: &Value) -> Option<String> {
 fn rating(game: &Value) -> Option<String> {
     let rating = game.number("rating").filter(|rating| *rating > 0.0)?;
     let count = game.whole("ratings_count").unwrap_or_default();
-    let mut out = format!("{}/5", figure(rating, 2));
+    let mut out = format!("{}/5", trim_decimals(rating, 2));
     match u64::try_from(count) {
         Ok(1) => out.push_str(" by 1 person"),
         Ok(count) if count > 1 => drop(write!(out, " by {} people", thousands(count))),
@@ -199,7 +199,7 @@ fn rating(game: &Value) -> Option<String> {
 
 fn metacritic(game: &Value) -> Option<String> {
     let score = game.number("metacritic").filter(|score| *score > 0.0)?;
-    Some(figure(score, 0))
+    Some(trim_decimals(score, 0))
 }
 
 /// A game of a list in one line.
@@ -231,7 +231,7 @@ fn told(game: &Value, asked: i64) -> Option<String> {
     if let Some(id) = id {
         let _ = write!(head, ", RAWG id {id}");
     }
-    let mut sheet = Sheet::new(&head);
+    let mut sheet = LabeledText::new(&head);
     if id.is_some_and(|id| id != asked) {
         sheet.line(&format!("(Id {asked} was merged into this one.)"));
     }
@@ -256,7 +256,8 @@ fn told(game: &Value, asked: i64) -> Option<String> {
         said(game, "website").filter(|url| url.starts_with("http")),
     );
     let description = game.text("description_raw").map(plain);
-    let description = description.or_else(|| Some(visible(&html::line(game.text("description")?))));
+    let description =
+        description.or_else(|| Some(escape_controls(&html::line(game.text("description")?))));
     if let Some(text) = description.map(|text| cut(&text, DESCRIPTION)) {
         sheet.line(&fenced("the description at RAWG", &text));
     }
@@ -277,7 +278,9 @@ fn votes(game: &Value) -> Vec<String> {
         let title = said(rating, "title")?;
         let count = u64::try_from(rating.whole("count")?).ok()?;
         let share = rating.number("percent");
-        let share = share.map_or_else(String::new, |share| format!(" ({}%)", figure(share, 0)));
+        let share = share.map_or_else(String::new, |share| {
+            format!(" ({}%)", trim_decimals(share, 0))
+        });
         Some(format!("{title} {}{share}", thousands(count)))
     };
     game.list("ratings").iter().filter_map(vote).collect()

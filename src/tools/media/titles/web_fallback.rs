@@ -1,15 +1,15 @@
 //! The fallback without a service's key: a web search, with a note on what a key would give.
 
-use crate::base::problem::{Kind, Outcome};
+use crate::base::problem::{Outcome, ProblemKind};
 use crate::net::services::Service;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::web::browsing;
 
 /// How many web results are shown.
 const RESULTS: usize = 10;
 
 /// A service's key, and where to get one.
-pub(crate) struct Key {
+pub(crate) struct ServiceKey {
     /// The service that takes it.
     pub(crate) service: &'static Service,
     /// Where to get a key.
@@ -18,9 +18,9 @@ pub(crate) struct Key {
     pub(crate) gives: &'static str,
 }
 
-impl Key {
+impl ServiceKey {
     /// The key's value, when it is set.
-    pub(crate) fn value(&self, ctx: &Ctx) -> Option<String> {
+    pub(crate) fn value(&self, ctx: &ToolContext) -> Option<String> {
         self.service.key_in(&ctx.world.env)
     }
 
@@ -41,11 +41,11 @@ impl Key {
 }
 
 /// Web results for `query`, under a line about the missing key.
-pub(crate) fn web(ctx: &Ctx, key: &Key, query: &str) -> Outcome<String> {
+pub(crate) fn web(ctx: &ToolContext, key: &ServiceKey, query: &str) -> Outcome<String> {
     let found = browsing::instead(ctx, query, RESULTS).map_err(|why| {
         // A cancellation or an unusable query has nothing to do with the key.
         match why.kind {
-            Kind::Cancelled | Kind::Input => why,
+            ProblemKind::Cancelled | ProblemKind::Input => why,
             _ => why.next(format!(
                 "The web was searched because {} is not set. {}",
                 key.variable(),

@@ -10,19 +10,19 @@ use jiff::civil::{Date, Time};
 use jiff::{Span, Zoned};
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, plural, visible};
+use crate::base::text::{clip, escape_controls, plural};
 use crate::base::zones::ZoneFiles;
-use crate::formats::ical::event::Event;
+use crate::formats::ical::event::CalendarEvent;
 use crate::formats::ical::scan::scan;
 use crate::formats::ical::text::one_line;
 use crate::formats::ical::zones::Zones;
-use crate::store::calendar::files::Files;
-use crate::store::calendar::occurrence::{Found, Occurrence, between};
+use crate::store::calendar::files::CalendarFiles;
+use crate::store::calendar::occurrence::{Occurrence, OccurrenceList, between};
 use crate::store::calendar::versions::Versions;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::personal::alarms;
 use crate::tools::{OUTSIDE, READ};
-use new::{New, When, uuid};
+use new::{EventTime, NewEvent, uuid};
 
 crate::tools! { "calendar";
     /// Add an event and its reminders.
@@ -63,31 +63,33 @@ crate::tools! { "calendar";
 }
 
 /// Lines of events that a view shows.
-const MOST: usize = 300;
+const MAX_EVENT_LINES: usize = 300;
 /// Events of one title that are listed.
 const CHOICE: usize = 20;
 
-fn files(ctx: &Ctx) -> Outcome<Files> {
-    Ok(Files::of(&ctx.world.paths.profile(&ctx.world.profile())?))
+fn files(ctx: &ToolContext) -> Outcome<CalendarFiles> {
+    Ok(CalendarFiles::of(
+        &ctx.world.paths.profile(&ctx.world.profile())?,
+    ))
 }
 
 /// The occurrences of the calendar within a period.
-fn found(ctx: &Ctx, from: &Zoned, until: &Zoned) -> Outcome<Found> {
+fn found(ctx: &ToolContext, from: &Zoned, until: &Zoned) -> Outcome<OccurrenceList> {
     let (bytes, note) = files(ctx)?.read()?;
     let mut found = between(&bytes, from, until, ctx.world.clock.zones());
     found.notes.extend(note);
     Ok(found)
 }
 
-fn add(ctx: &Ctx, args: AddEvent) -> Outcome<String> {
+fn add(ctx: &ToolContext, args: AddEvent) -> Outcome<String> {
     let title = args.title.trim();
     if title.chars().all(|c| c.is_whitespace() || c.is_control()) {
         return Err(Problem::input("An event needs a title.").next("Say what it is."));
     }
     let now = ctx.world.clock.now();
     let zone = now.time_zone().clone();
-    let (start, end) = New::times(&args.start, &args.end, &zone, ctx.world.clock.zones())?;
-    let event = New {
+    let (start, end) = NewEvent::times(&args.start, &args.end, &zone, ctx.world.clock.zones())?;
+    let event = NewEvent {
         title: title.to_owned(),
         place: args.location.trim().to_owned(),
         description: args.description.trim().to_owned(),
@@ -103,7 +105,7 @@ fn add(ctx: &Ctx, args: AddEvent) -> Outcome<String> {
         ));
     };
     let shown = Occurrence {
-        all_day: matches!(event.start, When::Day(_)),
+        all_day: matches!(event.start, EventTime::Day(_)),
         title: String::new(),
         place: String::new(),
         uid: String::new(),
@@ -116,7 +118,7 @@ fn add(ctx: &Ctx, args: AddEvent) -> Outcome<String> {
         out.push_str(&format!("\nWhere: {}", one_line(&event.place)));
     }
     out.push_str(&format!("\nUID: {uid}"));
-    if let When::Wall(wall) = &event.start
+    if let EventTime::Wall(wall) = &event.start
         && let Some((_, Some(said))) = alarms::here(*wall, &now)
     {
         out.push_str(&format!("\n{said}"));
@@ -142,7 +144,7 @@ fn add(ctx: &Ctx, args: AddEvent) -> Outcome<String> {
     Ok(out)
 }
 
-fn delete(ctx: &Ctx, args: DeleteEvent) -> Outcome<String> {
+fn delete(ctx: &ToolContext, args: DeleteEvent) -> Outcome<String> {
     let (uid, title) = (args.uid.trim(), args.title.trim());
     if uid.is_empty() && title.is_empty() {
         return Err(Problem::input("Neither a UID nor a title was given.")
@@ -161,7 +163,11 @@ fn delete(ctx: &Ctx, args: DeleteEvent) -> Outcome<String> {
     if count == 0 {
         return Err(Problem::missing("The event was removed meanwhile."));
     }
-    let mut out = format!("Removed 1 event: {} ({}).", one_line(&title), visible(&uid));
+    let mut out = format!(
+        "Removed 1 event: {} ({}).",
+        one_line(&title),
+        escape_controls(&uid)
+    );
     if count > 1 {
         out.push_str(&format!(
             " It had {}.",
@@ -185,7 +191,7 @@ fn delete(ctx: &Ctx, args: DeleteEvent) -> Outcome<String> {
 }
 
 /// An event that matches a request to delete.
-struct Fit {
+struct EventMatch {
     name: String,
     when: String,
     /// The event itself, or all that the file has of it; otherwise only a changed occurrence matches.
@@ -205,19 +211,19 @@ fn chosen(
     let versions = Versions::of(&file);
     let wanted = title.to_lowercase();
     let fits_title = |name: &str| name.to_lowercase().contains(&wanted);
-    let mut fits: BTreeMap<String, Fit> = BTreeMap::new();
+    let mut fits: BTreeMap<String, EventMatch> = BTreeMap::new();
     let mut series: BTreeMap<String, String> = BTreeMap::new();
     let mut nameless = false;
     for place in file.events.iter().filter(|one| !versions.is_old(one)) {
         let Some(own) = file.uid(place).filter(|own| !own.is_empty()) else {
-            let event = Event::read(&file, place, &zones);
+            let event = CalendarEvent::read(&file, place, &zones);
             nameless |= event.is_some_and(|event| fits_title(&event.title));
             continue;
         };
         if !own.starts_with(uid) {
             continue;
         }
-        let event = Event::read(&file, place, &zones);
+        let event = CalendarEvent::read(&file, place, &zones);
         let (name, when) = event.map_or_else(Default::default, |event| {
             let when = event.start.here(now.time_zone());
             let when = when.map(|when| when.strftime("%a %-d %b %Y").to_string());
@@ -230,7 +236,7 @@ fn chosen(
         if !fits_title(&name) {
             continue;
         }
-        let fit = Fit { name, when, whole };
+        let fit = EventMatch { name, when, whole };
         match fits.get_mut(&own) {
             Some(other) if whole && !other.whole => *other = fit,
             Some(_) => {}
@@ -246,7 +252,7 @@ fn chosen(
     if let Some(fit) = fits.remove(uid) {
         fits = BTreeMap::from([(uid.to_owned(), fit)]);
     }
-    let line = |(uid, fit): (&String, &Fit)| {
+    let line = |(uid, fit): (&String, &EventMatch)| {
         let name = clip(&one_line(&fit.name), 100);
         let of = match series.get(uid) {
             Some(series) if !fit.whole => format!(
@@ -255,7 +261,7 @@ fn chosen(
             ),
             _ => String::new(),
         };
-        format!("{}  {name}{of}  UID {}", fit.when, visible(uid))
+        format!("{}  {name}{of}  UID {}", fit.when, escape_controls(uid))
     };
     let lines: Vec<String> = fits.iter().take(CHOICE).map(line).collect();
     if fits.len() > 1 {
@@ -278,9 +284,9 @@ fn chosen(
         .map(|(uid, fit)| (uid, fit.name))
         .ok_or_else(|| {
             let what = if uid.is_empty() {
-                format!("title with \"{}\"", clip(&visible(title), 80))
+                format!("title with \"{}\"", clip(&escape_controls(title), 80))
             } else {
-                format!("UID {}", clip(&visible(uid), 80))
+                format!("UID {}", clip(&escape_controls(uid), 80))
             };
             if nameless && uid.is_empty() {
                 return Problem::refused(format!(
@@ -293,7 +299,7 @@ fn chosen(
         })
 }
 
-fn month(ctx: &Ctx, args: ViewMonth) -> Outcome<String> {
+fn month(ctx: &ToolContext, args: ViewMonth) -> Outcome<String> {
     let now = ctx.world.clock.now();
     let year = if args.year == 0 {
         now.year().into()
@@ -336,7 +342,7 @@ fn month(ctx: &Ctx, args: ViewMonth) -> Outcome<String> {
     Ok(out)
 }
 
-fn upcoming(ctx: &Ctx, args: ListUpcoming) -> Outcome<String> {
+fn upcoming(ctx: &ToolContext, args: ListUpcoming) -> Outcome<String> {
     let now = ctx.world.clock.now();
     let end = Span::new()
         .try_days(args.days)
@@ -359,17 +365,17 @@ fn upcoming(ctx: &Ctx, args: ListUpcoming) -> Outcome<String> {
     ))
 }
 
-fn lines(found: &Found, now: &Zoned) -> String {
+fn lines(found: &OccurrenceList, now: &Zoned) -> String {
     let shown = found
         .list
         .iter()
-        .take(MOST)
+        .take(MAX_EVENT_LINES)
         .map(|event| view::line(event, &found.short, now));
     let mut lines: Vec<String> = shown.collect();
-    if found.list.len() > MOST {
+    if found.list.len() > MAX_EVENT_LINES {
         lines.push(format!(
             "… and {} more; ask for fewer days.",
-            found.list.len() - MOST
+            found.list.len() - MAX_EVENT_LINES
         ));
     }
     if !found.notes.is_empty() {

@@ -6,7 +6,7 @@ use jiff::{Timestamp, ToSpan, Zoned};
 
 use crate::base::ids;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 use crate::base::zones::ZoneFiles;
 use crate::formats::ical::text::{escape, push_line};
 
@@ -15,7 +15,7 @@ pub(crate) const BEFORE: [i64; 2] = [60, 30];
 
 /// The start or end of an event.
 #[derive(Debug, Clone, PartialEq)]
-pub enum When {
+pub enum EventTime {
     /// A whole day.
     Day(Date),
     /// A wall time, wherever the user is.
@@ -24,7 +24,7 @@ pub enum When {
     Moment(Timestamp),
 }
 
-impl When {
+impl EventTime {
     /// The moment, where the user is.
     pub fn here(&self, zone: &TimeZone) -> Option<Zoned> {
         match self {
@@ -51,12 +51,12 @@ fn utc(at: Timestamp) -> String {
 ///
 /// # Errors
 /// It is neither, or no such day or hour exists.
-pub(crate) fn when(what: &str, text: &str, zones: &ZoneFiles) -> Outcome<When> {
+pub(crate) fn when(what: &str, text: &str, zones: &ZoneFiles) -> Outcome<EventTime> {
     let text = text.trim();
     let wrong = || {
         Problem::input(format!(
             "The {what} \"{}\" is not a valid date or time.",
-            clip(&visible(text), 60)
+            clip(&escape_controls(text), 60)
         ))
         .next("Give an ISO date-time such as 2026-02-14T18:00, or a date such as 2026-02-14.")
     };
@@ -65,12 +65,12 @@ pub(crate) fn when(what: &str, text: &str, zones: &ZoneFiles) -> Outcome<When> {
         return Err(wrong());
     }
     if text.len() == 10 {
-        return text.parse().map(When::Day).map_err(|_| wrong());
+        return text.parse().map(EventTime::Day).map_err(|_| wrong());
     }
     let text = text.replacen(' ', "T", 1);
     if let Some((_, zone)) = text.strip_suffix(']').and_then(|text| text.split_once('[')) {
         if let Some(at) = zones.zoned(&text) {
-            return Ok(When::Moment(at.timestamp()));
+            return Ok(EventTime::Moment(at.timestamp()));
         }
         return Err(match zones.find(zone) {
             Some(_) => wrong(),
@@ -79,13 +79,13 @@ pub(crate) fn when(what: &str, text: &str, zones: &ZoneFiles) -> Outcome<When> {
         });
     }
     if let Ok(at) = text.parse::<Timestamp>() {
-        return Ok(When::Moment(at));
+        return Ok(EventTime::Moment(at));
     }
     let wall: DateTime = text.parse().map_err(|_| wrong())?;
     wall.with()
         .subsec_nanosecond(0)
         .build()
-        .map(When::Wall)
+        .map(EventTime::Wall)
         .map_err(|_| wrong())
 }
 
@@ -102,7 +102,7 @@ fn hour_after(wall: DateTime, zone: &TimeZone) -> Option<DateTime> {
 
 /// An event to be written.
 #[derive(Debug)]
-pub struct New {
+pub struct NewEvent {
     /// SUMMARY.
     pub title: String,
     /// LOCATION; may be empty.
@@ -110,12 +110,12 @@ pub struct New {
     /// DESCRIPTION; may be empty.
     pub description: String,
     /// DTSTART.
-    pub start: When,
+    pub start: EventTime,
     /// DTEND; the day behind the last for whole days.
-    pub end: When,
+    pub end: EventTime,
 }
 
-impl New {
+impl NewEvent {
     /// Start and end as texts: no end is one hour or one day, the end of whole days is the last of them.
     ///
     /// # Errors
@@ -125,22 +125,22 @@ impl New {
         end: &str,
         zone: &TimeZone,
         zones: &ZoneFiles,
-    ) -> Outcome<(When, When)> {
+    ) -> Outcome<(EventTime, EventTime)> {
         let from = when("start", start, zones)?;
         let to = match (&from, end.trim()) {
-            (When::Day(day), "") => Some(When::Day(*day)),
-            (When::Wall(wall), "") => hour_after(*wall, zone).map(When::Wall),
-            (When::Moment(at), "") => at.checked_add(1.hour()).ok().map(When::Moment),
+            (EventTime::Day(day), "") => Some(EventTime::Day(*day)),
+            (EventTime::Wall(wall), "") => hour_after(*wall, zone).map(EventTime::Wall),
+            (EventTime::Moment(at), "") => at.checked_add(1.hour()).ok().map(EventTime::Moment),
             _ => Some(when("end", end, zones)?),
         };
         let late = || Problem::input("The event would end after the calendar's last day.");
         let to = to.ok_or_else(late)?;
         let to = match (&from, to) {
-            (When::Day(first), When::Day(last)) if last >= *first => {
-                When::Day(last.checked_add(1.day()).map_err(|_| late())?)
+            (EventTime::Day(first), EventTime::Day(last)) if last >= *first => {
+                EventTime::Day(last.checked_add(1.day()).map_err(|_| late())?)
             }
-            (When::Day(_), When::Wall(_) | When::Moment(_))
-            | (When::Wall(_) | When::Moment(_), When::Day(_)) => {
+            (EventTime::Day(_), EventTime::Wall(_) | EventTime::Moment(_))
+            | (EventTime::Wall(_) | EventTime::Moment(_), EventTime::Day(_)) => {
                 return Err(Problem::input(
                     "Start and end must both be dates, or both have a time.",
                 )
@@ -217,7 +217,7 @@ mod tests {
 
     fn times(start: &str, end: &str) -> Result<String, String> {
         let zone = TimeZone::get("Europe/Berlin").unwrap();
-        match New::times(start, end, &zone, &ZoneFiles::default()) {
+        match NewEvent::times(start, end, &zone, &ZoneFiles::default()) {
             Ok((from, to)) => Ok(format!("{} {}", from.line("A"), to.line("B"))),
             Err(problem) => Err(problem.what),
         }

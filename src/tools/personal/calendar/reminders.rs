@@ -3,18 +3,24 @@
 use jiff::{Span, Zoned};
 
 use super::new::BEFORE;
-use crate::alerts::record::{self, Of, Record};
+use crate::alerts::record::{self, AlertRecord, EventRef};
 use crate::alerts::{Alerts, schedule};
 use crate::base::ids;
 use crate::base::problem::Outcome;
 use crate::base::text::clip;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// Schedules the reminders of an event; what the user must know about them.
 ///
 /// # Errors
 /// They cannot be written.
-pub(crate) fn add(ctx: &Ctx, uid: &str, title: &str, start: &Zoned, when: &str) -> Outcome<String> {
+pub(crate) fn add(
+    ctx: &ToolContext,
+    uid: &str,
+    title: &str,
+    start: &Zoned,
+    when: &str,
+) -> Outcome<String> {
     let world = &ctx.world;
     let now = world.clock.now();
     let mut records = Vec::new();
@@ -23,7 +29,7 @@ pub(crate) fn add(ctx: &Ctx, uid: &str, title: &str, start: &Zoned, when: &str) 
         let Some(at) = start.checked_sub(span).ok().filter(|at| *at > now) else {
             continue;
         };
-        records.push(Record {
+        records.push(AlertRecord {
             id: ids::hex(8),
             label: String::new(),
             time: at.to_string(),
@@ -31,7 +37,7 @@ pub(crate) fn add(ctx: &Ctx, uid: &str, title: &str, start: &Zoned, when: &str) 
             scheduler: None,
             job: None,
             late: None,
-            of: Some(Of {
+            of: Some(EventRef {
                 profile: world.profile(),
                 uid: uid.to_owned(),
             }),
@@ -45,7 +51,7 @@ pub(crate) fn add(ctx: &Ctx, uid: &str, title: &str, start: &Zoned, when: &str) 
     let scheduled = records.iter().any(|record| record.scheduler.is_some());
     let minutes: Vec<String> = records
         .iter()
-        .filter_map(|record| record.rings(&world.alerts))
+        .filter_map(|record| record.due(&world.alerts))
         .map(|at| {
             at.with_time_zone(now.time_zone().clone())
                 .strftime("%a %-d %b %H:%M")
@@ -71,7 +77,7 @@ pub(crate) fn add(ctx: &Ctx, uid: &str, title: &str, start: &Zoned, when: &str) 
 ///
 /// # Errors
 /// Their files cannot be removed.
-pub(crate) fn remove(ctx: &Ctx, uid: &str) -> Outcome<(usize, Option<String>)> {
+pub(crate) fn remove(ctx: &ToolContext, uid: &str) -> Outcome<(usize, Option<String>)> {
     let world = &ctx.world;
     let profile = world.profile();
     let mut records = record::all(&world.paths, world.clock.zones(), &mut Vec::new())?;

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use jiff::{ToSpan, Zoned};
 
 use crate::store::calendar::occurrence::Occurrence;
-use crate::store::calendar::short_uid::Short;
+use crate::store::calendar::short_uid::ShortUid;
 
 /// The grid of the month that begins at `first`: Sunday first, days with events in brackets, today with a star.
 pub(crate) fn grid(first: Date, today: Date, marked: &[Date]) -> String {
@@ -65,7 +65,7 @@ pub(crate) fn when(event: &Occurrence, this_year: Option<i16>) -> String {
 }
 
 /// When, title, place, short UID; a star in front of what touches today.
-pub(crate) fn line(event: &Occurrence, short: &Short, now: &Zoned) -> String {
+pub(crate) fn line(event: &Occurrence, short: &ShortUid, now: &Zoned) -> String {
     let (first, last) = event.days();
     let today = now.date();
     let mark = if first <= today && today <= last {

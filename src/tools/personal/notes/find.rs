@@ -10,8 +10,8 @@ use super::home::LARGEST;
 use crate::base::cancel::Cancel;
 use crate::base::patterns::MAX_QUERY_BYTES;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, plural, visible};
-use crate::disk::beneath::{Found as Entry, Rel, Root, Visit, WalkFile};
+use crate::base::text::{clip, escape_controls, plural};
+use crate::disk::beneath::{RelPath, Root, WalkEntry as Entry, WalkFile, WalkVisitor};
 use crate::tools::project::search::parallel::{BATCH, in_parallel};
 
 /// Hits that are shown.
@@ -27,7 +27,7 @@ const SNIFF: usize = 8_000;
 
 /// Search results.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct NoteHits {
     lines: Vec<String>,
     hits: usize,
     notes: usize,
@@ -39,13 +39,13 @@ pub(super) struct Found {
 ///
 /// # Errors
 /// Cancelled, or the words cannot be searched for.
-pub(super) fn search(root: &Root, query: &str, stop: &Cancel) -> Outcome<Found> {
+pub(super) fn search(root: &Root, query: &str, stop: &Cancel) -> Outcome<NoteHits> {
     let mut finder = Finder {
         pattern: pattern(query)?,
         stop,
         batch: Vec::with_capacity(BATCH),
         left: SHOWN,
-        found: Found::default(),
+        found: NoteHits::default(),
     };
     root.walk(&[], (), &mut finder);
     finder.scan();
@@ -60,7 +60,7 @@ struct Finder<'a> {
     batch: Vec<WalkFile>,
     /// Hits that may still be shown.
     left: usize,
-    found: Found,
+    found: NoteHits,
 }
 
 impl Finder<'_> {
@@ -81,7 +81,7 @@ impl Finder<'_> {
             self.found.hits += count;
             self.found.notes += 1;
             if self.left > 0 && read(file, &mut bytes) {
-                let name = visible(file.rel.as_str());
+                let name = escape_controls(file.rel.as_str());
                 let lines = &mut self.found.lines;
                 self.left -= show(&name, &bytes, &self.pattern, self.left, lines);
             }
@@ -91,7 +91,7 @@ impl Finder<'_> {
     }
 }
 
-impl Visit for Finder<'_> {
+impl WalkVisitor for Finder<'_> {
     type Mark = ();
 
     fn enter(&mut self, entry: &Entry<'_>, _: bool, (): ()) -> Option<()> {
@@ -102,7 +102,7 @@ impl Visit for Finder<'_> {
     fn file(&mut self, file: WalkFile) -> ControlFlow<()> {
         let name = file.rel.name().unwrap_or_default();
         if self.found.named.len() < NAMES && self.pattern.is_match(name.as_bytes()) {
-            self.found.named.push(visible(file.rel.as_str()));
+            self.found.named.push(escape_controls(file.rel.as_str()));
         }
         self.batch.push(file);
         if self.batch.len() >= BATCH {
@@ -111,7 +111,7 @@ impl Visit for Finder<'_> {
         ControlFlow::Continue(())
     }
 
-    fn unreadable(&mut self, _: &Rel, _: io::Error) {}
+    fn unreadable(&mut self, _: &RelPath, _: io::Error) {}
 
     fn is_over(&mut self) -> bool {
         self.stop.is_fired()
@@ -198,7 +198,7 @@ fn show(name: &str, bytes: &[u8], pattern: &Regex, most: usize, out: &mut Vec<St
         }
         for at in start..end {
             let line = String::from_utf8_lossy(lines.get(at).copied().unwrap_or_default());
-            let line = clip(&visible(line.trim_end_matches('\r')), WIDTH);
+            let line = clip(&escape_controls(line.trim_end_matches('\r')), WIDTH);
             let number = at + 1;
             out.push(match at == *hit {
                 true => format!("{name}:{number}: {line}"),
@@ -210,7 +210,7 @@ fn show(name: &str, bytes: &[u8], pattern: &Regex, most: usize, out: &mut Vec<St
     hits.len()
 }
 
-impl Found {
+impl NoteHits {
     /// True when no note contains the words.
     pub(super) fn is_empty(&self) -> bool {
         self.hits == 0
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    fn found(files: &[(&str, &str)], query: &str) -> Found {
+    fn found(files: &[(&str, &str)], query: &str) -> NoteHits {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in files {
             let path = dir.path().join(name);

@@ -4,18 +4,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::base::problem::{Kind, Outcome, Problem};
-use crate::base::text::{nearest, visible};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::text::{escape_controls, nearest};
 use crate::disk::atomic;
-use crate::disk::beneath::{FileKind, Rel, Root};
+use crate::disk::beneath::{FileKind, RelPath, Root};
 use crate::disk::lock::Lock;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::write_allowlist;
 
 /// Bytes of a note that is read whole, at most.
 pub(crate) const LARGEST: u64 = 64 << 20;
 /// How long to wait for another writer; less than a call may take.
-const WAIT: Duration = Duration::from_secs(4);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(4);
 /// The project's notes, from its working directory.
 const IN_PROJECT: &str = ".marvin/notes";
 /// The folder's name in messages.
@@ -24,7 +24,7 @@ const CALLED: &str = "notes folder";
 const ENDING: usize = 8;
 
 /// The notes folder of this mode, which may not exist yet.
-pub(crate) struct Home {
+pub(crate) struct NotesDir {
     root: Option<Root>,
     project: bool,
     /// Spellings of the folder that a path may start with.
@@ -35,23 +35,23 @@ pub(crate) struct Home {
 ///
 /// # Errors
 /// Another writer does not end; the call was cancelled.
-pub(crate) fn lock(ctx: &Ctx) -> Outcome<Option<Lock>> {
+pub(crate) fn lock(ctx: &ToolContext) -> Outcome<Option<Lock>> {
     let Ok(path) = ctx.world.paths.notes_lock() else {
         return Ok(None);
     };
-    match Lock::take(&path, WAIT, &ctx.stop) {
+    match Lock::take(&path, LOCK_TIMEOUT, &ctx.stop) {
         Ok(lock) => Ok(Some(lock)),
-        Err(problem) if problem.kind == Kind::System => Ok(None),
+        Err(problem) if problem.kind == ProblemKind::System => Ok(None),
         Err(problem) => Err(problem),
     }
 }
 
-impl Home {
+impl NotesDir {
     /// The folder as it is.
     ///
     /// # Errors
     /// The home folder is unknown, or the folder cannot be opened.
-    pub(crate) fn open(ctx: &Ctx) -> Outcome<Self> {
+    pub(crate) fn open(ctx: &ToolContext) -> Outcome<Self> {
         let home = Self::unopened(ctx);
         let root = match ctx.world.project() {
             Some(project) => {
@@ -76,7 +76,7 @@ impl Home {
     ///
     /// # Errors
     /// As [`Home::open`], and when it cannot be made.
-    pub(crate) fn make(ctx: &Ctx) -> Outcome<Self> {
+    pub(crate) fn make(ctx: &ToolContext) -> Outcome<Self> {
         let home = Self::unopened(ctx);
         let root = match ctx.world.project() {
             Some(project) => made_in(&project)?,
@@ -89,7 +89,7 @@ impl Home {
         Ok(home.with(Some(root)))
     }
 
-    fn unopened(ctx: &Ctx) -> Self {
+    fn unopened(ctx: &ToolContext) -> Self {
         let mut prefixes: Vec<String> = ["~/Notes", "$HOME/Notes", IN_PROJECT]
             .map(str::to_owned)
             .to_vec();
@@ -118,7 +118,7 @@ impl Home {
     /// The folder does not exist yet.
     pub(crate) fn root(&self) -> Outcome<&Root> {
         self.root.as_ref().ok_or_else(|| {
-            let dir = self.shown(&Rel::here());
+            let dir = self.shown(&RelPath::here());
             Problem::missing(format!(
                 "Not found: there are no notes yet ({dir} does not exist)."
             ))
@@ -127,11 +127,11 @@ impl Home {
     }
 
     /// A path for display: from the home folder, or from the project.
-    pub(crate) fn shown(&self, rel: &Rel) -> String {
+    pub(crate) fn shown(&self, rel: &RelPath) -> String {
         let dir = if self.project { IN_PROJECT } else { "~/Notes" };
         match rel.is_here() {
             true => dir.to_owned(),
-            false => format!("{dir}/{}", visible(rel.as_str())),
+            false => format!("{dir}/{}", escape_controls(rel.as_str())),
         }
     }
 
@@ -139,7 +139,7 @@ impl Home {
     ///
     /// # Errors
     /// No note of that name, with the nearest; what the fence refuses.
-    pub(crate) fn existing(&self, text: &str) -> Outcome<Rel> {
+    pub(crate) fn existing(&self, text: &str) -> Outcome<RelPath> {
         let root = self.root()?;
         let names = self.names(text);
         for name in &names {
@@ -158,7 +158,7 @@ impl Home {
             // A folder: reading it says so.
             Ok(_) => Ok(meant),
             Err(mut problem) => {
-                if problem.kind == Kind::Missing {
+                if problem.kind == ProblemKind::Missing {
                     problem.what = format!("Not found: {}", lower_first(&problem.what));
                     let hinted = problem.next.iter().any(|hint| hint.starts_with("Did you"));
                     if let Some(near) = near(root, &meant).filter(|_| !hinted) {
@@ -174,7 +174,7 @@ impl Home {
     ///
     /// # Errors
     /// The name is invalid, or the fence refuses it.
-    pub(crate) fn target(&self, text: &str) -> Outcome<Rel> {
+    pub(crate) fn target(&self, text: &str) -> Outcome<RelPath> {
         let root = self.root()?;
         let names = self.names(text);
         for name in &names {
@@ -196,7 +196,7 @@ impl Home {
     ///
     /// # Errors
     /// The fence refuses it.
-    pub(crate) fn folder(&self, text: &str) -> Outcome<Rel> {
+    pub(crate) fn folder(&self, text: &str) -> Outcome<RelPath> {
         let root = self.root()?;
         let bare = self.bare(text);
         if matches!(bare, "" | "." | "/") {
@@ -212,7 +212,7 @@ impl Home {
     ///
     /// # Errors
     /// The name is invalid, or the fence refuses it.
-    pub(crate) fn new_folder(&self, text: &str) -> Outcome<Rel> {
+    pub(crate) fn new_folder(&self, text: &str) -> Outcome<RelPath> {
         let bare = self.bare(text);
         let rel = self.root()?.check_write(without_notes(bare))?;
         nameable(&rel)?;
@@ -223,7 +223,7 @@ impl Home {
     ///
     /// # Errors
     /// The note is not among them.
-    pub(crate) fn may_write(&self, ctx: &Ctx, rel: &Rel) -> Outcome<()> {
+    pub(crate) fn may_write(&self, ctx: &ToolContext, rel: &RelPath) -> Outcome<()> {
         if ctx.world.bounds.writable.is_none() {
             return Ok(());
         }
@@ -262,8 +262,8 @@ impl Home {
     }
 
     /// The file at `rel`, or at `rel.md`.
-    fn file(&self, root: &Root, rel: &Rel) -> Outcome<Option<Rel>> {
-        let is_file = |rel: &Rel| -> Outcome<bool> {
+    fn file(&self, root: &Root, rel: &RelPath) -> Outcome<Option<RelPath>> {
+        let is_file = |rel: &RelPath| -> Outcome<bool> {
             Ok(root.exists(rel)? && root.metadata(rel)?.kind != FileKind::Folder)
         };
         if !rel.is_here() && is_file(rel)? {
@@ -303,7 +303,7 @@ fn without_notes(path: &str) -> &str {
 }
 
 /// A note of the same name in other letters, when it is the only one.
-fn other_case(root: &Root, rel: &Rel) -> Option<Rel> {
+fn other_case(root: &Root, rel: &RelPath) -> Option<RelPath> {
     let name = rel.name()?.to_lowercase();
     let parent = rel.parent();
     let entries = root.list(&parent).ok()?;
@@ -324,7 +324,7 @@ fn other_case(root: &Root, rel: &Rel) -> Option<Rel> {
 }
 
 /// The note in the same folder whose name, without its ending, is nearest.
-fn near(root: &Root, rel: &Rel) -> Option<String> {
+fn near(root: &Root, rel: &RelPath) -> Option<String> {
     let parent = rel.parent();
     let entries = root.list(&parent).ok()?;
     let stem = |name: &'_ str| {
@@ -345,14 +345,14 @@ fn near(root: &Root, rel: &Rel) -> Option<String> {
 }
 
 /// Refuses names that no listing could show.
-fn nameable(rel: &Rel) -> Outcome<()> {
+fn nameable(rel: &RelPath) -> Outcome<()> {
     if rel.is_here() {
         return Err(Problem::input("The note has no name.").next("For example ideas/garden.md."));
     }
     if rel.as_str().chars().any(char::is_control) {
         return Err(Problem::refused(format!(
             "The name \"{}\" holds control characters.",
-            visible(rel.as_str())
+            escape_controls(rel.as_str())
                 .replace('\n', "\\n")
                 .replace('\t', "\\t")
         ))
@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn the_folders_own_name_is_taken_off_by_whole_parts() {
-        let home = Home {
+        let home = NotesDir {
             root: None,
             project: false,
             prefixes: vec!["~/Notes".into(), "/home/ann/Notes".into()],

@@ -6,12 +6,12 @@ pub(crate) mod home;
 use std::fmt::Write as _;
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, counted, plural, visible};
-use crate::disk::beneath::{Entry, FileKind, Rel, Root};
-use crate::tools::engine::context::Ctx;
+use crate::base::text::{clip, counted, escape_controls, plural};
+use crate::disk::beneath::{DirEntry, FileKind, RelPath, Root};
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::file_edit;
-use crate::tools::{Done, NOTES, READ};
-use home::{Home, LARGEST, lock};
+use crate::tools::{NOTES, READ, ToolOk};
+use home::{LARGEST, NotesDir, lock};
 
 crate::tools! { "notes";
     /// Write or extend a Markdown note.
@@ -55,14 +55,14 @@ const WHOLE: usize = 200_000;
 /// Entries of a folder that are shown.
 const LISTED: usize = 500;
 
-fn write(ctx: &Ctx, args: WriteNote) -> Outcome<Done> {
+fn write(ctx: &ToolContext, args: WriteNote) -> Outcome<ToolOk> {
     if args.content.is_empty() {
         return Err(
             Problem::input("write_note was called with an empty content.")
                 .next("Give the text itself; only the user can empty a note."),
         );
     }
-    let home = Home::make(ctx)?;
+    let home = NotesDir::make(ctx)?;
     let rel = home.target(&args.path)?;
     home.may_write(ctx, &rel)?;
     let _lock = lock(ctx)?;
@@ -86,14 +86,14 @@ fn write(ctx: &Ctx, args: WriteNote) -> Outcome<Done> {
         root.put(&rel, &bytes)?;
         let words = format!("Appended to {shown} ({} now).", size(bytes.len()));
         let after = String::from_utf8(bytes).ok();
-        return Ok(Done::from(words).showing(file_edit::appended(after.as_deref(), &text)));
+        return Ok(ToolOk::from(words).showing(file_edit::appended(after.as_deref(), &text)));
     }
     root.put(&rel, text.as_bytes())?;
     let before = match had {
         Some(bytes) if !args.append => format!("; replaced {}", size(bytes)),
         _ => String::new(),
     };
-    let words = Done::from(format!("Wrote {shown} ({}{before}).", size(text.len())));
+    let words = ToolOk::from(format!("Wrote {shown} ({}{before}).", size(text.len())));
     Ok(match args.append {
         // The first lines of a note that was to be continued.
         true => words.showing(file_edit::created(&text)),
@@ -105,8 +105,8 @@ fn size(bytes: usize) -> String {
     counted(bytes as u64, "byte")
 }
 
-fn read(ctx: &Ctx, args: ReadNote) -> Outcome<String> {
-    let home = Home::open(ctx)?;
+fn read(ctx: &ToolContext, args: ReadNote) -> Outcome<String> {
+    let home = NotesDir::open(ctx)?;
     let rel = home.existing(&args.path)?;
     let bytes = home.root()?.read(&rel, LARGEST)?;
     let text = String::from_utf8_lossy(&bytes);
@@ -117,7 +117,7 @@ fn read(ctx: &Ctx, args: ReadNote) -> Outcome<String> {
 }
 
 /// As much of a text as the context has room for; `with` is the tool that reads the rest.
-pub(crate) fn within(ctx: &Ctx, text: String, with: &str) -> String {
+pub(crate) fn within(ctx: &ToolContext, text: String, with: &str) -> String {
     let room = ctx
         .world
         .context
@@ -138,23 +138,24 @@ pub(crate) fn within(ctx: &Ctx, text: String, with: &str) -> String {
     )
 }
 
-fn list(ctx: &Ctx, args: NotesLs) -> Outcome<String> {
-    let home = Home::open(ctx)?;
+fn list(ctx: &ToolContext, args: NotesLs) -> Outcome<String> {
+    let home = NotesDir::open(ctx)?;
     let rel = home.folder(&args.path)?;
     let root = home.root()?;
-    let hidden = |entry: &Entry| entry.name.starts_with(".marvin-") && entry.name.ends_with(".tmp");
-    let (folders, others): (Vec<Entry>, Vec<Entry>) = root
+    let hidden =
+        |entry: &DirEntry| entry.name.starts_with(".marvin-") && entry.name.ends_with(".tmp");
+    let (folders, others): (Vec<DirEntry>, Vec<DirEntry>) = root
         .list(&rel)?
         .into_iter()
         .filter(|entry| !hidden(entry))
         .partition(|entry| entry.kind == FileKind::Folder);
     let mut out = String::new();
     for folder in folders.iter().take(LISTED) {
-        let _ = writeln!(out, "📁 {}/", visible(&folder.name));
+        let _ = writeln!(out, "📁 {}/", escape_controls(&folder.name));
     }
     for entry in others.iter().take(LISTED.saturating_sub(folders.len())) {
         let about = about(root, &rel, entry).unwrap_or_else(|_| "(cannot be read)".to_owned());
-        let _ = writeln!(out, "{} {about}", visible(&entry.name));
+        let _ = writeln!(out, "{} {about}", escape_controls(&entry.name));
     }
     let notes = others.iter().filter(|entry| entry.kind == FileKind::File);
     let (many, few) = (notes.count(), folders.len());
@@ -177,7 +178,7 @@ fn list(ctx: &Ctx, args: NotesLs) -> Outcome<String> {
 }
 
 /// Describes an entry: a note with its size, a symlink with its target, or anything else.
-fn about(root: &Root, folder: &Rel, entry: &Entry) -> Outcome<String> {
+fn about(root: &Root, folder: &RelPath, entry: &DirEntry) -> Outcome<String> {
     let rel = match folder.is_here() {
         true => root.check(&entry.name)?,
         false => root.check(&format!("{folder}/{}", entry.name))?,
@@ -190,15 +191,15 @@ fn about(root: &Root, folder: &Rel, entry: &Entry) -> Outcome<String> {
             let target = root.link_target(&rel)?.unwrap_or_default();
             format!(
                 "-> {} (link)",
-                clip(&visible(&target), 200).replace('\n', "\\n")
+                clip(&escape_controls(&target), 200).replace('\n', "\\n")
             )
         }
         FileKind::Other => format!("({})", root.kind_name(&rel)?),
     })
 }
 
-fn make_folder(ctx: &Ctx, args: NotesMkdir) -> Outcome<String> {
-    let home = Home::make(ctx)?;
+fn make_folder(ctx: &ToolContext, args: NotesMkdir) -> Outcome<String> {
+    let home = NotesDir::make(ctx)?;
     let rel = home.new_folder(&args.path)?;
     home.may_write(ctx, &rel)?;
     let root = home.root()?;
@@ -211,13 +212,18 @@ fn make_folder(ctx: &Ctx, args: NotesMkdir) -> Outcome<String> {
     })
 }
 
-fn search(ctx: &Ctx, args: SearchNotes) -> Outcome<String> {
+fn search(ctx: &ToolContext, args: SearchNotes) -> Outcome<String> {
     let query = args.query.trim();
     if query.is_empty() {
         return Err(Problem::input("The query is empty.").next("Give the words to look for."));
     }
-    let home = Home::open(ctx)?;
-    let none = |more: &str| format!("No matches for \"{}\".{more}", clip(&visible(query), 100));
+    let home = NotesDir::open(ctx)?;
+    let none = |more: &str| {
+        format!(
+            "No matches for \"{}\".{more}",
+            clip(&escape_controls(query), 100)
+        )
+    };
     let Ok(root) = home.root() else {
         return Ok(none(" There are no notes yet."));
     };
@@ -230,6 +236,6 @@ fn search(ctx: &Ctx, args: SearchNotes) -> Outcome<String> {
 }
 
 /// The folder itself, for paths that are left out.
-fn here() -> Rel {
-    Rel::here()
+fn here() -> RelPath {
+    RelPath::here()
 }

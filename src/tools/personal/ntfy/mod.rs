@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use crate::base::problem::{Kind, Outcome, Problem};
-use crate::base::text::{clip, did_you_mean, plural, visible};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::text::{clip, did_you_mean, escape_controls, plural};
 use crate::net::services::{NTFY, Service};
-use crate::store::subscriptions::{Reader, Seen, Subscription, is_name};
+use crate::store::subscriptions::{LastSeen, MessageReader, Subscription, is_name};
 use crate::tools::engine::approval::ApprovalRequest;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::fenced;
 use crate::tools::{MEMORY, OUTSIDE, RECORDS};
 
@@ -53,19 +53,19 @@ crate::tools! { "ntfy";
 }
 
 /// Bytes of a message; a longer one would become an attachment (docs.ntfy.sh/publish).
-const LONGEST: usize = 4_096;
+const MAX_MESSAGE_BYTES: usize = 4_096;
 /// Messages of one topic in a list, and characters of all of them.
 const MESSAGES: usize = 30;
 const CHARACTERS: usize = 12_000;
 /// Characters of a title and of a label.
 const TITLE: usize = 200;
 
-fn path(ctx: &Ctx) -> Outcome<PathBuf> {
+fn path(ctx: &ToolContext) -> Outcome<PathBuf> {
     let profile = ctx.world.paths.profile(&ctx.world.profile())?;
     Ok(profile.ntfy_subscriptions())
 }
 
-fn subscriptions(ctx: &Ctx) -> Outcome<(Vec<Subscription>, Vec<String>)> {
+fn subscriptions(ctx: &ToolContext) -> Outcome<(Vec<Subscription>, Vec<String>)> {
     let mut warnings = Vec::new();
     let found =
         crate::store::subscriptions::read(&path(ctx)?, &ctx.world.clock, &mut |w| warnings.push(w));
@@ -73,7 +73,7 @@ fn subscriptions(ctx: &Ctx) -> Outcome<(Vec<Subscription>, Vec<String>)> {
 }
 
 /// A topic's name, from a name or an address.
-fn named(ctx: &Ctx, given: &str) -> Outcome<String> {
+fn named(ctx: &ToolContext, given: &str) -> Outcome<String> {
     let given = given.trim();
     let base = crate::alerts::ntfy::poll::base(&ctx.world.env);
     let bare = given
@@ -84,24 +84,24 @@ fn named(ctx: &Ctx, given: &str) -> Outcome<String> {
     }
     Err(Problem::input(format!(
         "\"{}\" cannot be a topic.",
-        clip(&visible(given), 80)
+        clip(&escape_controls(given), 80)
     ))
     .next("Topics have letters, digits, hyphens and underscores, at most 64."))
 }
 
 fn label(given: &str) -> String {
-    let given: String = visible(given).replace(['\n', '\t'], " ");
+    let given: String = escape_controls(given).replace(['\n', '\t'], " ");
     clip(given.trim(), TITLE)
 }
 
-fn url(ctx: &Ctx, topic: &str) -> String {
+fn url(ctx: &ToolContext, topic: &str) -> String {
     format!(
         "{}/{topic}",
         crate::alerts::ntfy::poll::base(&ctx.world.env)
     )
 }
 
-fn generate(ctx: &Ctx, args: GenerateNtfyTopic) -> Outcome<String> {
+fn generate(ctx: &ToolContext, args: GenerateNtfyTopic) -> Outcome<String> {
     let topic = crate::alerts::ntfy::topic::invent()?;
     let label = label(&args.label);
     crate::store::subscriptions::add(&path(ctx)?, &topic, &label, &ctx.world.clock)?;
@@ -114,7 +114,7 @@ fn generate(ctx: &Ctx, args: GenerateNtfyTopic) -> Outcome<String> {
     ))
 }
 
-fn subscribe(ctx: &Ctx, args: NtfySubscribe) -> Outcome<String> {
+fn subscribe(ctx: &ToolContext, args: NtfySubscribe) -> Outcome<String> {
     let topic = named(ctx, &args.topic)?;
     let label = label(&args.label);
     // Messages go only to subscribed topics: without the user's word a model could name any.
@@ -143,7 +143,7 @@ fn subscribe(ctx: &Ctx, args: NtfySubscribe) -> Outcome<String> {
 }
 
 /// The selected subscription: by topic, by address, by label.
-fn meant(ctx: &Ctx, given: &str) -> Outcome<Result<Subscription, Vec<Subscription>>> {
+fn meant(ctx: &ToolContext, given: &str) -> Outcome<Result<Subscription, Vec<Subscription>>> {
     let (all, _) = subscriptions(ctx)?;
     let given = given.trim();
     let topic = named(ctx, given).ok();
@@ -162,11 +162,11 @@ fn meant(ctx: &Ctx, given: &str) -> Outcome<Result<Subscription, Vec<Subscriptio
 
 /// The problem with a topic that is not subscribed.
 fn not_subscribed(given: &str, all: &[Subscription]) -> Problem {
-    let shown = clip(&visible(given.trim()), 80);
+    let shown = clip(&escape_controls(given.trim()), 80);
     let problem = Problem::refused(format!("\"{shown}\" is not among the subscriptions."));
     let names = || all.iter().map(|one| one.topic.as_str());
     match did_you_mean(given, names()) {
-        Some(hint) => problem.next(crate::base::text::capital(&hint)),
+        Some(hint) => problem.next(crate::base::text::capitalize(&hint)),
         None if all.is_empty() => {
             problem.next("There are none yet; generate_ntfy_topic makes one.")
         }
@@ -177,12 +177,12 @@ fn not_subscribed(given: &str, all: &[Subscription]) -> Problem {
     }
 }
 
-fn unsubscribe(ctx: &Ctx, args: NtfyUnsubscribe) -> Outcome<String> {
+fn unsubscribe(ctx: &ToolContext, args: NtfyUnsubscribe) -> Outcome<String> {
     let one = match meant(ctx, &args.topic)? {
         Ok(one) => one,
         Err(all) => {
             let mut problem = not_subscribed(&args.topic, &all);
-            problem.kind = Kind::Missing;
+            problem.kind = ProblemKind::Missing;
             return Err(problem);
         }
     };
@@ -198,14 +198,14 @@ fn unsubscribe(ctx: &Ctx, args: NtfyUnsubscribe) -> Outcome<String> {
     ))
 }
 
-fn publish(ctx: &Ctx, args: NtfyPublish) -> Outcome<String> {
+fn publish(ctx: &ToolContext, args: NtfyPublish) -> Outcome<String> {
     let message = args.message.trim();
     if message.is_empty() {
         return Err(Problem::input("The message is empty.").next("Give the text to send."));
     }
-    if message.len() > LONGEST {
+    if message.len() > MAX_MESSAGE_BYTES {
         return Err(Problem::limit(format!(
-            "The message has {} bytes; {LONGEST} are the most.",
+            "The message has {} bytes; {MAX_MESSAGE_BYTES} are the most.",
             message.len()
         ))
         .next("Send a shorter text."));
@@ -228,7 +228,7 @@ fn publish(ctx: &Ctx, args: NtfyPublish) -> Outcome<String> {
     Ok(format!("Sent to {} ({}).", one.label, one.topic))
 }
 
-fn list(ctx: &Ctx, _: NtfyList) -> Outcome<String> {
+fn list(ctx: &ToolContext, _: NtfyList) -> Outcome<String> {
     let (all, warnings) = subscriptions(ctx)?;
     let mut out = warnings.iter().fold(String::new(), |out, w| out + w + "\n");
     if all.is_empty() {
@@ -239,7 +239,12 @@ fn list(ctx: &Ctx, _: NtfyList) -> Outcome<String> {
     }
     let _ = write!(out, "{}:", plural(all.len(), "subscription"));
     for one in &all {
-        let _ = write!(out, "\n{} — {}", visible(&one.label), url(ctx, &one.topic));
+        let _ = write!(
+            out,
+            "\n{} — {}",
+            escape_controls(&one.label),
+            url(ctx, &one.topic)
+        );
     }
     let asked: Vec<Subscription> = all.iter().cloned().map(Subscription::for_list).collect();
     let answers = crate::alerts::ntfy::poll::ask(
@@ -249,7 +254,7 @@ fn list(ctx: &Ctx, _: NtfyList) -> Outcome<String> {
         &ctx.stop,
     );
     ctx.stop.check()?;
-    let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
+    let mut seen: BTreeMap<String, LastSeen> = BTreeMap::new();
     let (mut news, mut troubles) = (Vec::new(), Vec::new());
     let mut room = CHARACTERS;
     for one in &all {
@@ -276,7 +281,7 @@ fn list(ctx: &Ctx, _: NtfyList) -> Outcome<String> {
         crate::store::subscriptions::remember(
             &path(ctx)?,
             &seen,
-            Reader::List,
+            MessageReader::List,
             &ctx.world.clock.utc(),
         )?;
     }
@@ -284,13 +289,13 @@ fn list(ctx: &Ctx, _: NtfyList) -> Outcome<String> {
         out.push_str("\n\nNo new messages.");
     } else if !news.is_empty() {
         out.push_str("\n\nNew messages, which strangers may have written:\n");
-        out.push_str(&fenced("ntfy", &visible(&news.join("\n"))));
+        out.push_str(&fenced("ntfy", &escape_controls(&news.join("\n"))));
     }
     if !troubles.is_empty() {
         let _ = write!(
             out,
             "\n\nCould not be reached:\n{}",
-            visible(&troubles.join("\n"))
+            escape_controls(&troubles.join("\n"))
         );
     }
     Ok(out)

@@ -9,24 +9,24 @@ use crate::base::cancel::Cancel;
 use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
-use crate::proc::capture::Keep;
-use crate::proc::child::{Ceiling, Run};
+use crate::proc::capture::KeepLimits;
+use crate::proc::child::{ProgramSpec, ResourceLimits};
 use crate::proc::child_env::git_env;
 use crate::store::tickets::change::{self, STATUSES};
 use crate::store::tickets::folder::{Folder, pick};
 use crate::store::tickets::graph::Graph;
-use crate::store::tickets::location::Place;
+use crate::store::tickets::location::TicketLocation;
 
 /// Time limit of a `query` filter, and its resource limits.
 const FILTER_TIMEOUT: Duration = Duration::from_secs(20);
-const FILTER_CEILING: Ceiling = Ceiling {
+const FILTER_CEILING: ResourceLimits = ResourceLimits {
     cpu: FILTER_TIMEOUT,
     memory: 4 << 30,
 };
 
 /// The output of a command, and its exit status.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct CommandOutput {
     /// Standard output.
     pub out: String,
     /// Standard error.
@@ -35,7 +35,7 @@ pub(crate) struct Said {
     pub status: u8,
 }
 
-impl Said {
+impl CommandOutput {
     fn line(text: String) -> Self {
         Self {
             out: text + "\n",
@@ -60,7 +60,7 @@ impl Said {
     }
 }
 
-impl From<String> for Said {
+impl From<String> for CommandOutput {
     fn from(out: String) -> Self {
         Self {
             out,
@@ -81,9 +81,9 @@ pub(crate) trait Caller {
 
 /// Everything that commands work with.
 #[derive(Debug)]
-pub(crate) struct Desk<'a> {
+pub(crate) struct TicketCli<'a> {
     /// The folder of the tickets.
-    pub place: Place,
+    pub place: TicketLocation,
     /// The directory in which git is asked for the user's name.
     pub current: PathBuf,
     /// The caller's environment.
@@ -123,9 +123,9 @@ IDs may be shortened to any part that only one ticket has.
 Tickets are in .tickets/ here or in a folder above, or in TICKETS_DIR.
 ";
 
-impl Desk<'_> {
+impl TicketCli<'_> {
     /// Runs one command. Failures have the script's messages.
-    pub(crate) fn run(&self, words: &[String], caller: &mut dyn Caller) -> Said {
+    pub(crate) fn run(&self, words: &[String], caller: &mut dyn Caller) -> CommandOutput {
         self.attempt(words, caller).unwrap_or_else(|problem| {
             let mut err = format!("Error: {}\n", problem.what);
             if problem.what.starts_with("Unknown option") {
@@ -135,21 +135,21 @@ impl Desk<'_> {
                 err.push_str(hint);
                 err.push('\n');
             }
-            Said {
+            CommandOutput {
                 err,
                 status: 1,
-                ..Said::default()
+                ..CommandOutput::default()
             }
         })
     }
 
-    fn attempt(&self, words: &[String], caller: &mut dyn Caller) -> Outcome<Said> {
+    fn attempt(&self, words: &[String], caller: &mut dyn Caller) -> Outcome<CommandOutput> {
         let Some((command, rest)) = words.split_first() else {
             return Ok(HELP.to_owned().into());
         };
         match command.as_str() {
             "help" | "--help" | "-h" => Ok(HELP.to_owned().into()),
-            "super" if rest.is_empty() => Ok(Said::usage("tk super <command> [words]")),
+            "super" if rest.is_empty() => Ok(CommandOutput::usage("tk super <command> [words]")),
             "super" => self.attempt(rest, caller),
             "create" => self.create(rest, caller),
             "start" | "close" | "reopen" | "status" => self.status(command, rest),
@@ -160,32 +160,32 @@ impl Desk<'_> {
             "unlink" => self.unlink(rest),
             "ls" | "list" => {
                 let (filter, _) = words::filter(rest)?;
-                show::list(&self.folder()?, &filter, self.stop).map(Said::from)
+                show::list(&self.folder()?, &filter, self.stop).map(CommandOutput::from)
             }
             "ready" | "blocked" => {
                 let (filter, _) = words::filter(rest)?;
                 let waiting = command == "blocked";
-                show::to_do(&self.folder()?, waiting, &filter, self.stop).map(Said::from)
+                show::to_do(&self.folder()?, waiting, &filter, self.stop).map(CommandOutput::from)
             }
             "closed" => {
                 let (filter, limit) = words::filter(rest)?;
                 let limit = limit.unwrap_or(20);
-                show::closed(&self.folder()?, limit, &filter, self.stop).map(Said::from)
+                show::closed(&self.folder()?, limit, &filter, self.stop).map(CommandOutput::from)
             }
             "show" => match rest {
-                [] => Ok(Said::usage("tk show <id>")),
-                [id, ..] => show::show(&self.folder()?, id, self.stop).map(Said::from),
+                [] => Ok(CommandOutput::usage("tk show <id>")),
+                [id, ..] => show::show(&self.folder()?, id, self.stop).map(CommandOutput::from),
             },
             "edit" => self.edit(rest, caller),
             "add-note" => self.add_note(rest, caller),
             "query" => self.query(rest),
-            _ => Ok(Said {
+            _ => Ok(CommandOutput {
                 err: format!(
                     "Unknown command: {}\n{HELP}",
-                    crate::base::text::visible(command)
+                    crate::base::text::escape_controls(command)
                 ),
                 status: 1,
-                ..Said::default()
+                ..CommandOutput::default()
             }),
         }
     }
@@ -194,12 +194,12 @@ impl Desk<'_> {
         self.place.open()
     }
 
-    fn create(&self, words: &[String], caller: &mut dyn Caller) -> Outcome<Said> {
+    fn create(&self, words: &[String], caller: &mut dyn Caller) -> Outcome<CommandOutput> {
         let (mut new, assignee) = words::create(words)?;
         caller.before_create()?;
         new.parent = gate::parent(&self.place, self.env, &new.parent)?;
         new.assignee = assignee.unwrap_or_else(|| self.git_name());
-        change::create(&self.place, new, self.clock).map(Said::line)
+        change::create(&self.place, new, self.clock).map(CommandOutput::line)
     }
 
     /// The name in git's configuration, as the caller's own git sees it; empty if unset.
@@ -210,7 +210,7 @@ impl Desk<'_> {
             .all()
             .filter(|(name, _)| name.starts_with("GIT_CONFIG"));
         env.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        let mut git = Run::new("git", ["config", "user.name"], env);
+        let mut git = ProgramSpec::new("git", ["config", "user.name"], env);
         git.dir = Some(self.current.clone());
         git.limit = Duration::from_secs(5);
         match git.run(self.stop) {
@@ -219,7 +219,7 @@ impl Desk<'_> {
         }
     }
 
-    fn status(&self, command: &str, words: &[String]) -> Outcome<Said> {
+    fn status(&self, command: &str, words: &[String]) -> Outcome<CommandOutput> {
         let (id, status) = match (command, words) {
             ("start", [id, ..]) => (id, "in_progress"),
             ("close", [id, ..]) => (id, "closed"),
@@ -227,43 +227,43 @@ impl Desk<'_> {
             ("status", [id, status, ..]) => (id, status.as_str()),
             ("status", _) => {
                 let valid = STATUSES.join("|");
-                return Ok(Said::usage(&format!("tk status <id> <{valid}>")));
+                return Ok(CommandOutput::usage(&format!("tk status <id> <{valid}>")));
             }
-            _ => return Ok(Said::usage(&format!("tk {command} <id>"))),
+            _ => return Ok(CommandOutput::usage(&format!("tk {command} <id>"))),
         };
         let folder = self.folder()?;
         let id = change::set_status(&folder, id, status, self.stop)?;
-        Ok(Said::line(format!("Updated {id} -> {status}")))
+        Ok(CommandOutput::line(format!("Updated {id} -> {status}")))
     }
 
-    fn dep(&self, words: &[String]) -> Outcome<Said> {
+    fn dep(&self, words: &[String]) -> Outcome<CommandOutput> {
         match words {
             [word, rest @ ..] if word == "tree" => self.dep_tree(rest),
             [word, ..] if word == "cycle" => self.dep_cycle(),
             [id, dep, ..] => {
                 let done = change::add_dep(&self.folder()?, id, dep, |_, _| Ok(()), self.stop)?;
-                Ok(Said::line(if done.changed {
+                Ok(CommandOutput::line(if done.changed {
                     format!("Added dependency: {} -> {}", done.id, done.other)
                 } else {
                     "Dependency already exists".to_owned()
                 }))
             }
-            _ => Ok(Said::usage(
+            _ => Ok(CommandOutput::usage(
                 "tk dep <id> <dependency-id>\n       tk dep tree [--full] <id>\n       tk dep cycle",
             )),
         }
     }
 
-    fn dep_tree(&self, words: &[String]) -> Outcome<Said> {
+    fn dep_tree(&self, words: &[String]) -> Outcome<CommandOutput> {
         let full = words.iter().any(|word| word == "--full");
         let mut plain = words.iter().filter(|word| *word != "--full");
         match plain.next_back() {
-            None => Ok(Said::usage("tk dep tree [--full] <id>")),
-            Some(id) => draw(&self.folder()?, id, full, self.stop).map(Said::from),
+            None => Ok(CommandOutput::usage("tk dep tree [--full] <id>")),
+            Some(id) => draw(&self.folder()?, id, full, self.stop).map(CommandOutput::from),
         }
     }
 
-    fn dep_cycle(&self) -> Outcome<Said> {
+    fn dep_cycle(&self) -> Outcome<CommandOutput> {
         let graph = Graph::new(self.folder()?.load(self.stop)?);
         let mut out = String::new();
         for (n, circle) in graph.cycles().iter().enumerate() {
@@ -288,61 +288,61 @@ impl Desk<'_> {
         Ok(out.into())
     }
 
-    fn undep(&self, words: &[String]) -> Outcome<Said> {
+    fn undep(&self, words: &[String]) -> Outcome<CommandOutput> {
         let [id, dep, ..] = words else {
-            return Ok(Said::usage("tk undep <id> <dependency-id>"));
+            return Ok(CommandOutput::usage("tk undep <id> <dependency-id>"));
         };
         let done = change::remove_dep(&self.folder()?, id, dep, self.stop)?;
         Ok(if done.changed {
-            Said::line(format!(
+            CommandOutput::line(format!(
                 "Removed dependency: {} -/-> {}",
                 done.id, done.other
             ))
         } else {
-            Said::failed("Dependency not found")
+            CommandOutput::failed("Dependency not found")
         })
     }
 
-    fn link(&self, words: &[String]) -> Outcome<Said> {
+    fn link(&self, words: &[String]) -> Outcome<CommandOutput> {
         if words.len() < 2 {
-            return Ok(Said::usage("tk link <id> <id> [id...]"));
+            return Ok(CommandOutput::usage("tk link <id> <id> [id...]"));
         }
         let (links, tickets) = change::link(&self.folder()?, words, self.stop)?;
-        Ok(Said::line(if links > 0 {
+        Ok(CommandOutput::line(if links > 0 {
             format!("Added {links} link(s) between {tickets} tickets")
         } else {
             "All links already exist".to_owned()
         }))
     }
 
-    fn unlink(&self, words: &[String]) -> Outcome<Said> {
+    fn unlink(&self, words: &[String]) -> Outcome<CommandOutput> {
         let [id, other, ..] = words else {
-            return Ok(Said::usage("tk unlink <id> <target-id>"));
+            return Ok(CommandOutput::usage("tk unlink <id> <target-id>"));
         };
         let done = change::unlink(&self.folder()?, id, other, self.stop)?;
         Ok(if done.changed {
-            Said::line(format!("Removed link: {} <-> {}", done.id, done.other))
+            CommandOutput::line(format!("Removed link: {} <-> {}", done.id, done.other))
         } else {
-            Said::failed("Link not found")
+            CommandOutput::failed("Link not found")
         })
     }
 
-    fn edit(&self, words: &[String], caller: &mut dyn Caller) -> Outcome<Said> {
+    fn edit(&self, words: &[String], caller: &mut dyn Caller) -> Outcome<CommandOutput> {
         let [id, ..] = words else {
-            return Ok(Said::usage("tk edit <id>"));
+            return Ok(CommandOutput::usage("tk edit <id>"));
         };
         let folder = self.folder()?;
         let path = folder.file(&folder.resolve(id)?);
         Ok(if caller.edit(&path)? {
-            Said::default()
+            CommandOutput::default()
         } else {
-            Said::line(format!("Edit ticket file: {}", path.display()))
+            CommandOutput::line(format!("Edit ticket file: {}", path.display()))
         })
     }
 
-    fn add_note(&self, words: &[String], caller: &mut dyn Caller) -> Outcome<Said> {
+    fn add_note(&self, words: &[String], caller: &mut dyn Caller) -> Outcome<CommandOutput> {
         let Some((id, text)) = words.split_first() else {
-            return Ok(Said::usage("tk add-note <id> [note text]"));
+            return Ok(CommandOutput::usage("tk add-note <id> [note text]"));
         };
         let folder = self.folder()?;
         // Before the user is asked for the text.
@@ -354,15 +354,15 @@ impl Desk<'_> {
             words => words.join(" "),
         };
         let id = change::add_note(&folder, id, &text, self.clock, self.stop)?;
-        Ok(Said::line(format!("Note added to {id}")))
+        Ok(CommandOutput::line(format!("Note added to {id}")))
     }
 
-    fn query(&self, words: &[String]) -> Outcome<Said> {
+    fn query(&self, words: &[String]) -> Outcome<CommandOutput> {
         let lines = show::json_lines(&self.folder()?, self.stop)?;
         let Some(filter) = words.first().filter(|filter| !filter.trim().is_empty()) else {
             return Ok(lines.into());
         };
-        let mut jq = Run::new(
+        let mut jq = ProgramSpec::new(
             "jq",
             ["-c".to_owned(), format!("select({filter})")],
             crate::proc::child_env::command_env(self.env),
@@ -370,7 +370,7 @@ impl Desk<'_> {
         jq.input = Some(lines.into_bytes());
         jq.limit = FILTER_TIMEOUT;
         jq.ceiling = Some(FILTER_CEILING);
-        jq.stdout = Keep::first(256 << 20);
+        jq.stdout = KeepLimits::first(256 << 20);
         let done = jq.run(self.stop).map_err(|problem| {
             problem.next(
                 "Filters need the program jq (package jq); without a filter query needs none.",
@@ -387,7 +387,7 @@ impl Desk<'_> {
                 FILTER_CEILING.memory >> 30
             ));
         }
-        Ok(Said {
+        Ok(CommandOutput {
             out: done.stdout.text(),
             err,
             status,

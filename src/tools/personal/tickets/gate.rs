@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 use crate::store::tickets::change::descends;
-use crate::store::tickets::location::Place;
+use crate::store::tickets::location::TicketLocation;
 
 /// Ticket operations of this process; in memory, so a restart resets them.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ impl TicketGate {
 ///
 /// # Errors
 /// The parent that was given lies elsewhere, or `MARVIN_TICKET` does not exist.
-pub(crate) fn parent(place: &Place, env: &Env, given: &str) -> Outcome<String> {
+pub(crate) fn parent(place: &TicketLocation, env: &Env, given: &str) -> Outcome<String> {
     let Some(top) = env.get("MARVIN_TICKET") else {
         return Ok(given.to_owned());
     };
@@ -63,7 +63,7 @@ pub(crate) fn parent(place: &Place, env: &Env, given: &str) -> Outcome<String> {
     }
     Err(Problem::refused(format!(
         "The parent {} is not {top} or below it.",
-        clip(&visible(&id), 80)
+        clip(&escape_controls(&id), 80)
     ))
     .next(format!(
         "Use --parent {top}, the ticket of this process's task."

@@ -8,19 +8,19 @@ mod words;
 
 use std::path::Path;
 
-use self::command::{Caller, Desk};
+use self::command::{Caller, TicketCli};
 use self::gate::TicketGate;
 use self::show::Filter;
 use crate::base::problem::{Outcome, Problem};
-use crate::formats::front_matter::{New, tags};
+use crate::formats::front_matter::{NewTicket, tags};
 use crate::store::tickets::graph::Graph;
-use crate::store::tickets::location::Place;
-use crate::tools::engine::context::Ctx;
+use crate::store::tickets::location::TicketLocation;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::{MEMORY, READ};
 
 crate::choice! {
     /// Kinds of tickets.
-    pub(crate) enum Kind {
+    pub(crate) enum TicketKind {
         /// Something is broken.
         Bug = "bug",
         /// Something new.
@@ -36,7 +36,7 @@ crate::choice! {
 
 crate::choice! {
     /// What a list is limited to.
-    pub(crate) enum Status {
+    pub(crate) enum TicketStatus {
         /// Everything.
         Any = "",
         /// Not started.
@@ -56,7 +56,7 @@ crate::tools! { "tickets";
         /// details
         description: String = "";
         /// kind
-        ticket_type: Kind = "task", alias: &["type"];
+        ticket_type: TicketKind = "task", alias: &["type"];
         /// 0 highest
         priority: i64 = 2, min: 0, max: 4;
         /// comma-separated
@@ -94,7 +94,7 @@ crate::tools! { "tickets";
     /// List tickets.
     ticket_list(TicketList; READ.seconds(10).service("tk cli")) {
         /// filter
-        status: Status = "";
+        status: TicketStatus = "";
         /// one tag
         tags: String = "", alias: &["tag"];
     } => list, says ["list tickets", "my tickets"];
@@ -120,7 +120,7 @@ crate::tools! { "tickets";
     } => pass;
 }
 
-impl Kind {
+impl TicketKind {
     fn word(self) -> &'static str {
         match self {
             Self::Bug => "bug",
@@ -132,7 +132,7 @@ impl Kind {
     }
 }
 
-impl Status {
+impl TicketStatus {
     fn word(self) -> &'static str {
         match self {
             Self::Any => "",
@@ -144,17 +144,20 @@ impl Status {
 }
 
 /// The tickets of this session: the project's in coding mode, else the user's own.
-fn desk(ctx: &Ctx) -> Outcome<Desk<'_>> {
+fn desk(ctx: &ToolContext) -> Outcome<TicketCli<'_>> {
     let world = &ctx.world;
     let (place, current) = match world.project() {
         Some(root) => (
-            Place::from(&world.env, root.path()).inside()?,
+            TicketLocation::from(&world.env, root.path()).inside()?,
             root.path().to_owned(),
         ),
         None => {
             let profile = world.paths.profile(&world.profile())?;
             let dir = profile.dir().to_owned();
-            (Place::own(&world.env, profile.tickets(), &dir), dir)
+            (
+                TicketLocation::own(&world.env, profile.tickets(), &dir),
+                dir,
+            )
         }
     };
     // The profile's folder is made with its first file.
@@ -163,7 +166,7 @@ fn desk(ctx: &Ctx) -> Outcome<Desk<'_>> {
     } else {
         "/".into()
     };
-    Ok(Desk {
+    Ok(TicketCli {
         place,
         current,
         env: &world.env,
@@ -172,9 +175,9 @@ fn desk(ctx: &Ctx) -> Outcome<Desk<'_>> {
     })
 }
 
-fn create(ctx: &Ctx, args: CreateTicket) -> Outcome<String> {
+fn create(ctx: &ToolContext, args: CreateTicket) -> Outcome<String> {
     let desk = desk(ctx)?;
-    let new = New {
+    let new = NewTicket {
         title: args.title.trim().to_owned(),
         description: args.description,
         kind: args.ticket_type.word().to_owned(),
@@ -182,7 +185,7 @@ fn create(ctx: &Ctx, args: CreateTicket) -> Outcome<String> {
         tags: tags(&args.tags),
         parent: gate::parent(&desk.place, desk.env, &args.parent)?,
         assignee: desk.git_name(),
-        ..New::default()
+        ..NewTicket::default()
     };
     let id = crate::store::tickets::change::create(&desk.place, new, desk.clock)?;
     ctx.world.modules.get::<TicketGate>().pass();
@@ -190,21 +193,21 @@ fn create(ctx: &Ctx, args: CreateTicket) -> Outcome<String> {
     Ok(format!("Created ticket {id}\n\n{text}"))
 }
 
-fn start(ctx: &Ctx, args: TicketStart) -> Outcome<String> {
+fn start(ctx: &ToolContext, args: TicketStart) -> Outcome<String> {
     moved(ctx, &args.ticket_id, "in_progress")
 }
 
-fn close(ctx: &Ctx, args: TicketClose) -> Outcome<String> {
+fn close(ctx: &ToolContext, args: TicketClose) -> Outcome<String> {
     moved(ctx, &args.ticket_id, "closed")
 }
 
-fn moved(ctx: &Ctx, id: &str, status: &str) -> Outcome<String> {
+fn moved(ctx: &ToolContext, id: &str, status: &str) -> Outcome<String> {
     let desk = desk(ctx)?;
     let id = crate::store::tickets::change::set_status(&desk.place.open()?, id, status, desk.stop)?;
     Ok(format!("Updated {id} -> {status}"))
 }
 
-fn note(ctx: &Ctx, args: TicketAddNote) -> Outcome<String> {
+fn note(ctx: &ToolContext, args: TicketAddNote) -> Outcome<String> {
     let desk = desk(ctx)?;
     let folder = desk.place.open()?;
     let id = crate::store::tickets::change::add_note(
@@ -217,12 +220,12 @@ fn note(ctx: &Ctx, args: TicketAddNote) -> Outcome<String> {
     Ok(format!("Note added to {id}"))
 }
 
-fn shown(ctx: &Ctx, args: TicketShow) -> Outcome<String> {
+fn shown(ctx: &ToolContext, args: TicketShow) -> Outcome<String> {
     let desk = desk(ctx)?;
     show::show(&desk.place.open()?, &args.ticket_id, desk.stop)
 }
 
-fn list(ctx: &Ctx, args: TicketList) -> Outcome<String> {
+fn list(ctx: &ToolContext, args: TicketList) -> Outcome<String> {
     let desk = desk(ctx)?;
     let filter = Filter {
         status: args.status.word().to_owned(),
@@ -241,12 +244,12 @@ fn list(ctx: &Ctx, args: TicketList) -> Outcome<String> {
     })
 }
 
-fn dep_tree(ctx: &Ctx, args: TicketDepTree) -> Outcome<String> {
+fn dep_tree(ctx: &ToolContext, args: TicketDepTree) -> Outcome<String> {
     let desk = desk(ctx)?;
     command::draw(&desk.place.open()?, &args.ticket_id, false, desk.stop)
 }
 
-fn add_dep(ctx: &Ctx, args: TicketAddDep) -> Outcome<String> {
+fn add_dep(ctx: &ToolContext, args: TicketAddDep) -> Outcome<String> {
     let desk = desk(ctx)?;
     let folder = desk.place.open()?;
     let no_circle = |id: &str, dep: &str| {
@@ -268,9 +271,9 @@ fn add_dep(ctx: &Ctx, args: TicketAddDep) -> Outcome<String> {
 }
 
 /// A model as caller: no typed notes, no editor, and its first ticket is sent back.
-struct Model<'a>(&'a Ctx);
+struct ModelCaller<'a>(&'a ToolContext);
 
-impl Caller for Model<'_> {
+impl Caller for ModelCaller<'_> {
     fn note(&mut self) -> Outcome<Option<String>> {
         Ok(None)
     }
@@ -293,7 +296,7 @@ impl Caller for Model<'_> {
     }
 }
 
-fn pass(ctx: &Ctx, args: TkArgs) -> Outcome<String> {
+fn pass(ctx: &ToolContext, args: TkArgs) -> Outcome<String> {
     let mut words = shlex::split(&args.args).ok_or_else(|| {
         Problem::input("A quotation mark in the arguments has no partner.")
             .next("Close it, or put a backslash before it.")
@@ -301,7 +304,7 @@ fn pass(ctx: &Ctx, args: TkArgs) -> Outcome<String> {
     if matches!(words.first().map(String::as_str), Some("tk" | "ticket")) {
         words.remove(0);
     }
-    let said = desk(ctx)?.run(&words, &mut Model(ctx));
+    let said = desk(ctx)?.run(&words, &mut ModelCaller(ctx));
     let text = format!("{}{}", said.out, said.err);
     if said.status != 0 {
         let text = text.trim_end().trim_start_matches("Error: ");

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::base::cancel::Cancel;
 use crate::base::problem::Outcome;
-use crate::formats::front_matter::{Doc, lines, squeezed};
+use crate::formats::front_matter::{FrontMatter, lines, squeezed};
 use crate::store::tickets::folder::{Folder, Ticket};
 use crate::store::tickets::graph::Graph;
 
@@ -113,7 +113,7 @@ pub(crate) fn show(folder: &Folder, given: &str, stop: &Cancel) -> Outcome<Strin
     let name = folder.resolve(given)?;
     let bytes = folder.read(&name)?;
     let graph = Graph::new(folder.load(stop)?);
-    let doc = Doc::parse(&bytes);
+    let doc = FrontMatter::parse(&bytes);
     let ticket = Ticket::read(&doc).unwrap_or_else(|| Ticket {
         id: name.clone(),
         ..Ticket::default()
@@ -170,14 +170,14 @@ pub(crate) fn show(folder: &Folder, given: &str, stop: &Cancel) -> Outcome<Strin
 /// The folder cannot be read.
 pub(crate) fn json_lines(folder: &Folder, stop: &Cancel) -> Outcome<String> {
     let objects = folder.map(&folder.names()?, stop, |bytes| {
-        let doc = Doc::parse(bytes);
+        let doc = FrontMatter::parse(bytes);
         doc.get("id").filter(|id| !id.is_empty())?;
         Some(object(&doc))
     })?;
     Ok(objects.concat())
 }
 
-fn object(doc: &Doc) -> String {
+fn object(doc: &FrontMatter) -> String {
     let mut out = String::from("{");
     for (n, field) in doc.fields.iter().enumerate() {
         // A key written twice is one key, with the value that counts.
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn objects_keep_the_files_order_and_escape_what_json_wants() {
-        let doc = Doc::parse(
+        let doc = FrontMatter::parse(
             b"---\nid: a\nodd: \"x\\\ntags: [ui,  back end]\npriority: 2\nodd: y\n---\n",
         );
         assert_eq!(

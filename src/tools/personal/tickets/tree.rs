@@ -9,7 +9,7 @@ const LINES: usize = 100_000;
 
 /// A ticket's position below the root.
 #[derive(Debug, Clone, Copy, Default)]
-struct Depth {
+struct TicketDepth {
     /// Longest way from the root; `None` when it cannot be reached.
     own: Option<usize>,
     /// The greatest depth of it or anything below, counted from the root, as the script counts it.
@@ -19,7 +19,7 @@ struct Depth {
 /// The lines of the tree of the ticket at `root`; with `full` every occurrence, else each ticket at its deepest place.
 pub(crate) fn draw(graph: &Graph, root: usize, full: bool) -> String {
     let depths = measure(graph, root);
-    let mut pen = Pen {
+    let mut pen = TreeWriter {
         graph,
         depths,
         full,
@@ -31,9 +31,9 @@ pub(crate) fn draw(graph: &Graph, root: usize, full: bool) -> String {
     pen.out
 }
 
-struct Pen<'a> {
+struct TreeWriter<'a> {
     graph: &'a Graph,
-    depths: Vec<Depth>,
+    depths: Vec<TicketDepth>,
     full: bool,
     printed: Vec<bool>,
     on_way: Vec<bool>,
@@ -41,7 +41,7 @@ struct Pen<'a> {
 }
 
 /// A line to come.
-struct Line {
+struct TreeLine {
     at: usize,
     depth: usize,
     /// Bytes of the prefix that belong to the line.
@@ -49,10 +49,10 @@ struct Line {
     last: bool,
 }
 
-impl Pen<'_> {
+impl TreeWriter<'_> {
     fn draw(&mut self, root: usize) {
         let (mut way, mut prefix) = (Vec::new(), String::new());
-        let mut left = vec![Line {
+        let mut left = vec![TreeLine {
             at: root,
             depth: 0,
             indent: 0,
@@ -94,7 +94,7 @@ impl Pen<'_> {
             let children = self.children(line.at, line.depth + 1);
             let end = children.len();
             for (i, at) in children.into_iter().enumerate().rev() {
-                left.push(Line {
+                left.push(TreeLine {
                     at,
                     depth: line.depth + 1,
                     indent: prefix.len(),
@@ -132,12 +132,12 @@ fn set(marks: &mut [bool], at: usize, to: bool) {
 }
 
 /// The depth of every ticket below `root`.
-fn measure(graph: &Graph, root: usize) -> Vec<Depth> {
-    let walk = Walk::new(graph, root);
-    let mut depths = vec![Depth::default(); graph.tickets.len()];
+fn measure(graph: &Graph, root: usize) -> Vec<TicketDepth> {
+    let walk = TreeWalk::new(graph, root);
+    let mut depths = vec![TicketDepth::default(); graph.tickets.len()];
     let exact = walk.goes_back && exactly(graph, root, &mut depths);
     if !exact {
-        depths.fill(Depth::default());
+        depths.fill(TicketDepth::default());
         put(&mut depths, root, 0);
         for at in walk.finished.iter().rev() {
             let own = own(&depths, *at).unwrap_or_default();
@@ -160,18 +160,18 @@ fn measure(graph: &Graph, root: usize) -> Vec<Depth> {
     depths
 }
 
-fn own(depths: &[Depth], at: usize) -> Option<usize> {
+fn own(depths: &[TicketDepth], at: usize) -> Option<usize> {
     depths.get(at).and_then(|depth| depth.own)
 }
 
-fn put(depths: &mut [Depth], at: usize, own: usize) {
+fn put(depths: &mut [TicketDepth], at: usize, own: usize) {
     if let Some(depth) = depths.get_mut(at) {
         depth.own = depth.own.max(Some(own));
     }
 }
 
 /// Longest ways without repeats, by trying all; false when there are too many.
-fn exactly(graph: &Graph, root: usize, depths: &mut [Depth]) -> bool {
+fn exactly(graph: &Graph, root: usize, depths: &mut [TicketDepth]) -> bool {
     let (mut way, mut left) = (Vec::new(), vec![(root, 0)]);
     let mut on_way = vec![false; graph.tickets.len()];
     for _ in 0..EXACT {
@@ -195,7 +195,7 @@ fn exactly(graph: &Graph, root: usize, depths: &mut [Depth]) -> bool {
 }
 
 /// One walk over everything below a root.
-struct Walk {
+struct TreeWalk {
     /// Tickets in post-order.
     finished: Vec<usize>,
     /// Place of each in that order.
@@ -204,7 +204,7 @@ struct Walk {
     goes_back: bool,
 }
 
-impl Walk {
+impl TreeWalk {
     fn new(graph: &Graph, root: usize) -> Self {
         const UNSEEN: usize = usize::MAX;
         const ON_WAY: usize = usize::MAX - 1;

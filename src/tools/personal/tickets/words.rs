@@ -2,8 +2,8 @@
 
 use super::show::Filter;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
-use crate::formats::front_matter::{New, tags};
+use crate::base::text::{clip, escape_controls};
+use crate::formats::front_matter::{NewTicket, tags};
 use crate::store::tickets::change::KINDS;
 
 /// A word, and the value glued to it with `=`.
@@ -16,7 +16,10 @@ fn cut(word: &str) -> (&str, Option<&str>) {
 
 /// The answer to an option that does not exist.
 pub(super) fn unknown(option: &str) -> Problem {
-    Problem::input(format!("Unknown option: {}", clip(&visible(option), 80)))
+    Problem::input(format!(
+        "Unknown option: {}",
+        clip(&escape_controls(option), 80)
+    ))
 }
 
 fn value<'a>(
@@ -33,8 +36,8 @@ fn value<'a>(
 ///
 /// # Errors
 /// An unknown option, one without its value, or an invalid value.
-pub(super) fn create(words: &[String]) -> Outcome<(New, Option<String>)> {
-    let mut new = New::default();
+pub(super) fn create(words: &[String]) -> Outcome<(NewTicket, Option<String>)> {
+    let mut new = NewTicket::default();
     let mut assignee = None;
     let mut rest = words.iter();
     let mut plain = false;
@@ -72,7 +75,7 @@ fn priority(text: &str) -> Outcome<i64> {
         .ok_or_else(|| {
             Problem::input(format!(
                 "invalid priority '{}'. Must be 0 (highest) to 4",
-                clip(&visible(text), 80)
+                clip(&escape_controls(text), 80)
             ))
         })
 }
@@ -82,7 +85,7 @@ fn kind(text: &str) -> Outcome<String> {
     known.map(|kind| (*kind).to_owned()).ok_or_else(|| {
         Problem::input(format!(
             "invalid type '{}'. Must be one of: {}",
-            clip(&visible(text), 80),
+            clip(&escape_controls(text), 80),
             KINDS.join(" ")
         ))
     })
@@ -108,7 +111,7 @@ pub(super) fn filter(words: &[String]) -> Outcome<(Filter, Option<usize>)> {
                 limit = Some(text.parse().map_err(|_| {
                     Problem::input(format!(
                         "--limit needs a number, not '{}'",
-                        clip(&visible(&text), 80)
+                        clip(&escape_controls(&text), 80)
                     ))
                 })?);
             }

@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, did_you_mean, plural, thousands, visible};
-use crate::disk::beneath::{FileKind, Look, Root};
+use crate::base::text::{clip, did_you_mean, escape_controls, plural, thousands};
+use crate::disk::beneath::{FileKind, ListingOptions, Root};
 use crate::net::download::size;
 use crate::net::services;
 use crate::proc::git::Git;
-use crate::proc::git::clone::{Clone, is_there};
+use crate::proc::git::clone::{CloneRequest, is_there};
 use crate::proc::program::find_program;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::engine::read_budget::READ_WARN;
 use crate::tools::output::untrusted::fenced;
-use crate::tools::project::search::{Search, hits};
+use crate::tools::project::search::{SearchQuery, hits};
 use crate::tools::{OUTSIDE, READ};
-use name::Name;
+use name::RepoName;
 
 crate::choice! {
     /// What to search.
@@ -75,24 +75,24 @@ crate::tools! { "github";
 }
 
 /// Longest clone; the call's own limit is a little longer.
-const LIMIT: Duration = Duration::from_secs(118);
+const CLONE_TIMEOUT: Duration = Duration::from_secs(118);
 /// A file with more bytes is read in ranges.
 const UNASKED: u64 = 512_000;
 /// Most bytes read of a file at all.
 const LARGEST: u64 = 512 << 20;
 
-fn base(ctx: &Ctx) -> &str {
+fn base(ctx: &ToolContext) -> &str {
     services::service("github").map_or("", |service| service.base_in(&ctx.world.env))
 }
 
 /// The folder of a repository's clone, existing or not.
-fn place(ctx: &Ctx, repo: &str) -> Outcome<(Name, PathBuf)> {
-    let name = Name::parse(repo, base(ctx))?;
+fn place(ctx: &ToolContext, repo: &str) -> Outcome<(RepoName, PathBuf)> {
+    let name = RepoName::parse(repo, base(ctx))?;
     let dest = ctx.world.paths.clones()?.join(&name.owner).join(&name.repo);
     Ok((name, dest))
 }
 
-fn clone(ctx: &Ctx, args: GithubClone) -> Outcome<String> {
+fn clone(ctx: &ToolContext, args: GithubClone) -> Outcome<String> {
     let (name, dest) = place(ctx, &args.repo)?;
     let present = || {
         format!(
@@ -116,10 +116,10 @@ fn clone(ctx: &Ctx, args: GithubClone) -> Outcome<String> {
     let url = format!("{base}/{name}.git");
     let told = |bytes| ctx.progress(format!("{} received", size(bytes)));
     let full = name.to_string();
-    let plain = Clone {
+    let plain = CloneRequest {
         url: &url,
         shallow: args.shallow,
-        limit: LIMIT,
+        limit: CLONE_TIMEOUT,
         gh: None,
         gh_vars: Vec::new(),
     };
@@ -127,7 +127,7 @@ fn clone(ctx: &Ctx, args: GithubClone) -> Outcome<String> {
     let own = services::service("github").is_some_and(|service| service.base == base);
     let gh = find_program("gh", env).filter(|gh| own && signed_in(ctx, gh));
     let by_gh = gh.as_ref().map(|gh| {
-        let clone = Clone {
+        let clone = CloneRequest {
             gh: Some((gh, &full)),
             gh_vars: search::variables(env),
             ..plain.clone()
@@ -167,30 +167,30 @@ fn clone(ctx: &Ctx, args: GithubClone) -> Outcome<String> {
 }
 
 /// The branch of a clone, or that it is empty.
-fn on(ctx: &Ctx, dest: &Path) -> String {
+fn on(ctx: &ToolContext, dest: &Path) -> String {
     let head = Git::open(dest, &ctx.world.env, &ctx.stop).and_then(|git| git.head());
     match head {
         Ok((_, false)) => ", an empty repository".to_owned(),
-        Ok((Some(branch), true)) => format!(", branch {}", visible(&branch)),
+        Ok((Some(branch), true)) => format!(", branch {}", escape_controls(&branch)),
         Ok((None, true)) | Err(_) => String::new(),
     }
 }
 
-fn signed_in(ctx: &Ctx, gh: &Path) -> bool {
+fn signed_in(ctx: &ToolContext, gh: &Path) -> bool {
     let mut run = search::gh(gh, &ctx.world.env, vec!["auth".into(), "status".into()]);
     run.limit = Duration::from_secs(10);
     run.run(&ctx.stop).is_ok_and(|done| done.success())
 }
 
 /// The fence around a clone.
-fn opened(ctx: &Ctx, repo: &str) -> Outcome<(Name, Root)> {
+fn opened(ctx: &ToolContext, repo: &str) -> Outcome<(RepoName, Root)> {
     let (name, dest) = place(ctx, repo)?;
     if !is_there(&dest) {
         let known = present(&ctx.world.paths.clones()?);
         let problem = Problem::missing(format!("{name} is not cloned."));
         let near = did_you_mean(&name.to_string(), known.iter().map(String::as_str));
         let problem = match near {
-            Some(hint) => problem.next(crate::base::text::capital(&hint)),
+            Some(hint) => problem.next(crate::base::text::capitalize(&hint)),
             None => problem,
         };
         return Err(problem.next(format!("Call github_clone with repo \"{name}\" first.")));
@@ -215,17 +215,17 @@ fn present(clones: &Path) -> Vec<String> {
     names
 }
 
-fn read(ctx: &Ctx, args: GithubReadFile) -> Outcome<String> {
+fn read(ctx: &ToolContext, args: GithubReadFile) -> Outcome<String> {
     let (name, root) = opened(ctx, &args.repo)?;
     let rel = root.check(match args.path.trim() {
         "" | "/" => ".",
         path => path,
     })?;
     if rel.is_here() || root.metadata(&rel)?.kind == FileKind::Folder {
-        let look = Look {
+        let look = ListingOptions {
             max_entries: 200,
             count: true,
-            ..Look::SHORT
+            ..ListingOptions::SHORT
         };
         return Ok(format!(
             "{name}: {}\n{}",
@@ -277,7 +277,7 @@ fn read(ctx: &Ctx, args: GithubReadFile) -> Outcome<String> {
             let text = String::from_utf8_lossy(&line);
             let shown = format!(
                 "{number}. {}\n",
-                visible(text.trim_end_matches(['\n', '\r']))
+                escape_controls(text.trim_end_matches(['\n', '\r']))
             );
             if shown.len() > left {
                 cut = true;
@@ -311,7 +311,7 @@ fn read(ctx: &Ctx, args: GithubReadFile) -> Outcome<String> {
     Ok(said)
 }
 
-fn grep(ctx: &Ctx, args: GithubGrep) -> Outcome<String> {
+fn grep(ctx: &ToolContext, args: GithubGrep) -> Outcome<String> {
     let (name, root) = opened(ctx, &args.repo)?;
     if args.pattern.is_empty() {
         return Err(Problem::input("The pattern is empty.").next("For example: fn main"));
@@ -320,7 +320,7 @@ fn grep(ctx: &Ctx, args: GithubGrep) -> Outcome<String> {
         "" => "*",
         glob => glob,
     };
-    let what = Search {
+    let what = SearchQuery {
         pattern: &args.pattern,
         glob,
         context: 0,
@@ -330,14 +330,17 @@ fn grep(ctx: &Ctx, args: GithubGrep) -> Outcome<String> {
     if found.is_empty() {
         return Ok(format!(
             "No hits for {} in {name}.",
-            clip(&visible(&args.pattern), 100)
+            clip(&escape_controls(&args.pattern), 100)
         ));
     }
     let lines: Vec<String> = found
         .iter()
         .map(|line| clip(line.trim_end(), 400))
         .collect();
-    let mut out = fenced(&format!("files of {name}"), &visible(&lines.join("\n")));
+    let mut out = fenced(
+        &format!("files of {name}"),
+        &escape_controls(&lines.join("\n")),
+    );
     if more {
         out.push_str(&format!(
             "\n[More than {}; narrow the pattern or the glob.]",

@@ -1,16 +1,16 @@
 //! Names of repositories as people and models write them.
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 
 /// A repository: owner and name, both valid as a folder's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Name {
+pub(super) struct RepoName {
     pub(super) owner: String,
     pub(super) repo: String,
 }
 
-impl Name {
+impl RepoName {
     /// `owner/name`, or an address at GitHub or at `base`.
     ///
     /// # Errors
@@ -20,7 +20,7 @@ impl Name {
         let wrong = |why: &str| {
             Problem::input(format!(
                 "\"{}\" is not a repository: {why}.",
-                clip(&visible(text), 100)
+                clip(&escape_controls(text), 100)
             ))
             .next("Give owner/name, for example rust-lang/rust, or its address at GitHub.")
         };
@@ -67,7 +67,7 @@ impl Name {
     }
 }
 
-impl std::fmt::Display for Name {
+impl std::fmt::Display for RepoName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}", self.owner, self.repo)
     }
@@ -101,7 +101,7 @@ mod tests {
             "ssh://git@github.com/a-b/c.d.git",
             "http://127.0.0.1:1/a-b/c.d",
         ] {
-            let name = Name::parse(text, "http://127.0.0.1:1").unwrap();
+            let name = RepoName::parse(text, "http://127.0.0.1:1").unwrap();
             assert_eq!(name.to_string(), "a-b/c.d", "{text}");
         }
         for text in [
@@ -126,14 +126,17 @@ mod tests {
             "https://github.com@evil.test/a/b",
             "\u{e9}/b",
         ] {
-            assert!(Name::parse(text, "http://127.0.0.1:1").is_err(), "{text}");
+            assert!(
+                RepoName::parse(text, "http://127.0.0.1:1").is_err(),
+                "{text}"
+            );
         }
     }
 
     proptest! {
         #[test]
         fn what_is_taken_is_two_plain_folders(text in "(https://github.com/)?[a-c./@:-]{0,12}") {
-            if let Ok(name) = Name::parse(&text, "https://github.com") {
+            if let Ok(name) = RepoName::parse(&text, "https://github.com") {
                 for part in [&name.owner, &name.repo] {
                     prop_assert!(!part.contains('/') && part != ".." && !part.starts_with('-'));
                 }

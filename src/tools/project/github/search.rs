@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use super::{GithubSearch, SearchType};
 use crate::base::env::Env;
-use crate::base::problem::{Kind, Outcome, Problem};
-use crate::base::text::{clip, thousands, visible};
-use crate::proc::child::{Done, Run};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::text::{clip, escape_controls, thousands};
+use crate::proc::child::{ProgramOutput, ProgramSpec};
 use crate::proc::child_env::command_env;
 use crate::proc::program::find_program;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::fenced;
 
 /// Longest run.
-const LIMIT: Duration = Duration::from_secs(28);
+const RUN_TIMEOUT: Duration = Duration::from_secs(28);
 /// Characters of a description.
 const ABOUT: usize = 200;
 /// Variables with gh's credentials and configuration; only gh gets them.
@@ -45,13 +45,13 @@ pub(super) fn variables(env: &Env) -> Vec<(String, String)> {
 }
 
 /// A run of gh.
-pub(super) fn gh(program: &Path, env: &Env, args: Vec<String>) -> Run {
+pub(super) fn gh(program: &Path, env: &Env, args: Vec<String>) -> ProgramSpec {
     let own = variables(env);
     let mut vars = command_env(env);
     vars.retain(|(set, _)| own.iter().all(|(name, _)| name != set));
     vars.extend(own);
-    let mut run = Run::new(program, args, vars);
-    run.limit = LIMIT;
+    let mut run = ProgramSpec::new(program, args, vars);
+    run.limit = RUN_TIMEOUT;
     // Not in the project: gh would look at its repository.
     run.dir = Some("/".into());
     run
@@ -68,7 +68,7 @@ fn missing() -> Problem {
 ///
 /// # Errors
 /// gh is missing, is not signed in, or refuses.
-pub(super) fn search(ctx: &Ctx, args: GithubSearch) -> Outcome<String> {
+pub(super) fn search(ctx: &ToolContext, args: GithubSearch) -> Outcome<String> {
     let query = args.query.trim();
     if query.is_empty() {
         return Err(
@@ -144,10 +144,10 @@ pub(super) fn search(ctx: &Ctx, args: GithubSearch) -> Outcome<String> {
     Ok(if lines.is_empty() {
         format!(
             "Nothing found for \"{}\" among GitHub's {kind}.",
-            clip(&visible(query), 100)
+            clip(&escape_controls(query), 100)
         )
     } else {
-        fenced("GitHub", &visible(&lines.join("\n")))
+        fenced("GitHub", &escape_controls(&lines.join("\n")))
     })
 }
 
@@ -221,7 +221,7 @@ fn line(hit: &Value) -> String {
 }
 
 /// gh's failure, sorted by what can be done about it.
-fn failed(done: &Done) -> Problem {
+fn failed(done: &ProgramOutput) -> Problem {
     if done.timed_out {
         return Problem::timeout(format!("gh {}.", done.ending()));
     }
@@ -230,9 +230,9 @@ fn failed(done: &Done) -> Problem {
 
 pub(super) fn problem(code: Option<i32>, said: &str) -> Problem {
     let lower = said.to_lowercase();
-    let words = clip(&visible(said.trim()), 500);
+    let words = clip(&escape_controls(said.trim()), 500);
     if code == Some(4) || lower.contains("gh auth login") {
-        Problem::new(Kind::Auth, "gh is not signed in to GitHub.")
+        Problem::new(ProblemKind::Auth, "gh is not signed in to GitHub.")
             .next("Run \"gh auth login\" once, or set GH_TOKEN.")
     } else if lower.contains("rate limit") {
         Problem::limit(format!(
@@ -241,7 +241,7 @@ pub(super) fn problem(code: Option<i32>, said: &str) -> Problem {
         .next("Wait a minute (searches: 30 a minute, code: 10), or sign in for a higher limit.")
     } else if lower.contains("http 401") {
         Problem::new(
-            Kind::Auth,
+            ProblemKind::Auth,
             format!("GitHub refuses the sign-in of gh: {words}"),
         )
         .next("Sign in again with \"gh auth login\", or renew GH_TOKEN.")
@@ -284,10 +284,16 @@ mod tests {
     #[test]
     fn what_gh_says_becomes_what_to_do() {
         let kind = |code, said: &str| problem(Some(code), said).kind;
-        assert_eq!(kind(4, "To get started"), Kind::Auth);
-        assert_eq!(kind(1, "HTTP 401: Bad credentials"), Kind::Auth);
-        assert_eq!(kind(1, "HTTP 403: API rate limit exceeded"), Kind::Limit);
-        assert_eq!(kind(1, "Invalid search query \"x\"."), Kind::Input);
-        assert_eq!(kind(1, "error connecting to api.github.com"), Kind::Network);
+        assert_eq!(kind(4, "To get started"), ProblemKind::Auth);
+        assert_eq!(kind(1, "HTTP 401: Bad credentials"), ProblemKind::Auth);
+        assert_eq!(
+            kind(1, "HTTP 403: API rate limit exceeded"),
+            ProblemKind::Limit
+        );
+        assert_eq!(kind(1, "Invalid search query \"x\"."), ProblemKind::Input);
+        assert_eq!(
+            kind(1, "error connecting to api.github.com"),
+            ProblemKind::Network
+        );
     }
 }

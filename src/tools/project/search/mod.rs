@@ -16,14 +16,16 @@ use std::ops::ControlFlow;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use self::names::Names;
+use self::names::GlobFilter;
 use self::parallel::{BATCH, in_parallel};
-use self::scan::{Limits, Pattern, Wanted};
+use self::scan::{ScanOptions, SearchLimits, SearchPattern};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::base::problem::{Kind, Outcome, Problem};
-use crate::base::text::{clip, visible};
-use crate::disk::beneath::{Found as Entry, IGNORE_FILES, Rel, Root, Visit, WalkFile};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
+use crate::base::text::{clip, escape_controls};
+use crate::disk::beneath::{
+    IGNORE_FILES, RelPath, Root, WalkEntry as Entry, WalkFile, WalkVisitor,
+};
 use crate::proc::git::Git;
 
 /// Folders that hold other people's code or build products. Searched like hidden ones: when the glob names them, or git tracks
@@ -39,13 +41,13 @@ const VENDOR: [&str; 8] = [
     "site-packages",
 ];
 /// Longest search; less than a call may take, so that what was found by then is shown.
-const LIMIT: Duration = Duration::from_secs(25);
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(25);
 /// Time limit for git to list tracked files.
 const GIT_LIMIT: Duration = Duration::from_secs(5);
 
 /// A search request.
 #[derive(Debug, Clone)]
-pub(crate) struct Search<'a> {
+pub(crate) struct SearchQuery<'a> {
     /// Regular expression in the `regex` crate's syntax.
     pub(crate) pattern: &'a str,
     /// File name glob; `*` is every file.
@@ -58,7 +60,7 @@ pub(crate) struct Search<'a> {
 
 /// One line of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Line {
+struct HitLine {
     path: String,
     number: u64,
     text: String,
@@ -69,7 +71,12 @@ struct Line {
 ///
 /// # Errors
 /// An invalid regular expression (with the engine's message) or glob, or the search was cancelled.
-pub(crate) fn search(root: &Root, what: &Search<'_>, env: &Env, stop: &Cancel) -> Outcome<String> {
+pub(crate) fn search(
+    root: &Root,
+    what: &SearchQuery<'_>,
+    env: &Env,
+    stop: &Cancel,
+) -> Outcome<String> {
     Ok(render::render(&find(root, what, env, stop)?, what))
 }
 
@@ -79,39 +86,39 @@ pub(crate) fn search(root: &Root, what: &Search<'_>, env: &Env, stop: &Cancel) -
 /// As [`search`].
 pub(crate) fn hits(
     root: &Root,
-    what: &Search<'_>,
+    what: &SearchQuery<'_>,
     env: &Env,
     stop: &Cancel,
 ) -> Outcome<(Vec<String>, bool)> {
     let found = find(root, what, env, stop)?;
-    let line = |line: &Line| format!("{}:{}:{}", line.path, line.number, line.text);
+    let line = |line: &HitLine| format!("{}:{}:{}", line.path, line.number, line.text);
     let hits = found.lines.iter().filter(|line| line.hit);
     Ok((hits.map(line).collect(), found.more))
 }
 
-fn find(root: &Root, what: &Search<'_>, env: &Env, stop: &Cancel) -> Outcome<Found> {
+fn find(root: &Root, what: &SearchQuery<'_>, env: &Env, stop: &Cancel) -> Outcome<SearchHits> {
     let mut finder = Finder {
         root,
         what,
         env,
-        names: Names::new(what.glob)?,
-        pattern: Pattern::new(what.pattern)?,
-        limits: Limits {
+        names: GlobFilter::new(what.glob)?,
+        pattern: SearchPattern::new(what.pattern)?,
+        limits: SearchLimits {
             stop,
-            until: Instant::now() + LIMIT,
+            until: Instant::now() + SEARCH_TIMEOUT,
         },
         tracked: None,
         batch: Vec::with_capacity(BATCH),
-        found: Found::default(),
+        found: SearchHits::default(),
     };
-    root.walk(&IGNORE_FILES, Standing::Usual, &mut finder);
+    root.walk(&IGNORE_FILES, WalkStanding::Usual, &mut finder);
     finder.scan();
     stop.check()?;
     let mut found = finder.found;
     if !found.more && Instant::now() >= finder.limits.until {
         found.troubles.push(format!(
             "the rest; the search took longer than {} s",
-            LIMIT.as_secs()
+            SEARCH_TIMEOUT.as_secs()
         ));
     }
     found.trim(what.context);
@@ -121,20 +128,20 @@ fn find(root: &Root, what: &Search<'_>, env: &Env, stop: &Cancel) -> Outcome<Fou
 /// A search under way.
 struct Finder<'a> {
     root: &'a Root,
-    what: &'a Search<'a>,
+    what: &'a SearchQuery<'a>,
     env: &'a Env,
-    names: Names<'a>,
-    pattern: Pattern,
-    limits: Limits<'a>,
+    names: GlobFilter<'a>,
+    pattern: SearchPattern,
+    limits: SearchLimits<'a>,
     /// Files tracked by git below the root; looked up before something is left out.
     tracked: Option<BTreeSet<String>>,
     batch: Vec<WalkFile>,
-    found: Found,
+    found: SearchHits,
 }
 
 /// Why a walk is where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum WalkStanding {
     /// Ordinary: searched.
     Usual,
     /// It would be left out, but the glob names it: what is ignored in it is searched as well.
@@ -144,16 +151,16 @@ enum Standing {
 }
 
 impl Finder<'_> {
-    fn is_tracked(&mut self, rel: &Rel, is_folder: bool) -> bool {
+    fn is_tracked(&mut self, rel: &RelPath, is_folder: bool) -> bool {
         let (root, env, stop) = (self.root, self.env, self.limits.stop);
         let troubles = &mut self.found.troubles;
         let tracked = self.tracked.get_or_insert_with(|| {
             tracked(root, env, stop).unwrap_or_else(|problem| {
                 let why = match problem.kind {
                     // No repository, or no git.
-                    Kind::Missing => None,
+                    ProblemKind::Missing => None,
                     _ if stop.is_fired() => None,
-                    Kind::Cancelled => Some(format!(
+                    ProblemKind::Cancelled => Some(format!(
                         "git did not say it within {} s",
                         GIT_LIMIT.as_secs()
                     )),
@@ -176,7 +183,7 @@ impl Finder<'_> {
     /// Searches the files gathered so far, and takes the hits in the order of the files.
     fn scan(&mut self) {
         let batch = std::mem::take(&mut self.batch);
-        let wanted = Wanted {
+        let wanted = ScanOptions {
             context: self.what.context,
             most: self.what.most.saturating_sub(self.found.hits),
         };
@@ -222,21 +229,28 @@ fn tracked(root: &Root, env: &Env, stop: &Cancel) -> Outcome<BTreeSet<String>> {
     })
 }
 
-impl Visit for Finder<'_> {
-    type Mark = Standing;
+impl WalkVisitor for Finder<'_> {
+    type Mark = WalkStanding;
 
-    fn enter(&mut self, entry: &Entry<'_>, ignored: bool, above: Standing) -> Option<Standing> {
+    fn enter(
+        &mut self,
+        entry: &Entry<'_>,
+        ignored: bool,
+        above: WalkStanding,
+    ) -> Option<WalkStanding> {
         let name = entry.rel.name().unwrap_or_default();
         let vendored = entry.is_folder && VENDOR.contains(&name);
-        let out = name.starts_with('.') || vendored || (ignored && above != Standing::Asked);
+        let out = name.starts_with('.') || vendored || (ignored && above != WalkStanding::Asked);
         match above {
-            Standing::Usual | Standing::Asked if !out => Some(above),
-            Standing::Usual | Standing::Asked if self.names.ask_for(name) => Some(Standing::Asked),
+            WalkStanding::Usual | WalkStanding::Asked if !out => Some(above),
+            WalkStanding::Usual | WalkStanding::Asked if self.names.ask_for(name) => {
+                Some(WalkStanding::Asked)
+            }
             // A folder that is tracked itself is a submodule, with files of its own.
-            _ if entry.is_folder && self.is_tracked(entry.rel, false) => Some(Standing::Usual),
+            _ if entry.is_folder && self.is_tracked(entry.rel, false) => Some(WalkStanding::Usual),
             _ => self
                 .is_tracked(entry.rel, entry.is_folder)
-                .then_some(Standing::Tracked),
+                .then_some(WalkStanding::Tracked),
         }
     }
 
@@ -253,7 +267,7 @@ impl Visit for Finder<'_> {
         ControlFlow::Continue(())
     }
 
-    fn unreadable(&mut self, folder: &Rel, why: io::Error) {
+    fn unreadable(&mut self, folder: &RelPath, why: io::Error) {
         self.found.cannot(folder, &why);
     }
 
@@ -264,8 +278,8 @@ impl Visit for Finder<'_> {
 
 /// Lines found, in order of path and number; whether there was more; what could not be read.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Found {
-    lines: Vec<Line>,
+struct SearchHits {
+    lines: Vec<HitLine>,
     hits: usize,
     more: bool,
     troubles: Vec<String>,
@@ -274,7 +288,7 @@ struct Found {
 /// Problems that are kept; fewer are shown.
 const TROUBLES: usize = 20;
 
-impl Found {
+impl SearchHits {
     /// Adds a file's lines until there are `most` hits.
     fn take(&mut self, hits: scan::Hits, most: usize) {
         for line in hits.lines {
@@ -288,9 +302,9 @@ impl Found {
         self.troubles.extend(hits.trouble);
     }
 
-    fn cannot(&mut self, path: &Rel, why: &io::Error) {
+    fn cannot(&mut self, path: &RelPath, why: &io::Error) {
         if self.troubles.len() < TROUBLES {
-            let path = visible(path.as_str());
+            let path = escape_controls(path.as_str());
             self.troubles.push(format!("{path}: {why}"));
         }
     }
@@ -304,7 +318,7 @@ impl Found {
             return;
         };
         let near =
-            |line: &Line| line.path == hit.path && line.number <= hit.number + context as u64;
+            |line: &HitLine| line.path == hit.path && line.number <= hit.number + context as u64;
         let keep = self
             .lines
             .iter()

@@ -4,15 +4,15 @@ use ignore::overrides::{Override, OverrideBuilder};
 
 use crate::base::patterns::glob_excess;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 
 /// The file name glob of a search.
-pub(super) struct Names<'a> {
+pub(super) struct GlobFilter<'a> {
     glob: &'a str,
     matcher: Option<Override>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> GlobFilter<'a> {
     /// # Errors
     /// The text is not a glob.
     pub(super) fn new(glob: &'a str) -> Outcome<Self> {
@@ -54,8 +54,8 @@ impl<'a> Names<'a> {
 
 /// A glob that cannot be used, with the reason.
 fn not_a_glob(glob: &str, why: &str) -> Problem {
-    let shown = clip(&visible(glob), 100);
-    let why = clip(&visible(why), 300);
+    let shown = clip(&escape_controls(glob), 100);
+    let why = clip(&escape_controls(why), 300);
     Problem::input(format!("\"{shown}\" is not a valid file name glob: {why}."))
         .next("For example: *.rs")
 }
@@ -76,7 +76,11 @@ mod tests {
             ("*.rs", "rs", false),
             ("!build/**", "build", false),
         ] {
-            assert_eq!(Names::new(glob).unwrap().ask_for(name), asked, "{glob}");
+            assert_eq!(
+                GlobFilter::new(glob).unwrap().ask_for(name),
+                asked,
+                "{glob}"
+            );
         }
     }
 }

@@ -11,7 +11,7 @@ pub(crate) const BATCH: usize = 128;
 /// Threads at most; more of them wait for the disk.
 const THREADS: usize = 8;
 /// Files that are not worth a second thread.
-const FEW: usize = 8;
+const MIN_PARALLEL_FILES: usize = 8;
 
 /// Maps every file by `work`, in order. Every thread gets a worker of its own from `worker`.
 pub(crate) fn in_parallel<T, W>(files: &[WalkFile], worker: impl Fn() -> W + Sync) -> Vec<T>
@@ -21,7 +21,7 @@ where
 {
     let threads = thread::available_parallelism()
         .map_or(1, |count| count.get().min(THREADS))
-        .min(files.len().div_ceil(FEW));
+        .min(files.len().div_ceil(MIN_PARALLEL_FILES));
     if threads <= 1 {
         return files.iter().map(worker()).collect();
     }

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::{Found, Search};
-use crate::base::text::{clip, plural, visible};
+use super::{SearchHits, SearchQuery};
+use crate::base::text::{clip, escape_controls, plural};
 
 /// Characters of a line that are shown.
 const WIDTH: usize = 300;
 
-pub(super) fn render(found: &Found, what: &Search<'_>) -> String {
+pub(super) fn render(found: &SearchHits, what: &SearchQuery<'_>) -> String {
     let mut out = String::new();
     let mut before: Option<(&str, u64)> = None;
     for line in &found.lines {
@@ -18,11 +18,11 @@ pub(super) fn render(found: &Found, what: &Search<'_>) -> String {
             out.push_str("--\n");
         }
         let mark = if line.hit { '>' } else { ' ' };
-        let text = visible(&clip(&line.text, WIDTH));
+        let text = escape_controls(&clip(&line.text, WIDTH));
         let _ = writeln!(
             out,
             "{mark} {}:{}: {text}",
-            visible(&line.path),
+            escape_controls(&line.path),
             line.number
         );
         before = Some((&line.path, line.number));

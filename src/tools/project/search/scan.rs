@@ -11,11 +11,11 @@ use std::time::Instant;
 use memchr::{memchr, memchr_iter, memrchr};
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::Line;
+use super::HitLine;
 use crate::base::cancel::Cancel;
 use crate::base::patterns::{MAX_REGEX_DEPTH, regex_excess};
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 
 /// Bytes examined to detect a binary file.
 const SNIFF: usize = 64 * 1024;
@@ -31,12 +31,12 @@ const PAUSE: u64 = 1_024;
 const MAX_VAIN: usize = 32;
 
 /// Limits that end a search.
-pub(super) struct Limits<'a> {
+pub(super) struct SearchLimits<'a> {
     pub(super) stop: &'a Cancel,
     pub(super) until: Instant,
 }
 
-impl Limits<'_> {
+impl SearchLimits<'_> {
     pub(super) fn are_reached(&self) -> bool {
         self.stop.is_fired() || Instant::now() >= self.until
     }
@@ -45,20 +45,20 @@ impl Limits<'_> {
 /// The lines of a file that are shown.
 #[derive(Debug, Default)]
 pub(super) struct Hits {
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<HitLine>,
     /// Why it was not searched completely.
     pub(super) trouble: Option<String>,
 }
 
 /// The regular expression of a search.
 #[derive(Clone)]
-pub(super) struct Pattern {
+pub(super) struct SearchPattern {
     line: Regex,
     /// Finds lines in a whole text; `None` when it might miss one.
     whole: Option<Regex>,
 }
 
-impl Pattern {
+impl SearchPattern {
     /// # Errors
     /// The text is not a regular expression, or one too large to be tried.
     pub(super) fn new(text: &str) -> Outcome<Self> {
@@ -84,7 +84,7 @@ impl Pattern {
 }
 
 /// How much to collect from each file.
-pub(super) struct Wanted {
+pub(super) struct ScanOptions {
     /// Lines around a hit.
     pub(super) context: usize,
     /// Hits; one more is collected to detect that there are more.
@@ -98,16 +98,16 @@ pub(super) struct Wanted {
 pub(super) fn file(
     file: File,
     path: &str,
-    pattern: &Pattern,
-    wanted: &Wanted,
-    limits: &Limits<'_>,
+    pattern: &SearchPattern,
+    wanted: &ScanOptions,
+    limits: &SearchLimits<'_>,
     buffer: &mut Vec<u8>,
 ) -> io::Result<Hits> {
     buffer.clear();
     let mut file = file.take(WHOLE_BYTES as u64);
     file.read_to_end(buffer)?;
     let is_whole = buffer.len() < WHOLE_BYTES;
-    let mut taker = Taker::new(path, wanted);
+    let mut taker = HitCollector::new(path, wanted);
     let is_wide = decode(buffer);
     let start = buffer.get(..SNIFF).unwrap_or(buffer);
     if memchr(0, if is_whole { buffer } else { start }).is_some() {
@@ -120,13 +120,13 @@ pub(super) fn file(
             if done {
                 return Ok(taker.hits);
             }
-            taker = Taker::new(path, wanted);
+            taker = HitCollector::new(path, wanted);
         }
         _ => {}
     }
     if is_wide && !is_whole {
         let mib = WHOLE_BYTES >> 20;
-        let path = visible(path);
+        let path = escape_controls(path);
         taker.hits.trouble = Some(format!("{path}: what follows its first {mib} MiB"));
     }
     let rest = file.into_inner().take(if is_wide { 0 } else { u64::MAX });
@@ -136,18 +136,18 @@ pub(super) fn file(
 }
 
 /// Takes hits and the lines around them.
-struct Taker<'a> {
+struct HitCollector<'a> {
     path: &'a str,
-    wanted: &'a Wanted,
+    wanted: &'a ScanOptions,
     hits: Hits,
     count: usize,
-    before: VecDeque<Line>,
+    before: VecDeque<HitLine>,
     /// Lines after the last hit that are still shown.
     after: usize,
 }
 
-impl<'a> Taker<'a> {
-    fn new(path: &'a str, wanted: &'a Wanted) -> Self {
+impl<'a> HitCollector<'a> {
+    fn new(path: &'a str, wanted: &'a ScanOptions) -> Self {
         Self {
             path,
             wanted,
@@ -164,7 +164,7 @@ impl<'a> Taker<'a> {
             return false;
         }
         let shown = text.get(..SHOWN_BYTES).unwrap_or(text);
-        let line = Line {
+        let line = HitLine {
             path: self.path.to_owned(),
             number,
             text: String::from_utf8_lossy(shown)
@@ -190,7 +190,13 @@ impl<'a> Taker<'a> {
     }
 
     /// Searches a whole text. False when it has to be gone through line by line.
-    fn search(&mut self, text: &[u8], whole: &Regex, line: &Regex, limits: &Limits<'_>) -> bool {
+    fn search(
+        &mut self,
+        text: &[u8],
+        whole: &Regex,
+        line: &Regex,
+        limits: &SearchLimits<'_>,
+    ) -> bool {
         // Start and number of the first unprocessed line, and where to search from.
         let (mut open, mut number, mut from) = (0, 1, 0);
         let mut vain = 0;
@@ -250,7 +256,7 @@ impl<'a> Taker<'a> {
         &mut self,
         read: impl Read,
         pattern: &Regex,
-        limits: &Limits<'_>,
+        limits: &SearchLimits<'_>,
     ) -> io::Result<()> {
         let mut reader = BufReader::with_capacity(SNIFF, read);
         let mut bytes = Vec::new();
@@ -269,7 +275,7 @@ impl<'a> Taker<'a> {
             if !is_whole && self.hits.trouble.is_none() {
                 self.hits.trouble = Some(format!(
                     "{}: what follows the first {} MiB of line {number}",
-                    visible(self.path),
+                    escape_controls(self.path),
                     LINE_BYTES >> 20
                 ));
             }
@@ -332,7 +338,7 @@ fn decode(text: &mut Vec<u8>) -> bool {
 fn not_a_pattern(pattern: &str, said: &str) -> Problem {
     Problem::input(format!(
         "\"{}\" is not a valid regular expression: {}",
-        clip(&visible(pattern), 200),
+        clip(&escape_controls(pattern), 200),
         clip(said.trim(), 600)
     ))
     .next("Escape characters that are meant as themselves, such as ( [ { . * + ? with a backslash. There is no look-around.")

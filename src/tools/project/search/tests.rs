@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::disk::beneath::Look;
+use crate::disk::beneath::ListingOptions;
 
-fn run(dir: &Path, what: &Search<'_>) -> Outcome<String> {
+fn run(dir: &Path, what: &SearchQuery<'_>) -> Outcome<String> {
     let root = Root::open(dir).unwrap();
     search(&root, what, &Env::default(), &Cancel::new())
 }
 
 fn text(dir: &Path, pattern: &str, glob: &str, context: usize, most: usize) -> String {
-    let what = Search {
+    let what = SearchQuery {
         pattern,
         glob,
         context,
@@ -67,7 +67,7 @@ fn hits_stand_in_the_order_of_their_paths_with_context() {
         "> cr.md:1: a\rTODO\rb\n> marked.md:1: TODO marked\n> notes.md:1: TODO in notes\n> wide.md:1: TODO w\n\
          > wide_be.md:1: TODO\n5 hits in 5 files."
             .replace('\r', "\\r")
-            .replace("a\\rTODO\\rb", &visible("a\rTODO\rb"))
+            .replace("a\\rTODO\\rb", &escape_controls("a\rTODO\rb"))
     );
     assert!(text(dir.path(), "^TODO", "*.md", 0, 9).contains("4 hits in 4 files."));
     assert!(text(dir.path(), "TODO", "src/**/*.rs", 0, 9).contains("3 hits in 2 files."));
@@ -93,7 +93,7 @@ proptest::proptest! {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("a"), &text).unwrap();
         let found = |pattern: &str| {
-            let what = Search { pattern, glob: "*", context, most };
+            let what = SearchQuery { pattern, glob: "*", context, most };
             let root = Root::open(dir.path()).unwrap();
             find(&root, &what, &Env::default(), &Cancel::new()).map_err(|_| ())
         };
@@ -210,7 +210,7 @@ fn a_megabyte_of_each_bracket_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("a.txt"), "needle\n").unwrap();
     let found = |pattern: &str, glob: &str| {
-        let what = Search {
+        let what = SearchQuery {
             pattern,
             glob,
             context: 0,
@@ -244,7 +244,8 @@ fn a_megabyte_of_each_bracket_hides_nothing() {
             let is_all = ["*", "?", "**/"].contains(&sign) && rules == many;
             assert!(is_all || found.contains("1 hit"), "{sign}: {found}");
             let root = Root::open(dir.path()).unwrap();
-            root.listing(&Rel::here(), &Look::SHORT).unwrap();
+            root.listing(&RelPath::here(), &ListingOptions::SHORT)
+                .unwrap();
         }
     }
 }

@@ -2,22 +2,22 @@
 
 use std::time::Duration;
 
-use super::atom::{Feed, Paper, read};
-use super::terms::{Terms, terms};
+use super::atom::{Paper, PaperFeed, read};
+use super::terms::{SearchTerms, terms};
 use super::{SearchArxiv, SortBy, authors, found, listed, shortened};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::thousands;
-use crate::net::service::Answer;
+use crate::net::service::ServiceResponse;
 use crate::net::services::ARXIV;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::line;
 
 /// The pause between two requests by the terms of use; also before the retry.
 const PAUSE: Duration = Duration::from_secs(3);
 /// The longest wait for a second try.
-const PATIENCE: Duration = Duration::from_secs(5);
+const MAX_RETRY_WAIT: Duration = Duration::from_secs(5);
 
-pub(super) fn search(ctx: &Ctx, args: SearchArxiv) -> Outcome<String> {
+pub(super) fn search(ctx: &ToolContext, args: SearchArxiv) -> Outcome<String> {
     let terms = terms(&args.query)?;
     let mut answer = ask(ctx, &args, &terms)?;
     let mut feed = read(&answer.text());
@@ -53,11 +53,11 @@ pub(super) fn search(ctx: &Ctx, args: SearchArxiv) -> Outcome<String> {
     Ok(format!("{heading}, {order}:\n{}", listed("arXiv", &papers)))
 }
 
-fn ask(ctx: &Ctx, args: &SearchArxiv, terms: &Terms) -> Outcome<Answer> {
+fn ask(ctx: &ToolContext, args: &SearchArxiv, terms: &SearchTerms) -> Outcome<ServiceResponse> {
     let ask = ctx.ask(&ARXIV).path("/api/query");
     let ask = match terms {
-        Terms::Ids(ids) => ask.query("id_list", ids),
-        Terms::Query(query) => ask.query("search_query", query),
+        SearchTerms::Ids(ids) => ask.query("id_list", ids),
+        SearchTerms::Query(query) => ask.query("search_query", query),
     };
     // The one second try is made here, where an empty page counts as a failure too.
     ask.query("start", 0)
@@ -76,7 +76,7 @@ fn ask(ctx: &Ctx, args: &SearchArxiv, terms: &Terms) -> Outcome<Answer> {
 }
 
 /// How long to wait before the retry; `None` for a final answer.
-fn wait(answer: &Answer, feed: Option<&Feed>) -> Option<Duration> {
+fn wait(answer: &ServiceResponse, feed: Option<&PaperFeed>) -> Option<Duration> {
     let again = match feed {
         Some(feed) if feed.error.is_some() => false,
         Some(feed) => {
@@ -85,16 +85,16 @@ fn wait(answer: &Answer, feed: Option<&Feed>) -> Option<Duration> {
         None => answer.is_ok() || answer.status == 429 || answer.status >= 500,
     };
     let wait = answer.retry_after().unwrap_or(PAUSE).max(PAUSE);
-    (again && wait <= PATIENCE).then_some(wait)
+    (again && wait <= MAX_RETRY_WAIT).then_some(wait)
 }
 
-fn judge(answer: &Answer, feed: Option<Feed>) -> Outcome<Feed> {
+fn judge(answer: &ServiceResponse, feed: Option<PaperFeed>) -> Outcome<PaperFeed> {
     let words = |text: &str| (!text.is_empty() && text.len() < 200).then(|| line(text));
     match feed {
-        Some(Feed {
+        Some(PaperFeed {
             error: Some(why), ..
         }) if answer.status >= 500 => Err(answer.refused(Some(&why))),
-        Some(Feed {
+        Some(PaperFeed {
             error: Some(why), ..
         }) => {
             let why = answer.said(&why);

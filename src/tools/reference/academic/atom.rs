@@ -11,7 +11,7 @@ const DEEPEST: usize = 64;
 
 /// A parsed feed.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Feed {
+pub(super) struct PaperFeed {
     /// The total number of papers.
     pub(super) total: Option<u64>,
     /// Its papers.
@@ -63,13 +63,13 @@ impl Paper {
 }
 
 /// Reads a feed; none for what is not a feed, and for one that breaks off before it says anything.
-pub(super) fn read(text: &str) -> Option<Feed> {
+pub(super) fn read(text: &str) -> Option<PaperFeed> {
     let mut reader = Reader::from_str(text);
     let config = reader.config_mut();
     config.check_end_names = false;
     config.allow_unmatched_ends = true;
     config.allow_dangling_amp = true;
-    let mut reading = Reading::default();
+    let mut reading = AtomReader::default();
     loop {
         match reader.read_event() {
             Ok(Event::Start(tag)) => reading.open(&tag),
@@ -89,8 +89,8 @@ pub(super) fn read(text: &str) -> Option<Feed> {
 }
 
 #[derive(Default)]
-struct Reading {
-    feed: Feed,
+struct AtomReader {
+    feed: PaperFeed,
     /// Names of the open elements, without prefixes.
     open: Vec<String>,
     /// Open elements that are too deep to have a name.
@@ -100,7 +100,7 @@ struct Reading {
     seen: bool,
 }
 
-impl Reading {
+impl AtomReader {
     fn open(&mut self, tag: &BytesStart<'_>) {
         if self.open.len() == DEEPEST {
             self.deeper += 1;
@@ -208,7 +208,7 @@ impl Reading {
     }
 
     /// The feed; one that breaks off counts for what it has, but not as an empty one.
-    fn end(self, whole: bool) -> Option<Feed> {
+    fn end(self, whole: bool) -> Option<PaperFeed> {
         let whole = whole && self.open.is_empty();
         let says = !self.feed.papers.is_empty() || self.feed.error.is_some();
         (self.seen && (whole || says)).then_some(self.feed)
@@ -233,7 +233,7 @@ mod tests {
 
     const HEAD: &str = r#"<feed xmlns="http://www.w3.org/2005/Atom" xmlns:o="http://a9.com/-/spec/opensearch/1.1/" xmlns:arxiv="http://arxiv.org/schemas/atom"><title>The feed's own</title><id>https://x.test/own</id><updated>2026-01-01</updated><o:totalResults> 7 </o:totalResults>"#;
 
-    fn feed(entries: &str) -> Feed {
+    fn feed(entries: &str) -> PaperFeed {
         read(&format!("{HEAD}{entries}</feed>")).unwrap()
     }
 
@@ -305,9 +305,9 @@ mod tests {
         }
         assert_eq!(
             feed(""),
-            Feed {
+            PaperFeed {
                 total: Some(7),
-                ..Feed::default()
+                ..PaperFeed::default()
             }
         );
         let cut = "<entry><id>1</id><title>whole</title></entry><entry><id>2</id><tit";

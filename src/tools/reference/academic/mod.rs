@@ -9,7 +9,7 @@ use crate::base::problem::Outcome;
 use crate::base::text::{clip, thousands};
 use crate::net::services::{ARXIV, SEMANTIC_SCHOLAR, Service};
 use crate::tools::READ;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::{fenced, line};
 
 const SCHOLAR: &[&Service] = &[&SEMANTIC_SCHOLAR];
@@ -58,11 +58,11 @@ const NAMES: usize = 4;
 /// Characters of an abstract that are shown.
 const ABSTRACT: usize = 200;
 
-fn papers(ctx: &Ctx, args: SearchPapers) -> Outcome<String> {
+fn papers(ctx: &ToolContext, args: SearchPapers) -> Outcome<String> {
     scholar::search(ctx, args)
 }
 
-fn arxiv(ctx: &Ctx, args: SearchArxiv) -> Outcome<String> {
+fn arxiv(ctx: &ToolContext, args: SearchArxiv) -> Outcome<String> {
     arxiv::search(ctx, args)
 }
 

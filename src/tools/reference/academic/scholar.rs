@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{SearchPapers, authors, found, listed, shortened};
-use crate::base::json::Pick;
-use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::json::JsonExt;
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::thousands;
-use crate::net::service::Answer;
+use crate::net::service::ServiceResponse;
 use crate::net::services::SEMANTIC_SCHOLAR;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::line;
 use crate::tools::output::web_links::arxiv_page;
 
@@ -21,7 +21,7 @@ const FIELDS: &str =
 /// normal case without a key, and all three attempts fit the call's limit.
 const WAITS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(5)];
 
-pub(super) fn search(ctx: &Ctx, args: SearchPapers) -> Outcome<String> {
+pub(super) fn search(ctx: &ToolContext, args: SearchPapers) -> Outcome<String> {
     // A hyphen can lose hits.
     let query = line(&args.query.replace('-', " "));
     if !query.chars().any(char::is_alphanumeric) {
@@ -72,7 +72,12 @@ pub(super) fn search(ctx: &Ctx, args: SearchPapers) -> Outcome<String> {
     Ok(out)
 }
 
-fn ask(ctx: &Ctx, args: &SearchPapers, query: &str, years: Option<&str>) -> Outcome<Answer> {
+fn ask(
+    ctx: &ToolContext,
+    args: &SearchPapers,
+    query: &str,
+    years: Option<&str>,
+) -> Outcome<ServiceResponse> {
     let mut ask = ctx
         .ask(&SEMANTIC_SCHOLAR)
         .path("/graph/v1/paper/search")
@@ -128,7 +133,7 @@ fn limits(args: &SearchPapers) -> String {
     format!("{years}{open}")
 }
 
-fn judge(answer: &Answer, keyed: bool) -> Outcome<Value> {
+fn judge(answer: &ServiceResponse, keyed: bool) -> Outcome<Value> {
     let said = |value: &Value| {
         let words = value.text("message").or_else(|| value.text("error"));
         words.map(str::to_owned)
@@ -139,7 +144,7 @@ fn judge(answer: &Answer, keyed: bool) -> Outcome<Value> {
             return Err(problem.next("Try search_arxiv meanwhile."));
         }
         return Err(Problem::new(
-            Kind::Limit,
+            ProblemKind::Limit,
             "Semantic Scholar is rate limiting keyless use (429): all who have no key share one allowance.",
         )
         .next("Try search_arxiv, or set SEMANTIC_SCHOLAR_API_KEY to a free key, or ask again in some minutes."));

@@ -8,7 +8,7 @@ use crate::base::problem::{Outcome, Problem};
 
 /// The parameters of a search.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Terms {
+pub(super) enum SearchTerms {
     /// For papers by their ids, separated by commas.
     Ids(String),
     /// In the query language.
@@ -32,7 +32,7 @@ const EMPTY: [&str; 4] = ["and", "or", "not", "andnot"];
 ///
 /// # Errors
 /// `Input` when there is no word in it.
-pub(super) fn terms(query: &str) -> Outcome<Terms> {
+pub(super) fn terms(query: &str) -> Outcome<SearchTerms> {
     let words: Vec<&str> = query.split_whitespace().collect();
     let whole = words.join(" ");
     let ids: Option<Vec<&str>> = words
@@ -42,10 +42,10 @@ pub(super) fn terms(query: &str) -> Outcome<Terms> {
         .map(id)
         .collect();
     if let Some(ids) = ids.filter(|ids| !ids.is_empty()) {
-        return Ok(Terms::Ids(ids.join(",")));
+        return Ok(SearchTerms::Ids(ids.join(",")));
     }
     if FIELD.as_ref().is_some_and(|field| field.is_match(&whole)) {
-        return Ok(Terms::Query(whole));
+        return Ok(SearchTerms::Query(whole));
     }
     let query = bound(&whole);
     if query.is_empty() {
@@ -55,7 +55,7 @@ pub(super) fn terms(query: &str) -> Outcome<Terms> {
             ),
         );
     }
-    Ok(Terms::Query(query))
+    Ok(SearchTerms::Query(query))
 }
 
 fn id(word: &str) -> Option<&str> {
@@ -149,7 +149,7 @@ mod tests {
         ] {
             assert_eq!(
                 terms(query).unwrap(),
-                Terms::Query(wanted.to_owned()),
+                SearchTerms::Query(wanted.to_owned()),
                 "{query}"
             );
         }
@@ -165,11 +165,14 @@ mod tests {
         ] {
             assert_eq!(
                 terms(query).unwrap(),
-                Terms::Ids(wanted.to_owned()),
+                SearchTerms::Ids(wanted.to_owned()),
                 "{query}"
             );
         }
-        assert!(matches!(terms("2202.12139 testing"), Ok(Terms::Query(_))));
+        assert!(matches!(
+            terms("2202.12139 testing"),
+            Ok(SearchTerms::Query(_))
+        ));
     }
 
     #[test]
@@ -182,7 +185,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_built_is_well_formed(query in "([a-zA-Z\\u{e9}\\u{7a7a}0-9\\-]{0,6}|[ \"():,]|AND|OR|ANDNOT){0,30}") {
-            if let Ok(Terms::Query(built)) = terms(&query) {
+            if let Ok(SearchTerms::Query(built)) = terms(&query) {
                 prop_assert_eq!(built.matches('"').count() % 2, 0, "{}", built);
                 if !FIELD.as_ref().unwrap().is_match(&query) {
                     prop_assert!(built.starts_with("all:"), "{}", built);

@@ -5,11 +5,11 @@ use serde_json::Value;
 use super::api::{Method, allowance, get, is_keyed};
 use super::questions::day;
 use super::{StackAnswers, body};
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, plural};
 use crate::formats::html;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::{fenced, line};
 use crate::tools::output::web_links::stack_site;
 
@@ -17,9 +17,9 @@ use crate::tools::output::web_links::stack_site;
 const ASKED: usize = 5;
 const SHOWN: usize = 3;
 /// Characters of an answer's text.
-const LONGEST: usize = 1_500;
+const MAX_ANSWER_CHARS: usize = 1_500;
 
-pub(super) fn answers(ctx: &Ctx, args: StackAnswers) -> Outcome<String> {
+pub(super) fn answers(ctx: &ToolContext, args: StackAnswers) -> Outcome<String> {
     let id = args.question_id;
     if id <= 0 {
         return Err(Problem::input(format!("{id} is not a question id."))
@@ -97,7 +97,7 @@ fn answer(n: usize, value: &Value, site: &str) -> String {
     let text = body::text(value.text("body").unwrap_or_default(), site);
     let text = match text.trim_end() {
         "" => "(no text)".to_owned(),
-        text => clip(text, LONGEST),
+        text => clip(text, MAX_ANSWER_CHARS),
     };
     format!("{facts}\n{}\n\n{text}", source.join(", "))
 }

@@ -5,19 +5,19 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::pauses;
-use crate::base::json::Pick;
-use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::json::JsonExt;
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::{plural, thousands};
-use crate::net::service::Ask;
+use crate::net::service::RequestBuilder;
 use crate::net::services::{STACKEXCHANGE, variable};
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// The version of the API.
 const VERSION: &str = "/2.3";
 /// Wait before the one second try of a failed server.
 const PAUSE: Duration = Duration::from_secs(1);
 /// From here on the rest of the day's requests is a warning.
-const FEW: i64 = 10;
+const LOW_QUOTA: i64 = 10;
 
 /// A request to `method`: its name for pauses, and its path.
 pub(super) struct Method<'a> {
@@ -27,9 +27,9 @@ pub(super) struct Method<'a> {
 
 /// Asks; `fill` adds the query. The answer is the wrapper with its items.
 pub(super) fn get(
-    ctx: &Ctx,
+    ctx: &ToolContext,
     method: &Method<'_>,
-    fill: impl for<'a> Fn(Ask<'a>) -> Ask<'a>,
+    fill: impl for<'a> Fn(RequestBuilder<'a>) -> RequestBuilder<'a>,
 ) -> Outcome<Value> {
     let name = format!("{}{}", STACKEXCHANGE.base_in(&ctx.world.env), method.name);
     if let Some(left) = pauses::left(&name) {
@@ -77,7 +77,9 @@ pub(super) fn get(
         pauses::pause(&name, seconds);
     }
     if value.whole("quota_remaining") == Some(0) {
-        ctx.world.outside.rest(&STACKEXCHANGE, until_midnight());
+        ctx.world
+            .outside
+            .hold_back(&STACKEXCHANGE, until_midnight());
     }
     let items = value.at("items").and_then(Value::as_array);
     // An empty list is valid; a list without any object is not.
@@ -88,7 +90,7 @@ pub(super) fn get(
 }
 
 /// True when the user has a key.
-pub(super) fn is_keyed(ctx: &Ctx) -> bool {
+pub(super) fn is_keyed(ctx: &ToolContext) -> bool {
     STACKEXCHANGE.key_in(&ctx.world.env).is_some()
 }
 
@@ -97,7 +99,7 @@ fn is_error(value: &Value) -> bool {
 }
 
 /// The refusals that have a name of their own.
-fn refusal(ctx: &Ctx, value: &Value, said: &str) -> Option<Problem> {
+fn refusal(ctx: &ToolContext, value: &Value, said: &str) -> Option<Problem> {
     let said = said.trim_end_matches('.');
     let name = value.text("error_name").unwrap_or_default();
     let id = value.whole("error_id");
@@ -107,7 +109,7 @@ fn refusal(ctx: &Ctx, value: &Value, said: &str) -> Option<Problem> {
             if let Some(wait) = wait {
                 ctx.world
                     .outside
-                    .rest(&STACKEXCHANGE, Duration::from_secs(wait));
+                    .hold_back(&STACKEXCHANGE, Duration::from_secs(wait));
             }
             let problem = Problem::limit(format!("Too many requests to Stack Exchange: {said}."));
             let problem = match wait {
@@ -130,7 +132,7 @@ fn refusal(ctx: &Ctx, value: &Value, said: &str) -> Option<Problem> {
                 .next("Check the site, the tags and the question's id.")
         }
         (_, Some(401..=403)) => Problem::new(
-            Kind::Auth,
+            ProblemKind::Auth,
             format!("Stack Exchange refused the request ({name}): {said}."),
         )
         .next("Check STACKEXCHANGE_KEY."),
@@ -172,7 +174,7 @@ pub(super) fn allowance(value: &Value, keyed: bool) -> Option<String> {
     let shown = |n: i64| thousands(n.unsigned_abs());
     Some(match (left, value.whole("quota_max")) {
         (0, _) => "No requests are left today; the quota resets at midnight UTC.".to_owned(),
-        (1..FEW, _) => format!(
+        (1..LOW_QUOTA, _) => format!(
             "Only {} left today{more}.",
             match left {
                 1 => "1 request is".to_owned(),

@@ -1,6 +1,6 @@
 //! The HTML of a post as text: code unchanged, links as "text (address)", entities decoded once.
 
-use crate::formats::html::{self, Piece};
+use crate::formats::html::{self, HtmlToken};
 
 /// The text of a post on `site`, whose relative links are completed.
 pub(super) fn text(body: &str, site: &str) -> String {
@@ -8,28 +8,28 @@ pub(super) fn text(body: &str, site: &str) -> String {
     // The open link: its address and the start of its text in `out`.
     let mut link: Option<(String, usize)> = None;
     html::read(body, |piece| match piece {
-        Piece::Open(tag) if tag.name() == "a" => {
+        HtmlToken::Open(tag) if tag.name() == "a" => {
             finish(&mut out, link.take());
             let address = tag.attribute("href").and_then(|href| whole(href, site));
             link = address.map(|address| (address, out.len()));
         }
-        Piece::Close("a") => finish(&mut out, link.take()),
-        Piece::Open(tag) if tag.name() == "img" => {
+        HtmlToken::Close("a") => finish(&mut out, link.take()),
+        HtmlToken::Open(tag) if tag.name() == "img" => {
             let alt = tag.attribute("alt").unwrap_or_default().trim();
             let alt = if alt.is_empty() { "image" } else { alt };
             push(&mut out, &format!("[{alt}]"));
         }
-        Piece::Open(tag) => {
+        HtmlToken::Open(tag) => {
             out.push('<');
             out.push_str(tag.name());
             out.push('>');
         }
-        Piece::Close(name) => {
+        HtmlToken::Close(name) => {
             out.push_str("</");
             out.push_str(name);
             out.push('>');
         }
-        Piece::Text(words) => push(&mut out, words),
+        HtmlToken::Text(words) => push(&mut out, words),
     });
     finish(&mut out, link);
     html::text(&out)

@@ -23,7 +23,7 @@ crate::tools! { "stack";
         /// tags separated by semicolons
         tagged: Option<String>;
         /// order
-        sort: Sort = "relevance";
+        sort: QuestionOrder = "relevance";
         /// how many
         max_results: u32 = 5, min: 1, max: 10, alias: &["limit"];
     } => search, says [
@@ -64,7 +64,7 @@ crate::choice! {
 
 crate::choice! {
     /// What a list begins with.
-    pub(crate) enum Sort {
+    pub(crate) enum QuestionOrder {
         /// What fits best.
         Relevance = "relevance",
         /// The highest score.

@@ -6,7 +6,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Longest pause that is believed.
-const LONGEST: u64 = 24 * 3_600;
+const MAX_PAUSE_SECONDS: u64 = 24 * 3_600;
 
 /// Until when each method is left alone. A method is known by its whole base, so that a server of one's own is another one.
 static PAUSES: LazyLock<Mutex<HashMap<String, Instant>>> = LazyLock::new(Mutex::default);
@@ -21,7 +21,7 @@ pub(super) fn left(method: &str) -> Option<Duration> {
 
 /// Leaves `method` alone for `seconds` from now.
 pub(super) fn pause(method: &str, seconds: u64) {
-    let until = Instant::now() + Duration::from_secs(seconds.min(LONGEST));
+    let until = Instant::now() + Duration::from_secs(seconds.min(MAX_PAUSE_SECONDS));
     let mut pauses = lock();
     let own = pauses.entry(method.to_owned()).or_insert(until);
     *own = until.max(*own);
@@ -43,7 +43,7 @@ mod tests {
         pause("a/zero", 0);
         pause("a/far", u64::MAX);
         assert!(left("a/search").unwrap() > Duration::from_secs(8));
-        assert!(left("a/far").unwrap() <= Duration::from_secs(LONGEST));
+        assert!(left("a/far").unwrap() <= Duration::from_secs(MAX_PAUSE_SECONDS));
         assert_eq!((left("a/answers"), left("a/zero")), (None, None));
     }
 }

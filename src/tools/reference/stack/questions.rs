@@ -3,16 +3,16 @@
 use serde_json::Value;
 
 use super::api::{Method, allowance, get, is_keyed};
-use super::{Sort, StackSearch};
-use crate::base::json::Pick;
+use super::{QuestionOrder, StackSearch};
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::plural;
 use crate::formats::html;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::{fenced, line};
 use crate::tools::output::web_links::stack_site;
 
-pub(super) fn search(ctx: &Ctx, args: StackSearch) -> Outcome<String> {
+pub(super) fn search(ctx: &ToolContext, args: StackSearch) -> Outcome<String> {
     let query = line(&args.query);
     let tags = tags(args.tagged.as_deref().unwrap_or_default());
     if query.is_empty() && tags.is_empty() {
@@ -23,10 +23,10 @@ pub(super) fn search(ctx: &Ctx, args: StackSearch) -> Outcome<String> {
     }
     let (site, name) = args.site.names();
     let sort = match args.sort {
-        Sort::Relevance => "relevance",
-        Sort::Votes => "votes",
-        Sort::Creation => "creation",
-        Sort::Activity => "activity",
+        QuestionOrder::Relevance => "relevance",
+        QuestionOrder::Votes => "votes",
+        QuestionOrder::Creation => "creation",
+        QuestionOrder::Activity => "activity",
     };
     let method = Method {
         name: "/search/advanced",

@@ -4,14 +4,14 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 /// A piece of a text, and the white space after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Piece<'a> {
+pub(crate) struct TextChunk<'a> {
     pub(crate) text: &'a str,
     pub(crate) gap: &'a str,
 }
 
 /// The pieces of a text, each of at most `most` bytes of UTF-8 (8 or more). Joined with their gaps they are the text again,
 /// without the white space at its start.
-pub(crate) fn pieces(text: &str, most: usize) -> Vec<Piece<'_>> {
+pub(crate) fn pieces(text: &str, most: usize) -> Vec<TextChunk<'_>> {
     let mut found = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
@@ -23,7 +23,7 @@ pub(crate) fn pieces(text: &str, most: usize) -> Vec<Piece<'_>> {
         let body = piece.trim_end();
         let next = later.trim_start();
         let gap = rest.get(body.len()..rest.len() - next.len());
-        found.push(Piece {
+        found.push(TextChunk {
             text: body,
             gap: gap.unwrap_or_default(),
         });

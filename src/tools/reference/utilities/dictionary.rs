@@ -5,23 +5,23 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::DictionaryLookup;
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, one_line, plural, visible};
+use crate::base::text::{clip, escape_controls, one_line, plural};
 use crate::net::services::DICTIONARYAPI;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::fenced;
 
 /// Characters of a word at most; the longest in a dictionary have fifty.
-const LONGEST: usize = 100;
+const MAX_WORD_CHARS: usize = 100;
 /// Definitions shown of each part of speech.
 const DEFINITIONS: usize = 3;
 /// Synonyms shown of each part of speech.
 const SYNONYMS: usize = 12;
 
-pub(super) fn lookup(ctx: &Ctx, args: DictionaryLookup) -> Outcome<String> {
+pub(super) fn lookup(ctx: &ToolContext, args: DictionaryLookup) -> Outcome<String> {
     let word = one_line(&args.word);
-    if word.is_empty() || word.chars().count() > LONGEST {
+    if word.is_empty() || word.chars().count() > MAX_WORD_CHARS {
         return Err(Problem::input(match word.is_empty() {
             true => "No word was given.".to_owned(),
             false => format!("\"{}\" is not a word.", clip(&word, 60)),
@@ -162,7 +162,7 @@ fn audio(entry: &Value) -> Option<String> {
             None => address.to_owned(),
         };
         let sound = !whole.contains(char::is_whitespace) && whole.starts_with("http");
-        sound.then(|| visible(&whole))
+        sound.then(|| escape_controls(&whole))
     })
 }
 

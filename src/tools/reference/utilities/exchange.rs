@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 use crate::formats::units::currency::Money;
 use crate::formats::units::number::Number;
 use crate::net::services::FRANKFURTER;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// Rates are of working days.
 const KEEP: Duration = Duration::from_secs(3_600);
@@ -21,7 +21,12 @@ struct Rate {
     date: Option<String>,
 }
 
-pub(super) fn exchange(ctx: &Ctx, amount: Number, from: Money, to: Money) -> Outcome<String> {
+pub(super) fn exchange(
+    ctx: &ToolContext,
+    amount: Number,
+    from: Money,
+    to: Money,
+) -> Outcome<String> {
     let (source, target) = (from.code, to.code);
     if source == target {
         return Ok(format!(
@@ -46,7 +51,7 @@ pub(super) fn exchange(ctx: &Ctx, amount: Number, from: Money, to: Money) -> Out
 }
 
 /// The rate by the first version of the service, which has the thirty currencies of the bank; `None` when one is missing there.
-fn first(ctx: &Ctx, from: &str, to: &str) -> Outcome<Option<Rate>> {
+fn first(ctx: &ToolContext, from: &str, to: &str) -> Outcome<Option<Rate>> {
     let answer = ctx
         .ask(&FRANKFURTER)
         .path("/v1/latest")
@@ -85,7 +90,7 @@ fn first(ctx: &Ctx, from: &str, to: &str) -> Outcome<Option<Rate>> {
 }
 
 /// The rate by the second version, which has two hundred.
-fn second(ctx: &Ctx, from: &str, to: &str) -> Outcome<Rate> {
+fn second(ctx: &ToolContext, from: &str, to: &str) -> Outcome<Rate> {
     let answer = ctx
         .ask(&FRANKFURTER)
         .path("/v2/rate")
@@ -131,5 +136,7 @@ fn positive(value: &Value, path: &str) -> Option<Number> {
 }
 
 fn date(value: &Value) -> Option<String> {
-    value.text("date").map(|date| clip(&visible(date), 20))
+    value
+        .text("date")
+        .map(|date| clip(&escape_controls(date), 20))
 }

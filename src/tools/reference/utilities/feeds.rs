@@ -3,25 +3,25 @@
 use std::fmt::Write as _;
 
 use super::ReadRss;
-use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::clip;
 use crate::formats::address::Address;
 use crate::formats::feed::{self, Feed, NoFeed};
 use crate::net::service::body_so_far;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::fenced;
 
 /// Redirects that are followed.
 const HOPS: usize = 5;
 /// Bytes of a feed.
-const MOST: usize = 5_000_000;
+const MAX_FEED_BYTES: usize = 5_000_000;
 /// Characters of a title and of a summary.
 const TITLE: usize = 200;
 const SUMMARY: usize = 200;
 const ACCEPT: &str =
     "application/rss+xml, application/atom+xml, application/xml;q=0.9, text/xml;q=0.8";
 
-pub(super) fn read(ctx: &Ctx, args: ReadRss) -> Outcome<String> {
+pub(super) fn read(ctx: &ToolContext, args: ReadRss) -> Outcome<String> {
     let url = args.url.trim();
     // feed://host/path and feed:https://host/path are how pages offer a feed to a reader.
     let url = match url.split_once(':') {
@@ -48,7 +48,7 @@ pub(super) fn read(ctx: &Ctx, args: ReadRss) -> Outcome<String> {
     let kind = visit.response.header_text("content-type");
     let host = visit.address.host.to_string();
     let (bytes, broken) =
-        body_so_far(&mut visit.response, MOST).map_err(|why| why.problem(&host))?;
+        body_so_far(&mut visit.response, MAX_FEED_BYTES).map_err(|why| why.problem(&host))?;
     let most = usize::try_from(args.max_items).unwrap_or(usize::MAX);
     match (
         feed::read(&bytes, &kind.unwrap_or_default(), &visit.address, most),
@@ -69,36 +69,36 @@ fn refused(address: &Address, status: u16, wait: Option<&str>) -> Problem {
     let host = &address.host;
     let (kind, what) = match status {
         304 => (
-            Kind::Network,
+            ProblemKind::Network,
             format!("{host} answered that nothing changed, which was not asked ({status})."),
         ),
         401 | 407 => (
-            Kind::Refused,
+            ProblemKind::Refused,
             format!("{host} gives this feed only to those who sign in ({status})."),
         ),
         403 => (
-            Kind::Refused,
+            ProblemKind::Refused,
             format!("{host} refused the request ({status})."),
         ),
         404 => (
-            Kind::Missing,
+            ProblemKind::Missing,
             format!("{host} has no feed at this address ({status})."),
         ),
         406 => (
-            Kind::Refused,
+            ProblemKind::Refused,
             format!("{host} has nothing there that is a feed by its own account ({status})."),
         ),
         410 => (
-            Kind::Missing,
+            ProblemKind::Missing,
             format!("The feed is gone for good, says {host} ({status})."),
         ),
         429 => (
-            Kind::Limit,
+            ProblemKind::Limit,
             format!("Too many requests to {host} ({status})."),
         ),
-        500..=599 => (Kind::Network, format!("{host} failed ({status}).")),
+        500..=599 => (ProblemKind::Network, format!("{host} failed ({status}).")),
         _ => (
-            Kind::Network,
+            ProblemKind::Network,
             format!("{host} answered with status {status}."),
         ),
     };
@@ -113,7 +113,7 @@ fn refused(address: &Address, status: u16, wait: Option<&str>) -> Problem {
         (Some(wait), _) if wait.contains(|c: char| c.is_ascii_alphabetic()) => {
             problem.next(format!(
                 "Try again after {}.",
-                clip(&crate::base::text::visible(wait), 60)
+                clip(&crate::base::text::escape_controls(wait), 60)
             ))
         }
         (_, 404 | 410) => problem.next("Look on the site's page for the address of its feed."),
@@ -140,7 +140,7 @@ fn no_feed(address: &Address, why: NoFeed) -> Problem {
         }
         NoFeed::Other(root) => Problem::input(format!(
             "{address} is not a readable feed: its root element is <{}>.",
-            clip(&crate::base::text::visible(&root), 40)
+            clip(&crate::base::text::escape_controls(&root), 40)
         )),
         NoFeed::Broken => Problem::network(format!(
             "{address} is not a readable feed: it is broken or cut off before its first entry."

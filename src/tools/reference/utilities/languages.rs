@@ -1,7 +1,7 @@
 //! Languages by code or name (ISO 639-1, names in English and a few of their own).
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, did_you_mean, single_spaced, visible};
+use crate::base::text::{clip, did_you_mean, escape_controls, single_spaced};
 
 /// Codes and names; the first name is the one that is shown.
 #[rustfmt::skip]
@@ -82,7 +82,7 @@ pub(super) fn language(text: &str) -> Outcome<Language> {
     if let Some(code) = tag(&line) {
         return Ok(Language { code });
     }
-    let shown = clip(&visible(&line), 40);
+    let shown = clip(&escape_controls(&line), 40);
     let problem = Problem::input(format!("\"{shown}\" is not a known language."));
     let names = LANGUAGES
         .iter()
@@ -90,7 +90,7 @@ pub(super) fn language(text: &str) -> Outcome<Language> {
     let near = did_you_mean(&clip(&line, 40), names);
     Err(problem.next(near.map_or_else(
         || "Give a code such as en, it or pt-BR, or an English name such as Italian.".to_owned(),
-        |near| crate::base::text::capital(&near),
+        |near| crate::base::text::capitalize(&near),
     )))
 }
 
@@ -112,7 +112,7 @@ fn tag(text: &str) -> Option<String> {
         out.push('-');
         match part.len() {
             2 => out.push_str(&part.to_ascii_uppercase()),
-            4 => out.push_str(&crate::base::text::capital(&part.to_ascii_lowercase())),
+            4 => out.push_str(&crate::base::text::capitalize(&part.to_ascii_lowercase())),
             _ => out.push_str(&part.to_ascii_lowercase()),
         }
     }

@@ -15,7 +15,7 @@ use crate::formats::units;
 use crate::formats::units::{Converted, currency};
 use crate::net::services::{DICTIONARYAPI, FRANKFURTER, MYMEMORY, Service};
 use crate::tools::READ;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 const RATES: &[&Service] = &[&FRANKFURTER];
 const WORDS: &[&Service] = &[&DICTIONARYAPI];
@@ -25,7 +25,7 @@ crate::tools! { "utilities";
     /// Convert units or currencies.
     convert_units(ConvertUnits; READ.seconds(10).service("frankfurter").asks(RATES)) {
         /// amount
-        value: Amount, example: "5", alias: &["amount"];
+        value: AmountArg, example: "5", alias: &["amount"];
         /// source unit
         from_unit: String, example: "mi", alias: &["from"];
         /// target unit
@@ -61,9 +61,9 @@ crate::tools! { "utilities";
 
 /// A number as written, so that it stays exact; a unit after it ("5 ft") is accepted too.
 #[derive(Debug, Clone)]
-pub(crate) struct Amount(String);
+pub(crate) struct AmountArg(String);
 
-impl Param for Amount {
+impl Param for AmountArg {
     const TYPE: Type = Type::Number;
     fn read(value: &Value) -> Option<Self> {
         match value {
@@ -94,8 +94,8 @@ fn behind(text: &str) -> Option<String> {
     Some(format!("{minus}{number} {sign}"))
 }
 
-fn convert(ctx: &Ctx, args: ConvertUnits) -> Outcome<String> {
-    let Amount(value) = args.value;
+fn convert(ctx: &ToolContext, args: ConvertUnits) -> Outcome<String> {
+    let AmountArg(value) = args.value;
     match units::convert(&value, &args.from_unit, &args.to_unit)? {
         Converted::Said(said) => Ok(said),
         Converted::Exchange(amount, from, to) => exchange::exchange(ctx, amount, from, to),

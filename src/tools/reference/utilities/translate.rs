@@ -4,22 +4,22 @@ use serde_json::Value;
 
 use super::TranslateText;
 use super::languages::{Language, language};
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{capital, figure, thousands, visible};
+use crate::base::text::{capitalize, escape_controls, thousands, trim_decimals};
 use crate::formats::html::entities;
-use crate::net::service::Answer;
+use crate::net::service::ServiceResponse;
 use crate::net::services::MYMEMORY;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::fenced;
 use crate::tools::reference::utilities::chunks::pieces;
 
 /// Bytes of one request's text.
 const PIECE: usize = 500;
 /// Bytes of a text; a day's free translations are about as many.
-const LONGEST: usize = 8_000;
+const MAX_TEXT_BYTES: usize = 8_000;
 /// Characters of a translation that is not fenced.
-const SHORT: usize = 200;
+const MAX_UNFENCED_CHARS: usize = 200;
 
 /// The outcome for a piece.
 #[derive(Debug, Default, PartialEq)]
@@ -31,16 +31,16 @@ struct Translated {
     detected: Option<String>,
 }
 
-pub(super) fn translate(ctx: &Ctx, args: TranslateText) -> Outcome<String> {
+pub(super) fn translate(ctx: &ToolContext, args: TranslateText) -> Outcome<String> {
     let text = args.text.trim();
     if text.is_empty() {
         return Err(Problem::input("There is no text to translate."));
     }
-    if text.len() > LONGEST {
+    if text.len() > MAX_TEXT_BYTES {
         return Err(Problem::limit(format!(
             "The text is {} bytes long; {} are the most that is translated at once.",
             thousands(text.len() as u64),
-            thousands(LONGEST as u64)
+            thousands(MAX_TEXT_BYTES as u64)
         ))
         .next("Translate it part by part."));
     }
@@ -93,20 +93,28 @@ fn shown(text: &str, done: &[Translated], source: Option<&Language>, target: &La
         .reduce(f64::min);
     let sure = match least {
         Some(least) if done.len() > 1 => {
-            format!(", confidence at least {} %", figure(least * 100.0, 0))
+            format!(
+                ", confidence at least {} %",
+                trim_decimals(least * 100.0, 0)
+            )
         }
-        Some(least) => format!(", confidence {} %", figure(least * 100.0, 0)),
+        Some(least) => format!(", confidence {} %", trim_decimals(least * 100.0, 0)),
         None => String::new(),
     };
-    let head = format!("{} → {}{sure} (MyMemory)", capital(&from), target.name());
-    match text.chars().count() > SHORT {
+    let head = format!("{} → {}{sure} (MyMemory)", capitalize(&from), target.name());
+    match text.chars().count() > MAX_UNFENCED_CHARS {
         true => format!("{head}\n{}", fenced("MyMemory", text)),
         false => format!("{head}\n{text}"),
     }
 }
 
 /// Translates one piece.
-fn one(ctx: &Ctx, text: &str, source: Option<&Language>, target: &Language) -> Outcome<Translated> {
+fn one(
+    ctx: &ToolContext,
+    text: &str,
+    source: Option<&Language>,
+    target: &Language,
+) -> Outcome<Translated> {
     let from = source.map_or("autodetect", |source| &source.code);
     // A mail address raises the daily quota; the user set it for just this.
     let mail = ctx.world.contact().filter(|contact| is_mail(contact));
@@ -125,7 +133,7 @@ fn is_mail(contact: &str) -> bool {
 }
 
 /// The translation in an answer. Errors come with status 200 too, their message in place of the translation.
-fn judge(answer: &Answer, asked: &str, mailed: bool) -> Outcome<Translated> {
+fn judge(answer: &ServiceResponse, asked: &str, mailed: bool) -> Outcome<Translated> {
     let Some(value) = answer.value().filter(Value::is_object) else {
         return Err(match answer.is_ok() {
             true => answer.unreadable(),
@@ -209,7 +217,7 @@ fn is_error(text: &str) -> bool {
         || text.contains("IS AN INVALID SOURCE LANGUAGE")
 }
 
-fn used_up(answer: &Answer, said: &str) -> Problem {
+fn used_up(answer: &ServiceResponse, said: &str) -> Problem {
     let problem = Problem::limit("MyMemory's free translations are used up for now.");
     match (opens(said), answer.retry_after()) {
         (Some(time), _) => problem.next(format!("They are available again in {time}.")),
@@ -244,7 +252,7 @@ fn opens(said: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
-fn refusal(answer: &Answer, status: Option<i64>, said: &str) -> Problem {
+fn refusal(answer: &ServiceResponse, status: Option<i64>, said: &str) -> Problem {
     let upper = said.to_uppercase();
     if upper.contains("DISTINCT LANGUAGES") {
         return Problem::input("MyMemory takes the text to be in the target language already.")
@@ -281,7 +289,7 @@ fn refusal(answer: &Answer, status: Option<i64>, said: &str) -> Problem {
 
 /// A text with its entities decoded and control characters removed.
 fn clean(text: &str) -> String {
-    visible(entities(text).trim())
+    escape_controls(entities(text).trim())
 }
 
 #[cfg(test)]
@@ -291,7 +299,7 @@ mod tests {
 
     fn judged(status: u16, value: &Value) -> Outcome<Translated> {
         judge(
-            &Answer::new(&MYMEMORY, status, value.to_string().into_bytes()),
+            &ServiceResponse::new(&MYMEMORY, status, value.to_string().into_bytes()),
             "good morning",
             false,
         )
@@ -378,7 +386,7 @@ mod tests {
         assert!(fails(200, &with("", json!(200))).contains("no translation"));
         assert!(fails(200, &json!([1])).contains("cannot be read"));
         let told = judge(
-            &Answer::new(
+            &ServiceResponse::new(
                 &MYMEMORY,
                 200,
                 with("MYMEMORY WARNING: X", json!(200))

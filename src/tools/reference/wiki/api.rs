@@ -6,25 +6,25 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::title::base;
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::formats::html;
-use crate::net::service::{Answer, Ask};
+use crate::net::service::{RequestBuilder, ServiceResponse};
 use crate::net::services::WIKIPEDIA;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// Wait before the second try when the service names none.
 const PAUSE: Duration = Duration::from_secs(2);
 /// The longest wait for it.
-const PATIENCE: Duration = Duration::from_secs(5);
+const MAX_RETRY_WAIT: Duration = Duration::from_secs(5);
 /// Errors that pass by themselves.
 const BUSY: [&str; 3] = ["maxlag", "ratelimited", "readonly"];
 
 /// Asks the Action API of the Wikipedia in `language`; `fill` adds the query.
 pub(super) fn action(
-    ctx: &Ctx,
+    ctx: &ToolContext,
     language: Option<&str>,
-    fill: impl for<'a> Fn(Ask<'a>) -> Ask<'a>,
+    fill: impl for<'a> Fn(RequestBuilder<'a>) -> RequestBuilder<'a>,
 ) -> Outcome<Value> {
     // The one second try is made here, where an error under success counts as a refusal too.
     let ask = || {
@@ -50,17 +50,17 @@ pub(super) fn action(
 }
 
 /// How long to wait before the retry; `None` for a final answer.
-fn lag(answer: &Answer) -> Option<Duration> {
+fn lag(answer: &ServiceResponse) -> Option<Duration> {
     let value = answer.value();
     let code = value.as_ref().and_then(|value| value.text("error/code"));
     let failed = answer.status == 429 || answer.status >= 500;
     let busy = failed || code.is_some_and(|code| BUSY.contains(&code));
     let wait = answer.retry_after().unwrap_or(PAUSE);
-    (busy && wait <= PATIENCE).then_some(wait)
+    (busy && wait <= MAX_RETRY_WAIT).then_some(wait)
 }
 
 /// The answer's value, or its error.
-pub(super) fn judge(ctx: &Ctx, answer: &Answer) -> Outcome<Value> {
+pub(super) fn judge(ctx: &ToolContext, answer: &ServiceResponse) -> Outcome<Value> {
     match answer.value() {
         Some(value) => match fault(answer, &value) {
             Some(problem) => Err(problem),
@@ -74,7 +74,7 @@ pub(super) fn judge(ctx: &Ctx, answer: &Answer) -> Outcome<Value> {
 }
 
 /// A refusal that is not JSON: most often of a User-Agent without a contact.
-fn refused(ctx: &Ctx, answer: &Answer) -> Problem {
+fn refused(ctx: &ToolContext, answer: &ServiceResponse) -> Problem {
     let text = answer.text();
     let plain = (!answer.is_page() && text.len() < 1_000).then_some(text.as_str());
     let problem = answer.refused(plain);
@@ -88,7 +88,7 @@ fn refused(ctx: &Ctx, answer: &Answer) -> Problem {
 }
 
 /// The error object of the Action API.
-fn fault(answer: &Answer, value: &Value) -> Option<Problem> {
+fn fault(answer: &ServiceResponse, value: &Value) -> Option<Problem> {
     let error = value.at("error")?;
     let Some(code) = error.text("code") else {
         // Not the Action API's form: its status says more.
@@ -106,7 +106,11 @@ fn fault(answer: &Answer, value: &Value) -> Option<Problem> {
         "" => code,
         said => said,
     };
-    let wait = answer.retry_after().unwrap_or(PATIENCE).as_secs().max(1);
+    let wait = answer
+        .retry_after()
+        .unwrap_or(MAX_RETRY_WAIT)
+        .as_secs()
+        .max(1);
     Some(match code {
         "maxlag" => Problem::limit(format!("Wikipedia's servers lag behind: {said}."))
             .next(format!("Try again in {wait} s.")),

@@ -11,18 +11,18 @@ const HITS: usize = 15;
 const AROUND: usize = 300;
 const BESIDE: usize = 160;
 /// Characters of a pattern, at most.
-const LONGEST: usize = 1_000;
+const MAX_PATTERN_CHARS: usize = 1_000;
 /// Bytes that a pattern may take when it is built.
 const BUILT: usize = 1 << 20;
 
 /// A pattern, and why it is used as plain text if it is not a regular expression.
 #[derive(Debug)]
-pub(super) struct Pattern {
+pub(super) struct LinePattern {
     regex: Regex,
     pub(super) plain: Option<String>,
 }
 
-impl Pattern {
+impl LinePattern {
     /// Reads a pattern; case does not count.
     ///
     /// # Errors
@@ -32,11 +32,11 @@ impl Pattern {
             return Err(Problem::input("The pattern is empty.")
                 .next("Give text or a regular expression to look for."));
         }
-        if text.chars().nth(LONGEST).is_some() {
-            return Err(
-                Problem::input(format!("The pattern has more than {LONGEST} characters."))
-                    .next("Look for less."),
-            );
+        if text.chars().nth(MAX_PATTERN_CHARS).is_some() {
+            return Err(Problem::input(format!(
+                "The pattern has more than {MAX_PATTERN_CHARS} characters."
+            ))
+            .next("Look for less."));
         }
         let build = |pattern: &str| {
             RegexBuilder::new(pattern)
@@ -63,7 +63,7 @@ impl Pattern {
 }
 
 /// Matches: the number of lines, and the first of them as text; `None` without matches.
-pub(super) fn matching(text: &str, pattern: &Pattern) -> Option<(usize, String)> {
+pub(super) fn matching(text: &str, pattern: &LinePattern) -> Option<(usize, String)> {
     let lines: Vec<&str> = text.lines().collect();
     let hits: Vec<usize> = (0..lines.len())
         .filter(|n| {
@@ -133,7 +133,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn shown(text: &str, pattern: &str) -> Option<(usize, String)> {
-        matching(text, &Pattern::new(pattern).unwrap())
+        matching(text, &LinePattern::new(pattern).unwrap())
     }
 
     #[test]
@@ -164,12 +164,17 @@ mod tests {
 
     #[test]
     fn what_is_no_expression_is_plain_text() {
-        let pattern = Pattern::new("C++ (").unwrap();
+        let pattern = LinePattern::new("C++ (").unwrap();
         assert!(pattern.plain.as_deref().is_some_and(|why| !why.is_empty()));
         assert_eq!(matching("in c++ (and\nC", &pattern).unwrap().0, 1);
-        assert!(Pattern::new("a{1000}{1000}{1000}").unwrap().plain.is_some());
-        assert!(Pattern::new("").is_err() && Pattern::new(&"a".repeat(1_001)).is_err());
-        assert!(Pattern::new("über").unwrap().regex.is_match("ÜBER"));
+        assert!(
+            LinePattern::new("a{1000}{1000}{1000}")
+                .unwrap()
+                .plain
+                .is_some()
+        );
+        assert!(LinePattern::new("").is_err() && LinePattern::new(&"a".repeat(1_001)).is_err());
+        assert!(LinePattern::new("über").unwrap().regex.is_match("ÜBER"));
     }
 
     #[test]

@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 use super::title::Title;
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 use crate::tools::output::untrusted::line;
 
 /// An article.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Page {
+pub(super) struct WikiArticle {
     /// Its own title, behind redirects.
     pub(super) title: Title,
     /// Its text; empty for one that has none.
@@ -24,7 +24,7 @@ pub(super) struct Page {
 }
 
 /// The title, what it is about, where it is.
-pub(super) fn heading(asked: &Title, page: &Page) -> String {
+pub(super) fn heading(asked: &Title, page: &WikiArticle) -> String {
     let mut out = page.title.to_string();
     if let Some(about) = &page.about {
         out.push_str(&format!(": {about}"));
@@ -42,7 +42,7 @@ pub(super) fn heading(asked: &Title, page: &Page) -> String {
 ///
 /// # Errors
 /// `Missing` with what to do, when there is no such article; `Input` for a title that the service refuses.
-pub(super) fn page(asked: &Title, value: &Value) -> Outcome<Page> {
+pub(super) fn page(asked: &Title, value: &Value) -> Outcome<WikiArticle> {
     let resolved = renamed(value, &asked.text);
     let Some(found) = find(value, &resolved) else {
         return Err(match is_garbled(value) {
@@ -62,7 +62,7 @@ pub(super) fn page(asked: &Title, value: &Value) -> Outcome<Page> {
         return Err(Problem::input(format!(
             "\"{}\" cannot be an article's title: {}.",
             shown(asked),
-            visible(why.trim_end_matches('.'))
+            escape_controls(why.trim_end_matches('.'))
         ))
         .next("Find the title with wiki_search."));
     }
@@ -73,7 +73,7 @@ pub(super) fn page(asked: &Title, value: &Value) -> Outcome<Page> {
     let choices = found
         .at("pageprops")
         .is_some_and(|props| props.get("disambiguation").is_some());
-    Ok(Page {
+    Ok(WikiArticle {
         title: asked.resolved(found.text("title").unwrap_or(&asked.text)),
         extract: found.text("extract").unwrap_or_default().to_owned(),
         about: found

@@ -6,21 +6,21 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::title::Title;
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::disk::atomic::{self, Access};
 use crate::disk::lock;
 
 /// Bytes of an article that is read, at most.
-const CAP: u64 = 64 << 20;
+const MAX_ARTICLE_BYTES: u64 = 64 << 20;
 /// Waiting for another Marvin that saves an article.
-const WAIT: Duration = Duration::from_secs(3);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 /// Names that are remembered for one article.
 const NAMES: usize = 50;
 
 /// A saved article.
 #[derive(Debug)]
-pub(super) struct Saved {
+pub(super) struct SavedArticle {
     pub(super) title: String,
     pub(super) url: Option<String>,
     pub(super) text: String,
@@ -38,7 +38,7 @@ pub(super) fn save(
     let path = dir.join(&name);
     // After a power cut it can be fetched again.
     atomic::replace(&path, text.as_bytes(), Access::Private)?;
-    lock::update(&index(dir), WAIT, |before| {
+    lock::update(&index(dir), LOCK_TIMEOUT, |before| {
         let mut articles = before.as_deref().map(articles).unwrap_or_default();
         let mut names: Vec<String> = articles
             .get(&name)
@@ -68,8 +68,8 @@ pub(super) fn save(
 ///
 /// # Errors
 /// `Missing` when it was not saved, with the names of those that were; it cannot be read.
-pub(super) fn find(dir: &Path, asked: &Title) -> Outcome<Saved> {
-    let known = atomic::read(&index(dir), CAP)?;
+pub(super) fn find(dir: &Path, asked: &Title) -> Outcome<SavedArticle> {
+    let known = atomic::read(&index(dir), MAX_ARTICLE_BYTES)?;
     let articles = known.as_deref().map(articles).unwrap_or_default();
     let folded = asked.folded();
     let named = articles
@@ -79,7 +79,7 @@ pub(super) fn find(dir: &Path, asked: &Title) -> Outcome<Saved> {
     // The index is a file like any other: what it names must lie here.
     let here = !file.contains('/') && !file.starts_with('.');
     let text = match here {
-        true => atomic::read_text(&dir.join(&file), CAP)?,
+        true => atomic::read_text(&dir.join(&file), MAX_ARTICLE_BYTES)?,
         false => None,
     };
     let Some(text) = text else {
@@ -89,7 +89,7 @@ pub(super) fn find(dir: &Path, asked: &Title) -> Outcome<Saved> {
             .collect();
         return Err(unsaved(asked, &titles));
     };
-    Ok(Saved {
+    Ok(SavedArticle {
         title: named
             .and_then(|(_, entry)| entry.text("title"))
             .map_or_else(|| asked.to_string(), str::to_owned),
@@ -104,7 +104,7 @@ fn unsaved(asked: &Title, titles: &[&str]) -> Problem {
     let problem = Problem::missing(format!("The article \"{asked}\" is not saved yet."))
         .next(format!("Call wiki_full with the title \"{asked}\" first."));
     match crate::base::text::did_you_mean(&asked.to_string(), titles.iter().copied()) {
-        Some(near) => problem.next(crate::base::text::capital(&near)),
+        Some(near) => problem.next(crate::base::text::capitalize(&near)),
         None => problem,
     }
 }

@@ -5,22 +5,22 @@ use serde_json::Value;
 use super::api::action;
 use super::title::split;
 use super::{LICENCE, WikiSearch};
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, plural, thousands};
 use crate::formats::html;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::{fenced, line};
 
 /// Search results.
-pub(super) struct Found {
+pub(super) struct WikiHits {
     total: Option<u64>,
     suggestion: Option<String>,
     /// Titles and snippets.
     pub(super) hits: Vec<(String, String)>,
 }
 
-pub(super) fn search(ctx: &Ctx, args: WikiSearch) -> Outcome<String> {
+pub(super) fn search(ctx: &ToolContext, args: WikiSearch) -> Outcome<String> {
     let (language, query) = split(&args.query);
     let query = line(query);
     if query.is_empty() {
@@ -58,7 +58,12 @@ pub(super) fn search(ctx: &Ctx, args: WikiSearch) -> Outcome<String> {
 }
 
 /// Searches the Wikipedia in `language`.
-pub(super) fn find(ctx: &Ctx, language: Option<&str>, query: &str, most: u32) -> Outcome<Found> {
+pub(super) fn find(
+    ctx: &ToolContext,
+    language: Option<&str>,
+    query: &str,
+    most: u32,
+) -> Outcome<WikiHits> {
     let value = action(ctx, language, |ask| {
         ask.query("list", "search")
             .query("srsearch", query)
@@ -66,14 +71,14 @@ pub(super) fn find(ctx: &Ctx, language: Option<&str>, query: &str, most: u32) ->
             .query("srprop", "snippet")
             .query("srinfo", "totalhits|suggestion")
     })?;
-    let sound = |found: &Found| !found.hits.is_empty() || found.total.unwrap_or_default() == 0;
+    let sound = |found: &WikiHits| !found.hits.is_empty() || found.total.unwrap_or_default() == 0;
     read(&value).filter(sound).ok_or_else(|| {
         Problem::network("Wikipedia sent an invalid answer to a search.").next("Try again later.")
     })
 }
 
 /// Hits of an answer; none when it answers something else.
-fn read(value: &Value) -> Option<Found> {
+fn read(value: &Value) -> Option<WikiHits> {
     let search = value.at("query/search")?.as_array()?;
     let hits = search.iter().filter_map(|hit| {
         let title = line(hit.text("title")?);
@@ -82,7 +87,7 @@ fn read(value: &Value) -> Option<Found> {
             line(&html::line(hit.text("snippet").unwrap_or_default())),
         ))
     });
-    Some(Found {
+    Some(WikiHits {
         total: value
             .whole("query/searchinfo/totalhits")
             .and_then(|total| u64::try_from(total).ok()),

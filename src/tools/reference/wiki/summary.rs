@@ -5,20 +5,20 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::api::{action, judge};
-use super::page::{Page, heading, missing, page};
+use super::page::{WikiArticle, heading, missing, page};
 use super::search::find;
 use super::title::{Title, base};
 use super::{LICENCE, WikiSummary};
-use crate::base::json::Pick;
+use crate::base::json::JsonExt;
 use crate::base::problem::Outcome;
 use crate::net::services::WIKIPEDIA;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::{fenced, line};
 
 /// Articles that are listed where a title could mean several.
 const CHOICES: u32 = 8;
 
-pub(super) fn summary(ctx: &Ctx, args: WikiSummary) -> Outcome<String> {
+pub(super) fn summary(ctx: &ToolContext, args: WikiSummary) -> Outcome<String> {
     let asked = Title::new(&args.title)?;
     let page = read(ctx, &asked)?;
     if page.choices {
@@ -37,7 +37,7 @@ pub(super) fn summary(ctx: &Ctx, args: WikiSummary) -> Outcome<String> {
 }
 
 /// The REST interface's answer, or that of the Action API on a server that has no such interface.
-fn read(ctx: &Ctx, asked: &Title) -> Outcome<Page> {
+fn read(ctx: &ToolContext, asked: &Title) -> Outcome<WikiArticle> {
     let answer = ctx
         .ask(&WIKIPEDIA)
         .base(&base(asked.language.as_deref()))
@@ -60,7 +60,7 @@ fn read(ctx: &Ctx, asked: &Title) -> Outcome<Page> {
     }
 }
 
-fn by_action(ctx: &Ctx, asked: &Title) -> Outcome<Page> {
+fn by_action(ctx: &ToolContext, asked: &Title) -> Outcome<WikiArticle> {
     let value = action(ctx, asked.language.as_deref(), |ask| {
         ask.query("prop", "extracts|pageprops|info")
             .query("inprop", "url")
@@ -73,8 +73,8 @@ fn by_action(ctx: &Ctx, asked: &Title) -> Outcome<Page> {
 }
 
 /// A page as the REST interface gives it.
-fn rest(asked: &Title, value: &Value) -> Page {
-    Page {
+fn rest(asked: &Title, value: &Value) -> WikiArticle {
+    WikiArticle {
         title: asked.resolved(value.text("title").unwrap_or(&asked.text)),
         extract: value.text("extract").unwrap_or_default().to_owned(),
         about: value.text("description").map(line),
@@ -84,7 +84,7 @@ fn rest(asked: &Title, value: &Value) -> Page {
 }
 
 /// The articles that an ambiguous title could mean.
-fn choices(ctx: &Ctx, page: &Page) -> String {
+fn choices(ctx: &ToolContext, page: &WikiArticle) -> String {
     let title = &page.title;
     let mut out = format!("\"{title}\" could mean several articles.");
     // The search only helps; without it the user searches.

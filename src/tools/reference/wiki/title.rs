@@ -3,14 +3,14 @@
 use std::fmt;
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, head, single_spaced, visible};
+use crate::base::text::{clip, escape_controls, head, single_spaced};
 use crate::formats::address::decoded;
 use crate::formats::filename;
 use crate::net::services::{Service, WIKIPEDIA, wikipedia_in};
 use crate::tools::output::untrusted::line;
 
 /// The most bytes of a title (MediaWiki's limit).
-const LONGEST: usize = 255;
+const MAX_TITLE_BYTES: usize = 255;
 /// Bytes of a file's stem, before the suffix that makes it unique.
 const STEM: usize = 180;
 /// Language codes that may prefix a title to select a Wikipedia: "de:Berlin".
@@ -52,7 +52,7 @@ impl Title {
             None => Ok(title),
             Some(why) => Err(Problem::input(format!(
                 "\"{}\" cannot be an article's title: {why}.",
-                clip(&visible(given.trim()), 80)
+                clip(&escape_controls(given.trim()), 80)
             ))
             .next("Find the title with wiki_search.")),
         }
@@ -77,9 +77,9 @@ impl Title {
         if text.is_empty() {
             Some("it is empty".to_owned())
         } else if let Some(c) = text.chars().find(bad) {
-            Some(format!("it holds \"{}\"", visible(&c.to_string())))
-        } else if text.len() > LONGEST {
-            Some(format!("it has more than {LONGEST} bytes"))
+            Some(format!("it holds \"{}\"", escape_controls(&c.to_string())))
+        } else if text.len() > MAX_TITLE_BYTES {
+            Some(format!("it has more than {MAX_TITLE_BYTES} bytes"))
         } else if text.split('/').any(|part| part == "." || part == "..") {
             Some("it holds a path".to_owned())
         } else if text.contains("~~~") {

@@ -1,20 +1,20 @@
 //! `wiki_full` and `wiki_grep`: saves a whole article to a file, and shows matching lines.
 
 use super::api::action;
-use super::lines::{Pattern, counted, matching};
+use super::lines::{LinePattern, counted, matching};
 use super::page::{heading, page};
 use super::saved;
 use super::title::Title;
 use super::{LICENCE, WikiFull, WikiGrep};
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, thousands};
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::{fenced, line};
 
 /// Characters of the text that are shown when it is saved.
 const PREVIEW: usize = 300;
 
-pub(super) fn full(ctx: &Ctx, args: WikiFull) -> Outcome<String> {
+pub(super) fn full(ctx: &ToolContext, args: WikiFull) -> Outcome<String> {
     let asked = Title::new(&args.title)?;
     let dir = ctx.world.paths.wiki()?;
     let value = action(ctx, asked.language.as_deref(), |ask| {
@@ -52,9 +52,9 @@ pub(super) fn full(ctx: &Ctx, args: WikiFull) -> Outcome<String> {
     ))
 }
 
-pub(super) fn grep(ctx: &Ctx, args: WikiGrep) -> Outcome<String> {
+pub(super) fn grep(ctx: &ToolContext, args: WikiGrep) -> Outcome<String> {
     let asked = Title::new(&args.title)?;
-    let pattern = Pattern::new(&args.pattern)?;
+    let pattern = LinePattern::new(&args.pattern)?;
     let saved = saved::find(&ctx.world.paths.wiki()?, &asked)?;
     let shown = clip(&line(&args.pattern), 100);
     let note = match &pattern.plain {

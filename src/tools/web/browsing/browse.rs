@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::fetch::{Fetched, Kind, fetch, plain, status_words};
-use super::pages::{Leaf, Pages};
+use super::fetch::{ContentKind, FetchedPage, fetch, plain, status_words};
+use super::pages::{CachedPage, Pages};
 use super::{BrowseWeb, lynx, window};
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, thousands, visible};
+use crate::base::text::{clip, escape_controls, thousands};
 use crate::formats::address::Address;
 use crate::formats::html;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::fenced;
 
 /// Between two pages.
@@ -20,7 +20,7 @@ const GAP: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// As [`fetch`]; an error page without a word is `Network`.
-pub(super) fn page(ctx: &Ctx, args: BrowseWeb) -> Outcome<String> {
+pub(super) fn page(ctx: &ToolContext, args: BrowseWeb) -> Outcome<String> {
     let address = Address::parse(&args.url)?;
     let key = address.to_string();
     let pages = ctx.world.modules.get::<Pages>();
@@ -30,7 +30,7 @@ pub(super) fn page(ctx: &Ctx, args: BrowseWeb) -> Outcome<String> {
             let host = address.host.to_string();
             ctx.world
                 .outside
-                .turn("browse_web", &host, GAP, &ctx.stop)?;
+                .wait_turn("browse_web", &host, GAP, &ctx.stop)?;
             let fetched = fetch(ctx, &address)?;
             let good = fetched.status < 400;
             let leaf = Arc::new(leaf(ctx, &address, fetched)?);
@@ -49,16 +49,16 @@ pub(super) fn page(ctx: &Ctx, args: BrowseWeb) -> Outcome<String> {
 }
 
 /// A fetched page as text.
-fn leaf(ctx: &Ctx, asked: &Address, fetched: Fetched) -> Outcome<Leaf> {
-    let Fetched {
+fn leaf(ctx: &ToolContext, asked: &Address, fetched: FetchedPage) -> Outcome<CachedPage> {
+    let FetchedPage {
         address,
         status,
         kind,
         text: source,
     } = fetched;
     let (title, text) = match kind {
-        Kind::Text => (None, plain(&source)),
-        Kind::Html => match lynx::shown(ctx, &source, &address)? {
+        ContentKind::Text => (None, plain(&source)),
+        ContentKind::Html => match lynx::shown(ctx, &source, &address)? {
             Some(text) => (html::title(&source), text),
             None => {
                 let page = html::page(&source);
@@ -72,7 +72,7 @@ fn leaf(ctx: &Ctx, asked: &Address, fetched: Fetched) -> Outcome<Leaf> {
             "{} answered {status}{} for {}.",
             address.host,
             status_words(status),
-            clip(&visible(&address.target), 200)
+            clip(&escape_controls(&address.target), 200)
         ))
         .next(match status {
             429 | 500..=599 => "Try again later, or look for another page with web_search.",
@@ -87,13 +87,13 @@ fn leaf(ctx: &Ctx, asked: &Address, fetched: Fetched) -> Outcome<Leaf> {
         ));
     }
     if text.is_empty() {
-        let scripts = kind == Kind::Html && source.to_ascii_lowercase().contains("<script");
+        let scripts = kind == ContentKind::Html && source.to_ascii_lowercase().contains("<script");
         head.push_str(match scripts {
             true => "The page has no text before its scripts run; scrape_page runs them.\n",
             false => "The page is empty.\n",
         });
     }
-    Ok(Leaf {
+    Ok(CachedPage {
         head,
         source: shown(&address),
         text,
@@ -104,7 +104,7 @@ fn leaf(ctx: &Ctx, asked: &Address, fetched: Fetched) -> Outcome<Leaf> {
 pub(super) fn head(asked: &Address, address: &Address, title: Option<&str>) -> String {
     let mut head = String::new();
     if let Some(title) = title {
-        head.push_str(&format!("Title: {}\n", clip(&visible(title), 200)));
+        head.push_str(&format!("Title: {}\n", clip(&escape_controls(title), 200)));
     }
     if asked != address {
         head.push_str(&format!("It redirects to {}\n", shown(address)));
@@ -114,11 +114,11 @@ pub(super) fn head(asked: &Address, address: &Address, title: Option<&str>) -> S
 
 /// An address for a sentence.
 pub(super) fn shown(address: &Address) -> String {
-    clip(&visible(&address.to_string()), 500)
+    clip(&escape_controls(&address.to_string()), 500)
 }
 
 /// The characters from `start` on, at most `most`, and how to read on.
-fn piece(leaf: &Leaf, start: usize, most: usize) -> String {
+fn piece(leaf: &CachedPage, start: usize, most: usize) -> String {
     let (text, total) = window(&leaf.text, start, most);
     let count = |n: usize| thousands(n as u64);
     if total == 0 {
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_page_is_read_in_pieces_to_its_end() {
-        let leaf = Leaf {
+        let leaf = CachedPage {
             head: "Title: T\n".to_owned(),
             source: "http://a.test/".to_owned(),
             text: "é".repeat(2_500),

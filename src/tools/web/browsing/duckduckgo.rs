@@ -7,9 +7,9 @@ use super::limit::within;
 use super::query;
 use super::results::{self, Hit};
 use crate::base::problem::{Outcome, Problem};
-use crate::net::service::{Answer, Ask};
+use crate::net::service::{RequestBuilder, ServiceResponse};
 use crate::net::services::{DUCKDUCKGO, DUCKDUCKGO_LITE, DUCKDUCKGO_NEWS, Service};
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// Pause after a bot check.
 pub(super) const REST: Duration = Duration::from_secs(600);
@@ -41,7 +41,7 @@ const LITE: Edition = Edition {
 ///
 /// # Errors
 /// `Input` for a query that is empty or too long; `Limit` for a bot check and during the pause after it; `Network`; `Cancelled`.
-pub(crate) fn search(ctx: &Ctx, query: &str, recency: &str) -> Outcome<Vec<Hit>> {
+pub(crate) fn search(ctx: &ToolContext, query: &str, recency: &str) -> Outcome<Vec<Hit>> {
     let query = query::for_duckduckgo(query)?;
     let first = match HTML.ask(ctx, &query, recency) {
         Ok(said) => return said.judge(ctx),
@@ -63,9 +63,9 @@ pub(crate) fn search(ctx: &Ctx, query: &str, recency: &str) -> Outcome<Vec<Hit>>
 }
 
 /// Leaves every edition alone for a while.
-pub(super) fn rest(ctx: &Ctx) {
+pub(super) fn rest(ctx: &ToolContext) {
     for service in [&DUCKDUCKGO, &DUCKDUCKGO_LITE, &DUCKDUCKGO_NEWS] {
-        ctx.world.outside.rest(service, REST);
+        ctx.world.outside.hold_back(service, REST);
     }
 }
 
@@ -76,7 +76,7 @@ pub(super) fn bot_check() -> Problem {
 }
 
 /// A request as a browser's form makes it.
-pub(super) fn headed<'a>(ask: Ask<'a>, service: &Service) -> Ask<'a> {
+pub(super) fn headed<'a>(ask: RequestBuilder<'a>, service: &Service) -> RequestBuilder<'a> {
     ask.header("accept", "text/html,application/xhtml+xml,*/*;q=0.8")
         .header("accept-language", "en-US,en;q=0.7")
         .header("referer", format!("{}/", service.base))
@@ -84,19 +84,19 @@ pub(super) fn headed<'a>(ask: Ask<'a>, service: &Service) -> Ask<'a> {
         .header("sec-fetch-mode", "navigate")
         .header("sec-fetch-site", "same-origin")
         .header("sec-fetch-user", "?1")
-        .most(MOST)
+        .max_bytes(MOST)
         // An overloaded DuckDuckGo gets no retry.
-        .patience(Duration::ZERO)
+        .max_retry_wait(Duration::ZERO)
 }
 
 /// The outcome of a parsed page.
-enum Said {
+enum SearchPage {
     Found(Vec<Hit>),
     BotCheck,
 }
 
-impl Said {
-    fn judge(self, ctx: &Ctx) -> Outcome<Vec<Hit>> {
+impl SearchPage {
+    fn judge(self, ctx: &ToolContext) -> Outcome<Vec<Hit>> {
         match self {
             Self::Found(hits) => Ok(hits),
             Self::BotCheck => {
@@ -108,7 +108,7 @@ impl Said {
 }
 
 impl Edition {
-    fn ask(&self, ctx: &Ctx, query: &str, recency: &str) -> Outcome<Said> {
+    fn ask(&self, ctx: &ToolContext, query: &str, recency: &str) -> Outcome<SearchPage> {
         let mut form = vec![("q", query)];
         form.extend(self.fields);
         form.push(("kl", "wt-wt"));
@@ -123,16 +123,16 @@ impl Edition {
 }
 
 /// Classifies an answer by its page first, then by its status.
-fn said(answer: &Answer) -> Outcome<Said> {
+fn said(answer: &ServiceResponse) -> Outcome<SearchPage> {
     let page = results::read(&answer.text());
     if !page.hits.is_empty() {
-        return Ok(Said::Found(page.hits));
+        return Ok(SearchPage::Found(page.hits));
     }
     if page.robot || matches!(answer.status, 202 | 403 | 429) {
-        return Ok(Said::BotCheck);
+        return Ok(SearchPage::BotCheck);
     }
     if page.none && answer.is_ok() {
-        return Ok(Said::Found(Vec::new()));
+        return Ok(SearchPage::Found(Vec::new()));
     }
     let name = answer.service.name;
     Err(match answer.status {
@@ -151,9 +151,13 @@ mod tests {
     use super::*;
 
     fn judged(status: u16, body: &str) -> Result<usize, String> {
-        match said(&Answer::new(&DUCKDUCKGO, status, body.as_bytes().to_vec())) {
-            Ok(Said::Found(hits)) => Ok(hits.len()),
-            Ok(Said::BotCheck) => Err("bot check".to_owned()),
+        match said(&ServiceResponse::new(
+            &DUCKDUCKGO,
+            status,
+            body.as_bytes().to_vec(),
+        )) {
+            Ok(SearchPage::Found(hits)) => Ok(hits.len()),
+            Ok(SearchPage::BotCheck) => Err("bot check".to_owned()),
             Err(problem) => Err(problem.what),
         }
     }

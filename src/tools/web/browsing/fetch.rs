@@ -3,22 +3,22 @@
 use serde::de::IgnoredAny;
 
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 use crate::formats::address::Address;
 use crate::formats::charset::decoded;
 use crate::net::download::size;
-use crate::net::guarded_client::Visit;
+use crate::net::guarded_client::GuardedResponse;
 use crate::net::service::{Unread, body};
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// Bytes of a page at most, decompressed.
-const MOST: usize = 10_000_000;
+const MAX_PAGE_BYTES: usize = 10_000_000;
 /// Bytes examined to detect the type of a body.
 const HEAD: usize = 1024;
 
 /// The format of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ContentKind {
     /// HTML.
     Html,
     /// Text verbatim.
@@ -27,13 +27,13 @@ pub(super) enum Kind {
 
 /// A page.
 #[derive(Debug)]
-pub(super) struct Fetched {
+pub(super) struct FetchedPage {
     /// Where it came from at last.
     pub(super) address: Address,
     /// The answer's status.
     pub(super) status: u16,
     /// Its format.
-    pub(super) kind: Kind,
+    pub(super) kind: ContentKind,
     /// Its text.
     pub(super) text: String,
 }
@@ -42,7 +42,7 @@ pub(super) struct Fetched {
 ///
 /// # Errors
 /// `Refused` for private addresses, on the way too; `Input` for what is not text; `Limit` for too much; `Network`; `Cancelled`.
-pub(super) fn fetch(ctx: &Ctx, address: &Address) -> Outcome<Fetched> {
+pub(super) fn fetch(ctx: &ToolContext, address: &Address) -> Outcome<FetchedPage> {
     let headers = [
         (
             "accept",
@@ -54,21 +54,21 @@ pub(super) fn fetch(ctx: &Ctx, address: &Address) -> Outcome<Fetched> {
     read(visit)
 }
 
-fn read(visit: Visit) -> Outcome<Fetched> {
-    let Visit {
+fn read(visit: GuardedResponse) -> Outcome<FetchedPage> {
+    let GuardedResponse {
         mut response,
         address,
     } = visit;
     let named = response.header_text("content-type").unwrap_or_default();
     let status = response.status;
     let told = judged(&named);
-    if told == Some(Told::Data) {
+    if told == Some(DeclaredType::Data) {
         let length = response
             .header("content-length")
             .and_then(|n| n.parse().ok());
         return Err(no_text(&address, essence(&named), length));
     }
-    let bytes = body(&mut response, MOST).map_err(|why| match why {
+    let bytes = body(&mut response, MAX_PAGE_BYTES).map_err(|why| match why {
         Unread::TooLarge(_) => too_large(&address),
         why => why.problem(&address.host.to_string()),
     })?;
@@ -80,13 +80,13 @@ fn read(visit: Visit) -> Outcome<Fetched> {
                 Some(bytes.len() as u64),
             ));
         }
-        Some(Told::Html) => Kind::Html,
-        Some(Told::Text) => Kind::Text,
-        Some(Told::Data) | None if looks_like_html(&bytes) => Kind::Html,
-        Some(Told::Data) | None => Kind::Text,
+        Some(DeclaredType::Html) => ContentKind::Html,
+        Some(DeclaredType::Text) => ContentKind::Text,
+        Some(DeclaredType::Data) | None if looks_like_html(&bytes) => ContentKind::Html,
+        Some(DeclaredType::Data) | None => ContentKind::Text,
     };
     let text = decoded(&bytes, &named);
-    Ok(Fetched {
+    Ok(FetchedPage {
         address,
         status,
         kind,
@@ -96,20 +96,22 @@ fn read(visit: Visit) -> Outcome<Fetched> {
 
 /// The format declared by a content type.
 #[derive(Debug, PartialEq, Eq)]
-enum Told {
+enum DeclaredType {
     Html,
     Text,
     Data,
 }
 
 /// The type that a content type declares; `None` if it declares none.
-fn judged(named: &str) -> Option<Told> {
+fn judged(named: &str) -> Option<DeclaredType> {
     let essence = essence(named).to_ascii_lowercase();
     let (kind, sub) = essence.split_once('/').unwrap_or_default();
     match (kind, sub) {
-        ("text", "html") | ("application", "xhtml+xml") => Some(Told::Html),
-        ("text", _) | ("message", _) => Some(Told::Text),
-        _ if sub.ends_with("+json") || sub.ends_with("+xml") && kind != "image" => Some(Told::Text),
+        ("text", "html") | ("application", "xhtml+xml") => Some(DeclaredType::Html),
+        ("text", _) | ("message", _) => Some(DeclaredType::Text),
+        _ if sub.ends_with("+json") || sub.ends_with("+xml") && kind != "image" => {
+            Some(DeclaredType::Text)
+        }
         (
             "application",
             "json"
@@ -131,11 +133,11 @@ fn judged(named: &str) -> Option<Told> {
             | "graphql"
             | "json5"
             | "jsonl",
-        ) => Some(Told::Text),
+        ) => Some(DeclaredType::Text),
         ("", _)
         | ("application", "octet-stream" | "binary" | "unknown" | "x-unknown")
         | ("binary" | "unknown", _) => None,
-        _ => Some(Told::Data),
+        _ => Some(DeclaredType::Data),
     }
 }
 
@@ -197,8 +199,8 @@ fn no_text(address: &Address, kind: &str, length: Option<u64>) -> Problem {
     let size = length.map_or_else(String::new, |length| format!(", {}", size(length)));
     Problem::input(format!(
         "{} is not a readable page: it is {}{size}.",
-        clip(&visible(&address.to_string()), 300),
-        clip(&visible(kind), 80)
+        clip(&escape_controls(&address.to_string()), 300),
+        clip(&escape_controls(kind), 80)
     ))
     .next("download_file saves it to ~/Downloads.")
 }
@@ -207,7 +209,7 @@ fn too_large(address: &Address) -> Problem {
     Problem::limit(format!(
         "{} sent more than {}, the most that is read of a page.",
         address.host,
-        size(MOST as u64)
+        size(MAX_PAGE_BYTES as u64)
     ))
     .next("download_file saves it to ~/Downloads; search_code and read_file read a part of a file.")
 }
@@ -234,9 +236,9 @@ pub(super) fn plain(text: &str) -> String {
         && text.trim_start().starts_with(['{', '['])
         && serde_json::from_str::<IgnoredAny>(text).is_ok()
     {
-        return visible(&in_lines(text));
+        return escape_controls(&in_lines(text));
     }
-    visible(&text.replace("\r\n", "\n").replace('\r', "\n"))
+    escape_controls(&text.replace("\r\n", "\n").replace('\r', "\n"))
 }
 
 /// Valid JSON, one value per line, numbers and strings unchanged.
@@ -299,14 +301,14 @@ mod tests {
     #[test]
     fn a_content_type_tells_what_is_read() {
         for (named, want) in [
-            ("text/html; charset=utf-8", Some(Told::Html)),
-            ("Application/XHTML+XML", Some(Told::Html)),
-            ("text/csv", Some(Told::Text)),
-            ("application/problem+json", Some(Told::Text)),
-            ("application/atom+xml;x=y", Some(Told::Text)),
-            ("image/svg+xml", Some(Told::Data)),
-            ("image/png", Some(Told::Data)),
-            ("application/pdf", Some(Told::Data)),
+            ("text/html; charset=utf-8", Some(DeclaredType::Html)),
+            ("Application/XHTML+XML", Some(DeclaredType::Html)),
+            ("text/csv", Some(DeclaredType::Text)),
+            ("application/problem+json", Some(DeclaredType::Text)),
+            ("application/atom+xml;x=y", Some(DeclaredType::Text)),
+            ("image/svg+xml", Some(DeclaredType::Data)),
+            ("image/png", Some(DeclaredType::Data)),
+            ("application/pdf", Some(DeclaredType::Data)),
             ("application/octet-stream", None),
             ("", None),
             ("nonsense", None),

@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use crate::base::problem::Outcome;
 use crate::net::service::time_limit::limited;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// Runs `work`, and cancels it after `limit`; `name` is the service.
 ///
 /// # Errors
 /// Those of `work`; `Network` on timeout.
 pub(super) fn within<T>(
-    ctx: &Ctx,
+    ctx: &ToolContext,
     limit: Duration,
     name: &str,
-    work: impl FnOnce(&Ctx) -> Outcome<T>,
+    work: impl FnOnce(&ToolContext) -> Outcome<T>,
 ) -> Outcome<T> {
     limited(&ctx.stop, limit, name, |stop| {
-        work(&Ctx {
+        work(&ToolContext {
             stop: stop.clone(),
             ..ctx.clone()
         })
@@ -33,20 +33,20 @@ mod tests {
     use crate::base::env::Env;
     use crate::base::problem::Problem;
     use crate::chat::event::NullSink;
-    use crate::tools::engine::context::World;
-    use crate::tools::engine::policy::Bounds;
+    use crate::tools::engine::context::SessionContext;
+    use crate::tools::engine::policy::ToolPolicy;
 
     #[test]
     fn a_part_that_takes_too_long_ends_alone() {
         let env = Env::from([("HOME", "/nowhere")]);
-        let bounds = Bounds::new(&env, &mut |_| {}).unwrap();
+        let bounds = ToolPolicy::new(&env, &mut |_| {}).unwrap();
         let stop = Cancel::new();
-        let ctx = Ctx::new(
-            Arc::new(World::new(env, bounds)),
+        let ctx = ToolContext::new(
+            Arc::new(SessionContext::new(env, bounds)),
             stop.clone(),
             Arc::new(NullSink),
         );
-        let wait = |ctx: &Ctx| match ctx.stop.sleep(Duration::from_secs(60)) {
+        let wait = |ctx: &ToolContext| match ctx.stop.sleep(Duration::from_secs(60)) {
             true => Ok(()),
             false => Err(Problem::cancelled()),
         };

@@ -4,22 +4,22 @@ use std::time::Duration;
 
 use crate::base::problem::Outcome;
 use crate::formats::address::Address;
-use crate::proc::capture::Keep;
-use crate::proc::child::Run;
+use crate::proc::capture::KeepLimits;
+use crate::proc::child::ProgramSpec;
 use crate::proc::child_env::command_env;
 use crate::proc::program::find_program;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// Longest run; a page of a megabyte takes a fraction of a second.
-const LIMIT: Duration = Duration::from_secs(6);
+const RUN_TIMEOUT: Duration = Duration::from_secs(6);
 /// Bytes of text that are kept.
-const MOST: usize = 20 << 20;
+const MAX_TEXT_BYTES: usize = 20 << 20;
 
 /// `html`, fetched from `address`, as lynx renders it; `None` when lynx is missing or fails.
 ///
 /// # Errors
 /// `Cancelled`.
-pub(super) fn shown(ctx: &Ctx, html: &str, address: &Address) -> Outcome<Option<String>> {
+pub(super) fn shown(ctx: &ToolContext, html: &str, address: &Address) -> Outcome<Option<String>> {
     let env = &ctx.world.env;
     let Some(program) = find_program("lynx", env) else {
         return Ok(None);
@@ -42,12 +42,12 @@ pub(super) fn shown(ctx: &Ctx, html: &str, address: &Address) -> Outcome<Option<
     });
     vars.push(("LC_ALL".to_owned(), "C.UTF-8".to_owned()));
     vars.push(("HOME".to_owned(), "/nonexistent".to_owned()));
-    let mut run = Run::new(program, words, vars);
+    let mut run = ProgramSpec::new(program, words, vars);
     // The page's own declarations come second: the bytes are UTF-8 by now.
     let before = format!("<meta charset=\"utf-8\"><base href=\"{address}\">\n");
     run.input = Some([before.as_bytes(), html.as_bytes()].concat());
-    run.limit = LIMIT;
-    run.stdout = Keep::first(MOST);
+    run.limit = RUN_TIMEOUT;
+    run.stdout = KeepLimits::first(MAX_TEXT_BYTES);
     let done = match run.run(&ctx.stop) {
         Ok(done) => done.unless_cancelled()?,
         Err(problem) if problem.is_cancelled() => return Err(problem),

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 /// Lines with prices that are shown.
-const MOST: usize = 200;
+const MAX_LINES: usize = 200;
 /// Characters of a line with a price; longer ones are prose.
-const LONGEST: usize = 300;
+const MAX_LINE_CHARS: usize = 300;
 
 /// An amount with its currency, before or behind it, or two decimals at the end of a line.
 static PRICE: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -27,11 +27,11 @@ pub(super) fn prices(text: &str) -> Option<String> {
     let mut count = 0;
     let mut before: Option<&str> = None;
     for line in text.lines().map(bare).filter(|line| !line.is_empty()) {
-        if line.chars().count() > LONGEST || !price.is_match(line) {
+        if line.chars().count() > MAX_LINE_CHARS || !price.is_match(line) {
             before = Some(line);
             continue;
         }
-        if count == MOST {
+        if count == MAX_LINES {
             break;
         }
         count += 1;
@@ -39,7 +39,7 @@ pub(super) fn prices(text: &str) -> Option<String> {
             .replace_all(line, " ")
             .chars()
             .any(char::is_alphabetic);
-        match before.filter(|name| alone && name.chars().count() <= LONGEST) {
+        match before.filter(|name| alone && name.chars().count() <= MAX_LINE_CHARS) {
             Some(name) => out.push_str(&format!("{name}: {line}\n")),
             None => out.push_str(&format!("{line}\n")),
         }

@@ -18,7 +18,7 @@ mod search;
 use crate::base::problem::Outcome;
 use crate::net::services::{DUCKDUCKGO, DUCKDUCKGO_LITE, DUCKDUCKGO_NEWS, GNEWS, NEWSAPI, Service};
 use crate::tools::READ;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// Services for pages, and for news: news falls back to the former.
 static SEARCH: [&Service; 2] = [&DUCKDUCKGO, &DUCKDUCKGO_LITE];
@@ -122,7 +122,7 @@ crate::tools! { "web";
 }
 
 /// The results of `web_search` for `query`: for tools whose own service has no key.
-pub(crate) fn instead(ctx: &Ctx, query: &str, max_results: usize) -> Outcome<String> {
+pub(crate) fn instead(ctx: &ToolContext, query: &str, max_results: usize) -> Outcome<String> {
     let query = query.to_owned();
     let time_filter = Recency::Any;
     search::search(

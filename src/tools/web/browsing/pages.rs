@@ -12,7 +12,7 @@ const BYTES: usize = 16 << 20;
 
 /// One page as text.
 #[derive(Debug)]
-pub(super) struct Leaf {
+pub(super) struct CachedPage {
     /// Lines to say before its text.
     pub(super) head: String,
     /// Where it came from at last.
@@ -23,11 +23,11 @@ pub(super) struct Leaf {
 
 /// The pages of a session; the newest last.
 #[derive(Debug, Default)]
-pub(super) struct Pages(Mutex<VecDeque<(String, Instant, Arc<Leaf>)>>);
+pub(super) struct Pages(Mutex<VecDeque<(String, Instant, Arc<CachedPage>)>>);
 
 impl Pages {
     /// The page that `address` gave a while ago.
-    pub(super) fn get(&self, address: &str) -> Option<Arc<Leaf>> {
+    pub(super) fn get(&self, address: &str) -> Option<Arc<CachedPage>> {
         let now = Instant::now();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(_, until, _)| *until > now);
@@ -36,11 +36,11 @@ impl Pages {
     }
 
     /// Keeps a page.
-    pub(super) fn put(&self, address: String, leaf: &Arc<Leaf>) {
+    pub(super) fn put(&self, address: String, leaf: &Arc<CachedPage>) {
         self.keep(address, leaf, TIME);
     }
 
-    fn keep(&self, address: String, leaf: &Arc<Leaf>, time: Duration) {
+    fn keep(&self, address: String, leaf: &Arc<CachedPage>, time: Duration) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(own, ..)| *own != address);
         kept.push_back((address, Instant::now() + time, Arc::clone(leaf)));
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn pages_hold_for_a_while_and_not_without_end() {
         let leaf = |size: usize| {
-            Arc::new(Leaf {
+            Arc::new(CachedPage {
                 head: String::new(),
                 source: String::new(),
                 text: "x".repeat(size),

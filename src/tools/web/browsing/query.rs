@@ -4,7 +4,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::base::text::thousands;
 
 /// Characters that DuckDuckGo takes.
-const MOST: usize = 499;
+const MAX_QUERY_CHARS: usize = 499;
 /// Characters that GNews takes.
 const MOST_GNEWS: usize = 200;
 
@@ -72,11 +72,11 @@ pub(super) fn for_gnews(query: &str) -> Outcome<String> {
 
 fn short(query: String) -> Outcome<String> {
     let count = query.chars().count();
-    if count <= MOST {
+    if count <= MAX_QUERY_CHARS {
         return Ok(query);
     }
     let what = format!(
-        "The query has {} characters; a search takes {MOST} at most.",
+        "The query has {} characters; a search takes {MAX_QUERY_CHARS} at most.",
         thousands(count as u64)
     );
     Err(Problem::input(what).next("Search for the few words that matter."))

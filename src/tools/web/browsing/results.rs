@@ -5,10 +5,10 @@ use std::mem;
 
 use super::link;
 use crate::base::text::{clip, one_line};
-use crate::formats::html::{self, Open, Piece};
+use crate::formats::html::{self, HtmlToken, OpenTag};
 
 /// Results that are read at most; a page has ten or thirty.
-const MOST: usize = 60;
+const MAX_RESULTS: usize = 60;
 /// Characters of a title and of a snippet.
 const TITLE: usize = 200;
 const SNIPPET: usize = 600;
@@ -19,7 +19,7 @@ const NOTHING: [&str; 2] = ["No results.", "No more results."];
 
 /// A parsed page.
 #[derive(Debug, Default)]
-pub struct Page {
+pub struct ResultPage {
     /// The results, in order.
     pub hits: Vec<Hit>,
     /// It is a bot check.
@@ -40,19 +40,19 @@ pub struct Hit {
 }
 
 /// Parses a page, however broken it is.
-pub fn read(page: &str) -> Page {
-    let mut reader = Reader::default();
+pub fn read(page: &str) -> ResultPage {
+    let mut reader = ResultsReader::default();
     html::read(page, |piece| reader.see(piece));
     reader.end_block();
     reader.page
 }
 
 #[derive(Default)]
-struct Reader {
-    page: Page,
-    block: Block,
+struct ResultsReader {
+    page: ResultPage,
+    block: ResultBlock,
     /// The part of the block that text belongs to, and the element that it is.
-    part: Option<(Part, String)>,
+    part: Option<(ResultPart, String)>,
     /// Inside a table row of an advertisement (lite).
     paid_row: bool,
     /// The element that is open and has no text.
@@ -61,7 +61,7 @@ struct Reader {
 
 /// One result while it is read.
 #[derive(Default)]
-struct Block {
+struct ResultBlock {
     paid: bool,
     href: Option<String>,
     title: String,
@@ -69,27 +69,27 @@ struct Block {
 }
 
 #[derive(Clone, Copy)]
-enum Part {
+enum ResultPart {
     Title,
     Snippet,
 }
 
-impl Reader {
-    fn see(&mut self, piece: Piece<'_>) {
+impl ResultsReader {
+    fn see(&mut self, piece: HtmlToken<'_>) {
         match (&self.silent, piece) {
-            (Some(name), Piece::Close(closed)) if name == closed => self.silent = None,
+            (Some(name), HtmlToken::Close(closed)) if name == closed => self.silent = None,
             (Some(_), _) => {}
-            (None, Piece::Open(tag)) => self.open(&tag),
-            (None, Piece::Close(name)) => {
+            (None, HtmlToken::Open(tag)) => self.open(&tag),
+            (None, HtmlToken::Close(name)) => {
                 if self.is_in(name) {
                     self.part = None;
                 }
             }
-            (None, Piece::Text(text)) => self.text(text),
+            (None, HtmlToken::Text(text)) => self.text(text),
         }
     }
 
-    fn open(&mut self, tag: &Open<'_>) {
+    fn open(&mut self, tag: &OpenTag<'_>) {
         let name = tag.name();
         self.page.robot |= is_bot_check(tag);
         self.page.none |= tag.is("no-results") || tag.is("result--no-result");
@@ -114,11 +114,11 @@ impl Reader {
                 self.begin(self.paid_row);
             }
             self.block.href = tag.attribute("href").map(str::to_owned);
-            self.part = Some((Part::Title, name.to_owned()));
+            self.part = Some((ResultPart::Title, name.to_owned()));
         } else if tag.is("result__snippet") || tag.is("result-snippet") {
             if self.block.snippet.is_none() {
                 self.block.snippet = Some(String::new());
-                self.part = Some((Part::Snippet, name.to_owned()));
+                self.part = Some((ResultPart::Snippet, name.to_owned()));
             }
         } else if matches!(name, "br" | "p" | "div" | "li") {
             self.text(" ");
@@ -127,8 +127,8 @@ impl Reader {
 
     fn text(&mut self, text: &str) {
         match self.part {
-            Some((Part::Title, _)) => self.block.title.push_str(text),
-            Some((Part::Snippet, _)) => {
+            Some((ResultPart::Title, _)) => self.block.title.push_str(text),
+            Some((ResultPart::Snippet, _)) => {
                 let snippet = self.block.snippet.get_or_insert_default();
                 snippet.push_str(text);
             }
@@ -152,7 +152,7 @@ impl Reader {
         let Some(url) = block.href.as_deref().and_then(link::target) else {
             return;
         };
-        if block.paid || hits.len() >= MOST || hits.iter().any(|hit| hit.url == url) {
+        if block.paid || hits.len() >= MAX_RESULTS || hits.iter().any(|hit| hit.url == url) {
             return;
         }
         let title = one_line(&block.title);
@@ -168,7 +168,7 @@ impl Reader {
 }
 
 /// True for the elements of a page that asks for a human.
-fn is_bot_check(tag: &Open<'_>) -> bool {
+fn is_bot_check(tag: &OpenTag<'_>) -> bool {
     let has = |name: &str, mark: &str| tag.attribute(name).is_some_and(|own| own.contains(mark));
     match tag.name() {
         "form" | "script" | "img" | "iframe" => {

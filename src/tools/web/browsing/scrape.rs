@@ -5,25 +5,27 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::browse::{head, shown};
-use super::driver::{Failed, Pair, Patience, Process, Session, installed};
-use super::fetch::{Fetched, Kind, fetch, plain, status_words};
+use super::driver::{
+    DriverError, DriverPair, DriverTimeouts, Process, WebDriverSession, installed,
+};
+use super::fetch::{ContentKind, FetchedPage, fetch, plain, status_words};
 use super::lynx::tidy;
 use super::menu::prices;
 use super::{Extract, ScrapePage, window};
-use crate::base::problem::{Kind as Why, Outcome, Problem};
-use crate::base::text::{clip, thousands, visible};
+use crate::base::problem::{Outcome, Problem, ProblemKind as Why};
+use crate::base::text::{clip, escape_controls, thousands};
 use crate::formats::address::Address;
 use crate::formats::html::{self, Selector};
-use crate::net::filtering_proxy::Gateway;
+use crate::net::filtering_proxy::FilteringProxy;
 use crate::net::guard::Guard;
-use crate::net::proxies::Route;
-use crate::tools::engine::context::Ctx;
+use crate::net::proxies::ProxyRoute;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::fenced;
 
 /// Between two pages.
 const GAP: Duration = Duration::from_secs(3);
 /// Time limits of a page.
-const PATIENCE: Patience = Patience {
+const PAGE_TIMEOUTS: DriverTimeouts = DriverTimeouts {
     load: Duration::from_secs(30),
     script: Duration::from_secs(5),
 };
@@ -43,7 +45,7 @@ const FRAME: [&str; 6] = ["script", "style", "nav", "header", "footer", "iframe"
 const SCRIPT: &str = include_str!("scrape.js");
 
 /// The contents taken from a page.
-struct Taken {
+struct PageExtract {
     address: Address,
     title: Option<String>,
     text: String,
@@ -56,24 +58,24 @@ struct Taken {
 ///
 /// # Errors
 /// As [`fetch`]; `Refused` when the browser is led to a private address; `Input` for a selector that matches nothing; `Cancelled`.
-pub(super) fn page(ctx: &Ctx, args: ScrapePage) -> Outcome<String> {
+pub(super) fn page(ctx: &ToolContext, args: ScrapePage) -> Outcome<String> {
     let address = Address::parse(&args.url)?;
     let host = address.host.to_string();
     ctx.world
         .outside
-        .turn("scrape_page", &host, GAP, &ctx.stop)?;
+        .wait_turn("scrape_page", &host, GAP, &ctx.stop)?;
     // Fetched here first: a browser reports neither the status nor a content that is not a page, and shows errors as pages.
     let fetched = fetch(ctx, &address)?;
     let status = fetched.status;
     let mut taken = match fetched.kind {
-        Kind::Text => Taken {
+        ContentKind::Text => PageExtract {
             text: plain(&fetched.text),
             address: fetched.address,
             title: None,
             links: Vec::new(),
             notes: vec!["It is plain text, without scripts.".to_owned()],
         },
-        Kind::Html => by_browser(ctx, &args, &address, fetched)?,
+        ContentKind::Html => by_browser(ctx, &args, &address, fetched)?,
     };
     if status >= 400 {
         taken.notes.push(format!(
@@ -85,12 +87,17 @@ pub(super) fn page(ctx: &Ctx, args: ScrapePage) -> Outcome<String> {
 }
 
 /// By the first browser that starts, else without one.
-fn by_browser(ctx: &Ctx, args: &ScrapePage, address: &Address, fetched: Fetched) -> Outcome<Taken> {
+fn by_browser(
+    ctx: &ToolContext,
+    args: &ScrapePage,
+    address: &Address,
+    fetched: FetchedPage,
+) -> Outcome<PageExtract> {
     let mut why = "No browser with a driver was found (geckodriver and Firefox, or chromedriver and Chromium), so its scripts were not run; \
                    the packages firefox-esr and geckodriver, or chromium and chromium-driver, have them."
         .to_owned();
     for pair in installed(&ctx.world.env) {
-        let begun = Browser::start(ctx, &pair, PATIENCE);
+        let begun = Browser::start(ctx, &pair, PAGE_TIMEOUTS);
         let started = begun.is_ok();
         let mut taken = begun.and_then(|browser| browsed(ctx, args, address, &fetched, browser));
         // A session that died is restarted, once.
@@ -98,7 +105,7 @@ fn by_browser(ctx: &Ctx, args: &ScrapePage, address: &Address, fetched: Fetched)
             .as_ref()
             .is_err_and(|failed| failed.is("invalid session id"))
         {
-            taken = Browser::start(ctx, &pair, PATIENCE)
+            taken = Browser::start(ctx, &pair, PAGE_TIMEOUTS)
                 .and_then(|browser| browsed(ctx, args, address, &fetched, browser));
         }
         let problem = match taken {
@@ -119,21 +126,26 @@ fn by_browser(ctx: &Ctx, args: &ScrapePage, address: &Address, fetched: Fetched)
 
 /// A browser that runs, and the only way it has to the network; ended in this order.
 struct Browser {
-    session: Session,
+    session: WebDriverSession,
     _process: Process,
-    gateway: Gateway,
+    gateway: FilteringProxy,
     guard: Guard,
-    patience: Patience,
+    patience: DriverTimeouts,
 }
 
 impl Browser {
-    fn start(ctx: &Ctx, pair: &Pair, patience: Patience) -> Result<Self, Failed> {
+    fn start(
+        ctx: &ToolContext,
+        pair: &DriverPair,
+        patience: DriverTimeouts,
+    ) -> Result<Self, DriverError> {
         let env = &ctx.world.env;
         let guard = Guard::new(env)?;
-        let gateway = Gateway::open_to_user(env, guard.clone(), &ctx.stop)?;
+        let gateway = FilteringProxy::open_to_user(env, guard.clone(), &ctx.stop)?;
         ctx.progress("starting the browser");
         let process = Process::start(pair, env, &ctx.stop)?;
-        let session = Session::open(&process, pair, gateway.address(), patience, &ctx.stop)?;
+        let session =
+            WebDriverSession::open(&process, pair, gateway.address(), patience, &ctx.stop)?;
         Ok(Self {
             session,
             _process: process,
@@ -146,12 +158,12 @@ impl Browser {
 
 /// Loads the page in `browser`.
 fn browsed(
-    ctx: &Ctx,
+    ctx: &ToolContext,
     args: &ScrapePage,
     address: &Address,
-    fetched: &Fetched,
+    fetched: &FetchedPage,
     browser: Browser,
-) -> Result<Taken, Failed> {
+) -> Result<PageExtract, DriverError> {
     let Browser {
         session,
         gateway,
@@ -167,7 +179,7 @@ fn browsed(
             "The page did not finish loading within {} s; this is what was there by then.",
             patience.load.as_secs()
         )),
-        Err(failed) => return Err(blocked(gateway, address).map_or(failed, Failed::Problem)),
+        Err(failed) => return Err(blocked(gateway, address).map_or(failed, DriverError::Problem)),
     }
     let busy = session.script("return document.scripts.length > 0", &json!([]));
     if busy.as_ref().is_ok_and(|value| value == &Value::Bool(true)) && !ctx.stop.sleep(SETTLE) {
@@ -177,7 +189,7 @@ fn browsed(
     let value = match session.script(SCRIPT, &words) {
         Ok(value) if value.get("href").is_some() => Some(value),
         // A page may have broken the built-ins that scripts need; its source is available all the same.
-        Ok(_) | Err(Failed::Said(..)) => None,
+        Ok(_) | Err(DriverError::Said(..)) => None,
         Err(failed) => return Err(failed),
     };
     let href = match &value {
@@ -189,7 +201,7 @@ fn browsed(
         // A page of the browser's own: it could not load what it was led to.
         let shows = match late {
             true => format!(" within {} s", patience.load.as_secs()),
-            false => format!("; it shows {}", clip(&visible(&href), 100)),
+            false => format!("; it shows {}", clip(&escape_controls(&href), 100)),
         };
         blocked(gateway, address).unwrap_or_else(|| {
             Problem::network(format!(
@@ -199,7 +211,7 @@ fn browsed(
         })
     })?;
     if last != *address && last != fetched.address {
-        let proxied = Route::to(&ctx.world.env, &last.to_string())?
+        let proxied = ProxyRoute::to(&ctx.world.env, &last.to_string())?
             .proxy
             .is_some();
         let judged = guard.judge(&last, proxied, LOOK_UP, &ctx.stop);
@@ -224,7 +236,7 @@ fn browsed(
 }
 
 /// The result of Marvin's script.
-fn by_script(args: &ScrapePage, value: &Value, address: Address) -> Outcome<Taken> {
+fn by_script(args: &ScrapePage, value: &Value, address: Address) -> Outcome<PageExtract> {
     if value.get("bad") == Some(&Value::Bool(true)) {
         return Err(no_selector(&args.css_selector));
     }
@@ -232,7 +244,7 @@ fn by_script(args: &ScrapePage, value: &Value, address: Address) -> Outcome<Take
         let ids: Vec<String> = list(value, "ids").filter_map(text_of).collect();
         return Err(no_element(&args.css_selector, &ids));
     }
-    Ok(Taken {
+    Ok(PageExtract {
         title: Some(word(value, "title").to_owned()).filter(|title| !title.is_empty()),
         text: tidy(word(value, "text")),
         links: list(value, "links")
@@ -260,7 +272,7 @@ fn text_of(value: &Value) -> Option<String> {
 }
 
 /// The page led the browser to an address that the guard refuses.
-fn blocked(gateway: &Gateway, address: &Address) -> Option<Problem> {
+fn blocked(gateway: &FilteringProxy, address: &Address) -> Option<Problem> {
     let barred = gateway.barred().into_iter().next()?;
     Some(
         Problem::refused(format!("{} leads elsewhere: {barred}", address.host))
@@ -269,7 +281,7 @@ fn blocked(gateway: &Gateway, address: &Address) -> Option<Problem> {
 }
 
 /// The page as it came.
-fn without(args: &ScrapePage, fetched: Fetched, why: String) -> Outcome<Taken> {
+fn without(args: &ScrapePage, fetched: FetchedPage, why: String) -> Outcome<PageExtract> {
     let mut taken = from_source(args, &fetched.text, fetched.address, Some(&why))?;
     taken.notes.push(why);
     Ok(taken)
@@ -281,13 +293,13 @@ fn from_source(
     source: &str,
     address: Address,
     why: Option<&str>,
-) -> Outcome<Taken> {
+) -> Outcome<PageExtract> {
     let selector = match args.css_selector.trim() {
         "" => None,
         text => Some(Selector::parse(text).ok_or_else(|| {
             Problem::input(format!(
                 "Only a plain selector works without a browser's help (main, #id, .class, div.class), not \"{}\".",
-                clip(&visible(text), 100)
+                clip(&escape_controls(text), 100)
             ))
             .next(why.unwrap_or("The page has spoilt what scripts stand on."))
         })?),
@@ -306,7 +318,7 @@ fn from_source(
         let place = place.map_or(link.href, |place| place.to_string());
         (link.words, place)
     });
-    Ok(Taken {
+    Ok(PageExtract {
         links: links.collect(),
         title: part.title.or_else(|| html::title(source)),
         text: part.text,
@@ -318,25 +330,28 @@ fn from_source(
 fn no_element(selector: &str, ids: &[String]) -> Problem {
     let problem = Problem::input(format!(
         "No element of the page fits \"{}\".",
-        clip(&visible(selector.trim()), 100)
+        clip(&escape_controls(selector.trim()), 100)
     ));
     if ids.is_empty() {
         return problem.next("The page has no ids; leave css_selector out.");
     }
-    let ids: Vec<String> = ids.iter().map(|id| clip(&visible(id), 60)).collect();
+    let ids: Vec<String> = ids
+        .iter()
+        .map(|id| clip(&escape_controls(id), 60))
+        .collect();
     problem.next(format!("Ids on the page: {}.", ids.join(", ")))
 }
 
 fn no_selector(selector: &str) -> Problem {
     Problem::input(format!(
         "\"{}\" is not a valid CSS selector.",
-        clip(&visible(selector.trim()), 100)
+        clip(&escape_controls(selector.trim()), 100)
     ))
     .next("Give one such as main, #menu, .price or table tr.")
 }
 
 /// The result as text.
-fn told(args: &ScrapePage, asked: &Address, mut taken: Taken) -> String {
+fn told(args: &ScrapePage, asked: &Address, mut taken: PageExtract) -> String {
     let text = match args.extract {
         Extract::Text => taken.text,
         Extract::Menu => prices(&taken.text).unwrap_or_else(|| {
@@ -374,17 +389,20 @@ fn told(args: &ScrapePage, asked: &Address, mut taken: Taken) -> String {
     out
 }
 
-fn links(taken: &mut Taken) -> String {
+fn links(taken: &mut PageExtract) -> String {
     let mut out = String::new();
     for (words, place) in taken.links.iter().take(LINKS) {
         let words: Vec<&str> = words.split_whitespace().collect();
-        let words = clip(&visible(&words.join(" ")), 120);
+        let words = clip(&escape_controls(&words.join(" ")), 120);
         let words = if words.is_empty() {
             "(no words)"
         } else {
             &words
         };
-        out.push_str(&format!("{words} -> {}\n", clip(&visible(place), 500)));
+        out.push_str(&format!(
+            "{words} -> {}\n",
+            clip(&escape_controls(place), 500)
+        ));
     }
     if taken.links.len() > LINKS {
         taken.notes.push(format!(

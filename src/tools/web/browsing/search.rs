@@ -3,7 +3,7 @@
 use super::results::Hit;
 use super::{Recency, WebSearch, duckduckgo, query};
 use crate::base::problem::Outcome;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::fenced;
 
 impl Recency {
@@ -30,7 +30,7 @@ impl Recency {
     }
 }
 
-pub(super) fn search(ctx: &Ctx, args: WebSearch) -> Outcome<String> {
+pub(super) fn search(ctx: &ToolContext, args: WebSearch) -> Outcome<String> {
     let hits = duckduckgo::search(ctx, &args.query, args.time_filter.code())?;
     if !hits.is_empty() {
         return Ok(listed(&hits, args.max_results));

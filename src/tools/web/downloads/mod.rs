@@ -5,10 +5,10 @@ mod video;
 use crate::base::problem::Outcome;
 use crate::formats::address::Address;
 use crate::formats::filename::chosen;
-use crate::net::download::{Target, download, size};
-use crate::net::guarded_client::Visitor;
+use crate::net::download::{DownloadTarget, download, size};
+use crate::net::guarded_client::GuardedClient;
 use crate::tools::OUTSIDE;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 crate::tools! { "downloads";
     /// Download to ~/Downloads.
@@ -31,19 +31,19 @@ crate::tools! { "downloads";
 }
 
 /// Most bytes of a file.
-const MOST: u64 = 8 << 30;
+const MAX_FILE_BYTES: u64 = 8 << 30;
 
-fn file(ctx: &Ctx, args: DownloadFile) -> Outcome<String> {
+fn file(ctx: &ToolContext, args: DownloadFile) -> Outcome<String> {
     let address = Address::parse(&args.url)?;
     let name = match args.filename.trim() {
         "" => None,
         name => Some(chosen(name)?),
     };
     let folder = ctx.world.paths.downloads()?;
-    let target = Target {
+    let target = DownloadTarget {
         folder: &folder,
         name,
-        most: MOST,
+        most: MAX_FILE_BYTES,
     };
     let mut told = |bytes, whole: Option<u64>| {
         ctx.progress(match whole {
@@ -51,7 +51,7 @@ fn file(ctx: &Ctx, args: DownloadFile) -> Outcome<String> {
             None => size(bytes),
         });
     };
-    let visitor = Visitor::new(&ctx.world.env)?;
+    let visitor = GuardedClient::new(&ctx.world.env)?;
     let saved = download(&visitor, &address, &target, &mut told, &ctx.stop)?;
     let from = if saved.address == address {
         String::new()

@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use super::YtDlpDownload;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, tail, visible};
+use crate::base::text::{clip, escape_controls, tail};
 use crate::disk::beneath::Root;
 use crate::formats::address::Address;
 use crate::net::download::{PARTIAL, size, sweep};
-use crate::net::filtering_proxy::Gateway;
+use crate::net::filtering_proxy::FilteringProxy;
 use crate::net::guard::Guard;
-use crate::proc::capture::Keep;
-use crate::proc::child::{Done, Run};
+use crate::proc::capture::KeepLimits;
+use crate::proc::child::{ProgramOutput, ProgramSpec};
 use crate::proc::child_env::command_env;
 use crate::proc::program::find_program;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// Longest run.
-const LIMIT: Duration = Duration::from_secs(600);
+const RUN_TIMEOUT: Duration = Duration::from_secs(600);
 /// Protocols that yt-dlp downloads itself; ffmpeg's own transfers would bypass the proxy.
 const OWN: &str = "[protocol~='^(https?|m3u8_native|http_dash_segments)([+]|$)']";
 
@@ -28,7 +28,7 @@ const OWN: &str = "[protocol~='^(https?|m3u8_native|http_dash_segments)([+]|$)']
 ///
 /// # Errors
 /// The address is refused, a program is missing, or yt-dlp fails; nothing partial is left.
-pub(super) fn fetch(ctx: &Ctx, args: YtDlpDownload) -> Outcome<String> {
+pub(super) fn fetch(ctx: &ToolContext, args: YtDlpDownload) -> Outcome<String> {
     let env = &ctx.world.env;
     let address = Address::parse(&args.url)?;
     let folder = folder(&ctx.world.paths.videos()?, &args.output_dir)?;
@@ -46,11 +46,11 @@ pub(super) fn fetch(ctx: &Ctx, args: YtDlpDownload) -> Outcome<String> {
     }
     let guard = Guard::new(env)?;
     // Checked here first, so that a refused address is reported as such.
-    let proxied = crate::net::proxies::Route::to(env, &address.to_string())?
+    let proxied = crate::net::proxies::ProxyRoute::to(env, &address.to_string())?
         .proxy
         .is_some();
     guard.judge(&address, proxied, Duration::from_secs(10), &ctx.stop)?;
-    let gateway = Gateway::open(env, guard, &ctx.stop)?;
+    let gateway = FilteringProxy::open(env, guard, &ctx.stop)?;
 
     let cannot = |why| Problem::system(format!("Cannot write into {}", folder.display()), why);
     sweep(&folder);
@@ -101,10 +101,10 @@ pub(super) fn fetch(ctx: &Ctx, args: YtDlpDownload) -> Outcome<String> {
     let mut vars = command_env(env);
     vars.retain(|(name, _)| !name.to_ascii_lowercase().ends_with("_proxy"));
     vars.extend(gateway.variables());
-    let mut run = Run::new(program, words, vars);
+    let mut run = ProgramSpec::new(program, words, vars);
     run.dir = Some(folder.clone());
-    run.limit = LIMIT;
-    run.stderr = Keep::ends(1024, 8 * 1024);
+    run.limit = RUN_TIMEOUT;
+    run.stderr = KeepLimits::ends(1024, 8 * 1024);
 
     let mut last = String::new();
     let done = run.run_split(&ctx.stop, b'\n', &mut |line| {
@@ -133,7 +133,7 @@ pub(super) fn fetch(ctx: &Ctx, args: YtDlpDownload) -> Outcome<String> {
         // A line in brackets is a progress message, not a path.
         _ if !last.is_empty() && !last.starts_with('[') => Err(Problem::missing(format!(
             "yt-dlp says that the {kind} is at {}, but there is no such file.",
-            visible(&path.to_string_lossy())
+            escape_controls(&path.to_string_lossy())
         ))),
         _ => Ok(format!(
             "yt-dlp has nothing new to download; the {kind} is already in {}.",
@@ -148,7 +148,7 @@ fn folder(base: &Path, sub: &str) -> Outcome<PathBuf> {
     let refused = || {
         Problem::refused(format!(
             "\"{}\" is not a folder inside {}.",
-            clip(&visible(sub), 80),
+            clip(&escape_controls(sub), 80),
             base.display()
         ))
         .next("Give a plain name such as \"talks\", without .. and without a leading slash.")
@@ -177,7 +177,7 @@ fn folder(base: &Path, sub: &str) -> Outcome<PathBuf> {
         .ok_or_else(refused)
 }
 
-fn failed(done: &Done, refused: &[String], address: &Address) -> Problem {
+fn failed(done: &ProgramOutput, refused: &[String], address: &Address) -> Problem {
     if done.timed_out {
         return Problem::timeout(format!("yt-dlp {}.", done.ending()));
     }
@@ -203,7 +203,7 @@ fn failed(done: &Done, refused: &[String], address: &Address) -> Problem {
     let problem = Problem::network(format!(
         "yt-dlp failed ({}): {}",
         done.ending(),
-        visible(tail(&words, 500))
+        escape_controls(tail(&words, 500))
     ));
     if words.contains("Unsupported URL") {
         problem.next("There is no video that yt-dlp knows at this address; download_file fetches plain files.")

@@ -69,7 +69,7 @@ impl Pair {
                     // The emulator has one weight at a time.
                     known = known.difference(WEIGHT);
                 }
-                let only = |look: Look| Look {
+                let only = |look: CellStyle| CellStyle {
                     modifier: look.modifier & known,
                     ..look
                 };
@@ -98,14 +98,14 @@ const SEEN: Modifier = Modifier::BOLD
     .union(Modifier::UNDERLINED)
     .union(Modifier::REVERSED);
 
-fn seen(cell: &vt100::Cell) -> Look {
+fn seen(cell: &vt100::Cell) -> CellStyle {
     let mut modifier = Modifier::empty();
     modifier.set(Modifier::BOLD, cell.bold());
     modifier.set(Modifier::DIM, cell.dim());
     modifier.set(Modifier::ITALIC, cell.italic());
     modifier.set(Modifier::UNDERLINED, cell.underline());
     modifier.set(Modifier::REVERSED, cell.inverse());
-    Look {
+    CellStyle {
         fg: colour(cell.fgcolor()),
         bg: colour(cell.bgcolor()),
         modifier,

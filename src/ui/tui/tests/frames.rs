@@ -1,7 +1,7 @@
 //! Frames of every element, each in every size.
 
 use super::stage::Stage;
-use crate::app::session::ui_update::{End, Show};
+use crate::app::session::ui_update::{TurnOutcome, UiUpdate};
 use crate::base::problem::Problem;
 use crate::chat::display::Display;
 use crate::chat::event::CallEnd;
@@ -62,10 +62,10 @@ fn an_answer_that_arrives() {
     let mut stage = Stage::new();
     stage.you("Say much.");
     stage.delta("What was said so");
-    stage.show(&Show::AnswerEnd(End::Stopped));
+    stage.show(&UiUpdate::AnswerEnd(TurnOutcome::Stopped));
     stage.you("Once more.");
-    stage.show(&Show::AnswerEnd(End::Failed));
-    stage.show(&Show::Failed(
+    stage.show(&UiUpdate::AnswerEnd(TurnOutcome::Failed));
+    stage.show(&UiUpdate::Failed(
         Problem::network("groq cannot be reached.").next("Check the network."),
     ));
     stage.same("stopped-and-failed");
@@ -210,8 +210,8 @@ fn what_comes_in_the_middle_of_an_answer_stands_below_it() {
     let mut stage = Stage::new();
     stage.you("Show me the code.");
     stage.delta("Here:\n\n```rust\nfn first() {}\n");
-    stage.show(&Show::System("🔔 deploy: done".to_owned()));
-    stage.show(&Show::Ran {
+    stage.show(&UiUpdate::System("🔔 deploy: done".to_owned()));
+    stage.show(&UiUpdate::Ran {
         command: "make".to_owned(),
         output: "built".to_owned(),
     });
@@ -227,7 +227,7 @@ fn what_comes_in_the_middle_of_an_answer_stands_below_it() {
     let rows = seen(&mut stage, (60, 20));
     assert_eq!(row(&rows, "fn second"), row(&rows, "fn first") + 1);
     assert!(row(&rows, "That is all.") < row(&rows, "deploy: done"));
-    stage.show(&Show::AnswerEnd(End::Complete));
+    stage.show(&UiUpdate::AnswerEnd(TurnOutcome::Complete));
     let after = seen(&mut stage, (60, 20));
     assert_eq!(after, rows);
     // The next thing follows it.
@@ -266,8 +266,8 @@ fn an_answer_of_blanks_makes_no_entry() {
 fn the_exchange_of_the_profile_is_taken_back() {
     let mut stage = Stage::new();
     let profile = |stage: &mut Stage, name: &str| {
-        stage.show(&Show::Profile(name.to_owned()));
-        stage.show(&Show::System(format!("Profile {name}.")));
+        stage.show(&UiUpdate::Profile(name.to_owned()));
+        stage.show(&UiUpdate::System(format!("Profile {name}.")));
     };
     profile(&mut stage, "main");
     stage.you("Of main.");
@@ -276,7 +276,7 @@ fn the_exchange_of_the_profile_is_taken_back() {
     stage.you("Of work.");
     stage.marvin("Answer of work.");
     profile(&mut stage, "main");
-    stage.show(&Show::Undone("Of main.".to_owned()));
+    stage.show(&UiUpdate::Undone("Of main.".to_owned()));
     let rows = seen(&mut stage, (60, 24)).join("\n");
     assert!(
         !rows.contains("of main") && !rows.contains("Of main"),
@@ -286,12 +286,12 @@ fn the_exchange_of_the_profile_is_taken_back() {
         assert!(rows.contains(kept), "no {kept}:\n{rows}");
     }
     // A message from before the visible conversation.
-    stage.show(&Show::Undone("An earlier one.".to_owned()));
+    stage.show(&UiUpdate::Undone("An earlier one.".to_owned()));
     let rows = seen(&mut stage, (60, 24)).join("\n");
     assert!(rows.contains("taken back: An earlier one."), "{rows}");
     assert!(rows.contains("Of work."), "{rows}");
     profile(&mut stage, "work");
-    stage.show(&Show::Undone("Of work.".to_owned()));
+    stage.show(&UiUpdate::Undone("Of work.".to_owned()));
     let rows = seen(&mut stage, (60, 24)).join("\n");
     assert!(
         !rows.contains("Of work.") && !rows.contains("Answer of"),
@@ -377,8 +377,10 @@ fn everything_that_the_status_line_can_say() {
     stage.runs("cargo build", true);
     stage.runs("sleep 100", true);
     stage.flash = Some("Copied the reply, 120 characters.");
-    stage.show(&Show::System("Shell mode, in /home/arthur/src.".to_owned()));
-    stage.show(&Show::Ran {
+    stage.show(&UiUpdate::System(
+        "Shell mode, in /home/arthur/src.".to_owned(),
+    ));
+    stage.show(&UiUpdate::Ran {
         command: "ls".to_owned(),
         output: "a  b\nc".to_owned(),
     });

@@ -7,11 +7,13 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Color;
 
-use super::super::ask::Asked;
+use super::super::ask::QuestionPrompt;
 use super::super::chat::Chat;
-use super::super::view::{self, Placed, Scene};
+use super::super::view::{self, FrameContent, RowLayout};
 use super::snapshot;
-use crate::app::session::ui_update::{End, Question, Running, Show, Status};
+use crate::app::session::ui_update::{
+    PendingQuestion, RunningCall, SessionStatus, TurnOutcome, UiUpdate,
+};
 use crate::chat::display::Display;
 use crate::chat::event::{CallEnd, CallState, Event};
 use crate::chat::message::ToolCall;
@@ -26,9 +28,9 @@ const SIZES: [(u16, u16); 3] = [(80, 24), (40, 12), (200, 50)];
 pub(super) struct Stage {
     pub(super) chat: Chat,
     pub(super) editor: Editor,
-    pub(super) asked: Option<Asked>,
+    pub(super) asked: Option<QuestionPrompt>,
     pub(super) help: Option<usize>,
-    pub(super) status: Status,
+    pub(super) status: SessionStatus,
     pub(super) flash: Option<&'static str>,
     pub(super) queue: Vec<String>,
     began: Instant,
@@ -41,7 +43,7 @@ impl Stage {
             editor: Editor::new(),
             asked: None,
             help: None,
-            status: Status {
+            status: SessionStatus {
                 provider: Some("groq"),
                 model: "llama-3.3-70b-versatile".to_owned(),
                 profile: "main".to_owned(),
@@ -60,12 +62,12 @@ impl Stage {
         }
     }
 
-    pub(super) fn show(&mut self, show: &Show) {
+    pub(super) fn show(&mut self, show: &UiUpdate) {
         self.chat.show(show, "09:05", self.began);
     }
 
     pub(super) fn you(&mut self, text: &str) {
-        self.show(&Show::You {
+        self.show(&UiUpdate::You {
             text: text.to_owned(),
             time: "09:05".to_owned(),
         });
@@ -74,14 +76,14 @@ impl Stage {
     /// A whole answer, in small pieces as it streams.
     pub(super) fn marvin(&mut self, text: &str) {
         self.delta(text);
-        self.show(&Show::AnswerEnd(End::Complete));
+        self.show(&UiUpdate::AnswerEnd(TurnOutcome::Complete));
     }
 
     pub(super) fn delta(&mut self, text: &str) {
         let chars: Vec<char> = text.chars().collect();
         for piece in chars.chunks(7) {
             let piece = piece.iter().collect();
-            self.show(&Show::Event(Event::Delta(piece)));
+            self.show(&UiUpdate::Event(Event::Delta(piece)));
         }
     }
 
@@ -93,13 +95,13 @@ impl Stage {
                 id: (*id).to_owned(),
                 name: (*name).to_owned(),
                 args: (*args).to_owned(),
-                keep: None,
+                provider_state: None,
             })
             .collect();
-        self.show(&Show::Event(Event::ToolsStarted(calls)));
+        self.show(&UiUpdate::Event(Event::ToolsStarted(calls)));
         for id in ids {
             let state = CallState::Running;
-            self.show(&Show::Event(Event::CallState { id, state }));
+            self.show(&UiUpdate::Event(Event::CallState { id, state }));
         }
     }
 
@@ -114,7 +116,7 @@ impl Stage {
         text: &str,
         display: Option<Display>,
     ) {
-        self.show(&Show::Event(Event::ToolDone {
+        self.show(&UiUpdate::Event(Event::ToolDone {
             id: id.to_owned(),
             name: String::new(),
             failed: end == CallEnd::Failure,
@@ -127,7 +129,7 @@ impl Stage {
     }
 
     pub(super) fn runs(&mut self, what: &str, background: bool) {
-        self.status.running.push(Running {
+        self.status.running.push(RunningCall {
             what: what.to_owned(),
             since: self.began,
             background,
@@ -136,11 +138,11 @@ impl Stage {
 
     pub(super) fn ask(&mut self, command: &str, reason: &str) {
         let request = ApprovalRequest::new("Run this command?", "run this command", command);
-        let question = Question {
+        let question = PendingQuestion {
             request: request.in_dir(std::path::Path::new("/home/arthur/src/fetcher")),
             reply: bounded(1).0,
         };
-        let mut asked = Asked::new(question, reason.to_owned());
+        let mut asked = QuestionPrompt::new(question, reason.to_owned());
         asked.live = true;
         self.asked = Some(asked);
     }
@@ -153,7 +155,7 @@ impl Stage {
     ) -> (Buffer, Position) {
         let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
         let theme = Theme::new(mode);
-        let scene = Scene {
+        let scene = FrameContent {
             chat: &mut self.chat,
             editor: &mut self.editor,
             asked: self.asked.as_mut(),
@@ -165,7 +167,7 @@ impl Stage {
             theme: &theme,
             now: self.began + Duration::from_secs(13),
         };
-        let drawn = view::draw(scene, &mut buffer, &Placed::default());
+        let drawn = view::draw(scene, &mut buffer, &RowLayout::default());
         (buffer, drawn.cursor.expect("a cursor"))
     }
 

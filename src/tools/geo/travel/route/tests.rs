@@ -7,9 +7,9 @@ use super::*;
 use crate::net::services::{OSRM_CAR, OSRM_FOOT};
 use crate::tools::test_mutate::spoiled;
 
-fn trip(mode: Mode) -> Trip {
-    let point = |lat, lon| Point { lat, lon };
-    Trip {
+fn trip(mode: Mode) -> RouteRequest {
+    let point = |lat, lon| Coordinates { lat, lon };
+    RouteRequest {
         mode,
         points: vec![point(1.0, 2.0), point(1.1, 2.1), point(1.2, 2.2)],
     }
@@ -32,7 +32,7 @@ fn found() -> Value {
 
 fn judged(status: u16, body: &str) -> Outcome<Route> {
     trip(Mode::Driving).judged(
-        &Answer::new(&OSRM_CAR, status, body.as_bytes().to_vec()),
+        &ServiceResponse::new(&OSRM_CAR, status, body.as_bytes().to_vec()),
         false,
     )
 }
@@ -98,7 +98,7 @@ fn every_code_has_words_and_a_next_step() {
 
 #[test]
 fn a_wrong_address_is_named_by_its_variable() {
-    let answer = Answer::new(&OSRM_FOOT, 400, br#"{"code": "InvalidUrl"}"#.to_vec());
+    let answer = ServiceResponse::new(&OSRM_FOOT, 400, br#"{"code": "InvalidUrl"}"#.to_vec());
     let said = trip(Mode::Foot)
         .judged(&answer, true)
         .unwrap_err()
@@ -172,12 +172,12 @@ proptest! {
     #[test]
     fn odd_answers_are_routes_or_problems(value in spoiled(found()), status in prop::sample::select(vec![200u16, 400, 429, 503])) {
         let trip = trip(Mode::Driving);
-        let answer = Answer::new(&OSRM_CAR, status, value.to_string().into_bytes());
+        let answer = ServiceResponse::new(&OSRM_CAR, status, value.to_string().into_bytes());
         if let Ok(route) = trip.judged(&answer, false) {
             let _ = trip.near(&route);
             let mut text = trip.notes(&route, Units::Metric).join("\n");
             for step in route.legs.iter().flatten() {
-                text.push_str(&crate::tools::geo::travel::step::instruction(step, crate::tools::geo::travel::step::End::Destination));
+                text.push_str(&crate::tools::geo::travel::step::instruction(step, crate::tools::geo::travel::step::LegEnd::Destination));
                 text.push('\n');
             }
             for odd in ["NaN", "null", "  "] {

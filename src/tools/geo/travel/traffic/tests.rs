@@ -68,7 +68,7 @@ fn the_sky_sight_and_wind_make_one_factor() {
 
 #[test]
 fn the_middle_is_on_the_shorter_side_of_the_earth() {
-    let point = |lat, lon| Point { lat, lon };
+    let point = |lat, lon| Coordinates { lat, lon };
     assert_eq!(point(0.0, 10.0).halfway(point(0.0, 20.0)), point(0.0, 15.0));
     assert_eq!(
         point(0.0, 179.0).halfway(point(0.0, -179.0)).lon.abs(),

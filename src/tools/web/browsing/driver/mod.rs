@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub(super) use process::Process;
-pub(super) use session::{Failed, Session};
+pub(super) use session::{DriverError, WebDriverSession};
 
 use crate::base::env::Env;
 use crate::proc::program::find_program;
 
 /// Time limits for loading a page and for a script.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
+pub(super) struct DriverTimeouts {
     /// Until a page has loaded.
     pub(super) load: Duration,
     /// For Marvin's own script.
@@ -32,7 +32,7 @@ pub(super) enum Family {
 
 /// A driver and its browser.
 #[derive(Debug, Clone)]
-pub(super) struct Pair {
+pub(super) struct DriverPair {
     /// The browser family.
     pub(super) family: Family,
     /// The driver's program.
@@ -42,7 +42,7 @@ pub(super) struct Pair {
 }
 
 /// The pairs that are installed, the preferred first.
-pub(super) fn installed(env: &Env) -> Vec<Pair> {
+pub(super) fn installed(env: &Env) -> Vec<DriverPair> {
     let known: [(Family, &str, &[&str]); 2] = [
         (Family::Firefox, "geckodriver", &["firefox", "firefox-esr"]),
         (
@@ -58,7 +58,7 @@ pub(super) fn installed(env: &Env) -> Vec<Pair> {
     ];
     let pair = |(family, driver, browsers): &(Family, &str, &[&str])| {
         let browser = browsers.iter().find_map(|name| find_program(name, env))?;
-        Some(Pair {
+        Some(DriverPair {
             family: *family,
             driver: find_program(driver, env)?,
             browser: inner(browser),

@@ -4,10 +4,14 @@ use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
-use super::{Family, Pair, Patience};
+use super::{DriverPair, DriverTimeouts, Family};
 
 /// The body that opens a session.
-pub(super) fn capabilities(pair: &Pair, gateway: SocketAddr, patience: Patience) -> Value {
+pub(super) fn capabilities(
+    pair: &DriverPair,
+    gateway: SocketAddr,
+    patience: DriverTimeouts,
+) -> Value {
     let millis = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let mut wanted = json!({
         "acceptInsecureCerts": false,

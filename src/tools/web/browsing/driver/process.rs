@@ -11,13 +11,13 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use tempfile::TempDir;
 
-use super::Pair;
+use super::DriverPair;
 use crate::base::cancel::{Cancel, OnFire};
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
-use crate::base::text::{clip, visible};
-use crate::proc::capture::Keep;
-use crate::proc::child::Run;
+use crate::base::text::{clip, escape_controls};
+use crate::proc::capture::KeepLimits;
+use crate::proc::child::ProgramSpec;
 use crate::proc::child_env::command_env;
 
 /// Until a driver says where it listens.
@@ -47,7 +47,7 @@ pub(in super::super) struct Process {
 }
 
 /// Output of a driver that starts.
-enum Heard {
+enum DriverStartup {
     Port(u16),
     Ended(String),
     Stopped,
@@ -58,10 +58,10 @@ impl Process {
     ///
     /// # Errors
     /// `System` or `Network` when it does not start or says no port; `Cancelled`.
-    pub(in super::super) fn start(pair: &Pair, env: &Env, stop: &Cancel) -> Outcome<Self> {
+    pub(in super::super) fn start(pair: &DriverPair, env: &Env, stop: &Cancel) -> Outcome<Self> {
         let folder = own_folder(env)
             .map_err(|why| Problem::system("Cannot make a folder for the browser", why))?;
-        let mut run = Run::new(
+        let mut run = ProgramSpec::new(
             pair.driver.as_os_str(),
             ["--port=0"],
             variables(env, &folder.path().to_string_lossy()),
@@ -70,7 +70,7 @@ impl Process {
         run.limit = LIFE;
         run.grace = GRACE;
         run.cancel_grace = GRACE;
-        run.stderr = Keep::ends(2048, 2048);
+        run.stderr = KeepLimits::ends(2048, 2048);
         let (stop, linked) = stop.child();
         let (tell, told) = bounded(4);
         let thread = {
@@ -91,15 +91,20 @@ impl Process {
         Ok(process)
     }
 
-    fn listen(&self, tell: Sender<Heard>, told: &Receiver<Heard>, pair: &Pair) -> Outcome<u16> {
+    fn listen(
+        &self,
+        tell: Sender<DriverStartup>,
+        told: &Receiver<DriverStartup>,
+        pair: &DriverPair,
+    ) -> Outcome<u16> {
         let _wake = self
             .stop
-            .on_fire(move || drop(tell.try_send(Heard::Stopped)));
+            .on_fire(move || drop(tell.try_send(DriverStartup::Stopped)));
         let name = pair.driver.display();
         match told.recv_timeout(START) {
-            Ok(Heard::Port(port)) => Ok(port),
-            Ok(Heard::Stopped) => Err(Problem::cancelled()),
-            Ok(Heard::Ended(words)) => {
+            Ok(DriverStartup::Port(port)) => Ok(port),
+            Ok(DriverStartup::Stopped) => Err(Problem::cancelled()),
+            Ok(DriverStartup::Ended(words)) => {
                 self.stop.check()?;
                 Err(Problem::network(format!("{name} does not start: {words}")))
             }
@@ -185,10 +190,10 @@ fn sweep(above: &Path) {
     }
 }
 
-fn serve(run: &Run, stop: &Cancel, tell: &Sender<Heard>) {
+fn serve(run: &ProgramSpec, stop: &Cancel, tell: &Sender<DriverStartup>) {
     let done = run.run_split(stop, b'\n', &mut |line| {
         if let Some(port) = port(&String::from_utf8_lossy(line)) {
-            let _ = tell.try_send(Heard::Port(port));
+            let _ = tell.try_send(DriverStartup::Port(port));
         }
         ControlFlow::Continue(())
     });
@@ -196,12 +201,12 @@ fn serve(run: &Run, stop: &Cancel, tell: &Sender<Heard>) {
         Ok(done) => {
             let said = done.stderr.text();
             let said = said.lines().rfind(|line| !line.trim().is_empty());
-            let said = clip(&visible(said.unwrap_or_default().trim()), 200);
+            let said = clip(&escape_controls(said.unwrap_or_default().trim()), 200);
             format!("{} {said}", done.ending())
         }
         Err(problem) => problem.what,
     };
-    let _ = tell.try_send(Heard::Ended(words.trim().to_owned()));
+    let _ = tell.try_send(DriverStartup::Ended(words.trim().to_owned()));
 }
 
 /// The port that a line names: `Listening on 127.0.0.1:PORT`, `… was started successfully on port PORT.`

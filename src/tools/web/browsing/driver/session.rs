@@ -6,21 +6,21 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::options::capabilities;
-use super::{Pair, Patience, Process};
+use super::{DriverPair, DriverTimeouts, Process};
 use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
-use crate::base::text::{clip, visible};
-use crate::net::http::{Client, Limits, NetError, Response, Setup};
-use crate::net::proxies::Route;
+use crate::base::text::{clip, escape_controls};
+use crate::net::http::{Client, ClientOptions, NetError, Response, Timeouts};
+use crate::net::proxies::ProxyRoute;
 use crate::net::service::body;
 
 /// Bytes of an answer at most.
-const MOST: usize = 32 << 20;
+const MAX_ANSWER_BYTES: usize = 32 << 20;
 /// Until a driver is ready, and a browser has started.
 const READY: Duration = Duration::from_secs(5);
 const START: Duration = Duration::from_secs(25);
 /// Between two looks at a driver that is not ready.
-const LOOK: Duration = Duration::from_millis(20);
+const READY_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Overhead of a driver beyond its own timeout.
 const SLACK: Duration = Duration::from_secs(5);
 /// For the end of a session.
@@ -28,14 +28,14 @@ const END: Duration = Duration::from_secs(3);
 
 /// How a request failed.
 #[derive(Debug)]
-pub(in super::super) enum Failed {
+pub(in super::super) enum DriverError {
     /// The driver reported an error: its code, and the first line of its message.
     Said(String, String),
     /// Something else.
     Problem(Problem),
 }
 
-impl Failed {
+impl DriverError {
     /// As a problem.
     pub(in super::super) fn problem(self) -> Problem {
         match self {
@@ -60,32 +60,32 @@ impl Failed {
     }
 }
 
-impl From<Problem> for Failed {
+impl From<Problem> for DriverError {
     fn from(problem: Problem) -> Self {
         Self::Problem(problem)
     }
 }
 
 /// A session; dropping it ends it, unless the call was stopped: then its process is killed.
-pub(in super::super) struct Session {
+pub(in super::super) struct WebDriverSession {
     base: String,
     id: String,
-    patience: Patience,
+    patience: DriverTimeouts,
     stop: Cancel,
 }
 
-impl Session {
+impl WebDriverSession {
     /// Opens a session whose browser is led through `gateway`.
     ///
     /// # Errors
     /// The driver is not ready, or its browser does not start; `Cancelled`.
     pub(in super::super) fn open(
         process: &Process,
-        pair: &Pair,
+        pair: &DriverPair,
         gateway: SocketAddr,
-        patience: Patience,
+        patience: DriverTimeouts,
         stop: &Cancel,
-    ) -> Result<Self, Failed> {
+    ) -> Result<Self, DriverError> {
         let mut session = Self {
             base: format!("http://127.0.0.1:{}", process.port),
             id: String::new(),
@@ -110,7 +110,7 @@ impl Session {
     ///
     /// # Errors
     /// `timeout` when that takes too long; what came so far can be read all the same.
-    pub(in super::super) fn go(&self, url: &str) -> Result<(), Failed> {
+    pub(in super::super) fn go(&self, url: &str) -> Result<(), DriverError> {
         let limit = self.patience.load + SLACK;
         self.post(&self.own("/url"), &json!({"url": url}), limit)
             .map(drop)
@@ -120,7 +120,11 @@ impl Session {
     ///
     /// # Errors
     /// The script failed, or took too long.
-    pub(in super::super) fn script(&self, script: &str, args: &Value) -> Result<Value, Failed> {
+    pub(in super::super) fn script(
+        &self,
+        script: &str,
+        args: &Value,
+    ) -> Result<Value, DriverError> {
         let limit = self.patience.script + SLACK;
         let body = json!({"script": script, "args": args});
         self.post(&self.own("/execute/sync"), &body, limit)
@@ -130,7 +134,7 @@ impl Session {
     ///
     /// # Errors
     /// The session is gone.
-    pub(in super::super) fn place(&self) -> Result<String, Failed> {
+    pub(in super::super) fn place(&self) -> Result<String, DriverError> {
         self.get(&self.own("/url"))
     }
 
@@ -138,14 +142,14 @@ impl Session {
     ///
     /// # Errors
     /// The session is gone.
-    pub(in super::super) fn source(&self) -> Result<String, Failed> {
+    pub(in super::super) fn source(&self) -> Result<String, DriverError> {
         self.get(&self.own("/source"))
     }
 
-    fn get(&self, path: &str) -> Result<String, Failed> {
+    fn get(&self, path: &str) -> Result<String, DriverError> {
         let url = format!("{}{path}", self.base);
         let answer = client(self.patience.script + SLACK).get(&url, &[], &self.stop);
-        let value = value(answer.map_err(Failed::net)?)?;
+        let value = value(answer.map_err(DriverError::net)?)?;
         Ok(value.as_str().unwrap_or_default().to_owned())
     }
 
@@ -154,33 +158,33 @@ impl Session {
     }
 
     /// Waits until the driver is ready.
-    fn wait(&self) -> Result<(), Failed> {
+    fn wait(&self) -> Result<(), DriverError> {
         let begun = Instant::now();
         loop {
             let client = client(READY);
             let answer = client.get(&format!("{}/status", self.base), &[], &self.stop);
-            let ready = answer.map_err(Failed::net).and_then(value);
+            let ready = answer.map_err(DriverError::net).and_then(value);
             let failed = match ready {
                 Ok(value) if value.get("ready") != Some(&Value::Bool(false)) => return Ok(()),
                 Ok(_) => Problem::network("The driver is not ready for a session.").into(),
                 Err(failed) => failed,
             };
-            if begun.elapsed() > READY || !self.stop.sleep(LOOK) {
+            if begun.elapsed() > READY || !self.stop.sleep(READY_POLL_INTERVAL) {
                 self.stop.check()?;
                 return Err(failed);
             }
         }
     }
 
-    fn post(&self, path: &str, body: &Value, limit: Duration) -> Result<Value, Failed> {
+    fn post(&self, path: &str, body: &Value, limit: Duration) -> Result<Value, DriverError> {
         let url = format!("{}{path}", self.base);
         let body = body.to_string();
         let answer = client(limit).post(&url, &[], body.as_bytes(), &self.stop);
-        value(answer.map_err(Failed::net)?)
+        value(answer.map_err(DriverError::net)?)
     }
 }
 
-impl Drop for Session {
+impl Drop for WebDriverSession {
     fn drop(&mut self) {
         if self.id.is_empty() || self.stop.is_fired() {
             return;
@@ -192,41 +196,45 @@ impl Drop for Session {
     }
 }
 
-impl Failed {
+impl DriverError {
     fn net(error: NetError) -> Self {
         Self::Problem(error.problem("The browser's driver"))
     }
 }
 
 fn client(limit: Duration) -> Client {
-    Client::new(Setup {
-        limits: Limits {
+    Client::new(ClientOptions {
+        limits: Timeouts {
             connect: Duration::from_secs(2),
             first_byte: limit,
             silence: limit,
         },
         agent: "Marvin".to_owned(),
         // Loopback, regardless of proxies.
-        route: Route::default(),
+        route: ProxyRoute::default(),
     })
 }
 
 /// The value of an answer.
-fn value(mut response: Response) -> Result<Value, Failed> {
+fn value(mut response: Response) -> Result<Value, DriverError> {
     let status = response.status;
-    let bytes = body(&mut response, MOST).map_err(|why| why.problem("The browser's driver"))?;
+    let bytes =
+        body(&mut response, MAX_ANSWER_BYTES).map_err(|why| why.problem("The browser's driver"))?;
     let mut answer: Value = serde_json::from_slice(&bytes).map_err(|_| {
         // Unknown paths are reported as plain text.
         let said = String::from_utf8_lossy(&bytes).into_owned();
         Problem::network(format!(
             "The browser's driver answered {status} with something that is not JSON: {}",
-            clip(&visible(said.trim()), 200)
+            clip(&escape_controls(said.trim()), 200)
         ))
     })?;
     let value = answer.get_mut("value").map(Value::take).unwrap_or_default();
     let word = |key: &str| {
         let text = value.get(key).and_then(Value::as_str).unwrap_or_default();
-        clip(&visible(text.lines().next().unwrap_or_default()), 300)
+        clip(
+            &escape_controls(text.lines().next().unwrap_or_default()),
+            300,
+        )
     };
     // Every failure has an error status; an object of the page with such a key is not one.
     if status >= 400 {
@@ -236,7 +244,7 @@ fn value(mut response: Response) -> Result<Value, Failed> {
         } else {
             error
         };
-        return Err(Failed::Said(error, word("message")));
+        return Err(DriverError::Said(error, word("message")));
     }
     Ok(value)
 }

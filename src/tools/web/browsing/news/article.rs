@@ -7,7 +7,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use super::super::link;
-use crate::base::text::{clip, visible};
+use crate::base::text::{clip, escape_controls};
 use crate::formats::html;
 
 /// Characters of a title, of an outlet's name and of a description.
@@ -33,7 +33,7 @@ pub(super) struct Article {
 }
 
 /// An article's fields as a source has them: HTML, or empty.
-pub(super) struct Raw<'a> {
+pub(super) struct RawArticle<'a> {
     pub(super) title: Option<&'a str>,
     pub(super) outlet: Option<&'a str>,
     pub(super) time: Option<Timestamp>,
@@ -41,12 +41,12 @@ pub(super) struct Raw<'a> {
     pub(super) about: Option<&'a str>,
 }
 
-impl Raw<'_> {
+impl RawArticle<'_> {
     /// The article, under its description when it has an address and no title; none without both, and for one that its outlet took back.
     pub(super) fn article(self, source: &'static str) -> Option<Article> {
         let line = |text: Option<&str>, most| {
             let line = html::line(text.unwrap_or_default());
-            clip(&visible(&line), most)
+            clip(&escape_controls(&line), most)
         };
         let about = line(self.about, ABOUT);
         let title = match line(self.title, TITLE) {
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     fn article(title: &str, url: &str, time: &str) -> Article {
-        let raw = Raw {
+        let raw = RawArticle {
             title: Some(title),
             outlet: None,
             time: time.parse().ok(),
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn an_article_shows_what_is_known() {
-        let raw = Raw {
+        let raw = RawArticle {
             title: Some("Tides &amp; <b>currents</b>"),
             outlet: Some(" The\nCoast "),
             time: "2026-11-20T23:59:30+01:00".parse().ok(),
@@ -169,7 +169,7 @@ mod tests {
             raw.article("GNews").unwrap().to_string(),
             "Tides & currents\n   The Coast · 2026-11-20 22:59 UTC · GNews\n   https://a.test/1%0A2\n   Two parts"
         );
-        let bare = Raw {
+        let bare = RawArticle {
             title: Some("Tides"),
             outlet: Some(" "),
             time: None,
@@ -181,7 +181,7 @@ mod tests {
             "Tides\n   GNews"
         );
         for title in [None, Some(" "), Some("<b></b>"), Some("[Removed]")] {
-            let raw = Raw {
+            let raw = RawArticle {
                 title,
                 outlet: None,
                 time: None,

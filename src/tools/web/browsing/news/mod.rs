@@ -11,19 +11,19 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::limit::within;
 use super::{NewsAge, SearchNews, duckduckgo, query, search};
-use crate::base::problem::{Kind, Outcome, Problem};
+use crate::base::problem::{Outcome, Problem, ProblemKind};
 use crate::base::text::plural;
 use crate::net::services::DUCKDUCKGO_NEWS;
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 use crate::tools::output::untrusted::fenced;
 use article::Article;
 use sources::{SOURCES, Source};
 
 /// Time limit for one source.
-const LIMIT: Duration = Duration::from_secs(8);
+const SOURCE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The request, common to all sources.
-struct Asked {
+struct NewsQuery {
     /// On one line.
     query: String,
     /// Articles of each source at most.
@@ -34,7 +34,7 @@ struct Asked {
 }
 
 /// A source and what came of asking it.
-type Answered = (&'static Source, Outcome<Vec<Article>>);
+type SourceNews = (&'static Source, Outcome<Vec<Article>>);
 
 impl NewsAge {
     fn hours(self) -> i64 {
@@ -65,10 +65,10 @@ impl NewsAge {
     }
 }
 
-pub(super) fn search(ctx: &Ctx, args: SearchNews) -> Outcome<String> {
+pub(super) fn search(ctx: &ToolContext, args: SearchNews) -> Outcome<String> {
     let now = ctx.world.clock.now().timestamp();
     let span = SignedDuration::from_hours(args.time_filter.hours());
-    let asked = Asked {
+    let asked = NewsQuery {
         query: query::checked(&args.query)?,
         most: args.max_results,
         age: args.time_filter,
@@ -89,7 +89,9 @@ pub(super) fn search(ctx: &Ctx, args: SearchNews) -> Outcome<String> {
     };
     // Only now: the web search may live on the same host.
     if refused {
-        ctx.world.outside.rest(&DUCKDUCKGO_NEWS, duckduckgo::REST);
+        ctx.world
+            .outside
+            .hold_back(&DUCKDUCKGO_NEWS, duckduckgo::REST);
     }
     done
 }
@@ -104,11 +106,11 @@ fn failure(name: &str, problem: &Problem) -> String {
 }
 
 fn is_refusal(answer: &Outcome<Vec<Article>>) -> bool {
-    matches!(answer, Err(problem) if problem.kind == Kind::Refused)
+    matches!(answer, Err(problem) if problem.kind == ProblemKind::Refused)
 }
 
 /// Queries every available source, all at once.
-fn ask(ctx: &Ctx, asked: &Asked) -> Vec<Answered> {
+fn ask(ctx: &ToolContext, asked: &NewsQuery) -> Vec<SourceNews> {
     let usable = SOURCES
         .iter()
         .filter(|source| source.is_usable(&ctx.world.env));
@@ -116,7 +118,7 @@ fn ask(ctx: &Ctx, asked: &Asked) -> Vec<Answered> {
         let running: Vec<_> = usable
             .map(|source| {
                 let work = move || {
-                    within(ctx, LIMIT, source.service.name, |ctx| {
+                    within(ctx, SOURCE_TIMEOUT, source.service.name, |ctx| {
                         (source.ask)(ctx, asked)
                     })
                 };
@@ -132,7 +134,7 @@ fn ask(ctx: &Ctx, asked: &Asked) -> Vec<Answered> {
 }
 
 /// The articles of the sources that answered, and a line for each that did not.
-fn told(asked: &Asked, answers: Vec<Answered>, failures: &[String]) -> String {
+fn told(asked: &NewsQuery, answers: Vec<SourceNews>, failures: &[String]) -> String {
     let mut used = Vec::new();
     let mut articles = Vec::new();
     for (source, answer) in answers {
@@ -166,7 +168,7 @@ fn told(asked: &Asked, answers: Vec<Answered>, failures: &[String]) -> String {
 }
 
 /// A web search, because every source failed.
-fn instead(ctx: &Ctx, asked: &Asked, failures: &[String]) -> Outcome<String> {
+fn instead(ctx: &ToolContext, asked: &NewsQuery, failures: &[String]) -> Outcome<String> {
     let query = format!("{} news latest", asked.query);
     let hint = "Set GNEWS_API_KEY or NEWSAPI_KEY to have a source of news that answers.";
     let keyed = SOURCES

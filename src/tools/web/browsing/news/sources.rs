@@ -4,19 +4,19 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::super::{NewsAge, duckduckgo, query, results};
-use super::Asked;
-use super::article::{Article, Raw};
+use super::NewsQuery;
+use super::article::{Article, RawArticle};
 use crate::base::env::Env;
-use crate::base::json::Pick as _;
+use crate::base::json::JsonExt as _;
 use crate::base::problem::{Outcome, Problem};
-use crate::net::service::Answer;
+use crate::net::service::ServiceResponse;
 use crate::net::services::{DUCKDUCKGO_NEWS, GNEWS, NEWSAPI, Service};
-use crate::tools::engine::context::Ctx;
+use crate::tools::engine::context::ToolContext;
 
 /// A source.
 pub(super) struct Source {
     pub(super) service: &'static Service,
-    pub(super) ask: fn(&Ctx, &Asked) -> Outcome<Vec<Article>>,
+    pub(super) ask: fn(&ToolContext, &NewsQuery) -> Outcome<Vec<Article>>,
 }
 
 /// All of them; of two that have the same article the first one shows it.
@@ -47,7 +47,7 @@ fn language(query: &str) -> Option<&'static str> {
     query.is_ascii().then_some("en")
 }
 
-fn gnews(ctx: &Ctx, asked: &Asked) -> Outcome<Vec<Article>> {
+fn gnews(ctx: &ToolContext, asked: &NewsQuery) -> Outcome<Vec<Article>> {
     let key = GNEWS.key_in(&ctx.world.env).unwrap_or_default();
     let query = query::for_gnews(&asked.query)?;
     let answer = ctx
@@ -63,7 +63,7 @@ fn gnews(ctx: &Ctx, asked: &Asked) -> Outcome<Vec<Article>> {
     read_gnews(&answer, asked.most)
 }
 
-fn read_gnews(answer: &Answer, most: usize) -> Outcome<Vec<Article>> {
+fn read_gnews(answer: &ServiceResponse, most: usize) -> Outcome<Vec<Article>> {
     let said = answer.value().as_ref().and_then(gnews_said);
     let said = said.filter(|said| !said.is_empty());
     // A page with this status comes from a proxy on the way.
@@ -83,7 +83,7 @@ fn read_gnews(answer: &Answer, most: usize) -> Outcome<Vec<Article>> {
         _ => return Err(answer.unreadable()),
     }
     let article = |item: &Value| {
-        let raw = Raw {
+        let raw = RawArticle {
             title: item.text("title"),
             outlet: item.text("source/name"),
             time: item.text("publishedAt").and_then(moment),
@@ -127,7 +127,7 @@ fn is_about_quota(said: &str) -> bool {
     marks.iter().any(|mark| said.contains(mark))
 }
 
-fn used_up(answer: &Answer, said: Option<String>) -> Problem {
+fn used_up(answer: &ServiceResponse, said: Option<String>) -> Problem {
     let said = said.map(|said| format!(": {}", answer.said(&said)));
     let said = said.unwrap_or_default();
     Problem::limit(format!(
@@ -137,7 +137,7 @@ fn used_up(answer: &Answer, said: Option<String>) -> Problem {
     .next("They reset at 00:00 UTC.")
 }
 
-fn newsapi(ctx: &Ctx, asked: &Asked) -> Outcome<Vec<Article>> {
+fn newsapi(ctx: &ToolContext, asked: &NewsQuery) -> Outcome<Vec<Article>> {
     let key = NEWSAPI.key_in(&ctx.world.env).unwrap_or_default();
     let answer = ctx
         .ask(&NEWSAPI)
@@ -152,7 +152,7 @@ fn newsapi(ctx: &Ctx, asked: &Asked) -> Outcome<Vec<Article>> {
     read_newsapi(&answer, asked.most)
 }
 
-fn read_newsapi(answer: &Answer, most: usize) -> Outcome<Vec<Article>> {
+fn read_newsapi(answer: &ServiceResponse, most: usize) -> Outcome<Vec<Article>> {
     let said = |value: &Value| {
         value
             .text("message")
@@ -194,7 +194,7 @@ fn read_newsapi(answer: &Answer, most: usize) -> Outcome<Vec<Article>> {
         (None, _) => return Err(answer.unreadable()),
     }
     let article = |item: &Value| {
-        let raw = Raw {
+        let raw = RawArticle {
             title: item.text("title"),
             outlet: item.text("source/name"),
             time: item.text("publishedAt").and_then(moment),
@@ -208,7 +208,7 @@ fn read_newsapi(answer: &Answer, most: usize) -> Outcome<Vec<Article>> {
 }
 
 /// Best effort: plain programs are refused most of the time.
-fn duckduckgo_news(ctx: &Ctx, asked: &Asked) -> Outcome<Vec<Article>> {
+fn duckduckgo_news(ctx: &ToolContext, asked: &NewsQuery) -> Outcome<Vec<Article>> {
     let query = query::for_duckduckgo(&asked.query)?;
     let ask = || duckduckgo::headed(ctx.ask(&DUCKDUCKGO_NEWS), &DUCKDUCKGO_NEWS);
     let page = ask().path("/").query("q", &query).get()?;
@@ -246,12 +246,12 @@ fn token(page: &str) -> Option<String> {
 }
 
 /// The articles; `None` for an unexpected answer.
-fn read_duckduckgo(answer: &Answer, most: usize) -> Option<Outcome<Vec<Article>>> {
+fn read_duckduckgo(answer: &ServiceResponse, most: usize) -> Option<Outcome<Vec<Article>>> {
     let value = answer.value().filter(|_| answer.is_ok())?;
     value.at("results").and_then(Value::as_array)?;
     let article = |item: &Value| {
         let seconds = item.whole("date");
-        let raw = Raw {
+        let raw = RawArticle {
             title: item.text("title"),
             outlet: item.text("source"),
             time: seconds.and_then(|seconds| Timestamp::from_second(seconds).ok()),
@@ -265,7 +265,7 @@ fn read_duckduckgo(answer: &Answer, most: usize) -> Option<Outcome<Vec<Article>>
 }
 
 /// The problem with an answer that has no news. The refusal of every plain program is not a ban; a bot check is one.
-fn unusable(ctx: &Ctx, answer: &Answer) -> Problem {
+fn unusable(ctx: &ToolContext, answer: &ServiceResponse) -> Problem {
     if answer.status == 403 {
         return Problem::refused("It refuses programs other than browsers (403).");
     }

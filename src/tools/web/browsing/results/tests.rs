@@ -101,7 +101,7 @@ fn no_page_is_too_much() {
         .map(|n| row.replace('N', &n.to_string()) + &"word ".repeat(500))
         .collect();
     let found = read(&page).hits;
-    assert_eq!(found.len(), MOST);
+    assert_eq!(found.len(), MAX_RESULTS);
     assert!(
         found
             .iter()

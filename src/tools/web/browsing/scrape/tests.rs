@@ -13,14 +13,14 @@ use super::super::driver::Family;
 use super::*;
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
-use crate::chat::event::{Event, Listener};
-use crate::tools::engine::context::World;
-use crate::tools::engine::policy::Bounds;
+use crate::chat::event::{Event, EventSink};
+use crate::tools::engine::context::SessionContext;
+use crate::tools::engine::policy::ToolPolicy;
 
 struct NullSink;
 
-impl Listener for NullSink {
-    fn hear(&self, _event: Event) {}
+impl EventSink for NullSink {
+    fn emit(&self, _event: Event) {}
 }
 
 /// A server whose page waits for a script that never comes, and a message for each request of it.
@@ -57,21 +57,26 @@ fn skip(why: &str) {
 }
 
 /// The installed browsers; the tests' own environment is used for nothing else.
-fn pairs() -> (Vec<Pair>, String) {
+fn pairs() -> (Vec<DriverPair>, String) {
     let path = std::env::var("PATH").unwrap_or_default();
     let env = Env::from([("PATH", path.as_str())]);
     (installed(&env), path)
 }
 
-fn context(port: u16, path: &str) -> Ctx {
+fn context(port: u16, path: &str) -> ToolContext {
     let allowed = format!("127.0.0.1:{port}");
     let env = Env::from([("PATH", path), ("MARVIN_ALLOW_PRIVATE", allowed.as_str())]);
-    let world = World::new(env, Bounds::default());
-    Ctx::new(Arc::new(world), Cancel::new(), Arc::new(NullSink))
+    let world = SessionContext::new(env, ToolPolicy::default());
+    ToolContext::new(Arc::new(world), Cancel::new(), Arc::new(NullSink))
 }
 
 /// Loads the page of `port` with less patience.
-fn load(ctx: &Ctx, port: u16, pair: &Pair, patience: Patience) -> Outcome<String> {
+fn load(
+    ctx: &ToolContext,
+    port: u16,
+    pair: &DriverPair,
+    patience: DriverTimeouts,
+) -> Outcome<String> {
     let url = format!("http://127.0.0.1:{port}/");
     let args = ScrapePage {
         url: url.clone(),
@@ -80,16 +85,16 @@ fn load(ctx: &Ctx, port: u16, pair: &Pair, patience: Patience) -> Outcome<String
         max_length: 4000,
     };
     let address = Address::parse(&url)?;
-    let fetched = Fetched {
+    let fetched = FetchedPage {
         address: address.clone(),
         status: 200,
-        kind: Kind::Html,
+        kind: ContentKind::Html,
         text: String::new(),
     };
     Browser::start(ctx, pair, patience)
         .and_then(|browser| browsed(ctx, &args, &address, &fetched, browser))
         .map(|taken| told(&args, &address, taken))
-        .map_err(Failed::problem)
+        .map_err(DriverError::problem)
 }
 
 /// Processes that have `folder` in their environment or arguments and are not dead.
@@ -115,7 +120,7 @@ fn a_page_that_never_finishes_is_read_as_far_as_it_came() {
     };
     let (port, _waiting) = slow();
     let ctx = context(port, &path);
-    let patience = Patience {
+    let patience = DriverTimeouts {
         load: Duration::from_millis(3_500),
         script: Duration::from_secs(5),
     };
@@ -155,15 +160,15 @@ fn a_stopped_call_leaves_no_process_and_no_folder() {
                 ("TMPDIR", mark.as_str()),
                 ("MARVIN_ALLOW_PRIVATE", "127.0.0.1"),
             ]);
-            let world = World::new(env, Bounds::default());
-            let ctx = Ctx {
+            let world = SessionContext::new(env, ToolPolicy::default());
+            let ctx = ToolContext {
                 world: Arc::new(world),
                 ..ctx
             };
             let stop = ctx.stop.clone();
             let (problem, ended) = thread::scope(|scope| {
                 let running = scope.spawn(|| {
-                    let problem = load(&ctx, port, pair, PATIENCE).unwrap_err();
+                    let problem = load(&ctx, port, pair, PAGE_TIMEOUTS).unwrap_err();
                     (problem, Instant::now())
                 });
                 match loading {

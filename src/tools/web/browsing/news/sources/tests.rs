@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::*;
 
-fn answer(service: &'static Service, status: u16, value: &Value) -> Answer {
-    Answer::new(service, status, value.to_string().into_bytes())
+fn answer(service: &'static Service, status: u16, value: &Value) -> ServiceResponse {
+    ServiceResponse::new(service, status, value.to_string().into_bytes())
 }
 
 fn shown(articles: Outcome<Vec<Article>>) -> Result<Vec<String>, String> {
@@ -215,7 +215,7 @@ fn queries_in_other_scripts_are_not_asked_for_in_english() {
 fn what_a_source_says_is_kept_whole_and_nothing_is_made_up() {
     let page = |service, status| {
         let page = b"<!doctype html><title>Attention</title>".to_vec();
-        Answer::new(service, status, page)
+        ServiceResponse::new(service, status, page)
     };
     for (value, wanted) in [
         (
