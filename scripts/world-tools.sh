@@ -1,7 +1,7 @@
 #!/bin/sh
 # Puts uv, yt-dlp, gh and a Python with feedparser into a folder for the tests that run the real programs. As root it also installs
 # lynx, and Chromium with its driver, which do not work out of a folder; nothing else is installed on the system:
-#   PATH="$(scripts/world-tools.sh)/bin:$PATH" cargo test --test suite world::
+#   PATH="$(scripts/world-tools.sh)/bin:$PATH" cargo test --test suite downloads::
 # The tests of pages (cargo test web) find theirs on the usual PATH.
 set -eu
 dir=${1:-${TMPDIR:-/tmp}/marvin-world-tools}

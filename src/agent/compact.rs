@@ -26,7 +26,7 @@ pub(crate) fn compact(ctx: &ToolContext, messages: &mut Vec<Message>) -> Outcome
         Level::Info,
         "🔄 Compacting conversation history...".to_owned(),
     ));
-    let project = ctx.world.place.root();
+    let project = ctx.world.working_dir.root();
     let stamp = ctx.world.clock.stamp();
     scratch::hide(ctx);
     backup(ctx, project.as_deref(), &stamp, messages)?;

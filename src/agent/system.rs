@@ -27,7 +27,7 @@ pub(crate) fn prompt(world: &SessionContext, person: &UserFacts, coding: bool) -
     section(&mut out, "Preferences", &person.preferences);
     let _ = write!(out, "\n\n## Active profile\n{}", world.profile());
     section(&mut out, "Saved places", &person.places);
-    if let Some(root) = world.place.root() {
+    if let Some(root) = world.working_dir.root() {
         project(&mut out, world, &root, coding);
     }
     let date = world.clock.now().strftime("%A, %-d %B %Y").to_string();

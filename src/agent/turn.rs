@@ -56,7 +56,7 @@ impl TurnLimits {
 }
 
 /// A conversation and all that answering it needs.
-pub(crate) struct Talk<'a> {
+pub(crate) struct Conversation<'a> {
     /// Provider and model.
     pub target: &'a ModelTarget,
     /// Tools offered, rendered once for the whole session.
@@ -75,7 +75,7 @@ pub(crate) struct Talk<'a> {
     pub effects: Vec<Effect>,
 }
 
-impl<'a> Talk<'a> {
+impl<'a> Conversation<'a> {
     /// A conversation of `messages` that `target` answers, with the limits of its mode.
     pub(crate) fn new(
         target: &'a ModelTarget,

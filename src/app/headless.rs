@@ -14,7 +14,7 @@ use super::setup::{self, ProcessStart};
 use super::stream::{StdoutSink, say};
 use super::summarize::summarizer;
 use super::watch::RunWatch;
-use crate::agent::turn::Talk;
+use crate::agent::turn::Conversation;
 use crate::app::run_notice;
 use crate::base::cancel::Cancel;
 use crate::base::problem::{Outcome, Problem};
@@ -141,9 +141,9 @@ fn work(run: &HeadlessRun) -> Outcome<()> {
             .map_err(|why| Problem::system("Cannot write to standard output", why))?,
     );
     let ctx = ToolContext::new(Arc::clone(&world), stop.clone(), stream.clone());
-    let offer = world.registry.offer(&world.bounds, facts.tools);
+    let offer = world.registry.offer(&world.policy, facts.tools);
     let messages = vec![Message::user(prompt)];
-    let mut talk = Talk::new(&target, &offer, &person, messages, true);
+    let mut talk = Conversation::new(&target, &offer, &person, messages, true);
     let answer = talk.answer(&ctx);
     let written = stream.finish();
     match written {

@@ -76,7 +76,7 @@ pub(crate) fn person(
     warn: &mut dyn FnMut(String),
 ) -> UserFacts {
     // A sub-agent works on a task; the user's life is not part of it.
-    if world.bounds.depth > 0 {
+    if world.policy.depth > 0 {
         return UserFacts::default();
     }
     let Ok(profile) = world.paths.profile(&world.profile()) else {

@@ -58,13 +58,6 @@ pub(crate) struct CliArgs {
 }
 
 impl CliArgs {
-    /// Puts what flags say above the environment, which children and tools read.
-    pub(crate) fn set_env(&self, env: &mut Env) {
-        if let Some(tools) = &self.tools {
-            env.set("MARVIN_TOOLS", tools.clone());
-        }
-    }
-
     /// Which model is to answer. `MARVIN_MODEL` is a caller's word to a run that nobody watches.
     pub(crate) fn model_choice(&self, env: &Env) -> ModelChoice {
         let of_caller = || env.get("MARVIN_MODEL").filter(|_| self.non_interactive);

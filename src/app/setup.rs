@@ -50,23 +50,23 @@ pub(crate) fn world(
     let active = profile::active(&world.paths);
     world.set_profile(&active);
     match (given, &start.current) {
-        (Some(dir), _) => world.place.set(
+        (Some(dir), _) => world.working_dir.set(
             Root::open(dir)
                 .map_err(|problem| problem.next("--working-dir needs a folder that exists."))?,
             true,
         ),
         (None, Some(current)) if is_project(&start.env, current) => {
             if let Ok(root) = Root::open(current) {
-                world.place.set(root, world.bounds.depth > 0);
+                world.working_dir.set(root, world.policy.depth > 0);
             }
         }
-        (None, Some(current)) => world.place.leave_unset(current.clone()),
+        (None, Some(current)) => world.working_dir.leave_unset(current.clone()),
         (None, None) => {}
     }
     Ok(world)
 }
 
-/// The home folder and `/` are no projects (decisions.md 23).
+/// The home folder and `/` are no projects.
 fn is_project(env: &Env, dir: &Path) -> bool {
     let home = env.get("HOME").map(Path::new);
     let same = |other: &Path| {

@@ -30,11 +30,6 @@ impl Env {
         self.below.insert(name.to_owned(), value);
     }
 
-    /// Replaces a variable for this process alone; flags use it, because a flag beats the environment.
-    pub fn set(&mut self, name: &str, value: impl Into<String>) {
-        self.vars.insert(name.to_owned(), value.into());
-    }
-
     /// The value of `name` if it is set and not empty.
     pub fn get(&self, name: &str) -> Option<&str> {
         let set =

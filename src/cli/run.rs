@@ -51,7 +51,6 @@ pub(crate) fn run(args: Vec<OsString>, mut env: Env) -> CliOutcome {
         }
         Ok(CliCommand::Run(low)) => {
             warn(variables::layer(&mut env));
-            low.set_env(&mut env);
             talk(low, env)
         }
         Err(problem) => {

@@ -44,7 +44,7 @@ pub(crate) fn raw<'a>(path: &Path, bytes: &'a [u8]) -> Outcome<Vec<&'a str>> {
 
 fn ununderstood(path: &Path, why: serde_json::Error) -> Problem {
     Problem::config(format!("{} cannot be understood: {why}.", path.display()))
-        .next("Mend the file; otherwise the next change moves it aside and begins anew.")
+        .next("Fix the file; otherwise the next change moves it aside and starts a new one.")
         .because(why)
 }
 

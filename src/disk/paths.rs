@@ -1,4 +1,4 @@
-//! `Paths`: the only place that knows what Marvin's files are called (contract/interfaces.md 10). Reads nothing.
+//! `Paths`: the only place that knows what Marvin's files are called. Reads nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem};
 use crate::base::text::{clip, escape_controls};
 
-/// The folder below `~/.config`; the project's old name, kept (contract/interfaces.md 10).
+/// The folder below `~/.config`; the project's old name, kept.
 const CONFIG: &str = ".config/local-finder";
 
 /// The locations of one user's files.
@@ -70,7 +70,7 @@ impl Paths {
         self.base("usage.json")
     }
 
-    /// Settings (decisions.md 18).
+    /// Settings.
     pub fn settings(&self) -> Outcome<PathBuf> {
         self.base("config.yaml")
     }
@@ -180,7 +180,7 @@ impl Paths {
         Ok(self.cache()?.join("gates"))
     }
 
-    /// `~/.marvin/instructions/<path>.md` for a project folder given as absolute path (contract/interfaces.md 10.2).
+    /// `~/.marvin/instructions/<path>.md` for a project folder given as absolute path.
     pub fn instructions_for(&self, project: &Path) -> Outcome<PathBuf> {
         let text = project.to_string_lossy();
         let name = text.trim_matches('/').replace('/', "_");
@@ -188,7 +188,7 @@ impl Paths {
         Ok(folder.join(format!("{name}.md")))
     }
 
-    /// Where instructions for a project are looked for, first hit wins (contract/interfaces.md 10.2). Without a home folder the
+    /// Where instructions for a project are looked for, first hit wins. Without a home folder the
     /// project's own places remain.
     pub fn instructions(&self, project: &Path) -> Vec<PathBuf> {
         let own = ProjectPaths::new(project);
@@ -311,7 +311,7 @@ impl ProjectPaths {
     }
 }
 
-/// A name that becomes a file's: letters, digits, `-` and `_`, at most 64, no `-` in front (sharp-edges.md, Paths).
+/// A name that becomes a file's: letters, digits, `-` and `_`, at most 64, no `-` in front.
 fn file_name<'a>(what: &str, name: &'a str) -> Outcome<&'a str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if !name.is_empty() && name.len() <= 64 && !name.starts_with('-') && name.chars().all(plain) {

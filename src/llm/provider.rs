@@ -50,7 +50,7 @@ pub struct Request<'a> {
     pub effort: Effort,
 }
 
-/// Reasoning effort (contract/interfaces.md 6: high in coding mode, low otherwise).
+/// Reasoning effort: high in coding mode, low otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
     /// A quick answer.
@@ -103,7 +103,7 @@ pub struct Offered {
     pub about: Cow<'static, str>,
     /// Its parameters.
     pub params: Params,
-    /// Phrases that call it without a model (decisions.md 4).
+    /// Phrases that call it without a model.
     pub phrases: Phrases,
 }
 

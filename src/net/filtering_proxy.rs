@@ -243,9 +243,10 @@ fn connect(
         return Err(Problem::input("Invalid host for a tunnel."));
     }
     let route = ProxyRoute::to(&shared.env, &address.to_string())?;
-    let judged = shared
-        .guard
-        .judge(&address, route.proxy.is_some(), CONNECT, &shared.stop)?;
+    let judged =
+        shared
+            .guard
+            .resolve_allowed(&address, route.proxy.is_some(), CONNECT, &shared.stop)?;
     let unreachable =
         |why: io::Error| Problem::system(format!("{} cannot be reached", address.host), why);
     let Some(proxy) = route.proxy else {

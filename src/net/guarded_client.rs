@@ -136,9 +136,12 @@ impl GuardedClient {
     ) -> Outcome<Response> {
         let url = address.to_string();
         let mut route = ProxyRoute::to(&self.env, &url)?;
-        let found = self
-            .guard
-            .judge(address, route.proxy.is_some(), self.limits.connect, stop)?;
+        let found = self.guard.resolve_allowed(
+            address,
+            route.proxy.is_some(),
+            self.limits.connect,
+            stop,
+        )?;
         route.pinned = Some(found);
         let client = Client::new(ClientOptions {
             limits: self.limits,

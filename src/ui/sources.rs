@@ -85,7 +85,7 @@ impl Candidates<'_> {
         if let Some(rest) = folder.strip_prefix("~/") {
             return Some(Path::new(world.env.get("HOME")?).join(rest));
         }
-        Some(match world.place.root() {
+        Some(match world.working_dir.root() {
             Some(root) => root.path().join(folder),
             None => Path::new(if folder.is_empty() { "." } else { folder }).to_owned(),
         })

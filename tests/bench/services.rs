@@ -63,22 +63,26 @@ fn run(tool: &str, sample: &Sample, args: &Value) -> (f64, f64) {
     let server = sample.server();
     let home = tempfile::tempdir().unwrap();
     let url = server.url("");
-    let mut env = Env::from([
-        ("HOME", home.path().to_str().unwrap()),
-        ("MARVIN_CONTACT", "bench@example.org"),
-    ]);
-    env.set(
-        "MARVIN_CONFIG_DIR",
-        home.path().join("config").to_str().unwrap(),
-    );
-    env.set("PATH", std::env::var("PATH").unwrap_or_default());
-    env.set("MARVIN_ALLOW_PRIVATE", server.address().to_string());
+    let config = home.path().join("config");
+    let mut vars: Vec<(String, String)> = [
+        ("HOME", home.path().display().to_string()),
+        ("MARVIN_CONTACT", "bench@example.org".to_owned()),
+        ("MARVIN_CONFIG_DIR", config.display().to_string()),
+        ("PATH", std::env::var("PATH").unwrap_or_default()),
+        ("MARVIN_ALLOW_PRIVATE", server.address().to_string()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into();
     for service in SERVICES {
-        env.set(&variable(service.id), url.clone());
+        vars.push((variable(service.id), url.clone()));
         if let Some(key) = service.key {
-            env.set(key, "bench-key-bench-key");
+            vars.push((key.to_owned(), "bench-key-bench-key".to_owned()));
         }
     }
+    let env = Env::new(
+        vars.into_iter()
+            .map(|(name, value)| (name.into(), value.into())),
+    );
     let bounds = ToolPolicy::new(&env, &mut |_| {}).unwrap();
     let ctx = ToolContext::new(
         Arc::new(SessionContext::new(env, bounds)),

@@ -42,9 +42,9 @@ pub(crate) fn run(
     stop: &Cancel,
 ) -> Outcome<ToolOutput> {
     let mut world = setup::world(start, given, &mut |words| say(&format!("Warning: {words}")))?;
-    if let (None, None, Some(current)) = (world.place.root(), given, &start.current) {
-        world.place = Default::default();
-        world.place.set(Root::open(current)?, false);
+    if let (None, None, Some(current)) = (world.working_dir.root(), given, &start.current) {
+        world.working_dir = Default::default();
+        world.working_dir.set(Root::open(current)?, false);
     }
     // Only a directory that was named on the command line moves notes and tickets into the project; otherwise they are the user's own.
     world.set_coding(given.is_some());

@@ -110,7 +110,7 @@ enum AttachTarget {
 
 /// The file meant by `name`: from the home folder, from the root, or from the working directory. `None` when it does not exist.
 fn place(name: &str, world: &SessionContext) -> Option<AttachTarget> {
-    let root = world.place.root();
+    let root = world.working_dir.root();
     let path = match (name.strip_prefix("~/"), world.env.get("HOME"), &root) {
         (Some(rest), Some(home), _) => Path::new(home).join(rest),
         (_, _, Some(root)) => root.path().join(name),
@@ -255,7 +255,7 @@ mod tests {
         let mut world = SessionContext::new(env, ToolPolicy::default());
         let asked = Arc::default();
         world.approval = Approval::Ask(Arc::new(Answers(agrees, Arc::clone(&asked))));
-        world.place.set(Root::open(dir).unwrap(), false);
+        world.working_dir.set(Root::open(dir).unwrap(), false);
         (
             ToolContext::new(Arc::new(world), Cancel::new(), Arc::new(NullSink)),
             asked,

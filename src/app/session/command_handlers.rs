@@ -78,7 +78,7 @@ impl Session {
     pub(super) fn toggle_coding(&mut self) {
         let on = !self.world.coding();
         self.world.set_coding(on);
-        let place = self.world.place.root();
+        let place = self.world.working_dir.root();
         let words = match (on, place) {
             (false, _) => "Coding mode is off.".to_owned(),
             (true, Some(root)) => format!("Coding mode, in {}.", root.path().display()),
@@ -89,7 +89,11 @@ impl Session {
 
     /// Where the user's commands run: the working directory, else where Marvin was started, else home.
     pub(super) fn place(&self) -> PathBuf {
-        let root = self.world.place.root().map(|root| root.path().to_owned());
+        let root = self
+            .world
+            .working_dir
+            .root()
+            .map(|root| root.path().to_owned());
         root.or_else(|| self.current.clone())
             .or_else(|| self.home())
             .unwrap_or_else(|| PathBuf::from("/"))

@@ -137,7 +137,7 @@ impl Session {
     ) {
         let (world, inbox) = (Arc::clone(&self.world), Arc::clone(&self.inbox));
         let begun = self.work("list", move || {
-            inbox.send(WorkerEvent::Listing(make(&world)))
+            inbox.send(WorkerEvent::Listing(make(&world)));
         });
         self.listings += usize::from(begun);
     }

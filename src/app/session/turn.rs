@@ -10,7 +10,7 @@ use crossbeam_channel::Receiver;
 use super::attach;
 use super::inbox::{EventRelay, Inbox, TurnEnd, WorkerEvent};
 use crate::agent::model_target::ModelTarget;
-use crate::agent::turn::Talk;
+use crate::agent::turn::Conversation;
 use crate::app::setup;
 use crate::base::cancel::Cancel;
 use crate::base::problem::Problem;
@@ -86,7 +86,7 @@ impl TurnJob {
         self.world.reading.reset();
         let said = attach::with_files(&self.text, &ctx, &mut |words| notice(words));
         messages.push(Message::user(said));
-        let mut talk = Talk::new(&self.target, &self.offer, &person, messages, self.coding);
+        let mut talk = Conversation::new(&self.target, &self.offer, &person, messages, self.coding);
         talk.limits.until_switch = true;
         talk.meter = self.meter;
         let failure = talk.answer(&ctx).err();

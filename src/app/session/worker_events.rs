@@ -97,7 +97,7 @@ impl Session {
                 self.world.set_summarizer(summarizer);
                 self.brain = BackendState::Ready {
                     target,
-                    offer: Arc::new(self.world.registry.offer(&self.world.bounds, most)),
+                    offer: Arc::new(self.world.registry.offer(&self.world.policy, most)),
                 };
             }
             Err(problem) => {

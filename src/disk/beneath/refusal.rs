@@ -136,7 +136,7 @@ impl Root {
                 self.path.display()
             ))
             .next(if self.called == WORKING {
-                "Choose another with set_working_dir, or make it again and start anew."
+                "Choose another with set_working_dir, or make it again and start over."
             } else {
                 "Make it again."
             });

@@ -369,7 +369,7 @@ impl<'a> FeedWalk<'a> {
                 offer(&mut draft.summary, rank, read(capture.style));
             }
             FeedField::Date(rank) => {
-                offer(&mut draft.date, rank, date::shown(&read(TextType::Plain)))
+                offer(&mut draft.date, rank, date::shown(&read(TextType::Plain)));
             }
             FeedField::Link | FeedField::Guid | FeedField::Id => {
                 let text = capture.text.trim().to_owned();

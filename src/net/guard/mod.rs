@@ -83,7 +83,7 @@ impl Guard {
     ///
     /// # Errors
     /// `Refused` for a private address; `Network` when the name cannot be resolved and there is no proxy; `Cancelled`.
-    pub(crate) fn judge(
+    pub(crate) fn resolve_allowed(
         &self,
         address: &Address,
         proxied: bool,

@@ -36,7 +36,7 @@ const NAMES: &[(&str, &str)] = &[
 
 fn kind(guard: &Guard, url: &str, proxied: bool) -> Result<usize, ProblemKind> {
     let address = Address::parse(url).unwrap();
-    let judged = guard.judge(&address, proxied, LIMIT, &Cancel::new());
+    let judged = guard.resolve_allowed(&address, proxied, LIMIT, &Cancel::new());
     judged
         .map(|found| found.len())
         .map_err(|problem| problem.kind)
@@ -119,7 +119,7 @@ fn a_look_up_that_hangs_is_left_when_cancelled() {
     let address = Address::parse("http://slow.test/").unwrap();
     let begun = std::time::Instant::now();
     thread::scope(|scope| {
-        let waiting = scope.spawn(|| guard.judge(&address, false, LIMIT, &stop));
+        let waiting = scope.spawn(|| guard.resolve_allowed(&address, false, LIMIT, &stop));
         stop.fire();
         assert!(waiting.join().unwrap().unwrap_err().is_cancelled());
     });

@@ -1,4 +1,4 @@
-//! The conversation on disk: `chat_log.json`, one JSON array that grows in place (contract/interfaces.md 10).
+//! The conversation on disk: `chat_log.json`, one JSON array that grows in place.
 //!
 //! Torn writes cost at most the entry that was being written: the closing bracket is overwritten in one write, under the lock, and
 //! whoever comes next cuts off what is not whole.
@@ -209,11 +209,14 @@ impl ChatLog {
         Ok(taken.iter().filter_map(LogEntry::read).collect())
     }
 
-    /// Every entry as it stands, with fields of others; nothing without a log. A torn end is mended first.
+    /// Every entry with all its fields; `None` without a log. A torn end is repaired first; a file that is not a log stays as it is.
     ///
     /// # Errors
-    /// It cannot be read, or an entry is no object.
+    /// It cannot be read, or an entry is not an object.
     pub(crate) fn entries(&self, warn: &mut dyn FnMut(String)) -> Outcome<Option<Vec<RawEntry>>> {
+        self.look(1).map_err(|problem| {
+            problem.next("Nothing was changed. Move the file away to start a new one.")
+        })?;
         let _held = self.hold(1, warn)?;
         let before = atomic::read(&self.path, STATE_CAP)?;
         before.map(|before| self.parsed(&before)).transpose()
@@ -262,7 +265,7 @@ impl ChatLog {
     fn look(&self, n: usize) -> Outcome<Tail> {
         match fs::metadata(&self.path) {
             Ok(about) if !about.is_file() => Err(Problem::config(format!(
-                "{} is no ordinary file.",
+                "{} is not a regular file.",
                 self.path.display()
             ))
             .next("Move it away; until then the conversation is not saved.")),
@@ -271,7 +274,7 @@ impl ChatLog {
         }
     }
 
-    /// Takes the lock, sets a file aside that is no log, mends a torn end.
+    /// Takes the lock, sets aside a file that is not a log, repairs a torn end.
     fn hold(&self, n: usize, warn: &mut dyn FnMut(String)) -> Outcome<LockedLog> {
         let lock = Lock::take(&self.path, LOCK_TIMEOUT, &Cancel::new())?;
         let tail = match self.look(n) {

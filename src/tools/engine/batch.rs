@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, never, select, unbounded};
 
-use super::call_pauses::Pauses;
+use super::call_pauses::CallPauses;
 use super::context::ToolContext;
 use super::registry::{self, FinishedCall};
 use crate::base::cancel::Cancel;
@@ -59,7 +59,7 @@ struct CallThread {
     limit: Duration,
     /// When its time is up, were it not for its pauses.
     until: Instant,
-    pauses: Arc<Pauses>,
+    pauses: Arc<CallPauses>,
     answered_by: Arc<AnsweredBy>,
     stop: Cancel,
     /// Its limit passed and its stop sign fired.
@@ -158,7 +158,7 @@ impl<'a> CallPhase<'a> {
     fn start(&self, at: usize, call: ToolCall) -> Outcome<CallThread> {
         let limit = self.ctx.world.registry.plan(&call).limit;
         let (stop, with_turn) = self.ctx.stop.child();
-        let pauses = Arc::new(Pauses::default());
+        let pauses = Arc::new(CallPauses::default());
         let answered_by = Arc::new(AnsweredBy::default());
         let ctx = ToolContext {
             stop: stop.clone(),
@@ -340,7 +340,7 @@ mod tests {
                 ("MARVIN_CONFIG_DIR", dir.path().to_str().unwrap()),
             ]);
             let mut world = SessionContext::new(env, ToolPolicy::default());
-            world.place.set(Root::open(dir.path()).unwrap(), true);
+            world.working_dir.set(Root::open(dir.path()).unwrap(), true);
             let thought = Arc::new(Mutex::default());
             world.approval = Approval::Ask(Arc::new(User {
                 verdict,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// How long a call waited for an answer of the person.
 #[derive(Debug, Default)]
-pub struct Pauses(Mutex<Paused>);
+pub struct CallPauses(Mutex<Paused>);
 
 #[derive(Debug, Default)]
 struct Paused {
@@ -13,7 +13,7 @@ struct Paused {
     since: Option<Instant>,
 }
 
-impl Pauses {
+impl CallPauses {
     /// Runs `wait` with the call's time standing still.
     pub fn during<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.lock().since = Some(Instant::now());
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn only_waits_count_and_the_running_one_too() {
-        let pauses = Pauses::default();
+        let pauses = CallPauses::default();
         assert_eq!(pauses.total(), Duration::ZERO);
         let inside = pauses.during(|| {
             let since = Instant::now();

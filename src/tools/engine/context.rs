@@ -20,13 +20,13 @@ use crate::store::preferences;
 use crate::store::profiles::ActiveProfile;
 use crate::store::usage;
 use crate::tools::engine::approval::{Approval, ApprovalRequest};
-use crate::tools::engine::call_pauses::Pauses;
+use crate::tools::engine::call_pauses::CallPauses;
 use crate::tools::engine::context_gauge::ContextGauge;
 use crate::tools::engine::module_state::ModuleState;
 use crate::tools::engine::policy::ToolPolicy;
 use crate::tools::engine::read_budget::ReadBudget;
 use crate::tools::engine::registry::Registry;
-use crate::tools::engine::working_dir::Place;
+use crate::tools::engine::working_dir::WorkingDir;
 
 /// Everything that the tools of one session share.
 pub struct SessionContext {
@@ -39,10 +39,10 @@ pub struct SessionContext {
     /// Which tools there are.
     pub registry: Registry,
     /// Which tools are allowed.
-    pub bounds: ToolPolicy,
+    pub policy: ToolPolicy,
     /// The working directory and its fence.
-    pub place: Place,
-    /// Coding mode: with a working directory, notes are the project's (contract/interfaces.md 14). True unless a session says otherwise.
+    pub working_dir: WorkingDir,
+    /// Coding mode: with a working directory, notes are the project's. True unless a session says otherwise.
     pub coding: AtomicBool,
     /// How much text `read_file` has handed out.
     pub reading: ReadBudget,
@@ -61,7 +61,7 @@ pub struct SessionContext {
     /// Shortens conversations with the session's model, where there is one.
     pub summarizer: RwLock<Option<Arc<dyn Summarizer>>>,
     /// The way to outside services.
-    pub outside: ServiceClient,
+    pub services: ServiceClient,
     /// What single tool modules keep for the session.
     pub modules: ModuleState,
 }
@@ -83,7 +83,7 @@ pub trait Summarizer: Send + Sync {
 
 impl SessionContext {
     /// A world for `env`, with nothing chosen yet.
-    pub fn new(env: Env, bounds: ToolPolicy) -> Self {
+    pub fn new(env: Env, policy: ToolPolicy) -> Self {
         let (paths, clock) = (Paths::new(&env), Clock::new(&env));
         let profile = Arc::<ActiveProfile>::default();
         let alerts = Alerts::new(
@@ -94,12 +94,12 @@ impl SessionContext {
         );
         let alerts = Arc::new(alerts);
         Self {
-            outside: ServiceClient::new(&env, paths.gates().ok()),
+            services: ServiceClient::new(&env, paths.gates().ok()),
             paths,
             clock,
             registry: Registry::default(),
-            bounds,
-            place: Place::default(),
+            policy,
+            working_dir: WorkingDir::default(),
             coding: AtomicBool::new(true),
             reading: ReadBudget::default(),
             context: ContextGauge::default(),
@@ -126,7 +126,7 @@ impl SessionContext {
 
     /// The project that Marvin works in: the working directory, in coding mode.
     pub fn project(&self) -> Option<Arc<Root>> {
-        self.place.root().filter(|_| self.coding())
+        self.working_dir.root().filter(|_| self.coding())
     }
 
     /// What shortens conversations from now on.
@@ -150,7 +150,7 @@ impl SessionContext {
         self.profile.set(name);
     }
 
-    /// The contact that requests name: `MARVIN_CONTACT`, else `contact:` of the active profile's preferences (decisions.md 10).
+    /// The contact that requests name: `MARVIN_CONTACT`, else `contact:` of the active profile's preferences.
     pub fn contact(&self) -> Option<String> {
         let set = self.env.get("MARVIN_CONTACT").and_then(contact);
         set.or_else(|| contact(self.preference("contact")?.as_str()?))
@@ -185,7 +185,7 @@ pub struct ToolContext {
     /// Services that answered the call.
     pub answered_by: Arc<AnsweredBy>,
     /// Time that the call spent waiting for the user, which its limit does not count.
-    pub pauses: Arc<Pauses>,
+    pub pauses: Arc<CallPauses>,
     /// Who decides about the acts of this call that the user may not want: the world's, unless the user made the call.
     pub approval: Approval,
     /// Id of the call; empty outside calls.
@@ -226,7 +226,7 @@ impl ToolContext {
     /// Begins a request to a service of the table, in the user's name.
     pub fn ask(&self, service: &'static Service) -> RequestBuilder<'_> {
         self.world
-            .outside
+            .services
             .request(service, self.world.contact(), &self.stop)
             .note_answer(&self.answered_by)
     }
@@ -255,10 +255,10 @@ impl ToolContext {
         });
     }
 
-    /// The working directory's fence, or a sentence on how to get one (decisions.md 23).
+    /// The working directory's fence, or a sentence on how to get one.
     pub fn root(&self) -> Outcome<Arc<Root>> {
-        self.world.place.root().ok_or_else(|| {
-            Problem::config(format!("No working directory is set{}.", self.world.place.unset_because()))
+        self.world.working_dir.root().ok_or_else(|| {
+            Problem::config(format!("No working directory is set{}.", self.world.working_dir.unset_because()))
                 .next("Start Marvin in a project's folder or with --working-dir DIR, or call set_working_dir with an absolute path.")
         })
     }

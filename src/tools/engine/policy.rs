@@ -60,7 +60,7 @@ impl ToolPolicy {
     /// Why the tool `name` of `module` may not run here, when it may not.
     pub(super) fn refusal(&self, name: &str, module: &str, rules: &Rules) -> Option<Problem> {
         let refused = |why: &str, next: &str| {
-            Some(Problem::refused(format!("{} is not available here: {why}.", name)).next(next))
+            Some(Problem::refused(format!("{name} is not available here: {why}.")).next(next))
         };
         if self.readonly && !rules.effect.is_read_only() {
             return refused(

@@ -230,7 +230,7 @@ pub(crate) fn finish_call(
 /// Finds, checks and runs a tool: the one way in, for models and for `marvin tool`.
 pub(crate) fn dispatch(ctx: &ToolContext, name: &str, raw_args: &str) -> Outcome<ToolOk> {
     ctx.stop.check()?;
-    let (registry, bounds) = (&ctx.world.registry, &ctx.world.bounds);
+    let (registry, bounds) = (&ctx.world.registry, &ctx.world.policy);
     let tool = registry
         .find(name)
         .ok_or_else(|| registry.unknown(name, bounds))?;
@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn a_registered_tool_is_offered_called_and_logged_like_a_built_in_one() {
         let ctx = with_lamp(ToolPolicy::default(), OUTSIDE);
-        let offer = ctx.world.registry.offer(&ctx.world.bounds, usize::MAX);
+        let offer = ctx.world.registry.offer(&ctx.world.policy, usize::MAX);
         assert_eq!(offer.tools.len(), all().count() + 1);
         let offered = offer.tools.last().unwrap();
         assert_eq!(
@@ -418,7 +418,7 @@ mod tests {
             (child, READ, true),
         ] {
             let ctx = with_lamp(bounds, rules);
-            let offer = ctx.world.registry.offer(&ctx.world.bounds, usize::MAX);
+            let offer = ctx.world.registry.offer(&ctx.world.policy, usize::MAX);
             let is_offered = offer.tools.iter().any(|tool| tool.name == "lamp_switch");
             assert_eq!(is_offered, !is_refused);
             let ended = batch::run_one(&ctx, &call("lamp_switch", "{}"));

@@ -7,12 +7,12 @@ use crate::disk::beneath::Root;
 
 /// The working directory.
 #[derive(Default)]
-pub struct Place {
-    state: RwLock<PlaceState>,
+pub struct WorkingDir {
+    state: RwLock<WorkingDirState>,
 }
 
 #[derive(Default, Clone)]
-struct PlaceState {
+struct WorkingDirState {
     root: Option<Arc<Root>>,
     /// The first one of the process.
     first: Option<Arc<Root>>,
@@ -22,7 +22,7 @@ struct PlaceState {
     untaken: Option<PathBuf>,
 }
 
-impl Place {
+impl WorkingDir {
     /// Takes `root`; `given` when it came from `--working-dir` or a parent, so that it cannot be left.
     pub fn set(&self, root: Root, given: bool) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);

@@ -8,10 +8,10 @@ use crate::disk::beneath::{RelPath, Root};
 /// changing the working directory does not select other files. Symlinks on the way are refused, because one could make the name of an allowed file
 /// refer to another.
 pub(crate) fn may_write(world: &SessionContext, root: &Root, path: &RelPath) -> Outcome<()> {
-    let Some(files) = &world.bounds.writable else {
+    let Some(files) = &world.policy.writable else {
         return Ok(());
     };
-    let first = world.place.first();
+    let first = world.working_dir.first();
     let base = first.as_deref().unwrap_or(root).path();
     let wanted = root.path().join(path.as_str());
     let refused = |why: &str| {
@@ -60,8 +60,8 @@ mod tests {
         };
         let world = SessionContext::new(Env::default(), bounds);
         let allowed = |dir: &std::path::Path, path: &str| {
-            world.place.set(Root::open(dir).unwrap(), false);
-            let root = world.place.root().unwrap();
+            world.working_dir.set(Root::open(dir).unwrap(), false);
+            let root = world.working_dir.root().unwrap();
             may_write(&world, &root, &root.check(path).unwrap())
         };
         for (at, path, is_allowed) in [

@@ -57,7 +57,7 @@ fn set_dir(ctx: &ToolContext, args: SetWorkingDir) -> Outcome<ToolOk> {
         );
     }
     let root = Root::open(&path)?;
-    if let Some(bound) = ctx.world.place.bound()
+    if let Some(bound) = ctx.world.working_dir.bound()
         && !bound.holds(&root)?
     {
         return Err(Problem::refused(format!(
@@ -75,7 +75,7 @@ fn set_dir(ctx: &ToolContext, args: SetWorkingDir) -> Outcome<ToolOk> {
         .next("Stay in the project's folder; ticket tools, git tools and paths such as .marvin/spec.md reach what may be reached."));
     }
     let dir = root.path().to_owned();
-    let is_inside = match ctx.world.place.root() {
+    let is_inside = match ctx.world.working_dir.root() {
         Some(now) => now.holds(&root)?,
         None => false,
     };
@@ -86,18 +86,18 @@ fn set_dir(ctx: &ToolContext, args: SetWorkingDir) -> Outcome<ToolOk> {
             &dir,
         ))?;
     }
-    let root = match ctx.world.place.first() {
+    let root = match ctx.world.working_dir.first() {
         Some(first) => root.keeping_closed(&first),
         None => root,
     };
-    ctx.world.place.set(root, false);
+    ctx.world.working_dir.set(root, false);
     Ok(ToolOk::from(format!("Working directory: {}", dir.display())).and(Effect::WorkingDir(dir)))
 }
 
 /// The part of a project with a fence of its own in which `root` lies: of this session's project by identity, of any other by its
 /// path. Links were followed when it was opened.
 fn closed_part(ctx: &ToolContext, root: &Root) -> Outcome<Option<&'static str>> {
-    let place = &ctx.world.place;
+    let place = &ctx.world.working_dir;
     let projects: Vec<Arc<Root>> = [place.root(), place.first(), place.bound()]
         .into_iter()
         .flatten()
@@ -184,7 +184,7 @@ mod tests {
 
     fn ctx(dir: &Path, is_bound: bool) -> ToolContext {
         let world = SessionContext::new(Env::default(), ToolPolicy::default());
-        world.place.set(Root::open(dir).unwrap(), is_bound);
+        world.working_dir.set(Root::open(dir).unwrap(), is_bound);
         ToolContext::new(Arc::new(world), Cancel::new(), Arc::new(NullSink))
     }
 

@@ -189,7 +189,7 @@ fn within_budget(
             ".marvin/memories/dump-{}.txt",
             rel.as_str().replace('/', "_")
         );
-        let dumped = if ctx.world.bounds.readonly {
+        let dumped = if ctx.world.policy.readonly {
             None
         } else {
             scratch::hide(ctx);

@@ -17,7 +17,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Adds the scratch folders to the repository's own exclude list, once. Does nothing without a repository, if it belongs to another directory, or
 /// if the list cannot be written: that must not make the caller fail.
 pub(crate) fn hide(ctx: &ToolContext) {
-    if let Some(root) = ctx.world.place.root() {
+    if let Some(root) = ctx.world.working_dir.root() {
         let _ = hide_in(ctx, root.path());
     }
 }

@@ -263,7 +263,7 @@ fn backups(ctx: &ToolContext) -> Outcome<Vec<Backup>> {
             name.starts_with(prefix).then_some(Backup { name, place })
         }));
     }
-    if let Some(root) = ctx.world.place.root() {
+    if let Some(root) = ctx.world.working_dir.root() {
         let logs = root.check(LOGS)?;
         for entry in root.list(&logs).unwrap_or_default() {
             if entry.kind == FileKind::File && entry.name.starts_with(CONTEXT) {

@@ -329,7 +329,7 @@ impl<'a, F: FnMut(&'a str, SyntaxRole)> HighlightScan<'a, '_, F> {
                 }
             }
             (HighlightState::Tag, _) if is_word(c) => {
-                self.take(word_length(rest, true), SyntaxRole::Name)
+                self.take(word_length(rest, true), SyntaxRole::Name);
             }
             (HighlightState::Plain, '<') => {
                 let name = rest.get(1..).unwrap_or_default();

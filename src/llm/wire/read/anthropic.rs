@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::calls::{CallArguments, CallFragment};
 use super::draft::{RawUsage, ReplyDraft};
-use super::template::Place;
+use super::template::TextSpan;
 use super::thinking::ThinkingBlock;
 use crate::llm::provider::Delta;
 use crate::llm::wire::errors::ProviderError;
@@ -99,7 +99,7 @@ pub(super) fn apply(
     data: &[u8],
     draft: &mut ReplyDraft,
     on: &mut dyn FnMut(Delta<'_>),
-) -> Result<Option<Place>, serde_json::Error> {
+) -> Result<Option<TextSpan>, serde_json::Error> {
     let event: StreamEvent<'_> = serde_json::from_slice(data)?;
     draft.events += 1;
     if event.error.is_some() || event.kind.0.is_none() {
@@ -123,7 +123,7 @@ pub(super) fn apply(
                 add(index, delta, draft, on);
                 if event.error.is_none() && delta.kind.filled() == Some("text_delta") {
                     let text = delta.text.filled().unwrap_or_default();
-                    return Ok(Place::of(text, data, false));
+                    return Ok(TextSpan::of(text, data, false));
                 }
             }
         }

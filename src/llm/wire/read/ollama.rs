@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::calls::{CallArguments, CallFragment};
 use super::draft::{RawUsage, ReplyDraft};
-use super::template::Place;
+use super::template::TextSpan;
 use crate::llm::provider::Delta;
 use crate::llm::wire::errors::ProviderError;
 use crate::llm::wire::read::lenient::{LenientCount, LenientText};
@@ -57,10 +57,10 @@ struct OllamaFunction<'a> {
 }
 
 impl OllamaMessage<'_> {
-    fn place(&self, data: &[u8]) -> Option<Place> {
+    fn place(&self, data: &[u8]) -> Option<TextSpan> {
         match (self.content.filled(), self.thinking.filled()) {
-            (Some(text), None) => Place::of(text, data, false),
-            (None, Some(text)) => Place::of(text, data, true),
+            (Some(text), None) => TextSpan::of(text, data, false),
+            (None, Some(text)) => TextSpan::of(text, data, true),
             _ => None,
         }
     }
@@ -71,7 +71,7 @@ pub(super) fn apply(
     data: &[u8],
     draft: &mut ReplyDraft,
     on: &mut dyn FnMut(Delta<'_>),
-) -> Result<Option<Place>, serde_json::Error> {
+) -> Result<Option<TextSpan>, serde_json::Error> {
     let line: OllamaChunk<'_> = serde_json::from_slice(data)?;
     if line.choices.is_some() {
         return super::openai::apply(data, draft, on).map(|_| None);

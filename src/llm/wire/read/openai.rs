@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::calls::{CallArguments, CallFragment};
 use super::draft::{RawUsage, ReplyDraft, is_limit};
-use super::template::Place;
+use super::template::TextSpan;
 use crate::llm::provider::Delta;
 use crate::llm::wire::errors::ProviderError;
 use crate::llm::wire::read::lenient::{LenientContent, LenientCount, LenientText};
@@ -135,7 +135,7 @@ pub(super) fn apply(
     data: &[u8],
     draft: &mut ReplyDraft,
     on: &mut dyn FnMut(Delta<'_>),
-) -> Result<Option<Place>, serde_json::Error> {
+) -> Result<Option<TextSpan>, serde_json::Error> {
     let chunk: CompletionChunk<'_> = serde_json::from_slice(data)?;
     // Arguments are decoded last, when nothing could be repaired any more.
     if chunk.choices.as_ref().is_some_and(FirstChoice::has_half) {
@@ -209,7 +209,7 @@ impl Choice<'_> {
 
 impl DeltaMessage<'_> {
     /// The position in `data` of its text or thinking, if it has only one of them and nothing else.
-    fn place(&self, data: &[u8]) -> Option<Place> {
+    fn place(&self, data: &[u8]) -> Option<TextSpan> {
         let plain = self.refusal.filled().is_none()
             && self.tool_calls.is_none()
             && self.reasoning_details.is_none()
@@ -223,7 +223,7 @@ impl DeltaMessage<'_> {
         let mut filled = texts.iter().filter(|(content, _)| !content.text.is_empty());
         let (content, thinking) = filled.next()?;
         (plain && filled.next().is_none())
-            .then(|| Place::of(&content.text, data, *thinking))
+            .then(|| TextSpan::of(&content.text, data, *thinking))
             .flatten()
     }
 }

@@ -14,14 +14,14 @@ const PADDING: [&[u8]; 3] = [b"\"obfuscation\":\"", b"\"created_at\":\"", b"\"p\
 
 /// Position of the text in a payload that contains nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TextSpan {
     /// The bytes inside the quotation marks.
     pub(super) inside: Range<usize>,
     /// It is thinking, not visible text.
     pub(super) thinking: bool,
 }
 
-impl Place {
+impl TextSpan {
     /// The place of `text` in `data`; `None` when it is empty or was copied out because of escapes and so lies elsewhere.
     pub(super) fn of(text: &str, data: &[u8], thinking: bool) -> Option<Self> {
         let from = text.as_ptr().addr().checked_sub(data.as_ptr().addr())?;
@@ -44,7 +44,7 @@ pub(super) struct Template {
 
 impl Template {
     /// Remembers `data`, whose text is at `place`.
-    pub(super) fn learn(&mut self, data: &[u8], place: &Place) {
+    pub(super) fn learn(&mut self, data: &[u8], place: &TextSpan) {
         let mut gaps = vec![(place.inside.clone(), true)];
         for key in PADDING {
             let found = data.windows(key.len()).position(|window| window == key);
@@ -134,7 +134,7 @@ mod tests {
         let inside = from..from + text.len();
         template.learn(
             data.as_bytes(),
-            &Place {
+            &TextSpan {
                 inside,
                 thinking: false,
             },

@@ -77,7 +77,7 @@ fn ip_api(ctx: &ToolContext, answer: &ServiceResponse) -> Outcome<IpLocation> {
             .header("x-ttl")
             .and_then(|wait| wait.trim().parse().ok());
         let wait = wait.map_or(MINUTE, Duration::from_secs);
-        ctx.world.outside.hold_back(&IP_API, wait);
+        ctx.world.services.hold_back(&IP_API, wait);
     }
     let value = answer.json(message)?;
     match value.text("status") {

@@ -91,7 +91,7 @@ fn refusal(ctx: &ToolContext, answer: &ServiceResponse, reason: &str) -> Problem
     match period.to_ascii_lowercase().as_str() {
         "minutely" => {
             ctx.world
-                .outside
+                .services
                 .hold_back(&OPEN_METEO, Duration::from_secs(60));
             spent("minutely").next("Try again in a minute.")
         }

@@ -113,7 +113,7 @@ fn limited() -> Problem {
 /// Leaves the store alone for a while when `why` is its limit.
 fn limited_store(ctx: &ToolContext, why: &Problem) {
     if why.kind == ProblemKind::Limit {
-        ctx.world.outside.hold_back(&STEAM_STORE, REST);
+        ctx.world.services.hold_back(&STEAM_STORE, REST);
     }
 }
 

@@ -224,7 +224,7 @@ impl NotesDir {
     /// # Errors
     /// The note is not among them.
     pub(crate) fn may_write(&self, ctx: &ToolContext, rel: &RelPath) -> Outcome<()> {
-        if ctx.world.bounds.writable.is_none() {
+        if ctx.world.policy.writable.is_none() {
             return Ok(());
         }
         match ctx.world.project() {

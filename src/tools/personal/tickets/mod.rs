@@ -285,7 +285,7 @@ impl Caller for ModelCaller<'_> {
     fn before_create(&mut self) -> Outcome<()> {
         let world = &self.0.world;
         // A reviewer, who may change nothing, reports by tickets and must not be held up.
-        if world.bounds.readonly {
+        if world.policy.readonly {
             return Ok(());
         }
         // A direct call is a process of its own and never gets to a second attempt.

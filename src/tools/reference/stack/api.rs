@@ -78,7 +78,7 @@ pub(super) fn get(
     }
     if value.whole("quota_remaining") == Some(0) {
         ctx.world
-            .outside
+            .services
             .hold_back(&STACKEXCHANGE, until_midnight());
     }
     let items = value.at("items").and_then(Value::as_array);
@@ -108,7 +108,7 @@ fn refusal(ctx: &ToolContext, value: &Value, said: &str) -> Option<Problem> {
             let wait = seconds(said);
             if let Some(wait) = wait {
                 ctx.world
-                    .outside
+                    .services
                     .hold_back(&STACKEXCHANGE, Duration::from_secs(wait));
             }
             let problem = Problem::limit(format!("Too many requests to Stack Exchange: {said}."));

@@ -29,7 +29,7 @@ pub(super) fn page(ctx: &ToolContext, args: BrowseWeb) -> Outcome<String> {
         None => {
             let host = address.host.to_string();
             ctx.world
-                .outside
+                .services
                 .wait_turn("browse_web", &host, GAP, &ctx.stop)?;
             let fetched = fetch(ctx, &address)?;
             let good = fetched.status < 400;

@@ -65,7 +65,7 @@ pub(crate) fn search(ctx: &ToolContext, query: &str, recency: &str) -> Outcome<V
 /// Leaves every edition alone for a while.
 pub(super) fn rest(ctx: &ToolContext) {
     for service in [&DUCKDUCKGO, &DUCKDUCKGO_LITE, &DUCKDUCKGO_NEWS] {
-        ctx.world.outside.hold_back(service, REST);
+        ctx.world.services.hold_back(service, REST);
     }
 }
 

@@ -62,7 +62,7 @@ pub(super) fn page(ctx: &ToolContext, args: ScrapePage) -> Outcome<String> {
     let address = Address::parse(&args.url)?;
     let host = address.host.to_string();
     ctx.world
-        .outside
+        .services
         .wait_turn("scrape_page", &host, GAP, &ctx.stop)?;
     // Fetched here first: a browser reports neither the status nor a content that is not a page, and shows errors as pages.
     let fetched = fetch(ctx, &address)?;
@@ -214,7 +214,7 @@ fn browsed(
         let proxied = ProxyRoute::to(&ctx.world.env, &last.to_string())?
             .proxy
             .is_some();
-        let judged = guard.judge(&last, proxied, LOOK_UP, &ctx.stop);
+        let judged = guard.resolve_allowed(&last, proxied, LOOK_UP, &ctx.stop);
         judged.map_err(|mut problem| {
             problem.what = format!("The page leads elsewhere: {}", problem.what);
             problem

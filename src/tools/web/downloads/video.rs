@@ -49,7 +49,7 @@ pub(super) fn fetch(ctx: &ToolContext, args: YtDlpDownload) -> Outcome<String> {
     let proxied = crate::net::proxies::ProxyRoute::to(env, &address.to_string())?
         .proxy
         .is_some();
-    guard.judge(&address, proxied, Duration::from_secs(10), &ctx.stop)?;
+    guard.resolve_allowed(&address, proxied, Duration::from_secs(10), &ctx.stop)?;
     let gateway = FilteringProxy::open(env, guard, &ctx.stop)?;
 
     let cannot = |why| Problem::system(format!("Cannot write into {}", folder.display()), why);

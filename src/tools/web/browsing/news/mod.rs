@@ -90,7 +90,7 @@ pub(super) fn search(ctx: &ToolContext, args: SearchNews) -> Outcome<String> {
     // Only now: the web search may live on the same host.
     if refused {
         ctx.world
-            .outside
+            .services
             .hold_back(&DUCKDUCKGO_NEWS, duckduckgo::REST);
     }
     done
