@@ -491,7 +491,7 @@ fn an_answer_without_end_is_cut_off() {
         begun.elapsed()
     });
     let mut room = Newsroom::new(&Server::start(), r#"[{"topic": "slow"}]"#);
-    room.env.set("MARVIN_URL_NTFY", url);
+    room.env.set_below("MARVIN_URL_NTFY", url.to_string());
     assert_eq!(room.poll(), [] as [&str; 0]);
     let took = server.join().unwrap();
     assert!(took < Duration::from_secs(4), "{took:?}");
