@@ -4,7 +4,9 @@
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use libfuzzer_sys::fuzz_target;
 use marvin::testing::ZoneFiles;
-use marvin::testing::calendar::{Event, New, When, Zones, between, escape, scan, with_event, without};
+use marvin::testing::calendar::{
+    CalendarEvent, EventTime, NewEvent, Zones, between, escape, scan, with_event, without,
+};
 
 const UID: &str = "the-fuzzers-own";
 
@@ -63,12 +65,12 @@ fuzz_target!(|bytes: &[u8]| {
     let words = String::from_utf8_lossy(bytes);
     let half = words.floor_char_boundary(words.len() / 2);
     let (title, place) = words.split_at(half);
-    let new = New {
+    let new = NewEvent {
         title: title.to_owned(),
         place: place.to_owned(),
         description: words.clone().into_owned(),
-        start: When::Moment(now),
-        end: When::Moment(now.checked_add(1.hour()).unwrap()),
+        start: EventTime::Moment(now),
+        end: EventTime::Moment(now.checked_add(1.hour()).unwrap()),
     };
     let event = new.text(UID, now);
     assert!(
@@ -84,7 +86,8 @@ fuzz_target!(|bytes: &[u8]| {
             .iter()
             .rfind(|place| again.uid(place).as_deref() == Some(UID))
             .unwrap();
-        let read = Event::read(&again, own, &Zones::of(&again, &ZoneFiles::default())).unwrap();
+        let read =
+            CalendarEvent::read(&again, own, &Zones::of(&again, &ZoneFiles::default())).unwrap();
         assert_eq!(escape(&read.title), escape(title));
         assert_eq!(escape(&read.place), escape(place));
         if !bytes.trim_ascii().is_empty() && !uids.contains(&Some(UID.to_owned())) {

@@ -9,7 +9,7 @@ use marvin::testing::sse::Events;
 fn events(parts: &[&[u8]]) -> Vec<String> {
     let mut seen = Vec::new();
     let mut events = Events::with_cap(1 << 16);
-    let mut take = |item: marvin::testing::sse::Item<'_>| {
+    let mut take = |item: marvin::testing::sse::SseItem<'_>| {
         seen.push(format!("{item:?}"));
         ControlFlow::Continue(())
     };

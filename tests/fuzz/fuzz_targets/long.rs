@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use libfuzzer_sys::fuzz_target;
-use marvin::testing::{ZoneFiles, feed, html, web_results};
 use marvin::testing::address::Address;
 use marvin::testing::calendar::between;
-use marvin::testing::front_matter::{Doc, with_note};
+use marvin::testing::front_matter::{FrontMatter, with_note};
 use marvin::testing::patch::{apply_commands, apply_hunks, replace_once};
+use marvin::testing::{ZoneFiles, feed, html, web_results};
 
 /// Bytes of a long text.
 const LONG: usize = 256 * 1024;
@@ -43,7 +43,12 @@ fn read(reader: u8, bytes: &[u8]) {
             let from = Timestamp::from_second(1_795_000_000)
                 .unwrap()
                 .to_zoned(TimeZone::UTC);
-            let _ = between(bytes, &from, &from.checked_add(60.days()).unwrap(), &ZoneFiles::default());
+            let _ = between(
+                bytes,
+                &from,
+                &from.checked_add(60.days()).unwrap(),
+                &ZoneFiles::default(),
+            );
         }
         1 => {
             let address = Address::parse("https://site.test/a/feed.xml").unwrap();
@@ -63,7 +68,7 @@ fn read(reader: u8, bytes: &[u8]) {
             let _ = replace_once(one, old, new, "file");
         }
         6 => {
-            let doc = Doc::parse(bytes);
+            let doc = FrontMatter::parse(bytes);
             let _ = (
                 doc.list("deps"),
                 doc.set("status", "closed"),

@@ -3,7 +3,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use marvin::testing::charset::decoded;
-use marvin::testing::html::{Page, Selector, entities, ids, line, page, page_part, text, title};
+use marvin::testing::html::{
+    HtmlPage, Selector, entities, ids, line, page, page_part, text, title,
+};
 
 /// Control characters other than white space.
 fn obeyed(c: char) -> bool {
@@ -11,7 +13,7 @@ fn obeyed(c: char) -> bool {
 }
 
 /// No more than signs and margins make of a page: a few characters a word.
-fn assert_page(page: &Page, html: &str) {
+fn assert_page(page: &HtmlPage, html: &str) {
     assert!(!page.text.contains(obeyed), "{:?}", page.text);
     assert_eq!(page.text.trim_end(), page.text);
     assert!(page.text.len() <= 64 * (html.len() + 1));

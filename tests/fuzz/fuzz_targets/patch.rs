@@ -2,7 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use marvin::testing::patch::{Section, explain_unified_diff, new_text, parse, replace_once, unwrap_patch_text};
+use marvin::testing::patch::{
+    Section, explain_unified_diff, new_text, parse, replace_once, unwrap_patch_text,
+};
 
 fuzz_target!(|text: &str| {
     if let Some(bare) = unwrap_patch_text(text) {

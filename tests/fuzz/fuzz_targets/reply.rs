@@ -2,17 +2,17 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use marvin::testing::llm::{Asked, Delta, Dialect, Reply, Row, row};
+use marvin::testing::llm::{Delta, Dialect, ErrorContext, ProviderSpec, Reply, row};
 
 /// The reply in these reads, and the text that was shown while it came; `None` for a failure.
-fn reply(row: &'static Row, reads: &[&[u8]]) -> Option<(Reply, String)> {
+fn reply(row: &'static ProviderSpec, reads: &[&[u8]]) -> Option<(Reply, String)> {
     let mut shown = String::new();
     let mut show = |delta: Delta<'_>| {
         if let Delta::Text(text) = delta {
             shown.push_str(text);
         }
     };
-    let mut decoder = Dialect::of(row, row.base).decoder(Asked::new(row));
+    let mut decoder = Dialect::of(row, row.base).decoder(ErrorContext::new(row));
     for read in reads {
         decoder.feed(read, &mut show).ok()?;
     }

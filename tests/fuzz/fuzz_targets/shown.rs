@@ -3,15 +3,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use marvin::testing::width;
-use marvin::testing::markdown::{Splitter, lay_out, lay_out_open};
+use marvin::testing::markdown::{BlockSplitter, lay_out, lay_out_open};
 use marvin::testing::text::{Cleaner, ColorMode, Theme};
+use marvin::testing::width;
 
 fuzz_target!(|data: (Vec<String>, u8)| {
     let (pieces, wide) = data;
     let wide = usize::from(wide).max(2);
     let theme = Theme::new(ColorMode::Ansi16);
-    let (mut cleaner, mut splitter) = (Cleaner::default(), Splitter::default());
+    let (mut cleaner, mut splitter) = (Cleaner::default(), BlockSplitter::default());
     let mut done = Vec::new();
     for piece in &pieces {
         let mut safe = String::new();

@@ -2,10 +2,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use marvin::testing::front_matter::{Doc, New, lines, with_note};
+use marvin::testing::front_matter::{FrontMatter, NewTicket, lines, with_note};
 
 /// The lines of a file but those that say `key`.
-fn others<'a>(doc: &Doc<'_>, bytes: &'a [u8], key: &str) -> Vec<&'a [u8]> {
+fn others<'a>(doc: &FrontMatter<'_>, bytes: &'a [u8], key: &str) -> Vec<&'a [u8]> {
     let said = doc
         .fields
         .iter()
@@ -28,7 +28,7 @@ fn others<'a>(doc: &Doc<'_>, bytes: &'a [u8], key: &str) -> Vec<&'a [u8]> {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let doc = Doc::parse(bytes);
+    let doc = FrontMatter::parse(bytes);
     let title = doc.title();
     assert!(!title.contains('\n'));
     let _ = (doc.list("deps"), doc.get("id"));
@@ -36,7 +36,7 @@ fuzz_target!(|bytes: &[u8]| {
         let Some(new) = doc.set(key, "closed") else {
             continue;
         };
-        let again = Doc::parse(&new);
+        let again = FrontMatter::parse(&new);
         assert_eq!(again.get(key).as_deref(), Some("closed"));
         assert_eq!(again.title(), title);
         assert_eq!(again.set(key, "closed").as_deref(), Some(new.as_slice()));
@@ -48,7 +48,7 @@ fuzz_target!(|bytes: &[u8]| {
         {
             assert_eq!(others(&again, &new, key), others(&doc, bytes, key));
         }
-        let rest = |doc: &Doc<'_>| {
+        let rest = |doc: &FrontMatter<'_>| {
             let rest = doc
                 .fields
                 .iter()
@@ -64,24 +64,24 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(noted.starts_with(bytes));
     assert!(noted.len() <= 8 * bytes.len() + 64);
     if doc.is_settled() {
-        let again = Doc::parse(&noted);
+        let again = FrontMatter::parse(&noted);
         assert_eq!(again.get("status"), doc.get("status"));
         assert!(again.title() == title || !bytes.ends_with(b"\n"));
     }
 
     // A new ticket contains what it was given, whatever the text.
     let (one, two) = words.split_at(words.floor_char_boundary(words.len() / 2));
-    let new = New {
+    let new = NewTicket {
         title: one.to_owned(),
         description: words.clone().into_owned(),
         acceptance: two.to_owned(),
         assignee: two.to_owned(),
         external_ref: one.to_owned(),
         tags: vec![one.to_owned(), two.to_owned()],
-        ..New::default()
+        ..NewTicket::default()
     };
     let file = new.text("id-1", "now").into_bytes();
-    let made = Doc::parse(&file);
+    let made = FrontMatter::parse(&file);
     assert_eq!(made.get("id").as_deref(), Some("id-1"));
     assert_eq!(made.get("status").as_deref(), Some("open"));
     assert!(!made.title().is_empty());
