@@ -36,6 +36,10 @@
 //! - Text from outside reaches a terminal only through [`ui::text::clean`].
 //! - A tool's failure is a result; only a provider's failure ends a turn.
 
+#![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "this is the map of the inside"
+)]
 #![cfg_attr(
     test,
     allow(

@@ -1,6 +1,6 @@
 //! The non-interactive mode: one prompt in, the answer on standard output, the cost as the last line of standard error.
 //!
-//! The turn runs on the main thread; [`Watch`] stops it from its own.
+//! The turn runs on the main thread; [`RunWatch`] stops it from its own.
 
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -65,7 +65,7 @@ impl Admission {
 }
 
 impl FilteringProxy {
-    /// Starts one for a child that takes [`Gateway::variables`].
+    /// Starts one for a child that takes [`FilteringProxy::variables`].
     ///
     /// # Errors
     /// No port of loopback is free.
@@ -76,7 +76,7 @@ impl FilteringProxy {
     /// Starts one for a child that cannot log in: every program of the same user may use it while it lives.
     ///
     /// # Errors
-    /// As [`Gateway::open`].
+    /// As [`FilteringProxy::open`].
     pub(crate) fn open_to_user(env: &Env, guard: Guard, stop: &Cancel) -> Outcome<Self> {
         Self::start(env, guard, Admission::User, stop)
     }

@@ -7,7 +7,7 @@ use ureq::unversioned::transport::{Buffers, ConnectionDetails, Connector, NextTi
 
 use crate::net::proxies::Proxy;
 
-/// Wraps connections to a forwarding proxy in [`Forwarded`].
+/// Wraps connections to a forwarding proxy in [`HttpProxyTransport`].
 #[derive(Debug)]
 pub(super) struct HttpProxyConnector(pub(super) Option<Proxy>);
 

@@ -114,11 +114,11 @@ impl ProgramSpec {
         self.start(stop, None)
     }
 
-    /// As [`Run::run`], but standard output is not kept: each piece terminated by the byte `end` (which is removed) goes to `each`, which may end
+    /// As [`ProgramSpec::run`], but standard output is not kept: each piece terminated by the byte `end` (which is removed) goes to `each`, which may end
     /// the program early. Pieces are split at 16 MiB.
     ///
     /// # Errors
-    /// As [`Run::run`].
+    /// As [`ProgramSpec::run`].
     pub(crate) fn run_split(
         &self,
         stop: &Cancel,

@@ -33,7 +33,7 @@ pub(crate) struct ShellOutput {
 /// Runs `command` in `dir`. Output too long to show goes to new files under `spill`, which the result names.
 ///
 /// # Errors
-/// As [`Run::run`], and an unusable `MARVIN_SHELL`. A command that fails is not an error, its text ends with how it ended; neither is one that was
+/// As [`ProgramSpec::run`], and an unusable `MARVIN_SHELL`. A command that fails is not an error, its text ends with how it ended; neither is one that was
 /// cancelled while it ran: its output so far is kept.
 pub(crate) fn run(
     command: &str,

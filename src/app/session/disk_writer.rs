@@ -26,7 +26,7 @@ impl DiskWriter {
         unsent();
     }
 
-    /// As [`Scribe::put`]; the receiver is notified when it is done.
+    /// As [`DiskWriter::put`]; the receiver is notified when it is done.
     pub(super) fn put_and_tell(&mut self, work: impl FnOnce() + Send + 'static) -> Receiver<()> {
         let (done, told) = bounded(1);
         self.put(move || {

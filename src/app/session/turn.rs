@@ -45,7 +45,7 @@ pub(super) struct TurnJob {
 }
 
 impl TurnJob {
-    /// Starts the turn's thread. It sends exactly one [`Note::Ended`], also when it breaks down.
+    /// Starts the turn's thread. It sends exactly one [`WorkerEvent::Ended`], also when it breaks down.
     pub(super) fn start(self) -> Result<(), Problem> {
         let (inbox, id) = (Arc::clone(&self.inbox), self.id);
         thread::Builder::new()

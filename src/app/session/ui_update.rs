@@ -93,7 +93,7 @@ pub(crate) enum TurnOutcome {
     Complete,
     /// The user stopped it; what came stays.
     Stopped,
-    /// It failed; [`Show::Failed`] follows.
+    /// It failed; [`UiUpdate::Failed`] follows.
     Failed,
 }
 

@@ -92,7 +92,7 @@ impl IgnoreRules {
         }
     }
 
-    /// [`Rules::below`] for a folder that is open.
+    /// [`IgnoreRules::below`] for a folder that is open.
     pub(super) fn of_folder(
         root: &Root,
         dir: BorrowedFd<'_>,

@@ -145,7 +145,7 @@ impl Root {
 
     /// Climbs from `dir` to the root: which guarded part, if any, `name` in `dir` (or `dir` itself) belongs to.
     ///
-    /// A climb that misses the root is [`Stop::Outside`]: the folder was moved away after it was opened.
+    /// A climb that misses the root is [`AccessError::Outside`]: the folder was moved away after it was opened.
     pub(super) fn guard(
         &self,
         dir: BorrowedFd<'_>,

@@ -1,6 +1,6 @@
 //! The path fence: every file access of a coding tool goes through a handle on the working directory.
 //!
-//! Three independent layers: [`Rel`] checks the text; `engine` opens the folder beneath the handle, so that no symlink and no concurrent swap leads
+//! Three independent layers: [`RelPath`] checks the text; `engine` opens the folder beneath the handle, so that no symlink and no concurrent swap leads
 //! out; `place` climbs back from the opened folder to the root and compares device and inode of every step, which finds `.tickets`, `.git` and
 //! `.marvin/upstream` however they were reached, and refuses a folder that was moved out meanwhile. Inodes were chosen over reading
 //! `/proc/self/fd`, which is text again and exists on Linux only.

@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RelPath(String);
 
-/// Why a text is not a [`Rel`].
+/// Why a text is not a [`RelPath`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RelPathError {
     Absolute,

@@ -252,7 +252,7 @@ impl<'a> RequestBuilder<'a> {
     /// Posts a form.
     ///
     /// # Errors
-    /// As [`Ask::get`].
+    /// As [`RequestBuilder::get`].
     pub fn form(self, pairs: &[(&str, &str)]) -> Outcome<ServiceResponse> {
         let body: Vec<String> = pairs
             .iter()
@@ -268,7 +268,7 @@ impl<'a> RequestBuilder<'a> {
     /// Posts JSON.
     ///
     /// # Errors
-    /// As [`Ask::get`].
+    /// As [`RequestBuilder::get`].
     pub fn json(self, value: &Value) -> Outcome<ServiceResponse> {
         self.send(&RequestBody::Body(
             "application/json",

@@ -88,7 +88,7 @@ impl GitConfig {
     /// The same for git that is to fetch from the network, which the user's own settings may say how to reach.
     ///
     /// # Errors
-    /// As [`Config::replacements`].
+    /// As [`GitConfig::replacements`].
     pub(super) fn replacements_but_network(&self) -> Outcome<Vec<Setting>> {
         self.replacements_but(|entry| {
             entry.scope == Scope::User && allowed::is_network(&entry.name)

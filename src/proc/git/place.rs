@@ -23,7 +23,7 @@ pub(crate) struct Repository {
     common: PathBuf,
 }
 
-/// The repository around `dir`. Accepts everything that git would, and more: git is kept from searching further up (see [`Place::ceiling`]), so it
+/// The repository around `dir`. Accepts everything that git would, and more: git is kept from searching further up (see [`Repository::ceiling`]), so it
 /// works in this one or none.
 ///
 /// # Errors

@@ -92,7 +92,7 @@ impl CalendarFiles {
     /// Removes every event of this UID; how many there were.
     ///
     /// # Errors
-    /// As [`Files::add`].
+    /// As [`CalendarFiles::add`].
     pub(crate) fn remove(&self, uid: &str) -> Outcome<usize> {
         let mut count = 0;
         if let Some(whole) = &self.whole

@@ -29,7 +29,7 @@ impl ToolPolicy {
         Self::with_tools(env, None, warn)
     }
 
-    /// As [`Bounds::new`], with the groups of a flag, which beats the environment.
+    /// As [`ToolPolicy::new`], with the groups of a flag, which beats the environment.
     pub(crate) fn with_tools(
         env: &Env,
         flag: Option<&str>,

@@ -17,7 +17,7 @@ pub(crate) mod view;
 
 use std::ops::Range;
 
-use crate::ui::keys::{Action, Situation};
+use crate::ui::keys::{Action, KeyContext};
 use buffer::Buffer;
 use complete::Menu;
 use history::History;
@@ -84,11 +84,11 @@ impl Editor {
     }
 
     /// Which rows of the key table hold now, questions aside.
-    pub(crate) fn situation(&self) -> Situation {
+    pub(crate) fn situation(&self) -> KeyContext {
         if self.is_empty() && self.search.is_none() {
-            Situation::Empty
+            KeyContext::Empty
         } else {
-            Situation::Typing
+            KeyContext::Typing
         }
     }
 

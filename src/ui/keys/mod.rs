@@ -121,7 +121,7 @@ pub(crate) enum Action {
 
 /// Where a key is pressed; some keys mean something else there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Situation {
+pub(crate) enum KeyContext {
     /// The input has text.
     Typing,
     /// The input has none.
@@ -220,12 +220,12 @@ impl fmt::Display for Key {
 /// The action of `event` in this context; `None` for an unbound key.
 ///
 /// A character without Ctrl and Alt is text unless a row of the table binds it, but not in answer to a question.
-pub(crate) fn action(event: &KeyEvent, situation: Situation) -> Option<Action> {
+pub(crate) fn action(event: &KeyEvent, situation: KeyContext) -> Option<Action> {
     let key = Key::of(event)?;
     let rows: &[When] = match situation {
-        Situation::Typing => &[When::Input, When::Always],
-        Situation::Empty => &[When::Empty, When::Input, When::Always],
-        Situation::Asked => &[When::Asked, When::Always],
+        KeyContext::Typing => &[When::Input, When::Always],
+        KeyContext::Empty => &[When::Empty, When::Input, When::Always],
+        KeyContext::Asked => &[When::Asked, When::Always],
     };
     let bound = rows.iter().find_map(|when| {
         table::ROWS
@@ -234,7 +234,7 @@ pub(crate) fn action(event: &KeyEvent, situation: Situation) -> Option<Action> {
             .map(|row| row.action)
     });
     bound.or(match key.code {
-        KeyCode::Char(c) if key.modifiers.is_empty() && situation != Situation::Asked => {
+        KeyCode::Char(c) if key.modifiers.is_empty() && situation != KeyContext::Asked => {
             Some(Action::Insert(c))
         }
         _ => None,

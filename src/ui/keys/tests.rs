@@ -10,7 +10,7 @@ fn press(code: KeyCode, modifiers: KeyModifiers) -> KeyEvent {
 }
 
 fn typing(code: KeyCode, modifiers: KeyModifiers) -> Option<Action> {
-    action(&press(code, modifiers), Situation::Typing)
+    action(&press(code, modifiers), KeyContext::Typing)
 }
 
 #[test]
@@ -33,9 +33,9 @@ fn no_key_means_two_things_in_one_place() {
 fn every_key_of_the_table_is_found_where_it_holds() {
     for row in ROWS {
         let situation = match row.when {
-            When::Always | When::Input => Situation::Typing,
-            When::Empty => Situation::Empty,
-            When::Asked => Situation::Asked,
+            When::Always | When::Input => KeyContext::Typing,
+            When::Empty => KeyContext::Empty,
+            When::Asked => KeyContext::Asked,
         };
         for key in row.keys {
             assert_eq!(
@@ -74,11 +74,11 @@ fn help_shows_every_row_with_its_keys_and_a_sentence() {
 #[test]
 fn a_key_let_go_does_nothing() {
     let mut event = press(KeyCode::Enter, KeyModifiers::NONE);
-    assert_eq!(action(&event, Situation::Typing), Some(Action::Send));
+    assert_eq!(action(&event, KeyContext::Typing), Some(Action::Send));
     event.kind = KeyEventKind::Release;
-    assert_eq!(action(&event, Situation::Typing), None);
+    assert_eq!(action(&event, KeyContext::Typing), None);
     event.kind = KeyEventKind::Repeat;
-    assert_eq!(action(&event, Situation::Typing), Some(Action::Send));
+    assert_eq!(action(&event, KeyContext::Typing), Some(Action::Send));
 }
 
 #[test]
@@ -111,29 +111,29 @@ fn shift_is_part_of_a_character_and_of_its_name() {
 #[test]
 fn a_key_may_mean_something_else_in_an_empty_input_and_before_a_question() {
     let d = press(KeyCode::Char('d'), KeyModifiers::CONTROL);
-    assert_eq!(action(&d, Situation::Empty), Some(Action::QuitIfEmpty));
-    assert_eq!(action(&d, Situation::Typing), Some(Action::QuitIfEmpty));
-    assert_eq!(action(&d, Situation::Asked), None);
+    assert_eq!(action(&d, KeyContext::Empty), Some(Action::QuitIfEmpty));
+    assert_eq!(action(&d, KeyContext::Typing), Some(Action::QuitIfEmpty));
+    assert_eq!(action(&d, KeyContext::Asked), None);
     let down = press(KeyCode::PageDown, KeyModifiers::NONE);
-    assert_eq!(action(&down, Situation::Empty), Some(Action::TenDown));
+    assert_eq!(action(&down, KeyContext::Empty), Some(Action::TenDown));
     assert_eq!(
-        action(&down, Situation::Asked),
+        action(&down, KeyContext::Asked),
         Some(Action::QuestionPageDown)
     );
     let help = press(KeyCode::Char('?'), KeyModifiers::NONE);
-    assert_eq!(action(&help, Situation::Empty), Some(Action::Help));
-    assert_eq!(action(&help, Situation::Typing), Some(Action::Insert('?')));
+    assert_eq!(action(&help, KeyContext::Empty), Some(Action::Help));
+    assert_eq!(action(&help, KeyContext::Typing), Some(Action::Insert('?')));
     let tab = press(KeyCode::Tab, KeyModifiers::NONE);
-    assert_eq!(action(&tab, Situation::Empty), Some(Action::Unfold));
-    assert_eq!(action(&tab, Situation::Typing), Some(Action::Complete));
+    assert_eq!(action(&tab, KeyContext::Empty), Some(Action::Unfold));
+    assert_eq!(action(&tab, KeyContext::Typing), Some(Action::Complete));
     let y = press(KeyCode::Char('y'), KeyModifiers::NONE);
-    assert_eq!(action(&y, Situation::Asked), Some(Action::Yes));
+    assert_eq!(action(&y, KeyContext::Asked), Some(Action::Yes));
     let x = press(KeyCode::Char('x'), KeyModifiers::NONE);
-    assert_eq!(action(&x, Situation::Asked), None);
+    assert_eq!(action(&x, KeyContext::Asked), None);
     let stop = press(KeyCode::Char('c'), KeyModifiers::CONTROL);
-    assert_eq!(action(&stop, Situation::Asked), Some(Action::No));
+    assert_eq!(action(&stop, KeyContext::Asked), Some(Action::No));
     let quit = press(KeyCode::Char('q'), KeyModifiers::CONTROL);
-    assert_eq!(action(&quit, Situation::Asked), Some(Action::Quit));
+    assert_eq!(action(&quit, KeyContext::Asked), Some(Action::Quit));
 }
 
 #[test]

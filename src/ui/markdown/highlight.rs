@@ -1,6 +1,6 @@
 //! Syntax highlighting by small tables ([`super::grammar`]): keywords, strings, comments, numbers, emphasised names.
 //!
-//! It works line by line in one pass and carries a small [`State`], so that code which arrives in parts is coloured like a whole.
+//! It works line by line in one pass and carries a small [`HighlightState`], so that code which arrives in parts is coloured like a whole.
 
 use super::grammar::{ALL, NONE, Quote, SyntaxKind};
 

@@ -104,7 +104,7 @@ impl TypedAhead {
     }
 }
 
-/// The next line that is typed; [`Line::Interrupted`] when `woken` has something to say first.
+/// The next line that is typed; [`ReadLine::Interrupted`] when `woken` has something to say first.
 pub(super) fn answer(woken: impl AsFd) -> ReadLine {
     let stdin = stdio::stdin();
     let mut bytes = Vec::new();

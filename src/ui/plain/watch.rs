@@ -92,7 +92,7 @@ impl LineWatch {
         })
     }
 
-    /// Drains [`Watch::woken`], and takes the signals.
+    /// Drains [`LineWatch::woken`], and takes the signals.
     pub(super) fn taken(&self) -> Vec<SignalEvent> {
         while matches!(rustix::io::read(&self.woken, &mut [0; 16]), Ok(1..)) {}
         self.signals.try_iter().collect()

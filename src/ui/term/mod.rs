@@ -1,6 +1,6 @@
 //! The terminal: taking it over and restoring it, drawing a screen, and reading input.
 //!
-//! [`guard::Guard`] takes over the terminal and restores it on every exit path; [`screen::Screen`] writes the fewest bytes that turn the last frame
+//! [`guard::TerminalGuard`] takes over the terminal and restores it on every exit path; [`screen::Screen`] writes the fewest bytes that turn the last frame
 //! into the next; [`input::Keyboard`] and [`signals::Signals`] send batches of [`Input`] over one channel and sleep without polling. Start them in
 //! the order signals, guard, keyboard, so that no signal finds the terminal in use without a handler; dropped in reverse order, the terminal is
 //! restored before the signals are released. Nothing here sends queries to the terminal, so nothing waits for a response.
@@ -42,9 +42,9 @@ pub enum SignalEvent {
     Terminate,
     /// SIGHUP.
     HangUp,
-    /// SIGTSTP, sent from outside; answer with [`guard::Guard::suspend`].
+    /// SIGTSTP, sent from outside; answer with [`guard::TerminalGuard::suspend`].
     Suspend,
-    /// SIGCONT: the process was stopped and continues; call [`guard::Guard::renew`] and [`screen::Screen::invalidate`].
+    /// SIGCONT: the process was stopped and continues; call [`guard::TerminalGuard::renew`] and [`screen::Screen::invalidate`].
     Resume,
 }
 

@@ -1,7 +1,7 @@
 //! Wraps styled text to a width, so that a mouse selection contains the text and nothing else.
 //!
 //! Rows are broken between grapheme clusters as the buffer places them, never inside a wide one. No row gets a decoration of its own; the prefix
-//! ([`Hang`]) is the caller's choice.
+//! ([`HangingIndent`]) is the caller's choice.
 
 use super::width;
 use ratatui::text::{Line, Span};

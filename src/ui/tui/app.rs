@@ -16,7 +16,7 @@ use crate::base::text::plural;
 use crate::chat::event::Event;
 use crate::ui::editor::{Editor, Outcome};
 use crate::ui::interrupt::{INTERRUPTED, InterruptAction, Interrupts};
-use crate::ui::keys::{self, Action, Situation};
+use crate::ui::keys::{self, Action, KeyContext};
 use crate::ui::sources::Candidates;
 use crate::ui::term::screen::Screen;
 use crate::ui::term::{Input, SignalEvent};
@@ -164,7 +164,7 @@ impl App {
                         (Some(asked), None)
                             if !asked.why && asked.has_settled() && !self.is_typing() =>
                         {
-                            Situation::Asked
+                            KeyContext::Asked
                         }
                         _ => {
                             self.typed = Some(Instant::now());
@@ -263,7 +263,32 @@ impl App {
                     self.editor.set_text("");
                 }
             }
-            _ => {}
+            // The editor's own; named, so that a new key without an effect does not compile.
+            Action::Insert(_)
+            | Action::Send
+            | Action::Newline
+            | Action::Left
+            | Action::Right
+            | Action::WordLeft
+            | Action::WordRight
+            | Action::LineStart
+            | Action::LineEnd
+            | Action::Up
+            | Action::Down
+            | Action::EraseBack
+            | Action::EraseForward
+            | Action::KillWordBack
+            | Action::KillBlankBack
+            | Action::KillWordForward
+            | Action::KillLine
+            | Action::KillToEnd
+            | Action::Yank
+            | Action::YankPop
+            | Action::Undo
+            | Action::Redo
+            | Action::Search
+            | Action::Complete
+            | Action::CompleteBack => {}
         }
     }
 

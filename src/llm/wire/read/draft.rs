@@ -72,7 +72,7 @@ struct OpaqueMembers<'a> {
 }
 
 impl ReplyDraft {
-    /// Adds visible text. Pieces are reported together by [`Draft::tell`], at the latest when the kind of text changes.
+    /// Adds visible text. Pieces are reported together by [`ReplyDraft::tell`], at the latest when the kind of text changes.
     pub(super) fn say(&mut self, piece: &str, on: &mut dyn FnMut(Delta<'_>)) {
         if piece.is_empty() {
             return;

@@ -75,7 +75,7 @@ impl NotesDir {
     /// The folder, made when it is not there.
     ///
     /// # Errors
-    /// As [`Home::open`], and when it cannot be made.
+    /// As [`NotesDir::open`], and when it cannot be made.
     pub(crate) fn make(ctx: &ToolContext) -> Outcome<Self> {
         let home = Self::unopened(ctx);
         let root = match ctx.world.project() {

@@ -121,7 +121,7 @@ fn enter_sends_and_leaves_nothing_behind() {
     );
     assert!(editor.is_empty());
     assert_eq!(press(&mut editor, Undo), Outcome::Nothing);
-    assert_eq!(editor.situation(), Situation::Empty);
+    assert_eq!(editor.situation(), KeyContext::Empty);
 }
 
 #[test]

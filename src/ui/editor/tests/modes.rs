@@ -113,7 +113,7 @@ fn searching_shows_the_match_and_takes_it_only_when_told() {
 fn an_edit_takes_the_match_and_edits_it() {
     let mut editor = with_history();
     press(&mut editor, Search);
-    assert_eq!(editor.situation(), Situation::Typing);
+    assert_eq!(editor.situation(), KeyContext::Typing);
     type_in(&mut editor, "tea");
     press(&mut editor, LineEnd);
     assert_eq!(shown(&editor), "make tea|");
