@@ -345,11 +345,15 @@ const FILE: &str = "config/profiles/main/ntfy_subscriptions.json";
 
 impl Newsroom {
     fn new(server: &Server, file: &str) -> Self {
+        Self::at(&server.url(""), file)
+    }
+
+    fn at(url: &str, file: &str) -> Self {
         let home = Home::new();
         home.write(FILE, file);
         let env = Env::from([
             ("MARVIN_CONFIG_DIR", home.config().to_str().unwrap()),
-            ("MARVIN_URL_NTFY", &server.url("")),
+            ("MARVIN_URL_NTFY", url),
             ("NTFY_TOKEN", "tk_1"),
         ]);
         Self {
@@ -490,8 +494,7 @@ fn an_answer_without_end_is_cut_off() {
         }
         begun.elapsed()
     });
-    let mut room = Newsroom::new(&Server::start(), r#"[{"topic": "slow"}]"#);
-    room.env.set_below("MARVIN_URL_NTFY", url.to_string());
+    let room = Newsroom::at(&url, r#"[{"topic": "slow"}]"#);
     assert_eq!(room.poll(), [] as [&str; 0]);
     let took = server.join().unwrap();
     assert!(took < Duration::from_secs(4), "{took:?}");
