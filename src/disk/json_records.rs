@@ -59,7 +59,7 @@ pub(crate) fn object(raw: &str) -> Map<String, Value> {
 /// Never for what JSON holds.
 pub(crate) fn record(object: &Map<String, Value>) -> Outcome<Box<RawValue>> {
     serde_json::value::to_raw_value(object)
-        .map_err(|why| Problem::internal("A record is no JSON.").because(why))
+        .map_err(|why| Problem::internal("A record is not JSON.").because(why))
 }
 
 /// Changes the records under the file's lock. A missing file begins by the records of `beginning`, when that is there. A file that

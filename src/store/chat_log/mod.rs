@@ -184,7 +184,7 @@ impl ChatLog {
                 // The entry before it is needed too, to know where that ends.
                 Some(at) if at > 0 || whole => break at,
                 None if whole => {
-                    return Err(Problem::missing("There is no exchange to take back."));
+                    return Err(Problem::missing("There is no exchange to undo."));
                 }
                 _ => {
                     n = n.saturating_mul(8);
@@ -304,7 +304,7 @@ impl ChatLog {
             }
             held.tail.torn = false;
             warn(format!(
-                "The end of {} was torn, by a crash or a power cut; it was mended without the unfinished entry.",
+                "The end of {} was torn, by a crash or a power cut; it was repaired without the unfinished entry.",
                 self.path.display()
             ));
         }

@@ -120,7 +120,7 @@ impl ApprovalRequest {
     /// The answer where nobody can be asked.
     pub(super) fn refused_unasked(&self) -> Problem {
         Problem::refused(format!(
-            "To {} needs the user's agreement, and standard input is no terminal to ask on.",
+            "To {} needs the user's agreement, and standard input is not a terminal to ask on.",
             self.act
         ))
         .next("Run Marvin on a terminal, or with --non-interactive, which approves everything.")

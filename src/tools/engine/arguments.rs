@@ -54,7 +54,7 @@ pub fn parse_arguments(tool: &Tool, raw: &str) -> Outcome<ParsedArguments> {
 }
 
 /// Reads the raw argument text of a call of a tool that came at run time: only an object, since its schema is not ours to explain.
-pub(super) fn understand_owned(name: &str, raw: &str) -> Outcome<ParsedArguments> {
+pub(super) fn parse_owned_arguments(name: &str, raw: &str) -> Outcome<ParsedArguments> {
     let mut map = object(raw.trim(), 0).map_err(|got| {
         Problem::input(format!(
             "The arguments of {name} must be a JSON object; {got}."

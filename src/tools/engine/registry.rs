@@ -14,7 +14,7 @@ use crate::chat::display::Display;
 use crate::chat::event::CallEnd;
 use crate::chat::message::{ToolCall, ToolOutput};
 use crate::llm::provider::Offer;
-use crate::tools::engine::arguments::{ParsedArguments, parse_arguments, understand_owned};
+use crate::tools::engine::arguments::{ParsedArguments, parse_arguments, parse_owned_arguments};
 use crate::tools::engine::call_log;
 use crate::tools::engine::policy::ToolPolicy;
 use crate::tools::{Effect, SideEffect, Tool, ToolOk, all};
@@ -144,7 +144,9 @@ impl Registry {
         ));
         match text::did_you_mean(name, names.iter().copied()) {
             Some(hint) => problem.next(text::capitalize(&hint)),
-            None if names.is_empty() => problem.next("No tools are offered here; answer in words."),
+            None if names.is_empty() => {
+                problem.next("No tools are available here; answer with text.")
+            }
             None => problem.next(format!("The tools are: {}.", names.join(", "))),
         }
     }
@@ -178,7 +180,7 @@ pub(crate) struct CallPlan {
 fn understood(tool: &ToolRef, raw_args: &str) -> Outcome<ParsedArguments> {
     match tool {
         ToolRef::BuiltIn(tool) => parse_arguments(tool, raw_args),
-        ToolRef::Owned(tool) => understand_owned(&tool.name, raw_args),
+        ToolRef::Owned(tool) => parse_owned_arguments(&tool.name, raw_args),
     }
 }
 
@@ -186,8 +188,8 @@ fn understood(tool: &ToolRef, raw_args: &str) -> Outcome<ParsedArguments> {
 pub(crate) fn call_catching_panic(ctx: &ToolContext, call: &ToolCall) -> Outcome<ToolOk> {
     catch_unwind(AssertUnwindSafe(|| dispatch(ctx, &call.name, &call.args))).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-        Err(Problem::internal(format!("{} broke down: {}.", call.name, said.unwrap_or("no reason given")))
-            .next("This is a fault of Marvin's. Go on without this call, or try it with other arguments."))
+        Err(Problem::internal(format!("{} crashed: {}.", call.name, said.unwrap_or("no reason given")))
+            .next("This is a bug in Marvin. Continue without this call, or try it with other arguments."))
     })
 }
 
