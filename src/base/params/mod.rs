@@ -185,8 +185,8 @@ impl Field {
 
 /// Declares a struct of parameters, its `FIELDS`, their `SCHEMA` and its `decode`. A default is a literal that is JSON too.
 ///
-/// ```
-/// marvin::params! {
+/// ```text
+/// params! {
 ///     /// Arguments of `read_file`.
 ///     pub struct ReadFile {
 ///         /// relative path
