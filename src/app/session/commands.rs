@@ -1,4 +1,4 @@
-//! What a typed line means: a slash command, a line for the shell, or a message.
+//! What a typed line means: one of the `!` commands, a line for the shell, or a message.
 //!
 //! One table drives parsing, help and completion.
 
