@@ -122,20 +122,27 @@ impl HttpProvider {
             match response.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(count) => {
-                    if decoder.feed(buffer.get(..count).unwrap_or_default(), on)? == Progress::Done
-                    {
-                        response.finish();
-                        break;
+                    let progress = decoder.feed(buffer.get(..count).unwrap_or_default());
+                    decoder.deltas().for_each(&mut *on);
+                    match progress {
+                        Progress::More => {}
+                        Progress::Failed => break,
+                        Progress::Done => {
+                            response.finish();
+                            break;
+                        }
                     }
                 }
                 // Everything had arrived: the missing end marker loses nothing.
                 Err(NetError::Broken { .. } | NetError::TimedOut(..)) if decoder.is_complete() => {
                     break;
                 }
-                Err(error) => return Err(self.cut_off(error).after(decoder.so_far())),
+                Err(error) => return Err(self.cut_off(error).after(decoder.into_partial())),
             }
         }
-        decoder.finish(on)
+        decoder.end();
+        decoder.deltas().for_each(on);
+        decoder.into_result()
     }
 
     /// The failure of a stream that broke after its headers had come.

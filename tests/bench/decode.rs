@@ -74,17 +74,18 @@ fn once(name: &str, body: &[u8], size: usize) -> Duration {
     let mut text = 0;
     let start = Instant::now();
     let mut decoder = Dialect::of(row, row.base).decoder(ErrorContext::new(row));
-    let mut on = |delta: Delta<'_>| {
+    let mut count = |delta: Delta<'_>| {
         if let Delta::Text(piece) = delta {
             text += piece.len();
         }
     };
     for read in body.chunks(size) {
-        if let Err(failure) = decoder.feed(black_box(read), &mut on) {
-            println!("{failure:?}");
-        }
+        decoder.feed(black_box(read));
+        decoder.deltas().for_each(&mut count);
     }
-    let reply = decoder.finish(&mut on);
+    decoder.end();
+    decoder.deltas().for_each(&mut count);
+    let reply = decoder.into_result();
     let time = start.elapsed();
     assert!(reply.is_ok_and(|reply| reply.text.len() == text && text > DELTAS));
     time

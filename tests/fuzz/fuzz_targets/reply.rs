@@ -14,9 +14,12 @@ fn reply(row: &'static ProviderSpec, reads: &[&[u8]]) -> Option<(Reply, String)>
     };
     let mut decoder = Dialect::of(row, row.base).decoder(ErrorContext::new(row));
     for read in reads {
-        decoder.feed(read, &mut show).ok()?;
+        decoder.feed(read);
+        decoder.deltas().for_each(&mut show);
     }
-    let mut reply = decoder.finish(&mut show).ok()?;
+    decoder.end();
+    decoder.deltas().for_each(&mut show);
+    let mut reply = decoder.into_result().ok()?;
     // Ids that the wire left out are made up.
     for call in &mut reply.calls {
         call.id.clear();

@@ -7,7 +7,6 @@ use super::calls::{CallArguments, CallFragment};
 use super::draft::{RawUsage, ReplyDraft};
 use super::template::TextSpan;
 use super::thinking::ThinkingBlock;
-use crate::llm::provider::Delta;
 use crate::llm::wire::errors::ProviderError;
 use crate::llm::wire::read::lenient::{LenientCount, LenientText};
 
@@ -98,7 +97,6 @@ struct AnthropicUsage {
 pub(super) fn apply(
     data: &[u8],
     draft: &mut ReplyDraft,
-    on: &mut dyn FnMut(Delta<'_>),
 ) -> Result<Option<TextSpan>, serde_json::Error> {
     let event: StreamEvent<'_> = serde_json::from_slice(data)?;
     draft.events += 1;
@@ -115,12 +113,12 @@ pub(super) fn apply(
         }
         "content_block_start" => {
             if let Some(block) = &event.content_block {
-                begin(index, block, draft, on);
+                begin(index, block, draft);
             }
         }
         "content_block_delta" => {
             if let Some(delta) = &event.delta {
-                add(index, delta, draft, on);
+                add(index, delta, draft);
                 if event.error.is_none() && delta.kind.filled() == Some("text_delta") {
                     let text = delta.text.filled().unwrap_or_default();
                     return Ok(TextSpan::of(text, data, false));
@@ -137,7 +135,7 @@ pub(super) fn apply(
         "message" => {
             draft.whole = true;
             for (index, block) in (0..).zip(event.content.iter().flatten()) {
-                begin(index, block, draft, on);
+                begin(index, block, draft);
             }
             if let Some(word) = event.stop_reason.filled() {
                 draft.finish = Some(word.to_owned());
@@ -149,14 +147,9 @@ pub(super) fn apply(
     Ok(None)
 }
 
-fn begin(
-    index: u64,
-    block: &ContentBlock<'_>,
-    draft: &mut ReplyDraft,
-    on: &mut dyn FnMut(Delta<'_>),
-) {
+fn begin(index: u64, block: &ContentBlock<'_>, draft: &mut ReplyDraft) {
     match block.kind.filled().unwrap_or_default() {
-        "text" => draft.say(block.text.filled().unwrap_or_default(), on),
+        "text" => draft.say(block.text.filled().unwrap_or_default()),
         "tool_use" => draft.calls.add(CallFragment {
             index: Some(index),
             id: block.id.filled(),
@@ -170,24 +163,19 @@ fn begin(
         }),
         "thinking" | "redacted_thinking" => {
             draft.blocks.push(thought(index, block));
-            draft.think(block.thinking.filled().unwrap_or_default(), on);
+            draft.think(block.thinking.filled().unwrap_or_default());
         }
         _ => {}
     }
 }
 
-fn add(
-    index: u64,
-    delta: &ContentBlock<'_>,
-    draft: &mut ReplyDraft,
-    on: &mut dyn FnMut(Delta<'_>),
-) {
+fn add(index: u64, delta: &ContentBlock<'_>, draft: &mut ReplyDraft) {
     match delta.kind.filled().unwrap_or_default() {
-        "text_delta" => draft.say(delta.text.filled().unwrap_or_default(), on),
+        "text_delta" => draft.say(delta.text.filled().unwrap_or_default()),
         "thinking_delta" => {
             let thinking = delta.thinking.filled().unwrap_or_default();
             draft.blocks.add(index, thinking, "");
-            draft.think(thinking, on);
+            draft.think(thinking);
         }
         "signature_delta" => {
             let signature = delta.signature.filled().unwrap_or_default();

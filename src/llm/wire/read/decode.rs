@@ -14,54 +14,67 @@ pub enum Progress {
     More,
     /// The end marker came: stop reading, even if the server keeps the connection open.
     Done,
+    /// The stream contains an error or is not a reply; [`Decoder::into_result`] says which.
+    Failed,
 }
 
-/// Decodes one body of status 200.
+/// Decodes one body of status 200: bytes in, deltas out, a reply or a failure at the end.
+///
+/// ```text
+/// loop { feed(bytes); deltas() }   until the body ends or the progress is not More
+/// end(); deltas(); into_result()
+/// ```
 #[derive(Debug)]
 pub struct Decoder {
-    asked: ErrorContext,
+    context: ErrorContext,
     reading: BodyReader,
+    failed: Option<ProtocolError>,
 }
 
 impl Decoder {
-    pub(in crate::llm::wire) fn new(wire: Wire, asked: ErrorContext) -> Self {
+    pub(in crate::llm::wire) fn new(wire: Wire, context: ErrorContext) -> Self {
         Self {
-            asked,
+            context,
             reading: BodyReader::new(wire),
+            failed: None,
         }
     }
 
-    /// Takes one read and reports the text in it.
-    ///
-    /// # Errors
-    /// When the stream contains an error or is not a reply; the decoder must not be used afterwards.
-    pub fn feed(
-        &mut self,
-        bytes: &[u8],
-        on: &mut dyn FnMut(Delta<'_>),
-    ) -> Result<Progress, Failure> {
-        if let Err(why) = self.reading.feed(bytes, on) {
-            self.reading.draft.end_text(on);
-            return Err(self.broken(&why));
+    /// Takes one read. After anything but [`Progress::More`] further input is ignored.
+    pub fn feed(&mut self, bytes: &[u8]) -> Progress {
+        if self.failed.is_none() && self.reading.draft.error.is_none() {
+            self.failed = self.reading.feed(bytes).err();
         }
-        if self.reading.draft.error.is_some() {
-            self.reading.draft.end_text(on);
-            self.check_error()?;
-        }
-        Ok(if self.reading.draft.done {
+        let draft = &self.reading.draft;
+        if self.failed.is_some() || draft.error.is_some() {
+            Progress::Failed
+        } else if draft.done {
             Progress::Done
         } else {
             Progress::More
-        })
+        }
     }
 
-    /// The body ended, or the end marker came.
+    /// The body ended, or nothing more of it will be read: releases what was held back.
+    pub fn end(&mut self) {
+        if self.failed.is_none() && self.reading.draft.error.is_none() {
+            self.failed = self.reading.finish().err();
+        }
+        self.reading.draft.end_text();
+    }
+
+    /// Takes out the text and thinking that came since the last time, in order.
+    pub fn deltas(&mut self) -> impl Iterator<Item = Delta<'_>> {
+        self.reading.draft.deltas()
+    }
+
+    /// The reply, after [`Decoder::end`].
     ///
     /// # Errors
     /// If the reply was cut off (neither a finish reason nor an end marker), contains an error, or is not a reply at all.
-    pub fn finish(mut self, on: &mut dyn FnMut(Delta<'_>)) -> Result<Reply, Failure> {
-        if let Err(why) = self.reading.finish(on) {
-            return Err(self.broken(&why));
+    pub fn into_result(mut self) -> Result<Reply, Failure> {
+        if let Some(error) = self.failed.take() {
+            return Err(self.broken(&error));
         }
         self.check_error()?;
         let draft = &self.reading.draft;
@@ -74,7 +87,7 @@ impl Decoder {
         if !draft.done && (draft.finish.is_none() || half_a_call) {
             return Err(self.cut());
         }
-        Ok(self.reading.draft.reply(self.asked.row))
+        Ok(self.reading.draft.reply(self.context.row))
     }
 
     /// True when the whole reply has arrived although the body has not ended: a connection that breaks or falls silent now loses nothing.
@@ -84,52 +97,52 @@ impl Decoder {
     }
 
     /// The partial reply for a failure found elsewhere: a reset, silence, cancellation. Its calls are left out.
-    pub fn so_far(self) -> Reply {
-        self.reading.draft.so_far()
+    pub fn into_partial(self) -> Reply {
+        self.reading.draft.partial()
     }
 
-    fn take_so_far(&mut self) -> Reply {
-        std::mem::take(&mut self.reading.draft).so_far()
+    fn take_partial(&mut self) -> Reply {
+        std::mem::take(&mut self.reading.draft).partial()
     }
 
     fn check_error(&mut self) -> Result<(), Failure> {
         let draft = &mut self.reading.draft;
-        if let Some(said) = draft.error.take() {
-            let failure = errors::in_stream(&self.asked, &said);
-            return Err(failure.after(self.take_so_far()));
+        if let Some(error) = draft.error.take() {
+            let failure = errors::in_stream(&self.context, &error);
+            return Err(failure.after(self.take_partial()));
         }
         if draft.finish.as_deref() == Some("error") {
-            let name = self.asked.row.name;
+            let name = self.context.row.name;
             let problem = Problem::network(format!(
                 "{name} ended the reply with an error and no reason."
             ))
             .next("Try again, or choose another provider: --provider NAME.");
-            return Err(Failure::new(FailureKind::Server, problem).after(self.take_so_far()));
+            return Err(Failure::new(FailureKind::Server, problem).after(self.take_partial()));
         }
         Ok(())
     }
 
     fn cut(&mut self) -> Failure {
-        let name = self.asked.row.name;
-        let so_far = self.take_so_far();
-        let what = if so_far.text.is_empty() && so_far.thinking.is_empty() {
+        let name = self.context.row.name;
+        let partial = self.take_partial();
+        let what = if partial.text.is_empty() && partial.thinking.is_empty() {
             format!("{name} closed the connection without an answer.")
         } else {
             format!("The reply of {name} broke off.")
         };
         let problem = Problem::network(what).next("Try again.");
-        Failure::new(FailureKind::Cut, problem).after(so_far)
+        Failure::new(FailureKind::Cut, problem).after(partial)
     }
 
-    fn broken(&mut self, why: &ProtocolError) -> Failure {
-        let name = self.asked.row.name;
-        let what = match why {
+    fn broken(&mut self, error: &ProtocolError) -> Failure {
+        let name = self.context.row.name;
+        let what = match error {
             ProtocolError::TooLong(cap) => {
                 let megabytes = cap / (1024 * 1024);
                 format!("{name} sent more than {megabytes} MB in one piece, which is not a reply.")
             }
             ProtocolError::Foreign(bytes) => {
-                let part = errors::quoted(&self.asked, &errors::first_part(bytes));
+                let part = errors::quoted(&self.context, &errors::first_part(bytes));
                 format!("{name} answered with something that is not a model's reply: \"{part}\".")
             }
         };
@@ -137,6 +150,6 @@ impl Decoder {
             "Check that {} is the address of a model service.",
             variable(name, "URL")
         ));
-        Failure::new(FailureKind::Protocol, problem).after(self.take_so_far())
+        Failure::new(FailureKind::Protocol, problem).after(self.take_partial())
     }
 }

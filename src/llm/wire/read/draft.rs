@@ -1,5 +1,7 @@
 //! A reply while it arrives: every dialect adds to it; at the end it becomes a reply or a failure.
 
+use std::ops::Range;
+
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -52,9 +54,16 @@ pub(super) struct ReplyDraft {
     pub(super) template: Template,
     /// The first half of a character that the last payload ended a text with.
     pub(super) half: repair_json::PendingSurrogate,
-    think: ThinkSplitter,
-    told_text: usize,
-    told_thinking: usize,
+    splitter: ThinkSplitter,
+    /// What was added and not yet taken out.
+    queued: Vec<QueuedDelta>,
+}
+
+/// A part of the text or of the reasoning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct QueuedDelta {
+    thinking: bool,
+    range: Range<usize>,
 }
 
 /// Opaque members that go back with the message.
@@ -72,75 +81,74 @@ struct OpaqueMembers<'a> {
 }
 
 impl ReplyDraft {
-    /// Adds visible text. Pieces are reported together by [`ReplyDraft::tell`], at the latest when the kind of text changes.
-    pub(super) fn say(&mut self, piece: &str, on: &mut dyn FnMut(Delta<'_>)) {
-        if piece.is_empty() {
-            return;
-        }
-        if self.told_thinking < self.reasoning.len() {
-            self.tell(on);
-        }
-        self.text.push_str(piece);
+    /// Adds visible text.
+    pub(super) fn say(&mut self, text: &str) {
+        let from = self.text.len();
+        self.text.push_str(text);
+        self.queue(false, from..self.text.len());
     }
 
     /// Adds thinking.
-    pub(super) fn think(&mut self, piece: &str, on: &mut dyn FnMut(Delta<'_>)) {
-        if piece.is_empty() {
-            return;
-        }
-        if self.told_text < self.text.len() {
-            self.tell(on);
-        }
-        self.reasoning.push_str(piece);
+    pub(super) fn think(&mut self, thinking: &str) {
+        let from = self.reasoning.len();
+        self.reasoning.push_str(thinking);
+        self.queue(true, from..self.reasoning.len());
     }
 
     /// Adds text that may begin with thinking between `<think>` tags.
-    pub(super) fn say_tagged(&mut self, piece: &str, on: &mut dyn FnMut(Delta<'_>)) {
-        self.sort(on, |think, part| think.feed(piece, part));
+    pub(super) fn say_tagged(&mut self, text: &str) {
+        self.split(|splitter, part| splitter.feed(text, part));
     }
 
     /// Adds thinking that has a place of its own; tags in the text are then just text.
-    pub(super) fn think_apart(&mut self, piece: &str, on: &mut dyn FnMut(Delta<'_>)) {
-        if piece.is_empty() {
+    pub(super) fn think_apart(&mut self, thinking: &str) {
+        if thinking.is_empty() {
             return;
         }
         if self.reasoning.is_empty() {
-            self.sort(on, ThinkSplitter::off);
+            self.split(ThinkSplitter::off);
         }
-        self.think(piece, on);
+        self.think(thinking);
     }
 
     /// Releases text that might have been the beginning of a tag.
-    pub(super) fn end_text(&mut self, on: &mut dyn FnMut(Delta<'_>)) {
-        self.sort(on, ThinkSplitter::finish);
-        self.tell(on);
+    pub(super) fn end_text(&mut self) {
+        self.split(ThinkSplitter::finish);
     }
 
-    fn sort(
-        &mut self,
-        on: &mut dyn FnMut(Delta<'_>),
-        how: impl FnOnce(&mut ThinkSplitter, &mut dyn FnMut(ThinkPart<'_>)),
-    ) {
-        let mut think = std::mem::take(&mut self.think);
-        how(&mut think, &mut |part| match part {
-            ThinkPart::Text(piece) => self.say(piece, on),
-            ThinkPart::Thinking(piece) => self.think(piece, on),
+    fn split(&mut self, step: impl FnOnce(&mut ThinkSplitter, &mut dyn FnMut(ThinkPart<'_>))) {
+        let mut splitter = std::mem::take(&mut self.splitter);
+        step(&mut splitter, &mut |part| match part {
+            ThinkPart::Text(text) => self.say(text),
+            ThinkPart::Thinking(thinking) => self.think(thinking),
         });
-        self.think = think;
+        self.splitter = splitter;
     }
 
-    /// Hands over what was added since the last time.
-    pub(super) fn tell(&mut self, on: &mut dyn FnMut(Delta<'_>)) {
-        let thinking = self.reasoning.get(self.told_thinking..).unwrap_or_default();
-        if !thinking.is_empty() {
-            on(Delta::Thinking(thinking));
+    /// Remembers that a range was added; ranges of one kind that follow each other are one delta.
+    fn queue(&mut self, thinking: bool, added: Range<usize>) {
+        if added.is_empty() {
+            return;
         }
-        self.told_thinking = self.reasoning.len();
-        let text = self.text.get(self.told_text..).unwrap_or_default();
-        if !text.is_empty() {
-            on(Delta::Text(text));
+        match self.queued.last_mut() {
+            Some(last) if last.thinking == thinking => last.range.end = added.end,
+            _ => self.queued.push(QueuedDelta {
+                thinking,
+                range: added,
+            }),
         }
-        self.told_text = self.text.len();
+    }
+
+    /// Takes out what was added since the last time, in order.
+    pub(super) fn deltas(&mut self) -> impl Iterator<Item = Delta<'_>> {
+        let (text, reasoning) = (&self.text, &self.reasoning);
+        self.queued.drain(..).map(move |queued| {
+            if queued.thinking {
+                Delta::Thinking(reasoning.get(queued.range).unwrap_or_default())
+            } else {
+                Delta::Text(text.get(queued.range).unwrap_or_default())
+            }
+        })
     }
 
     /// Takes the newest counts; a later chunk without counts does not erase them. Servers send them in the last chunk, in one after it, in every
@@ -179,7 +187,7 @@ impl ReplyDraft {
     }
 
     /// The partial result of a failed reply; without calls, so nothing of it can run.
-    pub(super) fn so_far(self) -> Reply {
+    pub(super) fn partial(self) -> Reply {
         let finish = self.why_finished();
         let usage = self.tokens();
         Reply {

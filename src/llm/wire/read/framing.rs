@@ -7,7 +7,6 @@ use serde_json::value::RawValue;
 use super::draft::ReplyDraft;
 use crate::formats::lines::{CAP, LineSplitter, TooLong};
 use crate::formats::sse::{Events, SseItem};
-use crate::llm::provider::Delta;
 use crate::llm::wire::Wire;
 use crate::llm::wire::errors::ProviderError;
 use crate::llm::wire::read::{anthropic, ollama, openai, repair_json};
@@ -63,23 +62,18 @@ impl BodyReader {
     }
 
     /// Takes one read; input after `draft.done` is ignored.
-    pub(super) fn feed(
-        &mut self,
-        bytes: &[u8],
-        on: &mut dyn FnMut(Delta<'_>),
-    ) -> Result<(), ProtocolError> {
+    pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
         if self.draft.done {
             return Ok(());
         }
-        let read = self.push(bytes, on);
-        self.draft.tell(on);
+        let read = self.push(bytes);
         if self.draft.calls.bytes() > CAP {
             return Err(ProtocolError::TooLong(CAP));
         }
         read
     }
 
-    fn push(&mut self, bytes: &[u8], on: &mut dyn FnMut(Delta<'_>)) -> Result<(), ProtocolError> {
+    fn push(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
         match &mut self.framing {
             Framing::Unknown => {
                 // A byte order mark counts as white space.
@@ -94,13 +88,13 @@ impl BodyReader {
                     (Some(b'{' | b'[' | b'"'), _) => Framing::Whole(Vec::new()),
                     _ => Framing::Sse(Events::default()),
                 };
-                self.push(rest, on)
+                self.push(rest)
             }
             Framing::Sse(events) => {
                 let (wire, draft, stray) = (self.wire, &mut self.draft, &mut self.stray);
                 let mut broken = None;
                 let flow = events.feed(bytes, &mut |item| {
-                    event(wire, item, draft, stray, on).unwrap_or_else(|why| {
+                    event(wire, item, draft, stray).unwrap_or_else(|why| {
                         broken = Some(why);
                         ControlFlow::Break(())
                     })
@@ -108,7 +102,7 @@ impl BodyReader {
                 broken.map_or(Ok(()), Err)?;
                 Ok(flow.map(drop)?)
             }
-            Framing::Lines(_) => self.push_lines(bytes, on),
+            Framing::Lines(_) => self.push_lines(bytes),
             Framing::Whole(body) => {
                 if body.len() + bytes.len() > CAP {
                     return Err(ProtocolError::TooLong(CAP));
@@ -127,21 +121,17 @@ impl BodyReader {
         }
     }
 
-    fn push_lines(
-        &mut self,
-        bytes: &[u8],
-        on: &mut dyn FnMut(Delta<'_>),
-    ) -> Result<(), ProtocolError> {
+    fn push_lines(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
         let mut rest = bytes;
         loop {
             let Framing::Lines(lines) = &mut self.framing else {
-                return self.push(rest, on);
+                return self.push(rest);
             };
             let Some(line) = lines.next(&mut rest)? else {
                 return Ok(());
             };
             let line = line.bytes();
-            match payload(self.wire, line, &mut self.draft, on) {
+            match payload(self.wire, line, &mut self.draft) {
                 Ok(()) => {}
                 // The first line of one object that is spread over many lines.
                 Err(why) if why.is_eof() && self.draft.events == 0 => {
@@ -158,17 +148,13 @@ impl BodyReader {
     }
 
     /// The body ended.
-    pub(super) fn finish(&mut self, on: &mut dyn FnMut(Delta<'_>)) -> Result<(), ProtocolError> {
-        let read = if self.draft.done {
-            Ok(())
-        } else {
-            self.end(on)
-        };
-        self.draft.end_text(on);
+    pub(super) fn finish(&mut self) -> Result<(), ProtocolError> {
+        let read = if self.draft.done { Ok(()) } else { self.end() };
+        self.draft.end_text();
         read
     }
 
-    fn end(&mut self, on: &mut dyn FnMut(Delta<'_>)) -> Result<(), ProtocolError> {
+    fn end(&mut self) -> Result<(), ProtocolError> {
         let wire = self.wire;
         let draft = &mut self.draft;
         match &mut self.framing {
@@ -178,19 +164,19 @@ impl BodyReader {
                 // A last event without its end that cannot be read was cut off with the body.
                 let mut torn = false;
                 events.finish(&mut |item| {
-                    torn |= event(wire, item, draft, stray, on).is_err();
+                    torn |= event(wire, item, draft, stray).is_err();
                     ControlFlow::Continue(())
                 })?;
                 draft.torn = torn;
             }
             Framing::Lines(lines) => {
                 if let Some(line) = lines.finish() {
-                    draft.torn = payload(wire, &line, draft, on).is_err();
+                    draft.torn = payload(wire, &line, draft).is_err();
                 }
             }
             Framing::Whole(body) => {
                 let body = std::mem::take(body);
-                whole(wire, &body, draft, on)?;
+                whole(wire, &body, draft)?;
             }
         }
         Ok(())
@@ -203,7 +189,6 @@ fn event(
     item: SseItem<'_>,
     draft: &mut ReplyDraft,
     stray: &mut Vec<u8>,
-    on: &mut dyn FnMut(Delta<'_>),
 ) -> Result<ControlFlow<()>, ProtocolError> {
     match item {
         SseItem::Event { name, data } => {
@@ -218,7 +203,7 @@ fn event(
                     .take()
                     .or_else(|| Some(ProviderError::from_body(data)));
             } else if !data.is_empty() {
-                payload(wire, data, draft, on).map_err(|_| ProtocolError::Foreign(some(data)))?;
+                payload(wire, data, draft).map_err(|_| ProtocolError::Foreign(some(data)))?;
             }
         }
         SseItem::Stray(line) => {
@@ -245,19 +230,14 @@ fn event(
 }
 
 /// One JSON payload; repaired and read again if only its text encoding is invalid.
-fn payload(
-    wire: Wire,
-    data: &[u8],
-    draft: &mut ReplyDraft,
-    on: &mut dyn FnMut(Delta<'_>),
-) -> Result<(), serde_json::Error> {
+fn payload(wire: Wire, data: &[u8], draft: &mut ReplyDraft) -> Result<(), serde_json::Error> {
     if let Some((text, thinking)) = draft.template.read(data) {
         draft.events += 1;
         match (wire, thinking) {
-            (Wire::OpenAi, false) => draft.say_tagged(&text, on),
-            (Wire::OpenAi, true) => draft.think_apart(&text, on),
-            (_, false) => draft.say(&text, on),
-            (_, true) => draft.think(&text, on),
+            (Wire::OpenAi, false) => draft.say_tagged(&text),
+            (Wire::OpenAi, true) => draft.think_apart(&text),
+            (_, false) => draft.say(&text),
+            (_, true) => draft.think(&text),
         }
         return Ok(());
     }
@@ -269,7 +249,7 @@ fn payload(
         Wire::Ollama => ollama::apply,
         Wire::Anthropic => anthropic::apply,
     };
-    let why = match apply(data, draft, on) {
+    let why = match apply(data, draft) {
         Ok(Some(place)) => {
             draft.template.learn(data, &place);
             return Ok(());
@@ -279,11 +259,11 @@ fn payload(
     };
     let mended = repair_json::repaired(data, &mut draft.half);
     let data = mended.as_deref().unwrap_or(data);
-    if mended.is_some() && apply(data, draft, on).is_ok() {
+    if mended.is_some() && apply(data, draft).is_ok() {
         return Ok(());
     }
     if let Some(plain) = repair_json::plain(data)
-        && apply(&plain, draft, on).is_ok()
+        && apply(&plain, draft).is_ok()
     {
         return Ok(());
     }
@@ -295,12 +275,7 @@ fn payload(
 }
 
 /// A body of JSON that is not framed: one completion, or several values one after another.
-fn whole(
-    wire: Wire,
-    body: &[u8],
-    draft: &mut ReplyDraft,
-    on: &mut dyn FnMut(Delta<'_>),
-) -> Result<(), ProtocolError> {
+fn whole(wire: Wire, body: &[u8], draft: &mut ReplyDraft) -> Result<(), ProtocolError> {
     draft.whole = true;
     let foreign = || ProtocolError::Foreign(some(body));
     let mended = repair_json::repaired(body, &mut repair_json::PendingSurrogate::default());
@@ -319,10 +294,10 @@ fn whole(
         if value.starts_with(b"[") {
             let list: Vec<&RawValue> = serde_json::from_slice(value).map_err(|_| foreign())?;
             for item in list {
-                payload(wire, item.get().as_bytes(), draft, on).map_err(|_| foreign())?;
+                payload(wire, item.get().as_bytes(), draft).map_err(|_| foreign())?;
             }
         } else {
-            payload(wire, value, draft, on).map_err(|_| foreign())?;
+            payload(wire, value, draft).map_err(|_| foreign())?;
         }
     }
     // One value is all there is to come, whether it has a finish reason or not.

@@ -6,7 +6,6 @@ use serde_json::value::RawValue;
 use super::calls::{CallArguments, CallFragment};
 use super::draft::{RawUsage, ReplyDraft};
 use super::template::TextSpan;
-use crate::llm::provider::Delta;
 use crate::llm::wire::errors::ProviderError;
 use crate::llm::wire::read::lenient::{LenientCount, LenientText};
 use crate::llm::wire::read::repair_json;
@@ -70,11 +69,10 @@ impl OllamaMessage<'_> {
 pub(super) fn apply(
     data: &[u8],
     draft: &mut ReplyDraft,
-    on: &mut dyn FnMut(Delta<'_>),
 ) -> Result<Option<TextSpan>, serde_json::Error> {
     let line: OllamaChunk<'_> = serde_json::from_slice(data)?;
     if line.choices.is_some() {
-        return super::openai::apply(data, draft, on).map(|_| None);
+        return super::openai::apply(data, draft).map(|_| None);
     }
     let calls = line
         .message
@@ -89,8 +87,8 @@ pub(super) fn apply(
         draft.error = draft.error.take().or_else(|| ProviderError::read(data));
     }
     if let Some(message) = &line.message {
-        draft.think(message.thinking.filled().unwrap_or_default(), on);
-        draft.say(message.content.filled().unwrap_or_default(), on);
+        draft.think(message.thinking.filled().unwrap_or_default());
+        draft.say(message.content.filled().unwrap_or_default());
         for call in message.tool_calls.iter().flatten() {
             let function = call.function.as_ref();
             let raw = function

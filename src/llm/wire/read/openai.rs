@@ -9,7 +9,6 @@ use serde_json::value::RawValue;
 use super::calls::{CallArguments, CallFragment};
 use super::draft::{RawUsage, ReplyDraft, is_limit};
 use super::template::TextSpan;
-use crate::llm::provider::Delta;
 use crate::llm::wire::errors::ProviderError;
 use crate::llm::wire::read::lenient::{LenientContent, LenientCount, LenientText};
 use crate::llm::wire::read::repair_json;
@@ -134,7 +133,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for FirstChoice<'a> {
 pub(super) fn apply(
     data: &[u8],
     draft: &mut ReplyDraft,
-    on: &mut dyn FnMut(Delta<'_>),
 ) -> Result<Option<TextSpan>, serde_json::Error> {
     let chunk: CompletionChunk<'_> = serde_json::from_slice(data)?;
     // Arguments are decoded last, when nothing could be repaired any more.
@@ -167,14 +165,14 @@ pub(super) fn apply(
     draft.limit |= choice.native_finish_reason.filled().is_some_and(is_limit);
     match (choice.delta, choice.message) {
         (Some(delta), _) => {
-            part(&delta, draft, on);
+            part(&delta, draft);
             if only {
                 return Ok(delta.place(data));
             }
         }
         // A completion that was not streamed; Perplexity repeats everything in a message beside the delta.
         (None, Some(message)) if draft.text.is_empty() && draft.calls.slots().is_empty() => {
-            part(&message, draft, on);
+            part(&message, draft);
         }
         (None, _) => {}
     }
@@ -228,14 +226,14 @@ impl DeltaMessage<'_> {
     }
 }
 
-fn part(part: &DeltaMessage<'_>, draft: &mut ReplyDraft, on: &mut dyn FnMut(Delta<'_>)) {
+fn part(part: &DeltaMessage<'_>, draft: &mut ReplyDraft) {
     let thinking = [&part.reasoning_content, &part.reasoning]
         .into_iter()
         .map(|content| &*content.text)
         .find(|text| !text.is_empty())
         .unwrap_or(&part.content.thinking);
-    draft.think_apart(thinking, on);
-    draft.say_tagged(&part.content.text, on);
+    draft.think_apart(thinking);
+    draft.say_tagged(&part.content.text);
     if let Some(refusal) = part.refusal.filled() {
         draft.refusal.push_str(refusal);
     }

@@ -17,11 +17,17 @@ fn decoder(wire: Wire, name: &str) -> Decoder {
 fn read_in(wire: Wire, name: &str, body: &[u8], size: usize) -> Result<Reply, Failure> {
     let mut decoder = decoder(wire, name);
     for bytes in body.chunks(size) {
-        if decoder.feed(bytes, &mut |_| {})? == Progress::Done {
+        if decoder.feed(bytes) != Progress::More {
             break;
         }
     }
-    decoder.finish(&mut |_| {})
+    finish(decoder)
+}
+
+/// The outcome when the body ends here.
+fn finish(mut decoder: Decoder) -> Result<Reply, Failure> {
+    decoder.end();
+    decoder.into_result()
 }
 
 fn read_as(wire: Wire, name: &str, body: &str) -> Result<Reply, Failure> {
@@ -79,9 +85,7 @@ fn q04_no_end_marker_but_a_finish_reason() {
     let body = format!("data: {{\"choices\":[{TEXT}]}}\n\ndata: {{\"choices\":[{STOP}]}}");
     assert_eq!(read(&body).unwrap().text, "Hi");
     let mut decoder = decoder(Wire::OpenAi, "openai-compat");
-    decoder
-        .feed((body + "\n\n").as_bytes(), &mut |_| {})
-        .unwrap();
+    decoder.feed((body + "\n\n").as_bytes());
     assert!(decoder.is_complete());
 }
 
@@ -103,15 +107,9 @@ fn q05_closed_early_keeps_the_text_and_runs_no_call() {
 fn q06_the_end_marker_ends_the_reading() {
     let mut decoder = decoder(Wire::OpenAi, "openai-compat");
     let body = chunks(&[TEXT]) + "data: junk\n\n";
-    assert_eq!(
-        decoder.feed(body.as_bytes(), &mut |_| {}).unwrap(),
-        Progress::Done
-    );
-    assert_eq!(
-        decoder.feed(b"more junk", &mut |_| {}).unwrap(),
-        Progress::Done
-    );
-    assert_eq!(decoder.finish(&mut |_| {}).unwrap().text, "Hi");
+    assert_eq!(decoder.feed(body.as_bytes()), Progress::Done);
+    assert_eq!(decoder.feed(b"more junk"), Progress::Done);
+    assert_eq!(finish(decoder).unwrap().text, "Hi");
 }
 
 #[test]
@@ -252,10 +250,10 @@ fn a_server_that_ignores_stream_is_understood() {
 #[test]
 fn an_endless_line_is_refused() {
     let mut decoder = decoder(Wire::OpenAi, "openai-compat");
-    decoder.feed(b"data: ", &mut |_| {}).unwrap();
+    decoder.feed(b"data: ");
     let read = vec![b'x'; 1024 * 1024];
-    let failure = (0..64).find_map(|_| decoder.feed(&read, &mut |_| {}).err());
-    assert!(failure.unwrap().problem.what.contains("32 MB"));
+    assert!((0..64).any(|_| decoder.feed(&read) == Progress::Failed));
+    assert!(finish(decoder).unwrap_err().problem.what.contains("32 MB"));
 }
 
 #[test]
@@ -341,7 +339,6 @@ fn q21_thinking_is_kept_apart_wherever_it_stands() {
 
 #[test]
 fn deltas_come_in_their_order_and_together() {
-    let mut seen = Vec::new();
     let mut decoder = decoder(Wire::OpenAi, "openai-compat");
     let pieces = [
         r#"{"reasoning":"a"}"#,
@@ -351,15 +348,10 @@ fn deltas_come_in_their_order_and_together() {
     ]
     .map(delta);
     let body = chunks(&pieces.each_ref().map(String::as_str));
-    decoder
-        .feed(body.as_bytes(), &mut |delta| {
-            seen.push(match delta {
-                Delta::Text(text) => format!("text {text}"),
-                Delta::Thinking(text) => format!("thinking {text}"),
-            });
-        })
-        .unwrap();
-    assert_eq!(seen, ["thinking ab", "text cd"]);
+    decoder.feed(body.as_bytes());
+    let seen: Vec<Delta<'_>> = decoder.deltas().collect();
+    assert_eq!(seen, [Delta::Thinking("ab"), Delta::Text("cd")]);
+    assert_eq!(decoder.deltas().count(), 0);
 }
 
 #[test]
@@ -372,10 +364,10 @@ fn q22_empty_and_null_content_say_nothing() {
     .map(delta);
     let mut decoder = decoder(Wire::OpenAi, "gemini");
     let body = chunks(&[&pieces[0], &pieces[1], &pieces[2], STOP]);
-    decoder
-        .feed(body.as_bytes(), &mut |_| panic!("nothing to show"))
-        .unwrap();
-    let reply = decoder.finish(&mut |_| panic!("nothing to show")).unwrap();
+    decoder.feed(body.as_bytes());
+    decoder.end();
+    assert_eq!(decoder.deltas().count(), 0);
+    let reply = decoder.into_result().unwrap();
     assert_eq!(
         (reply.text.as_str(), reply.finish),
         ("", FinishReason::Done)
@@ -652,4 +644,17 @@ fn members_that_come_twice_and_nothing_in_lists_are_read_past() {
     let message = r#"{"type":"message","content":[null,{"type":"text","text":"A"}],"stop_reason":"end_turn"}"#;
     let reply = read_as(Wire::Anthropic, "anthropic", message).unwrap();
     assert_eq!(reply.text, "A");
+}
+
+#[test]
+fn text_before_an_error_can_be_shown_and_is_kept() {
+    let mut decoder = decoder(Wire::OpenAi, "openai-compat");
+    let body = format!(
+        "data: {{\"choices\":[{TEXT}]}}\n\ndata: {{\"error\":{{\"message\":\"broken\"}}}}\n\n"
+    );
+    assert_eq!(decoder.feed(body.as_bytes()), Progress::Failed);
+    assert_eq!(decoder.feed(b"data: more\n\n"), Progress::Failed);
+    decoder.end();
+    assert_eq!(decoder.deltas().collect::<Vec<_>>(), [Delta::Text("Hi")]);
+    assert_eq!(decoder.into_result().unwrap_err().partial.text, "Hi");
 }

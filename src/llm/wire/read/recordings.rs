@@ -172,14 +172,20 @@ impl Recording {
 fn read<'a>(wire: Wire, reads: impl Iterator<Item = &'a [u8]>) -> (BodyReader, String, String) {
     let mut reading = BodyReader::new(wire);
     let (mut text, mut thinking) = (String::new(), String::new());
-    let mut on = |delta: Delta<'_>| match delta {
-        Delta::Text(piece) => text.push_str(piece),
-        Delta::Thinking(piece) => thinking.push_str(piece),
+    let mut show = |reading: &mut BodyReader| {
+        for delta in reading.draft.deltas() {
+            match delta {
+                Delta::Text(piece) => text.push_str(piece),
+                Delta::Thinking(piece) => thinking.push_str(piece),
+            }
+        }
     };
     for bytes in reads {
-        reading.feed(bytes, &mut on).unwrap();
+        reading.feed(bytes).unwrap();
+        show(&mut reading);
     }
-    reading.finish(&mut on).unwrap();
+    reading.finish().unwrap();
+    show(&mut reading);
     (reading, text, thinking)
 }
 
@@ -255,7 +261,10 @@ fn every_cut(wire: Wire, body: &[u8], chosen: &dyn Fn(usize) -> bool) -> usize {
     let mut cuts = 0;
     let mut at = 0;
     let mut before = BodyReader::new(wire);
-    let feed = |reading: &mut BodyReader, bytes: &[u8]| reading.feed(bytes, &mut |_| {}).unwrap();
+    let feed = |reading: &mut BodyReader, bytes: &[u8]| {
+        reading.feed(bytes).unwrap();
+        reading.draft.deltas().for_each(drop);
+    };
     for line in body.split_inclusive(|byte| *byte == b'\n') {
         let mut after = before.clone();
         feed(&mut after, line);
@@ -320,9 +329,10 @@ fn check(recording: &Recording, body: &[u8]) -> usize {
 fn decode(recording: &Recording, body: &[u8], size: usize) -> Result<Reply, Failure> {
     let mut decoder = Decoder::new(recording.wire(), ErrorContext::new(recording.row()));
     for bytes in body.chunks(size) {
-        decoder.feed(bytes, &mut |_| {})?;
+        decoder.feed(bytes);
     }
-    decoder.finish(&mut |_| {})
+    decoder.end();
+    decoder.into_result()
 }
 
 /// What the rest of the program sees.
