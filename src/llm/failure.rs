@@ -51,8 +51,8 @@ pub enum FailureKind {
 /// A failed model call.
 #[derive(Debug)]
 pub struct Failure {
-    /// Its sort.
-    pub why: FailureKind,
+    /// What kind of failure it is.
+    pub kind: FailureKind,
     /// The message.
     pub problem: Box<Problem>,
     /// The partial reply; its calls are never run.
@@ -61,9 +61,9 @@ pub struct Failure {
 
 impl Failure {
     /// A failure before anything of the reply had come.
-    pub fn new(why: FailureKind, problem: Problem) -> Self {
+    pub fn new(kind: FailureKind, problem: Problem) -> Self {
         Self {
-            why,
+            kind,
             problem: Box::new(problem),
             partial: Box::default(),
         }
@@ -71,8 +71,8 @@ impl Failure {
 
     /// Keeps what had come of the reply.
     #[must_use]
-    pub fn after(mut self, so_far: Reply) -> Self {
-        self.partial = Box::new(so_far);
+    pub fn with_partial(mut self, partial: Reply) -> Self {
+        self.partial = Box::new(partial);
         self
     }
 

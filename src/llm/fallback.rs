@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::failure::{Failure, FailureKind};
 
 /// A longer wait is not waited for; it becomes the failure.
-pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(120);
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(120);
 /// Waits when the provider names none; their number is the number of retries.
 const WAITS: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(60)];
 
@@ -49,11 +49,11 @@ pub(crate) fn decide(failure: &Failure, now: AttemptState) -> Decision {
     } else {
         Decision::GiveUp
     };
-    match &failure.why {
+    match &failure.kind {
         FailureKind::RateLimited { wait } if clean => match WAITS.get(now.waited) {
             Some(default) => {
                 let wait = wait.unwrap_or(*default);
-                if wait > LONGEST_WAIT {
+                if wait > MAX_WAIT {
                     next
                 } else {
                     Decision::Wait(wait)
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn nothing_is_repeated_once_text_was_shown_or_a_file_written() {
-        let shown = failed(FailureKind::Server).after(Reply {
+        let shown = failed(FailureKind::Server).with_partial(Reply {
             text: "half".into(),
             ..Reply::default()
         });

@@ -15,9 +15,9 @@ use crate::net::http::{Client, ClientOptions, NetError, RequestPhase, Response, 
 use crate::net::proxies::ProxyRoute;
 
 /// Most bytes of an error body that are read.
-const ERROR_BODY: usize = 64 * 1024;
+const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 /// Bytes read at once: a burst of small pieces is decoded and shown together.
-const READ: usize = 16 * 1024;
+const READ_BYTES: usize = 16 * 1024;
 
 /// A provider of the table, with its connections.
 #[derive(Debug)]
@@ -25,9 +25,9 @@ pub(crate) struct HttpProvider {
     remote: RemoteTarget,
     client: Client,
     /// A request was answered before, so a reused connection may have died meanwhile.
-    used: AtomicBool,
+    answered_before: AtomicBool,
     /// The server has no native Ollama path, so its OpenAI path is used.
-    compat: AtomicBool,
+    uses_fallback: AtomicBool,
 }
 
 impl HttpProvider {
@@ -56,15 +56,15 @@ impl HttpProvider {
         Ok(Self {
             remote,
             client,
-            used: AtomicBool::new(false),
-            compat: AtomicBool::new(false),
+            answered_before: AtomicBool::new(false),
+            uses_fallback: AtomicBool::new(false),
         })
     }
 
     fn dialect(&self) -> Dialect {
         let own = Dialect::of(self.remote.row, &self.remote.base);
-        if self.compat.load(Ordering::Relaxed) {
-            own.instead().unwrap_or(own)
+        if self.uses_fallback.load(Ordering::Relaxed) {
+            own.fallback().unwrap_or(own)
         } else {
             own
         }
@@ -75,13 +75,13 @@ impl HttpProvider {
         let url = dialect.url(&self.remote.base);
         let headers = dialect.headers(self.remote.key.as_deref());
         let mut result = self.client.post(&url, &headers, body, stop);
-        if self.used.load(Ordering::Relaxed)
+        if self.answered_before.load(Ordering::Relaxed)
             && matches!(result, Err(NetError::Broken { early: true, .. }))
         {
             self.client.forget();
             result = self.client.post(&url, &headers, body, stop);
         }
-        self.used.store(true, Ordering::Relaxed);
+        self.answered_before.store(true, Ordering::Relaxed);
         result.map_err(|error| self.failure(error))
     }
 
@@ -95,7 +95,7 @@ impl HttpProvider {
     ) -> Result<Reply, Failure> {
         // First the body: with it the schemas are rendered, whose size a refusal may have to name.
         let body = dialect.body(request);
-        let asked = ErrorContext {
+        let context = ErrorContext {
             row: self.remote.row,
             model: request.model.to_owned(),
             secrets: self.remote.key.iter().cloned().collect(),
@@ -104,20 +104,20 @@ impl HttpProvider {
         let mut response = self.post(dialect, &body, stop)?;
         drop(body);
         if response.status >= 300 {
-            let body = response.read_some(ERROR_BODY);
+            let body = response.read_some(MAX_ERROR_BODY_BYTES);
             if stop.is_fired() {
                 return Err(Failure::cancelled());
             }
             let header = |name: &str| response.header(name).map(str::to_owned);
             return Err(errors::from_response(
-                &asked,
+                &context,
                 response.status,
                 &header,
                 &body,
             ));
         }
-        let mut decoder = dialect.decoder(asked);
-        let mut buffer = vec![0u8; READ];
+        let mut decoder = dialect.decoder(context);
+        let mut buffer = vec![0u8; READ_BYTES];
         loop {
             match response.read(&mut buffer) {
                 Ok(0) => break,
@@ -137,7 +137,7 @@ impl HttpProvider {
                 Err(NetError::Broken { .. } | NetError::TimedOut(..)) if decoder.is_complete() => {
                     break;
                 }
-                Err(error) => return Err(self.cut_off(error).after(decoder.into_partial())),
+                Err(error) => return Err(self.cut_off(error).with_partial(decoder.into_partial())),
             }
         }
         decoder.end();
@@ -241,9 +241,9 @@ impl Provider for HttpProvider {
         let dialect = self.dialect();
         match self.send(dialect, request, on, stop) {
             Err(failure)
-                if failure.why == FailureKind::NoSuchPath && dialect.instead().is_some() =>
+                if failure.kind == FailureKind::NoSuchPath && dialect.fallback().is_some() =>
             {
-                self.compat.store(true, Ordering::Relaxed);
+                self.uses_fallback.store(true, Ordering::Relaxed);
                 self.send(self.dialect(), request, on, stop)
             }
             result => result,

@@ -8,7 +8,7 @@ use crate::base::problem::{Outcome, Problem};
 use crate::chat::usage::Tokens;
 
 /// How many tools a request may have when the model's own limit is unknown: OpenAI, and Copilot behind it, refuse more (`array_above_max_length`).
-const TOOLS: usize = 128;
+const MAX_TOOLS: usize = 128;
 
 /// Known or assumed facts about a model.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,7 +37,7 @@ pub(crate) struct TokenPrice {
 
 /// A table line: for every model whose name begins with it, unless a longer line matches.
 struct ModelRow {
-    begins: &'static str,
+    prefix: &'static str,
     window: u64,
     output: u64,
     price: TokenPrice,
@@ -51,7 +51,7 @@ const fn line(
     output_price: f64,
 ) -> ModelRow {
     ModelRow {
-        begins,
+        prefix: begins,
         window: window_k * 1000,
         output: output_k * 1000,
         price: TokenPrice {
@@ -62,7 +62,7 @@ const fn line(
 }
 
 /// Window and output in thousands of tokens, prices in dollars per million. Names are without the vendor prefix that some services add.
-static LINES: &[ModelRow] = &[
+static MODELS: &[ModelRow] = &[
     line("gemini-3-pro", 1048, 64, 1.25, 10.0),
     line("llama-3.3-70b", 131, 32, 0.59, 0.79),
     line("gpt-5.1", 400, 128, 2.0, 8.0),
@@ -168,7 +168,7 @@ pub(crate) fn facts(local: bool, model: &str) -> ModelInfo {
             window: 32_768,
             output: 8192,
             price: FREE,
-            tools: TOOLS,
+            tools: MAX_TOOLS,
             known: true,
         };
     }
@@ -177,7 +177,7 @@ pub(crate) fn facts(local: bool, model: &str) -> ModelInfo {
         window: found.map_or(128_000, |line| line.window),
         output: found.map_or(8192, |line| line.output),
         price: found.map_or(UNKNOWN, |line| line.price),
-        tools: TOOLS,
+        tools: MAX_TOOLS,
         known: found.is_some(),
     }
 }
@@ -193,11 +193,11 @@ const UNKNOWN: TokenPrice = TokenPrice {
 
 /// The longest line that `model` begins with, ignoring the vendor and dots in versions.
 fn find(model: &str) -> Option<&'static ModelRow> {
-    let name = bare(model);
-    LINES
+    let name = bare_name(model);
+    MODELS
         .iter()
-        .filter(|line| begins(&name, line.begins))
-        .max_by_key(|line| line.begins.len())
+        .filter(|line| begins(&name, line.prefix))
+        .max_by_key(|line| line.prefix.len())
 }
 
 /// `grok-4-1-fast` is `grok-4.1-fast` to some; `gpt-4-1106` is not a `gpt-4.1`.
@@ -215,7 +215,7 @@ fn begins(name: &str, line: &str) -> bool {
 }
 
 /// `anthropic/claude-haiku-4.5:free` as `claude-haiku-4.5`, in lower case; a bare `haiku-4.5` as Claude's.
-fn bare(model: &str) -> String {
+fn bare_name(model: &str) -> String {
     let name = model.rsplit('/').next().unwrap_or(model).to_lowercase();
     let name = name.split(':').next().unwrap_or(&name);
     let claude = ["haiku-", "sonnet-", "opus-"]
@@ -230,7 +230,7 @@ fn bare(model: &str) -> String {
 
 /// True for models of the GPT family that accept a reasoning effort.
 pub(crate) fn takes_effort(model: &str) -> bool {
-    let name = bare(model);
+    let name = bare_name(model);
     let thinks = name.starts_with("gpt-5") && !name.contains("chat")
         || ["o1", "o3", "o4"]
             .iter()
@@ -342,20 +342,20 @@ mod tests {
 
     #[test]
     fn lines_are_unique_and_sane() {
-        for (at, line) in LINES.iter().enumerate() {
+        for (at, line) in MODELS.iter().enumerate() {
             assert!(
-                LINES[at + 1..]
+                MODELS[at + 1..]
                     .iter()
-                    .all(|other| other.begins != line.begins),
+                    .all(|other| other.prefix != line.prefix),
                 "{}",
-                line.begins
+                line.prefix
             );
             assert!(
                 line.output <= line.window && line.price.input <= line.price.output,
                 "{}",
-                line.begins
+                line.prefix
             );
-            assert_eq!(bare(line.begins), line.begins);
+            assert_eq!(bare_name(line.prefix), line.prefix);
         }
     }
 

@@ -31,7 +31,7 @@ pub struct Reply {
     /// Calls that the limit of tokens cut off: never run, but answered, because the model believes that it made them.
     pub cut_calls: Vec<ToolCall>,
     /// What must go back with this message.
-    pub keep: Option<ProviderState>,
+    pub provider_state: Option<ProviderState>,
     /// Tokens, when the provider said.
     pub usage: Option<Tokens>,
     /// Why it ended.
@@ -44,7 +44,7 @@ impl Reply {
         Message::Assistant(Assistant {
             text: self.text,
             calls: self.calls,
-            provider_state: self.keep,
+            provider_state: self.provider_state,
         })
     }
 }

@@ -36,7 +36,7 @@ impl Dialect {
 
     /// The dialect to try when this one's path does not exist (404 without a word about a model): some servers in Ollama's place only support chat
     /// completions.
-    pub fn instead(self) -> Option<Self> {
+    pub fn fallback(self) -> Option<Self> {
         (self.wire == Wire::Ollama).then_some(Self {
             wire: Wire::OpenAi,
             ..self
@@ -94,8 +94,8 @@ impl Dialect {
     }
 
     /// Reads the answer to one request.
-    pub fn decoder(self, asked: ErrorContext) -> Decoder {
-        Decoder::new(self.wire, asked)
+    pub fn decoder(self, context: ErrorContext) -> Decoder {
+        Decoder::new(self.wire, context)
     }
 }
 
@@ -161,7 +161,7 @@ mod tests {
             assert_eq!(url(name, base), want);
         }
         let other = Dialect::of(row("ollama").unwrap(), "http://h")
-            .instead()
+            .fallback()
             .unwrap();
         assert_eq!(other.url("http://h"), "http://h/v1/chat/completions");
     }

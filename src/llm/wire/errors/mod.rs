@@ -1,12 +1,12 @@
 //! Maps error answers to failures: what can be done about them, and the message for the user.
 
+mod classify;
+mod provider_error;
 mod retry_after;
-mod said;
-mod sort;
 
-pub(crate) use said::{ErrorCode, ProviderError};
+pub(crate) use provider_error::{ErrorCode, ProviderError};
 
-pub(crate) use said::first_part;
+pub(crate) use provider_error::first_part;
 
 use super::ErrorContext;
 use crate::base::problem::{Problem, ProblemKind};
@@ -18,45 +18,48 @@ use crate::llm::failure::{Failure, FailureKind};
 ///
 /// `header` looks a header up by its lower-case name; `body` is the body or its first part.
 pub(crate) fn from_response(
-    asked: &ErrorContext,
+    context: &ErrorContext,
     status: u16,
     header: &dyn Fn(&str) -> Option<String>,
     body: &[u8],
 ) -> Failure {
     if (300..400).contains(&status) {
-        return redirected(asked, status, header("location").as_deref());
+        return redirected(context, status, header("location").as_deref());
     }
-    let said = ProviderError::from_body(body);
-    let mut why = sort::why(
-        &said,
+    let error = ProviderError::from_body(body);
+    let mut kind = classify::classify(
+        &error,
         Some(status),
-        retry_after::wanted(header, &said.message),
+        retry_after::requested_wait(header, &error.message),
     );
-    if why == FailureKind::Refused && status == 404 && !sort::no_model(&said, Some(status)) {
-        why = FailureKind::NoSuchPath;
+    if kind == FailureKind::Refused
+        && status == 404
+        && !classify::is_unknown_model(&error, Some(status))
+    {
+        kind = FailureKind::NoSuchPath;
     }
-    failure(asked, why, Some(status), &said)
+    failure(context, kind, Some(status), &error)
 }
 
 /// The failure for an error object inside a stream of status 200: after the first byte the status line is already sent.
-pub(super) fn in_stream(asked: &ErrorContext, said: &ProviderError) -> Failure {
-    let wait = retry_after::wanted(&|_| None, &said.message);
-    let why = sort::why(said, None, wait);
-    failure(asked, why, said.status(), said)
+pub(super) fn in_stream(context: &ErrorContext, error: &ProviderError) -> Failure {
+    let wait = retry_after::requested_wait(&|_| None, &error.message);
+    let kind = classify::classify(error, None, wait);
+    failure(context, kind, error.status(), error)
 }
 
 /// A provider's own message on one line: shortened, without secrets and control characters.
-pub(super) fn quoted(asked: &ErrorContext, words: &str) -> String {
+pub(super) fn quoted(context: &ErrorContext, words: &str) -> String {
     let words: Vec<&str> = words.split_whitespace().collect();
-    let safe = redact::secrets(&words.join(" "), &asked.secrets).into_owned();
+    let safe = redact::secrets(&words.join(" "), &context.secrets).into_owned();
     text::escape_controls(&text::clip(&safe, 600))
 }
 
-fn redirected(asked: &ErrorContext, status: u16, location: Option<&str>) -> Failure {
-    let name = asked.row.name;
+fn redirected(context: &ErrorContext, status: u16, location: Option<&str>) -> Failure {
+    let name = context.row.name;
     let to = location.map_or_else(
         || "without saying where to".to_owned(),
-        |to| format!("to {}", quoted(asked, to)),
+        |to| format!("to {}", quoted(context, to)),
     );
     let problem = Problem::new(
         ProblemKind::Config,
@@ -70,15 +73,15 @@ fn redirected(asked: &ErrorContext, status: u16, location: Option<&str>) -> Fail
 }
 
 fn failure(
-    asked: &ErrorContext,
-    why: FailureKind,
+    context: &ErrorContext,
+    kind: FailureKind,
     status: Option<u16>,
-    said: &ProviderError,
+    error: &ProviderError,
 ) -> Failure {
-    let name = asked.row.name;
-    let model = &asked.model;
-    let tag = tag(status, said);
-    let message = quoted(asked, &said.message);
+    let name = context.row.name;
+    let model = &context.model;
+    let tag = tag(status, error);
+    let message = quoted(context, &error.message);
     let message = message.trim_end_matches('.');
     let because = if message.is_empty() {
         ".".to_owned()
@@ -86,9 +89,9 @@ fn failure(
         format!(": {message}.")
     };
     let other = "choose another provider: --provider NAME (marvin doctor lists them).";
-    let problem = match &why {
+    let problem = match &kind {
         FailureKind::Auth => {
-            let key = asked.row.key.unwrap_or("the key");
+            let key = context.row.key.unwrap_or("the key");
             let what = if status == Some(403) {
                 format!("{name} refused access{tag}{because}")
             } else {
@@ -114,7 +117,7 @@ fn failure(
         FailureKind::TooLarge => Problem::limit(format!(
             "This request is larger than {name} lets this account send{tag}{because}"
         ))
-        .next(fewer_tools(asked.schema_tokens)),
+        .next(fewer_tools(context.schema_tokens)),
         FailureKind::TooLong => Problem::limit(format!(
             "The conversation is too long for {model} at {name}{tag}{because}"
         ))
@@ -135,14 +138,14 @@ fn failure(
             if wrote.is_empty() {
                 problem
             } else {
-                let wrote = redact::secrets(wrote, &asked.secrets);
+                let wrote = redact::secrets(wrote, &context.secrets);
                 problem.facts(format!("It wrote: {}", text::clip(&wrote, 2000)))
             }
         }
-        FailureKind::Refused if sort::no_model(said, status) => Problem::missing(format!(
-            "{name} has no model {model}{tag}{because}"
-        ))
-        .next(if asked.row.name == "ollama" {
+        FailureKind::Refused if classify::is_unknown_model(error, status) => Problem::missing(
+            format!("{name} has no model {model}{tag}{because}"),
+        )
+        .next(if context.row.name == "ollama" {
             format!("Fetch it with `ollama pull {model}`, or choose another: --model NAME.")
         } else {
             "Choose another model: --model NAME.".to_owned()
@@ -157,16 +160,16 @@ fn failure(
         _ => Problem::network(format!("{name} failed{tag}{because}"))
             .next(format!("Try again later, or {other}")),
     };
-    Failure::new(why, problem)
+    Failure::new(kind, problem)
 }
 
 /// ` (401 invalid_api_key)`, as far as known.
-fn tag(status: Option<u16>, said: &ProviderError) -> String {
-    let word = match &said.code {
+fn tag(status: Option<u16>, error: &ProviderError) -> String {
+    let word = match &error.code {
         Some(ErrorCode::Word(word)) if word.parse::<i64>().is_err() => Some(word.as_str()),
         _ => None,
     }
-    .or(said.kind.as_deref())
+    .or(error.kind.as_deref())
     .map(|word| text::escape_controls(&text::clip(word, 60)));
     match (status, word) {
         (Some(status), Some(word)) => format!(" ({status} {word})"),

@@ -5,7 +5,10 @@ use std::time::Duration;
 use crate::net::retry_after::retry_after;
 
 /// The wait that the headers name, else the one in the message. Zero counts as not named.
-pub(super) fn wanted(header: &dyn Fn(&str) -> Option<String>, message: &str) -> Option<Duration> {
+pub(super) fn requested_wait(
+    header: &dyn Fn(&str) -> Option<String>,
+    message: &str,
+) -> Option<Duration> {
     let exact = || -> Option<Duration> {
         let ms: f64 = header("retry-after-ms")?.trim().parse().ok()?;
         Duration::try_from_secs_f64(ms / 1000.0).ok()
@@ -84,7 +87,7 @@ mod tests {
             ("Please try again later.", None),
             ("again in 99999999999999999999999999h", None),
         ] {
-            let wait = wanted(&none, message).map(|wait| wait.as_millis());
+            let wait = requested_wait(&none, message).map(|wait| wait.as_millis());
             assert_eq!(wait, ms, "{message}");
         }
         let azure = |name: &str| match name {
@@ -92,11 +95,14 @@ mod tests {
             "retry-after-ms" => Some("0".to_owned()),
             _ => None,
         };
-        assert_eq!(wanted(&azure, "again in 9s"), Some(Duration::from_secs(1)));
+        assert_eq!(
+            requested_wait(&azure, "again in 9s"),
+            Some(Duration::from_secs(1))
+        );
         let then = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(20);
         let date = then.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
         let dated = |name: &str| (name == "retry-after").then(|| date.clone());
-        let wait = wanted(&dated, "again in 9s").map(|wait| wait.as_secs());
+        let wait = requested_wait(&dated, "again in 9s").map(|wait| wait.as_secs());
         assert!(
             wait.is_some_and(|wait| (17..=20).contains(&wait)),
             "{wait:?}"

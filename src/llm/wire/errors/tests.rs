@@ -25,7 +25,7 @@ fn a_wrong_key_reads_as_the_manual_says() {
         401,
         r#"{"error":{"message":"Incorrect API key provided: sk-abcdefghijklmnop12","type":"invalid_request_error","code":"invalid_api_key"}}"#,
     );
-    assert_eq!(failure.why, FailureKind::Auth);
+    assert_eq!(failure.kind, FailureKind::Auth);
     assert_eq!(
         failure.problem.one_line(),
         "openai refused the key (401 invalid_api_key): Incorrect API key provided: [hidden]. Check OPENAI_API_KEY, or choose another provider: --provider NAME (marvin doctor lists them)."
@@ -60,7 +60,7 @@ fn q12_the_kinds_of_429() {
         ),
         ("", FailureKind::RateLimited { wait: None }),
     ] {
-        assert_eq!(fail("groq", 429, body).why, why, "{body}");
+        assert_eq!(fail("groq", 429, body).kind, why, "{body}");
     }
 }
 
@@ -74,7 +74,7 @@ fn q14_too_long_in_everyones_words() {
         r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 209 tokens > 200"}}"#,
     ] {
         assert_eq!(
-            fail("openai", 400, body).why,
+            fail("openai", 400, body).kind,
             FailureKind::TooLong,
             "{body}"
         );
@@ -89,7 +89,7 @@ fn q15_a_failed_call_keeps_what_the_model_wrote() {
         r#"{"error":{"message":"no","code":"tool_use_failed","failed_generation":"<f>{"}}"#,
     );
     assert_eq!(
-        failure.why,
+        failure.kind,
         FailureKind::BadCall {
             wrote: "<f>{".into()
         }
@@ -103,7 +103,7 @@ fn q16_no_tools_is_no_network_error() {
         r#"{"error":"llama3 does not support tools"}"#,
         r#"{"error":{"message":"llama3 does not support tools","type":"api_error"}}"#,
     ] {
-        assert_eq!(fail("ollama", 400, body).why, FailureKind::NoTools);
+        assert_eq!(fail("ollama", 400, body).kind, FailureKind::NoTools);
     }
 }
 
@@ -114,7 +114,7 @@ fn q40_a_request_that_never_fits_names_the_tools() {
         413,
         r#"{"error":{"message":"Request too large for model `m`: Limit 6000, Requested 21000","code":"rate_limit_exceeded"}}"#,
     );
-    assert_eq!(failure.why, FailureKind::TooLarge);
+    assert_eq!(failure.kind, FailureKind::TooLarge);
     let line = failure.problem.one_line();
     assert!(
         line.contains("The tool schemas take about 9,123 tokens of it") && line.contains("--tools"),
@@ -145,7 +145,7 @@ fn other_answers() {
         (418, "", FailureKind::Refused),
         (204, "", FailureKind::Protocol),
     ] {
-        assert_eq!(fail("openai", status, body).why, why, "{status} {body}");
+        assert_eq!(fail("openai", status, body).kind, why, "{status} {body}");
     }
     let line = fail("ollama", 404, r#"{"error":"model 'm' not found"}"#)
         .problem
@@ -202,6 +202,6 @@ fn q08_errors_inside_a_stream_are_sorted_by_their_words() {
         ),
     ] {
         let said = ProviderError::read(body.as_bytes()).unwrap();
-        assert_eq!(in_stream(&asked("openrouter"), &said).why, why, "{body}");
+        assert_eq!(in_stream(&asked("openrouter"), &said).kind, why, "{body}");
     }
 }

@@ -58,7 +58,7 @@ struct ContentBlock<'a> {
     stop_reason: LenientText<'a>,
 }
 
-fn thought(index: u64, block: &ContentBlock<'_>) -> ThinkingBlock {
+fn thinking_block(index: u64, block: &ContentBlock<'_>) -> ThinkingBlock {
     let owned = |text: &LenientText<'_>| text.0.as_deref().map(str::to_owned);
     if block.kind.filled() == Some("thinking") {
         ThinkingBlock {
@@ -113,12 +113,12 @@ pub(super) fn apply(
         }
         "content_block_start" => {
             if let Some(block) = &event.content_block {
-                begin(index, block, draft);
+                start_block(index, block, draft);
             }
         }
         "content_block_delta" => {
             if let Some(delta) = &event.delta {
-                add(index, delta, draft);
+                apply_delta(index, delta, draft);
                 if event.error.is_none() && delta.kind.filled() == Some("text_delta") {
                     let text = delta.text.filled().unwrap_or_default();
                     return Ok(TextSpan::of(text, data, false));
@@ -135,7 +135,7 @@ pub(super) fn apply(
         "message" => {
             draft.whole = true;
             for (index, block) in (0..).zip(event.content.iter().flatten()) {
-                begin(index, block, draft);
+                start_block(index, block, draft);
             }
             if let Some(word) = event.stop_reason.filled() {
                 draft.finish = Some(word.to_owned());
@@ -147,7 +147,7 @@ pub(super) fn apply(
     Ok(None)
 }
 
-fn begin(index: u64, block: &ContentBlock<'_>, draft: &mut ReplyDraft) {
+fn start_block(index: u64, block: &ContentBlock<'_>, draft: &mut ReplyDraft) {
     match block.kind.filled().unwrap_or_default() {
         "text" => draft.say(block.text.filled().unwrap_or_default()),
         "tool_use" => draft.calls.add(CallFragment {
@@ -162,14 +162,14 @@ fn begin(index: u64, block: &ContentBlock<'_>, draft: &mut ReplyDraft) {
             extra: None,
         }),
         "thinking" | "redacted_thinking" => {
-            draft.blocks.push(thought(index, block));
+            draft.blocks.push(thinking_block(index, block));
             draft.think(block.thinking.filled().unwrap_or_default());
         }
         _ => {}
     }
 }
 
-fn add(index: u64, delta: &ContentBlock<'_>, draft: &mut ReplyDraft) {
+fn apply_delta(index: u64, delta: &ContentBlock<'_>, draft: &mut ReplyDraft) {
     match delta.kind.filled().unwrap_or_default() {
         "text_delta" => draft.say(delta.text.filled().unwrap_or_default()),
         "thinking_delta" => {

@@ -72,8 +72,8 @@ impl Calls {
     pub(super) fn add(&mut self, piece: CallFragment<'_>) {
         self.bytes += piece.size();
         let known = match piece.index {
-            Some(_) => self.by_index(&piece),
-            None => self.without_index(&piece),
+            Some(_) => self.slot_by_index(&piece),
+            None => self.slot_without_index(&piece),
         };
         let at = known.unwrap_or_else(|| {
             self.slots.push(CallSlot {
@@ -106,7 +106,7 @@ impl Calls {
 
     /// The index is a key: pieces continue the newest call with it, unless another id comes together with a name. Some servers give every parallel
     /// call index 0.
-    fn by_index(&self, piece: &CallFragment<'_>) -> Option<usize> {
+    fn slot_by_index(&self, piece: &CallFragment<'_>) -> Option<usize> {
         let on_index = |slot: &CallSlot| slot.index == piece.index;
         if let Some(id) = piece.id {
             let same = self
@@ -131,7 +131,7 @@ impl Calls {
 
     /// Without an index (Gemini's compatible endpoint, Mistral): a new id opens a call, a known one continues it, no id continues the last call
     /// unless that has a name and another name comes.
-    fn without_index(&self, piece: &CallFragment<'_>) -> Option<usize> {
+    fn slot_without_index(&self, piece: &CallFragment<'_>) -> Option<usize> {
         if let Some(id) = piece.id {
             return self.slots.iter().rposition(|slot| slot.id == id);
         }

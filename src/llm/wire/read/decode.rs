@@ -109,7 +109,7 @@ impl Decoder {
         let draft = &mut self.reading.draft;
         if let Some(error) = draft.error.take() {
             let failure = errors::in_stream(&self.context, &error);
-            return Err(failure.after(self.take_partial()));
+            return Err(failure.with_partial(self.take_partial()));
         }
         if draft.finish.as_deref() == Some("error") {
             let name = self.context.row.name;
@@ -117,7 +117,9 @@ impl Decoder {
                 "{name} ended the reply with an error and no reason."
             ))
             .next("Try again, or choose another provider: --provider NAME.");
-            return Err(Failure::new(FailureKind::Server, problem).after(self.take_partial()));
+            return Err(
+                Failure::new(FailureKind::Server, problem).with_partial(self.take_partial())
+            );
         }
         Ok(())
     }
@@ -131,7 +133,7 @@ impl Decoder {
             format!("The reply of {name} broke off.")
         };
         let problem = Problem::network(what).next("Try again.");
-        Failure::new(FailureKind::Cut, problem).after(partial)
+        Failure::new(FailureKind::Cut, problem).with_partial(partial)
     }
 
     fn broken(&mut self, error: &ProtocolError) -> Failure {
@@ -150,6 +152,6 @@ impl Decoder {
             "Check that {} is the address of a model service.",
             variable(name, "URL")
         ));
-        Failure::new(FailureKind::Protocol, problem).after(self.take_partial())
+        Failure::new(FailureKind::Protocol, problem).with_partial(self.take_partial())
     }
 }

@@ -37,7 +37,7 @@ pub(super) struct ReplyDraft {
     pub(super) usage: Option<RawUsage>,
     pub(super) error: Option<ProviderError>,
     /// `extra_content` of the message, as JSON.
-    pub(super) extra: Option<String>,
+    pub(super) extra_content: Option<String>,
     /// The lists of `reasoning_details`, as JSON.
     pub(super) details: Vec<String>,
     pub(super) blocks: thinking::Blocks,
@@ -53,7 +53,7 @@ pub(super) struct ReplyDraft {
     pub(super) events: usize,
     pub(super) template: Template,
     /// The first half of a character that the last payload ended a text with.
-    pub(super) half: repair_json::PendingSurrogate,
+    pub(super) pending_surrogate: repair_json::PendingSurrogate,
     splitter: ThinkSplitter,
     /// What was added and not yet taken out.
     queued: Vec<QueuedDelta>,
@@ -160,19 +160,19 @@ impl ReplyDraft {
     }
 
     /// Keeps `extra_content` of the message (Gemini's thought signature); several are merged.
-    pub(super) fn keep_extra(&mut self, json: &str) {
-        let merged = self.extra.take().and_then(|have| {
+    pub(super) fn merge_extra_content(&mut self, json: &str) {
+        let merged = self.extra_content.take().and_then(|have| {
             let mut have: Value = serde_json::from_str(&have).ok()?;
             merge(&mut have, serde_json::from_str(json).ok()?);
             serde_json::to_string(&have).ok()
         });
-        self.extra = Some(merged.unwrap_or_else(|| json.to_owned()));
+        self.extra_content = Some(merged.unwrap_or_else(|| json.to_owned()));
     }
 
     /// The finished reply.
     pub(super) fn reply(self, row: &ProviderSpec) -> Reply {
-        let finish = self.why_finished();
-        let keep = self.keep(row);
+        let finish = self.finish_reason();
+        let keep = self.provider_state(row);
         let usage = self.tokens();
         let (calls, cut_calls) = self.calls.finish(&finish, row.name);
         Reply {
@@ -180,7 +180,7 @@ impl ReplyDraft {
             thinking: self.reasoning,
             calls,
             cut_calls,
-            keep,
+            provider_state: keep,
             usage,
             finish,
         }
@@ -188,7 +188,7 @@ impl ReplyDraft {
 
     /// The partial result of a failed reply; without calls, so nothing of it can run.
     pub(super) fn partial(self) -> Reply {
-        let finish = self.why_finished();
+        let finish = self.finish_reason();
         let usage = self.tokens();
         Reply {
             text: self.text,
@@ -211,7 +211,7 @@ impl ReplyDraft {
         })
     }
 
-    fn why_finished(&self) -> FinishReason {
+    fn finish_reason(&self) -> FinishReason {
         if self.text.is_empty() && !self.refusal.is_empty() {
             return FinishReason::Other(format!("refusal: {}", self.refusal));
         }
@@ -232,14 +232,14 @@ impl ReplyDraft {
         }
     }
 
-    fn keep(&self, row: &ProviderSpec) -> Option<ProviderState> {
+    fn provider_state(&self, row: &ProviderSpec) -> Option<ProviderState> {
         let raw = |json: &Option<String>| {
             let json = json.clone()?;
             RawValue::from_string(json).ok()
         };
-        let extra = raw(&self.extra);
+        let extra = raw(&self.extra_content);
         let details = raw(&details::joined(&self.details, !self.whole));
-        let blocks = raw(&self.blocks.to_keep());
+        let blocks = raw(&self.blocks.to_json());
         let thinking = row.quirks.returns_reasoning
             && !self.calls.slots().is_empty()
             && !self.reasoning.is_empty();

@@ -12,7 +12,7 @@ use crate::llm::wire::errors::ProviderError;
 use crate::llm::wire::read::{anthropic, ollama, openai, repair_json};
 
 /// Bytes kept of a body that is not a reply, for the error message.
-const JUNK: usize = 4096;
+const MAX_STRAY_BYTES: usize = 4096;
 
 /// A body that is not what the protocol promises.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub(super) enum ProtocolError {
 }
 
 impl From<TooLong> for ProtocolError {
-    fn from(why: TooLong) -> Self {
-        Self::TooLong(why.cap)
+    fn from(error: TooLong) -> Self {
+        Self::TooLong(error.cap)
     }
 }
 
@@ -94,8 +94,8 @@ impl BodyReader {
                 let (wire, draft, stray) = (self.wire, &mut self.draft, &mut self.stray);
                 let mut broken = None;
                 let flow = events.feed(bytes, &mut |item| {
-                    event(wire, item, draft, stray).unwrap_or_else(|why| {
-                        broken = Some(why);
+                    event(wire, item, draft, stray).unwrap_or_else(|error| {
+                        broken = Some(error);
                         ControlFlow::Break(())
                     })
                 });
@@ -111,9 +111,9 @@ impl BodyReader {
                 Ok(())
             }
             Framing::Junk => {
-                keep_some(&mut self.stray, bytes);
+                append_stray(&mut self.stray, bytes);
                 // All that will be shown; a page without an end is not waited for.
-                if self.stray.len() >= JUNK {
+                if self.stray.len() >= MAX_STRAY_BYTES {
                     return Err(ProtocolError::Foreign(std::mem::take(&mut self.stray)));
                 }
                 Ok(())
@@ -134,12 +134,12 @@ impl BodyReader {
             match payload(self.wire, line, &mut self.draft) {
                 Ok(()) => {}
                 // The first line of one object that is spread over many lines.
-                Err(why) if why.is_eof() && self.draft.events == 0 => {
+                Err(error) if error.is_eof() && self.draft.events == 0 => {
                     let mut body = line.to_vec();
                     body.push(b'\n');
                     self.framing = Framing::Whole(body);
                 }
-                Err(_) => return Err(ProtocolError::Foreign(some(line))),
+                Err(_) => return Err(ProtocolError::Foreign(beginning(line))),
             }
             if self.draft.done {
                 return Ok(());
@@ -203,7 +203,7 @@ fn event(
                     .take()
                     .or_else(|| Some(ProviderError::from_body(data)));
             } else if !data.is_empty() {
-                payload(wire, data, draft).map_err(|_| ProtocolError::Foreign(some(data)))?;
+                payload(wire, data, draft).map_err(|_| ProtocolError::Foreign(beginning(data)))?;
             }
         }
         SseItem::Stray(line) => {
@@ -218,7 +218,7 @@ fn event(
                     draft.events += 1;
                     draft.error.get_or_insert(error);
                 }
-                None => keep_some(stray, &[line, b"\n"].concat()),
+                None => append_stray(stray, &[line, b"\n"].concat()),
             }
         }
     }
@@ -249,17 +249,17 @@ fn payload(wire: Wire, data: &[u8], draft: &mut ReplyDraft) -> Result<(), serde_
         Wire::Ollama => ollama::apply,
         Wire::Anthropic => anthropic::apply,
     };
-    let why = match apply(data, draft) {
+    let error = match apply(data, draft) {
         Ok(Some(place)) => {
             draft.template.learn(data, &place);
             return Ok(());
         }
         Ok(None) => return Ok(()),
-        Err(why) => why,
+        Err(error) => error,
     };
-    let mended = repair_json::repaired(data, &mut draft.half);
-    let data = mended.as_deref().unwrap_or(data);
-    if mended.is_some() && apply(data, draft).is_ok() {
+    let repaired = repair_json::repaired(data, &mut draft.pending_surrogate);
+    let data = repaired.as_deref().unwrap_or(data);
+    if repaired.is_some() && apply(data, draft).is_ok() {
         return Ok(());
     }
     if let Some(plain) = repair_json::plain(data)
@@ -268,23 +268,23 @@ fn payload(wire: Wire, data: &[u8], draft: &mut ReplyDraft) -> Result<(), serde_
         return Ok(());
     }
     // JSON of another shape than a reply's may still be an error's.
-    let said = ProviderError::read(data).ok_or(why)?;
+    let error = ProviderError::read(data).ok_or(error)?;
     draft.events += 1;
-    draft.error.get_or_insert(said);
+    draft.error.get_or_insert(error);
     Ok(())
 }
 
 /// A body of JSON that is not framed: one completion, or several values one after another.
 fn whole(wire: Wire, body: &[u8], draft: &mut ReplyDraft) -> Result<(), ProtocolError> {
     draft.whole = true;
-    let foreign = || ProtocolError::Foreign(some(body));
-    let mended = repair_json::repaired(body, &mut repair_json::PendingSurrogate::default());
-    let body = mended.as_deref().unwrap_or(body);
+    let foreign = || ProtocolError::Foreign(beginning(body));
+    let repaired = repair_json::repaired(body, &mut repair_json::PendingSurrogate::default());
+    let body = repaired.as_deref().unwrap_or(body);
     let mut values = 0;
     for value in serde_json::Deserializer::from_slice(body).into_iter::<&RawValue>() {
         let value = match value {
             Ok(value) => value.get().as_bytes(),
-            Err(why) if why.is_eof() => {
+            Err(error) if error.is_eof() => {
                 draft.torn = true;
                 return Ok(());
             }
@@ -305,11 +305,11 @@ fn whole(wire: Wire, body: &[u8], draft: &mut ReplyDraft) -> Result<(), Protocol
     Ok(())
 }
 
-fn some(bytes: &[u8]) -> Vec<u8> {
-    bytes.get(..JUNK).unwrap_or(bytes).to_vec()
+fn beginning(bytes: &[u8]) -> Vec<u8> {
+    bytes.get(..MAX_STRAY_BYTES).unwrap_or(bytes).to_vec()
 }
 
-fn keep_some(kept: &mut Vec<u8>, more: &[u8]) {
-    let room = JUNK.saturating_sub(kept.len());
+fn append_stray(kept: &mut Vec<u8>, more: &[u8]) {
+    let room = MAX_STRAY_BYTES.saturating_sub(kept.len());
     kept.extend_from_slice(more.get(..room).unwrap_or(more));
 }

@@ -56,7 +56,7 @@ struct OllamaFunction<'a> {
 }
 
 impl OllamaMessage<'_> {
-    fn place(&self, data: &[u8]) -> Option<TextSpan> {
+    fn text_span(&self, data: &[u8]) -> Option<TextSpan> {
         match (self.content.filled(), self.thinking.filled()) {
             (Some(text), None) => TextSpan::of(text, data, false),
             (None, Some(text)) => TextSpan::of(text, data, true),
@@ -79,8 +79,8 @@ pub(super) fn apply(
         .iter()
         .flat_map(|message| message.tool_calls.iter().flatten());
     let mut raw = calls.filter_map(|call| call.function.as_ref()?.arguments);
-    if raw.any(|raw| repair_json::has_half(raw.get())) {
-        return Err(serde::de::Error::custom(repair_json::HALF));
+    if raw.any(|raw| repair_json::has_lone_surrogate(raw.get())) {
+        return Err(serde::de::Error::custom(repair_json::LONE_SURROGATE));
     }
     draft.events += 1;
     if line.error.is_some() || line.message.is_none() && line.done.is_none() {
@@ -132,5 +132,5 @@ pub(super) fn apply(
     Ok(line
         .message
         .filter(|message| only && message.tool_calls.is_none())
-        .and_then(|message| message.place(data)))
+        .and_then(|message| message.text_span(data)))
 }

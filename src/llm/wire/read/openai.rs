@@ -136,8 +136,12 @@ pub(super) fn apply(
 ) -> Result<Option<TextSpan>, serde_json::Error> {
     let chunk: CompletionChunk<'_> = serde_json::from_slice(data)?;
     // Arguments are decoded last, when nothing could be repaired any more.
-    if chunk.choices.as_ref().is_some_and(FirstChoice::has_half) {
-        return Err(serde::de::Error::custom(repair_json::HALF));
+    if chunk
+        .choices
+        .as_ref()
+        .is_some_and(FirstChoice::arguments_have_lone_surrogate)
+    {
+        return Err(serde::de::Error::custom(repair_json::LONE_SURROGATE));
     }
     draft.events += 1;
     // Before the choices: an error chunk may have those as well.
@@ -153,7 +157,7 @@ pub(super) fn apply(
     let Some(choice) = chunk.choices.and_then(|choices| choices.0) else {
         return Ok(None);
     };
-    let only = !other && choice.says_only();
+    let only = !other && choice.has_only_delta();
     if choice.error.is_some() && draft.error.is_none() {
         let wrapped = choice.error.map(|raw| format!("{{\"error\":{raw}}}"));
         draft.error = wrapped.and_then(|json| ProviderError::read(json.as_bytes()));
@@ -165,14 +169,14 @@ pub(super) fn apply(
     draft.limit |= choice.native_finish_reason.filled().is_some_and(is_limit);
     match (choice.delta, choice.message) {
         (Some(delta), _) => {
-            part(&delta, draft);
+            apply_message(&delta, draft);
             if only {
-                return Ok(delta.place(data));
+                return Ok(delta.text_span(data));
             }
         }
         // A completion that was not streamed; Perplexity repeats everything in a message beside the delta.
         (None, Some(message)) if draft.text.is_empty() && draft.calls.slots().is_empty() => {
-            part(&message, draft);
+            apply_message(&message, draft);
         }
         (None, _) => {}
     }
@@ -181,7 +185,7 @@ pub(super) fn apply(
 
 impl FirstChoice<'_> {
     /// True when the arguments of some call hold half a character.
-    fn has_half(&self) -> bool {
+    fn arguments_have_lone_surrogate(&self) -> bool {
         let parts = self
             .0
             .iter()
@@ -191,13 +195,13 @@ impl FirstChoice<'_> {
             .flat_map(|part| part.tool_calls.iter().flatten());
         calls
             .filter_map(|call| call.function.as_ref()?.arguments)
-            .any(|raw| repair_json::has_half(raw.get()))
+            .any(|raw| repair_json::has_lone_surrogate(raw.get()))
     }
 }
 
 impl Choice<'_> {
     /// True when it contains nothing but its delta.
-    fn says_only(&self) -> bool {
+    fn has_only_delta(&self) -> bool {
         self.message.is_none()
             && self.finish_reason.filled().is_none()
             && self.native_finish_reason.filled().is_none()
@@ -207,7 +211,7 @@ impl Choice<'_> {
 
 impl DeltaMessage<'_> {
     /// The position in `data` of its text or thinking, if it has only one of them and nothing else.
-    fn place(&self, data: &[u8]) -> Option<TextSpan> {
+    fn text_span(&self, data: &[u8]) -> Option<TextSpan> {
         let plain = self.refusal.filled().is_none()
             && self.tool_calls.is_none()
             && self.reasoning_details.is_none()
@@ -226,7 +230,7 @@ impl DeltaMessage<'_> {
     }
 }
 
-fn part(part: &DeltaMessage<'_>, draft: &mut ReplyDraft) {
+fn apply_message(part: &DeltaMessage<'_>, draft: &mut ReplyDraft) {
     let thinking = [&part.reasoning_content, &part.reasoning]
         .into_iter()
         .map(|content| &*content.text)
@@ -243,7 +247,7 @@ fn part(part: &DeltaMessage<'_>, draft: &mut ReplyDraft) {
         draft.details.push(list.get().to_owned());
     }
     if let Some(extra) = part.extra_content {
-        draft.keep_extra(extra.get());
+        draft.merge_extra_content(extra.get());
     }
     for call in part.tool_calls.iter().flatten() {
         let function = call.function.as_ref();

@@ -51,8 +51,8 @@ fn read_as(wire: Wire, name: &str, body: &str) -> Result<Reply, Failure> {
             )
         ),
         (Err(one), Err(two)) => assert_eq!(
-            (&one.why, one.problem.one_line(), &one.partial.text),
-            (&two.why, two.problem.one_line(), &two.partial.text)
+            (&one.kind, one.problem.one_line(), &one.partial.text),
+            (&two.kind, two.problem.one_line(), &two.partial.text)
         ),
         other => panic!("{other:?}"),
     }
@@ -95,12 +95,12 @@ fn q05_closed_early_keeps_the_text_and_runs_no_call() {
     for tail in ["", "data: {\"choices\":[{\"del", "data: {\"choices\""] {
         let body = chunks(&[TEXT, call]).replace("data: [DONE]\n\n", tail);
         let failure = read(&body).unwrap_err();
-        assert_eq!(failure.why, FailureKind::Cut, "{tail}");
+        assert_eq!(failure.kind, FailureKind::Cut, "{tail}");
         assert_eq!(failure.partial.text, "Hi");
         assert!(failure.partial.calls.is_empty());
     }
-    assert_eq!(read("").unwrap_err().why, FailureKind::Cut);
-    assert_eq!(read(": ping\n\n").unwrap_err().why, FailureKind::Cut);
+    assert_eq!(read("").unwrap_err().kind, FailureKind::Cut);
+    assert_eq!(read(": ping\n\n").unwrap_err().kind, FailureKind::Cut);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn q07_data_that_is_no_json_breaks_the_stream() {
     let body =
         chunks(&[TEXT]).replace("data: [DONE]", "data: {\"choices\":[oops]}\n\ndata: [DONE]");
     let failure = read(&body).unwrap_err();
-    assert_eq!(failure.why, FailureKind::Protocol);
+    assert_eq!(failure.kind, FailureKind::Protocol);
     assert!(failure.problem.one_line().contains("oops"));
     assert_eq!(failure.partial.text, "Hi");
 }
@@ -135,17 +135,17 @@ fn q08_an_error_in_a_chunk_comes_before_its_choices() {
         let body = chunks(&[TEXT]).replace("data: [DONE]", &format!("{error}{usage}data: [DONE]"));
         let failure = read(&body).unwrap_err();
         assert_eq!(
-            (&failure.why, failure.partial.text.as_str()),
+            (&failure.kind, failure.partial.text.as_str()),
             (&FailureKind::Server, "Hi")
         );
         assert!(failure.problem.one_line().contains("gone"));
     }
     let inside = chunks(&[r#"{"delta":{},"error":{"message":"gone"}}"#]);
-    assert_eq!(read(&inside).unwrap_err().why, FailureKind::Server);
+    assert_eq!(read(&inside).unwrap_err().kind, FailureKind::Server);
     assert_eq!(
         read(&chunks(&[r#"{"finish_reason":"error"}"#]))
             .unwrap_err()
-            .why,
+            .kind,
         FailureKind::Server
     );
     assert_eq!(
@@ -160,7 +160,7 @@ fn q08_an_error_in_a_chunk_comes_before_its_choices() {
 fn q09_an_event_named_error() {
     let body = "event: error\ndata: {\"error\":{\"message\":\"bad\",\"code\":\"tool_use_failed\",\"failed_generation\":\"f(\"}}\n\n";
     assert_eq!(
-        read(body).unwrap_err().why,
+        read(body).unwrap_err().kind,
         FailureKind::BadCall { wrote: "f(".into() }
     );
     assert!(
@@ -201,7 +201,7 @@ fn q11_errors_under_status_200() {
             (Wire::Anthropic, "anthropic"),
         ] {
             let failure = read_as(wire, name, body).unwrap_err();
-            assert_eq!(failure.why, FailureKind::Server, "{name} {body}");
+            assert_eq!(failure.kind, FailureKind::Server, "{name} {body}");
             assert!(
                 failure.problem.what.ends_with("no."),
                 "{}",
@@ -219,7 +219,7 @@ fn junk_is_named() {
         ("\"just text\"", "just text"),
     ] {
         let failure = read(body).unwrap_err();
-        assert_eq!(failure.why, FailureKind::Protocol, "{body}");
+        assert_eq!(failure.kind, FailureKind::Protocol, "{body}");
         assert!(
             failure.problem.what.contains(part),
             "{}",
@@ -227,7 +227,7 @@ fn junk_is_named() {
         );
     }
     assert_eq!(
-        read_as(Wire::Ollama, "ollama", "<html>x").unwrap_err().why,
+        read_as(Wire::Ollama, "ollama", "<html>x").unwrap_err().kind,
         FailureKind::Protocol
     );
 }
@@ -238,7 +238,7 @@ fn a_server_that_ignores_stream_is_understood() {
     let reply = read(body).unwrap();
     assert_eq!((reply.text.as_str(), reply.calls.len()), ("Hi", 1));
     assert_eq!(
-        read("{\"choices\":[{\"message\"").unwrap_err().why,
+        read("{\"choices\":[{\"message\"").unwrap_err().kind,
         FailureKind::Cut
     );
     let native = "{\n\"message\":{\"content\":\"Hi\"},\n\"done\":true}";
@@ -419,12 +419,12 @@ fn q32_ollama_sends_calls_in_any_line() {
     let error = "{\"message\":{\"content\":\"Hi\"}}\n{\"error\":\"out of memory\"}\n";
     let failure = read_as(Wire::Ollama, "ollama", error).unwrap_err();
     assert_eq!(
-        (failure.partial.text.as_str(), failure.why),
+        (failure.partial.text.as_str(), failure.kind),
         ("Hi", FailureKind::Server)
     );
     let cut = "{\"message\":{\"content\":\"Hi\"},\"done\":false}\n{\"mess";
     assert_eq!(
-        read_as(Wire::Ollama, "ollama", cut).unwrap_err().why,
+        read_as(Wire::Ollama, "ollama", cut).unwrap_err().kind,
         FailureKind::Cut
     );
 }
@@ -444,7 +444,7 @@ fn q33_extra_content_is_kept_with_its_call_or_message() {
         r#"{"extra_content":{"google":{"thought_signature":"S"}}}"#
     );
     assert_eq!(
-        reply.keep.unwrap().json,
+        reply.provider_state.unwrap().json,
         r#"{"extra_content":{"google":{"thought":true,"thought_signature":"M"}}}"#
     );
 }
@@ -458,7 +458,7 @@ fn q34_reasoning_details_are_kept_joined() {
     ]);
     let reply = read_as(Wire::OpenAi, "openrouter", &body).unwrap();
     assert_eq!(
-        reply.keep.unwrap().json,
+        reply.provider_state.unwrap().json,
         r#"{"reasoning_details":[{"type":"reasoning.text","text":"ab","index":0}]}"#
     );
 }
@@ -469,7 +469,7 @@ fn q35_thinking_goes_back_only_where_it_is_wanted_and_with_calls() {
     let kept = |name, choice| {
         read_as(Wire::OpenAi, name, &chunks(&[choice]))
             .unwrap()
-            .keep
+            .provider_state
     };
     assert_eq!(
         kept("deepseek", call).unwrap().json,
@@ -571,7 +571,7 @@ fn anthropic_streams_blocks() {
         Some((15, 7))
     );
     assert_eq!(
-        reply.keep.unwrap().json,
+        reply.provider_state.unwrap().json,
         r#"{"thinking_blocks":[{"type":"thinking","thinking":"hm","signature":"S"}]}"#
     );
     let (cut, _) = body
@@ -579,7 +579,7 @@ fn anthropic_streams_blocks() {
         .unwrap();
     let failure = read_as(Wire::Anthropic, "anthropic", cut).unwrap_err();
     assert_eq!(
-        (failure.why, failure.partial.calls.len()),
+        (failure.kind, failure.partial.calls.len()),
         (FailureKind::Cut, 0)
     );
 }
@@ -590,7 +590,7 @@ fn anthropic_errors_and_whole_messages() {
     assert_eq!(
         read_as(Wire::Anthropic, "anthropic", error)
             .unwrap_err()
-            .why,
+            .kind,
         FailureKind::Server
     );
     let whole = r#"{"type":"message","content":[{"type":"text","text":"Hi"},{"type":"tool_use","id":"a","name":"f","input":{"x":1}}],"stop_reason":"max_tokens","usage":{"input_tokens":1,"output_tokens":2}}"#;

@@ -232,7 +232,7 @@ fn same_draft(want: &Expected, draft: &ReplyDraft) {
     assert_eq!(usage, want.usage);
     same_error(want.error.as_ref(), draft.error.as_ref());
     let mut signatures = Vec::new();
-    if draft.extra.is_some() {
+    if draft.extra_content.is_some() {
         signatures.push("message.extra_content");
     }
     if !draft.details.is_empty() {
@@ -241,7 +241,7 @@ fn same_draft(want: &Expected, draft: &ReplyDraft) {
     if draft.calls.slots().iter().any(|slot| slot.extra.is_some()) {
         signatures.push("tool_calls.extra_content");
     }
-    if draft.blocks.to_keep().is_some() {
+    if draft.blocks.to_json().is_some() {
         signatures.push("thinking_blocks");
     }
     assert_eq!(signatures, want.signatures);
@@ -368,7 +368,7 @@ fn outcome(recording: &Recording, body: &[u8]) {
 
 fn same_failure(want: &Seen, failure: &Failure) {
     if let Some(why) = &want.why {
-        assert_eq!(why_word(&failure.why), why, "{failure:?}");
+        assert_eq!(why_word(&failure.kind), why, "{failure:?}");
     }
     let line = failure.problem.for_model();
     assert!(line.contains(&want.says), "no {:?} in {line}", want.says);
@@ -511,7 +511,7 @@ fn recorded_errors_are_sorted() {
         let body = std::fs::read(folder.join(&recording.file)).unwrap();
         let asked = ErrorContext::new(recording.row());
         let failure = errors::from_response(&asked, recording.status, &|_| None, &body);
-        assert!(right(&failure.why), "{}: {failure:?}", recording.file);
+        assert!(right(&failure.kind), "{}: {failure:?}", recording.file);
         assert!(failure.problem.what.contains(asked.row.name), "{failure:?}");
     }
 }

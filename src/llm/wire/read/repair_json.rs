@@ -49,10 +49,10 @@ pub(super) fn repaired(data: &[u8], half: &mut PendingSurrogate) -> Option<Vec<u
 }
 
 /// The parser's error message for an invalid surrogate that is only detected later.
-pub(super) const HALF: &str = "half a surrogate pair";
+pub(super) const LONE_SURROGATE: &str = "half a surrogate pair";
 
 /// True when a JSON text contains half a surrogate pair, which is only detected when it is decoded.
-pub(super) fn has_half(json: &str) -> bool {
+pub(super) fn has_lone_surrogate(json: &str) -> bool {
     json.contains("\\u") && repaired(json.as_bytes(), &mut PendingSurrogate::default()).is_some()
 }
 

@@ -23,7 +23,7 @@ pub(super) struct ThinkingBlock {
 
 impl Blocks {
     /// The blocks as a JSON list; `None` without any.
-    pub(super) fn to_keep(&self) -> Option<String> {
+    pub(super) fn to_json(&self) -> Option<String> {
         let whole: Vec<&ThinkingBlock> = self
             .0
             .iter()

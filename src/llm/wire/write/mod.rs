@@ -16,7 +16,7 @@ use super::{Dialect, Wire};
 use crate::llm::provider::Request;
 
 /// Room for a system prompt and a first question.
-const ROOM: usize = 8 * 1024;
+const INITIAL_CAPACITY_BYTES: usize = 8 * 1024;
 
 /// The body of `request` in `dialect`.
 pub(super) fn body(dialect: Dialect, request: &Request<'_>) -> Vec<u8> {
@@ -45,7 +45,7 @@ pub(super) fn body(dialect: Dialect, request: &Request<'_>) -> Vec<u8> {
 
 /// None of the bodies has a map with keys that are not strings, so serialization cannot fail.
 fn bytes(body: &impl Serialize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(ROOM);
+    let mut out = Vec::with_capacity(INITIAL_CAPACITY_BYTES);
     let _ = serde_json::to_writer(&mut out, body);
     out
 }

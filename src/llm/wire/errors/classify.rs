@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use super::said::ProviderError;
+use super::provider_error::ProviderError;
 use crate::llm::failure::FailureKind;
 
 /// Classifies an error by its status, code, type and message. `status` is absent for an error inside a stream of status 200.
-pub(super) fn why(
-    said: &ProviderError,
+pub(super) fn classify(
+    error: &ProviderError,
     status: Option<u16>,
     wait: Option<Duration>,
 ) -> FailureKind {
-    let words = said.words();
+    let words = error.words();
     let has = |list: &[&str]| list.iter().any(|word| words.contains(word));
-    let code = status.or_else(|| said.status());
+    let code = status.or_else(|| error.status());
     let is = |list: &[u16]| code.is_some_and(|code| list.contains(&code));
 
     if is(&[402]) || out_of_quota(&words, wait) {
@@ -31,8 +31,8 @@ pub(super) fn why(
     if no_tools(&words) {
         return FailureKind::NoTools;
     }
-    if said.wrote.is_some() || has(&["tool_use_failed"]) {
-        let wrote = said.wrote.clone().unwrap_or_default();
+    if error.wrote.is_some() || has(&["tool_use_failed"]) {
+        let wrote = error.wrote.clone().unwrap_or_default();
         return FailureKind::BadCall { wrote };
     }
     if is(&[429])
@@ -126,8 +126,8 @@ fn no_tools(words: &str) -> bool {
 }
 
 /// True when the error is about the model's name, not about the address.
-pub(super) fn no_model(said: &ProviderError, status: Option<u16>) -> bool {
-    let words = said.words();
+pub(super) fn is_unknown_model(error: &ProviderError, status: Option<u16>) -> bool {
+    let words = error.words();
     let plain = [
         "model_not_found",
         "invalid_model",
