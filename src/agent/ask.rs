@@ -102,6 +102,7 @@ fn count(ctx: &ToolContext, target: &ModelTarget, request: &Request<'_>, reply: 
             input: estimate(sent + request.system.len()),
             output: estimate(reply.text.len() + calls),
             estimated: true,
+            ..Tokens::default()
         }
     });
     let (cost, estimated) = target.prices.cost(&target.model, target.local, tokens);

@@ -7,14 +7,35 @@ use serde::{Deserialize, Serialize};
 
 /// Tokens of one model call, as reported by the provider or estimated.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Tokens {
-    /// Tokens of the request.
+    /// Tokens of the whole prompt, those read from and written to the provider's cache included.
     pub input: u64,
-    /// Tokens of the reply.
+    /// Tokens of the reply, reasoning included.
     pub output: u64,
+    /// The part of `input` that was read from the cache, at a lower price.
+    pub cached: u64,
+    /// The part of `input` that was written to the cache, at a higher price with some providers.
+    pub written: u64,
+    /// The part of `written` that is kept for an hour, which Anthropic charges more for.
+    pub written_1h: u64,
+    /// The part of `output` that is reasoning.
+    pub reasoning: u64,
     /// True when the provider reported none and the numbers are Marvin's estimate.
-    #[serde(default)]
     pub estimated: bool,
+}
+
+impl Tokens {
+    /// Adds the tokens of another call.
+    pub fn add(&mut self, other: Self) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cached += other.cached;
+        self.written += other.written;
+        self.written_1h += other.written_1h;
+        self.reasoning += other.reasoning;
+        self.estimated |= other.estimated;
+    }
 }
 
 /// Usage and cost of one model call.
@@ -66,13 +87,10 @@ impl Totals {
         self.local_turns += u64::from(local);
         *self.model_turns.entry(turn.model.clone()).or_default() += 1;
         *self.model_cost.entry(turn.model.clone()).or_default() += turn.cost;
-        let tokens = self
-            .provider_tokens
+        self.provider_tokens
             .entry(turn.provider.clone())
-            .or_default();
-        tokens.input += turn.tokens.input;
-        tokens.output += turn.tokens.output;
-        tokens.estimated |= turn.tokens.estimated;
+            .or_default()
+            .add(turn.tokens);
     }
 
     /// Tokens in and out, of all providers.
@@ -195,7 +213,7 @@ mod tests {
             tokens: Tokens {
                 input: 1,
                 output: 2,
-                estimated: false,
+                ..Tokens::default()
             },
             cost: 0.1,
         };

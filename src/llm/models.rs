@@ -291,7 +291,7 @@ mod tests {
         Tokens {
             input,
             output,
-            estimated: false,
+            ..Tokens::default()
         }
     }
 

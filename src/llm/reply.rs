@@ -20,7 +20,7 @@ pub enum FinishReason {
 }
 
 /// A reply, whole or as far as it came.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reply {
     /// Visible text.
     pub text: String,
@@ -34,6 +34,8 @@ pub struct Reply {
     pub provider_state: Option<ProviderState>,
     /// Tokens, when the provider said.
     pub usage: Option<Tokens>,
+    /// US dollars, when the provider said what it charges.
+    pub billed: Option<f64>,
     /// Why it ended.
     pub finish: FinishReason,
 }

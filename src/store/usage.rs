@@ -202,7 +202,7 @@ mod tests {
         let tokens = Tokens {
             input: 3,
             output: 4,
-            estimated: false,
+            ..Tokens::default()
         };
         totals.add_turn(
             &TurnUsage {

@@ -25,7 +25,7 @@ pub(super) struct RawUsage {
 }
 
 /// The reply so far, close to the wire.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ReplyDraft {
     pub(super) text: String,
     pub(super) reasoning: String,
@@ -35,6 +35,8 @@ pub(super) struct ReplyDraft {
     /// The last word about why it ended.
     pub(super) finish: Option<String>,
     pub(super) usage: Option<RawUsage>,
+    /// US dollars that the provider charges.
+    pub(super) billed: Option<f64>,
     pub(super) error: Option<ProviderError>,
     /// `extra_content` of the message, as JSON.
     pub(super) extra_content: Option<String>,
@@ -182,6 +184,7 @@ impl ReplyDraft {
             cut_calls,
             provider_state: keep,
             usage,
+            billed: self.billed,
             finish,
         }
     }
@@ -194,6 +197,7 @@ impl ReplyDraft {
             text: self.text,
             thinking: self.reasoning,
             usage,
+            billed: self.billed,
             finish,
             ..Reply::default()
         }
@@ -207,7 +211,7 @@ impl ReplyDraft {
         Some(Tokens {
             input,
             output: usage.completion.unwrap_or(0).max(rest),
-            estimated: false,
+            ..Tokens::default()
         })
     }
 

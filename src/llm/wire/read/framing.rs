@@ -30,7 +30,7 @@ impl From<TooLong> for ProtocolError {
 }
 
 /// The state of reading one body: framing and draft. Equal states read the rest alike, which the tests build on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct BodyReader {
     wire: Wire,
     framing: Framing,

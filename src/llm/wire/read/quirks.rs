@@ -272,7 +272,7 @@ fn q18_the_last_usage_counts_wherever_it_is() {
         Some(Tokens {
             input,
             output,
-            estimated: false,
+            ..Tokens::default()
         })
     };
     for (chunk, want) in [
