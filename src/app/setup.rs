@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{profile, variables};
 use crate::agent::model_target::ModelTarget;
 use crate::agent::system::UserFacts;
+use crate::base::clock::Clock;
 use crate::base::env::Env;
 use crate::base::open;
 use crate::base::problem::{Outcome, Problem};
@@ -13,7 +14,7 @@ use crate::disk::beneath::Root;
 use crate::disk::size_limit;
 use crate::llm::choose::{self, ProviderChoice};
 use crate::llm::http_provider::HttpProvider;
-use crate::llm::models;
+use crate::llm::models::{ModelRegistry, ModelsFile, UserPrices};
 use crate::llm::offline::Offline;
 use crate::llm::provider::Provider;
 use crate::net::user_agent::agent;
@@ -100,7 +101,7 @@ pub(crate) struct ModelChoice {
 #[derive(Debug, Clone)]
 pub(crate) struct Spending {
     /// Prices of the user.
-    pub prices: Arc<models::Prices>,
+    pub prices: Arc<ModelRegistry>,
     /// US dollars after which no further call is made.
     pub max_cost: Option<f64>,
 }
@@ -135,24 +136,37 @@ pub(crate) fn model_target(
     })
 }
 
-/// Bytes of a list of prices, at most.
-const PRICES_CAP: u64 = 16 << 20;
+/// Bytes of a file of prices or models, at most; the whole catalogue of models.dev has a quarter.
+const MODELS_CAP: u64 = 16 << 20;
 
 /// The user's prices with the ceiling that they set.
 ///
 /// # Errors
 /// The file of prices cannot be read.
 pub(crate) fn spending(env: &Env, max_cost: Option<f64>) -> Outcome<Spending> {
-    let prices = Arc::new(prices(env)?);
+    let prices = Arc::new(model_registry(env)?);
     Ok(Spending { prices, max_cost })
 }
 
-/// The user's prices, when `MARVIN_PRICES` names a file with them.
-fn prices(env: &Env) -> Outcome<models::Prices> {
-    let Some(path) = env.get("MARVIN_PRICES") else {
-        return Ok(models::Prices::default());
+/// What is known about models: the files that `MARVIN_PRICES` and `MARVIN_MODELS` name, and the table.
+///
+/// # Errors
+/// A file cannot be read.
+pub(crate) fn model_registry(env: &Env) -> Outcome<ModelRegistry> {
+    let read = |variable: &str| {
+        let text = |path: &str| {
+            open::text(Path::new(path), MODELS_CAP)
+                .map_err(|why| Problem::system(format!("Cannot read {variable} ({path})"), why))
+        };
+        env.get(variable).map(text).transpose()
     };
-    let text = open::text(Path::new(path), PRICES_CAP)
-        .map_err(|why| Problem::system(format!("Cannot read MARVIN_PRICES ({path})"), why))?;
-    models::Prices::parse(&text)
+    let prices = match read("MARVIN_PRICES")? {
+        Some(json) => UserPrices::parse(&json)?,
+        None => UserPrices::default(),
+    };
+    let file = match read("MARVIN_MODELS")? {
+        Some(json) => ModelsFile::parse(&json)?,
+        None => ModelsFile::default(),
+    };
+    Ok(ModelRegistry::new(prices, file, Clock::new(env)))
 }

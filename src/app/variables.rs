@@ -59,6 +59,10 @@ const OWN: &[(&str, &str)] = &[
         "JSON file with prices that override the built-in ones",
     ),
     (
+        "MARVIN_MODELS",
+        "JSON file in the form of models.dev, with what is newer than the built-in table",
+    ),
+    (
         "MARVIN_CONNECT_TIMEOUT",
         "seconds to connect to a provider (10)",
     ),
