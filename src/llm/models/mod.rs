@@ -2,6 +2,8 @@
 
 pub(crate) mod effort;
 pub(crate) mod endings;
+pub(crate) mod list;
+pub(crate) mod live;
 mod models_file;
 mod names;
 mod price;
