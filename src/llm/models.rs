@@ -241,6 +241,34 @@ pub(crate) fn takes_effort(model: &str) -> bool {
         && !name.starts_with("o1-preview")
 }
 
+/// True for models that are served over chat completions only.
+pub(crate) fn completions_only(model: &str) -> bool {
+    let name = bare_name(model);
+    let exact = [
+        "gpt-4o-search-preview",
+        "gpt-4o-mini-search-preview",
+        "gpt-5-search-api",
+        "gpt-3.5-turbo-16k",
+    ];
+    let families = [
+        "gpt-4o-audio-preview",
+        "gpt-4o-mini-audio-preview",
+        "gpt-audio",
+    ];
+    exact.contains(&name.as_str()) || families.iter().any(|family| name.starts_with(family))
+}
+
+/// True for models of OpenAI that take instructions in the middle of a conversation as the developer's: from GPT-5.4 on.
+pub(crate) fn takes_developer(model: &str) -> bool {
+    let name = bare_name(model);
+    let version = name.strip_prefix("gpt-").unwrap_or_default();
+    let number: String = version
+        .chars()
+        .take_while(|c| c.is_ascii_digit() || *c == '.')
+        .collect();
+    number.parse::<f64>().is_ok_and(|number| number >= 5.4)
+}
+
 /// Prices of the user, above those of the table.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Prices(BTreeMap<String, TokenPrice>);
