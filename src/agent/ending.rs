@@ -16,7 +16,7 @@ pub(super) const MAX_CUT_ROUNDS: usize = 3;
 
 /// A notice about a reply whose calls are answered, so that the turn continues.
 pub(super) fn remark(target: &ModelTarget, reply: &Reply, cut: &[ToolCall]) -> Option<String> {
-    match reply.finish {
+    match &reply.finish {
         FinishReason::Length if cut.is_empty() => Some(limit_reached(target)),
         FinishReason::Length => {
             let names: Vec<&str> = cut.iter().map(|call| call.name.as_str()).collect();
@@ -27,7 +27,11 @@ pub(super) fn remark(target: &ModelTarget, reply: &Reply, cut: &[ToolCall]) -> O
             ))
         }
         FinishReason::Filtered => Some(filtered(target)),
-        FinishReason::Unknown | FinishReason::Done | FinishReason::Other(_) => None,
+        FinishReason::Incomplete(reason) => Some(stopped(target, reason)),
+        FinishReason::Refused(_)
+        | FinishReason::Unknown
+        | FinishReason::Done
+        | FinishReason::Other(_) => None,
     }
 }
 
@@ -39,6 +43,11 @@ pub(super) fn failure(target: &ModelTarget, reply: &Reply, shown: bool) -> Optio
                 .next("Ask it to continue, or for less at once."),
             FinishReason::Filtered => Problem::refused(filtered(target))
                 .next("Ask in other words, or choose another model."),
+            FinishReason::Refused(words) => Problem::refused(declined(target, words))
+                .next("Ask in other words, or choose another model."),
+            FinishReason::Incomplete(reason) => {
+                Problem::limit(stopped(target, reason)).next("Ask it to continue.")
+            }
             _ if !reply.text.trim().is_empty() => return None,
             // The last round has no tools; a model may call some nevertheless.
             _ if !reply.calls.is_empty() || !reply.cut_calls.is_empty() => Problem::limit(format!(
@@ -83,6 +92,24 @@ fn limit_reached(target: &ModelTarget) -> String {
     format!(
         "The reply hit {}'s limit of tokens and is cut.",
         target.model
+    )
+}
+
+fn declined(target: &ModelTarget, words: &str) -> String {
+    let model = &target.model;
+    let words = escape_controls(&clip(words.trim(), 600));
+    if words.is_empty() {
+        format!("{model} declined to answer.")
+    } else {
+        format!("{model} declined to answer: \"{words}\"")
+    }
+}
+
+fn stopped(target: &ModelTarget, reason: &str) -> String {
+    format!(
+        "{} stopped the reply before its end (reason: {}).",
+        target.provider.name(),
+        escape_controls(&clip(reason, 100))
     )
 }
 

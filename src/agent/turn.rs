@@ -18,7 +18,7 @@ use crate::llm::fallback::AttemptState;
 use crate::llm::models;
 use crate::llm::provider::{Effort, Offer, Reply, Request};
 use crate::tools::Effect;
-use crate::tools::engine::context::ToolContext;
+use crate::tools::engine::context::{SessionContext, ToolContext};
 use crate::tools::engine::registry::{NAMELESS, Registry};
 use crate::tools::engine::{arguments, batch};
 
@@ -71,6 +71,8 @@ pub(crate) struct Conversation<'a> {
     pub messages: Vec<Message>,
     /// Their token count.
     pub meter: TokenMeter,
+    /// Names the conversation to the provider's prompt cache.
+    cache_key: String,
     /// Effects that tools requested of the session; they apply even if the turn fails later.
     pub effects: Vec<Effect>,
 }
@@ -92,6 +94,7 @@ impl<'a> Conversation<'a> {
             person,
             messages,
             meter: TokenMeter::default(),
+            cache_key: String::new(),
             effects: Vec::new(),
         }
     }
@@ -101,6 +104,9 @@ impl<'a> Conversation<'a> {
     /// # Errors
     /// The provider's failure, after retries and fallbacks; messages up to it stay in `messages`.
     pub(crate) fn answer(&mut self, ctx: &ToolContext) -> Result<String, Failure> {
+        if self.cache_key.is_empty() {
+            self.cache_key = cache_key(&ctx.world);
+        }
         let answered = self.rounds(ctx);
         // The reply is part of the context now, not only when the next message is sent.
         let warn = self.budget().warn;
@@ -201,6 +207,7 @@ impl<'a> Conversation<'a> {
             } else {
                 Effort::Low
             },
+            cache_key: &self.cache_key,
         };
         let reply = ask(ctx, self.target, &request, now);
         // The first request has made known what the schemas come to; those of the next one, not of a last round without any.
@@ -270,6 +277,15 @@ impl<'a> Conversation<'a> {
             self.messages.push(reply.into_message());
         }
     }
+}
+
+/// The same for every session of a profile in a folder: the beginning of their requests is the same, so what one wrote to the cache serves the
+/// next. A hash, because the name of a folder is nobody else's business.
+fn cache_key(world: &SessionContext) -> String {
+    let root = world.working_dir.root();
+    let folder = root.map_or_else(String::new, |root| root.path().display().to_string());
+    let hash = ids::stable_hash(&format!("{folder}\0{}", world.profile()));
+    format!("marvin-{hash:016x}")
 }
 
 /// Gives calls with a missing or duplicate id one of their own, so that every call gets exactly one answer, and normalizes tool names that have

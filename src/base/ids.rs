@@ -29,6 +29,14 @@ pub(crate) fn call() -> String {
     format!("call_{}", hex(12))
 }
 
+/// A hash that stays the same over versions of the program, unlike the standard library's: FNV-1a
+/// (<https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>). Not for secrets.
+pub(crate) fn stable_hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

@@ -4,7 +4,9 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     /// Chat completions, as OpenAI and everyone compatible with it speak it.
-    OpenAi,
+    Completions,
+    /// OpenAI's Responses, without state at the server (<https://platform.openai.com/docs/api-reference/responses>).
+    Responses,
     /// Ollama's own `/api/chat`.
     Ollama,
     /// Anthropic's messages.
@@ -26,8 +28,10 @@ pub struct ProviderSpec {
     pub key_file: bool,
     /// Default model.
     pub model: &'static str,
-    /// Runs on this machine: longer first-byte limit, no cost.
+    /// Runs on this machine: no cost.
     pub local: bool,
+    /// Seconds that the first byte of an answer may take.
+    pub first_byte_secs: u64,
     /// Deviations from its dialect.
     pub quirks: Quirks,
 }
@@ -45,6 +49,10 @@ pub struct Quirks {
     pub returns_reasoning: bool,
     /// The tool call ids it accepts.
     pub call_ids: CallIds,
+    /// Takes `prompt_cache_key`, and finds the conversation's cache by it; others may refuse it as unknown.
+    pub cache_key: bool,
+    /// OpenAI itself: tools need `"strict": false`, padding of the stream can be left out, later instructions may be the developer's.
+    pub openai_options: bool,
 }
 
 /// Tool call ids that a server accepts. It accepts its own; those of another provider, from earlier in the conversation, may have to be changed.
@@ -66,6 +74,8 @@ const PLAIN: Quirks = Quirks {
     gemini_thinking: false,
     returns_reasoning: false,
     call_ids: CallIds::Any,
+    cache_key: false,
+    openai_options: false,
 };
 
 const fn keyed(
@@ -76,12 +86,13 @@ const fn keyed(
 ) -> ProviderSpec {
     ProviderSpec {
         name,
-        wire: Wire::OpenAi,
+        wire: Wire::Completions,
         base,
         key: Some(key),
         key_file: false,
         model,
         local: false,
+        first_byte_secs: 60,
         quirks: PLAIN,
     }
 }
@@ -89,12 +100,14 @@ const fn keyed(
 const fn local(name: &'static str, base: &'static str, model: &'static str) -> ProviderSpec {
     ProviderSpec {
         name,
-        wire: Wire::OpenAi,
+        wire: Wire::Completions,
         base,
         key: None,
         key_file: false,
         model,
         local: true,
+        // It loads the model and reads the whole prompt before it answers.
+        first_byte_secs: 300,
         quirks: PLAIN,
     }
 }
@@ -124,9 +137,12 @@ pub(crate) static ROWS: &[ProviderSpec] = &[
         )
     },
     ProviderSpec {
+        wire: Wire::Responses,
         quirks: Quirks {
             effort: true,
             call_ids: CallIds::Forty,
+            cache_key: true,
+            openai_options: true,
             ..PLAIN
         },
         ..keyed(
@@ -177,6 +193,7 @@ pub(crate) static ROWS: &[ProviderSpec] = &[
         quirks: Quirks {
             usage_option: false,
             call_ids: CallIds::Nine,
+            cache_key: true,
             ..PLAIN
         },
         ..keyed(
@@ -186,7 +203,16 @@ pub(crate) static ROWS: &[ProviderSpec] = &[
             "mistral-medium-latest",
         )
     },
-    keyed("xai", "https://api.x.ai/v1", "XAI_API_KEY", "grok-4.7"),
+    ProviderSpec {
+        wire: Wire::Responses,
+        // Its models may think for minutes before the first byte.
+        first_byte_secs: 900,
+        quirks: Quirks {
+            cache_key: true,
+            ..PLAIN
+        },
+        ..keyed("xai", "https://api.x.ai/v1", "XAI_API_KEY", "grok-4.7")
+    },
     keyed(
         "together",
         "https://api.together.xyz/v1",

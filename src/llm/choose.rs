@@ -3,7 +3,7 @@
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use super::catalog::{self, ProviderSpec, ROWS};
+use super::catalog::{self, ProviderSpec, ROWS, Wire};
 use super::offline;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
@@ -24,6 +24,8 @@ pub(crate) struct RemoteTarget {
     pub base: String,
     /// Key, when one is set.
     pub key: Option<String>,
+    /// The wire that the user named for it.
+    pub wire: Option<Wire>,
 }
 
 /// The chosen provider.
@@ -55,10 +57,14 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// An unknown name, or a named provider without its key: a named choice is never changed silently.
 pub(crate) fn choose(env: &Env, named: Option<&str>) -> Outcome<ProviderChoice> {
-    usable(match named.or_else(|| env.get("LLM_PROVIDER")) {
+    let chosen = match named.or_else(|| env.get("LLM_PROVIDER")) {
         Some(name) => by_name(env, name)?,
         None => first_that_works(env),
-    })
+    };
+    if let ProviderChoice::Remote(remote) = &chosen {
+        wire(env, remote.row)?;
+    }
+    usable(chosen)
 }
 
 fn by_name(env: &Env, name: &str) -> Outcome<ProviderChoice> {
@@ -128,6 +134,31 @@ pub(crate) fn remote(env: &Env, row: &'static ProviderSpec) -> RemoteTarget {
         row,
         base: base(env, row),
         key: key(env, row),
+        wire: wire(env, row).ok().flatten(),
+    }
+}
+
+/// The wire that `<NAME>_WIRE` names, for servers that may speak either of OpenAI's.
+///
+/// # Errors
+/// When it is another word.
+fn wire(env: &Env, row: &ProviderSpec) -> Outcome<Option<Wire>> {
+    if !matches!(row.wire, Wire::Completions | Wire::Responses) {
+        return Ok(None);
+    }
+    let variable = catalog::variable(row.name, "WIRE");
+    match env.get(&variable).map(str::trim) {
+        None | Some("") => Ok(None),
+        Some("responses") => Ok(Some(Wire::Responses)),
+        Some("completions") => Ok(Some(Wire::Completions)),
+        Some(other) => {
+            let other = text::clip(&text::escape_controls(other), 40);
+            Err(
+                Problem::config(format!("{variable} is \"{other}\", which is not a wire.")).next(
+                    format!("Set {variable} to responses or completions, or unset it."),
+                ),
+            )
+        }
     }
 }
 

@@ -28,7 +28,11 @@ pub enum FailureKind {
         /// The text of the failed generation.
         wrote: String,
     },
-    /// 404 without a word about the model: the server does not speak this dialect at this address.
+    /// The model needs the Responses wire for what was asked (OpenAI: tools with reasoning on chat completions).
+    OtherWire,
+    /// Summaries of the reasoning are refused (OpenAI: the organization is not verified).
+    NoSummaries,
+    /// 404, 405 or 501 without a word about the model: the server does not speak this dialect at this address.
     NoSuchPath,
     /// Any other 4xx: the request is refused as it is.
     Refused,

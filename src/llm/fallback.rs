@@ -75,6 +75,8 @@ pub(crate) fn decide(failure: &Failure, now: AttemptState) -> Decision {
         FailureKind::BadCall { .. }
         | FailureKind::NoTools
         | FailureKind::NoSuchPath
+        | FailureKind::OtherWire
+        | FailureKind::NoSummaries
         | FailureKind::TooLong
         | FailureKind::Refused
         | FailureKind::Unfinished

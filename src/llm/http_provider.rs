@@ -1,5 +1,6 @@
 //! A provider over HTTP: sends the body of its wire, feeds the response to its decoder, sorts what goes wrong.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use super::choose::RemoteTarget;
 use super::failure::{Failure, FailureKind};
 use super::provider::{Delta, Provider, Reply, Request};
 use super::wire::read::Progress;
-use super::wire::{Dialect, ErrorContext, errors};
+use super::wire::{Dialect, ErrorContext, Wire, errors};
 use crate::base::cancel::Cancel;
 use crate::base::env::Env;
 use crate::base::problem::{Outcome, Problem, ProblemKind};
@@ -26,8 +27,10 @@ pub(crate) struct HttpProvider {
     client: Client,
     /// A request was answered before, so a reused connection may have died meanwhile.
     answered_before: AtomicBool,
-    /// The server has no native Ollama path, so its OpenAI path is used.
-    uses_fallback: AtomicBool,
+    /// The wire that the server turned out to need, once it is known.
+    proven_wire: OnceLock<Wire>,
+    /// The server refused summaries of the reasoning.
+    no_summaries: AtomicBool,
 }
 
 impl HttpProvider {
@@ -42,10 +45,7 @@ impl HttpProvider {
             |name, default| Duration::from_secs(env.number(name, default, warn).max(1));
         let limits = Timeouts {
             connect: seconds("MARVIN_CONNECT_TIMEOUT", 10),
-            first_byte: seconds(
-                "MARVIN_FIRST_BYTE_TIMEOUT",
-                if remote.row.local { 300 } else { 60 },
-            ),
+            first_byte: seconds("MARVIN_FIRST_BYTE_TIMEOUT", remote.row.first_byte_secs),
             silence: seconds("MARVIN_IDLE_TIMEOUT", 120),
         };
         let client = Client::new(ClientOptions {
@@ -57,16 +57,38 @@ impl HttpProvider {
             remote,
             client,
             answered_before: AtomicBool::new(false),
-            uses_fallback: AtomicBool::new(false),
+            proven_wire: OnceLock::new(),
+            no_summaries: AtomicBool::new(false),
         })
     }
 
-    fn dialect(&self) -> Dialect {
-        let own = Dialect::of(self.remote.row, &self.remote.base);
-        if self.uses_fallback.load(Ordering::Relaxed) {
-            own.fallback().unwrap_or(own)
-        } else {
-            own
+    /// The dialect for a model: the wire that the server turned out to need, else the one that the user named, else the provider's own for it.
+    fn dialect(&self, model: &str) -> Dialect {
+        let base = &self.remote.base;
+        let own = Dialect::of(self.remote.row, base);
+        let wire = self.proven_wire.get().copied().or(self.remote.wire);
+        let dialect = wire.map_or_else(|| own.for_model(base, model), |wire| own.over(wire));
+        Dialect {
+            summaries: dialect.summaries && !self.no_summaries.load(Ordering::Relaxed),
+            ..dialect
+        }
+    }
+
+    /// Learns from a refusal how the server wants to be asked; true when the same request may now succeed.
+    fn adapt(&self, dialect: Dialect, failure: &Failure) -> bool {
+        let may_switch = self.remote.wire.is_none();
+        match failure.kind {
+            FailureKind::NoSummaries if dialect.summaries => {
+                self.no_summaries.store(true, Ordering::Relaxed);
+                true
+            }
+            FailureKind::NoSuchPath if may_switch => dialect
+                .fallback()
+                .is_some_and(|wire| self.proven_wire.set(wire).is_ok()),
+            FailureKind::OtherWire if may_switch && dialect.wire == Wire::Completions => {
+                self.proven_wire.set(Wire::Responses).is_ok()
+            }
+            _ => false,
         }
     }
 
@@ -235,18 +257,15 @@ impl Provider for HttpProvider {
     fn stream(
         &self,
         request: &Request<'_>,
-        on: &mut dyn FnMut(Delta<'_>),
+        emit: &mut dyn FnMut(Delta<'_>),
         stop: &Cancel,
     ) -> Result<Reply, Failure> {
-        let dialect = self.dialect();
-        match self.send(dialect, request, on, stop) {
-            Err(failure)
-                if failure.kind == FailureKind::NoSuchPath && dialect.fallback().is_some() =>
-            {
-                self.uses_fallback.store(true, Ordering::Relaxed);
-                self.send(self.dialect(), request, on, stop)
+        loop {
+            let dialect = self.dialect(request.model);
+            match self.send(dialect, request, emit, stop) {
+                Err(failure) if failure.nothing_shown() && self.adapt(dialect, &failure) => {}
+                result => return result,
             }
-            result => result,
         }
     }
 }

@@ -48,6 +48,8 @@ pub struct Request<'a> {
     pub offer: &'a Offer,
     /// How hard to think, where the provider can be told.
     pub effort: Effort,
+    /// Names the conversation to the provider's prompt cache: the same for every request of a session, at most 64 characters; empty for none.
+    pub cache_key: &'a str,
 }
 
 /// Reasoning effort: high in coding mode, low otherwise.
@@ -59,12 +61,25 @@ pub enum Effort {
     High,
 }
 
-/// The tools of a request, rendered for the provider's wire only once.
+/// The tools of a request, rendered for each form of the wire only once, so that all requests of a session have the same bytes.
 #[derive(Debug, Default)]
 pub struct Offer {
     /// The tools in published order.
     pub tools: Vec<Offered>,
-    rendered: OnceLock<Vec<u8>>,
+    rendered: [OnceLock<Vec<u8>>; 4],
+}
+
+/// How a wire writes tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolFormat {
+    /// Chat completions and Ollama: an object under `function`.
+    Functions,
+    /// Responses: flat.
+    Flat,
+    /// Responses, with `"strict": false`.
+    FlatNotStrict,
+    /// Anthropic.
+    InputSchema,
 }
 
 impl Offer {
@@ -72,7 +87,7 @@ impl Offer {
     pub fn new(tools: Vec<Offered>) -> Self {
         Self {
             tools,
-            rendered: OnceLock::new(),
+            rendered: Default::default(),
         }
     }
 
@@ -83,14 +98,24 @@ impl Offer {
 
     /// About how many tokens the rendered tools take; 0 before they were rendered.
     pub fn tokens(&self) -> usize {
-        self.rendered.get().map_or(0, |json| json.len() / 4)
+        let rendered = self.rendered.iter().find_map(OnceLock::get);
+        rendered.map_or(0, |json| json.len() / 4)
     }
 
-    /// The tools as JSON in the dialect of the one wire that this offer is sent over; `render` runs once.
-    ///
-    /// An offer belongs to one provider: changing the provider makes a new one.
-    pub fn rendered(&self, render: impl FnOnce(&[Offered]) -> Vec<u8>) -> &[u8] {
-        self.rendered.get_or_init(|| render(&self.tools))
+    /// The tools as JSON in `format`; `render` runs once.
+    pub fn rendered(
+        &self,
+        format: ToolFormat,
+        render: impl FnOnce(&[Offered]) -> Vec<u8>,
+    ) -> &[u8] {
+        let [functions, flat, not_strict, input_schema] = &self.rendered;
+        let slot = match format {
+            ToolFormat::Functions => functions,
+            ToolFormat::Flat => flat,
+            ToolFormat::FlatNotStrict => not_strict,
+            ToolFormat::InputSchema => input_schema,
+        };
+        slot.get_or_init(|| render(&self.tools))
     }
 }
 

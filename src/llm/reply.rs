@@ -15,6 +15,10 @@ pub enum FinishReason {
     Length,
     /// A content filter ended it.
     Filtered,
+    /// The model declines, in these words; it wrote nothing else.
+    Refused(String),
+    /// The provider stopped it before its end, for this reason.
+    Incomplete(String),
     /// Something else, in the provider's word.
     Other(String),
 }

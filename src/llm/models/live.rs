@@ -144,7 +144,7 @@ fn url(row: &'static ProviderSpec, base: &str) -> String {
             format!("{origin}/v1/models?limit=1000")
         }
         Wire::Ollama => format!("{base}/api/tags"),
-        Wire::OpenAi => format!("{base}/models"),
+        Wire::Completions | Wire::Responses => format!("{base}/models"),
     }
 }
 

@@ -174,6 +174,22 @@ pub(crate) fn facts(local: bool, model: &str) -> ModelInfo {
     }
 }
 
+/// True for models that are served over chat completions only.
+pub(crate) fn completions_only(model: &str) -> bool {
+    facts(false, model).wire == WireRule::CompletionsOnly
+}
+
+/// True for models of OpenAI that take instructions in the middle of a conversation as the developer's: from GPT-5.4 on.
+pub(crate) fn takes_developer(model: &str) -> bool {
+    let name = names::bare_name(model);
+    let version = name.strip_prefix("gpt-").unwrap_or_default();
+    let number: String = version
+        .chars()
+        .take_while(|c| c.is_ascii_digit() || *c == '.')
+        .collect();
+    number.parse::<f64>().is_ok_and(|number| number >= 5.4)
+}
+
 fn table_facts(provider: &str, model: &str, clock: &Clock) -> ModelInfo {
     // OpenRouter is what openai-compat is unless told otherwise.
     let provider = if provider == "openai-compat" {

@@ -6,6 +6,7 @@ pub(crate) mod write;
 
 use super::catalog::ProviderSpec;
 pub(crate) use super::catalog::Wire;
+use super::models;
 use super::provider::Request;
 use read::Decoder;
 
@@ -17,52 +18,75 @@ const ANTHROPIC_VERSION: &str = "2023-06-01";
 pub struct Dialect {
     /// The provider.
     pub row: &'static ProviderSpec,
-    /// Its own dialect, or that of the address it was given.
+    /// The wire spoken.
     pub wire: Wire,
+    /// Summaries of the reasoning are asked for, where the wire has them; OpenAI gives them only to verified organizations.
+    pub summaries: bool,
 }
 
 impl Dialect {
-    /// The dialect of `row` at the address `base`: an Ollama address that ends in `/v1` or `/chat/completions` means Ollama's
+    /// The dialect of `row` at the address `base`: an address that is whole says its wire itself, and one of Ollama that ends in `/v1` means its
     /// OpenAI side.
     pub fn of(row: &'static ProviderSpec, base: &str) -> Self {
         let base = base.trim_end_matches('/');
-        let openai = row.wire == Wire::Ollama
-            && (base.ends_with("/v1") || base.ends_with("/chat/completions"));
+        let compatible = row.wire != Wire::Anthropic;
+        let wire = if compatible && base.ends_with(path(Wire::Responses)) {
+            Wire::Responses
+        } else if compatible && base.ends_with(path(Wire::Completions))
+            || row.wire == Wire::Ollama && base.ends_with("/v1")
+        {
+            Wire::Completions
+        } else {
+            row.wire
+        };
         Self {
             row,
-            wire: if openai { Wire::OpenAi } else { row.wire },
+            wire,
+            summaries: row.quirks.openai_options,
         }
     }
 
-    /// The dialect to try when this one's path does not exist (404 without a word about a model): some servers in Ollama's place only support chat
-    /// completions.
-    pub fn fallback(self) -> Option<Self> {
-        (self.wire == Wire::Ollama).then_some(Self {
-            wire: Wire::OpenAi,
-            ..self
-        })
+    /// The dialect for one of the provider's models: a few are served over chat completions only.
+    pub fn for_model(self, base: &str, model: &str) -> Self {
+        let free = !base.trim_end_matches('/').ends_with(path(self.wire));
+        if self.wire == Wire::Responses && free && models::completions_only(model) {
+            self.over(Wire::Completions)
+        } else {
+            self
+        }
+    }
+
+    /// The same provider over another wire.
+    pub fn over(self, wire: Wire) -> Self {
+        Self { wire, ..self }
+    }
+
+    /// The wire to try when this one's path does not exist: servers in Ollama's place, and many that call themselves compatible with OpenAI, only
+    /// know chat completions.
+    pub fn fallback(self) -> Option<Wire> {
+        matches!(self.wire, Wire::Ollama | Wire::Responses).then_some(Wire::Completions)
     }
 
     /// The address to send requests to. `base` is a base or already the whole address.
     pub fn url(self, base: &str) -> String {
         let base = base.trim_end_matches('/');
-        let end = match (self.wire, self.row.wire) {
-            (Wire::OpenAi, Wire::Ollama) if base.ends_with("/v1") => "/chat/completions",
-            (Wire::OpenAi, Wire::Ollama) => "/v1/chat/completions",
-            (Wire::OpenAi, _) => "/chat/completions",
-            (Wire::Ollama, _) => "/api/chat",
-            (Wire::Anthropic, _) if base.ends_with("/v1") => "/messages",
-            (Wire::Anthropic, _) => "/v1/messages",
-        };
-        let whole = match self.wire {
-            Wire::OpenAi => "/chat/completions",
-            Wire::Ollama => "/api/chat",
-            Wire::Anthropic => "/v1/messages",
-        };
-        if base.ends_with(whole) {
-            base.to_owned()
-        } else {
-            format!("{base}{end}")
+        let versioned = base.ends_with("/v1");
+        let path = path(self.wire);
+        if base.ends_with(path) {
+            return base.to_owned();
+        }
+        // The whole address of the other wire of the same server.
+        let base = [Wire::Completions, Wire::Responses]
+            .into_iter()
+            .find_map(|wire| base.strip_suffix(self::path(wire)))
+            .unwrap_or(base);
+        match (self.wire, self.row.wire) {
+            (Wire::Completions | Wire::Responses, Wire::Ollama) if !versioned => {
+                format!("{base}/v1{path}")
+            }
+            (Wire::Anthropic, _) if !versioned => format!("{base}{path}"),
+            (Wire::Anthropic, _) => format!("{base}/messages"),
+            _ => format!("{base}{path}"),
         }
     }
 
@@ -81,7 +105,7 @@ impl Dialect {
         match (key, self.wire) {
             (None, _) => {}
             (Some(key), Wire::Anthropic) => headers.push(("x-api-key", key.to_owned())),
-            (Some(key), Wire::OpenAi | Wire::Ollama) => {
+            (Some(key), Wire::Completions | Wire::Responses | Wire::Ollama) => {
                 headers.push(("authorization", format!("Bearer {key}")));
             }
         }
@@ -96,6 +120,16 @@ impl Dialect {
     /// Reads the answer to one request.
     pub fn decoder(self, context: ErrorContext) -> Decoder {
         Decoder::new(self.wire, context)
+    }
+}
+
+/// What a whole address ends in.
+const fn path(wire: Wire) -> &'static str {
+    match wire {
+        Wire::Completions => "/chat/completions",
+        Wire::Responses => "/responses",
+        Wire::Ollama => "/api/chat",
+        Wire::Anthropic => "/v1/messages",
     }
 }
 
@@ -136,7 +170,23 @@ mod tests {
     #[test]
     fn addresses_are_completed_only_where_they_must_be() {
         for (name, base, want) in [
-            ("openai", "https://a/v1", "https://a/v1/chat/completions"),
+            ("openai", "https://a/v1", "https://a/v1/responses"),
+            (
+                "openai",
+                "https://a/v1/responses/",
+                "https://a/v1/responses",
+            ),
+            (
+                "openai",
+                "https://a/v1/chat/completions",
+                "https://a/v1/chat/completions",
+            ),
+            (
+                "openai-compat",
+                "https://a/v1/responses",
+                "https://a/v1/responses",
+            ),
+            ("groq", "https://a/v1", "https://a/v1/chat/completions"),
             (
                 "gemini",
                 "https://a/openai/",
@@ -160,10 +210,19 @@ mod tests {
         ] {
             assert_eq!(url(name, base), want);
         }
-        let other = Dialect::of(row("ollama").unwrap(), "http://h")
-            .fallback()
-            .unwrap();
-        assert_eq!(other.url("http://h"), "http://h/v1/chat/completions");
+        let other = |name: &str, base: &str| {
+            let dialect = Dialect::of(row(name).unwrap(), base);
+            dialect.over(dialect.fallback().unwrap()).url(base)
+        };
+        assert_eq!(other("ollama", "http://h"), "http://h/v1/chat/completions");
+        assert_eq!(
+            other("openai", "http://h/v1"),
+            "http://h/v1/chat/completions"
+        );
+        assert_eq!(
+            other("openai-compat", "http://h/v1/responses"),
+            "http://h/v1/chat/completions"
+        );
     }
 
     #[test]

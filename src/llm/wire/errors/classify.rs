@@ -28,6 +28,17 @@ pub(super) fn classify(
     if is(&[413]) {
         return FailureKind::TooLarge;
     }
+    if has(&[
+        "/v1/responses",
+        "use the responses api",
+        "only supported in v1/responses",
+    ]) && !is(&[429])
+    {
+        return FailureKind::OtherWire;
+    }
+    if has(&["reasoning summaries"]) || error.param.as_deref() == Some("reasoning.summary") {
+        return FailureKind::NoSummaries;
+    }
     if no_tools(&words) {
         return FailureKind::NoTools;
     }
@@ -41,6 +52,7 @@ pub(super) fn classify(
             "rate limit",
             "resource_exhausted",
             "too many requests",
+            "too_many_requests",
         ])
     {
         return FailureKind::RateLimited { wait };
@@ -49,10 +61,14 @@ pub(super) fn classify(
         || has(&[
             "api key not valid",
             "invalid_api_key",
+            "incorrect api key",
             "authentication_error",
         ])
     {
         return FailureKind::Auth;
+    }
+    if has(&NEVER_AGAIN) {
+        return FailureKind::Refused;
     }
     match status {
         Some(408) | Some(500..) | None => FailureKind::Server,
@@ -60,6 +76,15 @@ pub(super) fn classify(
         Some(_) => FailureKind::Protocol,
     }
 }
+
+/// Codes inside a stream of status 200 that no second try changes.
+const NEVER_AGAIN: [&str; 5] = [
+    "invalid_prompt",
+    "data_residency_mismatch",
+    "bio_policy",
+    "misalignment_policy_violation",
+    "usage_not_included",
+];
 
 /// No waiting helps. Gemini calls its limit per minute a quota too, but names a wait.
 fn out_of_quota(words: &str, wait: Option<Duration>) -> bool {
@@ -70,6 +95,7 @@ fn out_of_quota(words: &str, wait: Option<Duration>) -> bool {
         "billing_hard_limit",
         "billing_not_active",
         "credit balance is too low",
+        "credit_balance_exhausted",
     ];
     plain.iter().any(|word| words.contains(word))
         || words.contains("current quota")
@@ -133,6 +159,8 @@ pub(super) fn is_unknown_model(error: &ProviderError, status: Option<u16>) -> bo
         "invalid_model",
         "valid model",
         "invalid model",
+        "model does not exist",
     ];
-    status == Some(404) && words.contains("model") || plain.iter().any(|word| words.contains(word))
+    matches!(status, Some(404 | 405 | 501)) && words.contains("model")
+        || plain.iter().any(|word| words.contains(word))
 }

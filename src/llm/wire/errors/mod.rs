@@ -32,8 +32,8 @@ pub(crate) fn from_response(
         Some(status),
         retry_after::requested_wait(header, &error.message),
     );
-    if kind == FailureKind::Refused
-        && status == 404
+    if matches!(kind, FailureKind::Refused | FailureKind::Server)
+        && matches!(status, 404 | 405 | 501)
         && !classify::is_unknown_model(&error, Some(status))
     {
         kind = FailureKind::NoSuchPath;
@@ -150,6 +150,10 @@ fn failure(
         } else {
             "Choose another model: --model NAME.".to_owned()
         }),
+        FailureKind::OtherWire => Problem::refused(format!(
+            "{name} serves {model} with tools only over the Responses API{tag}{because}"
+        ))
+        .next(format!("Set {}=responses.", variable(name, "WIRE"))),
         FailureKind::NoSuchPath => {
             Problem::missing(format!("{name} knows no such address{tag}{because}"))
                 .next(format!("Check {}.", variable(name, "URL")))

@@ -14,6 +14,8 @@ pub(crate) struct ProviderError {
     pub code: Option<ErrorCode>,
     /// `type`, or the word that Gemini puts in `status`.
     pub kind: Option<String>,
+    /// The field of the request that it is about.
+    pub param: Option<String>,
     /// What the model wrote when its tool call was malformed (Groq's `failed_generation`).
     pub wrote: Option<String>,
 }
@@ -42,7 +44,7 @@ impl ProviderError {
             Some(Value::String(message)) if !message.is_empty() => {
                 return Some(Self {
                     message: message.clone(),
-                    ..Self::default()
+                    ..Self::from_object(value)
                 });
             }
             Some(error @ Value::Object(_)) => return Some(Self::from_object(error)),
@@ -77,7 +79,11 @@ impl ProviderError {
                 Some(Value::Number(number)) => number.as_i64().map(ErrorCode::Number),
                 _ => None,
             },
-            kind: word("type").or_else(|| word("status")),
+            // The flat form of an error event has the event's own type.
+            kind: word("type")
+                .filter(|kind| kind != "error")
+                .or_else(|| word("status")),
+            param: word("param"),
             wrote: word("failed_generation").filter(|text| !text.is_empty()),
         }
     }

@@ -90,7 +90,14 @@ struct AnthropicUsage {
     input_tokens: LenientCount,
     cache_creation_input_tokens: LenientCount,
     cache_read_input_tokens: LenientCount,
+    cache_creation: Option<CacheCreation>,
     output_tokens: LenientCount,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct CacheCreation {
+    ephemeral_1h_input_tokens: LenientCount,
 }
 
 /// Adds one JSON payload to the draft; returns the place of its text if it contained nothing else.
@@ -190,7 +197,8 @@ fn apply_delta(index: u64, delta: &ContentBlock<'_>, draft: &mut ReplyDraft) {
     }
 }
 
-/// Adds the counts that are there to those known: the request's come first, the reply's last.
+/// Adds the counts that are there to those known: the request's come first, the reply's last, where some servers repeat the request's.
+/// `input_tokens` leaves out what was read from and written to the cache (<https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching>).
 fn count(draft: &mut ReplyDraft, counts: Option<AnthropicUsage>) {
     let Some(counts) = counts else {
         return;
@@ -212,5 +220,12 @@ fn count(draft: &mut ReplyDraft, counts: Option<AnthropicUsage>) {
         prompt,
         completion,
         total: prompt.zip(completion).map(|(p, c)| p.saturating_add(c)),
+        cached: counts.cache_read_input_tokens.0.or(known.cached),
+        written: counts.cache_creation_input_tokens.0.or(known.written),
+        written_1h: counts
+            .cache_creation
+            .and_then(|kept| kept.ephemeral_1h_input_tokens.0)
+            .or(known.written_1h),
+        reasoning: None,
     });
 }

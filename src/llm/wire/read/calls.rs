@@ -104,6 +104,44 @@ impl Calls {
         }
     }
 
+    /// Opens a call whose parts come by its position, which it returns.
+    pub(super) fn open(&mut self) -> usize {
+        self.bytes += 64;
+        self.slots.push(CallSlot::default());
+        self.slots.len() - 1
+    }
+
+    /// Adds a piece of the arguments of the call at `at`.
+    pub(super) fn append_arguments(&mut self, at: usize, piece: &str) {
+        self.bytes += piece.len();
+        if let Some(slot) = self.slots.get_mut(at) {
+            slot.args.push_str(piece);
+        }
+    }
+
+    /// Sets the whole arguments of the call at `at`, as text or as an object.
+    pub(super) fn set_arguments(&mut self, at: usize, json: &str, object: bool) {
+        if let Some(slot) = self.slots.get_mut(at) {
+            self.bytes += json.len().saturating_sub(slot.args.len());
+            json.clone_into(&mut slot.args);
+            slot.object = object;
+        }
+    }
+
+    /// Sets the name of the call at `at`, where one is given.
+    pub(super) fn set_name(&mut self, at: usize, name: Option<&str>) {
+        if let (Some(slot), Some(name)) = (self.slots.get_mut(at), name) {
+            name.clone_into(&mut slot.name);
+        }
+    }
+
+    /// Sets the id of the call at `at`, where one is given.
+    pub(super) fn set_id(&mut self, at: usize, id: Option<&str>) {
+        if let (Some(slot), Some(id)) = (self.slots.get_mut(at), id) {
+            id.clone_into(&mut slot.id);
+        }
+    }
+
     /// The index is a key: pieces continue the newest call with it, unless another id comes together with a name. Some servers give every parallel
     /// call index 0.
     fn slot_by_index(&self, piece: &CallFragment<'_>) -> Option<usize> {

@@ -7,6 +7,9 @@ use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::{Delta, Reply};
 use crate::llm::wire::{ErrorContext, Wire, errors};
 
+/// What the objects of the older wire call themselves.
+const CHAT_COMPLETION: &[u8] = b"chat.completion";
+
 /// Whether to read on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
@@ -87,7 +90,10 @@ impl Decoder {
         if !draft.done && (draft.finish.is_none() || half_a_call) {
             return Err(self.cut());
         }
-        Ok(self.reading.draft.reply(self.context.row))
+        Ok(self
+            .reading
+            .draft
+            .reply(self.context.row, &self.context.model))
     }
 
     /// True when the whole reply has arrived although the body has not ended: a connection that breaks or falls silent now loses nothing.
@@ -138,6 +144,18 @@ impl Decoder {
 
     fn broken(&mut self, error: &ProtocolError) -> Failure {
         let name = self.context.row.name;
+        if let ProtocolError::Foreign(bytes) = error
+            && self.reading.speaks(Wire::Responses)
+            && bytes
+                .windows(CHAT_COMPLETION.len())
+                .any(|part| part == CHAT_COMPLETION)
+        {
+            let problem = Problem::network(format!(
+                "{name} answers with chat completions where a response was expected."
+            ))
+            .next(format!("Set {}=completions.", variable(name, "WIRE")));
+            return Failure::new(FailureKind::Protocol, problem).with_partial(self.take_partial());
+        }
         let what = match error {
             ProtocolError::TooLong(cap) => {
                 let megabytes = cap / (1024 * 1024);

@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::calls::Calls;
+use super::output_items::{OutputItems, SavedOutput};
 use super::template::Template;
 use super::think::{ThinkPart, ThinkSplitter};
 use crate::chat::message::ProviderState;
@@ -22,6 +23,14 @@ pub(super) struct RawUsage {
     pub(super) prompt: Option<u64>,
     pub(super) completion: Option<u64>,
     pub(super) total: Option<u64>,
+    /// Part of the prompt: read from the provider's cache.
+    pub(super) cached: Option<u64>,
+    /// Part of the prompt: written to it.
+    pub(super) written: Option<u64>,
+    /// Part of what was written: kept for an hour.
+    pub(super) written_1h: Option<u64>,
+    /// Part of the completion.
+    pub(super) reasoning: Option<u64>,
 }
 
 /// The reply so far, close to the wire.
@@ -43,12 +52,16 @@ pub(super) struct ReplyDraft {
     /// The lists of `reasoning_details`, as JSON.
     pub(super) details: Vec<String>,
     pub(super) blocks: thinking::Blocks,
+    /// The items of a reply over the Responses wire.
+    pub(super) items: OutputItems,
     /// The end marker came.
     pub(super) done: bool,
     /// The body ended in the middle of an event.
     pub(super) torn: bool,
     /// The provider behind the provider says that the limit of tokens ended it.
     pub(super) limit: bool,
+    /// The Responses wire says that the reply is not complete; `finish` is the reason.
+    pub(super) stopped_early: bool,
     /// The reply came whole instead of in pieces.
     pub(super) whole: bool,
     /// JSON payloads read.
@@ -80,6 +93,9 @@ struct OpaqueMembers<'a> {
     /// Anthropic's thinking blocks; the writer puts them first in the content.
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking_blocks: Option<&'a RawValue>,
+    /// The items of a reply over the Responses wire; only its writer sends them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    responses: Option<SavedOutput>,
 }
 
 impl ReplyDraft {
@@ -172,9 +188,9 @@ impl ReplyDraft {
     }
 
     /// The finished reply.
-    pub(super) fn reply(self, row: &ProviderSpec) -> Reply {
+    pub(super) fn reply(self, row: &ProviderSpec, model: &str) -> Reply {
         let finish = self.finish_reason();
-        let keep = self.provider_state(row);
+        let keep = self.provider_state(row, model);
         let usage = self.tokens();
         let (calls, cut_calls) = self.calls.finish(&finish, row.name);
         Reply {
@@ -208,16 +224,24 @@ impl ReplyDraft {
         let input = usage.prompt.unwrap_or(0);
         // Gemini and xAI leave the thinking out of the completion's count but not out of the total; it is paid for.
         let rest = usage.total.unwrap_or(0).saturating_sub(input);
+        let output = usage.completion.unwrap_or(0).max(rest);
+        // Parts are never more than the whole, whatever a server says.
+        let cached = usage.cached.unwrap_or(0).min(input);
+        let written = usage.written.unwrap_or(0).min(input - cached);
         Some(Tokens {
             input,
-            output: usage.completion.unwrap_or(0).max(rest),
-            ..Tokens::default()
+            output,
+            cached,
+            written,
+            written_1h: usage.written_1h.unwrap_or(0).min(written),
+            reasoning: usage.reasoning.unwrap_or(0).min(output),
+            estimated: false,
         })
     }
 
     fn finish_reason(&self) -> FinishReason {
         if self.text.is_empty() && !self.refusal.is_empty() {
-            return FinishReason::Other(format!("refusal: {}", self.refusal));
+            return FinishReason::Refused(self.refusal.clone());
         }
         if self.limit {
             return FinishReason::Length;
@@ -225,18 +249,19 @@ impl ReplyDraft {
         match self.finish.as_deref() {
             None | Some("") => FinishReason::Unknown,
             Some(
-                "stop" | "STOP" | "tool_calls" | "function_call" | "end_turn" | "tool_use"
-                | "stop_sequence" | "eos" | "COMPLETE",
+                "stop" | "STOP" | "completed" | "tool_calls" | "function_call" | "end_turn"
+                | "tool_use" | "stop_sequence" | "eos" | "COMPLETE",
             ) => FinishReason::Done,
             Some(word) if is_limit(word) => FinishReason::Length,
             Some("content_filter" | "refusal" | "safety" | "SAFETY" | "sensitive") => {
                 FinishReason::Filtered
             }
+            Some(word) if self.stopped_early => FinishReason::Incomplete(word.to_owned()),
             Some(word) => FinishReason::Other(word.to_owned()),
         }
     }
 
-    fn provider_state(&self, row: &ProviderSpec) -> Option<ProviderState> {
+    fn provider_state(&self, row: &ProviderSpec, model: &str) -> Option<ProviderState> {
         let raw = |json: &Option<String>| {
             let json = json.clone()?;
             RawValue::from_string(json).ok()
@@ -247,7 +272,11 @@ impl ReplyDraft {
         let thinking = row.quirks.returns_reasoning
             && !self.calls.slots().is_empty()
             && !self.reasoning.is_empty();
-        if extra.is_none() && details.is_none() && blocks.is_none() && !thinking {
+        let call_id = |at: usize| Some(self.calls.slots().get(at)?.id.clone());
+        let responses = self.items.saved(model, call_id);
+        let nothing =
+            extra.is_none() && details.is_none() && blocks.is_none() && responses.is_none();
+        if nothing && !thinking {
             return None;
         }
         let keep = OpaqueMembers {
@@ -255,6 +284,7 @@ impl ReplyDraft {
             reasoning_details: details.as_deref(),
             reasoning_content: thinking.then_some(self.reasoning.as_str()),
             thinking_blocks: blocks.as_deref(),
+            responses,
         };
         Some(ProviderState {
             provider: row.name.to_owned(),

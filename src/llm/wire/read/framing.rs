@@ -9,7 +9,7 @@ use crate::formats::lines::{CAP, LineSplitter, TooLong};
 use crate::formats::sse::{Events, SseItem};
 use crate::llm::wire::Wire;
 use crate::llm::wire::errors::ProviderError;
-use crate::llm::wire::read::{anthropic, ollama, openai, repair_json};
+use crate::llm::wire::read::{anthropic, ollama, openai, repair_json, responses};
 
 /// Bytes kept of a body that is not a reply, for the error message.
 const MAX_STRAY_BYTES: usize = 4096;
@@ -59,6 +59,10 @@ impl BodyReader {
             draft: ReplyDraft::default(),
             stray: Vec::new(),
         }
+    }
+
+    pub(super) fn speaks(&self, wire: Wire) -> bool {
+        self.wire == wire
     }
 
     /// Takes one read; input after `draft.done` is ignored.
@@ -131,7 +135,7 @@ impl BodyReader {
                 return Ok(());
             };
             let line = line.bytes();
-            match payload(self.wire, line, &mut self.draft) {
+            match payload(self.wire, "", line, &mut self.draft) {
                 Ok(()) => {}
                 // The first line of one object that is spread over many lines.
                 Err(error) if error.is_eof() && self.draft.events == 0 => {
@@ -171,7 +175,7 @@ impl BodyReader {
             }
             Framing::Lines(lines) => {
                 if let Some(line) = lines.finish() {
-                    draft.torn = payload(wire, &line, draft).is_err();
+                    draft.torn = payload(wire, "", &line, draft).is_err();
                 }
             }
             Framing::Whole(body) => {
@@ -195,7 +199,7 @@ fn event(
             let data = data.trim_ascii();
             if data == b"[DONE]" {
                 draft.done = true;
-            } else if name == "error" && wire != Wire::Anthropic {
+            } else if name == "error" && matches!(wire, Wire::Completions | Wire::Ollama) {
                 // In an `event: error` the data is the error, whatever its form.
                 draft.events += 1;
                 draft.error = draft
@@ -203,7 +207,8 @@ fn event(
                     .take()
                     .or_else(|| Some(ProviderError::from_body(data)));
             } else if !data.is_empty() {
-                payload(wire, data, draft).map_err(|_| ProtocolError::Foreign(beginning(data)))?;
+                payload(wire, name, data, draft)
+                    .map_err(|_| ProtocolError::Foreign(beginning(data)))?;
             }
         }
         SseItem::Stray(line) => {
@@ -230,12 +235,18 @@ fn event(
 }
 
 /// One JSON payload; repaired and read again if only its text encoding is invalid.
-fn payload(wire: Wire, data: &[u8], draft: &mut ReplyDraft) -> Result<(), serde_json::Error> {
+fn payload(
+    wire: Wire,
+    name: &str,
+    data: &[u8],
+    draft: &mut ReplyDraft,
+) -> Result<(), serde_json::Error> {
     if let Some((text, thinking)) = draft.template.read(data) {
         draft.events += 1;
         match (wire, thinking) {
-            (Wire::OpenAi, false) => draft.say_tagged(&text),
-            (Wire::OpenAi, true) => draft.think_apart(&text),
+            (Wire::Completions, false) => draft.say_tagged(&text),
+            (Wire::Completions, true) => draft.think_apart(&text),
+            (Wire::Responses, _) => responses::say_more(draft, &text),
             (_, false) => draft.say(&text),
             (_, true) => draft.think(&text),
         }
@@ -244,10 +255,11 @@ fn payload(wire: Wire, data: &[u8], draft: &mut ReplyDraft) -> Result<(), serde_
     if data.trim_ascii().is_empty() {
         return Ok(());
     }
-    let apply = match wire {
-        Wire::OpenAi => openai::apply,
-        Wire::Ollama => ollama::apply,
-        Wire::Anthropic => anthropic::apply,
+    let apply = |data: &[u8], draft: &mut ReplyDraft| match wire {
+        Wire::Completions => openai::apply(data, draft),
+        Wire::Responses => responses::apply(name, data, draft),
+        Wire::Ollama => ollama::apply(data, draft),
+        Wire::Anthropic => anthropic::apply(data, draft),
     };
     let error = match apply(data, draft) {
         Ok(Some(place)) => {
@@ -294,10 +306,10 @@ fn whole(wire: Wire, body: &[u8], draft: &mut ReplyDraft) -> Result<(), Protocol
         if value.starts_with(b"[") {
             let list: Vec<&RawValue> = serde_json::from_slice(value).map_err(|_| foreign())?;
             for item in list {
-                payload(wire, item.get().as_bytes(), draft).map_err(|_| foreign())?;
+                payload(wire, "", item.get().as_bytes(), draft).map_err(|_| foreign())?;
             }
         } else {
-            payload(wire, value, draft).map_err(|_| foreign())?;
+            payload(wire, "", value, draft).map_err(|_| foreign())?;
         }
     }
     // One value is all there is to come, whether it has a finish reason or not.

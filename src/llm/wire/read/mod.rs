@@ -9,10 +9,14 @@ mod framing;
 mod lenient;
 mod ollama;
 mod openai;
+mod output_items;
 mod repair_json;
+mod responses;
 mod template;
 mod think;
 mod thinking;
+
+pub(super) use output_items::{SavedItem, SavedOutput};
 
 pub(crate) use decode::{Decoder, Progress};
 

@@ -121,6 +121,7 @@ pub(super) fn apply(
             prompt,
             completion,
             total: Some(prompt.unwrap_or(0).saturating_add(completion.unwrap_or(0))),
+            ..RawUsage::default()
         });
     }
     draft.done |= line.done == Some(true);

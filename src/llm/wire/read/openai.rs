@@ -94,6 +94,29 @@ struct CompletionUsage {
     prompt_tokens: LenientCount,
     completion_tokens: LenientCount,
     total_tokens: LenientCount,
+    prompt_tokens_details: Option<PromptDetails>,
+    completion_tokens_details: Option<CompletionDetails>,
+    /// DeepSeek (<https://api-docs.deepseek.com/guides/kv_cache>).
+    prompt_cache_hit_tokens: LenientCount,
+    /// Moonshot.
+    cached_tokens: LenientCount,
+    /// Mistral, older versions.
+    num_cached_tokens: LenientCount,
+    /// OpenRouter: US dollars (<https://openrouter.ai/docs/use-cases/usage-accounting>). An object with Perplexity.
+    cost: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct PromptDetails {
+    cached_tokens: LenientCount,
+    cache_write_tokens: LenientCount,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct CompletionDetails {
+    reasoning_tokens: LenientCount,
 }
 
 #[derive(Deserialize, Default)]
@@ -148,9 +171,10 @@ pub(super) fn apply(
     if chunk.error.is_some() || chunk.choices.is_none() {
         draft.error = draft.error.take().or_else(|| ProviderError::read(data));
     }
-    if let Some(counts) = chunk.usage.and_then(read::<CompletionUsage>) {
-        draft.count(counts.into());
-    } else if let Some(counts) = chunk.x_groq.and_then(|raw| read::<Groq>(raw)?.usage) {
+    let groq = || chunk.x_groq.and_then(|raw| read::<Groq>(raw)?.usage);
+    if let Some(counts) = chunk.usage.and_then(read::<CompletionUsage>).or_else(groq) {
+        let cost = counts.cost.as_ref().and_then(serde_json::Value::as_f64);
+        draft.billed = cost.filter(|cost| *cost >= 0.0).or(draft.billed);
         draft.count(counts.into());
     }
     let other = chunk.error.is_some() || chunk.usage.is_some() || chunk.x_groq.is_some();
@@ -278,10 +302,22 @@ fn read<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
 
 impl From<CompletionUsage> for RawUsage {
     fn from(counts: CompletionUsage) -> Self {
+        let prompt = counts.prompt_tokens_details.unwrap_or_default();
+        let completion = counts.completion_tokens_details.unwrap_or_default();
+        let cached = [
+            prompt.cached_tokens,
+            counts.prompt_cache_hit_tokens,
+            counts.cached_tokens,
+            counts.num_cached_tokens,
+        ];
         Self {
             prompt: counts.prompt_tokens.0,
             completion: counts.completion_tokens.0,
             total: counts.total_tokens.0,
+            cached: cached.iter().find_map(|count| count.0),
+            written: prompt.cache_write_tokens.0,
+            written_1h: None,
+            reasoning: completion.reasoning_tokens.0,
         }
     }
 }

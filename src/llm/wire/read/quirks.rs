@@ -60,7 +60,7 @@ fn read_as(wire: Wire, name: &str, body: &str) -> Result<Reply, Failure> {
 }
 
 fn read(body: &str) -> Result<Reply, Failure> {
-    read_as(Wire::OpenAi, "openai-compat", body)
+    read_as(Wire::Completions, "openai-compat", body)
 }
 
 /// Chunks with these choices, `[DONE]` at the end.
@@ -84,7 +84,7 @@ const STOP: &str = r#"{"delta":{},"finish_reason":"stop"}"#;
 fn q04_no_end_marker_but_a_finish_reason() {
     let body = format!("data: {{\"choices\":[{TEXT}]}}\n\ndata: {{\"choices\":[{STOP}]}}");
     assert_eq!(read(&body).unwrap().text, "Hi");
-    let mut decoder = decoder(Wire::OpenAi, "openai-compat");
+    let mut decoder = decoder(Wire::Completions, "openai-compat");
     decoder.feed((body + "\n\n").as_bytes());
     assert!(decoder.is_complete());
 }
@@ -105,7 +105,7 @@ fn q05_closed_early_keeps_the_text_and_runs_no_call() {
 
 #[test]
 fn q06_the_end_marker_ends_the_reading() {
-    let mut decoder = decoder(Wire::OpenAi, "openai-compat");
+    let mut decoder = decoder(Wire::Completions, "openai-compat");
     let body = chunks(&[TEXT]) + "data: junk\n\n";
     assert_eq!(decoder.feed(body.as_bytes()), Progress::Done);
     assert_eq!(decoder.feed(b"more junk"), Progress::Done);
@@ -196,7 +196,7 @@ fn q11_errors_under_status_200() {
         r#"{"object":"error","message":"no"}"#,
     ] {
         for (wire, name) in [
-            (Wire::OpenAi, "gemini"),
+            (Wire::Completions, "gemini"),
             (Wire::Ollama, "ollama"),
             (Wire::Anthropic, "anthropic"),
         ] {
@@ -249,7 +249,7 @@ fn a_server_that_ignores_stream_is_understood() {
 
 #[test]
 fn an_endless_line_is_refused() {
-    let mut decoder = decoder(Wire::OpenAi, "openai-compat");
+    let mut decoder = decoder(Wire::Completions, "openai-compat");
     decoder.feed(b"data: ");
     let read = vec![b'x'; 1024 * 1024];
     assert!((0..64).any(|_| decoder.feed(&read) == Progress::Failed));
@@ -339,7 +339,7 @@ fn q21_thinking_is_kept_apart_wherever_it_stands() {
 
 #[test]
 fn deltas_come_in_their_order_and_together() {
-    let mut decoder = decoder(Wire::OpenAi, "openai-compat");
+    let mut decoder = decoder(Wire::Completions, "openai-compat");
     let pieces = [
         r#"{"reasoning":"a"}"#,
         r#"{"reasoning":"b"}"#,
@@ -362,7 +362,7 @@ fn q22_empty_and_null_content_say_nothing() {
         "{}",
     ]
     .map(delta);
-    let mut decoder = decoder(Wire::OpenAi, "gemini");
+    let mut decoder = decoder(Wire::Completions, "gemini");
     let body = chunks(&[&pieces[0], &pieces[1], &pieces[2], STOP]);
     decoder.feed(body.as_bytes());
     decoder.end();
@@ -375,7 +375,7 @@ fn q22_empty_and_null_content_say_nothing() {
     let refusal = chunks(&[&delta(r#"{"refusal":"I will not."}"#), STOP]);
     assert_eq!(
         read(&refusal).unwrap().finish,
-        FinishReason::Other("refusal: I will not.".into())
+        FinishReason::Refused("I will not.".into())
     );
 }
 
@@ -436,7 +436,7 @@ fn q33_extra_content_is_kept_with_its_call_or_message() {
         r#"{"delta":{"extra_content":{"google":{"thought":true}}}}"#,
         r#"{"delta":{"extra_content":{"google":{"thought_signature":"M"}}}}"#,
     ]);
-    let reply = read_as(Wire::OpenAi, "gemini", &body).unwrap();
+    let reply = read_as(Wire::Completions, "gemini", &body).unwrap();
     let call = reply.calls[0].provider_state.clone().unwrap();
     assert_eq!(call.provider, "gemini");
     assert_eq!(
@@ -456,7 +456,7 @@ fn q34_reasoning_details_are_kept_joined() {
         r#"{"delta":{"reasoning":"b","reasoning_details":[{"type":"reasoning.text","text":"b","index":0}]}}"#,
         TEXT,
     ]);
-    let reply = read_as(Wire::OpenAi, "openrouter", &body).unwrap();
+    let reply = read_as(Wire::Completions, "openrouter", &body).unwrap();
     assert_eq!(
         reply.provider_state.unwrap().json,
         r#"{"reasoning_details":[{"type":"reasoning.text","text":"ab","index":0}]}"#
@@ -467,7 +467,7 @@ fn q34_reasoning_details_are_kept_joined() {
 fn q35_thinking_goes_back_only_where_it_is_wanted_and_with_calls() {
     let call = r#"{"delta":{"reasoning_content":"hm","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}}"#;
     let kept = |name, choice| {
-        read_as(Wire::OpenAi, name, &chunks(&[choice]))
+        read_as(Wire::Completions, name, &chunks(&[choice]))
             .unwrap()
             .provider_state
     };
@@ -486,7 +486,7 @@ fn q35_thinking_goes_back_only_where_it_is_wanted_and_with_calls() {
 fn text_that_only_its_encoding_breaks_is_mended() {
     let body =
         b"data: {\"choices\":[{\"delta\":{\"content\":\"a\xFFb \\ud83d\"}}]}\n\ndata: [DONE]\n\n";
-    let reply = read_in(Wire::OpenAi, "openai-compat", body, usize::MAX).unwrap();
+    let reply = read_in(Wire::Completions, "openai-compat", body, usize::MAX).unwrap();
     assert_eq!(reply.text, "a\u{fffd}b ");
 }
 
@@ -618,7 +618,7 @@ proptest! {
         size in 1usize..50,
     ) {
         let body = pieces.concat();
-        for (wire, name) in [(Wire::OpenAi, "gemini"), (Wire::Ollama, "ollama"), (Wire::Anthropic, "anthropic")] {
+        for (wire, name) in [(Wire::Completions, "gemini"), (Wire::Ollama, "ollama"), (Wire::Anthropic, "anthropic")] {
             let _ = read_in(wire, name, &body, size);
         }
     }
@@ -648,7 +648,7 @@ fn members_that_come_twice_and_nothing_in_lists_are_read_past() {
 
 #[test]
 fn text_before_an_error_can_be_shown_and_is_kept() {
-    let mut decoder = decoder(Wire::OpenAi, "openai-compat");
+    let mut decoder = decoder(Wire::Completions, "openai-compat");
     let body = format!(
         "data: {{\"choices\":[{TEXT}]}}\n\ndata: {{\"error\":{{\"message\":\"broken\"}}}}\n\n"
     );

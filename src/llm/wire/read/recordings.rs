@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::decode::Decoder;
 use super::draft::ReplyDraft;
 use super::framing::BodyReader;
+use super::output_items::SavedItem;
 use crate::llm::catalog::{ProviderSpec, ROWS, row};
 use crate::llm::failure::{Failure, FailureKind};
 use crate::llm::provider::{Delta, FinishReason, Reply};
@@ -23,6 +24,9 @@ use crate::llm::wire::{ErrorContext, Wire};
 #[derive(Deserialize)]
 struct Index {
     recordings: Vec<Recording>,
+    /// `responses`, or nothing.
+    #[serde(default)]
+    wire: String,
 }
 
 #[derive(Deserialize)]
@@ -47,6 +51,11 @@ struct Expected {
     usage: Option<Counts>,
     error: Option<Error>,
     signatures: Vec<String>,
+    /// The messages of a reply over the Responses wire.
+    messages: Vec<PhasedText>,
+    refusal: String,
+    /// The items that go back, in order.
+    replay: Option<Vec<String>>,
     done_marker: bool,
     events: usize,
     #[serde(flatten)]
@@ -78,11 +87,20 @@ struct Call {
     arguments: Value,
 }
 
-#[derive(Deserialize, Debug, PartialEq)]
+#[derive(Deserialize, Debug, Default)]
+struct PhasedText {
+    text: String,
+}
+
+#[derive(Deserialize, Debug, Default, PartialEq)]
+#[serde(default)]
 struct Counts {
     prompt: Option<u64>,
     completion: Option<u64>,
     total: Option<u64>,
+    cached: Option<u64>,
+    cache_write: Option<u64>,
+    reasoning: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -95,14 +113,34 @@ struct Error {
 }
 
 /// The recordings, beside the project or its worktrees.
-fn index() -> Option<(PathBuf, Index)> {
+fn index(wire: &str) -> Option<(PathBuf, Index)> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let found = ["../shared/recordings", "../../shared/recordings"]
         .into_iter()
         .find_map(|place| {
-            let folder = here.join(place);
+            let folder = here.join(place).join(wire);
             let text = std::fs::read(folder.join("INDEX.json")).ok()?;
-            Some((folder, serde_json::from_slice(&text).unwrap()))
+            let mut index: Index = serde_json::from_slice(&text).unwrap();
+            for recording in index
+                .recordings
+                .iter_mut()
+                .filter(|_| index.wire == "responses")
+            {
+                recording.wire = Some(Wire::Responses);
+                // A blank line parts two messages.
+                let texts: Vec<&str> = recording
+                    .expected
+                    .messages
+                    .iter()
+                    .map(|m| m.text.as_str())
+                    .collect();
+                recording.expected.text = texts
+                    .into_iter()
+                    .filter(|text| !text.is_empty())
+                    .collect::<Vec<_>>()
+                    .join("\n\n");
+            }
+            Some((folder, index))
         });
     if found.is_none() {
         eprintln!("skipped: there is no folder ../shared/recordings beside the project");
@@ -111,10 +149,11 @@ fn index() -> Option<(PathBuf, Index)> {
 }
 
 /// The dialects by the names of their folders.
-const WIRES: [(&str, Wire); 3] = [
+const WIRES: [(&str, Wire); 4] = [
     ("anthropic", Wire::Anthropic),
     ("ollama", Wire::Ollama),
-    ("openai", Wire::OpenAi),
+    ("openai", Wire::Completions),
+    ("responses", Wire::Responses),
 ];
 
 /// Our own cases; a folder without a body or an expectation fails.
@@ -144,21 +183,30 @@ fn ours() -> (PathBuf, Index) {
             });
         }
     }
-    (folder, Index { recordings })
+    (
+        folder,
+        Index {
+            recordings,
+            wire: String::new(),
+        },
+    )
 }
 
 impl Recording {
     fn wire(&self) -> Wire {
         let by_name = match self.file.ends_with(".ndjson") {
             true => Wire::Ollama,
-            false => Wire::OpenAi,
+            false => Wire::Completions,
         };
         self.wire.unwrap_or(by_name)
     }
 
     /// Who is asked: whom the case names, else whom its folder is called after.
     fn row(&self) -> &'static ProviderSpec {
-        let folder = self.file.split('/').next().and_then(row);
+        let folder = match self.wire {
+            Some(Wire::Responses) => row("openai"),
+            _ => self.file.split('/').next().and_then(row),
+        };
         let named = self.expected.seen.provider.as_deref();
         named
             .map(|name| row(name).unwrap_or_else(|| panic!("no provider {name}")))
@@ -228,6 +276,20 @@ fn same_draft(want: &Expected, draft: &ReplyDraft) {
         prompt: usage.prompt,
         completion: usage.completion,
         total: usage.total,
+        cached: usage.cached,
+        cache_write: usage.written,
+        reasoning: usage.reasoning,
+    });
+    // Recordings of chat completions say nothing about the parts.
+    let whole_only = want.replay.is_none() && want.seen.about.is_empty();
+    let usage = usage.map(|usage| match whole_only {
+        true => Counts {
+            cached: None,
+            cache_write: None,
+            reasoning: None,
+            ..usage
+        },
+        false => usage,
     });
     assert_eq!(usage, want.usage);
     same_error(want.error.as_ref(), draft.error.as_ref());
@@ -244,11 +306,41 @@ fn same_draft(want: &Expected, draft: &ReplyDraft) {
     if draft.blocks.to_json().is_some() {
         signatures.push("thinking_blocks");
     }
-    assert_eq!(signatures, want.signatures);
+    if let Some(replay) = &want.replay {
+        same_replay(replay, draft);
+        assert_eq!(draft.refusal, want.refusal);
+    } else {
+        assert_eq!(signatures, want.signatures);
+    }
     assert_eq!(draft.done, want.done_marker, "done marker");
-    assert_eq!(draft.events, want.events, "events");
+    // Nothing is read behind an error.
+    assert!(
+        draft.events == want.events || draft.error.is_some(),
+        "events"
+    );
     let complete = draft.error.is_none() && (draft.done || draft.finish.is_some());
     assert_eq!(complete, want.outcome == "complete");
+}
+
+/// The items that go back, named as in the index: kind, and phase or id.
+fn same_replay(want: &[String], draft: &ReplyDraft) {
+    let id = |at: usize| draft.calls.slots().get(at).map(|slot| slot.id.clone());
+    let mut items: Vec<String> = draft
+        .items
+        .saved_items(id)
+        .iter()
+        .map(|item| match item {
+            SavedItem::Reasoning(_) => "reasoning".to_owned(),
+            SavedItem::Message { phase: None, .. } => "message".to_owned(),
+            SavedItem::Message {
+                phase: Some(phase), ..
+            } => format!("message:{phase}"),
+            SavedItem::Call(id) => format!("function_call:{id}"),
+        })
+        .collect();
+    // An empty message is not worth a place.
+    items.retain(|item| item != "message" || !draft.text.is_empty());
+    assert_eq!(items, want);
 }
 
 /// Whether both read the rest alike. Behind the end marker nothing is read, so a line break that only one of them took makes no difference.
@@ -380,6 +472,8 @@ fn finish_word(finish: &FinishReason) -> String {
         FinishReason::Done => "done".to_owned(),
         FinishReason::Length => "length".to_owned(),
         FinishReason::Filtered => "filtered".to_owned(),
+        FinishReason::Refused(words) => format!("refused: {words}"),
+        FinishReason::Incomplete(reason) => format!("incomplete: {reason}"),
         FinishReason::Other(word) => format!("other: {word}"),
     }
 }
@@ -394,6 +488,8 @@ fn why_word(why: &FailureKind) -> &'static str {
         FailureKind::NoTools => "no-tools",
         FailureKind::BadCall { wrote } if !wrote.is_empty() => "bad-call",
         FailureKind::NoSuchPath => "no-such-path",
+        FailureKind::OtherWire => "other-wire",
+        FailureKind::NoSummaries => "no-summaries",
         FailureKind::Refused => "refused",
         FailureKind::Server => "server",
         FailureKind::Cut => "cut",
@@ -437,8 +533,10 @@ fn our_own_bodies_decode_as_expected_wherever_they_are_cut() {
 
 #[test]
 fn every_recording_decodes_as_expected_wherever_it_is_cut() {
-    if let Some((folder, index)) = index() {
-        all(&folder, &index);
+    for wire in ["", "responses"] {
+        if let Some((folder, index)) = index(wire) {
+            all(&folder, &index);
+        }
     }
 }
 
@@ -501,7 +599,7 @@ fn sort_of(file: &str) -> Option<Right> {
 
 #[test]
 fn recorded_errors_are_sorted() {
-    let Some((folder, index)) = index() else {
+    let Some((folder, index)) = index("") else {
         return;
     };
     for recording in index.recordings.iter().filter(|r| r.status >= 400) {

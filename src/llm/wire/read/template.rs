@@ -9,8 +9,24 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Members whose value differs in every chunk and means nothing: padding against traffic analysis, timestamps.
-const PADDING: [&[u8]; 3] = [b"\"obfuscation\":\"", b"\"created_at\":\"", b"\"p\":\""];
+/// Members whose value differs in every chunk and means nothing: padding against traffic analysis, timestamps, numbers of events.
+const PADDING: [(&[u8], Hole); 4] = [
+    (b"\"obfuscation\":\"", Hole::Quoted),
+    (b"\"created_at\":\"", Hole::Quoted),
+    (b"\"p\":\"", Hole::Quoted),
+    (b"\"sequence_number\":", Hole::Digits),
+];
+
+/// What may differ between two payloads of one template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hole {
+    /// The text.
+    Text,
+    /// The inside of a string without escapes.
+    Quoted,
+    /// A whole number.
+    Digits,
+}
 
 /// Position of the text in a payload that contains nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,24 +53,24 @@ impl TextSpan {
 pub(super) struct Template {
     /// The bytes around the holes, one after another.
     around: Vec<u8>,
-    /// Positions of the omitted strings in `around`, and whether one is the text.
-    holes: Vec<(usize, bool)>,
+    /// Positions of what is omitted in `around`.
+    holes: Vec<(usize, Hole)>,
     thinking: bool,
 }
 
 impl Template {
     /// Remembers `data`, whose text is at `place`.
     pub(super) fn learn(&mut self, data: &[u8], place: &TextSpan) {
-        let mut gaps = vec![(place.inside.clone(), true)];
-        for key in PADDING {
+        let mut gaps = vec![(place.inside.clone(), Hole::Text)];
+        for (key, hole) in PADDING {
             let found = data.windows(key.len()).position(|window| window == key);
             let gap = found.and_then(|at| {
                 let from = at + key.len();
-                Some(from..from + plain_length(data.get(from..)?)?)
+                Some(from..from + hole.length(data.get(from..)?)?)
             });
             gaps.extend(
                 gap.filter(|gap| *gap != place.inside)
-                    .map(|gap| (gap, false)),
+                    .map(|gap| (gap, hole)),
             );
         }
         gaps.sort_by_key(|(gap, _)| gap.start);
@@ -62,10 +78,10 @@ impl Template {
         self.holes.clear();
         self.thinking = place.thinking;
         let mut from = 0;
-        for (gap, text) in gaps {
+        for (gap, hole) in gaps {
             self.around
                 .extend_from_slice(data.get(from..gap.start).unwrap_or_default());
-            self.holes.push((self.around.len(), text));
+            self.holes.push((self.around.len(), hole));
             from = gap.end;
         }
         self.around
@@ -76,11 +92,11 @@ impl Template {
     pub(super) fn read<'a>(&self, data: &'a [u8]) -> Option<(Cow<'a, str>, bool)> {
         let mut text = None;
         let (mut at, mut from) = (0, 0);
-        for (to, is_text) in &self.holes {
+        for (to, hole) in &self.holes {
             let same = self.around.get(from..*to)?;
             let rest = data.get(at..)?.strip_prefix(same)?;
             at += same.len();
-            let length = if *is_text {
+            let length = if *hole == Hole::Text {
                 let (length, escaped) = text_length(rest)?;
                 text = Some(if escaped {
                     let quoted = data.get(at.checked_sub(1)?..=at + length)?;
@@ -90,7 +106,7 @@ impl Template {
                 });
                 length
             } else {
-                plain_length(rest)?
+                hole.length(rest)?
             };
             at += length;
             from = *to;
@@ -115,12 +131,19 @@ fn text_length(rest: &[u8]) -> Option<(usize, bool)> {
     None
 }
 
-/// Length of the inside of a string of plain characters.
-fn plain_length(rest: &[u8]) -> Option<usize> {
-    let at = rest
-        .iter()
-        .position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20 | 0x7f..))?;
-    (rest.get(at) == Some(&b'"')).then_some(at)
+impl Hole {
+    /// Length of what fills the hole at the beginning of `rest`.
+    fn length(self, rest: &[u8]) -> Option<usize> {
+        let ends = |byte: &u8| match self {
+            Self::Digits => !byte.is_ascii_digit(),
+            Self::Quoted | Self::Text => matches!(byte, b'"' | b'\\' | 0..0x20 | 0x7f..),
+        };
+        let at = rest.iter().position(ends)?;
+        match self {
+            Self::Digits => (at > 0).then_some(at),
+            Self::Quoted | Self::Text => (rest.get(at) == Some(&b'"')).then_some(at),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::base::ids;
 use crate::llm::catalog::{CallIds, ProviderSpec};
 
 /// `id` if `row` takes it, else one made from it: the same for the call and for its result.
@@ -25,12 +26,18 @@ pub(super) fn call_id<'a>(id: &'a str, row: &ProviderSpec) -> Cow<'a, str> {
     }
 }
 
+/// `id` as the Responses wire takes it: at most 64 characters.
+pub(super) fn responses_call_id(id: &str) -> Cow<'_, str> {
+    if !id.is_empty() && id.chars().count() <= 64 {
+        Cow::Borrowed(id)
+    } else {
+        Cow::Owned(format!("call_{}", letters(id, 24)))
+    }
+}
+
 /// `length` letters and digits made from `id`: a hash, so that ids which differ stay different.
 fn letters(id: &str, length: usize) -> String {
-    // FNV-1a; the standard library's hash may change between versions, and saved conversations outlive one.
-    let mut hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let mut hash = ids::stable_hash(id);
     (0..length)
         .map(|at| {
             if at % 11 == 10 {

@@ -5,15 +5,18 @@ mod ids;
 mod json;
 mod ollama;
 mod openai;
+mod responses;
 mod tools;
 
+#[cfg(test)]
+mod responses_tests;
 #[cfg(test)]
 mod tests;
 
 use serde::Serialize;
 
 use super::{Dialect, Wire};
-use crate::llm::provider::Request;
+use crate::llm::provider::{Request, ToolFormat};
 
 /// Room for a system prompt and a first question.
 const INITIAL_CAPACITY_BYTES: usize = 8 * 1024;
@@ -22,18 +25,24 @@ const INITIAL_CAPACITY_BYTES: usize = 8 * 1024;
 pub(super) fn body(dialect: Dialect, request: &Request<'_>) -> Vec<u8> {
     let row = dialect.row;
     let mut body = match dialect.wire {
-        Wire::OpenAi => bytes(&openai::body(row, request)),
+        Wire::Completions => bytes(&openai::body(row, request)),
+        Wire::Responses => bytes(&responses::body(dialect, request)),
         Wire::Ollama => bytes(&ollama::body(row, request)),
         Wire::Anthropic => bytes(&anthropic::body(row, request)),
     };
     if request.offer.tools.is_empty() {
         return body;
     }
-    let render = match dialect.wire {
-        Wire::OpenAi | Wire::Ollama => tools::functions,
-        Wire::Anthropic => tools::anthropic,
+    let offer = request.offer;
+    let tools = match dialect.wire {
+        Wire::Completions | Wire::Ollama => offer.rendered(ToolFormat::Functions, tools::functions),
+        Wire::Responses if row.quirks.openai_options => offer
+            .rendered(ToolFormat::FlatNotStrict, |list| {
+                tools::responses(list, true)
+            }),
+        Wire::Responses => offer.rendered(ToolFormat::Flat, |list| tools::responses(list, false)),
+        Wire::Anthropic => offer.rendered(ToolFormat::InputSchema, tools::anthropic),
     };
-    let tools = request.offer.rendered(render);
     // One more member of the object.
     body.pop();
     body.reserve(tools.len() + 16);

@@ -40,6 +40,8 @@ pub(super) struct CompletionBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     extra_body: Option<Gemini>,
 }
 
@@ -125,6 +127,8 @@ pub(super) fn body<'a>(row: &'a ProviderSpec, request: &Request<'a>) -> Completi
                 Effort::High => "high",
             },
         ),
+        prompt_cache_key: Some(request.cache_key)
+            .filter(|key| row.quirks.cache_key && !key.is_empty()),
         extra_body: (row.quirks.gemini_thinking && !offers)
             .then(|| thinking(request.model))
             .flatten(),
@@ -212,7 +216,7 @@ impl Serialize for CompletionAssistant<'_> {
                 .collect();
             map.serialize_entry("tool_calls", &calls)?;
         }
-        let own = ["role", "content", "tool_calls"];
+        let own = ["role", "content", "tool_calls", "responses"];
         Members::for_row(keep.as_ref(), self.row).write(&mut map, &own)?;
         map.end()
     }

@@ -84,6 +84,7 @@ fn text(provider: &str, model: &str, messages: &[Message], offer: &Offer) -> Str
         messages,
         offer,
         effort: Effort::High,
+        cache_key: "marvin-1",
     };
     let dialect = Dialect::of(row(provider).unwrap(), "");
     String::from_utf8(dialect.body(&request)).unwrap()
@@ -152,13 +153,12 @@ fn effort_and_thinking_options_go_only_where_they_are_taken() {
     let sent =
         |provider, model, offer: &Offer| body(provider, model, &[Message::user("hi")], offer);
     assert_eq!(
-        sent("openai", "gpt-5.1", &offer())["reasoning_effort"],
-        "high"
+        sent("openai", "gpt-5.1", &offer())["reasoning"],
+        json!({"effort": "high", "summary": "auto"})
     );
-    assert_eq!(
-        sent("openai", "gpt-4o", &offer()).get("reasoning_effort"),
-        None
-    );
+    for member in ["reasoning", "include", "reasoning_effort"] {
+        assert_eq!(sent("openai", "gpt-4o", &offer()).get(member), None);
+    }
     assert_eq!(
         sent("groq", "gpt-5.1", &offer()).get("reasoning_effort"),
         None

@@ -14,6 +14,15 @@ pub(super) fn functions(tools: &[Offered]) -> Vec<u8> {
     })
 }
 
+/// In the format of Responses, with `strict` where the server would otherwise make every optional argument a required one.
+pub(super) fn responses(tools: &[Offered], strict: bool) -> Vec<u8> {
+    list(tools, |out, tool| {
+        put(out, "{\"type\":\"function\",");
+        members(out, tool, "parameters");
+        put(out, if strict { ",\"strict\":false}" } else { "}" });
+    })
+}
+
 /// In Anthropic's format; the last one carries the cache breakpoint.
 pub(super) fn anthropic(tools: &[Offered]) -> Vec<u8> {
     let mut left = tools.len();
@@ -41,7 +50,12 @@ fn list(tools: &[Offered], mut each: impl FnMut(&mut Vec<u8>, &Offered)) -> Vec<
 
 /// An object that is not closed yet.
 fn declaration(out: &mut Vec<u8>, tool: &Offered, parameters: &str) {
-    put(out, "{\"name\":");
+    put(out, "{");
+    members(out, tool, parameters);
+}
+
+fn members(out: &mut Vec<u8>, tool: &Offered, parameters: &str) {
+    put(out, "\"name\":");
     text(out, &tool.name);
     put(out, ",\"description\":");
     text(out, &tool.about);

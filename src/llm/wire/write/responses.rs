@@ -1,0 +1,268 @@
+//! The body of a request to Responses (<https://platform.openai.com/docs/api-reference/responses/create>).
+//!
+//! The server keeps nothing (`store: false`), so every request carries the whole conversation as items, encrypted reasoning included. What was
+//! sent once is sent again in the same bytes: a prefix that changes is paid for anew.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::ids::responses_call_id;
+use super::json::Members;
+use crate::chat::message::{Assistant, Message, ToolCall};
+use crate::llm::models;
+use crate::llm::provider::{Effort, Request};
+use crate::llm::wire::Dialect;
+use crate::llm::wire::read::{SavedItem, SavedOutput};
+
+/// The output of a call must not be empty.
+const NO_OUTPUT: &str = "(no output)";
+
+#[derive(Serialize)]
+pub(super) struct ResponsesBody<'a> {
+    model: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    instructions: &'a str,
+    input: Vec<InputItem<'a>>,
+    stream: bool,
+    /// Without it the server keeps the conversation for a month.
+    store: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Reasoning>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    include: Option<[&'static str; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+}
+
+#[derive(Serialize)]
+struct Reasoning {
+    effort: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_obfuscation: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum TypedItem<'a> {
+    Message {
+        role: &'static str,
+        content: Vec<ContentPart<'a>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        phase: Option<String>,
+    },
+    FunctionCall {
+        call_id: Cow<'a, str>,
+        name: &'a str,
+        arguments: &'a str,
+    },
+    FunctionCallOutput {
+        call_id: Cow<'a, str>,
+        output: &'a str,
+    },
+}
+
+/// An item of ours, or one that goes back as it came.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum InputItem<'a> {
+    Typed(TypedItem<'a>),
+    Saved(Box<RawValue>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum ContentPart<'a> {
+    InputText { text: &'a str },
+    OutputText { text: &'a str },
+}
+
+pub(super) fn body<'a>(dialect: Dialect, request: &Request<'a>) -> ResponsesBody<'a> {
+    let quirks = &dialect.row.quirks;
+    let thinks = models::takes_effort(request.model);
+    ResponsesBody {
+        model: request.model,
+        instructions: request.system,
+        input: items(dialect, request),
+        stream: true,
+        store: false,
+        reasoning: thinks.then_some(Reasoning {
+            effort: match request.effort {
+                Effort::Low => "low",
+                Effort::High => "high",
+            },
+            summary: dialect.summaries.then_some("auto"),
+        }),
+        include: thinks.then_some(["reasoning.encrypted_content"]),
+        prompt_cache_key: Some(request.cache_key).filter(|key| quirks.cache_key && !key.is_empty()),
+        stream_options: quirks.openai_options.then_some(StreamOptions {
+            include_obfuscation: false,
+        }),
+    }
+}
+
+fn items<'a>(dialect: Dialect, request: &Request<'a>) -> Vec<InputItem<'a>> {
+    let developer = dialect.row.quirks.openai_options && models::takes_developer(request.model);
+    let mut items = Vec::new();
+    // Instructions that come later, for a model that takes them only from the user.
+    let mut notes: Vec<ContentPart<'a>> = Vec::new();
+    for message in request.messages {
+        match message {
+            Message::System { text } if developer => {
+                items.push(from_input(
+                    "developer",
+                    vec![ContentPart::InputText { text }],
+                ));
+            }
+            Message::System { text } => notes.push(ContentPart::InputText { text }),
+            Message::User(user) => {
+                let mut parts = std::mem::take(&mut notes);
+                parts.push(ContentPart::InputText { text: &user.text });
+                items.push(from_input("user", parts));
+            }
+            Message::Assistant(assistant) => {
+                flush(&mut items, &mut notes);
+                reply(dialect, request.model, assistant, &mut items);
+            }
+            // Every result stays behind its call.
+            Message::Tool(output) => {
+                items.push(InputItem::Typed(TypedItem::FunctionCallOutput {
+                    call_id: responses_call_id(&output.id),
+                    output: if output.text.is_empty() {
+                        NO_OUTPUT
+                    } else {
+                        &output.text
+                    },
+                }));
+            }
+        }
+    }
+    flush(&mut items, &mut notes);
+    items
+}
+
+fn flush<'a>(items: &mut Vec<InputItem<'a>>, notes: &mut Vec<ContentPart<'a>>) {
+    if !notes.is_empty() {
+        items.push(from_input("user", std::mem::take(notes)));
+    }
+}
+
+fn from_input<'a>(role: &'static str, content: Vec<ContentPart<'a>>) -> InputItem<'a> {
+    InputItem::Typed(TypedItem::Message {
+        role,
+        content,
+        phase: None,
+    })
+}
+
+/// A reply as items: in the order and with the reasoning that its model made, where this model did.
+fn reply<'a>(
+    dialect: Dialect,
+    model: &str,
+    assistant: &'a Assistant,
+    items: &mut Vec<InputItem<'a>>,
+) {
+    let saved = Members::for_row(assistant.provider_state.as_ref(), dialect.row).get("responses");
+    let saved = saved.and_then(|raw| serde_json::from_str::<SavedOutput>(raw.get()).ok());
+    let saved = saved.filter(|saved| saved.model == model);
+    let mut calls: VecDeque<&'a ToolCall> = assistant.calls.iter().collect();
+    let mut text = Paragraphs::new(&assistant.text, saved.as_ref());
+    // Reasoning goes only before the item it led to.
+    let mut reasoning = Vec::new();
+    for item in saved.into_iter().flat_map(|saved| saved.items) {
+        match item {
+            SavedItem::Reasoning(raw) => reasoning.push(raw),
+            SavedItem::Message { phase, bytes } => match text.next(bytes) {
+                Some(text) => {
+                    items.extend(reasoning.drain(..).map(InputItem::Saved));
+                    items.push(output_text(text, phase));
+                }
+                None => reasoning.clear(),
+            },
+            SavedItem::Call(id) => match calls.iter().position(|call| call.id == id) {
+                Some(at) => {
+                    items.extend(reasoning.drain(..).map(InputItem::Saved));
+                    items.extend(calls.remove(at).map(function_call));
+                }
+                None => reasoning.clear(),
+            },
+        }
+    }
+    if let Some(text) = text.rest() {
+        items.push(output_text(text, None));
+    }
+    items.extend(calls.into_iter().map(function_call));
+}
+
+fn output_text(text: &str, phase: Option<String>) -> InputItem<'_> {
+    InputItem::Typed(TypedItem::Message {
+        role: "assistant",
+        content: vec![ContentPart::OutputText { text }],
+        phase,
+    })
+}
+
+fn function_call(call: &ToolCall) -> InputItem<'_> {
+    let arguments = call.args.trim();
+    InputItem::Typed(TypedItem::FunctionCall {
+        call_id: responses_call_id(&call.id),
+        name: &call.name,
+        arguments: if arguments.is_empty() {
+            "{}"
+        } else {
+            &call.args
+        },
+    })
+}
+
+/// The text of a reply by its messages, where the saved lengths still add up to it; else all of it is the first message's.
+struct Paragraphs<'a> {
+    rest: &'a str,
+    exact: bool,
+}
+
+impl<'a> Paragraphs<'a> {
+    fn new(text: &'a str, saved: Option<&SavedOutput>) -> Self {
+        let lengths = saved.iter().flat_map(|saved| &saved.items);
+        let lengths: Vec<usize> = lengths
+            .filter_map(|item| match item {
+                SavedItem::Message { bytes, .. } => Some(*bytes),
+                _ => None,
+            })
+            .collect();
+        let breaks = 2 * lengths.len().saturating_sub(1);
+        Self {
+            rest: text,
+            exact: lengths
+                .iter()
+                .fold(breaks, |sum, length| sum.saturating_add(*length))
+                == text.len(),
+        }
+    }
+
+    /// The next message's text; `None` when nothing is left.
+    fn next(&mut self, bytes: usize) -> Option<&'a str> {
+        if !self.exact {
+            return self.rest();
+        }
+        let Some((text, rest)) = self.rest.split_at_checked(bytes) else {
+            return self.rest();
+        };
+        self.rest = rest.strip_prefix("\n\n").unwrap_or(rest);
+        Some(text).filter(|text| !text.is_empty())
+    }
+
+    /// All that is left.
+    fn rest(&mut self) -> Option<&'a str> {
+        Some(std::mem::take(&mut self.rest)).filter(|text| !text.trim().is_empty())
+    }
+}
