@@ -97,16 +97,9 @@ pub(super) fn thinks_by_name(model: &str) -> bool {
         && !name.contains("chat")
 }
 
-/// True for models of the GPT family that accept a reasoning effort over chat completions.
+/// True for models that can be told how hard to think.
 pub(crate) fn takes_effort(model: &str) -> bool {
-    let name = bare_name(model);
-    super::facts(false, model)
-        .efforts
-        .takes(ReasoningEffort::High)
-        && ["gpt-5", "o1", "o3", "o4"]
-            .iter()
-            .any(|series| name.starts_with(series))
-        && !name.contains("codex")
+    super::facts(false, model).efforts.takes(ReasoningEffort::High)
 }
 
 #[cfg(test)]
@@ -139,22 +132,22 @@ mod tests {
     }
 
     #[test]
-    fn efforts_are_for_thinking_gpt_models_only() {
-        let takes: Vec<&str> = [
+    fn efforts_are_for_models_that_think() {
+        let all = [
             "gpt-5.1",
-            "gpt-5-mini",
-            "o3",
-            "o4-mini",
+            "gpt-6.1-terra",
             "gpt-5.3-codex",
+            "o4-mini",
+            "grok-4.7",
+            "gpt-7-sol",
             "gpt-5-chat-latest",
             "gpt-4o",
             "o1-mini",
             "olmo",
-        ]
-        .into_iter()
-        .filter(|model| takes_effort(model))
-        .collect();
-        assert_eq!(takes, ["gpt-5.1", "gpt-5-mini", "o3", "o4-mini"]);
+            "claude-haiku-4-5",
+        ];
+        let (takes, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|model| takes_effort(model));
+        assert_eq!((takes.len(), others.first()), (6, Some(&"gpt-5-chat-latest")));
     }
 
     #[test]
